@@ -1,0 +1,21 @@
+#pragma once
+
+#include <stdexcept>
+#include <string>
+
+namespace mirrortrain {
+
+/// Something went wrong that the user can read about: `what()` tells place, what was expected, what was found and the
+/// remedy. Ends the program with exit code 1.
+class Error : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+/// The command line or the configuration is wrong (an occupied run folder and an absent GPU included): exit code 2.
+class UsageError : public Error {
+ public:
+  using Error::Error;
+};
+
+}  // namespace mirrortrain

@@ -1,0 +1,66 @@
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <string>
+
+namespace mirrortrain {
+
+/// "cpu:0", "cuda:1": a kind and a number.
+struct DeviceId {
+  enum class Kind { kCpu, kCuda };
+  Kind kind = Kind::kCpu;
+  int index = 0;
+
+  std::string text() const;
+  friend auto operator<=>(const DeviceId&, const DeviceId&) = default;
+};
+
+/// Owns device memory, aligned to 64 bytes and zeroed. Movable, not copyable.
+class Buffer {
+ public:
+  using Deleter = std::function<void(std::byte*)>;
+  Buffer() = default;
+  Buffer(std::byte* data, std::size_t bytes, Deleter deleter);
+
+  std::byte* data() const { return data_.get(); }
+  std::size_t bytes() const { return bytes_; }
+  template <class T>
+  T* as() const {
+    return reinterpret_cast<T*>(data_.get());
+  }
+
+ private:
+  std::unique_ptr<std::byte, Deleter> data_;
+  std::size_t bytes_ = 0;
+};
+
+/// Work in order. On a CPU the calling lane's thread does the work before `enqueue` and `copy` return.
+class Stream {
+ public:
+  virtual ~Stream() = default;
+  /// Copies within the device.
+  virtual void copy(std::byte* to, const std::byte* from, std::size_t bytes) = 0;
+  virtual void zero(std::byte* to, std::size_t bytes) = 0;
+  /// Returns when everything enqueued is done.
+  virtual void synchronize() = 0;
+};
+
+/// A place that holds memory and computes. One lane drives it.
+class Device {
+ public:
+  virtual ~Device() = default;
+  virtual DeviceId id() const = 0;
+  /// What a person calls it: "AMD EPYC, 1 thread".
+  virtual std::string name() const = 0;
+  /// Threads that one kernel may use (1 on a GPU).
+  virtual int threads() const = 0;
+  /// Throws Error, naming the wanted bytes, where there is not enough memory.
+  virtual Buffer allocate(std::size_t bytes) = 0;
+  virtual std::unique_ptr<Stream> make_stream() = 0;
+  /// Called once by the lane's thread before it uses the device: pins the thread, sets the size of its team.
+  virtual void enter_thread() = 0;
+};
+
+}  // namespace mirrortrain

@@ -1,0 +1,25 @@
+#pragma once
+
+#include "graph/graph.h"
+
+namespace mirrortrain::ops {
+
+enum class MetricKind : std::uint8_t {
+  kBinaryAccuracy,             ///< share of elements where (y > threshold) == target
+  kCategoricalAccuracy,        ///< argmax of y == argmax of the targets (first of equals)
+  kSparseCategoricalAccuracy,  ///< argmax of y == label
+  kMeanSquaredError,
+  kMeanAbsoluteError,
+};
+
+/// A metric as a sum over rows of per-row means, so that sum / rows is the metric.
+/// Inputs: y batched [..., k] float32; targets as the loss has them. Output: the sum over rows, float64 [].
+struct Metric : Op {
+  MetricKind kind;
+  float threshold = 0.5f;  ///< for kBinaryAccuracy; 0 for logits
+  explicit Metric(MetricKind k, float t = 0.5f) : kind(k), threshold(t) {}
+  std::string_view name() const override { return "metric"; }
+  std::vector<ValueSpec> infer(std::span<const ValueSpec> inputs) const override;
+};
+
+}  // namespace mirrortrain::ops

@@ -1,0 +1,22 @@
+#include "kernels/cpu/registry.h"
+
+namespace mirrortrain::cpu {
+
+const KernelRegistry& kernel_registry() {
+  static const KernelRegistry registry = [] {
+    KernelRegistry all("cpu");
+    add_dense_kernels(all);
+    add_conv2d_kernels(all);
+    add_pool2d_kernels(all);
+    add_elementwise_kernels(all);
+    add_dropout_kernels(all);
+    add_softmax_kernels(all);
+    add_batch_norm_kernels(all);
+    add_loss_kernels(all);
+    add_metric_kernels(all);
+    return all;
+  }();
+  return registry;
+}
+
+}  // namespace mirrortrain::cpu

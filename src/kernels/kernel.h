@@ -1,0 +1,82 @@
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <typeindex>
+#include <unordered_map>
+#include <vector>
+
+#include "base/tensor_view.h"
+#include "device/device.h"
+#include "graph/graph.h"
+
+namespace mirrortrain {
+
+/// What changes from step to step, in device memory so that a captured step can be replayed. One per replica.
+struct StepScalars {
+  std::uint64_t seed = 0;
+  std::int64_t step = 0;             ///< counts global batches from 1
+  std::int64_t first_row = 0;        ///< this replica's first row in the global batch
+  std::int64_t global_examples = 1;  ///< rows of the whole global batch
+};
+
+struct KernelArgs {
+  std::span<const TensorView> inputs;   ///< data is null for an absent optional input
+  std::span<const TensorView> outputs;  ///< data is null for an output that nobody reads
+  std::byte* workspace = nullptr;       ///< workspace_bytes(), aligned to 64, contents undefined
+  const StepScalars* step = nullptr;
+};
+
+/// A copy of an input in the form that a kernel reads fastest (another dtype, blocking or domain). The lowering keeps one per
+/// variable and device for every kernel that asks for the same `key`, and refreshes it after each update; for an input
+/// that is no variable it refreshes it before the kernel. The kernel then gets the copy as that input's `data`.
+struct DerivedForm {
+  std::string key;
+  std::size_t bytes = 0;
+  std::function<void(Stream&, const TensorView& canonical, std::byte* copy)> refresh;
+};
+
+/// One op at fixed shapes on one device. Made when the program is built; enqueue allocates nothing and may be called with
+/// other data each time, but by one lane at a time.
+class Kernel {
+ public:
+  virtual ~Kernel() = default;
+  virtual std::size_t workspace_bytes() const { return 0; }
+  virtual std::optional<DerivedForm> derived_form(std::size_t /*input*/) const { return std::nullopt; }
+  virtual void enqueue(Stream& stream, const KernelArgs& args) = 0;
+};
+
+/// The shapes a kernel is made for, rows in front of what is batched; data pointers are null.
+struct KernelSpecs {
+  std::vector<TensorView> inputs;  ///< an absent optional input has the shape [0]
+  std::vector<TensorView> outputs;
+  std::vector<bool> input_present;
+  int threads = 1;  ///< how many threads the kernel may use
+};
+
+/// Maps op classes to kernels of one backend.
+class KernelRegistry {
+ public:
+  template <class OpType, class Maker>
+  void add(Maker maker) {
+    makers_[std::type_index(typeid(OpType))] = [maker](const Op& op, const KernelSpecs& specs) -> std::unique_ptr<Kernel> {
+      return maker(static_cast<const OpType&>(op), specs);
+    };
+  }
+
+  /// Throws Error naming op, dtype and backend where there is no kernel.
+  std::unique_ptr<Kernel> make(const Op& op, const KernelSpecs& specs) const;
+
+  explicit KernelRegistry(std::string backend) : backend_(std::move(backend)) {}
+
+ private:
+  using Make = std::function<std::unique_ptr<Kernel>(const Op&, const KernelSpecs&)>;
+  std::string backend_;
+  std::unordered_map<std::type_index, Make> makers_;
+};
+
+}  // namespace mirrortrain

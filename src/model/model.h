@@ -1,0 +1,54 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "graph/graph.h"
+
+namespace mirrortrain {
+
+/// A variable of the model and what the model's description says of it.
+struct ModelVariable {
+  VariableSpec spec;
+  /// Fills the canonical elements from a seed; the variable's name tells its random stream from the others'.
+  std::function<void(std::span<float> elements, std::uint64_t seed)> initialize;
+  /// Regularization: l1 sum|w| + l2 sum(w^2) is added to the loss.
+  float l1 = 0, l2 = 0;
+};
+
+/// A value that the step writes to a variable once every reader is done (moving statistics).
+struct Assignment {
+  std::size_t variable = 0;  ///< index in ModelGraph::variables
+  ValueId value = kNoValue;
+};
+
+/// The model as a graph: for training with gradients and dropout, for evaluation without.
+struct ModelGraph {
+  Graph graph;
+  ValueId features = kNoValue;  ///< input, batched, float32
+  ValueId labels = kNoValue;    ///< input, batched; int32 for the sparse loss, else float32
+  ValueId output = kNoValue;
+  ValueId loss = kNoValue;          ///< float64 [], the sum over rows
+  std::vector<ValueId> metrics;     ///< float64 [] each, the sum over rows, in the order of Model::metric_names
+  std::vector<ValueId> variables;   ///< in the order of Model::variables
+  std::vector<ValueId> gradients;   ///< training only: one per variable, kNoValue for a frozen one
+  std::vector<Assignment> assignments;
+};
+
+struct LayerSummary {
+  std::string name, type;
+  Shape output_shape;
+  std::int64_t parameters = 0;  ///< frozen and moving ones too
+};
+
+struct Model {
+  std::vector<ModelVariable> variables;
+  std::vector<std::string> metric_names;  ///< as reported: "accuracy"
+  std::vector<LayerSummary> layers;
+  ModelGraph training, evaluation;
+};
+
+}  // namespace mirrortrain
