@@ -43,7 +43,8 @@ class Op {
   /// snake_case: "conv2d_input_gradient".
   virtual std::string_view name() const = 0;
 
-  /// The specs of the outputs. Throws Error with the shapes where the inputs do not fit.
+  /// The specs of the outputs. An absent optional input has the shape [0]. Throws Error with the shapes where the inputs do not
+  /// fit.
   virtual std::vector<ValueSpec> infer(std::span<const ValueSpec> inputs) const = 0;
 
   /// Adds the nodes that give the gradient with respect to each input, given that of each output (kNoValue: zero). Returns

@@ -1,0 +1,41 @@
+#include "graph/graph.h"
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+
+namespace mirrortrain {
+
+std::vector<ValueId> Op::gradient(Graph&, const Node&, std::span<const ValueId>, const std::vector<bool>&) const {
+  throw Error(fmt::format("{} has no gradient", name()));
+}
+
+ValueId Graph::input(std::string name, ValueSpec spec) {
+  values_.push_back({std::move(spec), Source::kInput, -1, 0, std::move(name)});
+  return static_cast<ValueId>(values_.size() - 1);
+}
+
+ValueId Graph::variable(const VariableSpec& spec) {
+  values_.push_back({{DType::kFloat32, spec.shape, false}, Source::kVariable, -1, 0, spec.name});
+  return static_cast<ValueId>(values_.size() - 1);
+}
+
+std::vector<ValueId> Graph::apply(std::shared_ptr<const Op> op, std::vector<ValueId> inputs) {
+  std::vector<ValueSpec> input_specs;
+  input_specs.reserve(inputs.size());
+  for (const ValueId id : inputs) {
+    // An absent optional input has no elements.
+    input_specs.push_back(id == kNoValue ? ValueSpec{DType::kFloat32, Shape{0}, false} : spec(id));
+  }
+  const std::vector<ValueSpec> output_specs = op->infer(input_specs);
+  const auto node_id = static_cast<NodeId>(nodes_.size());
+  std::vector<ValueId> outputs;
+  for (std::size_t i = 0; i < output_specs.size(); ++i) {
+    outputs.push_back(static_cast<ValueId>(values_.size()));
+    values_.push_back({output_specs[i], Source::kNode, node_id, static_cast<int>(i), {}});
+  }
+  nodes_.push_back({std::move(op), std::move(inputs), outputs, layer_});
+  return outputs;
+}
+
+}  // namespace mirrortrain
