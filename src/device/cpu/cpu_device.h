@@ -1,17 +1,19 @@
 #pragma once
 
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "device/device.h"
 
 namespace mirrortrain {
 
-/// The index-th CPU replica's place: `threads` threads on this machine's one memory. Where `first_core` is not negative its
-/// threads are pinned to the cores from there on.
-std::unique_ptr<Device> make_cpu_device(int index, int threads, int first_core);
+/// The index-th CPU replica's place: `threads` threads on this machine's one memory, pinned to `cores` (one per thread; none:
+/// not pinned).
+std::unique_ptr<Device> make_cpu_device(int index, int threads, std::vector<int> cores);
 
-/// Cores that this process may run on.
-int usable_cores();
+/// The cores that this process may run on, ascending.
+std::vector<int> usable_cores();
 
 /// The processor's name, as the machine tells it.
 std::string cpu_name();
