@@ -1,0 +1,47 @@
+#pragma once
+
+#include <cstddef>
+#include <cstring>
+#include <memory>
+#include <new>
+#include <vector>
+
+#include "base/tensor_view.h"
+#include "device/device.h"
+
+namespace mirrortrain::testing {
+
+/// Memory aligned to 64 bytes that starts as 0xff (NaN in every float type) and knows when bytes after its end were
+/// written.
+class Storage {
+ public:
+  explicit Storage(std::size_t bytes) : bytes_(bytes), data_(new (std::align_val_t{64}) std::byte[bytes + kGuard]) {
+    std::memset(data_.get(), 0xff, bytes + kGuard);
+  }
+  std::byte* data() const { return data_.get(); }
+  std::vector<std::byte> copy() const { return {data(), data() + bytes_}; }
+  bool intact() const {
+    for (std::size_t i = 0; i < kGuard; ++i) {
+      if (data_.get()[bytes_ + i] != std::byte{0xff}) return false;
+    }
+    return true;
+  }
+
+ private:
+  static constexpr std::size_t kGuard = 64;
+  struct Free {
+    void operator()(std::byte* data) const { operator delete[](data, std::align_val_t{64}); }
+  };
+  std::size_t bytes_;
+  std::unique_ptr<std::byte[], Free> data_;
+};
+
+/// Does everything at once, as a CPU's stream.
+class InlineStream : public Stream {
+ public:
+  void copy(std::byte* to, const std::byte* from, std::size_t bytes) override { std::memcpy(to, from, bytes); }
+  void zero(std::byte* to, std::size_t bytes) override { std::memset(to, 0, bytes); }
+  void synchronize() override {}
+};
+
+}  // namespace mirrortrain::testing
