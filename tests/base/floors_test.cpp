@@ -1,0 +1,96 @@
+// Reads the #include lines of src/ and holds them against the floors of the house (CONTRIBUTING.md draws them).
+#include <doctest/doctest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <regex>
+#include <string>
+#include <vector>
+
+namespace {
+
+namespace fs = std::filesystem;
+
+const std::map<std::string, int> kFloors = {
+    {"base", 0},    {"config", 1},     {"device", 2}, {"graph", 2},    {"report", 2}, {"kernels", 3}, {"model", 3},
+    {"runtime", 4}, {"collective", 4}, {"data", 4},   {"strategy", 5}, {"train", 6},  {"cli", 7},
+};
+
+bool starts_with_any(const std::string& text, const std::vector<std::string>& beginnings) {
+  for (const std::string& beginning : beginnings) {
+    if (text.starts_with(beginning)) return true;
+  }
+  return false;
+}
+
+/// Why `file` ("graph/graph.h") may not contain #include "header", or nothing.
+std::string wrong_with_ours(const std::string& file, const std::string& header) {
+  const std::string from = file.substr(0, file.find('/')), to = header.substr(0, header.find('/'));
+  if (!kFloors.contains(to)) return "is not rooted at a folder of src/";
+  if (from == to || kFloors.at(to) < kFloors.at(from)) return "";
+  return kFloors.at(to) == kFloors.at(from) ? "is a neighbour on the same floor" : "is on a higher floor";
+}
+
+/// The same for #include <header>.
+std::string wrong_with_library(const std::string& file, const std::string& header) {
+  const bool cuda_header = starts_with_any(header, {"cu", "nccl", "nv", "cooperative_groups", "thrust/"});
+  if (cuda_header && !starts_with_any(file, {"device/cuda/", "kernels/cuda/", "collective/nccl/"})) {
+    return "belongs to CUDA, which only device/cuda, kernels/cuda and collective/nccl see";
+  }
+  if (header.starts_with("yaml-cpp/") && !(file.starts_with("config/") && file.ends_with(".cpp"))) {
+    return "belongs to yaml-cpp, which only the .cpp files of config see";
+  }
+  return "";
+}
+
+/// One line for each include of `text`, the contents of `file`, that breaks a rule.
+std::vector<std::string> violations(const std::string& file, const std::string& text) {
+  static const std::regex include(R"((?:^|\n)[ \t]*#[ \t]*include[ \t]*([<"])([^>"\n]+)[>"])");
+  std::vector<std::string> found;
+  for (std::sregex_iterator match(text.begin(), text.end(), include), end; match != end; ++match) {
+    const std::string header = (*match)[2];
+    const std::string reason = (*match)[1] == "<" ? wrong_with_library(file, header) : wrong_with_ours(file, header);
+    if (!reason.empty()) found.push_back("src/" + file + " includes " + header + ", which " + reason);
+  }
+  return found;
+}
+
+std::vector<fs::path> sources() {
+  std::vector<fs::path> found;
+  for (const auto& entry : fs::recursive_directory_iterator(MIRRORTRAIN_SOURCE_DIR "/src")) {
+    const std::string extension = entry.path().extension();
+    if (extension == ".h" || extension == ".cpp" || extension == ".cu" || extension == ".cuh")
+      found.push_back(entry.path());
+  }
+  return found;
+}
+
+}  // namespace
+
+TEST_CASE("an include of a higher floor, a neighbour or a misplaced library is reported") {
+  CHECK(violations("graph/graph.cpp", "#include \"graph/graph.h\"\n#include \"base/shape.h\"\n#include <vector>\n")
+            .empty());
+  CHECK(violations("config/document.cpp", "#include <yaml-cpp/yaml.h>\n").empty());
+  CHECK(violations("kernels/cuda/dense.cu", "#include <cublasLt.h>\n").empty());
+  CHECK(violations("model/model.h", "#pragma once\n#include \"data/source.h\"").size() == 1);
+  CHECK(violations("graph/graph.h", "  #  include \"device/device.h\"").size() == 1);
+  CHECK(violations("graph/graph.h", "#include \"shape.h\"").size() == 1);
+  CHECK(violations("config/document.h", "#include <yaml-cpp/yaml.h>\n").size() == 1);
+  CHECK(violations("data/csv.cpp", "#include <yaml-cpp/yaml.h>\n").size() == 1);
+  CHECK(violations("device/cpu/cpu_device.h", "#include <cuda_runtime.h>\n#include <nccl.h>\n").size() == 2);
+}
+
+TEST_CASE("every include in src goes to its own folder or to a lower floor") {
+  const std::vector<fs::path> files = sources();
+  REQUIRE_FALSE(files.empty());
+  for (const fs::path& path : files) {
+    const std::string file = fs::relative(path, MIRRORTRAIN_SOURCE_DIR "/src").generic_string();
+    INFO(file);
+    REQUIRE(kFloors.contains(file.substr(0, file.find('/'))));
+    std::ifstream stream(path);
+    const std::string text(std::istreambuf_iterator<char>(stream), {});
+    for (const std::string& violation : violations(file, text)) FAIL_CHECK(violation);
+  }
+}
