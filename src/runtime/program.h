@@ -1,0 +1,119 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "graph/graph.h"
+#include "kernels/kernel.h"
+
+namespace mirrortrain {
+
+/// A variable's derived copy that kernels of a program want (see DerivedForm).
+struct DerivedCopy {
+  ValueId variable = kNoValue;
+  DerivedForm form;
+};
+
+/// Where a program's tensors are. Everything belongs to the caller and must outlive what is bound to it.
+struct Bindings {
+  std::vector<std::byte*> values;   ///< by ValueId: inputs, variables and the program's outputs; null elsewhere
+  std::vector<std::byte*> derived;  ///< one per Program::derived_copies()
+  std::byte* arena = nullptr;       ///< Program::arena_bytes(), aligned to 64
+  const StepScalars* step = nullptr;
+};
+
+/// A graph at one number of rows on one device: its kernels and a plan of the arena. It owns no tensor, so the replicas
+/// of one lane share a program and bind their own memory. One lane uses it at a time.
+class Program {
+ public:
+  /// Keeps the nodes that `outputs` depend on; the outputs are written to memory bound from outside. Throws Error,
+  /// naming the layer, where a node has no kernel.
+  Program(const Graph& graph, std::int64_t rows, const std::vector<ValueId>& outputs, const KernelRegistry& registry,
+          int threads);
+
+  std::int64_t rows() const { return rows_; }
+  std::size_t arena_bytes() const { return arena_bytes_; }
+  const std::vector<DerivedCopy>& derived_copies() const { return derived_copies_; }
+
+ private:
+  friend class BoundProgram;
+
+  /// Where a tensor is: bound from outside, a derived copy, or at an offset of the arena.
+  struct Place {
+    enum class Kind { kAbsent, kBound, kDerived, kArena } kind = Kind::kAbsent;
+    std::size_t index = 0;  ///< ValueId, number of the derived copy, or a lifetime whose offset the plan gives
+  };
+  struct Operand {
+    TensorView view;  ///< data is null
+    Place place;
+  };
+  /// A derived form of an input that is no variable: made before the kernel runs.
+  struct Refresh {
+    std::size_t input = 0;
+    DerivedForm form;
+    Operand canonical;
+  };
+  struct Step {
+    std::unique_ptr<Kernel> kernel;
+    std::vector<Operand> inputs, outputs;
+    std::vector<Refresh> refreshes;
+    Place workspace;
+    std::string layer;
+    std::string_view op;
+  };
+  /// An output that is another name for a value that is bound elsewhere.
+  struct Copy {
+    Operand from, to;
+  };
+  class Lowering;
+
+  std::int64_t rows_;
+  std::size_t arena_bytes_ = 0;
+  std::vector<std::size_t> offsets_;  ///< of the arena's lifetimes
+  std::vector<DerivedCopy> derived_copies_;
+  std::vector<Step> steps_;
+  std::vector<Copy> copies_;
+};
+
+/// A program with its memory: enqueue allocates nothing.
+class BoundProgram {
+ public:
+  /// `program` must outlive it.
+  BoundProgram(const Program& program, const Bindings& bindings);
+
+  void enqueue(Stream& stream);
+
+  /// Seconds spent in each step since the start, for profiles: the layer, the op and the time. Empty unless `profile`
+  /// was called.
+  struct StepTime {
+    std::string layer, op;
+    double seconds = 0;
+  };
+  void profile() { times_.resize(program_->steps_.size()); }
+  std::vector<StepTime> step_times() const;
+
+ private:
+  struct BoundRefresh {
+    const DerivedForm* form;
+    TensorView canonical;
+    std::byte* copy;
+  };
+  struct BoundStep {
+    std::vector<TensorView> inputs, outputs;
+    std::vector<BoundRefresh> refreshes;
+    KernelArgs args;
+  };
+  struct BoundCopy {
+    std::byte* to;
+    const std::byte* from;
+    std::size_t bytes;
+  };
+
+  const Program* program_;
+  std::vector<BoundStep> steps_;
+  std::vector<BoundCopy> copies_;
+  std::vector<double> times_;
+};
+
+}  // namespace mirrortrain
