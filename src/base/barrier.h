@@ -1,0 +1,48 @@
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <mutex>
+#include <string>
+
+namespace mirrortrain {
+
+/// Where a fixed number of threads wait for each other, again and again; what each wrote before it arrived, all see
+/// after. Allocates nothing.
+class Barrier {
+ public:
+  /// `spin`: every thread has a core of its own, so that a waiting one first spins for about a millisecond (two threads
+  /// meet in well under a microsecond); else it sleeps at once. `timeout_seconds`: 0 waits for ever.
+  Barrier(int size, bool spin, double timeout_seconds = 0);
+  Barrier(const Barrier&) = delete;
+  Barrier& operator=(const Barrier&) = delete;
+
+  /// Returns when all `size` threads have arrived. Throws Error with the reason where the barrier was aborted, and
+  /// aborts it and throws where the others do not come in time.
+  void arrive_and_wait();
+
+  /// Wakes whoever waits: every `arrive_and_wait` from now on throws Error(reason). The first reason stays.
+  void abort(const std::string& reason);
+  bool aborted() const { return aborted_.load(std::memory_order_acquire); }
+
+  int size() const { return size_; }
+
+ private:
+  bool spin_until_past(std::uint32_t generation) const;
+  void sleep_until_past(std::uint32_t generation);
+  [[noreturn]] void throw_reason();
+
+  const int size_;
+  const bool spin_;
+  const std::chrono::nanoseconds timeout_;
+  std::mutex reason_mutex_;
+  std::string reason_;
+  std::atomic<bool> aborted_ = false;
+  // On cache lines of their own: arrivals must not disturb those who spin on the generation.
+  alignas(64) std::atomic<std::uint32_t> arrived_ = 0;
+  alignas(64) std::atomic<std::uint32_t> generation_ = 0;
+  std::atomic<std::uint32_t> sleepers_ = 0;
+};
+
+}  // namespace mirrortrain

@@ -1,0 +1,78 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace mirrortrain::report {
+
+/// Loss, regularization included, and the metrics in the order of the configuration.
+struct Scores {
+  double loss = 0;
+  std::vector<std::pair<std::string, double>> metrics;
+};
+
+/// A `state` variable: what reading it outside the replicas gives (nothing where that has no meaning), and every copy.
+struct StateReading {
+  using Number = std::variant<std::int64_t, double>;
+  std::string name;
+  std::optional<Number> value;
+  std::vector<Number> replicas;
+};
+
+// The lines of metrics.jsonl. Epochs and steps count from 1, `seconds` from the start of the run. `scores` and
+// `learning_rate` are absent in a run without a model.
+
+/// The mean since the step event before it.
+struct StepEvent {
+  std::int64_t step = 0, epoch = 0;
+  std::optional<Scores> scores;
+  std::optional<double> learning_rate;
+  double examples_per_second = 0;
+  std::vector<StateReading> state;
+  double seconds = 0;
+};
+
+/// The mean over the epoch's examples, and the validation set's scores where there is one.
+struct EpochEvent {
+  std::int64_t step = 0, epoch = 0;
+  std::optional<Scores> scores, validation;
+  std::vector<StateReading> state;
+  double seconds = 0;
+};
+
+struct EvaluationEvent {
+  std::string split;  ///< "test", "validation" or "train"
+  std::int64_t step = 0, examples = 0;
+  Scores scores;
+};
+
+struct EndEvent {
+  enum class Status { kDone, kStopped, kFailed };
+  Status status = Status::kDone;
+  std::int64_t step = 0, epoch = 0;
+  double seconds = 0;
+};
+
+/// Where the run stands, for a person who watches; files do not keep it. Cheap to make at every step.
+struct ProgressEvent {
+  std::int64_t step = 0, epoch = 0;
+  std::int64_t step_of_epoch = 0;
+  double examples_per_second = 0;  ///< 0: not known yet
+  const Scores* scores = nullptr;  ///< the epoch's mean so far; null shows the latest step event's
+};
+
+using Event = std::variant<ProgressEvent, StepEvent, EpochEvent, EvaluationEvent, EndEvent>;
+
+/// Somewhere events go.
+class Writer {
+ public:
+  virtual ~Writer() = default;
+  /// Throws Error where it cannot be written.
+  virtual void write(const Event& event) = 0;
+};
+
+}  // namespace mirrortrain::report

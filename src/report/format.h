@@ -1,0 +1,32 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "base/shape.h"
+
+namespace mirrortrain::report {
+
+/// "225,034"
+std::string with_thousands(std::int64_t number);
+
+/// "17 B", "1.2 MiB"
+std::string bytes_text(std::uint64_t bytes);
+
+/// "0.8 s", "12 s", "3:05", "1:02:07"
+std::string duration_text(double seconds);
+
+/// Four significant digits: "0.5123", "12.35", "1.230e-05".
+std::string score_text(double value);
+
+struct LayerRow {
+  std::string name, type;
+  Shape output_shape;  ///< without the rows
+  std::int64_t parameters = 0;
+};
+
+/// The layers as a table: name (type), output shape, parameters, and below it the totals.
+std::string layer_table(std::span<const LayerRow> layers, std::int64_t trainable_parameters);
+
+}  // namespace mirrortrain::report

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+
+#include "report/event.h"
+
+namespace mirrortrain::report {
+
+/// An event as one line of JSON without the line's end, numbers in full precision; NaN and infinity, which JSON lacks,
+/// are null. Empty for progress.
+std::string to_json(const Event& event);
+
+/// metrics.jsonl: appends one object a line, each handed to the system as it is written.
+class JsonlWriter : public Writer {
+ public:
+  /// Creates the file or goes on at its end. Throws Error where it cannot be opened.
+  explicit JsonlWriter(const std::filesystem::path& path);
+  JsonlWriter(const JsonlWriter&) = delete;
+  JsonlWriter& operator=(const JsonlWriter&) = delete;
+  ~JsonlWriter() override;
+
+  void write(const Event& event) override;
+
+ private:
+  std::filesystem::path path_;
+  int descriptor_ = -1;
+};
+
+/// Removes from a metrics.jsonl what was written after `step` was done: the lines of later steps, every `end`, and a
+/// last line that was not finished. Atomic; a missing file stays missing.
+void cut_back_jsonl(const std::filesystem::path& path, std::int64_t step);
+
+}  // namespace mirrortrain::report
