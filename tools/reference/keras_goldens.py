@@ -1,0 +1,460 @@
+"""Makes the golden values that come from Keras: keras_goldens.py [NAME]...   (all of them without a name)
+
+Needs: pip install tensorflow-cpu==2.21.0 (brings Keras 3.15 and numpy).
+Each function below is one folder of tests/golden: the configuration of mirrortrain beside the same model in Keras.
+"""
+import dataclasses
+import os
+import sys
+from typing import Callable
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+import keras
+from keras import layers
+import numpy as np
+import tensorflow as tf
+
+from golden import Record, batches, configuration, write_golden
+
+REFERENCE = f"Keras {keras.__version__} on TensorFlow {tf.__version__}"
+
+
+def sparse_accuracy(labels, outputs):
+    return np.argmax(outputs, axis=-1) == labels
+
+
+def categorical_accuracy(labels, outputs):
+    return np.argmax(outputs, axis=-1) == np.argmax(labels, axis=-1)
+
+
+def binary_accuracy(labels, outputs):
+    return (outputs > 0.5) == (labels > 0.5)
+
+
+def squared_error(labels, outputs):
+    return (outputs - labels) ** 2
+
+
+@dataclasses.dataclass
+class Case:
+    """One training. Model, loss and optimizer are functions, because they are made anew for each number type."""
+
+    config: str
+    features: np.ndarray
+    labels: np.ndarray  # as the loss wants them
+    batch: int
+    epochs: int
+    model: Callable
+    loss: Callable
+    optimizer: Callable
+    metrics: dict = dataclasses.field(default_factory=dict)  # name -> function(labels, outputs): a value per example
+    validation: tuple = ()  # (features, labels)
+    test: tuple = ()
+    files: dict = None  # the data as mirrortrain reads it, where it is not features.npy and labels.npy
+    initial: bool = True  # whether the weights start from a file instead of the model's own initializers
+    replicas: tuple = (1, 2, 3)
+    mixed: bool = False
+
+    def __post_init__(self):
+        if self.files is None:
+            self.files = {"features.npy": self.features, "labels.npy": self.labels}
+
+
+def variables(model):
+    """Every variable under mirrortrain's name; the layouts are the same."""
+    return {f"{layer.name}/{variable.name}": variable for layer in model.layers for variable in layer.variables}
+
+
+def initial_weights(case):
+    """Keras's own, but for what starts at zero or one, which would hide mistakes."""
+    weights = {name: variable.numpy() for name, variable in variables(case.model()).items()}
+    if case.initial:
+        random = np.random.default_rng(7)
+        for name, value in weights.items():
+            if name.endswith(("/bias", "/beta", "/gamma")):
+                weights[name] = (value + random.uniform(-0.2, 0.2, value.shape)).astype(np.float32)
+    return weights
+
+
+def start(number_type, policy=None):
+    """A clean Keras with the same random numbers and with layers counted from zero."""
+    keras.backend.clear_session()
+    keras.utils.set_random_seed(1)
+    keras.config.set_floatx(number_type)
+    keras.config.set_dtype_policy(policy or number_type)
+
+
+def metrics_of(case, labels, outputs):
+    outputs = np.asarray(outputs, np.float64)
+    return {name: float(np.mean(values(labels, outputs))) for name, values in case.metrics.items()}
+
+
+def evaluate(case, model, loss, features, labels):
+    outputs = model(np.asarray(features, keras.config.floatx()), training=False)
+    return {"loss": float(loss(labels, outputs) + sum(model.losses)), "metrics": metrics_of(case, labels, outputs)}
+
+
+def train(case, initial, number_type, policy=None):
+    start(number_type, policy)
+    model, loss, optimizer = case.model(), case.loss(), case.optimizer()
+    for name, variable in variables(model).items():
+        variable.assign(initial[name])
+    record = Record()
+    for _ in range(case.epochs):
+        for rows in batches(len(case.features), case.batch):
+            features, labels = np.asarray(case.features[rows], number_type), case.labels[rows]
+            with tf.GradientTape() as tape:
+                outputs = model(features, training=True)
+                value = loss(labels, outputs) + sum(model.losses)
+            record.step(len(features), value, metrics_of(case, labels, outputs))
+            optimizer.apply(tape.gradient(value, model.trainable_variables), model.trainable_variables)
+        record.end_epoch(evaluate(case, model, loss, *case.validation) if case.validation else None)
+    if case.test:
+        record.test = evaluate(case, model, loss, *case.test)
+    record.weights = {name: variable.numpy().astype(np.float64) for name, variable in variables(model).items()}
+    return record
+
+
+def make(name, case):
+    start("float32")
+    initial = initial_weights(case)
+    single = train(case, initial, "float32")
+    if case.mixed:
+        exact = train(case, initial, "float32", "mixed_bfloat16")
+        reference = f"{REFERENCE}, mixed_bfloat16"
+    else:
+        exact = train(case, initial, "float64")
+        reference = f"{REFERENCE}, float64"
+    write_golden(name, reference, configuration("keras_goldens.py", case.config), case.files,
+                 initial if case.initial else {}, exact, single, case.replicas, case.mixed)
+
+
+def blobs(seed, count, shape, classes):
+    """Examples that can be learned: each class has a pattern of its own, buried in noise."""
+    random = np.random.default_rng(seed)
+    labels = random.integers(0, classes, count)
+    patterns = random.normal(0, 1, (classes, *shape))
+    features = 0.7 * patterns[labels] + random.normal(0, 1, (count, *shape))
+    return features.astype(np.float32), labels.astype(np.int64)
+
+
+def mlp(momentum_options, nesterov):
+    features, labels = blobs(1, 60, (8,), 3)
+    return Case(
+        config=f"""
+        data:
+          global_batch_size: 17
+          shuffle: false
+          train: {{format: npy, features: features.npy, labels: labels.npy}}
+          validation: {{fraction: 0.2}}
+        model:
+          input_shape: [8]
+          initial_weights: initial.safetensors
+          layers:
+            - dense: {{units: 16, activation: relu}}
+            - dense: {{units: 12, activation: tanh, use_bias: false}}
+            - dense: {{units: 3}}
+        loss: {{type: sparse_categorical_crossentropy, from_logits: true}}
+        metrics: [accuracy]
+        optimizer: {{type: sgd, learning_rate: 0.1, {momentum_options}}}
+        training: {{epochs: 4}}
+        """,
+        features=features[:48], labels=labels[:48], batch=17, epochs=4, validation=(features[48:], labels[48:]),
+        files={"features.npy": features, "labels.npy": labels},
+        model=lambda: keras.Sequential([
+            keras.Input((8,)),
+            layers.Dense(16, activation="relu"),
+            layers.Dense(12, activation="tanh", use_bias=False),
+            layers.Dense(3),
+        ]),
+        loss=lambda: keras.losses.SparseCategoricalCrossentropy(from_logits=True),
+        optimizer=lambda: keras.optimizers.SGD(0.1, momentum=0.9, nesterov=nesterov),
+        metrics={"accuracy": sparse_accuracy},
+    )
+
+
+def mlp_sgd_momentum():
+    return mlp("momentum: 0.9", nesterov=False)
+
+
+def mlp_sgd_nesterov():
+    return mlp("momentum: 0.9, nesterov: true", nesterov=True)
+
+
+def cnn_adam():
+    """Every way a window moves. The last batch has one example, so that some replicas have none."""
+    features, labels = blobs(2, 37, (14, 13, 2), 5)
+    features = np.clip(features * 40 + 128, 0, 255).astype(np.uint8)
+    test_features, test_labels = features[5:26], labels[5:26]
+    return Case(
+        config="""
+        data:
+          global_batch_size: 12
+          shuffle: false
+          train: {format: npy, features: features.npy, labels: labels.npy}
+          test: {format: npy, features: test_features.npy, labels: test_labels.npy}
+          preprocessing:
+            - rescaling: {scale: 0.0078125, offset: -1.0}
+        model:
+          input_shape: [14, 13, 2]
+          initial_weights: initial.safetensors
+          layers:
+            - conv2d: {filters: 6, kernel_size: 3, activation: relu, name: stem}
+            - max_pooling2d: {pool_size: 2}
+            - conv2d: {filters: 8, kernel_size: [3, 2], dilation_rate: 2, padding: same, activation: relu}
+            - conv2d: {filters: 7, kernel_size: [2, 3], strides: 2, padding: same, use_bias: false}
+            - activation: {activation: relu}
+            - max_pooling2d: {pool_size: 3, strides: 1, padding: same}
+            - flatten
+            - dense: {units: 10, activation: relu}
+            - dense: {units: 5}
+        loss: {type: sparse_categorical_crossentropy, from_logits: true}
+        metrics: [accuracy]
+        optimizer: {type: adam, learning_rate: 0.005}
+        training: {epochs: 3}
+        """,
+        features=features / 128.0 - 1.0, labels=labels, batch=12, epochs=3,
+        test=(test_features / 128.0 - 1.0, test_labels),
+        files={"features.npy": features, "labels.npy": labels.astype(np.uint8),
+               "test_features.npy": test_features, "test_labels.npy": test_labels.astype(np.int32)},
+        model=lambda: keras.Sequential([
+            keras.Input((14, 13, 2)),
+            layers.Conv2D(6, 3, activation="relu", name="stem"),
+            layers.MaxPooling2D(2),
+            layers.Conv2D(8, (3, 2), dilation_rate=2, padding="same", activation="relu"),
+            layers.Conv2D(7, (2, 3), strides=2, padding="same", use_bias=False),
+            layers.Activation("relu"),
+            layers.MaxPooling2D(3, strides=1, padding="same"),
+            layers.Flatten(),
+            layers.Dense(10, activation="relu"),
+            layers.Dense(5),
+        ]),
+        loss=lambda: keras.losses.SparseCategoricalCrossentropy(from_logits=True),
+        optimizer=lambda: keras.optimizers.Adam(0.005),
+        metrics={"accuracy": sparse_accuracy},
+    )
+
+
+def binary_classifier():
+    """TensorFlow's introductory example: ten features, one probability."""
+    features, labels = blobs(3, 200, (10,), 2)
+    return Case(
+        config="""
+        data:
+          global_batch_size: 32
+          shuffle: false
+          train: {format: npy, features: features.npy, labels: labels.npy}
+        model:
+          input_shape: [10]
+          initial_weights: initial.safetensors
+          layers:
+            - dense: {units: 16, activation: relu}
+            - dense: {units: 1, activation: sigmoid}
+        loss: {type: binary_crossentropy, from_logits: false}
+        metrics: [accuracy]
+        optimizer: {type: sgd, learning_rate: 0.01}
+        training: {epochs: 5}
+        """,
+        features=features, labels=labels[:, None].astype(np.float32), batch=32, epochs=5,
+        files={"features.npy": features, "labels.npy": labels},
+        model=lambda: keras.Sequential([
+            keras.Input((10,)), layers.Dense(16, activation="relu"), layers.Dense(1, activation="sigmoid")]),
+        loss=lambda: keras.losses.BinaryCrossentropy(),
+        optimizer=lambda: keras.optimizers.SGD(0.01),
+        metrics={"accuracy": binary_accuracy},
+    )
+
+
+def batch_norm_cnn():
+    """Batch statistics, two branches that meet, both kinds of mean, weight decay, a warm-up and an l2 penalty."""
+    features, labels = blobs(4, 40, (9, 9, 3), 4)
+
+    def model():
+        image = keras.Input((9, 9, 3))
+        stem = layers.Conv2D(8, 3, padding="same", use_bias=False, name="stem",
+                             kernel_regularizer=keras.regularizers.L2(0.01))(image)
+        x = layers.BatchNormalization()(stem)
+        x = layers.Activation("relu", name="shortcut")(x)
+        y = layers.Conv2D(8, 3, padding="same", use_bias=False)(x)
+        y = layers.BatchNormalization(momentum=0.9, epsilon=0.01, name="inner")(y)
+        x = layers.Add()([y, x])
+        x = layers.Activation("relu")(x)
+        x = layers.AveragePooling2D(2, padding="same")(x)
+        x = layers.Conv2D(6, 3, activation="relu")(x)
+        x = layers.AveragePooling2D(2, strides=1)(x)
+        x = layers.GlobalAveragePooling2D()(x)
+        return keras.Model(image, layers.Dense(4, kernel_regularizer=keras.regularizers.L1L2(0.001, 0.002))(x))
+
+    return Case(
+        config="""
+        data:
+          global_batch_size: 16
+          shuffle: false
+          train: {format: npy, features: features.npy, labels: labels.npy}
+          validation: {format: npy, features: features.npy, labels: labels.npy}
+        model:
+          input_shape: [9, 9, 3]
+          initial_weights: initial.safetensors
+          layers:
+            - conv2d: {filters: 8, kernel_size: 3, padding: same, use_bias: false, kernel_regularizer: {l2: 0.01}, name: stem}
+            - batch_normalization
+            - activation: {activation: relu, name: shortcut}
+            - conv2d: {filters: 8, kernel_size: 3, padding: same, use_bias: false}
+            - batch_normalization: {momentum: 0.9, epsilon: 0.01, name: inner}
+            - add: {inputs: [inner, shortcut]}
+            - activation: {activation: relu}
+            - average_pooling2d: {pool_size: 2, padding: same}
+            - conv2d: {filters: 6, kernel_size: 3, activation: relu}
+            - average_pooling2d: {pool_size: 2, strides: 1}
+            - global_average_pooling2d
+            - dense: {units: 4, kernel_regularizer: {l1: 0.001, l2: 0.002}}
+        loss: {type: sparse_categorical_crossentropy, from_logits: true}
+        metrics: [accuracy]
+        optimizer:
+          type: adamw
+          weight_decay: 0.05
+          learning_rate: {schedule: cosine_decay, initial_learning_rate: 0.001, decay_steps: 6, alpha: 0.1,
+                          warmup_target: 0.01, warmup_steps: 3}
+        training: {epochs: 4}
+        """,
+        features=features, labels=labels, batch=16, epochs=4, validation=(features, labels),
+        model=model,
+        loss=lambda: keras.losses.SparseCategoricalCrossentropy(from_logits=True),
+        optimizer=lambda: keras.optimizers.AdamW(
+            keras.optimizers.schedules.CosineDecay(0.001, 6, alpha=0.1, warmup_target=0.01, warmup_steps=3),
+            weight_decay=0.05),
+        metrics={"accuracy": sparse_accuracy},
+        replicas=(1,),
+    )
+
+
+def categorical_activations():
+    """A chain of every smooth activation under a softmax, label smoothing, labels made one-hot on the way in."""
+    features, labels = blobs(5, 50, (9,), 4)
+    activations = ["gelu", "selu", "elu", "silu", "softplus", "tanh", "sigmoid", "leaky_relu"]
+    return Case(
+        config="""
+        data:
+          global_batch_size: 16
+          shuffle: false
+          train: {format: npy, features: features.npy, labels: labels.npy}
+          preprocessing:
+            - one_hot: {depth: 4}
+        model:
+          input_shape: [9]
+          initial_weights: initial.safetensors
+          layers:
+            - dense: {units: 12, activation: gelu}
+            - dense: {units: 12, activation: selu}
+            - dense: {units: 12, activation: elu}
+            - dense: {units: 12, activation: silu}
+            - dense: {units: 12, activation: softplus}
+            - dense: {units: 12, activation: tanh}
+            - dense: {units: 12, activation: sigmoid}
+            - dense: {units: 12, activation: leaky_relu}
+            - dense: {units: 4, activation: softmax}
+        loss: {type: categorical_crossentropy, from_logits: false, label_smoothing: 0.1}
+        metrics: [accuracy]
+        optimizer: {type: adam, learning_rate: 0.01, beta_1: 0.8, beta_2: 0.95, epsilon: 0.0001}
+        training: {epochs: 4}
+        """,
+        features=features, labels=np.eye(4, dtype=np.float32)[labels], batch=16, epochs=4,
+        files={"features.npy": features, "labels.npy": labels},
+        model=lambda: keras.Sequential(
+            [keras.Input((9,))] + [layers.Dense(12, activation=name) for name in activations] +
+            [layers.Dense(4, activation="softmax")]),
+        loss=lambda: keras.losses.CategoricalCrossentropy(label_smoothing=0.1),
+        optimizer=lambda: keras.optimizers.Adam(0.01, beta_1=0.8, beta_2=0.95, epsilon=1e-4),
+        metrics={"accuracy": categorical_accuracy},
+    )
+
+
+def line(bias):
+    """TensorFlow's introductory example: a line through four points, from w = 5; with and without an intercept."""
+    return Case(
+        config=f"""
+        data:
+          global_batch_size: 4
+          shuffle: false
+          train: {{format: inline, features: [[1], [2], [3], [4]], labels: [0, -1, -2, -3]}}
+        model:
+          input_shape: [1]
+          layers:
+            - dense: {{units: 1, use_bias: {str(bias).lower()}, kernel_initializer: {{constant: {{value: 5}}}}}}
+        loss: mean_squared_error
+        metrics: [mean_squared_error]
+        optimizer: {{type: sgd, learning_rate: 0.01}}
+        training: {{epochs: 20}}
+        """,
+        features=np.array([[1], [2], [3], [4]], np.float32), labels=np.array([[0], [-1], [-2], [-3]], np.float32),
+        batch=4, epochs=20, files={},
+        model=lambda: keras.Sequential([
+            keras.Input((1,)), layers.Dense(1, use_bias=bias, kernel_initializer=keras.initializers.Constant(5.0))]),
+        loss=lambda: keras.losses.MeanSquaredError(),
+        optimizer=lambda: keras.optimizers.SGD(0.01),
+        metrics={"mean_squared_error": squared_error},
+        initial=False,
+    )
+
+
+def linear_regression():
+    return line(bias=False)
+
+
+def linear_regression_bias():
+    return line(bias=True)
+
+
+def cnn_mixed_bfloat16():
+    """Keras's mixed_bfloat16: float32 variables, bfloat16 layers. How the sums inside a layer round is nobody's contract."""
+    features, labels = blobs(6, 48, (12, 12, 3), 4)
+    return Case(
+        config="""
+        data:
+          global_batch_size: 16
+          shuffle: false
+          train: {format: npy, features: features.npy, labels: labels.npy}
+        model:
+          input_shape: [12, 12, 3]
+          initial_weights: initial.safetensors
+          layers:
+            - conv2d: {filters: 8, kernel_size: 3, activation: relu}
+            - max_pooling2d: {pool_size: 2}
+            - conv2d: {filters: 8, kernel_size: 3, padding: same, use_bias: false}
+            - batch_normalization
+            - activation: {activation: relu}
+            - global_average_pooling2d
+            - dense: {units: 16, activation: relu}
+            - dense: {units: 4}
+        loss: {type: sparse_categorical_crossentropy, from_logits: true}
+        metrics: [accuracy]
+        optimizer: {type: sgd, learning_rate: 0.05, momentum: 0.9}
+        training: {epochs: 4, precision: mixed_bfloat16}
+        """,
+        features=features, labels=labels, batch=16, epochs=4,
+        model=lambda: keras.Sequential([
+            keras.Input((12, 12, 3)),
+            layers.Conv2D(8, 3, activation="relu"),
+            layers.MaxPooling2D(2),
+            layers.Conv2D(8, 3, padding="same", use_bias=False),
+            layers.BatchNormalization(),
+            layers.Activation("relu"),
+            layers.GlobalAveragePooling2D(),
+            layers.Dense(16, activation="relu"),
+            layers.Dense(4),
+        ]),
+        loss=lambda: keras.losses.SparseCategoricalCrossentropy(from_logits=True),
+        optimizer=lambda: keras.optimizers.SGD(0.05, momentum=0.9),
+        metrics={"accuracy": sparse_accuracy},
+        replicas=(1,), mixed=True,
+    )
+
+
+CASES = [mlp_sgd_momentum, mlp_sgd_nesterov, cnn_adam, binary_classifier, batch_norm_cnn, categorical_activations,
+         linear_regression, linear_regression_bias, cnn_mixed_bfloat16]
+
+if __name__ == "__main__":
+    for function in CASES:
+        name = function.__name__.replace("_", "-")
+        if len(sys.argv) == 1 or name in sys.argv[1:]:
+            make(name, function())
