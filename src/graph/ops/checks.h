@@ -1,0 +1,32 @@
+#pragma once
+
+#include <fmt/format.h>
+
+#include <string_view>
+
+#include "base/error.h"
+#include "graph/graph.h"
+
+namespace mirrortrain::ops {
+
+/// The graph gives an absent optional input the shape [0].
+inline bool present(const ValueSpec& spec) { return spec.batched || spec.shape != Shape{0}; }
+
+inline bool is_float(DType dtype) { return dtype == DType::kFloat32 || dtype == DType::kBfloat16; }
+
+/// "float32 [28, 28, 1] per row", for messages.
+inline std::string text_of(const ValueSpec& spec) {
+  return fmt::format("{} {}{}", name_of(spec.dtype), spec.shape.text(), spec.batched ? " per row" : "");
+}
+
+/// Throws Error unless `spec` is what `op` expects there: "add_n: expected ..., found ...".
+inline void expect(bool fits, std::string_view op, std::string_view expected, const ValueSpec& found) {
+  if (!fits) throw Error(fmt::format("{}: expected {}, found {}", op, expected, text_of(found)));
+}
+
+/// Throws Error unless both specs are the same.
+inline void expect_same(std::string_view op, std::string_view what, const ValueSpec& expected, const ValueSpec& found) {
+  expect(found == expected, op, fmt::format("{} as {}", what, text_of(expected)), found);
+}
+
+}  // namespace mirrortrain::ops

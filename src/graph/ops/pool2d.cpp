@@ -1,0 +1,97 @@
+#include "graph/ops/pool2d.h"
+
+#include "graph/ops/checks.h"
+
+namespace mirrortrain::ops {
+namespace {
+
+void expect_images(std::string_view op, const ValueSpec& spec) {
+  expect(spec.batched && spec.shape.rank() == 3 && is_float(spec.dtype), op,
+         "[height, width, channels] per row, float32 or bfloat16", spec);
+}
+
+/// The output's shape per row. Throws Error where a window does not fit.
+Shape pooled_shape(std::string_view op, const Pool2dAttributes& pool, const Shape& image) {
+  Shape output = image;
+  for (const std::size_t axis : {0, 1}) {
+    output[axis] = window_axis(image[axis], pool.pool_size[axis], pool.strides[axis], 1, pool.padding).output;
+    if (output[axis] < 1) {
+      throw Error(fmt::format("{}: a window of {} x {} does not fit into images of {} without padding", op,
+                              pool.pool_size[0], pool.pool_size[1], image.text()));
+    }
+  }
+  return output;
+}
+
+/// Checks the gradient of the output against the shape of the input.
+void expect_gradient(std::string_view op, const ValueSpec& gradient, const Shape& expected) {
+  expect(gradient.batched && is_float(gradient.dtype) && gradient.shape == expected, op,
+         fmt::format("the output's gradient as {} per row", expected.text()), gradient);
+}
+
+bool flows(std::span<const ValueId> output_gradients, const std::vector<bool>& wanted) {
+  return wanted[0] && output_gradients[0] != kNoValue;
+}
+
+}  // namespace
+
+std::vector<ValueSpec> MaxPool2d::infer(std::span<const ValueSpec> inputs) const {
+  expect_images(name(), inputs[0]);
+  if (pool_size[0] * pool_size[1] > 256) {
+    throw Error(fmt::format("max_pool2d: expected a window of at most 256 elements, found {} x {}", pool_size[0],
+                            pool_size[1]));
+  }
+  const Shape output = pooled_shape(name(), *this, inputs[0].shape);
+  return {{inputs[0].dtype, output, true}, {DType::kUint8, output, true}};
+}
+
+std::vector<ValueId> MaxPool2d::gradient(Graph& graph, const Node& node, std::span<const ValueId> output_gradients,
+                                         const std::vector<bool>& wanted) const {
+  if (!flows(output_gradients, wanted)) return {kNoValue};
+  std::vector<ValueId> inputs{output_gradients[0], node.outputs[1]};
+  if (relu) inputs.push_back(node.outputs[0]);
+  return {graph.apply_one(MaxPool2dGradient(*this, graph.spec(node.inputs[0]).shape, relu), std::move(inputs))};
+}
+
+std::vector<ValueSpec> MaxPool2dGradient::infer(std::span<const ValueSpec> inputs) const {
+  const Shape output = pooled_shape(name(), *this, input_shape);
+  expect_gradient(name(), inputs[0], output);
+  expect_same(name(), "the positions", {DType::kUint8, output, true}, inputs[1]);
+  if (relu) expect_same(name(), "the output", inputs[0], inputs[2]);
+  return {{inputs[0].dtype, input_shape, true}};
+}
+
+std::vector<ValueSpec> AveragePool2d::infer(std::span<const ValueSpec> inputs) const {
+  expect_images(name(), inputs[0]);
+  return {{inputs[0].dtype, pooled_shape(name(), *this, inputs[0].shape), true}};
+}
+
+std::vector<ValueId> AveragePool2d::gradient(Graph& graph, const Node& node, std::span<const ValueId> output_gradients,
+                                             const std::vector<bool>& wanted) const {
+  if (!flows(output_gradients, wanted)) return {kNoValue};
+  return {graph.apply_one(AveragePool2dGradient(*this, graph.spec(node.inputs[0]).shape), {output_gradients[0]})};
+}
+
+std::vector<ValueSpec> AveragePool2dGradient::infer(std::span<const ValueSpec> inputs) const {
+  expect_gradient(name(), inputs[0], pooled_shape(name(), *this, input_shape));
+  return {{inputs[0].dtype, input_shape, true}};
+}
+
+std::vector<ValueSpec> GlobalAveragePool2d::infer(std::span<const ValueSpec> inputs) const {
+  expect_images(name(), inputs[0]);
+  return {{inputs[0].dtype, {inputs[0].shape.back()}, true}};
+}
+
+std::vector<ValueId> GlobalAveragePool2d::gradient(Graph& graph, const Node& node,
+                                                   std::span<const ValueId> output_gradients,
+                                                   const std::vector<bool>& wanted) const {
+  if (!flows(output_gradients, wanted)) return {kNoValue};
+  return {graph.apply_one(GlobalAveragePool2dGradient(graph.spec(node.inputs[0]).shape), {output_gradients[0]})};
+}
+
+std::vector<ValueSpec> GlobalAveragePool2dGradient::infer(std::span<const ValueSpec> inputs) const {
+  expect_gradient(name(), inputs[0], {input_shape.back()});
+  return {{inputs[0].dtype, input_shape, true}};
+}
+
+}  // namespace mirrortrain::ops
