@@ -1,0 +1,107 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <variant>
+
+#include "config/codec.h"
+
+namespace mirrortrain::config {
+
+/// How a std::variant of option structs is written: specialize it for the variant.
+///   tag      "type" | "format" | "schedule": `{type: adam, ...}`, `adam` and `{adam: {...}}` are all allowed; left out
+///            where a list's items are `{dense: {...}}` or `dense` only
+///   noun     "an optimizer", for messages
+///   planned  names of the interface that are not built yet: std::to_array<std::string_view>({"rmsprop"})
+///   set_keeps_name  true where `--set` may not put another name in a list's item (layers)
+/// An alternative is a struct with kName and section(); or, without kName, a plain value (a number) or a section that
+/// is recognized by its keys.
+template <class Variant>
+struct ChoiceTag {};
+
+namespace detail {
+
+struct Alternative {
+  std::string name;  ///< empty for a plain value
+  std::function<bool(const Value&)> accepts;
+  std::function<void(const Node&, void* variant)> read;
+  std::function<Schema(const Rules&)> schema;
+};
+
+struct Choice {
+  std::string tag, noun = "a choice";
+  std::vector<std::string> planned;
+  bool set_keeps_name = false;
+  std::vector<Alternative> alternatives;
+};
+
+void read_choice(const Choice& choice, const Node& node, void* variant);
+bool accepts_choice(const Choice& choice, const Value& value);
+Value show_choice(const std::string& tag, std::string_view name, Value options);
+Schema choice_schema(const Choice& choice, const Rules& rules);
+
+template <class T>
+constexpr std::string_view name_of_alternative() {
+  if constexpr (requires { T::kName; }) {
+    return T::kName;
+  } else {
+    return {};
+  }
+}
+
+template <class Variant, std::size_t I>
+Alternative alternative() {
+  using T = std::variant_alternative_t<I, Variant>;
+  return {std::string(name_of_alternative<T>()), [](const Value& value) { return Codec<T>::accepts(value); },
+          [](const Node& node, void* variant) {
+            Codec<T>::read(node, static_cast<Variant*>(variant)->template emplace<I>());
+          },
+          [](const Rules& rules) { return Codec<T>::schema(rules); }};
+}
+
+template <class Variant>
+Choice make_choice() {
+  Choice choice;
+  if constexpr (requires { ChoiceTag<Variant>::tag; }) choice.tag = ChoiceTag<Variant>::tag;
+  if constexpr (requires { ChoiceTag<Variant>::noun; }) choice.noun = ChoiceTag<Variant>::noun;
+  if constexpr (requires { ChoiceTag<Variant>::planned; }) {
+    for (const auto& name : ChoiceTag<Variant>::planned) choice.planned.emplace_back(name);
+  }
+  if constexpr (requires { ChoiceTag<Variant>::set_keeps_name; }) {
+    choice.set_keeps_name = ChoiceTag<Variant>::set_keeps_name;
+  }
+  [&]<std::size_t... I>(std::index_sequence<I...>) { (choice.alternatives.push_back(alternative<Variant, I>()), ...); }
+  (std::make_index_sequence<std::variant_size_v<Variant>>());
+  return choice;
+}
+
+template <class Variant>
+const Choice& choice_of() {
+  static const Choice choice = make_choice<Variant>();
+  return choice;
+}
+
+}  // namespace detail
+
+template <class... Ts>
+struct Codec<std::variant<Ts...>> {
+  using Variant = std::variant<Ts...>;
+
+  static bool accepts(const Value& value) { return detail::accepts_choice(detail::choice_of<Variant>(), value); }
+  static void read(const Node& node, Variant& out) { detail::read_choice(detail::choice_of<Variant>(), node, &out); }
+  static Value show(const Variant& value) {
+    const auto& choice = detail::choice_of<Variant>();
+    Value options = std::visit([](const auto& held) { return Codec<std::decay_t<decltype(held)>>::show(held); }, value);
+    return detail::show_choice(choice.tag, choice.alternatives[value.index()].name, std::move(options));
+  }
+  static Schema schema(const Rules& rules) { return detail::choice_schema(detail::choice_of<Variant>(), rules); }
+  /// The place of a choice is its key's; without a tag the name belongs to the path.
+  static void locate(const Node& node, Located<Variant>& out) {
+    const auto& choice = detail::choice_of<Variant>();
+    const std::string& name = choice.alternatives[out.value.index()].name;
+    if (!name.empty()) out.place = node.section_place();
+    if (!name.empty() && choice.tag.empty()) out.path += "." + name;
+  }
+};
+
+}  // namespace mirrortrain::config

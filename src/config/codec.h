@@ -1,0 +1,235 @@
+#pragma once
+
+#include <array>
+#include <concepts>
+#include <limits>
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "config/node.h"
+#include "config/scalar.h"
+#include "config/schema.h"
+#include "config/types.h"
+
+namespace mirrortrain::config {
+
+/// How a C++ type is written in a configuration. Specialize it for a type of your own:
+///   static bool accepts(const Value&);               whether the form fits: picks a variant's alternative
+///   static void read(const Node&, T&);               fills it, or adds errors to the node
+///   static Value show(const T&);                     as it would be written
+///   static Schema schema(const Rules&);
+template <class T>
+struct Codec;
+
+/// The names of an enum's values: `static constexpr auto names = std::to_array<std::pair<std::string_view, E>>({...})`,
+/// and where some are not built yet `static constexpr auto planned = std::to_array<std::string_view>({...})`.
+template <class E>
+struct EnumNames;
+
+namespace detail {
+
+// The part of reading that needs no template.
+void read_boolean(const Node& node, bool& out);
+void read_integer(const Node& node, std::int64_t low, std::int64_t high, std::int64_t& out);
+void read_unsigned(const Node& node, std::uint64_t& out);
+void read_number(const Node& node, bool single, double& out);
+void read_text(const Node& node, std::string& out);
+void read_path(const Node& node, Path& out);
+void read_size(const Node& node, Size& out);
+/// The index in names, or nothing after an error.
+std::optional<std::size_t> read_name(const Node& node, const Schema& names);
+/// Whether the value is a list that satisfies the node's rules and, where `length` is given, has as many items.
+bool check_list(const Node& node, const Schema& list);
+Schema scalar_schema(Schema::Kind kind, const Rules& rules);
+Schema list_schema(Schema item, const Rules& rules, std::optional<std::size_t> length);
+Schema optional_schema(Schema inner);
+
+}  // namespace detail
+
+template <>
+struct Codec<bool> {
+  static bool accepts(const Value& value) { return meaning_of(value) == Meaning::kBoolean; }
+  static void read(const Node& node, bool& out) { detail::read_boolean(node, out); }
+  static Value show(bool value) { return Value::scalar(value ? "true" : "false", false); }
+  static Schema schema(const Rules& rules) { return detail::scalar_schema(Schema::Kind::kBoolean, rules); }
+};
+
+template <std::signed_integral T>
+struct Codec<T> {
+  static bool accepts(const Value& value) { return meaning_of(value) == Meaning::kInteger; }
+  static void read(const Node& node, T& out) {
+    std::int64_t wide = out;
+    detail::read_integer(node, std::numeric_limits<T>::min(), std::numeric_limits<T>::max(), wide);
+    out = static_cast<T>(wide);
+  }
+  static Value show(T value) { return Value::scalar(std::to_string(value), false); }
+  static Schema schema(const Rules& rules) { return detail::scalar_schema(Schema::Kind::kInteger, rules); }
+};
+
+template <>
+struct Codec<std::uint64_t> {
+  static bool accepts(const Value& value) { return meaning_of(value) == Meaning::kInteger; }
+  static void read(const Node& node, std::uint64_t& out) { detail::read_unsigned(node, out); }
+  static Value show(std::uint64_t value) { return Value::scalar(std::to_string(value), false); }
+  static Schema schema(const Rules& rules) {
+    Schema schema = detail::scalar_schema(Schema::Kind::kInteger, rules);
+    schema.is_unsigned = true;
+    return schema;
+  }
+};
+
+template <std::floating_point T>
+struct Codec<T> {
+  static bool accepts(const Value& value) {
+    return meaning_of(value) == Meaning::kNumber || meaning_of(value) == Meaning::kInteger;
+  }
+  static void read(const Node& node, T& out) {
+    double wide = out;
+    detail::read_number(node, sizeof(T) == sizeof(float), wide);
+    out = static_cast<T>(wide);
+  }
+  static Value show(T value) { return number_value(value); }
+  static Schema schema(const Rules& rules) { return detail::scalar_schema(Schema::Kind::kNumber, rules); }
+};
+
+template <>
+struct Codec<std::string> {
+  static bool accepts(const Value& value) { return meaning_of(value) == Meaning::kText; }
+  static void read(const Node& node, std::string& out) { detail::read_text(node, out); }
+  static Value show(const std::string& value) { return text_value(value); }
+  static Schema schema(const Rules& rules) { return detail::scalar_schema(Schema::Kind::kText, rules); }
+};
+
+template <>
+struct Codec<Path> {
+  static bool accepts(const Value& value) { return meaning_of(value) == Meaning::kText; }
+  static void read(const Node& node, Path& out) { detail::read_path(node, out); }
+  static Value show(const Path& value) { return text_value(value.text); }
+  static Schema schema(const Rules& rules) { return detail::scalar_schema(Schema::Kind::kPath, rules); }
+};
+
+template <>
+struct Codec<Size> {
+  static bool accepts(const Value& value) { return value.is_scalar() && parse_size(value.text()).has_value(); }
+  static void read(const Node& node, Size& out) { detail::read_size(node, out); }
+  static Value show(const Size& value) { return Value::scalar(std::to_string(value.bytes), false); }
+  static Schema schema(const Rules& rules) { return detail::scalar_schema(Schema::Kind::kSize, rules); }
+};
+
+template <>
+struct Codec<Value> {
+  static bool accepts(const Value&) { return true; }
+  static void read(const Node& node, Value& out) { out = node.value(); }
+  static Value show(const Value& value) { return value; }
+  static Schema schema(const Rules&) { return {}; }
+};
+
+template <class E>
+requires std::is_enum_v<E>
+struct Codec<E> {
+  static bool accepts(const Value& value) { return meaning_of(value) == Meaning::kText; }
+  static void read(const Node& node, E& out) {
+    if (const auto index = detail::read_name(node, schema(node.rules()))) out = EnumNames<E>::names[*index].second;
+  }
+  static Value show(E value) {
+    for (const auto& [name, named] : EnumNames<E>::names) {
+      if (named == value) return text_value(name);
+    }
+    return {};
+  }
+  static Schema schema(const Rules& rules) {
+    Schema schema = detail::scalar_schema(Schema::Kind::kNames, rules);
+    for (const auto& [name, named] : EnumNames<E>::names) schema.names.emplace_back(name);
+    if constexpr (requires { EnumNames<E>::planned; }) {
+      for (const auto& name : EnumNames<E>::planned) schema.planned.emplace_back(name);
+    }
+    return schema;
+  }
+};
+
+template <class T>
+struct Codec<std::optional<T>> {
+  static bool accepts(const Value& value) { return value.is_null() || Codec<T>::accepts(value); }
+  static void read(const Node& node, std::optional<T>& out) {
+    if (node.value().is_null()) {
+      out.reset();
+    } else {
+      Codec<T>::read(node, out.emplace());
+    }
+  }
+  static Value show(const std::optional<T>& value) { return value ? Codec<T>::show(*value) : Value(); }
+  static Schema schema(const Rules& rules) { return detail::optional_schema(Codec<T>::schema(rules)); }
+};
+
+template <class T>
+struct Codec<std::vector<T>> {
+  static bool accepts(const Value& value) { return value.is_sequence(); }
+  static void read(const Node& node, std::vector<T>& out) {
+    if (!detail::check_list(node, schema(node.rules()))) return;
+    const Rules rules = node.rules().for_items();
+    const std::size_t count = node.value().items().size();
+    out.clear();
+    out.reserve(count);
+    for (std::size_t i = 0; i < count; ++i) {
+      T item{};
+      Codec<T>::read(node.item(i, rules), item);
+      out.push_back(std::move(item));
+    }
+  }
+  static Value show(const std::vector<T>& values) {
+    std::vector<Value> items;
+    items.reserve(values.size());
+    for (const T& value : values) items.push_back(Codec<T>::show(value));
+    return Value::sequence(std::move(items));
+  }
+  static Schema schema(const Rules& rules) {
+    return detail::list_schema(Codec<T>::schema(rules.for_items()), rules, std::nullopt);
+  }
+};
+
+template <class T, std::size_t N>
+struct Codec<std::array<T, N>> {
+  static bool accepts(const Value& value) { return value.is_sequence(); }
+  static void read(const Node& node, std::array<T, N>& out) {
+    if (node.rules().scalar_fills && !node.value().is_sequence()) {
+      T item{};
+      Codec<T>::read(node, item);
+      out.fill(item);
+    } else if (detail::check_list(node, schema(node.rules()))) {
+      const Rules rules = node.rules().for_items();
+      for (std::size_t i = 0; i < N; ++i) Codec<T>::read(node.item(i, rules), out[i]);
+    }
+  }
+  static Value show(const std::array<T, N>& values) {
+    std::vector<Value> items;
+    for (const T& value : values) items.push_back(Codec<T>::show(value));
+    return Value::sequence(std::move(items));
+  }
+  static Schema schema(const Rules& rules) {
+    return detail::list_schema(Codec<T>::schema(rules.for_items()), rules, N);
+  }
+};
+
+template <class T>
+struct Codec<Located<T>> {
+  static bool accepts(const Value& value) { return Codec<T>::accepts(value); }
+  static void read(const Node& node, Located<T>& out) {
+    out.place = node.value().is_scalar() || node.value().is_sequence() ? node.value().place() : node.section_place();
+    out.path = node.path();
+    Codec<T>::read(node, out.value);
+    if constexpr (requires { Codec<T>::locate(node, out); }) Codec<T>::locate(node, out);
+  }
+  /// The key was not given: the section that lacks it is the place.
+  static void absent(const Node& node, Located<T>& out) {
+    out.place = node.section_place();
+    out.path = node.path();
+    if constexpr (requires { Codec<T>::absent(node, out.value); }) Codec<T>::absent(node, out.value);
+  }
+  static Value show(const Located<T>& located) { return Codec<T>::show(located.value); }
+  static Schema schema(const Rules& rules) { return Codec<T>::schema(rules); }
+};
+
+}  // namespace mirrortrain::config

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "config/place.h"
+
+namespace mirrortrain::config {
+
+/// Everything that is wrong in a configuration, to be told at once. Reading adds to it; later stages (do the layers
+/// fit?) add to it with the places that they kept, and then somebody calls throw_if_any().
+class Errors {
+ public:
+  /// `path` is the key's, as in "model.layers[2].dense.units", or empty; `message` says what was expected, what was
+  /// found and the remedy. The same error is kept once.
+  void add(const Place& place, std::string path, std::string message);
+
+  bool empty() const { return errors_.empty(); }
+  std::size_t count() const { return errors_.size(); }
+
+  /// One line each, in the order of the file, then those of `--set`, then "3 errors".
+  std::string text() const;
+
+  /// Throws a UsageError with text().
+  void throw_if_any() const;
+
+ private:
+  struct Entry {
+    Place place;
+    std::string path, message;
+  };
+  static bool before(const Entry& a, const Entry& b);
+  static std::string line_of(const Entry& error);
+
+  std::vector<Entry> errors_;
+};
+
+}  // namespace mirrortrain::config

@@ -1,0 +1,79 @@
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+#include "config/errors.h"
+#include "config/rules.h"
+#include "config/value.h"
+
+namespace mirrortrain::config {
+
+/// What the whole reading of a document shares.
+struct Reading {
+  Errors& errors;
+  /// Where each key of the resolved configuration came from, by its path there.
+  std::unordered_map<std::string, Place>& origins;
+  /// What `--set` replaced in lists, by path: the name of the old item.
+  const std::map<std::string, std::string>& replaced;
+};
+
+/// A value that is being read, with its path and rules. Lives on the stack while the tree is walked.
+class Node {
+ public:
+  /// The root: something missing in it is told at its own place.
+  Node(const Value& value, Reading& reading) : value_(&value), section_place_(&value.place()), reading_(&reading) {}
+
+  Node key(const Value::Entry& entry, const Rules& rules) const;
+  /// A key that is not there: null, and errors in it are the section's.
+  Node absent_key(std::string_view name, const Rules& rules) const;
+  Node item(std::size_t index, const Rules& rules) const;
+  /// The options of a choice, which belong to this value: at `name` in the path where `named`, also in the resolved
+  /// configuration where `shown`.
+  Node options(const Value& options, const Place& place, std::string_view name, bool shown) const;
+
+  const Value& value() const { return *value_; }
+  const Rules& rules() const { return *rules_; }
+  Reading& reading() const { return *reading_; }
+  Errors& errors() const { return reading_->errors; }
+  bool is_absent() const { return absent_; }
+
+  /// Where something missing in this value is told: at the key whose value it is.
+  const Place& section_place() const { return *section_place_; }
+  /// As written: "model.layers[2].dense".
+  std::string path() const { return path(false); }
+  /// In the resolved configuration.
+  std::string shown_path() const { return path(true); }
+
+  /// Adds "expected EXPECTED, found ..." at the value; `hint` follows after a semicolon where not empty.
+  void wrong(std::string_view expected, std::string_view hint = "") const;
+  /// Adds an error at the value.
+  void error(std::string message) const;
+  /// Adds an error at another place; `below` is appended to the path as a key where not empty.
+  void error(const Place& place, std::string_view below, std::string message) const;
+  /// Remembers where this value came from, for `show`.
+  void remember_origin() const;
+
+ private:
+  Node(const Value* value, const Node& parent, const Place* section_place, std::string_view name)
+      : value_(value), parent_(&parent), section_place_(section_place), name_(name), reading_(parent.reading_) {}
+  std::string path(bool shown) const;
+
+  static const Rules kNoRules;
+  static constexpr std::size_t kNoIndex = static_cast<std::size_t>(-1);
+
+  const Value* value_;
+  const Node* parent_ = nullptr;
+  const Place* section_place_;
+  std::string_view name_;
+  std::size_t index_ = kNoIndex;
+  bool shown_ = true;
+  bool absent_ = false;
+  const Rules* rules_ = &kNoRules;
+  Reading* reading_;
+};
+
+}  // namespace mirrortrain::config

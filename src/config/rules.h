@@ -1,0 +1,54 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace mirrortrain::config {
+
+/// What a key's declaration asks of its value. In a list the bounds hold for each item.
+struct Rules {
+  bool required = false;
+  std::optional<double> low, high;
+  bool above_low = false, below_high = false;  ///< the bound itself is not allowed
+  bool non_empty = false;                      ///< a text or a list
+  bool scalar_fills = false;                   ///< one scalar stands for all items of an array: kernel_size: 3
+  bool allow_infinite = false;                 ///< .inf and .nan
+  std::vector<std::string> names;              ///< the only texts allowed, where not empty
+
+  /// The rules for a list's items.
+  Rules for_items() const {
+    Rules rules = *this;
+    rules.required = rules.non_empty = rules.scalar_fills = false;
+    return rules;
+  }
+};
+
+/// The constraints that follow a key's help in its declaration.
+inline constexpr auto required = [](Rules& rules) { rules.required = true; };
+inline constexpr auto non_empty = [](Rules& rules) { rules.non_empty = true; };
+inline constexpr auto scalar_fills = [](Rules& rules) { rules.scalar_fills = true; };
+inline constexpr auto allow_infinite = [](Rules& rules) { rules.allow_infinite = true; };
+
+inline auto at_least(double bound) {
+  return [bound](Rules& rules) { rules.low = bound; };
+}
+inline auto at_most(double bound) {
+  return [bound](Rules& rules) { rules.high = bound; };
+}
+inline auto greater_than(double bound) {
+  return [bound](Rules& rules) { rules.low = bound, rules.above_low = true; };
+}
+inline auto less_than(double bound) {
+  return [bound](Rules& rules) { rules.high = bound, rules.below_high = true; };
+}
+/// Both ends allowed.
+inline auto between(double low, double high) {
+  return [low, high](Rules& rules) { rules.low = low, rules.high = high; };
+}
+inline auto one_of(std::vector<std::string> names) {
+  return [names = std::move(names)](Rules& rules) { rules.names = names; };
+}
+
+}  // namespace mirrortrain::config

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "config/value.h"
+
+namespace mirrortrain::config {
+
+/// What a value means by YAML's core schema: quoted scalars are texts.
+enum class Meaning : std::uint8_t { kNull, kBoolean, kInteger, kNumber, kText, kSequence, kMapping };
+Meaning meaning_of(const Value& value);
+
+/// The value's content, or nothing if it means something else or does not fit. An integer is a number too.
+std::optional<bool> as_boolean(const Value& value);
+std::optional<std::int64_t> as_integer(const Value& value);
+std::optional<std::uint64_t> as_unsigned(const Value& value);
+std::optional<double> as_number(const Value& value);
+std::optional<std::string> as_text(const Value& value);
+
+/// "25MiB", "64K", "4096": bytes, with K = KiB = 1024 and KB = 1000. Nothing if it is none or does not fit.
+std::optional<std::uint64_t> parse_size(std::string_view text);
+
+/// A scalar that reads back as the number, in the fewest digits.
+Value number_value(double number);
+Value number_value(float number);
+Value text_value(std::string_view text);
+
+/// "the list [0.1]", "the text 'abc'", "the number 3.5": for messages, shortened.
+std::string describe(const Value& value);
+/// The text on one line, without control characters, shortened in the middle of nothing.
+std::string shortened(std::string_view text, std::size_t limit = 48);
+
+/// "; did you mean 'units'?" with the nearest of `names` within two edits, or "".
+std::string suggestion(std::string_view name, const std::vector<std::string>& names);
+
+}  // namespace mirrortrain::config

@@ -1,0 +1,64 @@
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "config/rules.h"
+#include "config/value.h"
+
+namespace mirrortrain::config {
+
+/// What a value may be, gathered from the declarations; error messages, the JSON Schema and the reference are written
+/// from it.
+struct Schema {
+  enum class Kind : std::uint8_t {
+    kAny,
+    kNull,
+    kBoolean,
+    kInteger,
+    kNumber,
+    kText,
+    kPath,
+    kSize,
+    kNames,
+    kList,
+    kSection,
+    kEither,
+    kChoice
+  };
+  struct Key;
+
+  Kind kind = Kind::kAny;
+  Rules rules;                     ///< of integers, numbers, texts and lists
+  bool is_unsigned = false;        ///< of an integer
+  std::vector<std::string> names;  ///< of kNames
+  std::vector<Schema>
+      parts;  ///< of kList the item; of kEither and kChoice the alternatives, a choice's named ones are sections
+  std::optional<std::size_t> length;  ///< of a list whose length is fixed
+  std::string name;                   ///< of a section within a choice: `adam`
+  std::string tag;                    ///< of kChoice: `type`, or empty where `name: {...}` is the only form
+  std::string noun;                   ///< of kChoice: "an optimizer"
+  std::string help;                   ///< of a section
+  std::vector<Key> keys;              ///< of a section
+  std::vector<std::string> planned;   ///< names of kNames and kChoice that are not built yet
+};
+
+struct Schema::Key {
+  std::string name, help;
+  bool required = false, planned = false;
+  Schema type;
+  Value standard;  ///< what holds where the key is not given
+};
+
+/// "an integer of at least 1", "a number or a schedule", "one of relu, elu".
+std::string in_words(const Schema& schema);
+
+/// The JSON Schema (draft 2020-12) of a configuration whose root is this section, for editors.
+std::string json_schema(const Schema& root, std::string_view title);
+
+/// A Markdown reference of the sections below `root`, each key with its type, default and help.
+std::string reference(const Schema& root);
+
+}  // namespace mirrortrain::config

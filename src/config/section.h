@@ -1,0 +1,148 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "config/choice.h"
+#include "config/codec.h"
+#include "config/rules.h"
+
+namespace mirrortrain::config {
+
+namespace detail {
+
+struct Key {
+  std::string name, help;
+  Rules rules;
+  bool planned = false;
+  std::function<void(const Node&, void*object)> read, absent;
+  std::function<Value(const void* object)> show;
+  std::function<Schema(const Rules&)> schema;
+};
+
+struct Check {
+  std::string key;
+  std::function<std::string(const void* object)> complaint;
+};
+
+/// The keys of a section, without its C++ type.
+struct Keys {
+  std::string help;
+  std::vector<Key> keys;
+  std::vector<Check> checks;
+};
+
+void read_section(const Keys& keys, const Node& node, void* object);
+bool accepts_section(const Keys& keys, const Value& value);
+Value show_section(const Keys& keys, const void* object);
+/// `standard` is an object with the defaults.
+Schema section_schema(const Keys& keys, std::string_view name, const void* standard);
+/// Adds the keys and checks of `inner`, whose object `inside` finds within the outer one.
+void include_keys(Keys& outer, const Keys& inner, const std::function<void*(void*)>& inside);
+
+}  // namespace detail
+
+/// The keys of an option struct, declared once beside what they configure:
+///
+///   struct Sgd {
+///     static constexpr std::string_view kName = "sgd";
+///     double learning_rate = 0.01, momentum = 0.0;
+///     bool nesterov = false;
+///     static config::Section<Sgd> section() {
+///       return config::Section<Sgd>("Stochastic gradient descent.")
+///           .key("learning_rate", &Sgd::learning_rate, "The step's size.", config::at_least(0))
+///           .key("momentum", &Sgd::momentum, "How much of the last update goes on.", config::between(0, 1))
+///           .key("nesterov", &Sgd::nesterov, "Whether to look ahead.")
+///           .check("nesterov", [](const Sgd& sgd) -> std::string {
+///             return sgd.nesterov && sgd.momentum == 0 ? "needs a momentum above 0" : "";
+///           });
+///     }
+///   };
+///
+/// The defaults are the struct's. Reader, schema, `config show` and the reference come from the declaration.
+template <class S>
+class Section {
+ public:
+  explicit Section(std::string_view help) { keys_.help = help; }
+
+  /// A key whose value goes to `member`, with constraints from rules.h.
+  template <class Owner, class T, class... Constraints>
+  Section& key(std::string_view name, T Owner::*member, std::string_view help, const Constraints&... constraints) {
+    detail::Key key{std::string(name), std::string(help), {}, false, {}, {}, {}, {}};
+    (constraints(key.rules), ...);
+    key.read = [member](const Node& node, void* object) { Codec<T>::read(node, static_cast<S*>(object)->*member); };
+    if constexpr (requires(const Node& node, T& out) { Codec<T>::absent(node, out); }) {
+      key.absent = [member](const Node& node, void* object) {
+        Codec<T>::absent(node, static_cast<S*>(object)->*member);
+      };
+    }
+    key.show = [member](const void* object) { return Codec<T>::show(static_cast<const S*>(object)->*member); };
+    key.schema = [](const Rules& rules) { return Codec<T>::schema(rules); };
+    keys_.keys.push_back(std::move(key));
+    return *this;
+  }
+
+  /// A key of the interface that is not built yet: refused by name.
+  Section& planned(std::string_view name, std::string_view help = "") {
+    keys_.keys.push_back({std::string(name), std::string(help), {}, true, {}, {}, {}, {}});
+    return *this;
+  }
+
+  /// Looks at the whole struct once all its keys are read; what `complaint` returns, where not empty, is an error at
+  /// `key`'s value (at the section if the key is empty or not given).
+  Section& check(std::string_view key, std::function<std::string(const S&)> complaint) {
+    keys_.checks.push_back({std::string(key), [complaint = std::move(complaint)](const void* object) {
+                              return complaint(*static_cast<const S*>(object));
+                            }});
+    return *this;
+  }
+
+  /// The keys of a base class, beside those of this section.
+  template <class Base>
+  Section& include() {
+    detail::include_keys(keys_, Base::section().keys(),
+                         [](void* object) -> void* { return static_cast<Base*>(static_cast<S*>(object)); });
+    return *this;
+  }
+
+  /// The keys of a member's section, beside those of this section.
+  template <class Owner, class Inner>
+  Section& include(Inner Owner::*member) {
+    detail::include_keys(keys_, Inner::section().keys(),
+                         [member](void* object) -> void* { return &(static_cast<S*>(object)->*member); });
+    return *this;
+  }
+
+  const detail::Keys& keys() const { return keys_; }
+
+ private:
+  detail::Keys keys_;
+};
+
+template <class T>
+concept OptionStruct = requires {
+  { T::section() } -> std::same_as<Section<T>>;
+};
+
+template <OptionStruct T>
+struct Codec<T> {
+  static const detail::Keys& keys() {
+    static const Section<T> section = T::section();
+    return section.keys();
+  }
+  static bool accepts(const Value& value) { return detail::accepts_section(keys(), value); }
+  static void read(const Node& node, T& out) { detail::read_section(keys(), node, &out); }
+  /// A section that was not given is read as an empty one: what it requires is missing.
+  static void absent(const Node& node, T& out) { detail::read_section(keys(), node, &out); }
+  static Value show(const T& value) { return detail::show_section(keys(), &value); }
+  static Schema schema(const Rules&) {
+    const T standard{};
+    return detail::section_schema(keys(), detail::name_of_alternative<T>(), &standard);
+  }
+};
+
+}  // namespace mirrortrain::config
