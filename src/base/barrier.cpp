@@ -1,0 +1,116 @@
+#include "base/barrier.h"
+
+#include <fmt/format.h>
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <climits>
+#include <ctime>
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+#include "base/error.h"
+
+namespace mirrortrain {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using std::chrono::nanoseconds;
+
+// Long enough for lanes that finish a step's part at slightly different times, short enough not to burn a core for
+// nothing.
+constexpr nanoseconds kSpinTime = std::chrono::milliseconds(1);
+
+void relax() {
+#if defined(__x86_64__)
+  _mm_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
+/// Sleeps while `word` holds `seen`, at most for `longest`. std::atomic::wait knows no time limit.
+void futex_wait(std::atomic<std::uint32_t>& word, std::uint32_t seen, nanoseconds longest) {
+  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(longest);
+  const timespec limit{static_cast<time_t>(seconds.count()), static_cast<long>((longest - seconds).count())};
+  ::syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, seen, &limit, nullptr, 0);
+}
+
+void futex_wake_all(std::atomic<std::uint32_t>& word) {
+  ::syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, INT_MAX, nullptr, nullptr, 0);
+}
+
+}  // namespace
+
+Barrier::Barrier(int size, bool spin, double timeout_seconds)
+    : size_(size),
+      spin_(spin),
+      timeout_(std::chrono::duration_cast<nanoseconds>(std::chrono::duration<double>(timeout_seconds))) {}
+
+void Barrier::arrive_and_wait() {
+  const std::uint32_t generation = generation_.load(std::memory_order_acquire);
+  if (aborted()) throw_reason();
+  if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 == static_cast<std::uint32_t>(size_)) {
+    arrived_.store(0, std::memory_order_relaxed);
+    // Sequentially consistent, as in sleep_until_past: either this thread sees the sleeper or that one the new
+    // generation.
+    generation_.fetch_add(1);
+    if (sleepers_.load() > 0) futex_wake_all(generation_);
+  } else if (!spin_ || !spin_until_past(generation)) {
+    sleep_until_past(generation);
+  }
+  if (aborted()) throw_reason();
+}
+
+bool Barrier::spin_until_past(std::uint32_t generation) const {
+  // Asking the clock is not free: not before, and not at every turn.
+  Clock::time_point start{};
+  while (true) {
+    for (int i = 0; i < 200; ++i) {
+      if (generation_.load(std::memory_order_acquire) != generation) return true;
+      relax();
+    }
+    const auto now = Clock::now();
+    if (start == Clock::time_point{}) start = now;
+    if (now - start > kSpinTime) return false;
+  }
+}
+
+void Barrier::sleep_until_past(std::uint32_t generation) {
+  constexpr nanoseconds kForEver = std::chrono::hours(1);  // then it looks again
+  const auto start = Clock::now();
+  sleepers_.fetch_add(1);
+  while (generation_.load() == generation) {
+    const auto waited = Clock::now() - start;
+    if (timeout_ > nanoseconds::zero() && waited >= timeout_) {
+      abort(
+          fmt::format("waited {:g} seconds at a meeting point where not all of {} lanes arrived; one of them is stuck, "
+                      "or strategy.communication.timeout_seconds is too short",
+                      std::chrono::duration<double>(timeout_).count(), size_));
+      break;
+    }
+    futex_wait(generation_, generation, timeout_ > nanoseconds::zero() ? nanoseconds(timeout_ - waited) : kForEver);
+  }
+  sleepers_.fetch_sub(1);
+}
+
+void Barrier::abort(const std::string& reason) {
+  {
+    const std::lock_guard lock(reason_mutex_);
+    if (aborted()) return;
+    reason_ = reason;
+    aborted_.store(true, std::memory_order_release);
+  }
+  generation_.fetch_add(1);
+  futex_wake_all(generation_);
+}
+
+void Barrier::throw_reason() {
+  const std::lock_guard lock(reason_mutex_);
+  throw Error(reason_);
+}
+
+}  // namespace mirrortrain

@@ -1,0 +1,145 @@
+#include "base/files.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <system_error>
+
+#include "base/error.h"
+
+namespace mirrortrain {
+namespace {
+
+namespace fs = std::filesystem;
+
+[[noreturn]] void fail_with(std::string_view what, const fs::path& path, int reason) {
+  throw Error(fmt::format("cannot {} {}: {}", what, path.string(), std::generic_category().message(reason)));
+}
+
+class Descriptor {
+ public:
+  explicit Descriptor(int descriptor) : descriptor_(descriptor) {}
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  ~Descriptor() {
+    if (descriptor_ >= 0) ::close(descriptor_);
+  }
+  operator int() const { return descriptor_; }
+
+ private:
+  int descriptor_;
+};
+
+fs::path folder_of(const fs::path& path) { return path.has_parent_path() ? path.parent_path() : fs::path("."); }
+
+/// What a name that may be a symbolic link stands for: the link stays, the file behind it is replaced.
+fs::path behind_links(const fs::path& path) {
+  std::error_code error;
+  fs::path real = fs::is_symlink(path, error) ? fs::canonical(path, error) : path;
+  return error ? path : real;
+}
+
+template <class Bytes>
+Bytes read_whole(const fs::path& path) {
+  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (file < 0) fail_with("read", path, errno);
+  struct stat status {};
+  if (::fstat(file, &status) != 0) fail_with("read", path, errno);
+  // The size is a hint alone: pipes and /proc tell none.
+  Bytes bytes(static_cast<std::size_t>(std::max<off_t>(status.st_size, 0)) + 1, typename Bytes::value_type{});
+  std::size_t filled = 0;
+  while (true) {
+    if (filled == bytes.size()) bytes.resize(std::max<std::size_t>(2 * filled, 4096));
+    const ssize_t got = ::read(file, bytes.data() + filled, bytes.size() - filled);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) fail_with("read", path, errno);
+    if (got == 0) break;
+    filled += static_cast<std::size_t>(got);
+  }
+  bytes.resize(filled);
+  return bytes;
+}
+
+}  // namespace
+
+std::vector<std::byte> read_file(const fs::path& path) { return read_whole<std::vector<std::byte>>(path); }
+
+std::string read_text_file(const fs::path& path) { return read_whole<std::string>(path); }
+
+void create_folders(const fs::path& folder) {
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (error) fail_with("create the folder", folder, error.value());
+}
+
+void sync_folder(const fs::path& folder) {
+  const Descriptor descriptor(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (descriptor < 0) fail_with("open the folder", folder, errno);
+  // Some file systems cannot sync a folder and say EINVAL; there is nothing more to do there.
+  if (::fsync(descriptor) != 0 && errno != EINVAL) fail_with("sync the folder", folder, errno);
+}
+
+void rename_durably(const fs::path& from, const fs::path& to) {
+  std::error_code error;
+  fs::rename(from, to, error);
+  if (error) fail_with(fmt::format("rename {} to", from.string()), to, error.value());
+  sync_folder(folder_of(to));
+}
+
+std::uint32_t crc32_of(std::span<const std::byte> bytes, std::uint32_t start) {
+  return static_cast<std::uint32_t>(::crc32_z(start, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size()));
+}
+
+AtomicFile::AtomicFile(const fs::path& path) : path_(path), target_(behind_links(path)) {
+  std::error_code error;
+  const bool direct = fs::exists(target_, error) && !fs::is_regular_file(target_, error);
+  if (!direct) temporary_ = fs::path(target_) += ".tmp";
+  const fs::path& opened = direct ? target_ : temporary_;
+  descriptor_ = ::open(opened.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  if (descriptor_ < 0) {
+    temporary_.clear();
+    fail("write");
+  }
+}
+
+AtomicFile::~AtomicFile() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+  if (!temporary_.empty()) ::unlink(temporary_.c_str());
+}
+
+void AtomicFile::write(std::span<const std::byte> bytes) {
+  crc32_ = crc32_of(bytes, crc32_);
+  while (!bytes.empty()) {
+    const ssize_t written = ::write(descriptor_, bytes.data(), bytes.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) fail("write");
+    bytes = bytes.subspan(static_cast<std::size_t>(written));
+  }
+}
+
+void AtomicFile::commit() {
+  if (temporary_.empty()) return;
+  if (::fsync(descriptor_) != 0) fail("write");
+  // Network file systems and quotas may tell of a full disk only here.
+  const int closed = ::close(descriptor_);
+  descriptor_ = -1;
+  if (closed != 0) fail("write");
+  rename_durably(temporary_, target_);
+  temporary_.clear();
+}
+
+void AtomicFile::fail(std::string_view what) const { fail_with(what, path_, errno); }
+
+void write_file(const fs::path& path, std::string_view text) {
+  AtomicFile file(path);
+  file.write(text);
+  file.commit();
+}
+
+}  // namespace mirrortrain

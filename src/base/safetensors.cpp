@@ -1,0 +1,241 @@
+#include "base/safetensors.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstring>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <set>
+#include <string_view>
+
+#include "base/error.h"
+#include "base/files.h"
+
+namespace mirrortrain {
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "safetensors are little-endian");
+
+using nlohmann::json;
+using nlohmann::ordered_json;
+
+constexpr std::uint64_t kLongestHeader = 16 << 20;  // some 100,000 tensors
+
+constexpr std::array<std::pair<std::string_view, DType>, 6> kDTypes = {{{"F32", DType::kFloat32},
+                                                                        {"F64", DType::kFloat64},
+                                                                        {"I32", DType::kInt32},
+                                                                        {"I64", DType::kInt64},
+                                                                        {"BF16", DType::kBfloat16},
+                                                                        {"U8", DType::kUint8}}};
+
+std::string_view tag_of(DType dtype) {
+  return std::ranges::find(kDTypes, dtype, &std::pair<std::string_view, DType>::second)->first;
+}
+
+/// Bytes of a tensor, nothing where they do not fit in 64 bits or an extent is negative.
+std::optional<std::uint64_t> bytes_of(DType dtype, const Shape& shape) {
+  std::uint64_t bytes = size_of(dtype);
+  for (const std::int64_t extent : shape) {
+    if (extent < 0 || __builtin_mul_overflow(bytes, static_cast<std::uint64_t>(extent), &bytes)) return std::nullopt;
+  }
+  return bytes;
+}
+
+/// A name from a file, made fit for a message.
+std::string shown(const std::string& name) {
+  std::string text = json(name.substr(0, 200)).dump(-1, ' ', true, json::error_handler_t::replace);
+  return name.size() > 200 ? text + "..." : text;
+}
+
+struct Entry {
+  std::string name;
+  DType dtype;
+  Shape shape;
+  std::uint64_t begin, end;  ///< bytes after the header
+};
+
+class Reader {
+ public:
+  explicit Reader(const std::filesystem::path& path) : path_(path), file_(path, std::ios::binary) {}
+
+  StoredTensors read() {
+    // Opening a folder succeeds; asking for its size does not.
+    std::error_code error;
+    const std::uint64_t size = std::filesystem::file_size(path_, error);
+    if (error) throw Error(fmt::format("cannot read {}: {}", path_.string(), error.message()));
+    if (!file_) throw Error(fmt::format("cannot read {}: no permission to open it", path_.string()));
+
+    const std::string header = read_header(size);
+    std::vector<Entry> entries = parse(header);
+    check_layout(entries, size - 8 - header.size());
+    StoredTensors tensors;
+    for (Entry& entry : entries) {  // in the order of the file
+      StoredTensor tensor{entry.dtype, std::move(entry.shape), std::vector<std::byte>(entry.end - entry.begin)};
+      read_bytes(tensor.data.data(), tensor.data.size());
+      tensors.emplace(std::move(entry.name), std::move(tensor));
+    }
+    return tensors;
+  }
+
+ private:
+  [[noreturn]] void fail(std::string_view what) const {
+    throw Error(fmt::format("{}: {}; it is damaged or not a safetensors file", path_.string(), what));
+  }
+
+  [[noreturn]] void fail(const std::string& name, std::string_view what) const {
+    throw Error(fmt::format("{}: tensor {}: {}", path_.string(), shown(name), what));
+  }
+
+  void read_bytes(void* to, std::size_t bytes) {
+    if (!file_.read(static_cast<char*>(to), static_cast<std::streamsize>(bytes)))
+      fail("reading stopped before its end");
+  }
+
+  std::string read_header(std::uint64_t file_size) {
+    if (file_size < 8) fail(fmt::format("it has {} bytes, less than the 8 of a header's length", file_size));
+    std::uint64_t length = 0;
+    read_bytes(&length, sizeof length);
+    if (length > file_size - 8) {
+      fail(fmt::format("the header says {} bytes long, but {} follow", length, file_size - 8));
+    }
+    if (length > kLongestHeader)
+      fail(fmt::format("the header is {} bytes long, the most is {}", length, kLongestHeader));
+    std::string header(length, '\0');
+    read_bytes(header.data(), header.size());
+    return header;
+  }
+
+  std::vector<Entry> parse(const std::string& header) const {
+    // The parser keeps the last of two equal keys, so count them as they come. Objects nest two deep in a sound header.
+    std::vector<std::set<std::string>> keys;
+    const auto watch = [&](int depth, json::parse_event_t event, const json& value) {
+      if (depth > 4) fail("the header nests too deep");
+      if (event == json::parse_event_t::object_start) keys.emplace_back();
+      if (event == json::parse_event_t::object_end) keys.pop_back();
+      if (event == json::parse_event_t::key && !keys.back().insert(value.get<std::string>()).second) {
+        fail(fmt::format("{} comes twice in the header", shown(value.get<std::string>())));
+      }
+      return true;
+    };
+    json parsed;
+    try {
+      parsed = json::parse(header, watch);
+    } catch (const json::exception&) {
+      fail("the header is not JSON");
+    }
+    if (!parsed.is_object()) fail("the header is not a JSON object");
+    std::vector<Entry> entries;
+    for (const auto& [name, value] : parsed.items()) {
+      if (name != "__metadata__") entries.push_back(entry_of(name, value));
+    }
+    std::ranges::sort(entries, [](const Entry& a, const Entry& b) {
+      return std::tie(a.begin, a.end, a.name) < std::tie(b.begin, b.end, b.name);
+    });
+    return entries;
+  }
+
+  Entry entry_of(const std::string& name, const json& value) const {
+    const auto member = [&](const char* key) -> const json& {
+      if (!value.is_object() || !value.contains(key)) fail(name, fmt::format("the header gives no {}", key));
+      return value.at(key);
+    };
+    const auto numbers = [&](const char* key) {
+      std::vector<std::int64_t> list;
+      const json& array = member(key);
+      if (!array.is_array()) fail(name, fmt::format("{} is not a list", key));
+      for (const json& number : array) {
+        if (!number.is_number_unsigned() || number.get<std::uint64_t>() > INT64_MAX) {
+          fail(name, fmt::format("{} holds something else than whole numbers from 0", key));
+        }
+        list.push_back(number.get<std::int64_t>());
+      }
+      return list;
+    };
+    const json& tag = member("dtype");
+    const auto dtype = std::ranges::find_if(kDTypes, [&](const auto& known) { return tag == known.first; });
+    if (dtype == kDTypes.end()) {
+      fail(name, fmt::format("has elements of type {}; convert them to one of F32, F64, I32, I64, BF16, U8",
+                             tag.is_string() ? shown(tag.get<std::string>()) : "that is no text"));
+    }
+    Shape shape(numbers("shape"));
+    const std::vector<std::int64_t> offsets = numbers("data_offsets");
+    if (offsets.size() != 2 || offsets[0] > offsets[1]) fail(name, "data_offsets are not [begin, end]");
+    const auto begin = static_cast<std::uint64_t>(offsets[0]), end = static_cast<std::uint64_t>(offsets[1]);
+    if (bytes_of(dtype->second, shape) != end - begin) {
+      fail(name, fmt::format("{} bytes do not hold {} of type {}", end - begin, shape.text(), dtype->first));
+    }
+    return {name, dtype->second, std::move(shape), begin, end};
+  }
+
+  /// The tensors, sorted by place, fill what follows the header: no gap, no overlap, nothing after them.
+  void check_layout(const std::vector<Entry>& entries, std::uint64_t available) const {
+    std::uint64_t expected = 0;
+    for (const Entry& entry : entries) {
+      if (entry.end > available) {
+        fail(entry.name,
+             fmt::format("ends at byte {}, but {} bytes follow the header; the file is cut short or damaged", entry.end,
+                         available));
+      }
+      if (entry.begin != expected) {
+        fail(entry.name, fmt::format("begins at byte {} where {} was expected; tensors overlap or leave gaps",
+                                     entry.begin, expected));
+      }
+      expected = entry.end;
+    }
+    if (expected != available) fail(fmt::format("{} bytes follow the last tensor", available - expected));
+  }
+
+  const std::filesystem::path path_;
+  std::ifstream file_;
+};
+
+std::string header_of(const std::vector<NamedTensor>& tensors) {
+  ordered_json header = ordered_json::object();
+  std::uint64_t offset = 0;
+  for (const NamedTensor& tensor : tensors) {
+    header[tensor.name] = {{"dtype", tag_of(tensor.dtype)},
+                           {"shape", tensor.shape.dims()},
+                           {"data_offsets", {offset, offset + tensor.data.size()}}};
+    offset += tensor.data.size();
+  }
+  std::string text = header.dump();
+  text.resize((text.size() + 7) / 8 * 8, ' ');
+  return text;
+}
+
+}  // namespace
+
+std::uint32_t write_safetensors(const std::filesystem::path& path, std::vector<NamedTensor> tensors) {
+  std::ranges::sort(tensors, [](const NamedTensor& a, const NamedTensor& b) {
+    const std::size_t size_a = size_of(a.dtype), size_b = size_of(b.dtype);
+    return size_a != size_b ? size_a > size_b : a.name < b.name;
+  });
+  std::set<std::string_view> names;
+  for (const NamedTensor& tensor : tensors) {
+    if (!names.insert(tensor.name).second || tensor.name == "__metadata__") {
+      throw Error(fmt::format("cannot write {}: two tensors are named '{}'", path.string(), tensor.name));
+    }
+    if (bytes_of(tensor.dtype, tensor.shape) != tensor.data.size()) {
+      throw Error(fmt::format("cannot write {}: tensor '{}' of {} has {} bytes", path.string(), tensor.name,
+                              tensor.shape.text(), tensor.data.size()));
+    }
+  }
+  const std::string header = header_of(tensors);
+  const std::uint64_t length = header.size();
+  AtomicFile file(path);
+  file.write(std::as_bytes(std::span(&length, 1)));
+  file.write(header);
+  for (const NamedTensor& tensor : tensors) file.write(tensor.data);
+  file.commit();
+  return file.crc32();
+}
+
+StoredTensors read_safetensors(const std::filesystem::path& path) { return Reader(path).read(); }
+
+}  // namespace mirrortrain

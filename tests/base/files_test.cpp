@@ -1,0 +1,127 @@
+#include "base/files.h"
+
+#include <doctest/doctest.h>
+#include <signal.h>
+#include <sys/resource.h>
+
+#include <string>
+
+#include "error_text.h"
+#include "temporary_folder.h"
+
+using namespace mirrortrain;
+namespace fs = std::filesystem;
+
+namespace {
+
+std::size_t entries_in(const fs::path& folder) {
+  return static_cast<std::size_t>(std::distance(fs::directory_iterator(folder), fs::directory_iterator()));
+}
+
+/// Lets no file grow beyond `bytes`, as a full disk would.
+class SmallDisk {
+ public:
+  explicit SmallDisk(rlim_t bytes) {
+    old_handler_ = ::signal(SIGXFSZ, SIG_IGN);
+    ::getrlimit(RLIMIT_FSIZE, &old_limit_);
+    const rlimit limit{bytes, old_limit_.rlim_max};
+    ::setrlimit(RLIMIT_FSIZE, &limit);
+  }
+  ~SmallDisk() {
+    ::setrlimit(RLIMIT_FSIZE, &old_limit_);
+    ::signal(SIGXFSZ, old_handler_);
+  }
+
+ private:
+  rlimit old_limit_{};
+  sighandler_t old_handler_;
+};
+
+}  // namespace
+
+TEST_CASE("a written file reads back whole and leaves nothing beside it") {
+  const TemporaryFolder folder;
+  const std::string text = "first\n" + std::string(100'000, 'x') + std::string(1, '\0') + "last";
+  write_file(folder / "a.txt", text);
+  CHECK(read_text_file(folder / "a.txt") == text);
+  CHECK(read_file(folder / "a.txt").size() == text.size());
+  CHECK(entries_in(folder.path()) == 1);
+  write_file(folder / "a.txt", "");
+  CHECK(read_text_file(folder / "a.txt").empty());
+}
+
+TEST_CASE("a file that is not committed leaves the old one and no temporary one") {
+  const TemporaryFolder folder;
+  write_file(folder / "a", "old");
+  {
+    AtomicFile file(folder / "a");
+    file.write("new, but");
+  }
+  CHECK(read_text_file(folder / "a") == "old");
+  CHECK(entries_in(folder.path()) == 1);
+}
+
+TEST_CASE("a full disk is an error that names the file and keeps the old one") {
+  const TemporaryFolder folder;
+  write_file(folder / "a", "old");
+  std::string message;
+  {
+    const SmallDisk disk(4096);
+    message = error_text([&] { write_file(folder / "a", std::string(10'000, 'x')); });
+  }
+  CHECK(message == "cannot write " + (folder / "a").string() + ": File too large");
+  CHECK(read_text_file(folder / "a") == "old");
+  CHECK(entries_in(folder.path()) == 1);
+}
+
+TEST_CASE("errors name path and reason") {
+  const TemporaryFolder folder;
+  write_file(folder / "file", "");
+  const std::string base = folder.path().string();
+  CHECK(error_text([&] { read_file(folder / "none"); }) == "cannot read " + base + "/none: No such file or directory");
+  CHECK(error_text([&] { read_file(folder.path()); }) == "cannot read " + base + ": Is a directory");
+  CHECK(error_text([&] { write_file(folder / "none/a", "x"); }) ==
+        "cannot write " + base + "/none/a: No such file or directory");
+  CHECK(error_text([&] { write_file(folder / "file/a", "x"); }) == "cannot write " + base + "/file/a: Not a directory");
+  CHECK(error_text([&] { create_folders(folder / "file/a"); }) ==
+        "cannot create the folder " + base + "/file/a: Not a directory");
+  CHECK(error_text([&] { rename_durably(folder / "none", folder / "b"); }) ==
+        "cannot rename " + base + "/none to " + base + "/b: No such file or directory");
+  CHECK(error_text([&] { sync_folder(folder / "none"); }) ==
+        "cannot open the folder " + base + "/none: No such file or directory");
+}
+
+TEST_CASE("a symbolic link stays, and what is no regular file is written in place") {
+  const TemporaryFolder folder;
+  write_file(folder / "real", "old");
+  fs::create_symlink("real", folder / "link");
+  write_file(folder / "link", "new");
+  CHECK(fs::is_symlink(folder / "link"));
+  CHECK(read_text_file(folder / "real") == "new");
+  write_file("/dev/null", "gone");
+  CHECK(fs::is_character_file("/dev/null"));
+  CHECK(error_text([] { write_file("/dev/full", "x"); }) == "cannot write /dev/full: No space left on device");
+}
+
+TEST_CASE("files without a size of their own are read to their end") {
+  CHECK(contains(read_text_file("/proc/self/status"), "Threads:"));
+}
+
+TEST_CASE("folders are made with those above them, and renamed") {
+  const TemporaryFolder folder;
+  create_folders(folder / "a/b/c");
+  create_folders(folder / "a/b/c");
+  rename_durably(folder / "a/b", folder / "d");
+  CHECK(fs::is_directory(folder / "d/c"));
+}
+
+TEST_CASE("crc32 is zlib's and goes on over pieces") {
+  const auto bytes = [](std::string_view text) { return std::as_bytes(std::span(text)); };
+  CHECK(crc32_of(bytes("123456789")) == 0xCBF43926u);
+  CHECK(crc32_of(bytes("6789"), crc32_of(bytes("12345"))) == 0xCBF43926u);
+  const TemporaryFolder folder;
+  AtomicFile file(folder / "a");
+  file.write("1234");
+  file.write("56789");
+  CHECK(file.crc32() == 0xCBF43926u);
+}
