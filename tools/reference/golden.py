@@ -99,12 +99,13 @@ def write_golden(name, reference, config, data, initial, exact, single, replicas
     write_safetensors(folder / "final.safetensors", exact.weights)
 
     apart = deviation(single, exact)
+    factor = 3 if mixed else 8  # mixed precision is as far from float32 as bfloat16 rounds, ours no further from theirs
     expected = {
         "reference": reference,
         "replicas": list(replicas),
         "differs_from_float32": mixed,
         "float32_deviation": rounded(apart),
-        "tolerance": rounded({"loss": max(1e-5, 8 * apart["loss"]), "weights": max(2e-6, 8 * apart["weights"])}),
+        "tolerance": rounded({"loss": max(1e-5, factor * apart["loss"]), "weights": max(2e-6, factor * apart["weights"])}),
         "losses": exact.losses,
         "losses_float32": single.losses,
         "metrics": exact.metrics,

@@ -423,15 +423,15 @@ def cnn_mixed_bfloat16():
             - conv2d: {filters: 8, kernel_size: 3, padding: same, use_bias: false}
             - batch_normalization
             - activation: {activation: relu}
-            - global_average_pooling2d
+            - flatten
             - dense: {units: 16, activation: relu}
             - dense: {units: 4}
         loss: {type: sparse_categorical_crossentropy, from_logits: true}
         metrics: [accuracy]
-        optimizer: {type: sgd, learning_rate: 0.05, momentum: 0.9}
-        training: {epochs: 4, precision: mixed_bfloat16}
+        optimizer: {type: sgd, learning_rate: 0.01, momentum: 0.9}
+        training: {epochs: 3, precision: mixed_bfloat16}
         """,
-        features=features, labels=labels, batch=16, epochs=4,
+        features=features, labels=labels, batch=16, epochs=3,
         model=lambda: keras.Sequential([
             keras.Input((12, 12, 3)),
             layers.Conv2D(8, 3, activation="relu"),
@@ -439,12 +439,12 @@ def cnn_mixed_bfloat16():
             layers.Conv2D(8, 3, padding="same", use_bias=False),
             layers.BatchNormalization(),
             layers.Activation("relu"),
-            layers.GlobalAveragePooling2D(),
+            layers.Flatten(),
             layers.Dense(16, activation="relu"),
             layers.Dense(4),
         ]),
         loss=lambda: keras.losses.SparseCategoricalCrossentropy(from_logits=True),
-        optimizer=lambda: keras.optimizers.SGD(0.05, momentum=0.9),
+        optimizer=lambda: keras.optimizers.SGD(0.01, momentum=0.9),
         metrics={"accuracy": sparse_accuracy},
         replicas=(1,), mixed=True,
     )

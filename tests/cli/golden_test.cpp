@@ -1,0 +1,167 @@
+// Whole trainings against Keras and PyTorch: tests/golden/*, made by tools/reference.
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "base/files.h"
+#include "base/safetensors.h"
+
+namespace {
+
+using nlohmann::json;
+namespace fs = std::filesystem;
+
+/// A folder of its own that goes away with the test.
+struct TemporaryFolder {
+  fs::path path = fs::temp_directory_path() / fmt::format("mirrortrain-golden-{}", getpid());
+  TemporaryFolder() { fs::create_directories(path); }
+  ~TemporaryFolder() { fs::remove_all(path); }
+};
+
+const fs::path kGoldens = fs::path(MIRRORTRAIN_SOURCE_DIR) / "tests/golden";
+
+/// [cpu:0,cpu:1,...]
+std::string device_list(int replicas) {
+  std::string list = "[cpu:0";
+  for (int k = 1; k < replicas; ++k) list += fmt::format(",cpu:{}", k);
+  return list + "]";
+}
+
+/// Trains the golden's configuration into `run` and returns the lines of metrics.jsonl.
+std::vector<json> fit(const fs::path& golden, int replicas, const fs::path& run) {
+  const fs::path log = run.string() + ".log";
+  const std::string command =
+      fmt::format("'{}' fit '{}' --run-dir '{}' --set 'strategy.devices={}' > '{}' 2>&1", MIRRORTRAIN_EXECUTABLE,
+                  (golden / "config.yaml").string(), run.string(), device_list(replicas), log.string());
+  const int status = std::system(command.c_str());
+  REQUIRE_MESSAGE(status == 0, command << "\n" << mirrortrain::read_text_file(log));
+  std::vector<json> events;
+  std::ifstream lines(run / "metrics.jsonl");
+  for (std::string line; std::getline(lines, line);) events.push_back(json::parse(line));
+  return events;
+}
+
+std::vector<json> of_kind(const std::vector<json>& events, const std::string& kind) {
+  std::vector<json> found;
+  std::copy_if(events.begin(), events.end(), std::back_inserter(found),
+               [&](const json& event) { return event.at("event") == kind; });
+  return found;
+}
+
+void check_near(double value, double expected, double relative) {
+  CHECK_MESSAGE(std::abs(value - expected) <= relative * std::abs(expected),
+                fmt::format("{:.9g}, expected {:.9g} within {:g} of it", value, expected, relative));
+}
+
+/// {"loss": ..., "metrics": {...}}, as epochs, validation and test have it. Mixed precision may decide a close call
+/// differently, so counts like accuracy are compared in full precision alone.
+void check_figures(const json& event, const json& expected, double tolerance, bool with_metrics) {
+  check_near(event.at("loss"), expected.at("loss"), tolerance);
+  if (!with_metrics) return;
+  for (const auto& [name, value] : expected.at("metrics").items()) {
+    CAPTURE(name);
+    check_near(event.at("metrics").at(name), value, tolerance);
+  }
+}
+
+void check_steps(const std::vector<json>& steps, const json& expected, double tolerance, bool with_metrics) {
+  const json& losses = expected.at("losses");
+  REQUIRE(steps.size() == losses.size());
+  for (std::size_t k = 0; k < losses.size(); ++k) {
+    CAPTURE(k);
+    CHECK(steps[k].at("step") == k + 1);
+    json figures = {{"loss", losses[k]}, {"metrics", json::object()}};
+    for (const auto& [name, values] : expected.at("metrics").items()) figures["metrics"][name] = values[k];
+    check_figures(steps[k], figures, tolerance, with_metrics);
+  }
+}
+
+void check_epochs(const std::vector<json>& epochs, const json& expected, double tolerance, bool with_metrics) {
+  REQUIRE(epochs.size() == expected.size());
+  for (std::size_t k = 0; k < expected.size(); ++k) {
+    CAPTURE(k);
+    check_figures(epochs[k], expected[k], tolerance, with_metrics);
+    CHECK(epochs[k].contains("validation") == expected[k].contains("validation"));
+    if (expected[k].contains("validation"))
+      check_figures(epochs[k].at("validation"), expected[k].at("validation"), tolerance, with_metrics);
+  }
+}
+
+void check_weights(const fs::path& file, const fs::path& expected_file, double tolerance) {
+  const auto weights = mirrortrain::read_safetensors(file);
+  const auto expected = mirrortrain::read_safetensors(expected_file);
+  CHECK(weights.size() == expected.size());
+  for (const auto& [name, reference] : expected) {
+    CAPTURE(name);
+    REQUIRE(weights.count(name) == 1);
+    const auto& tensor = weights.at(name);
+    CHECK(tensor.dtype == mirrortrain::DType::kFloat32);
+    REQUIRE(tensor.shape == reference.shape);
+    const auto values = tensor.span<float>(), wanted = reference.span<float>();
+    double worst = 0;
+    for (std::size_t k = 0; k < wanted.size(); ++k) {
+      const double distance = std::abs(double(values[k]) - wanted[k]);
+      worst = std::isnan(distance) ? distance : std::max(worst, distance);
+      if (std::isnan(worst)) break;
+    }
+    CHECK(worst <= tolerance);
+  }
+}
+
+/// Mixed precision that was quietly left out would follow the float32 run.
+void check_not_float32(const std::vector<json>& steps, const json& float32_losses) {
+  double worst = 0;
+  for (std::size_t k = 0; k < steps.size(); ++k) {
+    const double loss = steps[k].at("loss"), float32 = float32_losses.at(k);
+    worst = std::max(worst, std::abs(loss - float32) / float32);
+  }
+  CHECK(worst > 1e-4);
+}
+
+void check_run(const fs::path& golden, const json& expected, int replicas, const fs::path& run) {
+  const auto events = fit(golden, replicas, run);
+  const double loss_tolerance = expected.at("tolerance").at("loss");
+  const bool mixed = expected.at("differs_from_float32");
+  const auto steps = of_kind(events, "step");
+  check_steps(steps, expected, loss_tolerance, !mixed);
+  if (mixed) check_not_float32(steps, expected.at("losses_float32"));
+  check_epochs(of_kind(events, "epoch"), expected.at("epochs"), loss_tolerance, !mixed);
+  const auto evaluations = of_kind(events, "evaluation");
+  REQUIRE(evaluations.size() == (expected.contains("test") ? 1 : 0));
+  if (!evaluations.empty()) check_figures(evaluations[0], expected.at("test"), loss_tolerance, !mixed);
+  check_weights(run / "model.safetensors", golden / "final.safetensors", expected.at("tolerance").at("weights"));
+}
+
+/// Trains the golden on every number of replicas that it names and compares with what the reference computed.
+void follows_reference(const std::string& name) {
+  const TemporaryFolder temporary;
+  const fs::path golden = kGoldens / name;
+  const auto expected = json::parse(mirrortrain::read_text_file(golden / "expected.json"));
+  REQUIRE_FALSE(expected.at("replicas").empty());
+  for (const int replicas : expected.at("replicas")) {
+    CAPTURE(replicas);
+    check_run(golden, expected, replicas, temporary.path / fmt::format("replicas-{}", replicas));
+  }
+}
+
+TEST_CASE("a line through four points is fitted as by TensorFlow") { follows_reference("linear-regression"); }
+TEST_CASE("a line with an intercept is fitted as by TensorFlow") { follows_reference("linear-regression-bias"); }
+TEST_CASE("a binary classifier trains as in TensorFlow") { follows_reference("binary-classifier"); }
+TEST_CASE("sgd with momentum trains as in Keras") { follows_reference("mlp-sgd-momentum"); }
+TEST_CASE("sgd with Nesterov momentum trains as in Keras") { follows_reference("mlp-sgd-nesterov"); }
+TEST_CASE("every activation under a softmax trains as in Keras") { follows_reference("categorical-activations"); }
+TEST_CASE("windows with strides, padding and dilation train as in Keras") { follows_reference("cnn-adam"); }
+TEST_CASE("batch statistics, branches, decay and a schedule train as in Keras") { follows_reference("batch-norm-cnn"); }
+TEST_CASE("mixed precision trains close to Keras's") { follows_reference("cnn-mixed-bfloat16"); }
+TEST_CASE("grouped convolutions train as in PyTorch") { follows_reference("torch-cnn-sgd"); }
+
+}  // namespace
