@@ -81,6 +81,7 @@ class BoundProgram {
  public:
   /// `program` must outlive it.
   BoundProgram(const Program& program, const Bindings& bindings);
+  BoundProgram(BoundProgram&&) = default;  // bound steps point into each other: never copied
 
   void enqueue(Stream& stream);
 

@@ -1,0 +1,120 @@
+#include "strategy/lane.h"
+
+#include <algorithm>
+
+#include "device/cpu/cpu_device.h"
+
+namespace mirrortrain {
+namespace {
+
+std::size_t index(ValueId id) { return static_cast<std::size_t>(id); }
+
+/// What a program writes for the step: sums, and when training gradients and new values of variables.
+std::vector<ValueId> outputs_of(const ModelGraph& graph) {
+  std::vector<ValueId> outputs{graph.loss};
+  outputs.insert(outputs.end(), graph.metrics.begin(), graph.metrics.end());
+  for (const ValueId gradient : graph.gradients) {
+    if (gradient != kNoValue) outputs.push_back(gradient);
+  }
+  for (const Assignment& assignment : graph.assignments) outputs.push_back(assignment.value);
+  return outputs;
+}
+
+}  // namespace
+
+Lane::Lane(const LanePlacement& placement, const Model& model)
+    : model_(model),
+      device_(make_cpu_device(placement.device.index, placement.threads, placement.cores)),
+      stream_(device_->make_stream()) {
+  for (const int replica : placement.replicas) {
+    replicas_.emplace_back();
+    replicas_.back().index = replica;
+  }
+}
+
+void Lane::build(const RowCounts& rows, const KernelRegistry& registry) {
+  const auto build_for = [&](const std::set<std::int64_t>& counts, const ModelGraph& graph, Programs& programs) {
+    for (const std::int64_t count : counts) {
+      if (count > 0) programs.try_emplace(count, graph.graph, count, outputs_of(graph), registry, device_->threads());
+    }
+  };
+  build_for(rows.train, model_.training, train_);
+  build_for(rows.evaluate, model_.evaluation, evaluate_);
+}
+
+void Lane::bind(const VariableStore& variables, DerivedCopies& derived) {
+  std::size_t arena_bytes = 0;
+  std::int64_t rows = 0;
+  for (const Programs* programs : {&train_, &evaluate_}) {
+    for (const auto& [count, program] : *programs) {
+      arena_bytes = std::max(arena_bytes, program.arena_bytes());
+      rows = std::max(rows, count);
+    }
+  }
+  arena_ = device_->allocate(arena_bytes);
+  for (Replica& replica : replicas_) {
+    allocate(replica, rows);
+    bind_programs(replica, Mode::kTrain, variables, derived);
+    bind_programs(replica, Mode::kEvaluate, variables, derived);
+  }
+}
+
+void Lane::allocate(Replica& replica, std::int64_t rows) {
+  const ModelGraph& graph = model_.training;
+  replica.features = device_->allocate(graph.graph.spec(graph.features).bytes_at(rows));
+  replica.labels = device_->allocate(graph.graph.spec(graph.labels).bytes_at(rows));
+  replica.sums = device_->allocate((1 + graph.metrics.size()) * sizeof(double));
+  std::size_t assigned = 0;
+  for (const Assignment& assignment : graph.assignments) assigned += graph.graph.spec(assignment.value).bytes_at(rows);
+  replica.assigned = device_->allocate(assigned);
+}
+
+void Lane::bind_programs(Replica& replica, Mode mode, const VariableStore& variables, DerivedCopies& derived) {
+  const bool train = mode == Mode::kTrain;
+  const ModelGraph& graph = train ? model_.training : model_.evaluation;
+  Bindings bindings;
+  bindings.values.resize(graph.graph.values().size());
+  const auto bind = [&](ValueId id, void* data) { bindings.values[index(id)] = static_cast<std::byte*>(data); };
+
+  bind(graph.features, replica.features.data());
+  bind(graph.labels, replica.labels.data());
+  bind(graph.loss, replica.sums.as<double>());
+  for (std::size_t i = 0; i < graph.metrics.size(); ++i) bind(graph.metrics[i], replica.sums.as<double>() + 1 + i);
+  for (std::size_t i = 0; i < graph.variables.size(); ++i) {
+    bind(graph.variables[i],
+         train ? variables.variables()[i].copy(replica.index).data() : variables.evaluation_copy(i));
+    if (train && graph.gradients[i] != kNoValue) bind(graph.gradients[i], variables.gradient(i, replica.index));
+  }
+  std::byte* assigned = replica.assigned.data();
+  for (const Assignment& assignment : graph.assignments) {
+    bind(assignment.value, assigned);
+    assigned += graph.graph.spec(assignment.value).bytes_at(0);
+  }
+  bindings.arena = arena_.data();
+  bindings.step = replica.scalars.get();
+
+  auto& bound = replica.programs(mode);
+  bound.clear();
+  for (const auto& [rows, program] : train ? train_ : evaluate_) {
+    bindings.derived.clear();
+    for (const DerivedCopy& copy : program.derived_copies()) {
+      const auto position = std::find(graph.variables.begin(), graph.variables.end(), copy.variable);
+      const auto variable = static_cast<std::size_t>(position - graph.variables.begin());
+      bindings.derived.push_back(derived.request(variable, variables.variables()[variable], copy.form));
+    }
+    const ValueSpec &features = graph.graph.spec(graph.features), &labels = graph.graph.spec(graph.labels);
+    bound.emplace(rows, ReplicaProgram{{features.dtype, features.shape_at(rows), replica.features.data()},
+                                       {labels.dtype, labels.shape_at(rows), replica.labels.data()},
+                                       BoundProgram(program, bindings)});
+  }
+}
+
+std::size_t Lane::bytes() const {
+  std::size_t total = arena_.bytes();
+  for (const Replica& replica : replicas_) {
+    total += replica.features.bytes() + replica.labels.bytes() + replica.sums.bytes() + replica.assigned.bytes();
+  }
+  return total;
+}
+
+}  // namespace mirrortrain

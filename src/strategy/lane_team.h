@@ -1,0 +1,49 @@
+#pragma once
+
+#include <atomic>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "base/barrier.h"
+#include "device/device.h"
+
+namespace mirrortrain {
+
+/// The lanes' threads. Lane 0 is the thread that made the team and calls `run`, so a single lane needs no thread and no
+/// waiting.
+class LaneTeam {
+ public:
+  /// `spin`: every lane has cores of its own. `timeout_seconds`: how long a lane waits for the others in `meet`; 0: for
+  /// ever. The devices must outlive the team.
+  LaneTeam(std::vector<Device*> devices, bool spin, double timeout_seconds);
+  LaneTeam(const LaneTeam&) = delete;
+  LaneTeam& operator=(const LaneTeam&) = delete;
+  ~LaneTeam();
+
+  int size() const { return static_cast<int>(devices_.size()); }
+
+  /// Calls work(lane) on every lane's thread and returns when all are done. Throws the first error of any lane; the
+  /// team cannot run again then. Allocates nothing.
+  void run(const std::function<void(int lane)>& work);
+
+  /// Inside `work`: waits for the other lanes; what each wrote before, all see after.
+  void meet();
+
+ private:
+  void loop(int lane);
+  void record_error(std::exception_ptr error);
+
+  std::vector<Device*> devices_;
+  Barrier start_, meet_;
+  const std::function<void(int)>* work_ = nullptr;
+  std::atomic<bool> stop_ = false;
+  std::mutex error_mutex_;
+  std::exception_ptr error_;
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace mirrortrain

@@ -1,0 +1,80 @@
+#include "strategy/strategy_options.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+
+namespace mirrortrain {
+
+config::Section<CommunicationOptions> CommunicationOptions::section() {
+  return config::Section<CommunicationOptions>("How lanes talk to each other.")
+      .key("timeout_seconds", &CommunicationOptions::timeout_seconds,
+           "How long a lane waits for the others in a step before the run fails; 0: for ever.", config::at_least(0))
+      .planned("bytes_per_pack")
+      .planned("implementation");
+}
+
+config::Section<StrategyOptions> StrategyOptions::section() {
+  return config::Section<StrategyOptions>("How training is spread over devices.")
+      .key("type", &StrategyOptions::type, "One device, or one replica on each of several.")
+      .key("devices", &StrategyOptions::devices,
+           "Every GPU (`all`; CPU replicas where there is none), or a list such as [cpu:0, cpu:1].", config::non_empty)
+      .key("replicas", &StrategyOptions::replicas,
+           "Replicas in sync, a multiple of the number of devices; null: one for each device listed.",
+           config::between(1, 1024))
+      .key("cpu_replicas", &StrategyOptions::cpu_replicas,
+           "With `devices: all` and no GPU, the number of CPU replicas; null: what suits the cores and the batch.",
+           config::between(1, 1024))
+      .key("threads_per_replica", &StrategyOptions::threads_per_replica,
+           "Threads of a CPU replica; null: the cores divided by the replicas.", config::between(1, 1024))
+      .key("cross_device_ops", &StrategyOptions::cross_device_ops, "How gradients are added across devices.")
+      .key("communication", &StrategyOptions::communication, "How lanes talk to each other.")
+      .check("devices",
+             [](const StrategyOptions& options) -> std::string {
+               const auto* listed = std::get_if<std::vector<DeviceId>>(&options.devices);
+               if (listed == nullptr || options.type != StrategyType::kOneDevice || listed->size() == 1) return "";
+               return fmt::format("one_device takes one device, found {}; use `type: mirrored`", listed->size());
+             })
+      .check("replicas", [](const StrategyOptions& options) -> std::string {
+        const auto* listed = std::get_if<std::vector<DeviceId>>(&options.devices);
+        if (!options.replicas) return "";
+        if (options.type == StrategyType::kOneDevice && *options.replicas != 1) {
+          return "one_device has one replica; use `type: mirrored`";
+        }
+        if (listed == nullptr || *options.replicas % static_cast<std::int64_t>(listed->size()) == 0) return "";
+        return fmt::format("expected a multiple of the {} devices listed, found {}", listed->size(), *options.replicas);
+      });
+}
+
+}  // namespace mirrortrain
+
+namespace mirrortrain::config {
+namespace {
+
+bool parse_device(std::string_view text, DeviceId& device) {
+  const std::size_t colon = text.find(':');
+  if (colon == std::string_view::npos) return false;
+  const std::string_view kind = text.substr(0, colon), number = text.substr(colon + 1);
+  if (kind != "cpu" && kind != "cuda") return false;
+  device.kind = kind == "cpu" ? DeviceId::Kind::kCpu : DeviceId::Kind::kCuda;
+  const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), device.index);
+  return error == std::errc() && end == number.data() + number.size() && device.index >= 0 && number[0] != '-';
+}
+
+}  // namespace
+
+bool Codec<DeviceId>::accepts(const Value& value) {
+  DeviceId device;
+  return value.is_scalar() && parse_device(value.text(), device);
+}
+
+void Codec<DeviceId>::read(const Node& node, DeviceId& device) {
+  if (!node.value().is_scalar() || !parse_device(node.value().text(), device))
+    node.wrong("a device such as cpu:0 or cuda:1");
+}
+
+Value Codec<DeviceId>::show(const DeviceId& device) { return Value::scalar(device.text(), false); }
+
+Schema Codec<DeviceId>::schema(const Rules& rules) { return detail::scalar_schema(Schema::Kind::kText, rules); }
+
+}  // namespace mirrortrain::config

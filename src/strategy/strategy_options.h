@@ -1,0 +1,79 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "config/section.h"
+#include "device/device.h"
+
+namespace mirrortrain {
+
+enum class StrategyType : std::uint8_t { kOneDevice, kMirrored };
+
+enum class CrossDeviceOps : std::uint8_t { kAuto };
+
+enum class AllDevices : std::uint8_t { kAll };
+
+/// Every visible GPU, or CPU replicas; or a list, where naming a device twice puts two replicas on it.
+using Devices = std::variant<AllDevices, std::vector<DeviceId>>;
+
+/// How the lanes talk to each other.
+struct CommunicationOptions {
+  double timeout_seconds = 60;
+  static config::Section<CommunicationOptions> section();
+};
+
+/// The section `strategy`.
+struct StrategyOptions {
+  StrategyType type = StrategyType::kMirrored;
+  Devices devices;
+  std::optional<std::int64_t> replicas, cpu_replicas, threads_per_replica;
+  CrossDeviceOps cross_device_ops = CrossDeviceOps::kAuto;
+  CommunicationOptions communication;
+  static config::Section<StrategyOptions> section();
+};
+
+}  // namespace mirrortrain
+
+namespace mirrortrain::config {
+
+template <>
+struct EnumNames<StrategyType> {
+  static constexpr auto names = std::to_array<std::pair<std::string_view, StrategyType>>(
+      {{"one_device", StrategyType::kOneDevice}, {"mirrored", StrategyType::kMirrored}});
+  static constexpr auto planned = std::to_array<std::string_view>({"multi_worker_mirrored", "parameter_server"});
+};
+
+template <>
+struct EnumNames<CrossDeviceOps> {
+  static constexpr auto names =
+      std::to_array<std::pair<std::string_view, CrossDeviceOps>>({{"auto", CrossDeviceOps::kAuto}});
+  static constexpr auto planned =
+      std::to_array<std::string_view>({"nccl", "ring", "hierarchical_copy", "reduction_to_one_device"});
+};
+
+template <>
+struct EnumNames<AllDevices> {
+  static constexpr auto names = std::to_array<std::pair<std::string_view, AllDevices>>({{"all", AllDevices::kAll}});
+};
+
+template <>
+struct ChoiceTag<Devices> {
+  static constexpr std::string_view noun = "devices";
+};
+
+/// Written `cpu:0` or `cuda:1`.
+template <>
+struct Codec<DeviceId> {
+  static bool accepts(const Value& value);
+  static void read(const Node& node, DeviceId& device);
+  static Value show(const DeviceId& device);
+  static Schema schema(const Rules& rules);
+};
+
+}  // namespace mirrortrain::config
