@@ -1,0 +1,102 @@
+#include "graph/ops/conv2d.h"
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "graph/ops/elementwise.h"
+
+namespace mirrortrain::ops {
+namespace {
+
+void check_images(std::string_view op, std::string_view what, const ValueSpec& spec) {
+  if (!spec.batched || spec.shape.rank() != 3 || (spec.dtype != DType::kFloat32 && spec.dtype != DType::kBfloat16)) {
+    throw Error(fmt::format("{}: {} must be [height, width, channels] per row, float32 or bfloat16; found {} {}", op,
+                            what, name_of(spec.dtype), spec.shape.text()));
+  }
+}
+
+/// The output's shape per row, given those of an image and of the kernel. Throws Error where they do not fit.
+Shape output_shape(std::string_view op, const Conv2dAttributes& conv, const Shape& image, const Shape& kernel) {
+  const std::int64_t channels = image.back();
+  if (conv.groups < 1 || channels % conv.groups != 0) {
+    throw Error(fmt::format("{}: {} channels cannot be split into {} groups", op, channels, conv.groups));
+  }
+  if (kernel.rank() != 4 || kernel[2] != channels / conv.groups || kernel[3] % conv.groups != 0) {
+    throw Error(fmt::format(
+        "{}: images {} in {} group(s) need a kernel [height, width, {}, filters], filters a multiple of {}; found {}",
+        op, image.text(), conv.groups, channels / conv.groups, conv.groups, kernel.text()));
+  }
+  Shape output{0, 0, kernel[3]};
+  for (const std::size_t axis : {0, 1}) {
+    output[axis] =
+        window_axis(image[axis], kernel[axis], conv.strides[axis], conv.dilation_rate[axis], conv.padding).output;
+    if (output[axis] < 1) {
+      throw Error(fmt::format("{}: a kernel {} with dilation {} does not fit into images {} without padding", op,
+                              kernel.text(), conv.dilation_rate[axis], image.text()));
+    }
+  }
+  return output;
+}
+
+bool is_float32(const ValueSpec& spec, const Shape& shape) {
+  return spec.dtype == DType::kFloat32 && !spec.batched && spec.shape == shape;
+}
+
+void check_gradient(std::string_view op, const ValueSpec& gradient, const Shape& expected) {
+  check_images(op, "the output's gradient", gradient);
+  if (gradient.shape != expected) {
+    throw Error(
+        fmt::format("{}: the output's gradient must be {}, found {}", op, expected.text(), gradient.shape.text()));
+  }
+}
+
+}  // namespace
+
+std::vector<ValueSpec> Conv2d::infer(std::span<const ValueSpec> inputs) const {
+  const ValueSpec &x = inputs[0], &kernel = inputs[1];
+  check_images(name(), "its input", x);
+  const Shape output = output_shape(name(), *this, x.shape, kernel.shape);
+  if (!is_float32(kernel, kernel.shape)) throw Error("conv2d: the kernel must be a float32 variable");
+  if (inputs.size() > 2 && inputs[2].shape != Shape{0} && !is_float32(inputs[2], {output.back()})) {
+    throw Error(fmt::format("conv2d: a kernel {} needs a float32 bias [{}], found {}", kernel.shape.text(),
+                            output.back(), inputs[2].shape.text()));
+  }
+  return {{x.dtype, output, true}};
+}
+
+std::vector<ValueId> Conv2d::gradient(Graph& graph, const Node& node, std::span<const ValueId> output_gradients,
+                                      const std::vector<bool>& wanted) const {
+  const ValueId x = node.inputs[0], kernel = node.inputs[1];
+  std::vector<ValueId> gradients(node.inputs.size(), kNoValue);
+  ValueId dy = output_gradients[0];
+  if (dy == kNoValue) return gradients;
+  if (activation != ActivationKind::kLinear) {
+    dy = graph.apply_one(ActivationGradient(activation), {node.outputs[0], dy});
+  }
+  if (wanted[0]) gradients[0] = graph.apply_one(Conv2dInputGradient(*this, graph.spec(x).shape), {dy, kernel});
+  const bool with_bias = node.inputs.size() > 2 && node.inputs[2] != kNoValue && wanted[2];
+  if (wanted[1] || with_bias) {
+    const std::vector<ValueId> weights =
+        graph.apply(Conv2dWeightGradient(*this, graph.spec(kernel).shape, with_bias), {x, dy});
+    if (wanted[1]) gradients[1] = weights[0];
+    if (with_bias) gradients[2] = weights[1];
+  }
+  return gradients;
+}
+
+std::vector<ValueSpec> Conv2dInputGradient::infer(std::span<const ValueSpec> inputs) const {
+  const ValueSpec &dy = inputs[0], &kernel = inputs[1];
+  check_gradient(name(), dy, output_shape(name(), *this, input_shape, kernel.shape));
+  return {{dy.dtype, input_shape, true}};
+}
+
+std::vector<ValueSpec> Conv2dWeightGradient::infer(std::span<const ValueSpec> inputs) const {
+  const ValueSpec &x = inputs[0], &dy = inputs[1];
+  check_images(name(), "its input", x);
+  check_gradient(name(), dy, output_shape(name(), *this, x.shape, kernel_shape));
+  std::vector<ValueSpec> outputs{{DType::kFloat32, kernel_shape, false}};
+  if (with_bias) outputs.push_back({DType::kFloat32, {kernel_shape.back()}, false});
+  return outputs;
+}
+
+}  // namespace mirrortrain::ops

@@ -1,0 +1,92 @@
+#pragma once
+
+#include <dnnl.hpp>
+#include <initializer_list>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/dtype.h"
+#include "kernels/kernel.h"
+
+/// oneDNN 2.6 and 3.x behind one face: what differs between them stays in onednn.cpp.
+namespace mirrortrain::cpu::onednn {
+
+using Desc = dnnl::memory::desc;
+using Dims = dnnl::memory::dims;
+using Tag = dnnl::memory::format_tag;
+
+/// The CPU, shared by all lanes.
+const dnnl::engine& engine();
+
+dnnl::memory::data_type type_of(DType dtype);
+
+/// Names a layout: equal for descriptors with the same layout.
+std::string key_of(const Desc& desc);
+
+/// oneDNN takes the calling thread's OpenMP team, when a primitive is made and when it runs. Restores the size at the
+/// end.
+class TeamSize {
+ public:
+  explicit TeamSize(int threads);
+  ~TeamSize();
+  TeamSize(const TeamSize&) = delete;
+  TeamSize& operator=(const TeamSize&) = delete;
+
+ private:
+  int before_;
+};
+
+/// A primitive whose memory objects are made once; a run only sets their pointers and so allocates nothing here.
+class Primitive {
+ public:
+  using Argument = std::pair<int, Desc>;  ///< DNNL_ARG_SRC, ...
+
+  Primitive() = default;
+  Primitive(const dnnl::primitive& primitive, const std::vector<Argument>& arguments);
+
+  void set(int argument, const void* data);
+  void run();
+
+ private:
+  dnnl::primitive primitive_;
+  dnnl::stream stream_;
+  std::vector<dnnl::memory> memories_;
+  std::vector<dnnl_exec_arg_t> arguments_;
+};
+
+/// Converts `from` into `to`: DNNL_ARG_FROM, DNNL_ARG_TO.
+Primitive make_reorder(const Desc& from, const Desc& to);
+
+/// The canonical float32 tensor `from` in the form `to`, made with `threads` threads.
+DerivedForm derived_form(const Desc& from, const Desc& to, int threads);
+
+/// Scratchpads are ours (in the workspace). `relu` appends max(0, x).
+dnnl::primitive_attr attributes(bool relu = false);
+
+/// A dense layer in oneDNN's order of axes: source [rows, in], weights [out, in], bias [out] (empty where there is
+/// none), destination [rows, out]. `canonical` is how the float32 kernel lies in memory, `weights` what the primitive
+/// may choose.
+struct InnerProduct {
+  DType dtype;  ///< of source and destination
+  Desc source, weights, bias, destination, canonical;
+};
+
+/// A convolution in oneDNN's order of axes: images [n, channels, h, w], weights [(groups,) out, in, kh, kw]. `dilation`
+/// counts from 0.
+struct Convolution {
+  DType dtype;  ///< of source and destination
+  Desc source, weights, bias, destination, canonical;
+  Dims strides, dilation, pad_before, pad_after;
+};
+
+// Empty where oneDNN has no implementation; for bfloat16 also where it has only its slow reference one.
+// `problem.source` and so on stand for the gradients of the same shape.
+dnnl::inner_product_forward::primitive_desc forward(const InnerProduct& problem, bool relu);
+dnnl::inner_product_backward_data::primitive_desc input_gradient(const InnerProduct& problem);
+dnnl::inner_product_backward_weights::primitive_desc weight_gradient(const InnerProduct& problem);
+dnnl::convolution_forward::primitive_desc forward(const Convolution& problem, bool relu);
+dnnl::convolution_backward_data::primitive_desc input_gradient(const Convolution& problem);
+dnnl::convolution_backward_weights::primitive_desc weight_gradient(const Convolution& problem);
+
+}  // namespace mirrortrain::cpu::onednn
