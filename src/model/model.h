@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -31,10 +32,10 @@ struct ModelGraph {
   ValueId features = kNoValue;  ///< input, batched, float32
   ValueId labels = kNoValue;    ///< input, batched; int32 for the sparse loss, else float32
   ValueId output = kNoValue;
-  ValueId loss = kNoValue;          ///< float64 [], the sum over rows
-  std::vector<ValueId> metrics;     ///< float64 [] each, the sum over rows, in the order of Model::metric_names
-  std::vector<ValueId> variables;   ///< in the order of Model::variables
-  std::vector<ValueId> gradients;   ///< training only: one per variable, kNoValue for a frozen one
+  ValueId loss = kNoValue;         ///< float64 [], the sum over rows
+  std::vector<ValueId> metrics;    ///< float64 [] each, the sum over rows, in the order of Model::metric_names
+  std::vector<ValueId> variables;  ///< in the order of Model::variables
+  std::vector<ValueId> gradients;  ///< training only: one per variable, kNoValue for a frozen one
   std::vector<Assignment> assignments;
 };
 
@@ -48,6 +49,8 @@ struct Model {
   std::vector<ModelVariable> variables;
   std::vector<std::string> metric_names;  ///< as reported: "accuracy"
   std::vector<LayerSummary> layers;
+  /// Where the loss limits the labels: each lies between 0 and this.
+  std::optional<std::int64_t> largest_label;
   ModelGraph training, evaluation;
 };
 

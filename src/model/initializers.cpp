@@ -1,0 +1,131 @@
+#include "model/initializers.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+#include "base/philox.h"
+
+namespace mirrortrain {
+namespace {
+
+using initializers::VarianceScaling;
+
+/// The random words of one variable.
+class Stream {
+ public:
+  Stream(std::string_view variable_name, std::uint64_t seed)
+      : philox_(Philox::with_key(seed)), stream_(hash_of_name(variable_name)) {}
+
+  Philox::Words words(std::uint64_t block, std::uint32_t attempt = 0) const {
+    return philox_(static_cast<std::uint32_t>(block), attempt | static_cast<std::uint32_t>(block >> 32) << 8,
+                   static_cast<std::uint32_t>(stream_), static_cast<std::uint32_t>(stream_ >> 32));
+  }
+
+ private:
+  Philox philox_;
+  std::uint64_t stream_;
+};
+
+void fill_uniform(const Stream& stream, double low, double high, std::span<float> elements) {
+  for (std::size_t first = 0; first < elements.size(); first += 4) {
+    const Philox::Words words = stream.words(first / 4);
+    for (std::size_t i = first; i < std::min(first + 4, elements.size()); ++i) {
+      elements[i] = static_cast<float>(low + (high - low) * uniform_from_bits(words.word[i - first]));
+    }
+  }
+}
+
+/// Box and Muller: two normals from two words. The first word is moved off zero, whose logarithm there is none.
+std::array<double, 2> normals(std::uint32_t word0, std::uint32_t word1) {
+  const double radius = std::sqrt(-2 * std::log((word0 + 0.5) * 0x1p-32));
+  const double angle = 2 * std::numbers::pi * (word1 * 0x1p-32);
+  return {radius * std::cos(angle), radius * std::sin(angle)};
+}
+
+void fill_normal(const Stream& stream, double mean, double stddev, std::span<float> elements) {
+  for (std::size_t first = 0; first < elements.size(); first += 4) {
+    const Philox::Words words = stream.words(first / 4);
+    const auto a = normals(words.word[0], words.word[1]), b = normals(words.word[2], words.word[3]);
+    const std::array<double, 4> draws{a[0], a[1], b[0], b[1]};
+    for (std::size_t i = first; i < std::min(first + 4, elements.size()); ++i) {
+      elements[i] = static_cast<float>(mean + stddev * draws[i - first]);
+    }
+  }
+}
+
+/// Draws again what lies beyond two standard deviations (4.6 % of the draws): four tries a block of words.
+void fill_truncated_normal(const Stream& stream, double mean, double stddev, std::span<float> elements) {
+  constexpr std::uint32_t kAttempts = 256;  // 4 x 256 draws outside: never in this universe
+  for (std::size_t i = 0; i < elements.size(); ++i) {
+    double draw = 3;
+    for (std::uint32_t attempt = 0; std::abs(draw) > 2 && attempt < kAttempts; ++attempt) {
+      const Philox::Words words = stream.words(i, attempt);
+      for (const auto& pair : {normals(words.word[0], words.word[1]), normals(words.word[2], words.word[3])}) {
+        for (const double candidate : pair) {
+          if (std::abs(draw) > 2) draw = candidate;
+        }
+      }
+    }
+    elements[i] = static_cast<float>(mean + stddev * draw);
+  }
+}
+
+double fan_of(VarianceScaling::Fan fan, const Shape& shape) {
+  double in = 1, out = 1;
+  if (shape.rank() == 1) {
+    in = out = static_cast<double>(shape[0]);
+  } else if (shape.rank() >= 2) {
+    double receptive_field = 1;
+    for (std::size_t axis = 0; axis + 2 < shape.rank(); ++axis) receptive_field *= static_cast<double>(shape[axis]);
+    in = receptive_field * static_cast<double>(shape[shape.rank() - 2]);
+    out = receptive_field * static_cast<double>(shape.back());
+  }
+  return std::max(1.0, fan == VarianceScaling::Fan::kIn ? in : (in + out) / 2);
+}
+
+void fill_scaled(const Stream& stream, const VarianceScaling& scaling, const Shape& shape, std::span<float> elements) {
+  // The standard deviation of a unit normal cut off at two.
+  constexpr double kTruncatedStddev = 0.87962566103423978;
+  const double variance = scaling.scale / fan_of(scaling.fan, shape);
+  if (scaling.distribution == VarianceScaling::Distribution::kUniform) {
+    const double limit = std::sqrt(3 * variance);
+    fill_uniform(stream, -limit, limit, elements);
+  } else {
+    fill_truncated_normal(stream, 0, std::sqrt(variance) / kTruncatedStddev, elements);
+  }
+}
+
+/// One overload for each initializer.
+struct Filler {
+  Stream stream;
+  const Shape& shape;
+  std::span<float> elements;
+
+  template <class Scaled>
+  requires requires { Scaled::kScaling; }
+  void operator()(const Scaled&) const { fill_scaled(stream, Scaled::kScaling, shape, elements); }
+  void operator()(const initializers::Zeros&) const { std::ranges::fill(elements, 0.0f); }
+  void operator()(const initializers::Ones&) const { std::ranges::fill(elements, 1.0f); }
+  void operator()(const initializers::Constant& constant) const {
+    std::ranges::fill(elements, static_cast<float>(constant.value));
+  }
+  void operator()(const initializers::RandomUniform& uniform) const {
+    fill_uniform(stream, uniform.minval, uniform.maxval, elements);
+  }
+  void operator()(const initializers::RandomNormal& normal) const {
+    fill_normal(stream, normal.mean, normal.stddev, elements);
+  }
+  void operator()(const initializers::TruncatedNormal& normal) const {
+    fill_truncated_normal(stream, normal.mean, normal.stddev, elements);
+  }
+};
+
+}  // namespace
+
+void initialize(const Initializer& initializer, const Shape& shape, std::string_view variable_name, std::uint64_t seed,
+                std::span<float> elements) {
+  std::visit(Filler{Stream(variable_name, seed), shape, elements}, initializer);
+}
+
+}  // namespace mirrortrain

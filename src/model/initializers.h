@@ -1,0 +1,144 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <variant>
+
+#include "base/shape.h"
+#include "config/section.h"
+
+namespace mirrortrain {
+
+/// How a variable starts. Keras's definitions: the fans of a kernel [..., in, out] are its receptive field times in and
+/// times out; normals are cut off at two standard deviations, and those scaled by fans widened so that the variance is
+/// right.
+namespace initializers {
+
+/// variance = scale / fan, drawn from a uniform or a truncated normal distribution around 0.
+struct VarianceScaling {
+  enum class Fan { kIn, kAverage };
+  enum class Distribution { kUniform, kTruncatedNormal };
+  double scale;
+  Fan fan;
+  Distribution distribution;
+};
+
+struct GlorotUniform {
+  static constexpr std::string_view kName = "glorot_uniform";
+  static constexpr VarianceScaling kScaling{1, VarianceScaling::Fan::kAverage, VarianceScaling::Distribution::kUniform};
+  static config::Section<GlorotUniform> section() {
+    return config::Section<GlorotUniform>("Uniform with variance 2 / (fan_in + fan_out).");
+  }
+};
+
+struct GlorotNormal {
+  static constexpr std::string_view kName = "glorot_normal";
+  static constexpr VarianceScaling kScaling{1, VarianceScaling::Fan::kAverage,
+                                            VarianceScaling::Distribution::kTruncatedNormal};
+  static config::Section<GlorotNormal> section() {
+    return config::Section<GlorotNormal>("Truncated normal with variance 2 / (fan_in + fan_out).");
+  }
+};
+
+struct HeUniform {
+  static constexpr std::string_view kName = "he_uniform";
+  static constexpr VarianceScaling kScaling{2, VarianceScaling::Fan::kIn, VarianceScaling::Distribution::kUniform};
+  static config::Section<HeUniform> section() {
+    return config::Section<HeUniform>("Uniform with variance 2 / fan_in.");
+  }
+};
+
+struct HeNormal {
+  static constexpr std::string_view kName = "he_normal";
+  static constexpr VarianceScaling kScaling{2, VarianceScaling::Fan::kIn,
+                                            VarianceScaling::Distribution::kTruncatedNormal};
+  static config::Section<HeNormal> section() {
+    return config::Section<HeNormal>("Truncated normal with variance 2 / fan_in.");
+  }
+};
+
+struct LecunUniform {
+  static constexpr std::string_view kName = "lecun_uniform";
+  static constexpr VarianceScaling kScaling{1, VarianceScaling::Fan::kIn, VarianceScaling::Distribution::kUniform};
+  static config::Section<LecunUniform> section() {
+    return config::Section<LecunUniform>("Uniform with variance 1 / fan_in.");
+  }
+};
+
+struct LecunNormal {
+  static constexpr std::string_view kName = "lecun_normal";
+  static constexpr VarianceScaling kScaling{1, VarianceScaling::Fan::kIn,
+                                            VarianceScaling::Distribution::kTruncatedNormal};
+  static config::Section<LecunNormal> section() {
+    return config::Section<LecunNormal>("Truncated normal with variance 1 / fan_in.");
+  }
+};
+
+struct Zeros {
+  static constexpr std::string_view kName = "zeros";
+  static config::Section<Zeros> section() { return config::Section<Zeros>("All 0."); }
+};
+
+struct Ones {
+  static constexpr std::string_view kName = "ones";
+  static config::Section<Ones> section() { return config::Section<Ones>("All 1."); }
+};
+
+struct Constant {
+  static constexpr std::string_view kName = "constant";
+  double value = 0;
+  static config::Section<Constant> section() {
+    return config::Section<Constant>("All the same value.").key("value", &Constant::value, "The value.");
+  }
+};
+
+struct RandomUniform {
+  static constexpr std::string_view kName = "random_uniform";
+  double minval = -0.05, maxval = 0.05;
+  static config::Section<RandomUniform> section() {
+    return config::Section<RandomUniform>("Uniform in [minval, maxval).")
+        .key("minval", &RandomUniform::minval, "Lower end.")
+        .key("maxval", &RandomUniform::maxval, "Upper end.");
+  }
+};
+
+struct RandomNormal {
+  static constexpr std::string_view kName = "random_normal";
+  double mean = 0, stddev = 0.05;
+  static config::Section<RandomNormal> section() {
+    return config::Section<RandomNormal>("Normal.")
+        .key("mean", &RandomNormal::mean, "Mean.")
+        .key("stddev", &RandomNormal::stddev, "Standard deviation.", config::at_least(0));
+  }
+};
+
+struct TruncatedNormal {
+  static constexpr std::string_view kName = "truncated_normal";
+  double mean = 0, stddev = 0.05;
+  static config::Section<TruncatedNormal> section() {
+    return config::Section<TruncatedNormal>("Normal, drawn again beyond two standard deviations.")
+        .key("mean", &TruncatedNormal::mean, "Mean.")
+        .key("stddev", &TruncatedNormal::stddev, "Standard deviation before the cut.", config::at_least(0));
+  }
+};
+
+}  // namespace initializers
+
+using Initializer =
+    std::variant<initializers::GlorotUniform, initializers::GlorotNormal, initializers::HeUniform,
+                 initializers::HeNormal, initializers::LecunUniform, initializers::LecunNormal, initializers::Zeros,
+                 initializers::Ones, initializers::Constant, initializers::RandomUniform, initializers::RandomNormal,
+                 initializers::TruncatedNormal>;
+
+/// Fills `elements`, which have `shape`. Random ones are a function of the seed, the variable's name and the element.
+void initialize(const Initializer& initializer, const Shape& shape, std::string_view variable_name, std::uint64_t seed,
+                std::span<float> elements);
+
+}  // namespace mirrortrain
+
+template <>
+struct mirrortrain::config::ChoiceTag<mirrortrain::Initializer> {
+  static constexpr std::string_view noun = "an initializer";
+  static constexpr std::string_view tag = "type";
+};

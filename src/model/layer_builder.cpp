@@ -1,0 +1,81 @@
+#include "model/layer_builder.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/error.h"
+
+namespace mirrortrain {
+
+std::int64_t checked_elements(const Shape& shape, std::string_view what) {
+  constexpr std::int64_t kMostElements = std::int64_t{1} << 40;
+  std::int64_t elements = 1;
+  for (const std::int64_t extent : shape) {
+    if (__builtin_mul_overflow(elements, extent, &elements) || elements > kMostElements) {
+      throw Error(
+          fmt::format("the {} would have the shape {}, which is more than any memory holds", what, shape.text()));
+    }
+  }
+  return elements;
+}
+
+void LayerBuilder::begin_layer(const std::string& name, bool trainable) {
+  layer_ = name;
+  trainable_ = trainable;
+  parameters_ = 0;
+  graph().set_layer(name);
+}
+
+std::string LayerBuilder::described(ValueId input) const {
+  const NodeId producer = model_graph_.graph.value(input).producer;
+  const std::string layer = producer < 0 ? "" : model_graph_.graph.node(producer).layer;
+  return shape(input).text() + (layer.empty() ? " of the model's input" : fmt::format(" of '{}'", layer));
+}
+
+const Shape& LayerBuilder::image(ValueId input) const {
+  if (shape(input).rank() == 3) return shape(input);
+  throw Error(fmt::format("expected images [height, width, channels], found the shape {}", described(input)));
+}
+
+const Shape& LayerBuilder::features(ValueId input) const {
+  if (shape(input).rank() >= 1) return shape(input);
+  throw Error(fmt::format("expected an input with at least one axis, found the shape {}", described(input)));
+}
+
+ValueId LayerBuilder::weight(std::string_view name, Shape shape, const Initializer& initializer,
+                             const std::optional<Regularizer>& regularizer) {
+  const std::string full_name = fmt::format("{}/{}", layer_, name);
+  checked_elements(shape, name);
+  ModelVariable variable{{full_name, shape, trainable_}, [=](std::span<float> elements, std::uint64_t seed) {
+                           initialize(initializer, shape, full_name, seed, elements);
+                         }};
+  // As in Keras, a frozen weight adds nothing to the loss.
+  if (regularizer && trainable_) {
+    variable.l1 = static_cast<float>(regularizer->l1);
+    variable.l2 = static_cast<float>(regularizer->l2);
+  }
+  return add(std::move(variable));
+}
+
+ValueId LayerBuilder::statistic(std::string_view name, Shape shape, const Initializer& initializer) {
+  const bool layer_trainable = std::exchange(trainable_, false);
+  const ValueId variable = weight(name, std::move(shape), initializer);
+  trainable_ = layer_trainable;
+  return variable;
+}
+
+ValueId LayerBuilder::add(ModelVariable variable) {
+  const ValueId id = graph().variable(variable.spec);
+  parameters_ += variable.spec.shape.elements();
+  model_graph_.variables.push_back(id);
+  if (variables_.size() < model_graph_.variables.size()) variables_.push_back(std::move(variable));
+  return id;
+}
+
+void LayerBuilder::assign(ValueId variable, ValueId value) {
+  const auto found = std::ranges::find(model_graph_.variables, variable);
+  model_graph_.assignments.push_back({static_cast<std::size_t>(found - model_graph_.variables.begin()), value});
+}
+
+}  // namespace mirrortrain

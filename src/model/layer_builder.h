@@ -1,0 +1,79 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "graph/graph.h"
+#include "model/initializers.h"
+#include "model/model.h"
+#include "model/regularizer.h"
+
+namespace mirrortrain {
+
+enum class Mode { kTraining, kEvaluation };
+
+/// What a layer's `build` works with: adds nodes to one of the model's graphs and variables to the model. The same
+/// layers are built into the training graph, which creates the variables, and then into the evaluation graph, which
+/// finds them.
+class LayerBuilder {
+ public:
+  /// Both must outlive the builder.
+  LayerBuilder(Mode mode, ModelGraph& model_graph, std::vector<ModelVariable>& variables)
+      : mode_(mode), model_graph_(model_graph), variables_(variables) {}
+
+  /// What follows belongs to this layer.
+  void begin_layer(const std::string& name, bool trainable);
+
+  Mode mode() const { return mode_; }
+  bool trainable() const { return trainable_; }
+  const std::string& layer() const { return layer_; }
+  Graph& graph() { return model_graph_.graph; }
+  const Shape& shape(ValueId value) const { return model_graph_.graph.spec(value).shape; }
+
+  template <class OpType>
+  ValueId apply(OpType op, std::vector<ValueId> inputs) {
+    return graph().apply_one(std::move(op), std::move(inputs));
+  }
+
+  /// For messages: "[784] of 'flatten'".
+  std::string described(ValueId input) const;
+
+  /// The shape of an image [height, width, channels]; throws Error where the input is no image.
+  const Shape& image(ValueId input) const;
+
+  /// The shape with its last axis, the features; throws Error where the input has no axis.
+  const Shape& features(ValueId input) const;
+
+  /// A weight named `layer/name`: trained unless the layer is frozen. Throws Error where it would be absurdly large.
+  ValueId weight(std::string_view name, Shape shape, const Initializer& initializer,
+                 const std::optional<Regularizer>& regularizer = std::nullopt);
+
+  /// A variable that is assigned, not trained (moving statistics).
+  ValueId statistic(std::string_view name, Shape shape, const Initializer& initializer);
+
+  /// The step writes `value` to `variable` once everybody has read it.
+  void assign(ValueId variable, ValueId value);
+
+  /// Elements of the variables that the layer has created or found so far.
+  std::int64_t parameters() const { return parameters_; }
+
+ private:
+  ValueId add(ModelVariable variable);
+
+  Mode mode_;
+  ModelGraph& model_graph_;
+  std::vector<ModelVariable>& variables_;
+  std::string layer_;
+  bool trainable_ = true;
+  std::int64_t parameters_ = 0;
+};
+
+/// The product of the extents; throws Error, naming `what` and the shape, beyond 2^40 elements.
+std::int64_t checked_elements(const Shape& shape, std::string_view what);
+
+}  // namespace mirrortrain

@@ -1,0 +1,16 @@
+#include "model/layers/activation.h"
+
+namespace mirrortrain::layers {
+
+config::Section<Activation> Activation::section() {
+  return config::Section<Activation>("An activation as a layer of its own.")
+      .key("activation", &Activation::activation, "Which one.", config::required)
+      .include<LayerCommon>();
+}
+
+ValueId Activation::build(LayerBuilder& builder, std::span<const ValueId> sources) const {
+  if (activation == ActivationName::kSoftmax) builder.features(sources[0]);
+  return apply_activation(builder.graph(), activation, sources[0]);
+}
+
+}  // namespace mirrortrain::layers

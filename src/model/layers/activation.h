@@ -1,0 +1,20 @@
+#pragma once
+
+#include <span>
+
+#include "model/activation.h"
+#include "model/layer_builder.h"
+#include "model/layer_common.h"
+
+namespace mirrortrain::layers {
+
+/// An activation as a layer of its own.
+struct Activation : LayerCommon {
+  static constexpr std::string_view kName = "activation";
+  ActivationName activation = ActivationName::kLinear;
+
+  static config::Section<Activation> section();
+  ValueId build(LayerBuilder& builder, std::span<const ValueId> sources) const;
+};
+
+}  // namespace mirrortrain::layers

@@ -1,0 +1,40 @@
+#include "model/layers/batch_normalization.h"
+
+#include "graph/ops/batch_norm.h"
+
+namespace mirrortrain::layers {
+
+config::Section<BatchNormalization> BatchNormalization::section() {
+  using Layer = BatchNormalization;
+  return config::Section<BatchNormalization>("Normalizes each channel over the batch.")
+      .key("momentum", &Layer::momentum, "What the moving statistics keep in a step.", config::between(0, 1))
+      .key("epsilon", &Layer::epsilon, "Added to the variance.", config::at_least(0))
+      .key("center", &Layer::center, "Whether beta is added.")
+      .key("scale", &Layer::scale, "Whether gamma multiplies.")
+      .key("beta_initializer", &Layer::beta_initializer, "How beta starts.")
+      .key("gamma_initializer", &Layer::gamma_initializer, "How gamma starts.")
+      .key("moving_mean_initializer", &Layer::moving_mean_initializer, "How the moving mean starts.")
+      .key("moving_variance_initializer", &Layer::moving_variance_initializer, "How the moving variance starts.")
+      .include<LayerCommon>();
+}
+
+ValueId BatchNormalization::build(LayerBuilder& builder, std::span<const ValueId> sources) const {
+  const Shape channels{builder.features(sources[0]).back()};
+  const ValueId gamma = scale ? builder.weight("gamma", channels, gamma_initializer) : kNoValue;
+  const ValueId beta = center ? builder.weight("beta", channels, beta_initializer) : kNoValue;
+  const ValueId moving_mean = builder.statistic("moving_mean", channels, moving_mean_initializer);
+  const ValueId moving_variance = builder.statistic("moving_variance", channels, moving_variance_initializer);
+  const std::vector<ValueId> arguments{sources[0], gamma, beta, moving_mean, moving_variance};
+  const auto epsilon_as_float = static_cast<float>(epsilon);
+
+  if (builder.mode() == Mode::kEvaluation || !trainable) {
+    return builder.apply(ops::BatchNormInference(epsilon_as_float), arguments);
+  }
+  const std::vector<ValueId> outputs =
+      builder.graph().apply(ops::BatchNorm(static_cast<float>(momentum), epsilon_as_float), arguments);
+  builder.assign(moving_mean, outputs[3]);
+  builder.assign(moving_variance, outputs[4]);
+  return outputs[0];
+}
+
+}  // namespace mirrortrain::layers

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <span>
+
+#include "model/initializers.h"
+#include "model/layer_builder.h"
+#include "model/layer_common.h"
+
+namespace mirrortrain::layers {
+
+/// gamma (x - mean) / sqrt(variance + epsilon) + beta for each channel (the last axis), with the statistics of the
+/// replica's batch in training and with the moving ones in evaluation and in a frozen layer.
+struct BatchNormalization : LayerCommon {
+  static constexpr std::string_view kName = "batch_normalization";
+  double momentum = 0.99, epsilon = 1e-3;
+  bool center = true, scale = true;
+  Initializer beta_initializer = initializers::Zeros{};
+  Initializer gamma_initializer = initializers::Ones{};
+  Initializer moving_mean_initializer = initializers::Zeros{};
+  Initializer moving_variance_initializer = initializers::Ones{};
+
+  static config::Section<BatchNormalization> section();
+  ValueId build(LayerBuilder& builder, std::span<const ValueId> sources) const;
+};
+
+}  // namespace mirrortrain::layers

@@ -1,0 +1,27 @@
+#pragma once
+
+#include <span>
+
+#include "model/activation.h"
+#include "model/initializers.h"
+#include "model/layer_builder.h"
+#include "model/layer_common.h"
+#include "model/regularizer.h"
+
+namespace mirrortrain::layers {
+
+/// [..., in] -> [..., units]; variables kernel [in, units] and bias [units].
+struct Dense : LayerCommon {
+  static constexpr std::string_view kName = "dense";
+  std::int64_t units = 0;
+  ActivationName activation = ActivationName::kLinear;
+  bool use_bias = true;
+  Initializer kernel_initializer = initializers::GlorotUniform{};
+  Initializer bias_initializer = initializers::Zeros{};
+  std::optional<Regularizer> kernel_regularizer;
+
+  static config::Section<Dense> section();
+  ValueId build(LayerBuilder& builder, std::span<const ValueId> sources) const;
+};
+
+}  // namespace mirrortrain::layers

@@ -1,0 +1,21 @@
+#include "model/layers/dropout.h"
+
+#include "base/philox.h"
+#include "graph/ops/elementwise.h"
+
+namespace mirrortrain::layers {
+
+config::Section<Dropout> Dropout::section() {
+  return config::Section<Dropout>("Drops elements at random in training and scales the others by 1 / (1 - rate).")
+      .key("rate", &Dropout::rate, "Probability that an element is dropped.", config::required, config::at_least(0),
+           config::less_than(1))
+      .include<LayerCommon>();
+}
+
+ValueId Dropout::build(LayerBuilder& builder, std::span<const ValueId> sources) const {
+  if (builder.mode() == Mode::kEvaluation || rate == 0) return sources[0];
+  const auto stream = static_cast<std::uint32_t>(hash_of_name(builder.layer()));
+  return builder.apply(ops::Dropout(static_cast<float>(rate), stream), {sources[0]});
+}
+
+}  // namespace mirrortrain::layers

@@ -1,0 +1,43 @@
+#include "model/layers/reshape.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "graph/ops/elementwise.h"
+
+namespace mirrortrain::layers {
+namespace {
+
+/// `target` with its -1, if it has one, replaced so that it has `elements` elements. Throws Error where that cannot be.
+Shape resolve(Shape target, const Shape& input) {
+  const std::string wanted = target.text();
+  const auto open = std::ranges::find(target.dims(), -1);
+  const auto open_axis = static_cast<std::size_t>(open - target.dims().begin());
+  const bool has_open = open != target.dims().end();
+  if (has_open) target[open_axis] = 1;
+  const std::int64_t elements = input.elements(), known = checked_elements(target, "output");
+  if (has_open && elements % known == 0) target[open_axis] = elements / known;
+  if (target.elements() == elements) return target;
+  throw Error(fmt::format("the input shape {} has {} elements, which do not fit target_shape {}", input.text(),
+                          elements, wanted));
+}
+
+}  // namespace
+
+config::Section<Reshape> Reshape::section() {
+  return config::Section<Reshape>("The same elements under another shape.")
+      .key("target_shape", &Reshape::target_shape, "The new shape, without the batch; one -1 takes what is left.",
+           config::required, config::at_least(-1))
+      .include<LayerCommon>();
+}
+
+ValueId Reshape::build(LayerBuilder& builder, std::span<const ValueId> sources) const {
+  if (std::ranges::count(target_shape, -1) > 1) throw Error("target_shape may hold -1 once");
+  if (std::ranges::count(target_shape, 0) > 0) throw Error("target_shape must not hold 0");
+  const Shape target = resolve(Shape(target_shape), builder.shape(sources[0]));
+  return builder.apply(ops::Reshape(target), {sources[0]});
+}
+
+}  // namespace mirrortrain::layers

@@ -1,0 +1,20 @@
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "model/layer_builder.h"
+#include "model/layer_common.h"
+
+namespace mirrortrain::layers {
+
+/// The same elements under another shape; one extent may be -1: what is left.
+struct Reshape : LayerCommon {
+  static constexpr std::string_view kName = "reshape";
+  std::vector<std::int64_t> target_shape;
+
+  static config::Section<Reshape> section();
+  ValueId build(LayerBuilder& builder, std::span<const ValueId> sources) const;
+};
+
+}  // namespace mirrortrain::layers

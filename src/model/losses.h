@@ -1,0 +1,34 @@
+#pragma once
+
+#include <array>
+#include <optional>
+#include <string_view>
+#include <variant>
+
+#include "model/losses/binary_crossentropy.h"
+#include "model/losses/categorical_crossentropy.h"
+#include "model/losses/mean_squared_error.h"
+#include "model/losses/sparse_categorical_crossentropy.h"
+
+namespace mirrortrain {
+
+/// The list of losses. One more: a file in model/losses and a line here.
+using Loss = std::variant<losses::MeanSquaredError, losses::BinaryCrossentropy, losses::CategoricalCrossentropy,
+                          losses::SparseCategoricalCrossentropy>;
+
+inline ops::Loss loss_op(const Loss& loss) {
+  return std::visit([](const auto& options) { return options.op(); }, loss);
+}
+
+inline Targets targets_of(const Loss& loss) {
+  return std::visit([](const auto& options) { return options.kTargets; }, loss);
+}
+
+}  // namespace mirrortrain
+
+template <>
+struct mirrortrain::config::ChoiceTag<mirrortrain::Loss> {
+  static constexpr std::string_view noun = "a loss";
+  static constexpr std::string_view tag = "type";
+  static constexpr auto planned = std::to_array<std::string_view>({"mean_absolute_error", "huber"});
+};

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <string_view>
+
+#include "config/section.h"
+#include "graph/ops/loss.h"
+#include "model/losses/targets.h"
+
+namespace mirrortrain::losses {
+
+struct BinaryCrossentropy {
+  static constexpr std::string_view kName = "binary_crossentropy";
+  static constexpr Targets kTargets = Targets::kProbabilities;
+  bool from_logits = false;
+  double label_smoothing = 0;
+
+  ops::Loss op() const {
+    return ops::Loss(ops::LossKind::kBinaryCrossentropy, from_logits, static_cast<float>(label_smoothing));
+  }
+
+  static config::Section<BinaryCrossentropy> section() {
+    return config::Section<BinaryCrossentropy>("For outputs that are each yes or no.")
+        .key("from_logits", &BinaryCrossentropy::from_logits, "Whether the output is logits instead of probabilities.")
+        .key("label_smoothing", &BinaryCrossentropy::label_smoothing, "How far targets are moved towards equal shares.",
+             config::between(0, 1));
+  }
+};
+
+}  // namespace mirrortrain::losses

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <string_view>
+
+#include "config/section.h"
+#include "graph/ops/loss.h"
+#include "model/losses/targets.h"
+
+namespace mirrortrain::losses {
+
+struct CategoricalCrossentropy {
+  static constexpr std::string_view kName = "categorical_crossentropy";
+  static constexpr Targets kTargets = Targets::kProbabilities;
+  bool from_logits = false;
+  double label_smoothing = 0;
+
+  ops::Loss op() const {
+    return ops::Loss(ops::LossKind::kCategoricalCrossentropy, from_logits, static_cast<float>(label_smoothing));
+  }
+
+  static config::Section<CategoricalCrossentropy> section() {
+    return config::Section<CategoricalCrossentropy>("For one class of many, one-hot labels.")
+        .key("from_logits", &CategoricalCrossentropy::from_logits,
+             "Whether the output is logits instead of probabilities.")
+        .key("label_smoothing", &CategoricalCrossentropy::label_smoothing,
+             "How far targets are moved towards equal shares.", config::between(0, 1));
+  }
+};
+
+}  // namespace mirrortrain::losses

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "config/section.h"
+#include "model/layers.h"
+
+namespace mirrortrain {
+
+/// The section `model`.
+struct ModelOptions {
+  std::vector<std::int64_t> input_shape;
+  config::Path initial_weights;
+  std::vector<config::Located<Layer>> layers;
+
+  static config::Section<ModelOptions> section() {
+    return config::Section<ModelOptions>("The network, from its input to its output.")
+        .key("input_shape", &ModelOptions::input_shape,
+             "Shape of one example, without the batch; images are height, width, channels.", config::required,
+             config::non_empty, config::at_least(1))
+        .key("initial_weights", &ModelOptions::initial_weights,
+             "A safetensors file with every variable by name; default: the layers' initializers.")
+        .key("layers", &ModelOptions::layers, "The layers, each going on from the one before.", config::required,
+             config::non_empty);
+  }
+};
+
+}  // namespace mirrortrain

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <string_view>
+
+#include "config/section.h"
+#include "model/learning_rate.h"
+#include "model/update_rule.h"
+
+namespace mirrortrain::optimizers {
+
+struct AdamW {
+  static constexpr std::string_view kName = "adamw";
+  LearningRate learning_rate = 0.001;
+  double weight_decay = 0.004;
+  double beta_1 = 0.9, beta_2 = 0.999, epsilon = 1e-7;
+
+  UpdateRule rule() const;
+  static config::Section<AdamW> section();
+};
+
+}  // namespace mirrortrain::optimizers

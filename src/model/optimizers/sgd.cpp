@@ -1,0 +1,18 @@
+#include "model/optimizers/sgd.h"
+
+namespace mirrortrain::optimizers {
+
+config::Section<Sgd> Sgd::section() {
+  return config::Section<Sgd>("Gradient descent.")
+      .key("learning_rate", &Sgd::learning_rate, "The rate, or its schedule.", config::at_least(0))
+      .key("momentum", &Sgd::momentum, "What the velocity keeps in a step; 0: no velocity.", config::between(0, 1))
+      .key("nesterov", &Sgd::nesterov, "Whether the gradient is applied ahead, along the velocity.");
+}
+
+UpdateRule Sgd::rule() const {
+  if (momentum == 0) return {.kind = UpdateRule::Kind::kSgd};  // nesterov or not: no velocity, the same step
+  return {.kind = nesterov ? UpdateRule::Kind::kSgdNesterov : UpdateRule::Kind::kSgdMomentum,
+          .momentum = static_cast<float>(momentum)};
+}
+
+}  // namespace mirrortrain::optimizers

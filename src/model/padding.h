@@ -1,0 +1,23 @@
+#pragma once
+
+#include <array>
+#include <string_view>
+#include <utility>
+
+#include "config/section.h"
+#include "graph/ops/window.h"
+
+namespace mirrortrain {
+
+/// The longest window, stride or dilation that a layer accepts.
+inline constexpr std::int64_t kLongestWindow = std::int64_t{1} << 20;
+
+}  // namespace mirrortrain
+
+template <>
+struct mirrortrain::config::EnumNames<mirrortrain::ops::Padding> {
+  static constexpr auto names = std::to_array<std::pair<std::string_view, mirrortrain::ops::Padding>>({
+      {"valid", mirrortrain::ops::Padding::kValid},
+      {"same", mirrortrain::ops::Padding::kSame},
+  });
+};

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <array>
+#include <optional>
+#include <string_view>
+
+#include "graph/ops/pool2d.h"
+#include "model/layer_common.h"
+#include "model/padding.h"
+
+namespace mirrortrain {
+
+/// The options of layers that slide a window over images.
+struct Pool2dOptions : LayerCommon {
+  std::array<std::int64_t, 2> pool_size{2, 2};
+  std::optional<std::array<std::int64_t, 2>> strides;  ///< null: pool_size
+  ops::Padding padding = ops::Padding::kValid;
+
+  ops::Pool2dAttributes attributes() const { return {pool_size, strides.value_or(pool_size), padding}; }
+
+  static config::Section<Pool2dOptions> section() {
+    using config::at_least, config::at_most, config::scalar_fills;
+    return config::Section<Pool2dOptions>("A window that slides over images.")
+        .key("pool_size", &Pool2dOptions::pool_size, "Height and width of the window, or one number.", scalar_fills,
+             at_least(1), at_most(kLongestWindow))
+        .key("strides", &Pool2dOptions::strides, "Steps of the window; default: pool_size.", scalar_fills, at_least(1),
+             at_most(kLongestWindow))
+        .key("padding", &Pool2dOptions::padding, "valid: none; same: so that stride 1 keeps the size.")
+        .include<LayerCommon>();
+  }
+};
+
+}  // namespace mirrortrain
