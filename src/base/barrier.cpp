@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <linux/futex.h>
+#include <sched.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -59,24 +60,35 @@ void Barrier::arrive_and_wait() {
     // generation.
     generation_.fetch_add(1);
     if (sleepers_.load() > 0) futex_wake_all(generation_);
-  } else if (!spin_ || !spin_until_past(generation)) {
+  } else if (spin_ ? !spin_until_past(generation) : !yield_until_past(generation)) {
     sleep_until_past(generation);
   }
   if (aborted()) throw_reason();
 }
+
+bool Barrier::past(std::uint32_t generation) const { return generation_.load(std::memory_order_acquire) != generation; }
 
 bool Barrier::spin_until_past(std::uint32_t generation) const {
   // Asking the clock is not free: not before, and not at every turn.
   Clock::time_point start{};
   while (true) {
     for (int i = 0; i < 200; ++i) {
-      if (generation_.load(std::memory_order_acquire) != generation) return true;
+      if (past(generation)) return true;
       relax();
     }
+    sched_yield();  // others may need the core after all
     const auto now = Clock::now();
     if (start == Clock::time_point{}) start = now;
     if (now - start > kSpinTime) return false;
   }
+}
+
+bool Barrier::yield_until_past(std::uint32_t generation) const {
+  for (int i = 0; i < 20; ++i) {
+    if (past(generation)) return true;
+    sched_yield();
+  }
+  return false;
 }
 
 void Barrier::sleep_until_past(std::uint32_t generation) {

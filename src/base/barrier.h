@@ -13,7 +13,7 @@ namespace mirrortrain {
 class Barrier {
  public:
   /// `spin`: every thread has a core of its own, so that a waiting one first spins for about a millisecond (two threads
-  /// meet in well under a microsecond); else it sleeps at once. `timeout_seconds`: 0 waits for ever.
+  /// meet in well under a microsecond); else it lets the others run at once. `timeout_seconds`: 0 waits for ever.
   Barrier(int size, bool spin, double timeout_seconds = 0);
   Barrier(const Barrier&) = delete;
   Barrier& operator=(const Barrier&) = delete;
@@ -29,7 +29,9 @@ class Barrier {
   int size() const { return size_; }
 
  private:
+  bool past(std::uint32_t generation) const;
   bool spin_until_past(std::uint32_t generation) const;
+  bool yield_until_past(std::uint32_t generation) const;
   void sleep_until_past(std::uint32_t generation);
   [[noreturn]] void throw_reason();
 

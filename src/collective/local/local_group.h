@@ -41,6 +41,7 @@ class LocalGroup {
   Communicator& communicator(int rank) const { return *communicators_[static_cast<std::size_t>(rank)]; }
 
  private:
+  class Rank;
   struct Shared;
   std::unique_ptr<Shared> shared_;
   std::vector<std::unique_ptr<Communicator>> communicators_;

@@ -1,0 +1,107 @@
+#include "collective/local/sum.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cstdint>
+#include <cstring>
+
+#include "base/error.h"
+
+namespace mirrortrain::local {
+namespace {
+
+template <class T>
+T* as(std::byte* data) {
+  return reinterpret_cast<T*>(data);
+}
+
+/// A cache line of T: the widest vectors of the machine, or several of them.
+template <class T>
+struct Line {
+  static constexpr std::size_t kElements = 64 / sizeof(T);
+  typedef T Vector __attribute__((vector_size(64)));
+
+  static Vector load(const T* from) {
+    Vector line;
+    std::memcpy(&line, from, sizeof line);
+    return line;
+  }
+  static void store(T* to, const Vector& line) { std::memcpy(to, &line, sizeof line); }
+};
+
+template <class T>
+void sum_elements(std::span<std::byte* const> from, std::span<std::byte* const> to, std::size_t begin,
+                  std::size_t end) {
+  for (std::size_t i = begin; i < end; ++i) {
+    T total = as<T>(from[0])[i];
+    for (std::byte* source : from.subspan(1)) total += as<T>(source)[i];
+    for (std::byte* target : to) as<T>(target)[i] = total;
+  }
+}
+
+template <class T>
+void sum_two_in_place(T* a, T* b, std::size_t lines) {
+  using L = Line<T>;
+  for (std::size_t i = 0; i < lines; ++i, a += L::kElements, b += L::kElements) {
+    const auto total = L::load(a) + L::load(b);
+    L::store(a, total);
+    L::store(b, total);
+  }
+}
+
+template <class T>
+void sum_lines(std::span<std::byte* const> from, std::span<std::byte* const> to, std::size_t begin, std::size_t lines) {
+  using L = Line<T>;
+  // Several lines at a time, so that the walk over the sources is paid once for all of them.
+  constexpr std::size_t kAtOnce = 4;
+  std::size_t i = begin;
+  const auto pass = [&]<std::size_t kLines>(std::integral_constant<std::size_t, kLines>) {
+    typename L::Vector total[kLines];
+    for (std::size_t line = 0; line < kLines; ++line) total[line] = L::load(as<T>(from[0]) + i + line * L::kElements);
+    for (std::byte* source : from.subspan(1)) {
+      for (std::size_t line = 0; line < kLines; ++line) total[line] += L::load(as<T>(source) + i + line * L::kElements);
+    }
+    for (std::byte* target : to) {
+      for (std::size_t line = 0; line < kLines; ++line) L::store(as<T>(target) + i + line * L::kElements, total[line]);
+    }
+    i += kLines * L::kElements;
+  };
+  for (; lines >= kAtOnce; lines -= kAtOnce) pass(std::integral_constant<std::size_t, kAtOnce>());
+  for (; lines > 0; --lines) pass(std::integral_constant<std::size_t, 1>());
+}
+
+template <class T>
+void sum_as(std::span<std::byte* const> from, std::span<std::byte* const> to, Shard shard) {
+  const std::size_t lines = shard.size() / Line<T>::kElements;
+  if (from.size() == 2 && to.size() == 2 && from[0] == to[0] && from[1] == to[1]) {
+    sum_two_in_place(as<T>(from[0]) + shard.begin, as<T>(from[1]) + shard.begin, lines);
+  } else {
+    sum_lines<T>(from, to, shard.begin, lines);
+  }
+  sum_elements<T>(from, to, shard.begin + lines * Line<T>::kElements, shard.end);
+}
+
+}  // namespace
+
+void sum(DType dtype, std::span<std::byte* const> from, std::span<std::byte* const> to, Shard shard) {
+  switch (dtype) {
+    case DType::kFloat32: return sum_as<float>(from, to, shard);
+    case DType::kFloat64: return sum_as<double>(from, to, shard);
+    case DType::kInt32: return sum_as<std::int32_t>(from, to, shard);
+    case DType::kInt64: return sum_as<std::int64_t>(from, to, shard);
+    default: throw Error(fmt::format("ranks cannot sum elements of type {}", name_of(dtype)));
+  }
+}
+
+void add(DType dtype, std::byte* to, std::byte* from, Shard shard) {
+  const std::array<std::byte*, 2> both = {from, to};
+  sum(dtype, both, std::span(both).subspan(1), shard);
+}
+
+void copy(DType dtype, std::byte* to, const std::byte* from, Shard shard) {
+  const std::size_t size = size_of(dtype);
+  if (shard.size() > 0) std::memcpy(to + shard.begin * size, from + shard.begin * size, shard.size() * size);
+}
+
+}  // namespace mirrortrain::local

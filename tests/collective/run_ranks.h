@@ -1,0 +1,23 @@
+#pragma once
+
+#include <thread>
+#include <vector>
+
+#include "collective/local/local_group.h"
+
+namespace mirrortrain {
+
+/// Calls body(communicator) on one thread per rank and returns when all are done.
+template <class Body>
+void run_ranks(const LocalGroup& group, const Body& body) {
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < group.size(); ++rank) threads.emplace_back([&, rank] { body(group.communicator(rank)); });
+  for (std::thread& thread : threads) thread.join();
+}
+
+template <class Body>
+void run_ranks(int size, const Body& body) {
+  run_ranks(LocalGroup(size, {.timeout_seconds = 20}), body);
+}
+
+}  // namespace mirrortrain
