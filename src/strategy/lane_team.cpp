@@ -8,10 +8,14 @@ LaneTeam::LaneTeam(std::vector<Device*> devices, bool spin, double timeout_secon
   devices_[0]->enter_thread();
 }
 
-LaneTeam::~LaneTeam() {
+LaneTeam::~LaneTeam() { end_threads("the run is over"); }
+
+void LaneTeam::end_threads(const std::string& reason) {
   stop_ = true;
-  start_.abort("the run is over");
+  start_.abort(reason);
+  meet_.abort(reason);
   for (std::thread& thread : threads_) thread.join();
+  threads_.clear();
 }
 
 void LaneTeam::run(const std::function<void(int)>& work) {
@@ -22,9 +26,9 @@ void LaneTeam::run(const std::function<void(int)>& work) {
     meet();
   } catch (...) {
     record_error(std::current_exception());
+    end_threads("another lane failed");  // nobody uses `work` once this returns
+    std::rethrow_exception(error_);
   }
-  const std::scoped_lock lock(error_mutex_);
-  if (error_) std::rethrow_exception(error_);
 }
 
 void LaneTeam::meet() {

@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -36,6 +37,7 @@ class LaneTeam {
  private:
   void loop(int lane);
   void record_error(std::exception_ptr error);
+  void end_threads(const std::string& reason);
 
   std::vector<Device*> devices_;
   Barrier start_, meet_;
