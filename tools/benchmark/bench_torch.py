@@ -1,0 +1,80 @@
+"""Times PyTorch, a plain training loop, and prints one JSON line.
+
+Strategies: one (one process with all cores) | compiled (the same through torch.compile) | ddp2 (DistributedDataParallel over
+gloo, two processes of half the cores each).
+Needs: pip install torch numpy
+"""
+import fashion
+
+measurement = fashion.Measurement()
+
+import os
+import tempfile
+
+import torch
+from torch import nn
+
+measurement.imported()
+
+
+def build(name):
+    if name == "mlp":
+        return nn.Sequential(nn.Flatten(), nn.Linear(784, 512), nn.ReLU(), nn.Linear(512, 512), nn.ReLU(),
+                             nn.Linear(512, 10))
+    return nn.Sequential(nn.Conv2d(1, 32, 3), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(32, 64, 3), nn.ReLU(), nn.MaxPool2d(2),
+                         nn.Flatten(), nn.Linear(1600, 128), nn.ReLU(), nn.Linear(128, 10))
+
+
+def train(rank, ranks, options, meeting_point):
+    torch.manual_seed(0)
+    if ranks > 1:
+        torch.set_num_threads(max(1, len(os.sched_getaffinity(0)) // ranks))
+        torch.distributed.init_process_group("gloo", init_method=f"file://{meeting_point}", rank=rank, world_size=ranks)
+    images, labels = (torch.from_numpy(array) for array in fashion.training_set(options.data))
+    images, labels = images.permute(0, 3, 1, 2), labels.long()  # channels stay last in memory, which is the faster layout
+    model = build(options.model)
+    if options.model == "cnn":
+        model = model.to(memory_format=torch.channels_last)
+    if ranks > 1:
+        model = nn.parallel.DistributedDataParallel(model)
+    run = torch.compile(model) if options.strategy == "compiled" else model
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.001, foreach=True)
+    share, steps = options.batch // ranks, fashion.EXAMPLES // options.batch
+    for epoch in range(1 + options.epochs):
+        order = torch.from_numpy(fashion.epoch_order(epoch))
+        correct = 0
+        measurement.begin_epoch()
+        for step in range(steps):
+            begin = step * options.batch + rank * share
+            rows = order[begin:begin + share]
+            logits, wanted = run(images[rows]), labels[rows]
+            optimizer.zero_grad(set_to_none=True)
+            nn.functional.cross_entropy(logits, wanted).backward()
+            optimizer.step()
+            correct += (logits.detach().argmax(1) == wanted).sum()
+            measurement.step_done()
+        measurement.end_epoch()
+    if rank == 0:
+        measurement.report(f"PyTorch {torch.__version__.split('+')[0]}", options, correct / (steps * share))
+    if ranks > 1:
+        torch.distributed.destroy_process_group()
+
+
+def worker(rank, ranks, options, meeting_point, parent):
+    """A process of its own: it has imported again, and counts from when the first process started."""
+    measurement.start, measurement.import_seconds = parent
+    train(rank, ranks, options, meeting_point)
+
+
+def main():
+    options = fashion.parse(__doc__, ["one", "compiled", "ddp2"])
+    if options.strategy != "ddp2":
+        return train(0, 1, options, None)
+    with tempfile.TemporaryDirectory() as folder:
+        # perf_counter is the machine's clock since boot, the same in every process.
+        torch.multiprocessing.spawn(worker, nprocs=2, args=(2, options, f"{folder}/meeting",
+                                                            (measurement.start, measurement.import_seconds)))
+
+
+if __name__ == "__main__":
+    main()
