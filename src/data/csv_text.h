@@ -1,0 +1,113 @@
+#pragma once
+
+#include <charconv>
+#include <cmath>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <type_traits>
+
+namespace mirrortrain::data {
+
+/// Walks through the cells of a CSV text. Only looks at memory; who calls it makes the errors.
+class CsvText {
+ public:
+  explicit CsvText(std::string_view text) : begin_(text.data()), at_(begin_), end_(begin_ + text.size()) {}
+
+  /// Passes over blank lines; whether the text is at its end.
+  bool at_end();
+
+  enum class After { kCell, kLine, kGarbage };
+  /// What follows a cell: another one, the end of the line (both passed), or something that does not belong there.
+  After next() {
+    skip_spaces();
+    if (at_ < end_ && *at_ == ',') {
+      ++at_;
+      return After::kCell;
+    }
+    return end_of_line() ? After::kLine : After::kGarbage;
+  }
+
+  /// The cell as text, without its quotes or the spaces around it. An unquoted one ends at the comma.
+  std::string cell();
+
+  /// The cell as a number, if it is a finite one that T holds; otherwise the text stays where it is.
+  template <class T>
+  std::optional<T> number() {
+    skip_spaces();
+    if (at_ < end_ && *at_ == '"') return quoted_number<T>();
+    T value;
+    const char* after = parse(at_, end_, value);
+    if (after == nullptr) return std::nullopt;
+    at_ = after;
+    return value;
+  }
+
+  const char* position() const { return at_; }
+  /// Of a position, from 1.
+  std::int64_t line(const char* position) const;
+  /// Whether every row so far was one line, with no blank line between them.
+  bool one_line_each() const { return one_line_each_; }
+
+ private:
+  void skip_spaces() {
+    while (at_ < end_ && (*at_ == ' ' || *at_ == '\t')) ++at_;
+  }
+
+  bool end_of_line() {
+    if (at_ == end_) return true;
+    if (*at_ == '\r' && (at_ + 1 == end_ || at_[1] == '\n')) ++at_;
+    if (at_ == end_) return true;
+    if (*at_ != '\n') return false;
+    ++at_;
+    return true;
+  }
+
+  // Returns where the number ends, null for none.
+  template <class T>
+  static const char* parse(const char* from, const char* end, T& value) {
+    // Most cells of most files are short whole numbers.
+    std::uint32_t whole = 0;
+    const char* at = from;
+    while (at < end && at - from < 7 && *at >= '0' && *at <= '9')
+      whole = whole * 10 + static_cast<std::uint32_t>(*at++ - '0');
+    if (at > from && (at == end || *at == ',' || *at == '\n' || *at == '\r')) {
+      value = static_cast<T>(whole);
+      return at;
+    }
+    return parse_any(from, end, value);
+  }
+
+  template <class T>
+  static const char* parse_any(const char* from, const char* end, T& value) {
+    if (from < end && *from == '+' && from + 1 < end && from[1] != '-') ++from;
+    auto [after, error] = std::from_chars(from, end, value);
+    if constexpr (std::is_same_v<T, float>) {
+      // Too small for float is zero or nearly so; too large is an infinity.
+      double wide = 0;
+      if (error == std::errc::result_out_of_range) {
+        error = std::from_chars(from, end, wide).ec;
+        value = static_cast<float>(wide);
+      }
+    }
+    return error == std::errc() && std::isfinite(value) ? after : nullptr;
+  }
+
+  template <class T>
+  std::optional<T> quoted_number() {
+    const char* const start = at_;
+    const std::string text = cell();
+    T value;
+    if (!text.empty() && parse(text.data(), text.data() + text.size(), value) == text.data() + text.size())
+      return value;
+    at_ = start;
+    return std::nullopt;
+  }
+
+  const char *begin_, *at_, *end_;
+  bool one_line_each_ = true;
+  bool blank_before_ = false;
+};
+
+}  // namespace mirrortrain::data

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/tensor_view.h"
+#include "data/dataset.h"
+#include "data/fit.h"
+#include "data/gather.h"
+#include "data/preprocessing.h"
+
+namespace mirrortrain::data {
+
+/// Brings rows of a data set into a replica's input buffers, converted and preprocessed on the way.
+class Feeder {
+ public:
+  /// Looks through the labels once. Throws Error, naming file, row and label, for what does not fit.
+  Feeder(const Dataset& dataset, const std::vector<PreprocessingStep>& preprocessing, const InputSpec& spec);
+
+  /// Writes the examples `rows` (of the data set) to `features`, [rows, ...] float32 or bfloat16, and to `labels`,
+  /// [rows, ...] int32 or float32 as the spec says. Allocates nothing; may run in many threads at once.
+  void fill(std::span<const std::int64_t> rows, const TensorView& features, const TensorView& labels) const;
+
+  const Dataset& dataset() const { return dataset_; }
+  std::int64_t rows() const { return dataset_.rows(); }
+
+ private:
+  Feeder(const Dataset& dataset, const Affine& affine, std::int64_t one_hot_depth, const InputSpec& spec);
+
+  Dataset dataset_;
+  RowConverter to_float32_, to_bfloat16_;  // features
+  LabelConverter labels_;
+};
+
+}  // namespace mirrortrain::data

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/dtype.h"
+#include "base/shape.h"
+#include "config/errors.h"
+#include "data/dataset.h"
+#include "data/options.h"
+
+namespace mirrortrain::data {
+
+/// What the model takes.
+struct InputSpec {
+  Shape features;                        ///< of one example: model.input_shape
+  Shape labels;                          ///< of one example: [] or [1] for a class number, else like the output
+  DType labels_dtype = DType::kFloat32;  ///< kInt32 for class numbers
+  std::int64_t classes = 0;              ///< labels are whole numbers from 0 to classes - 1; 0: they are not
+  bool probabilities = false;            ///< labels are numbers from 0 to 1
+};
+
+// What does not fit, in words, or "". Shapes fit where they are equal but for extents of one: images [28, 28] an input
+// [28, 28, 1], a scalar label an output [1].
+std::string features_misfit(const Shape& example, const InputSpec& spec);
+std::string channels_misfit(std::size_t channels, const InputSpec& spec);
+std::string labels_misfit(const Shape& label, std::int64_t one_hot_depth, const InputSpec& spec);
+
+struct WrongLabel {
+  std::int64_t row = 0;  ///< of the whole array
+  std::string message;
+};
+/// The first label of the data set that is no class, or no probability, where the model wants one.
+std::optional<WrongLabel> find_wrong_label(const Dataset& dataset, std::int64_t one_hot_depth, const InputSpec& spec);
+
+/// Adds what the configuration alone shows not to fit the model: preprocessing, inline and synthetic data.
+void check_fit(const DataOptions& options, const InputSpec& spec, config::Errors& errors);
+
+}  // namespace mirrortrain::data

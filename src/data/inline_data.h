@@ -1,0 +1,39 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "config/section.h"
+#include "data/dataset.h"
+
+namespace mirrortrain::data {
+
+/// Numbers written in the configuration as lists within lists, all those of one depth equally long.
+struct InlineArray {
+  Shape shape{0};                ///< rows first
+  std::vector<double> elements;  ///< row-major
+  bool whole = true;             ///< no number was written with a point or an exponent
+  config::Value written;
+  std::string path;  ///< "data.train.features"
+};
+
+/// Examples written in the configuration.
+struct Inline {
+  static constexpr std::string_view kName = "inline";
+  InlineArray features, labels;
+  static config::Section<Inline> section();
+};
+
+/// Features float32; labels int64 where all are whole, else float64.
+Examples read(const Inline& source);
+
+}  // namespace mirrortrain::data
+
+template <>
+struct mirrortrain::config::Codec<mirrortrain::data::InlineArray> {
+  static bool accepts(const Value& value) { return value.is_sequence(); }
+  static void read(const Node& node, mirrortrain::data::InlineArray& out);
+  static Value show(const mirrortrain::data::InlineArray& array) { return array.written; }
+  static Schema schema(const Rules& rules) { return detail::list_schema({}, rules, std::nullopt); }
+};

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+namespace mirrortrain::data {
+
+/// Bytes to read from front to back, with a name for messages. Every method throws Error where the file cannot be read.
+class Input {
+ public:
+  explicit Input(std::string name) : name_(std::move(name)) {}
+  virtual ~Input() = default;
+
+  const std::string& name() const { return name_; }
+
+  /// Fills as much of `to` as there is; less than all only at the end.
+  virtual std::size_t read(std::span<std::byte> to) = 0;
+
+  /// No more than this can come in all: the size of a plain file, what deflate can at most make of a compressed one. A
+  /// header that announces more lies, so that nothing needs to be allocated for it.
+  virtual std::uint64_t most_bytes() const = 0;
+
+  /// Fills all of `to`, or throws Error that says how much of `what` was missing.
+  void read_all(std::span<std::byte> to, const std::string& what);
+
+  /// Throws Error for announced bytes that most_bytes() excludes.
+  void require_possible(std::uint64_t announced, const std::string& what) const;
+
+  /// Throws Error unless everything was read.
+  void require_end();
+
+ private:
+  std::string name_;
+};
+
+/// A file, through gunzip where it begins with gzip's magic number. Throws Error for what is no regular file.
+std::unique_ptr<Input> open_input(const std::string& path);
+
+/// At most this many bytes can come out of `compressed` deflated bytes.
+constexpr std::uint64_t most_inflated(std::uint64_t compressed) { return compressed * 1032 + 1024; }
+
+}  // namespace mirrortrain::data

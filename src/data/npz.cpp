@@ -1,0 +1,52 @@
+#include "data/npz.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "config/scalar.h"
+#include "data/npy.h"
+#include "data/zip.h"
+
+namespace mirrortrain::data {
+namespace {
+
+constexpr std::string_view kSuffix = ".npy";
+
+std::vector<std::string> array_names(const Zip& zip) {
+  std::vector<std::string> names;
+  for (const std::string& name : zip.names()) {
+    if (name.ends_with(kSuffix)) names.push_back(name.substr(0, name.size() - kSuffix.size()));
+  }
+  return names;
+}
+
+Array read_array(const Zip& zip, const std::string& file, const std::string& name, std::string_view key) {
+  const std::vector<std::string> names = array_names(zip);
+  if (std::find(names.begin(), names.end(), name) == names.end()) {
+    throw Error(fmt::format("{}: there is no array '{}' in it, but [{}]{}; say in '{}' which one to take", file, name,
+                            fmt::join(names, ", "), config::suggestion(name, names), key));
+  }
+  const auto input = zip.open(name + std::string(kSuffix), fmt::format("{}: {}", file, name));
+  return read_npy(*input);
+}
+
+}  // namespace
+
+config::Section<Npz> Npz::section() {
+  return config::Section<Npz>("An archive of arrays, as numpy.savez and savez_compressed write it.")
+      .key("file", &Npz::file, "The archive.", config::required)
+      .key("features", &Npz::features, "The name of the array of features, one row per example.", config::non_empty)
+      .key("labels", &Npz::labels, "The name of the array of labels, one row per example.", config::non_empty);
+}
+
+Examples read(const Npz& source) {
+  const std::string& file = source.file.text;
+  const Zip zip(file);
+  Array features = read_array(zip, file, source.features, "features");
+  return {std::move(features), read_array(zip, file, source.labels, "labels")};
+}
+
+}  // namespace mirrortrain::data

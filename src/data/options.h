@@ -1,0 +1,56 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "config/section.h"
+#include "data/csv.h"
+#include "data/idx.h"
+#include "data/inline_data.h"
+#include "data/npy.h"
+#include "data/npz.h"
+#include "data/preprocessing.h"
+#include "data/synthetic.h"
+
+namespace mirrortrain::data {
+
+/// Where examples come from: the one list of data formats.
+using Source = std::variant<Idx, Npy, Npz, Csv, Inline, Synthetic>;
+
+/// The last examples of train, before shuffling: train keeps the first floor(n (1 - fraction)).
+struct ValidationFraction {
+  double fraction = 0;
+  static config::Section<ValidationFraction> section();
+};
+
+/// A part of train, or a source of its own.
+using Validation = std::variant<ValidationFraction, Idx, Npy, Npz, Csv, Inline, Synthetic>;
+
+/// The section `data`.
+struct DataOptions {
+  std::int64_t global_batch_size = 0;
+  bool shuffle = true;
+  bool drop_remainder = false;  ///< concerns training alone
+  config::Located<Source> train;
+  config::Located<std::optional<Validation>> validation;
+  config::Located<std::optional<Source>> test;
+  std::vector<PreprocessingStep> preprocessing;
+  static config::Section<DataOptions> section();
+};
+
+}  // namespace mirrortrain::data
+
+template <>
+struct mirrortrain::config::ChoiceTag<mirrortrain::data::Source> {
+  static constexpr std::string_view tag = "format", noun = "a data source";
+  static constexpr auto planned = std::to_array<std::string_view>({"image_folder"});
+};
+template <>
+struct mirrortrain::config::ChoiceTag<mirrortrain::data::Validation> {
+  static constexpr std::string_view tag = "format", noun = "{fraction: ...} or a data source";
+  static constexpr auto planned = std::to_array<std::string_view>({"image_folder"});
+};

@@ -1,0 +1,109 @@
+#include "data/order.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "base/error.h"
+#include "base/philox.h"
+
+namespace mirrortrain::data {
+namespace {
+
+constexpr std::int64_t kMostExamples = std::int64_t{1} << 32;
+
+// Random words of one epoch, four for each number of Philox.
+class Words {
+ public:
+  Words(std::uint64_t seed, std::int64_t epoch)
+      : philox_(Philox::with_key(seed ^ hash_of_name("order of examples"))),
+        epoch_(static_cast<std::uint64_t>(epoch)) {}
+
+  std::uint32_t next() {
+    if (used_ == 4) {
+      words_ = philox_(static_cast<std::uint32_t>(counter_), static_cast<std::uint32_t>(counter_ >> 32),
+                       static_cast<std::uint32_t>(epoch_), static_cast<std::uint32_t>(epoch_ >> 32));
+      ++counter_;
+      used_ = 0;
+    }
+    return words_.word[used_++];
+  }
+
+  // In [0, bound), bound at most 2^32, by multiplication. No number is favoured by more than 2^-16 of its share.
+  std::uint64_t below(std::uint64_t bound) {
+    if (bound <= (1u << 16)) return std::uint64_t{next()} * bound >> 32;
+    const std::uint64_t high = next(), low = next();
+    return (high * bound + (low * bound >> 32)) >> 32;
+  }
+
+ private:
+  Philox philox_;
+  std::uint64_t epoch_, counter_ = 0;
+  Philox::Words words_{};
+  int used_ = 4;
+};
+
+}  // namespace
+
+void shuffled_rows(std::uint64_t seed, std::int64_t epoch, std::span<std::int64_t> rows) {
+  std::iota(rows.begin(), rows.end(), std::int64_t{0});
+  Words words(seed, epoch);
+  for (std::size_t left = rows.size(); left > 1; --left) std::swap(rows[left - 1], rows[words.below(left)]);
+}
+
+Order::Order(std::int64_t examples, const Options& options) : options_(options) {
+  if (options.batch_size < 1)
+    throw Error(fmt::format("the batch size must be at least 1, found {}", options.batch_size));
+  if (examples < 1) throw Error("there are no examples to go through; the data has zero rows");
+  if (examples > kMostExamples) throw Error(fmt::format("{} examples are more than {}", examples, kMostExamples));
+  if (options.drop_remainder && examples < options.batch_size) {
+    throw Error(
+        fmt::format("data.drop_remainder leaves no batch: {} examples are less than the global batch of {}; use a "
+                    "smaller data.global_batch_size or drop_remainder: false",
+                    examples, options.batch_size));
+  }
+  rows_.resize(static_cast<std::size_t>(examples));
+  begin_epoch(1);
+}
+
+Order::Batch Order::next() {
+  if (position_.examples == examples_per_epoch()) begin_epoch(position_.epoch + 1);
+  const std::int64_t count = std::min(options_.batch_size, examples_per_epoch() - position_.examples);
+  Batch batch{std::span<const std::int64_t>(rows_).subspan(static_cast<std::size_t>(position_.examples),
+                                                           static_cast<std::size_t>(count)),
+              position_};
+  position_.examples += count;
+  batch.ends_epoch = position_.examples == examples_per_epoch();
+  return batch;
+}
+
+void Order::seek(const Position& position) {
+  if (position.epoch < 1 || position.examples < 0 || position.examples > examples_per_epoch()) {
+    throw Error(
+        fmt::format("example {} of epoch {} is not in this data of {} examples per epoch; has the data changed?",
+                    position.examples, position.epoch, examples_per_epoch()));
+  }
+  begin_epoch(position.epoch);
+  position_ = position;
+}
+
+std::int64_t Order::batches_per_epoch() const {
+  return (examples_per_epoch() + options_.batch_size - 1) / options_.batch_size;
+}
+
+std::int64_t Order::examples_per_epoch() const {
+  const auto examples = static_cast<std::int64_t>(rows_.size());
+  return options_.drop_remainder ? examples - examples % options_.batch_size : examples;
+}
+
+void Order::begin_epoch(std::int64_t epoch) {
+  if (options_.shuffle) {
+    shuffled_rows(options_.seed, epoch, rows_);
+  } else if (epoch == 1) {
+    std::iota(rows_.begin(), rows_.end(), std::int64_t{0});
+  }
+  position_ = {epoch, 0};
+}
+
+}  // namespace mirrortrain::data

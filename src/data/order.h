@@ -1,0 +1,59 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace mirrortrain::data {
+
+/// Fills `rows` with 0 .. size - 1 in the order of an epoch: a pure function of the arguments, the same on every
+/// machine.
+void shuffled_rows(std::uint64_t seed, std::int64_t epoch, std::span<std::int64_t> rows);
+
+/// The order of a data set's examples, epoch after epoch, cut into global batches. Epochs count from 1. A batch never
+/// crosses the end of an epoch: the last one is short, or left out with `drop_remainder`.
+class Order {
+ public:
+  struct Options {
+    std::int64_t batch_size = 0;  ///< global
+    bool shuffle = false;         ///< a new order of the whole set each epoch
+    bool drop_remainder = false;
+    std::uint64_t seed = 0;
+  };
+
+  /// Where the next batch begins: enough to go on exactly from there.
+  struct Position {
+    std::int64_t epoch = 1;
+    std::int64_t examples = 0;  ///< of this epoch, already given out
+    friend bool operator==(const Position&, const Position&) = default;
+  };
+
+  struct Batch {
+    std::span<const std::int64_t> rows;  ///< valid until the next call
+    Position position;                   ///< where it begins
+    bool ends_epoch = false;
+  };
+
+  /// Throws Error where an epoch would have no batch.
+  Order(std::int64_t examples, const Options& options);
+
+  /// The next batch. Allocates nothing.
+  Batch next();
+
+  const Position& position() const { return position_; }
+  /// Goes to where an Order of the same examples and options once was. Throws Error for a place that has no batch.
+  void seek(const Position& position);
+
+  std::int64_t batches_per_epoch() const;
+  /// Those that an epoch gives out; fewer than there are with `drop_remainder`.
+  std::int64_t examples_per_epoch() const;
+
+ private:
+  void begin_epoch(std::int64_t epoch);
+
+  Options options_;
+  std::vector<std::int64_t> rows_;  // the order of the epoch of position_
+  Position position_;
+};
+
+}  // namespace mirrortrain::data

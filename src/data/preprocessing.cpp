@@ -1,0 +1,98 @@
+#include "data/preprocessing.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/error.h"
+
+namespace mirrortrain::data {
+namespace {
+
+std::vector<double> listed(const PerChannel& values) {
+  if (const auto* list = std::get_if<std::vector<double>>(&values)) return *list;
+  return {std::get<double>(values)};
+}
+
+bool same_channels(std::size_t a, std::size_t b) { return a == b || a == 1 || b == 1; }
+
+void widen(Affine& affine, std::size_t channels) {
+  if (!same_channels(affine.channels(), channels)) {
+    throw Error(
+        fmt::format("data.preprocessing: one step has {} channels and another one {}; give them the same number",
+                    affine.channels(), channels));
+  }
+  for (auto* values : {&affine.shift, &affine.scale, &affine.offset}) {
+    if (values->size() < channels) values->resize(channels, values->front());
+  }
+}
+
+// (x - shift) scale + offset, times s, plus o
+void apply(Affine& affine, const Rescaling& step) {
+  for (double& scale : affine.scale) scale *= step.scale;
+  for (double& offset : affine.offset) offset = offset * step.scale + step.offset;
+}
+
+// ((x - shift) scale + offset - mean) / deviation = (x - (shift - (offset - mean) / scale)) (scale / deviation)
+void apply(Affine& affine, const Normalization& step) {
+  constexpr double kLeastDeviation = 1e-7;  // as Keras has it, so that a constant feature does not divide by zero
+  const std::vector<double> mean = listed(step.mean.value), variance = listed(step.variance.value);
+  widen(affine, mean.size());
+  widen(affine, variance.size());
+  for (std::size_t i = 0; i < affine.channels(); ++i) {
+    const double center = affine.offset[i] - mean[mean.size() == 1 ? 0 : i];
+    const double deviation = std::max(std::sqrt(variance[variance.size() == 1 ? 0 : i]), kLeastDeviation);
+    if (affine.scale[i] == 0) {
+      affine.offset[i] = center / deviation;
+      continue;
+    }
+    affine.shift[i] -= center / affine.scale[i];
+    affine.offset[i] = 0;
+    affine.scale[i] /= deviation;
+  }
+}
+
+void apply(Affine&, const OneHot&) {}
+
+}  // namespace
+
+config::Section<Rescaling> Rescaling::section() {
+  return config::Section<Rescaling>("Features times `scale` plus `offset`.")
+      .key("scale", &Rescaling::scale, "The factor; 0.00392156862745098 (1/255) takes bytes to [0, 1].",
+           config::required)
+      .key("offset", &Rescaling::offset, "What is added.");
+}
+
+config::Section<Normalization> Normalization::section() {
+  return config::Section<Normalization>("Features minus `mean`, divided by the square root of `variance`.")
+      .key("mean", &Normalization::mean, "One number, or one per channel (the last axis).", config::required,
+           config::non_empty)
+      .key("variance", &Normalization::variance, "One number, or one per channel.", config::required, config::non_empty,
+           config::at_least(0))
+      .check("variance", [](const Normalization& step) -> std::string {
+        const std::size_t means = listed(step.mean.value).size(), variances = listed(step.variance.value).size();
+        if (same_channels(means, variances)) return "";
+        return fmt::format("expected one number, or {} as in mean, found {}", means, variances);
+      });
+}
+
+config::Section<OneHot> OneHot::section() {
+  return config::Section<OneHot>("Class labels become vectors of zeros with a one at the class.")
+      .key("depth", &OneHot::depth, "The number of classes.", config::required, config::between(1, 1 << 24));
+}
+
+Affine fold(const std::vector<PreprocessingStep>& steps) {
+  Affine affine;
+  for (const PreprocessingStep& step : steps) std::visit([&](const auto& held) { apply(affine, held); }, step);
+  return affine;
+}
+
+const OneHot* find_one_hot(const std::vector<PreprocessingStep>& steps) {
+  for (const PreprocessingStep& step : steps) {
+    if (const auto* one_hot = std::get_if<OneHot>(&step)) return one_hot;
+  }
+  return nullptr;
+}
+
+}  // namespace mirrortrain::data
