@@ -1,0 +1,94 @@
+#pragma once
+
+#include "graph/ops/activation_kind.h"
+#include "kernels/scalar/math.h"
+
+// One struct per elementwise activation: forward(x), and backward(from, dy) = dy times the derivative, computed from
+// the output where ops::derivative_from_output says so, else from the input.
+namespace mirrortrain::scalar {
+
+struct Linear {
+  MIRRORTRAIN_HOST_DEVICE static float forward(float x) { return x; }
+  MIRRORTRAIN_HOST_DEVICE static float backward(float, float dy) { return dy; }
+};
+
+struct Relu {
+  // Written so that NaN stays.
+  MIRRORTRAIN_HOST_DEVICE static float forward(float x) { return x < 0.0f ? 0.0f : x; }
+  MIRRORTRAIN_HOST_DEVICE static float backward(float y, float dy) { return y > 0.0f ? dy : 0.0f; }
+};
+
+struct LeakyRelu {
+  static constexpr float kSlope = 0.2f;
+  MIRRORTRAIN_HOST_DEVICE static float forward(float x) { return x < 0.0f ? kSlope * x : x; }
+  MIRRORTRAIN_HOST_DEVICE static float backward(float y, float dy) { return y > 0.0f ? dy : kSlope * dy; }
+};
+
+struct Elu {
+  MIRRORTRAIN_HOST_DEVICE static float forward(float x) { return x > 0.0f ? x : expm1_negative(x); }
+  MIRRORTRAIN_HOST_DEVICE static float backward(float y, float dy) { return y > 0.0f ? dy : dy * (y + 1.0f); }
+};
+
+/// Klambauer, Unterthiner, Mayr, Hochreiter: "Self-normalizing neural networks", 2017.
+struct Selu {
+  static constexpr float kScale = 1.05070098735548f, kScaleAlpha = 1.05070098735548 * 1.67326324235437;
+  MIRRORTRAIN_HOST_DEVICE static float forward(float x) {
+    return x > 0.0f ? kScale * x : kScaleAlpha * expm1_negative(x);
+  }
+  MIRRORTRAIN_HOST_DEVICE static float backward(float y, float dy) {
+    return dy * (y > 0.0f ? kScale : y + kScaleAlpha);
+  }
+};
+
+struct Sigmoid {
+  MIRRORTRAIN_HOST_DEVICE static float forward(float x) { return sigmoid(x); }
+  MIRRORTRAIN_HOST_DEVICE static float backward(float y, float dy) { return dy * (y * (1.0f - y)); }
+};
+
+struct Tanh {
+  MIRRORTRAIN_HOST_DEVICE static float forward(float x) { return scalar::tanh(x); }
+  MIRRORTRAIN_HOST_DEVICE static float backward(float y, float dy) { return dy * (1.0f - y * y); }
+};
+
+struct Softplus {
+  MIRRORTRAIN_HOST_DEVICE static float forward(float x) { return softplus(x); }
+  // The derivative is sigmoid(x) = 1 - e^-y.
+  MIRRORTRAIN_HOST_DEVICE static float backward(float y, float dy) { return -dy * expm1_negative(-y); }
+};
+
+struct Silu {
+  MIRRORTRAIN_HOST_DEVICE static float forward(float x) { return x * sigmoid(x); }
+  MIRRORTRAIN_HOST_DEVICE static float backward(float x, float dy) {
+    const float s = sigmoid(x);
+    return dy * (s * (1.0f + x * (1.0f - s)));
+  }
+};
+
+/// The exact one: x times the normal distribution's probability of a value below x.
+struct Gelu {
+  MIRRORTRAIN_HOST_DEVICE static float forward(float x) { return x * normal(x).below; }
+  MIRRORTRAIN_HOST_DEVICE static float backward(float x, float dy) {
+    const auto [density, below] = normal(x);
+    return dy * (below + x * density);
+  }
+};
+
+/// Calls function(functor) with the struct of `kind`, on the host.
+template <class Function>
+auto with_activation(ops::ActivationKind kind, const Function& function) {
+  switch (kind) {
+    case ops::ActivationKind::kLinear: break;
+    case ops::ActivationKind::kRelu: return function(Relu{});
+    case ops::ActivationKind::kLeakyRelu: return function(LeakyRelu{});
+    case ops::ActivationKind::kElu: return function(Elu{});
+    case ops::ActivationKind::kSelu: return function(Selu{});
+    case ops::ActivationKind::kSigmoid: return function(Sigmoid{});
+    case ops::ActivationKind::kTanh: return function(Tanh{});
+    case ops::ActivationKind::kSoftplus: return function(Softplus{});
+    case ops::ActivationKind::kSilu: return function(Silu{});
+    case ops::ActivationKind::kGelu: return function(Gelu{});
+  }
+  return function(Linear{});
+}
+
+}  // namespace mirrortrain::scalar
