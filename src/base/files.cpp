@@ -45,6 +45,12 @@ fs::path behind_links(const fs::path& path) {
   return error ? path : real;
 }
 
+/// A device, a pipe, a folder: nothing that a rename may replace.
+bool is_special(const fs::path& path) {
+  std::error_code error;
+  return fs::exists(path, error) && !fs::is_regular_file(path, error);
+}
+
 template <class Bytes>
 Bytes read_whole(const fs::path& path) {
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
@@ -96,45 +102,54 @@ std::uint32_t crc32_of(std::span<const std::byte> bytes, std::uint32_t start) {
   return static_cast<std::uint32_t>(::crc32_z(start, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size()));
 }
 
-AtomicFile::AtomicFile(const fs::path& path) : path_(path), target_(behind_links(path)) {
-  std::error_code error;
-  const bool direct = fs::exists(target_, error) && !fs::is_regular_file(target_, error);
-  if (!direct) temporary_ = fs::path(target_) += ".tmp";
-  const fs::path& opened = direct ? target_ : temporary_;
-  descriptor_ = ::open(opened.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-  if (descriptor_ < 0) {
-    temporary_.clear();
-    fail("write");
-  }
+OutputFile::OutputFile(const fs::path& path, Mode mode) : path_(path) {
+  const int flag = mode == Mode::kReplace ? O_TRUNC : mode == Mode::kAppend ? O_APPEND : O_EXCL;
+  descriptor_ = ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | flag, 0666);
+  if (descriptor_ < 0) fail_with("write", path_, errno);
 }
 
-AtomicFile::~AtomicFile() {
+OutputFile::~OutputFile() {
   if (descriptor_ >= 0) ::close(descriptor_);
-  if (!temporary_.empty()) ::unlink(temporary_.c_str());
 }
 
-void AtomicFile::write(std::span<const std::byte> bytes) {
-  crc32_ = crc32_of(bytes, crc32_);
+void OutputFile::write(std::span<const std::byte> bytes) {
   while (!bytes.empty()) {
     const ssize_t written = ::write(descriptor_, bytes.data(), bytes.size());
     if (written < 0 && errno == EINTR) continue;
-    if (written < 0) fail("write");
+    if (written < 0) fail_with("write", path_, errno);
     bytes = bytes.subspan(static_cast<std::size_t>(written));
   }
 }
 
-void AtomicFile::commit() {
-  if (temporary_.empty()) return;
-  if (::fsync(descriptor_) != 0) fail("write");
+void OutputFile::sync_and_close() {
+  if (::fsync(descriptor_) != 0) fail_with("write", path_, errno);
   // Network file systems and quotas may tell of a full disk only here.
   const int closed = ::close(descriptor_);
   descriptor_ = -1;
-  if (closed != 0) fail("write");
-  rename_durably(temporary_, target_);
-  temporary_.clear();
+  if (closed != 0) fail_with("write", path_, errno);
 }
 
-void AtomicFile::fail(std::string_view what) const { fail_with(what, path_, errno); }
+AtomicFile::AtomicFile(const fs::path& path)
+    : target_(behind_links(path)),
+      temporary_(is_special(target_) ? target_ : fs::path(target_) += ".tmp"),
+      file_(temporary_, OutputFile::Mode::kReplace) {}
+
+AtomicFile::~AtomicFile() {
+  if (!committed_ && temporary_ != target_) ::unlink(temporary_.c_str());
+}
+
+void AtomicFile::write(std::span<const std::byte> bytes) {
+  crc32_ = crc32_of(bytes, crc32_);
+  file_.write(bytes);
+}
+
+void AtomicFile::commit() {
+  if (temporary_ != target_) {
+    file_.sync_and_close();
+    rename_durably(temporary_, target_);
+  }
+  committed_ = true;
+}
 
 void write_file(const fs::path& path, std::string_view text) {
   AtomicFile file(path);

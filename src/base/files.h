@@ -28,6 +28,27 @@ void rename_durably(const std::filesystem::path& from, const std::filesystem::pa
 /// CRC-32 (zlib's) of bytes, going on from `start`.
 std::uint32_t crc32_of(std::span<const std::byte> bytes, std::uint32_t start = 0);
 
+/// A file open for writing; what is written goes to the system at once.
+class OutputFile {
+ public:
+  /// kReplace empties a file that exists, kAppend goes on at its end, kNew refuses it.
+  enum class Mode { kReplace, kAppend, kNew };
+
+  OutputFile(const std::filesystem::path& path, Mode mode);
+  OutputFile(const OutputFile&) = delete;
+  OutputFile& operator=(const OutputFile&) = delete;
+  ~OutputFile();
+
+  void write(std::span<const std::byte> bytes);
+  void write(std::string_view text) { write(std::as_bytes(std::span(text))); }
+  /// Makes the bytes survive a power cut, then closes.
+  void sync_and_close();
+
+ private:
+  std::filesystem::path path_;
+  int descriptor_ = -1;
+};
+
 /// A file that appears under its name complete or not at all: bytes go to NAME.tmp beside it, `commit` syncs and
 /// renames. Without `commit` the temporary file is removed. A name that is no regular file (/dev/stdout) is written
 /// directly.
@@ -46,10 +67,10 @@ class AtomicFile {
   std::uint32_t crc32() const { return crc32_; }
 
  private:
-  [[noreturn]] void fail(std::string_view what) const;
-
-  std::filesystem::path path_, target_, temporary_;
-  int descriptor_ = -1;
+  std::filesystem::path target_;     ///< behind symbolic links
+  std::filesystem::path temporary_;  ///< the target itself where that is written directly
+  OutputFile file_;
+  bool committed_ = false;
   std::uint32_t crc32_ = 0;
 };
 

@@ -3,8 +3,9 @@
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
+#include <functional>
 #include <memory>
-#include <string>
+#include <optional>
 
 #include "report/event.h"
 
@@ -13,8 +14,7 @@ namespace mirrortrain::report {
 /// How far the run goes; 0 where it is not known.
 struct RunLength {
   std::int64_t epochs = 0;
-  std::int64_t steps = 0;  ///< in the whole run
-  std::int64_t steps_per_epoch = 0;
+  std::int64_t steps = 0;
 };
 
 /// One line a step event, epoch and evaluation: for log files and pipes.
@@ -32,7 +32,9 @@ class PlainLines : public Writer {
 /// evaluation.
 class ProgressLine : public Writer {
  public:
-  ProgressLine(std::FILE* out, const RunLength& length);
+  using Clock = std::chrono::steady_clock;
+  /// `now` tells the time.
+  ProgressLine(std::FILE* out, const RunLength& length, std::function<Clock::time_point()> now = Clock::now);
   ProgressLine(const ProgressLine&) = delete;
   ProgressLine& operator=(const ProgressLine&) = delete;
   ~ProgressLine() override;
@@ -42,14 +44,14 @@ class ProgressLine : public Writer {
   void clear();
 
  private:
-  using Clock = std::chrono::steady_clock;
   void draw(const ProgressEvent& progress);
-  double seconds_left(const ProgressEvent& progress, Clock::time_point now);
 
   std::FILE* out_;
   RunLength length_;
+  std::function<Clock::time_point()> now_;
   bool drawn_ = false;
-  Scores latest_;
+  std::optional<Scores> latest_;
+  double latest_rate_ = 0;
   Clock::time_point next_draw_, first_time_;
   std::int64_t first_step_ = -1;
 };

@@ -60,7 +60,6 @@ struct EndEvent {
 /// Where the run stands, for a person who watches; files do not keep it. Cheap to make at every step.
 struct ProgressEvent {
   std::int64_t step = 0, epoch = 0;
-  std::int64_t step_of_epoch = 0;
   double examples_per_second = 0;  ///< 0: not known yet
   const Scores* scores = nullptr;  ///< the epoch's mean so far; null shows the latest step event's
 };

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <string>
 
+#include "base/files.h"
 #include "report/event.h"
 
 namespace mirrortrain::report {
@@ -17,15 +18,11 @@ class JsonlWriter : public Writer {
  public:
   /// Creates the file or goes on at its end. Throws Error where it cannot be opened.
   explicit JsonlWriter(const std::filesystem::path& path);
-  JsonlWriter(const JsonlWriter&) = delete;
-  JsonlWriter& operator=(const JsonlWriter&) = delete;
-  ~JsonlWriter() override;
 
   void write(const Event& event) override;
 
  private:
-  std::filesystem::path path_;
-  int descriptor_ = -1;
+  OutputFile file_;
 };
 
 /// Removes from a metrics.jsonl what was written after `step` was done: the lines of later steps, every `end`, and a

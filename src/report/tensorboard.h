@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <string>
 
+#include "base/files.h"
 #include "report/event.h"
 
 namespace mirrortrain::report {
@@ -15,17 +16,11 @@ class TensorBoardWriter : public Writer {
   /// Creates an events.out.tfevents file of its own in `folder`. `resumed_from_step` is the last step that stays: where
   /// it is not 0 TensorBoard drops what earlier files of the folder say of later steps.
   explicit TensorBoardWriter(const std::filesystem::path& folder, std::int64_t resumed_from_step = 0);
-  TensorBoardWriter(const TensorBoardWriter&) = delete;
-  TensorBoardWriter& operator=(const TensorBoardWriter&) = delete;
-  ~TensorBoardWriter() override;
 
   void write(const Event& event) override;
 
  private:
-  void write_record(const std::string& payload);
-
-  std::filesystem::path path_;
-  int descriptor_ = -1;
+  OutputFile file_;
 };
 
 }  // namespace mirrortrain::report

@@ -69,7 +69,7 @@ TEST_CASE("a full disk is an error that names the file and keeps the old one") {
     const SmallDisk disk(4096);
     message = error_text([&] { write_file(folder / "a", std::string(10'000, 'x')); });
   }
-  CHECK(message == "cannot write " + (folder / "a").string() + ": File too large");
+  CHECK(message == "cannot write " + (folder / "a.tmp").string() + ": File too large");
   CHECK(read_text_file(folder / "a") == "old");
   CHECK(entries_in(folder.path()) == 1);
 }
@@ -81,8 +81,9 @@ TEST_CASE("errors name path and reason") {
   CHECK(error_text([&] { read_file(folder / "none"); }) == "cannot read " + base + "/none: No such file or directory");
   CHECK(error_text([&] { read_file(folder.path()); }) == "cannot read " + base + ": Is a directory");
   CHECK(error_text([&] { write_file(folder / "none/a", "x"); }) ==
-        "cannot write " + base + "/none/a: No such file or directory");
-  CHECK(error_text([&] { write_file(folder / "file/a", "x"); }) == "cannot write " + base + "/file/a: Not a directory");
+        "cannot write " + base + "/none/a.tmp: No such file or directory");
+  CHECK(error_text([&] { write_file(folder / "file/a", "x"); }) ==
+        "cannot write " + base + "/file/a.tmp: Not a directory");
   CHECK(error_text([&] { create_folders(folder / "file/a"); }) ==
         "cannot create the folder " + base + "/file/a: Not a directory");
   CHECK(error_text([&] { rename_durably(folder / "none", folder / "b"); }) ==
@@ -101,6 +102,19 @@ TEST_CASE("a symbolic link stays, and what is no regular file is written in plac
   write_file("/dev/null", "gone");
   CHECK(fs::is_character_file("/dev/null"));
   CHECK(error_text([] { write_file("/dev/full", "x"); }) == "cannot write /dev/full: No space left on device");
+}
+
+TEST_CASE("an output file replaces, appends or refuses what is there") {
+  using Mode = OutputFile::Mode;
+  const TemporaryFolder folder;
+  OutputFile(folder / "a", Mode::kNew).write("one");
+  OutputFile(folder / "a", Mode::kAppend).write(" two");
+  CHECK(read_text_file(folder / "a") == "one two");
+  CHECK(contains(error_text([&] { OutputFile(folder / "a", Mode::kNew); }), "a: File exists"));
+  OutputFile file(folder / "a", Mode::kReplace);
+  file.write("three");
+  CHECK(read_text_file(folder / "a") == "three");  // without waiting for the file's end
+  file.sync_and_close();
 }
 
 TEST_CASE("files without a size of their own are read to their end") {

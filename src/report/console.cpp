@@ -1,0 +1,140 @@
+#include "report/console.h"
+
+#include <fmt/format.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <vector>
+
+#include "report/format.h"
+
+namespace mirrortrain::report {
+namespace {
+
+using Parts = std::vector<std::string>;
+
+std::string counted(std::string_view what, std::int64_t number, std::int64_t of) {
+  return of > 0 ? fmt::format("{} {}/{}", what, number, of) : fmt::format("{} {}", what, number);
+}
+
+void put(Parts& parts, std::string_view prefix, const Scores& scores) {
+  parts.push_back(fmt::format("{}loss {}", prefix, score_text(scores.loss)));
+  for (const auto& [name, value] : scores.metrics)
+    parts.push_back(fmt::format("{}{} {}", prefix, name, score_text(value)));
+}
+
+std::string rate_text(double examples_per_second) {
+  return fmt::format("{} examples/s", with_thousands(static_cast<std::int64_t>(examples_per_second)));
+}
+
+/// The parts side by side, as many as fit; 0: all.
+std::string joined(const Parts& parts, std::size_t width = 0) {
+  std::string line;
+  for (const std::string& part : parts) {
+    if (width > 0 && line.size() + 2 + part.size() > width) break;
+    if (!line.empty()) line += "  ";
+    line += part;
+  }
+  return line;
+}
+
+Parts parts_of(const ProgressEvent&, const RunLength&) { return {}; }
+Parts parts_of(const EndEvent&, const RunLength&) { return {}; }
+
+Parts parts_of(const StepEvent& event, const RunLength& length) {
+  Parts parts = {counted("epoch", event.epoch, length.epochs), counted("step", event.step, length.steps)};
+  if (event.scores) put(parts, "", *event.scores);
+  parts.push_back(rate_text(event.examples_per_second));
+  return parts;
+}
+
+Parts parts_of(const EpochEvent& event, const RunLength& length) {
+  Parts parts = {counted("epoch", event.epoch, length.epochs), "done"};
+  if (event.scores) put(parts, "", *event.scores);
+  if (event.validation) put(parts, "validation ", *event.validation);
+  parts.push_back(duration_text(event.seconds));
+  return parts;
+}
+
+Parts parts_of(const EvaluationEvent& event, const RunLength&) {
+  Parts parts = {event.split};
+  put(parts, "", event.scores);
+  parts.push_back(fmt::format("{} examples", with_thousands(event.examples)));
+  return parts;
+}
+
+void print_line(std::FILE* out, const Event& event, const RunLength& length) {
+  const Parts parts = std::visit([&](const auto& held) { return parts_of(held, length); }, event);
+  if (parts.empty()) return;
+  fmt::print(out, "{}\n", joined(parts));
+  std::fflush(out);
+}
+
+std::size_t width_of(std::FILE* out) {
+  winsize size{};
+  return ::ioctl(::fileno(out), TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
+}
+
+}  // namespace
+
+void PlainLines::write(const Event& event) { print_line(out_, event, length_); }
+
+ProgressLine::ProgressLine(std::FILE* out, const RunLength& length, std::function<Clock::time_point()> now)
+    : out_(out), length_(length), now_(std::move(now)) {}
+
+ProgressLine::~ProgressLine() { clear(); }
+
+void ProgressLine::write(const Event& event) {
+  if (const auto* progress = std::get_if<ProgressEvent>(&event)) {
+    draw(*progress);
+  } else if (const auto* step = std::get_if<StepEvent>(&event)) {
+    latest_ = step->scores;
+    latest_rate_ = step->examples_per_second;
+  } else {
+    clear();
+    print_line(out_, event, length_);
+  }
+}
+
+void ProgressLine::clear() {
+  if (!drawn_) return;
+  fmt::print(out_, "\r\x1b[K");
+  std::fflush(out_);
+  drawn_ = false;
+}
+
+void ProgressLine::draw(const ProgressEvent& progress) {
+  const auto now = now_();
+  if (first_step_ < 0) {
+    first_step_ = progress.step;
+    first_time_ = now;
+  }
+  if (now < next_draw_) return;
+  next_draw_ = now + std::chrono::milliseconds(100);
+
+  Parts parts = {counted("epoch", progress.epoch, length_.epochs), counted("step", progress.step, length_.steps)};
+  if (progress.scores != nullptr) {
+    put(parts, "", *progress.scores);
+  } else if (latest_) {
+    put(parts, "", *latest_);
+  }
+  const double rate = progress.examples_per_second > 0 ? progress.examples_per_second : latest_rate_;
+  if (rate > 0) parts.push_back(rate_text(rate));
+  if (length_.steps > 0 && progress.step > first_step_) {
+    const double elapsed = std::chrono::duration<double>(now - first_time_).count();
+    const double share =
+        static_cast<double>(length_.steps - progress.step) / static_cast<double>(progress.step - first_step_);
+    parts.push_back(duration_text(elapsed * share) + " left");
+  }
+  // The last column stays free: a full line would wrap, and a wrapped one cannot be drawn over.
+  fmt::print(out_, "\r{}\x1b[K", joined(parts, width_of(out_) - 1));
+  std::fflush(out_);
+  drawn_ = true;
+}
+
+std::unique_ptr<Writer> make_console_writer(std::FILE* out, const RunLength& length) {
+  if (::isatty(::fileno(out)) != 0) return std::make_unique<ProgressLine>(out, length);
+  return std::make_unique<PlainLines>(out, length);
+}
+
+}  // namespace mirrortrain::report

@@ -1,0 +1,111 @@
+#include "report/jsonl.h"
+
+#include <nlohmann/json.hpp>
+
+#include "report/json.h"
+
+namespace mirrortrain::report {
+namespace {
+
+using nlohmann::ordered_json;
+
+ordered_json object_of(const std::vector<std::pair<std::string, double>>& metrics) {
+  ordered_json object = ordered_json::object();
+  for (const auto& [name, value] : metrics) object[name] = value;
+  return object;
+}
+
+void put(ordered_json& object, const std::optional<Scores>& scores) {
+  if (!scores) return;
+  object["loss"] = scores->loss;
+  object["metrics"] = object_of(scores->metrics);
+}
+
+ordered_json number(const StateReading::Number& value) {
+  return std::visit([](auto held) { return ordered_json(held); }, value);
+}
+
+void put(ordered_json& object, const std::vector<StateReading>& state) {
+  if (state.empty()) return;
+  ordered_json readings = ordered_json::object();
+  for (const StateReading& reading : state) {
+    ordered_json replicas = ordered_json::array();
+    for (const auto& copy : reading.replicas) replicas.push_back(number(copy));
+    readings[reading.name] = {{"value", reading.value ? number(*reading.value) : ordered_json()},
+                              {"replicas", replicas}};
+  }
+  object["state"] = std::move(readings);
+}
+
+ordered_json object_of(const ProgressEvent&) { return {}; }
+
+ordered_json object_of(const StepEvent& event) {
+  ordered_json object = {{"event", "step"}, {"step", event.step}, {"epoch", event.epoch}};
+  put(object, event.scores);
+  if (event.learning_rate) object["learning_rate"] = *event.learning_rate;
+  object["examples_per_second"] = event.examples_per_second;
+  put(object, event.state);
+  object["seconds"] = event.seconds;
+  return object;
+}
+
+ordered_json object_of(const EpochEvent& event) {
+  ordered_json object = {{"event", "epoch"}, {"step", event.step}, {"epoch", event.epoch}};
+  put(object, event.scores);
+  if (event.validation) put(object["validation"], event.validation);
+  put(object, event.state);
+  object["seconds"] = event.seconds;
+  return object;
+}
+
+ordered_json object_of(const EvaluationEvent& event) {
+  ordered_json object = {
+      {"event", "evaluation"}, {"split", event.split}, {"step", event.step}, {"examples", event.examples}};
+  put(object, event.scores);
+  return object;
+}
+
+ordered_json object_of(const EndEvent& event) {
+  constexpr const char* kStatus[] = {"done", "stopped", "failed"};
+  return {{"event", "end"},
+          {"status", kStatus[static_cast<int>(event.status)]},
+          {"step", event.step},
+          {"epoch", event.epoch},
+          {"seconds", event.seconds}};
+}
+
+/// Whether a finished line tells of something that was done by `step`.
+bool stays(std::string_view line, std::int64_t step) {
+  const ordered_json event = ordered_json::parse(line, nullptr, false);
+  if (!event.is_object() || !event.contains("step") || !event["step"].is_number_integer()) return false;
+  return event["step"].get<std::int64_t>() <= step && event.value("event", "") != "end";
+}
+
+}  // namespace
+
+std::string to_json(const Event& event) {
+  if (std::holds_alternative<ProgressEvent>(event)) return {};
+  return json_line(std::visit([](const auto& held) { return object_of(held); }, event));
+}
+
+JsonlWriter::JsonlWriter(const std::filesystem::path& path) : file_(path, OutputFile::Mode::kAppend) {}
+
+void JsonlWriter::write(const Event& event) {
+  std::string line = to_json(event);
+  if (line.empty()) return;
+  line += '\n';
+  file_.write(line);
+}
+
+void cut_back_jsonl(const std::filesystem::path& path, std::int64_t step) {
+  if (!std::filesystem::exists(path)) return;
+  const std::string text = read_text_file(path);
+  std::string kept;
+  for (std::size_t begin = 0, end; (end = text.find('\n', begin)) != std::string::npos; begin = end + 1) {
+    const std::string_view line = std::string_view(text).substr(begin, end - begin);
+    if (stays(line, step)) kept.append(line).push_back('\n');
+  }
+  if (kept != text) write_file(path, kept);
+}
+
+}  // namespace mirrortrain::report

@@ -1,0 +1,128 @@
+#include "report/tensorboard.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <chrono>
+
+#include "report/tfrecord.h"
+
+namespace mirrortrain::report {
+namespace {
+
+/// The numbers of the fields in TensorFlow's event.proto and summary.proto.
+namespace field {
+namespace event {
+constexpr int kWallTime = 1, kStep = 2, kFileVersion = 3, kSummary = 5, kSessionLog = 7;
+}
+namespace summary {
+constexpr int kValue = 1;
+}
+namespace value {
+constexpr int kTag = 1, kSimpleValue = 2;
+}
+namespace session_log {
+constexpr int kStatus = 1;
+}
+}  // namespace field
+
+double seconds_since_1970() {
+  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+ProtoMessage event_at(std::int64_t step) {
+  ProtoMessage event;
+  event.put_double(field::event::kWallTime, seconds_since_1970());
+  event.put_varint(field::event::kStep, static_cast<std::uint64_t>(step));
+  return event;
+}
+
+class Summary {
+ public:
+  void add(std::string_view tag, double number) {
+    ProtoMessage value;
+    value.put_bytes(field::value::kTag, tag);
+    value.put_float(field::value::kSimpleValue, static_cast<float>(number));
+    message_.put_bytes(field::summary::kValue, value.bytes());
+  }
+  void add(std::string_view folder, const std::optional<Scores>& scores) {
+    if (!scores) return;
+    add(fmt::format("{}/loss", folder), scores->loss);
+    for (const auto& [name, value] : scores->metrics) add(fmt::format("{}/{}", folder, name), value);
+  }
+  void add(const std::vector<StateReading>& state) {
+    const auto to_double = [](auto number) { return static_cast<double>(number); };
+    for (const StateReading& reading : state) {
+      if (reading.value) add("state/" + reading.name, std::visit(to_double, *reading.value));
+    }
+  }
+  std::string record(std::int64_t step) const {
+    ProtoMessage event = event_at(step);
+    event.put_bytes(field::event::kSummary, message_.bytes());
+    return tf_record(event.bytes());
+  }
+
+ private:
+  ProtoMessage message_;
+};
+
+std::string record_of(const StepEvent& event) {
+  Summary summary;
+  summary.add("train", event.scores);
+  if (event.learning_rate) summary.add("learning_rate", *event.learning_rate);
+  summary.add("examples_per_second", event.examples_per_second);
+  summary.add(event.state);
+  return summary.record(event.step);
+}
+
+std::string record_of(const EpochEvent& event) {
+  Summary summary;
+  summary.add("epoch", event.scores);
+  summary.add("validation", event.validation);
+  return summary.record(event.step);
+}
+
+std::string record_of(const EvaluationEvent& event) {
+  Summary summary;
+  summary.add(event.split, event.scores);
+  return summary.record(event.step);
+}
+
+std::string record_of(const ProgressEvent&) { return {}; }
+std::string record_of(const EndEvent&) { return {}; }
+
+/// TensorBoard reads a folder's files in the order of their names, so the time comes first.
+std::filesystem::path new_file_in(const std::filesystem::path& folder) {
+  char host[256] = "";
+  ::gethostname(host, sizeof host - 1);
+  for (int number = 0;; ++number) {
+    const auto path = folder / fmt::format("events.out.tfevents.{:010}.{}.{}.{}",
+                                           static_cast<std::int64_t>(seconds_since_1970()), host, ::getpid(), number);
+    if (!std::filesystem::exists(path)) return path;
+  }
+}
+
+}  // namespace
+
+TensorBoardWriter::TensorBoardWriter(const std::filesystem::path& folder, std::int64_t resumed_from_step)
+    : file_(new_file_in(folder), OutputFile::Mode::kNew) {
+  ProtoMessage version;
+  version.put_double(field::event::kWallTime, seconds_since_1970());
+  version.put_bytes(field::event::kFileVersion, "brain.Event:2");
+  file_.write(tf_record(version.bytes()));
+  if (resumed_from_step == 0) return;
+
+  // A session that starts at this step takes the place of what was told of it and of later ones.
+  constexpr std::uint64_t kStart = 1;
+  ProtoMessage session;
+  session.put_varint(field::session_log::kStatus, kStart);
+  ProtoMessage event = event_at(resumed_from_step + 1);
+  event.put_bytes(field::event::kSessionLog, session.bytes());
+  file_.write(tf_record(event.bytes()));
+}
+
+void TensorBoardWriter::write(const Event& event) {
+  file_.write(std::visit([](const auto& held) { return record_of(held); }, event));
+}
+
+}  // namespace mirrortrain::report

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace mirrortrain::report {
+
+/// CRC-32C (Castagnoli).
+std::uint32_t crc32c_of(std::string_view bytes);
+
+/// A TFRecord: length, checksum of the length, payload, checksum of the payload.
+std::string tf_record(std::string_view payload);
+
+/// The few kinds of protocol buffer fields that an event needs, appended to a message.
+class ProtoMessage {
+ public:
+  void put_varint(int field, std::uint64_t value);
+  void put_double(int field, double value);
+  void put_float(int field, float value);
+  void put_bytes(int field, std::string_view bytes);
+
+  const std::string& bytes() const { return bytes_; }
+
+ private:
+  void put_key(int field, int wire_type);
+  void put_raw_varint(std::uint64_t value);
+
+  std::string bytes_;
+};
+
+}  // namespace mirrortrain::report
