@@ -29,7 +29,7 @@ struct Alternative {
 };
 
 struct Choice {
-  std::string tag, noun = "a choice";
+  std::string tag, noun;
   std::vector<std::string> planned;
   bool set_keeps_name = false;
   std::vector<Alternative> alternatives;
@@ -96,11 +96,11 @@ struct Codec<std::variant<Ts...>> {
   }
   static Schema schema(const Rules& rules) { return detail::choice_schema(detail::choice_of<Variant>(), rules); }
   /// The place of a choice is its key's; without a tag the name belongs to the path.
-  static void locate(const Node& node, Located<Variant>& out) {
+  static void locate(const Node& node, const Variant& value, Place& place, std::string& path) {
     const auto& choice = detail::choice_of<Variant>();
-    const std::string& name = choice.alternatives[out.value.index()].name;
-    if (!name.empty()) out.place = node.section_place();
-    if (!name.empty() && choice.tag.empty()) out.path += "." + name;
+    const std::string& name = choice.alternatives[value.index()].name;
+    if (!name.empty()) place = node.section_place();
+    if (!name.empty() && choice.tag.empty()) path += "." + name;
   }
 };
 

@@ -160,6 +160,11 @@ struct Codec<std::optional<T>> {
       Codec<T>::read(node, out.emplace());
     }
   }
+  static void locate(const Node& node, const std::optional<T>& value, Place& place, std::string& path) {
+    if constexpr (requires { Codec<T>::locate(node, *value, place, path); }) {
+      if (value) Codec<T>::locate(node, *value, place, path);
+    }
+  }
   static Value show(const std::optional<T>& value) { return value ? Codec<T>::show(*value) : Value(); }
   static Schema schema(const Rules& rules) { return detail::optional_schema(Codec<T>::schema(rules)); }
 };
@@ -220,7 +225,9 @@ struct Codec<Located<T>> {
     out.place = node.value().is_scalar() || node.value().is_sequence() ? node.value().place() : node.section_place();
     out.path = node.path();
     Codec<T>::read(node, out.value);
-    if constexpr (requires { Codec<T>::locate(node, out); }) Codec<T>::locate(node, out);
+    if constexpr (requires { Codec<T>::locate(node, out.value, out.place, out.path); }) {
+      Codec<T>::locate(node, out.value, out.place, out.path);
+    }
   }
   /// The key was not given: the section that lacks it is the place.
   static void absent(const Node& node, Located<T>& out) {

@@ -13,7 +13,7 @@ namespace mirrortrain::config {
 class Errors {
  public:
   /// `path` is the key's, as in "model.layers[2].dense.units", or empty; `message` says what was expected, what was
-  /// found and the remedy. The same error is kept once.
+  /// found and the remedy.
   void add(const Place& place, std::string path, std::string message);
 
   bool empty() const { return errors_.empty(); }

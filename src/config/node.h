@@ -12,6 +12,9 @@
 
 namespace mirrortrain::config {
 
+/// "model" and "layers" as "model.layers".
+std::string joined(std::string path, std::string_view key);
+
 /// What the whole reading of a document shares.
 struct Reading {
   Errors& errors;
@@ -35,11 +38,15 @@ class Node {
   /// configuration where `shown`.
   Node options(const Value& options, const Place& place, std::string_view name, bool shown) const;
 
+  /// This node, with `tag` not counted among its keys.
+  Node without(std::string_view tag) const;
+
   const Value& value() const { return *value_; }
   const Rules& rules() const { return *rules_; }
   Reading& reading() const { return *reading_; }
   Errors& errors() const { return reading_->errors; }
-  bool is_absent() const { return absent_; }
+  /// The key among this mapping's that chose its type and is not an option.
+  std::string_view tag() const { return tag_; }
 
   /// Where something missing in this value is told: at the key whose value it is.
   const Place& section_place() const { return *section_place_; }
@@ -71,7 +78,7 @@ class Node {
   std::string_view name_;
   std::size_t index_ = kNoIndex;
   bool shown_ = true;
-  bool absent_ = false;
+  std::string_view tag_;
   const Rules* rules_ = &kNoRules;
   Reading* reading_;
 };

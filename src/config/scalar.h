@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "config/value.h"
 
@@ -30,7 +31,7 @@ Value text_value(std::string_view text);
 
 /// "the list [0.1]", "the text 'abc'", "the number 3.5": for messages, shortened.
 std::string describe(const Value& value);
-/// The text on one line, without control characters, shortened in the middle of nothing.
+/// The text on one line, without control characters, cut off with "..." after about `limit` bytes.
 std::string shortened(std::string_view text, std::size_t limit = 48);
 
 /// "; did you mean 'units'?" with the nearest of `names` within two edits, or "".

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "config/rules.h"
@@ -54,6 +55,9 @@ struct Schema::Key {
 
 /// "an integer of at least 1", "a number or a schedule", "one of relu, elu".
 std::string in_words(const Schema& schema);
+
+/// "an optimizer" without its article: "optimizer".
+std::string without_article(std::string_view noun);
 
 /// The JSON Schema (draft 2020-12) of a configuration whose root is this section, for editors.
 std::string json_schema(const Schema& root, std::string_view title);

@@ -1,0 +1,212 @@
+#include "config/choice.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace mirrortrain::config::detail {
+namespace {
+
+const Alternative* find_named(const Choice& choice, std::string_view name) {
+  const auto found = std::find_if(choice.alternatives.begin(), choice.alternatives.end(),
+                                  [&](const Alternative& a) { return !name.empty() && a.name == name; });
+  return found == choice.alternatives.end() ? nullptr : &*found;
+}
+
+const Alternative* find_plain(const Choice& choice, const Value& value) {
+  const auto found = std::find_if(choice.alternatives.begin(), choice.alternatives.end(),
+                                  [&](const Alternative& a) { return a.name.empty() && a.accepts(value); });
+  return found == choice.alternatives.end() ? nullptr : &*found;
+}
+
+bool is_planned(const Choice& choice, const std::string& name) {
+  return std::find(choice.planned.begin(), choice.planned.end(), name) != choice.planned.end();
+}
+
+std::vector<std::string> names_of(const Choice& choice) {
+  std::vector<std::string> names;
+  for (const Alternative& alternative : choice.alternatives) {
+    if (!alternative.name.empty()) names.push_back(alternative.name);
+  }
+  return names;
+}
+
+std::string kind_of(const Choice& choice) { return choice.noun.empty() ? "name" : without_article(choice.noun); }
+
+// What is wrong with a name that is none of the choice's.
+std::string refusal(const Choice& choice, const std::string& name) {
+  const std::vector<std::string> names = names_of(choice);
+  const std::string available = fmt::format("; available: {}", fmt::join(names, ", "));
+  if (is_planned(choice, name)) return fmt::format("'{}' is not built yet{}", shortened(name), available);
+  const std::string hint = suggestion(name, names);
+  return fmt::format("unknown {} '{}'{}", kind_of(choice), shortened(name), hint.empty() ? available : hint);
+}
+
+std::string words(const Choice& choice, const Node& node) { return in_words(choice_schema(choice, node.rules())); }
+
+// `--set model.layers[0]=flatten` where another layer stood.
+bool keeps_name(const Choice& choice, const Node& node, const std::string& name) {
+  if (!choice.set_keeps_name) return true;
+  const auto old = node.reading().replaced.find(node.path());
+  if (old == node.reading().replaced.end() || old->second == name) return true;
+  node.error(fmt::format("--set does not change a {}'s type; it is '{}'", kind_of(choice), old->second));
+  return false;
+}
+
+void read_bare(const Choice& choice, const Alternative& alternative, const Node& node, void* variant) {
+  static const Value null;
+  if (!keeps_name(choice, node, alternative.name)) return;
+  node.remember_origin();
+  const std::string_view name = choice.tag.empty() ? std::string_view(alternative.name) : "";
+  const Node options = node.options(null, node.section_place(), name, true);
+  options.remember_origin();
+  if (!choice.tag.empty()) node.reading().origins[joined(node.shown_path(), choice.tag)] = node.value().place();
+  alternative.read(options, variant);
+}
+
+// Options with further entries that `--set` put beside them: {adam: {...}, learning_rate: 0.1}.
+Value with_siblings(const Choice& choice, const Value& mapping, const Value::Entry& chosen) {
+  Value options = chosen.value.is_mapping() ? chosen.value : Value::mapping({}, chosen.value.place());
+  for (const Value::Entry& entry : mapping.entries()) {
+    if (&entry == &chosen || entry.key == choice.tag) continue;
+    if (Value::Entry* old = options.find(entry.key)) {
+      *old = entry;
+    } else {
+      options.entries().push_back(entry);
+    }
+  }
+  return options;
+}
+
+// An entry beside the name: an option in the wrong place, or another name.
+void refuse_sibling(const Choice& choice, const Node& node, const std::string& name, const Value::Entry& entry) {
+  if (!entry.key_place.from_set()) {
+    return node.error(entry.key_place, entry.key,
+                      fmt::format("does not belong beside '{0}'; indent it below '{0}'", name));
+  }
+  if (find_named(choice, entry.key) || is_planned(choice, entry.key)) {
+    return node.error(entry.key_place, entry.key,
+                      fmt::format("--set does not change a {}'s type; it is '{}'", kind_of(choice), name));
+  }
+  node.error(
+      entry.key_place, entry.key,
+      fmt::format("unknown key; it belongs below '{}': {}.{}.{}", name, node.path(), name, shortened(entry.key)));
+}
+
+// {dense: {units: 10}}
+void read_named(const Choice& choice, const Value::Entry& chosen, const Node& node, void* variant) {
+  const Alternative& alternative = *find_named(choice, chosen.key);
+  if (!keeps_name(choice, node, chosen.key)) return;
+  node.remember_origin();
+  const auto& entries = node.value().entries();
+  if (choice.tag.empty()) {
+    for (const Value::Entry& entry : entries) {
+      if (&entry != &chosen) refuse_sibling(choice, node, chosen.key, entry);
+    }
+    const Node options = node.options(chosen.value, chosen.key_place, chosen.key, true);
+    options.remember_origin();
+    return alternative.read(options, variant);
+  }
+  for (const Value::Entry& entry : entries) {
+    if (&entry != &chosen && !entry.key_place.from_set()) return refuse_sibling(choice, node, chosen.key, entry);
+  }
+  node.reading().origins[joined(node.shown_path(), choice.tag)] = chosen.key_place;
+  if (entries.size() == 1)
+    return alternative.read(node.options(chosen.value, chosen.key_place, chosen.key, false), variant);
+  const Value options = with_siblings(choice, node.value(), chosen);
+  alternative.read(node.options(options, chosen.key_place, "", false), variant);
+}
+
+// {type: adam, beta_1: 0.9}
+void read_tagged(const Choice& choice, const Value::Entry& tag, const Node& node, void* variant) {
+  const Node tag_node = node.key(tag, node.rules());
+  const auto name = as_text(tag.value);
+  if (!name) return tag_node.wrong(fmt::format("one of {}", fmt::join(names_of(choice), ", ")));
+  const Alternative* alternative = find_named(choice, *name);
+  if (alternative == nullptr) return tag_node.error(refusal(choice, *name));
+  node.remember_origin();
+  tag_node.remember_origin();
+  if (tag.value.place().from_set()) {
+    for (const Value::Entry& entry : node.value().entries()) {
+      if (!find_named(choice, entry.key) || !(entry.value.is_null() || entry.value.is_mapping())) continue;
+      const Value options = with_siblings(choice, node.value(), entry);
+      return alternative->read(node.options(options, node.section_place(), "", false), variant);
+    }
+  }
+  alternative->read(node.options(node.value(), node.section_place(), "", false).without(choice.tag), variant);
+}
+
+void refuse_mapping(const Choice& choice, const Node& node) {
+  const auto& entries = node.value().entries();
+  const bool one = entries.size() == 1;
+  if (one && (choice.tag.empty() || is_planned(choice, entries[0].key) ||
+              !suggestion(entries[0].key, names_of(choice)).empty())) {
+    return node.error(entries[0].key_place, entries[0].key, refusal(choice, entries[0].key));
+  }
+  if (choice.tag.empty()) return node.wrong(words(choice, node) + ": a name, or a mapping of one name to its options");
+  for (const Value::Entry& entry : entries) {
+    const std::string hint = suggestion(entry.key, {choice.tag});
+    if (!hint.empty() && as_text(entry.value)) return node.error(entry.key_place, entry.key, "unknown key" + hint);
+  }
+  node.error(node.section_place(), "", fmt::format("missing key '{}'", choice.tag));
+}
+
+void read_mapping(const Choice& choice, const Node& node, void* variant) {
+  const Value& value = node.value();
+  if (const Value::Entry* tag = choice.tag.empty() ? nullptr : value.find(choice.tag)) {
+    return read_tagged(choice, *tag, node, variant);
+  }
+  for (const Value::Entry& entry : value.entries()) {
+    if (find_named(choice, entry.key)) return read_named(choice, entry, node, variant);
+  }
+  if (const Alternative* plain = find_plain(choice, value)) return plain->read(node, variant);
+  refuse_mapping(choice, node);
+}
+
+}  // namespace
+
+void read_choice(const Choice& choice, const Node& node, void* variant) {
+  const Value& value = node.value();
+  const auto text = as_text(value);
+  const bool has_names = std::any_of(choice.alternatives.begin(), choice.alternatives.end(),
+                                     [](const Alternative& a) { return !a.name.empty(); });
+  if (const Alternative* named = text ? find_named(choice, *text) : nullptr) {
+    read_bare(choice, *named, node, variant);
+  } else if (value.is_mapping() && has_names) {
+    read_mapping(choice, node, variant);
+  } else if (const Alternative* plain = find_plain(choice, value)) {
+    plain->read(node, variant);
+  } else if (text && has_names) {
+    node.error(refusal(choice, *text));
+  } else {
+    node.wrong(words(choice, node));
+  }
+}
+
+bool accepts_choice(const Choice& choice, const Value& value) {
+  if (find_plain(choice, value)) return true;
+  return std::any_of(choice.alternatives.begin(), choice.alternatives.end(), [&](const Alternative& alternative) {
+    if (alternative.name.empty()) return false;
+    if (value.is_mapping()) return value.find(alternative.name) || (!choice.tag.empty() && value.find(choice.tag));
+    return as_text(value) == alternative.name;
+  });
+}
+
+Value show_choice(const std::string& tag, std::string_view name, Value options) {
+  if (name.empty()) return options;
+  if (!options.is_mapping() || options.entries().empty()) return text_value(name);
+  if (tag.empty()) return Value::mapping({{std::string(name), {}, std::move(options)}});
+  options.entries().insert(options.entries().begin(), {tag, {}, text_value(name)});
+  return options;
+}
+
+Schema choice_schema(const Choice& choice, const Rules& rules) {
+  Schema schema = scalar_schema(Schema::Kind::kChoice, rules);
+  for (const Alternative& alternative : choice.alternatives) schema.parts.push_back(alternative.schema(rules));
+  schema.tag = choice.tag;
+  schema.noun = choice.noun;
+  schema.planned = choice.planned;
+  return schema;
+}
+
+}  // namespace mirrortrain::config::detail

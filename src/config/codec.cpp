@@ -1,0 +1,208 @@
+#include "config/codec.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <limits>
+
+namespace mirrortrain::config::detail {
+namespace {
+
+std::string words(Schema::Kind kind, const Node& node) { return in_words(scalar_schema(kind, node.rules())); }
+
+bool within(const Rules& rules, double number) {
+  if (rules.low && (rules.above_low ? !(number > *rules.low) : !(number >= *rules.low))) return false;
+  return !rules.high || (rules.below_high ? number < *rules.high : number <= *rules.high);
+}
+
+// Why a text that stands where a number should is none.
+std::string number_hint(const Value& value) {
+  if (meaning_of(value) != Meaning::kText) return "";
+  std::string text = value.text();
+  if (value.quoted()) {
+    const Meaning plain = meaning_of(Value::scalar(text, false));
+    return plain == Meaning::kInteger || plain == Meaning::kNumber ? "leave out the quotes" : "";
+  }
+  if (text.find('_') != std::string::npos) {
+    std::erase(text, '_');
+    const Meaning plain = meaning_of(Value::scalar(text, false));
+    if (plain == Meaning::kInteger || plain == Meaning::kNumber) return fmt::format("write {}", text);
+  }
+  return "";
+}
+
+void check_bounds(const Node& node, Schema::Kind kind, double number) {
+  if (!within(node.rules(), number)) node.wrong(words(kind, node));
+}
+
+// Tells why the value is no integer; `low` and `high` are the type's.
+void wrong_integer(const Node& node, std::string_view low, std::string_view high) {
+  const std::string expected = words(Schema::Kind::kInteger, node);
+  if (meaning_of(node.value()) == Meaning::kInteger)
+    return node.wrong(fmt::format("an integer from {} to {}", low, high));
+  const auto number = as_number(node.value());
+  if (number && std::abs(*number) < 1e15 && *number == std::floor(*number)) {
+    return node.wrong(expected, fmt::format("write {}", static_cast<std::int64_t>(*number)));
+  }
+  node.wrong(expected, number_hint(node.value()));
+}
+
+void check_text(const Node& node, const std::string& text) {
+  const Rules& rules = node.rules();
+  if (rules.non_empty && text.empty()) {
+    node.error("expected a text, found the empty text");
+  } else if (!rules.names.empty() && std::find(rules.names.begin(), rules.names.end(), text) == rules.names.end()) {
+    node.error(fmt::format("expected {}, found {}{}", words(Schema::Kind::kText, node), describe(node.value()),
+                           suggestion(text, rules.names)));
+  }
+}
+
+bool want_text(const Node& node, Schema::Kind kind) {
+  const Meaning meaning = meaning_of(node.value());
+  if (meaning == Meaning::kText) return true;
+  const bool scalar = node.value().is_scalar();
+  node.wrong(words(kind, node), scalar && node.rules().names.empty() ? "put it in quotes if it is meant as text" : "");
+  return false;
+}
+
+// Links and ".." are followed as the system would; nothing has to exist.
+std::string resolved(const std::filesystem::path& path) {
+  const bool climbs = std::find(path.begin(), path.end(), "..") != path.end();
+  std::error_code failed;
+  if (climbs) {
+    const auto canonical = std::filesystem::weakly_canonical(path, failed);
+    if (!failed) return canonical.string();
+  }
+  const auto whole = std::filesystem::absolute(path, failed);
+  return (failed ? path : climbs ? whole : whole.lexically_normal()).string();
+}
+
+}  // namespace
+
+void read_boolean(const Node& node, bool& out) {
+  if (const auto value = as_boolean(node.value())) {
+    out = *value;
+    return;
+  }
+  std::string hint;
+  if (node.value().is_scalar()) {
+    const std::string& text = node.value().text();
+    constexpr std::array<std::string_view, 6> kYes = {"yes", "Yes", "on", "On", "y", "true"};
+    constexpr std::array<std::string_view, 6> kNo = {"no", "No", "off", "Off", "n", "false"};
+    if (std::find(kYes.begin(), kYes.end(), text) != kYes.end()) hint = "write true";
+    if (std::find(kNo.begin(), kNo.end(), text) != kNo.end()) hint = "write false";
+  }
+  node.wrong("true or false", hint);
+}
+
+void read_integer(const Node& node, std::int64_t low, std::int64_t high, std::int64_t& out) {
+  const auto value = as_integer(node.value());
+  if (!value || *value < low || *value > high) return wrong_integer(node, std::to_string(low), std::to_string(high));
+  check_bounds(node, Schema::Kind::kInteger, static_cast<double>(*value));
+  out = *value;
+}
+
+void read_unsigned(const Node& node, std::uint64_t& out) {
+  const auto value = as_unsigned(node.value());
+  if (!value) return wrong_integer(node, "0", std::to_string(std::numeric_limits<std::uint64_t>::max()));
+  check_bounds(node, Schema::Kind::kInteger, static_cast<double>(*value));
+  out = *value;
+}
+
+void read_number(const Node& node, bool single, double& out) {
+  const Meaning meaning = meaning_of(node.value());
+  if (meaning != Meaning::kNumber && meaning != Meaning::kInteger) {
+    return node.wrong(words(Schema::Kind::kNumber, node), number_hint(node.value()));
+  }
+  const auto value = as_number(node.value());
+  const bool written_finite = node.value().text().find_first_of("0123456789") != std::string::npos;
+  const double limit = single ? std::numeric_limits<float>::max() : std::numeric_limits<double>::max();
+  if (!value || (written_finite && std::abs(*value) > limit)) {
+    return node.wrong(fmt::format("a number of magnitude at most {:g}", limit));
+  }
+  if (!written_finite && !node.rules().allow_infinite) return node.wrong("a finite number");
+  check_bounds(node, Schema::Kind::kNumber, *value);
+  out = *value;
+}
+
+void read_text(const Node& node, std::string& out) {
+  if (!want_text(node, Schema::Kind::kText)) return;
+  out = node.value().text();
+  check_text(node, out);
+}
+
+void read_path(const Node& node, Path& out) {
+  if (!want_text(node, Schema::Kind::kPath)) return;
+  const std::string& text = node.value().text();
+  if (text.empty()) return node.error("expected a path, found the empty text");
+  const Place& place = node.value().place();
+  const std::filesystem::path folder =
+      place.given() && !place.from_set() ? std::filesystem::path(*place.source).parent_path() : "";
+  out.text = resolved(folder / text);
+}
+
+void read_size(const Node& node, Size& out) {
+  const auto bytes = node.value().is_scalar() ? parse_size(node.value().text()) : std::nullopt;
+  if (!bytes) return node.wrong(words(Schema::Kind::kSize, node));
+  check_bounds(node, Schema::Kind::kSize, static_cast<double>(*bytes));
+  out.bytes = *bytes;
+}
+
+std::optional<std::size_t> read_name(const Node& node, const Schema& names) {
+  if (meaning_of(node.value()) != Meaning::kText) {
+    node.wrong(in_words(names));
+    return std::nullopt;
+  }
+  const std::string& text = node.value().text();
+  const auto found = std::find(names.names.begin(), names.names.end(), text);
+  if (found != names.names.end()) return static_cast<std::size_t>(found - names.names.begin());
+  if (std::find(names.planned.begin(), names.planned.end(), text) != names.planned.end()) {
+    node.error(fmt::format("'{}' is not built yet; available: {}", text, fmt::join(names.names, ", ")));
+  } else {
+    node.error(
+        fmt::format("expected {}, found {}{}", in_words(names), describe(node.value()), suggestion(text, names.names)));
+  }
+  return std::nullopt;
+}
+
+bool check_list(const Node& node, const Schema& list) {
+  if (!node.value().is_sequence()) {
+    node.wrong(in_words(list));
+    return false;
+  }
+  const std::size_t count = node.value().items().size();
+  if (list.length && count != *list.length) {
+    node.wrong(in_words(list));
+    return false;
+  }
+  if (node.rules().non_empty && count == 0) {
+    node.error("expected at least one item, found the empty list []");
+    return false;
+  }
+  return true;
+}
+
+Schema scalar_schema(Schema::Kind kind, const Rules& rules) {
+  Schema schema;
+  schema.kind = kind;
+  schema.rules = rules;
+  return schema;
+}
+
+Schema list_schema(Schema item, const Rules& rules, std::optional<std::size_t> length) {
+  Schema schema = scalar_schema(Schema::Kind::kList, rules);
+  schema.parts.push_back(std::move(item));
+  schema.length = length;
+  return schema;
+}
+
+Schema optional_schema(Schema inner) {
+  Schema schema = scalar_schema(Schema::Kind::kEither, {});
+  schema.parts.push_back(std::move(inner));
+  schema.parts.push_back(scalar_schema(Schema::Kind::kNull, {}));
+  return schema;
+}
+
+}  // namespace mirrortrain::config::detail

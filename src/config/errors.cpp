@@ -1,0 +1,52 @@
+#include "config/errors.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <tuple>
+
+#include "base/error.h"
+
+namespace mirrortrain::config {
+namespace {
+
+// A hostile file can be wrong in a million places; nobody reads on after these.
+constexpr std::size_t kMostLines = 1000;
+
+int rank_of(const Place& place) { return !place.given() ? 1 : place.from_set() ? 2 : 0; }
+
+}  // namespace
+
+void Errors::add(const Place& place, std::string path, std::string message) {
+  errors_.push_back({place, std::move(path), std::move(message)});
+}
+
+bool Errors::before(const Entry& a, const Entry& b) {
+  return std::tuple(rank_of(a.place), a.place.line, a.place.column) <
+         std::tuple(rank_of(b.place), b.place.line, b.place.column);
+}
+
+std::string Errors::line_of(const Entry& error) {
+  const std::string place = error.place.text();
+  // "--set a.b: expected ..." says the key already.
+  const bool path_is_said = error.place.from_set() && place.ends_with(" " + error.path);
+  std::string line = place;
+  if (!error.path.empty() && !path_is_said) line += (line.empty() ? "" : ": ") + error.path;
+  return line + (line.empty() ? "" : ": ") + error.message;
+}
+
+std::string Errors::text() const {
+  std::vector<Entry> sorted = errors_;
+  std::stable_sort(sorted.begin(), sorted.end(), before);
+  std::string text;
+  for (std::size_t i = 0; i < std::min(sorted.size(), kMostLines); ++i) text += line_of(sorted[i]) + "\n";
+  if (sorted.size() > kMostLines) fmt::format_to(std::back_inserter(text), "and {} more\n", sorted.size() - kMostLines);
+  return text + (sorted.size() == 1 ? "1 error" : fmt::format("{} errors", sorted.size()));
+}
+
+void Errors::throw_if_any() const {
+  if (!empty()) throw UsageError(text());
+}
+
+}  // namespace mirrortrain::config

@@ -1,0 +1,186 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "config/scalar.h"
+#include "config/schema.h"
+
+namespace mirrortrain::config {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json json_of(const Value& value) {
+  switch (meaning_of(value)) {
+    case Meaning::kNull: return nullptr;
+    case Meaning::kBoolean: return *as_boolean(value);
+    case Meaning::kInteger:
+      if (const auto integer = as_integer(value)) return *integer;
+      if (const auto integer = as_unsigned(value)) return *integer;
+      return value.text();
+    case Meaning::kNumber:
+      if (const auto number = as_number(value)) return *number;
+      return value.text();
+    case Meaning::kText: return value.text();
+    case Meaning::kSequence: {
+      Json items = Json::array();
+      for (const Value& item : value.items()) items.push_back(json_of(item));
+      return items;
+    }
+    case Meaning::kMapping: {
+      Json object = Json::object();
+      for (const Value::Entry& entry : value.entries()) object[entry.key] = json_of(entry.value);
+      return object;
+    }
+  }
+  return nullptr;
+}
+
+void add_range(Json& json, const Schema& schema) {
+  const Rules& rules = schema.rules;
+  const auto bound = [&](double value) {
+    return schema.kind == Schema::Kind::kInteger ? Json(static_cast<std::int64_t>(value)) : Json(value);
+  };
+  if (rules.low) json[rules.above_low ? "exclusiveMinimum" : "minimum"] = bound(*rules.low);
+  if (rules.high) json[rules.below_high ? "exclusiveMaximum" : "maximum"] = bound(*rules.high);
+  if (!rules.low && schema.is_unsigned) json["minimum"] = 0;
+}
+
+// A choice that many keys share (initializers) is written once, under $defs.
+class Writer {
+ public:
+  Json write(const Schema& schema) {
+    switch (schema.kind) {
+      case Schema::Kind::kAny: return Json::object();
+      case Schema::Kind::kNull: return {{"type", "null"}};
+      case Schema::Kind::kBoolean: return {{"type", "boolean"}};
+      case Schema::Kind::kInteger: return with_range("integer", schema);
+      case Schema::Kind::kNumber: return with_range("number", schema);
+      case Schema::Kind::kPath: return {{"type", "string"}, {"minLength", 1}};
+      case Schema::Kind::kSize: return size();
+      case Schema::Kind::kNames: return {{"enum", schema.names}};
+      case Schema::Kind::kText: return text(schema);
+      case Schema::Kind::kList: return list(schema);
+      case Schema::Kind::kSection: return section(schema, "");
+      case Schema::Kind::kEither: return either(schema);
+      case Schema::Kind::kChoice: return shared(schema.noun, choice(schema));
+    }
+    return {};
+  }
+
+  const Json& definitions() const { return definitions_; }
+
+ private:
+  static Json with_range(const char* type, const Schema& schema) {
+    Json json = {{"type", type}};
+    add_range(json, schema);
+    return json;
+  }
+
+  static Json size() {
+    Json written = {{"type", "string"}, {"pattern", "^[0-9]+ *([KMGT](iB|B)?|B)?$"}};
+    return {{"anyOf", Json::array({Json{{"type", "integer"}, {"minimum", 0}}, std::move(written)})}};
+  }
+
+  static Json text(const Schema& schema) {
+    if (!schema.rules.names.empty()) return {{"enum", schema.rules.names}};
+    Json json = {{"type", "string"}};
+    if (schema.rules.non_empty) json["minLength"] = 1;
+    return json;
+  }
+
+  Json list(const Schema& schema) {
+    Json item = write(schema.parts[0]);
+    Json json = {{"type", "array"}, {"items", item}};
+    if (schema.length) json["minItems"] = json["maxItems"] = *schema.length;
+    if (schema.rules.non_empty) json["minItems"] = 1;
+    if (!schema.rules.scalar_fills) return json;
+    return {{"anyOf", Json::array({std::move(item), std::move(json)})}};
+  }
+
+  Json either(const Schema& schema) {
+    Json parts = Json::array();
+    for (const Schema& part : schema.parts) parts.push_back(write(part));
+    return {{"anyOf", std::move(parts)}};
+  }
+
+  // With `tag` the section is an alternative of a choice: {type: adam, ...}.
+  Json section(const Schema& schema, const std::string& tag) {
+    Json properties = Json::object();
+    Json required = Json::array();
+    if (!tag.empty()) properties[tag] = {{"const", schema.name}};
+    for (const Schema::Key& key : schema.keys) {
+      if (key.planned) continue;
+      Json property = write(key.type);
+      if (!key.help.empty()) property["description"] = key.help;
+      if (key.required) {
+        required.push_back(key.name);
+      } else {
+        property["default"] = json_of(key.standard);
+      }
+      properties[key.name] = std::move(property);
+    }
+    Json json = {{"type", "object"}};
+    if (!schema.help.empty()) json["description"] = schema.help;
+    json["properties"] = std::move(properties);
+    if (!required.empty()) json["required"] = std::move(required);
+    json["additionalProperties"] = false;
+    return json;
+  }
+
+  // `adam`, {adam: {...}} and, where there is a tag, {type: adam, ...}.
+  Json choice(const Schema& schema) {
+    Json parts = Json::array();
+    Json bare = Json::array();
+    for (const Schema& part : schema.parts) {
+      if (part.name.empty()) {
+        parts.push_back(write(part));
+        continue;
+      }
+      const bool needs_options =
+          std::any_of(part.keys.begin(), part.keys.end(), [](const auto& k) { return k.required; });
+      if (!needs_options) bare.push_back(part.name);
+      Json options = section(part, "");
+      if (!needs_options) options = {{"anyOf", Json::array({options, Json{{"type", "null"}}})}};
+      Json properties = Json::object();
+      properties[part.name] = std::move(options);
+      parts.push_back({{"type", "object"},
+                       {"properties", std::move(properties)},
+                       {"required", Json::array({part.name})},
+                       {"additionalProperties", false}});
+      if (schema.tag.empty()) continue;
+      Json tagged = section(part, schema.tag);
+      tagged["required"].push_back(schema.tag);
+      parts.push_back(std::move(tagged));
+    }
+    if (!bare.empty()) parts.insert(parts.begin(), Json{{"enum", std::move(bare)}});
+    return {{"anyOf", std::move(parts)}};
+  }
+
+  Json shared(const std::string& noun, Json json) {
+    std::string base = noun.empty() ? "choice" : without_article(noun);
+    std::replace(base.begin(), base.end(), ' ', '_');
+    std::string name = base;
+    for (int i = 2; definitions_.contains(name) && definitions_[name] != json; ++i)
+      name = fmt::format("{}_{}", base, i);
+    definitions_[name] = std::move(json);
+    return {{"$ref", "#/$defs/" + name}};
+  }
+
+  Json definitions_ = Json::object();
+};
+
+}  // namespace
+
+std::string json_schema(const Schema& root, std::string_view title) {
+  Writer writer;
+  Json body = writer.write(root);
+  Json json = {{"$schema", "https://json-schema.org/draft/2020-12/schema"}, {"title", title}};
+  json.update(body);
+  if (!writer.definitions().empty()) json["$defs"] = writer.definitions();
+  return json.dump(2);
+}
+
+}  // namespace mirrortrain::config

@@ -1,0 +1,123 @@
+#include "config/section.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace mirrortrain::config::detail {
+namespace {
+
+const Key* find_key(const Keys& keys, std::string_view name) {
+  const auto found = std::find_if(keys.keys.begin(), keys.keys.end(), [&](const Key& key) { return key.name == name; });
+  return found == keys.keys.end() ? nullptr : &*found;
+}
+
+std::vector<std::string> names_of(const Keys& keys) {
+  std::vector<std::string> names;
+  for (const Key& key : keys.keys) {
+    if (!key.planned) names.push_back(key.name);
+  }
+  return names;
+}
+
+void unknown_key(const Keys& keys, const Node& node, const Value::Entry& entry) {
+  const std::vector<std::string> names = names_of(keys);
+  std::string hint = suggestion(entry.key, names);
+  if (hint.empty()) hint = names.empty() ? "; no key belongs here" : fmt::format("; known: {}", fmt::join(names, ", "));
+  node.error(entry.key_place, entry.key, "unknown key" + hint);
+}
+
+void read_entry(const Keys& keys, const Node& node, const Value::Entry& entry, void* object) {
+  const Key* key = find_key(keys, entry.key);
+  if (key == nullptr) return unknown_key(keys, node, entry);
+  if (key->planned) return node.error(entry.key_place, entry.key, "this key is not built yet; leave it out");
+  const Node value = node.key(entry, key->rules);
+  value.remember_origin();
+  key->read(value, object);
+}
+
+void read_missing(const Key& key, const Node& node, void* object) {
+  if (key.rules.required) {
+    node.error(node.section_place(), "", fmt::format("missing key '{}'", key.name));
+  } else if (key.absent) {
+    key.absent(node.absent_key(key.name, key.rules), object);
+  }
+}
+
+void run_check(const Check& check, const Node& node, const void* object) {
+  const std::string complaint = check.complaint(object);
+  if (complaint.empty()) return;
+  const Value::Entry* entry = node.value().is_mapping() ? node.value().find(check.key) : nullptr;
+  if (entry != nullptr) {
+    node.error(entry->value.place(), check.key, complaint);
+  } else {
+    node.error(node.section_place(), check.key, complaint);
+  }
+}
+
+}  // namespace
+
+void read_section(const Keys& keys, const Node& node, void* object) {
+  const Value& value = node.value();
+  if (!value.is_mapping() && !value.is_null()) {
+    std::string expected = fmt::format("a mapping with {}", fmt::join(names_of(keys), ", "));
+    return node.wrong(names_of(keys).empty() ? "an empty mapping" : expected);
+  }
+  static const std::vector<Value::Entry> none;
+  const auto& entries = value.is_null() ? none : value.entries();
+  const std::size_t errors_before = node.errors().count();
+  for (const Value::Entry& entry : entries) {
+    if (entry.key != node.tag() || node.tag().empty()) read_entry(keys, node, entry, object);
+  }
+  for (const Key& key : keys.keys) {
+    if (value.is_null() || value.find(key.name) == nullptr) read_missing(key, node, object);
+  }
+  if (node.errors().count() != errors_before) return;  // a check sees only what is right so far
+  for (const Check& check : keys.checks) run_check(check, node, object);
+}
+
+bool accepts_section(const Keys& keys, const Value& value) {
+  return value.is_mapping() && std::any_of(value.entries().begin(), value.entries().end(),
+                                           [&](const auto& entry) { return find_key(keys, entry.key) != nullptr; });
+}
+
+Value show_section(const Keys& keys, const void* object) {
+  std::vector<Value::Entry> entries;
+  for (const Key& key : keys.keys) {
+    if (!key.planned) entries.push_back({key.name, {}, key.show(object)});
+  }
+  return Value::mapping(std::move(entries));
+}
+
+Schema section_schema(const Keys& keys, std::string_view name, const void* standard) {
+  Schema schema;
+  schema.kind = Schema::Kind::kSection;
+  schema.name = name;
+  schema.help = keys.help;
+  for (const Key& key : keys.keys) {
+    Schema::Key described{key.name, key.help, key.rules.required, key.planned, {}, {}};
+    if (!key.planned) {
+      described.type = key.schema(key.rules);
+      described.standard = key.show(standard);
+    }
+    schema.keys.push_back(std::move(described));
+  }
+  return schema;
+}
+
+void include_keys(Keys& outer, const Keys& inner, const std::function<void*(void*)>& inside) {
+  // Reading hands out writable objects, showing and checking constant ones: one way in serves all.
+  const auto within = [inside](const void* object) { return inside(const_cast<void*>(object)); };
+  for (const Key& key : inner.keys) {
+    Key copy = key;
+    if (key.read) copy.read = [=](const Node& node, void* object) { key.read(node, inside(object)); };
+    if (key.absent) copy.absent = [=](const Node& node, void* object) { key.absent(node, inside(object)); };
+    if (key.show) copy.show = [=](const void* object) { return key.show(within(object)); };
+    outer.keys.push_back(std::move(copy));
+  }
+  for (const Check& check : inner.checks) {
+    outer.checks.push_back({check.key, [=](const void* object) { return check.complaint(within(object)); }});
+  }
+}
+
+}  // namespace mirrortrain::config::detail

@@ -1,0 +1,186 @@
+#include "config/tree_builder.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "config/node.h"
+#include "config/scalar.h"
+
+namespace mirrortrain::config {
+namespace {
+
+// What aliases may grow the texts to; without aliases a file's size is the limit.
+constexpr std::size_t kMostExpandedBytes = 4 * kMostBytes;
+
+}  // namespace
+
+Place TreeBuilder::at(const YAML::Mark& mark) const {
+  return source_.at(static_cast<std::uint32_t>(std::max(mark.line, 0)) + 1,
+                    static_cast<std::uint32_t>(std::max(mark.column, 0)) + 1);
+}
+
+void TreeBuilder::check_tag(const YAML::Mark& mark, const std::string& tag) const {
+  if (tag.empty() || tag == "?" || tag == "!") return;
+  throw Refused{at(mark), fmt::format("YAML tags are not used here, found '{}'; leave it out", shortened(tag))};
+}
+
+void TreeBuilder::count(const Place& place, const Extent& extent) {
+  total_.values += extent.values;
+  total_.bytes += extent.bytes;
+  if (total_.values > kMostValues) {
+    throw Refused{
+        place, fmt::format("more than {} values, aliases expanded; put large data in a file of its own", kMostValues)};
+  }
+  if (total_.bytes > kMostExpandedBytes) {
+    throw Refused{place, fmt::format("more than {} MiB of text, aliases expanded", kMostExpandedBytes >> 20)};
+  }
+  if (open_.size() + extent.levels > kMostLevels) {
+    throw Refused{place, fmt::format("nested more than {} levels deep", kMostLevels)};
+  }
+}
+
+void TreeBuilder::OnDocumentStart(const YAML::Mark& mark) {
+  if (started_) throw Refused{at(mark), "a second YAML document; a configuration is one document"};
+  started_ = true;
+}
+
+void TreeBuilder::OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) {
+  // yaml-cpp puts a value that is left out at the token after it; its key is the better place.
+  const auto position = static_cast<std::size_t>(std::max(mark.pos, 0));
+  const std::string_view here = text_.substr(std::min(position, text_.size()), 4);
+  const bool written = here.starts_with('~') || here == "null" || here == "Null" || here == "NULL";
+  const bool has_key = !open_.empty() && open_.back().has_key;
+  const Place place = !written && has_key ? open_.back().key_place : at(mark);
+  count(place, {1, 0, 0});
+  add(Value::null(place), anchor, {1, 0, 0});
+}
+
+void TreeBuilder::OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) {
+  const auto found = anchors_.find(anchor);
+  if (found == anchors_.end()) throw Refused{at(mark), "this alias stands within its own anchor"};
+  const Anchored& anchored = found->second;
+  count(at(mark), anchored.extent);
+  add(anchored.value, 0, anchored.extent);
+}
+
+void TreeBuilder::OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                           const std::string& text) {
+  check_tag(mark, tag);
+  const auto is_control = [](char c) { return (c >= 0 && c < 0x20 && c != '\t' && c != '\n') || c == 0x7F; };
+  if (std::any_of(text.begin(), text.end(), is_control)) {
+    throw Refused{at(mark), fmt::format("the text '{}' holds a control character", shortened(text))};
+  }
+  const Extent extent{1, text.size(), 0};
+  count(at(mark), extent);
+  add(Value::scalar(text, tag == "!", at(mark)), anchor, extent);
+}
+
+void TreeBuilder::OnSequenceStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                                  YAML::EmitterStyle::value) {
+  check_tag(mark, tag);
+  open(Value::sequence({}, at(mark)), anchor);
+}
+
+void TreeBuilder::OnMapStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                             YAML::EmitterStyle::value) {
+  check_tag(mark, tag);
+  open(Value::mapping({}, at(mark)), anchor);
+}
+
+void TreeBuilder::open(Value container, YAML::anchor_t anchor) {
+  count(container.place(), {1, 0, 1});
+  Open opened;
+  opened.container = std::move(container);
+  opened.anchor = anchor;
+  opened.extent = {1, 0, 1};
+  open_.push_back(std::move(opened));
+}
+
+void TreeBuilder::close() {
+  Open closed = std::move(open_.back());
+  open_.pop_back();
+  if (!closed.merged.empty()) merge(closed);
+  add(std::move(closed.container), closed.anchor, closed.extent);
+}
+
+void TreeBuilder::add(Value value, YAML::anchor_t anchor, const Extent& extent) {
+  if (anchor != 0) {
+    // Anchors within anchors are held once for each level: a bound of their own.
+    anchored_values_ += extent.values;
+    if (anchored_values_ > 2 * kMostValues) throw Refused{value.place(), "too many values below nested anchors"};
+    anchors_[anchor] = {value, extent};
+  }
+  if (open_.empty()) {
+    root_ = std::move(value);
+    return;
+  }
+  Open& parent = open_.back();
+  parent.extent.values += extent.values;
+  parent.extent.bytes += extent.bytes;
+  parent.extent.levels = std::max(parent.extent.levels, extent.levels + 1);
+  if (parent.container.is_sequence()) {
+    parent.container.items().push_back(std::move(value));
+  } else if (parent.has_key) {
+    parent.has_key = false;
+    add_entry(parent, std::move(value));
+  } else {
+    set_key(value);
+  }
+}
+
+void TreeBuilder::set_key(const Value& value) {
+  if (!value.is_scalar()) {
+    throw Refused{value.place(), fmt::format("expected a key, found {}", describe(value))};
+  }
+  Open& mapping = open_.back();
+  mapping.key = value.text();
+  mapping.key_is_plain = !value.quoted();
+  mapping.key_place = value.place();
+  mapping.has_key = true;
+}
+
+void TreeBuilder::add_entry(Open& mapping, Value value) {
+  if (mapping.key == "<<" && mapping.key_is_plain) return add_merge(mapping, std::move(value));
+  if (mapping.keys.insert(mapping.key).second) {
+    mapping.container.entries().push_back({std::move(mapping.key), mapping.key_place, std::move(value)});
+    return;
+  }
+  const Place& first = mapping.container.find(mapping.key)->key_place;
+  errors_.add(mapping.key_place, path(mapping.key),
+              source_.is_file ? fmt::format("duplicate key; the first is in line {}", first.line) : "duplicate key");
+}
+
+void TreeBuilder::add_merge(Open& mapping, Value value) {
+  std::vector<Value> sources = value.is_sequence() ? std::move(value.items()) : std::vector<Value>{value};
+  for (Value& source : sources) {
+    if (!source.is_mapping()) {
+      throw Refused{mapping.key_place,
+                    fmt::format("'<<' merges a mapping or a list of mappings, found {}", describe(source))};
+    }
+    mapping.merged.push_back(std::move(source));
+  }
+}
+
+// The mapping's own keys win, then those merged first.
+void TreeBuilder::merge(Open& mapping) {
+  for (Value& source : mapping.merged) {
+    for (Value::Entry& entry : source.entries()) {
+      if (mapping.keys.insert(entry.key).second) mapping.container.entries().push_back(std::move(entry));
+    }
+  }
+}
+
+std::string TreeBuilder::path(std::string_view below) const {
+  std::string path = source_.path;
+  for (const Open& open : open_) {
+    if (open.container.is_sequence()) {
+      path += fmt::format("[{}]", open.container.items().size());
+    } else {
+      path = joined(std::move(path), &open == &open_.back() ? below : std::string_view(open.key));
+    }
+  }
+  return path;
+}
+
+}  // namespace mirrortrain::config

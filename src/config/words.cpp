@@ -1,0 +1,85 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+
+#include "config/schema.h"
+
+namespace mirrortrain::config {
+namespace {
+
+// " of at least 1", " between 0 and 1", " above 0 and below 1", or "".
+std::string range(const Rules& rules) {
+  const auto low = rules.low ? fmt::format("{} {}", rules.above_low ? "above" : "of at least", *rules.low) : "";
+  const auto high = rules.high ? fmt::format("{} {}", rules.below_high ? "below" : "of at most", *rules.high) : "";
+  if (rules.low && rules.high) {
+    if (!rules.above_low && !rules.below_high) return fmt::format(" between {} and {}", *rules.low, *rules.high);
+    return fmt::format(" {} and {}", low, high);
+  }
+  return rules.low || rules.high ? " " + low + high : "";
+}
+
+std::string list_in_words(const Schema& list) {
+  const std::string item = in_words(list.parts[0]);
+  if (!list.length) return fmt::format("a list, each item {}", item);
+  const std::string exact = fmt::format("a list of {}, each {}", *list.length, item);
+  return list.rules.scalar_fills ? fmt::format("{}, or {}", item, exact) : exact;
+}
+
+std::string choice_in_words(const Schema& choice) {
+  std::string text;
+  bool named = false;
+  for (const Schema& part : choice.parts) {
+    if (!part.name.empty()) {
+      named = true;
+    } else {
+      text += (text.empty() ? "" : " or ") + in_words(part);
+    }
+  }
+  if (!named) return choice.noun.empty() ? text : choice.noun;
+  return text + (text.empty() ? "" : " or ") + (choice.noun.empty() ? "a name" : choice.noun);
+}
+
+std::string section_in_words(const Schema& section) {
+  std::string keys;
+  for (const Schema::Key& key : section.keys) {
+    if (!key.planned) keys += (keys.empty() ? "" : ", ") + key.name;
+  }
+  return keys.empty() ? "an empty mapping" : fmt::format("a mapping with {}", keys);
+}
+
+}  // namespace
+
+std::string without_article(std::string_view noun) {
+  // After the last one: "a number or a schedule" is about schedules.
+  std::size_t start = 0;
+  for (const std::string_view article : {" a ", " an "}) {
+    const std::size_t found = noun.rfind(article);
+    if (found != std::string_view::npos) start = std::max(start, found + article.size());
+  }
+  if (start == 0) start = noun.starts_with("a ") ? 2 : noun.starts_with("an ") ? 3 : 0;
+  return std::string(noun.substr(start));
+}
+
+std::string in_words(const Schema& schema) {
+  switch (schema.kind) {
+    case Schema::Kind::kAny: return "a value";
+    case Schema::Kind::kNull: return "null";
+    case Schema::Kind::kBoolean: return "true or false";
+    case Schema::Kind::kInteger: return "an integer" + range(schema.rules);
+    case Schema::Kind::kNumber: return "a number" + range(schema.rules);
+    case Schema::Kind::kPath: return "a path";
+    case Schema::Kind::kSize: return "a size as 1048576 or 1MiB" + range(schema.rules);
+    case Schema::Kind::kNames: return fmt::format("one of {}", fmt::join(schema.names, ", "));
+    case Schema::Kind::kText:
+      return schema.rules.names.empty() ? "a text" : fmt::format("one of {}", fmt::join(schema.rules.names, ", "));
+    case Schema::Kind::kList: return list_in_words(schema);
+    case Schema::Kind::kSection: return section_in_words(schema);
+    case Schema::Kind::kEither: return in_words(schema.parts[0]) + " or null";
+    case Schema::Kind::kChoice: return choice_in_words(schema);
+  }
+  return "";
+}
+
+}  // namespace mirrortrain::config
