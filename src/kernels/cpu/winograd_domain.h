@@ -1,0 +1,73 @@
+#pragma once
+
+#include <cstdint>
+
+#include "graph/ops/conv2d.h"
+#include "kernels/kernel.h"
+
+/// What the Winograd kernels share: how an image is cut into tiles, and tiles on their way into and out of the domain
+/// in which the convolution is 36 matrix products, one per point.
+namespace mirrortrain::cpu::winograd {
+
+inline constexpr int kPointCount = 36;
+
+/// A convolution with 3x3 filters, stride 1, cut into tiles of 4x4 outputs that read 6x6 inputs.
+struct Geometry {
+  std::int64_t images, height, width, channels;
+  std::int64_t out_height, out_width, filters;
+  std::int64_t pad_top, pad_left;
+
+  Geometry(const ops::Conv2dAttributes& attributes, const Shape& x, const Shape& y);
+
+  std::int64_t tile_rows() const { return (out_height + 3) / 4; }
+  std::int64_t tile_columns() const { return (out_width + 3) / 4; }
+  std::int64_t tiles_per_image() const { return tile_rows() * tile_columns(); }
+  std::int64_t tiles() const { return images * tiles_per_image(); }
+};
+
+/// A matrix [tile][channel] for each point. Strides keep the points in different cache sets.
+struct Domain {
+  std::int64_t row_stride = 0, point_stride = 0;  ///< in floats
+
+  Domain() = default;
+  Domain(std::int64_t tiles, std::int64_t channels);
+  std::size_t bytes() const { return static_cast<std::size_t>(kPointCount * point_stride) * sizeof(float); }
+};
+
+/// How many tiles to take at once, so that `channels` in all of both domains stay in the second-level cache; blocks of
+/// equal size where they can be.
+std::int64_t tiles_per_block(std::int64_t tiles, std::int64_t channels);
+
+// Each converts one tile of all channels; `points` is the tile's row at point 0.
+void read_input(const Geometry& geometry, std::int64_t tile, const float* x, float* points, std::int64_t point_stride);
+void write_output(const Geometry& geometry, std::int64_t tile, const float* points, std::int64_t point_stride,
+                  const float* bias, bool with_relu, float* y);
+/// Also adds the tile's elements to bias[filter], which has whole vectors.
+void read_output_gradient(const Geometry& geometry, std::int64_t tile, const float* dy, float* points,
+                          std::int64_t point_stride, float* bias);
+/// Adds to dx, as tiles overlap there.
+void add_input_gradient(const Geometry& geometry, std::int64_t tile, const float* points, std::int64_t point_stride,
+                        float* dx);
+
+/// The filters in the domain, in panels for `multiply`: [point][panel of filters][channel][filter in the panel];
+/// `transposed` has channels and filters exchanged, for the gradient of the input.
+DerivedForm filter_form(const Geometry& geometry, bool transposed, int threads);
+
+/// to = from times the filters, for `count` tiles; each has its own number of channels.
+void multiply_by_filters(std::int64_t count, const float* from, const Domain& from_domain, std::int64_t from_channels,
+                         const float* filters, float* to, const Domain& to_domain, std::int64_t to_channels);
+
+/// What a thread sums of the filters' gradient: a matrix [channel][filter] per point and, after them, the bias
+/// gradient.
+std::size_t filter_sum_bytes(const Geometry& geometry);
+float* bias_sums(const Geometry& geometry, float* filter_sums);
+
+/// Adds the products of `count` tiles to filter_sums.
+void add_products(const Geometry& geometry, std::int64_t count, const float* inputs, const Domain& input_domain,
+                  const float* outputs, const Domain& output_domain, float* filter_sums);
+
+/// Adds up the parts' sums, `sum_stride` floats apart, in order, and writes canonical gradients; either may be null.
+void write_filter_gradient(const Geometry& geometry, const float* sums, std::int64_t sum_stride, int parts, int threads,
+                           float* filters, float* bias);
+
+}  // namespace mirrortrain::cpu::winograd
