@@ -14,9 +14,10 @@ std::byte* DerivedCopies::request(std::size_t variable_index, const DistributedV
   }
   Copy*& copy = by_key_[{variable_index, form.key}];
   if (copy == nullptr) {
-    auto* const master = reinterpret_cast<std::byte*>(variable.copy(0).data());
-    copies_.push_back({form, {DType::kFloat32, variable.shape(), master}, device_->allocate(form.bytes)});
-    copy = &copies_.back();
+    copy = &copies_.emplace_back();
+    copy->form = form;
+    copy->canonical = {DType::kFloat32, variable.shape(), reinterpret_cast<std::byte*>(variable.copy(0).data())};
+    copy->memory = device_->allocate(form.bytes);
   }
   return copy->memory.data();
 }

@@ -54,8 +54,8 @@ void Lane::bind(const VariableStore& variables, DerivedCopies& derived) {
   arena_ = device_->allocate(arena_bytes);
   for (Replica& replica : replicas_) {
     allocate(replica, rows);
-    bind_programs(replica, Mode::kTrain, variables, derived);
-    bind_programs(replica, Mode::kEvaluate, variables, derived);
+    bind_programs(replica, StepKind::kTrain, variables, derived);
+    bind_programs(replica, StepKind::kEvaluate, variables, derived);
   }
 }
 
@@ -69,8 +69,8 @@ void Lane::allocate(Replica& replica, std::int64_t rows) {
   replica.assigned = device_->allocate(assigned);
 }
 
-void Lane::bind_programs(Replica& replica, Mode mode, const VariableStore& variables, DerivedCopies& derived) {
-  const bool train = mode == Mode::kTrain;
+void Lane::bind_programs(Replica& replica, StepKind kind, const VariableStore& variables, DerivedCopies& derived) {
+  const bool train = kind == StepKind::kTrain;
   const ModelGraph& graph = train ? model_.training : model_.evaluation;
   Bindings bindings;
   bindings.values.resize(graph.graph.values().size());
@@ -93,7 +93,7 @@ void Lane::bind_programs(Replica& replica, Mode mode, const VariableStore& varia
   bindings.arena = arena_.data();
   bindings.step = replica.scalars.get();
 
-  auto& bound = replica.programs(mode);
+  auto& bound = replica.programs(kind);
   bound.clear();
   for (const auto& [rows, program] : train ? train_ : evaluate_) {
     bindings.derived.clear();

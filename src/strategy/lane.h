@@ -14,7 +14,7 @@
 
 namespace mirrortrain {
 
-enum class Mode { kTrain, kEvaluate };
+enum class StepKind : std::uint8_t { kTrain, kEvaluate };
 
 /// A program bound to a replica, and its inputs.
 struct ReplicaProgram {
@@ -31,7 +31,7 @@ struct Replica {
   std::unique_ptr<StepScalars> scalars = std::make_unique<StepScalars>();
   std::map<std::int64_t, ReplicaProgram> train, evaluate;  ///< by rows
 
-  std::map<std::int64_t, ReplicaProgram>& programs(Mode mode) { return mode == Mode::kTrain ? train : evaluate; }
+  std::map<std::int64_t, ReplicaProgram>& programs(StepKind kind) { return kind == StepKind::kTrain ? train : evaluate; }
 };
 
 /// The row numbers that a lane's replicas meet.
@@ -60,7 +60,7 @@ class Lane {
  private:
   using Programs = std::map<std::int64_t, Program>;
   void allocate(Replica& replica, std::int64_t rows);
-  void bind_programs(Replica& replica, Mode mode, const VariableStore& variables, DerivedCopies& derived);
+  void bind_programs(Replica& replica, StepKind kind, const VariableStore& variables, DerivedCopies& derived);
 
   const Model& model_;
   std::unique_ptr<Device> device_;

@@ -117,7 +117,7 @@ const Sums& Strategy::evaluate(const EvaluationBatch& batch) {
 Strategy::Plan Strategy::train_plan(int lane) {
   Plan plan;
   Lane& own = *lanes_[static_cast<std::size_t>(lane)];
-  add_replica_actions(plan, own, Mode::kTrain);
+  add_replica_actions(plan, own, StepKind::kTrain);
   add_meeting(plan);  // every gradient is there, every variable was read for the last time
   plan.push_back({"update", [this, lane] { update_shard(lane); }});
   for (Replica& replica : own.replicas()) {
@@ -132,19 +132,19 @@ Strategy::Plan Strategy::train_plan(int lane) {
 Strategy::Plan Strategy::evaluation_plan(int lane) {
   Plan plan;
   Lane& own = *lanes_[static_cast<std::size_t>(lane)];
-  add_replica_actions(plan, own, Mode::kEvaluate);
+  add_replica_actions(plan, own, StepKind::kEvaluate);
   add_meeting(plan);
   if (lane == 0) plan.push_back({"add sums", [this] { add_sums(evaluation_regularization_); }});
   return plan;
 }
 
-void Strategy::add_replica_actions(Plan& plan, Lane& lane, Mode mode) {
+void Strategy::add_replica_actions(Plan& plan, Lane& lane, StepKind kind) {
   for (Replica& replica : lane.replicas()) {
-    plan.push_back({"run replica", [this, &lane, &replica, mode] { run_replica(lane, replica, mode); }});
+    plan.push_back({"run replica", [this, &lane, &replica, kind] { run_replica(lane, replica, kind); }});
   }
 }
 
-void Strategy::run_replica(Lane& lane, Replica& replica, Mode mode) {
+void Strategy::run_replica(Lane& lane, Replica& replica, StepKind kind) {
   const auto global = static_cast<std::int64_t>(batch_.rows.size());
   const RowRange rows = rows_of_replica(global, replica.index, placement_.replicas);
   // Its gradient is of the loss divided by the global examples, so what the replicas give just adds up.
@@ -154,7 +154,7 @@ void Strategy::run_replica(Lane& lane, Replica& replica, Mode mode) {
     return;
   }
   *replica.scalars = {seed_, batch_.step, rows.first, global};
-  ReplicaProgram& bound = replica.programs(mode).at(rows.count);
+  ReplicaProgram& bound = replica.programs(kind).at(rows.count);
   batch_.examples->fill(batch_.rows.subspan(static_cast<std::size_t>(rows.first), static_cast<std::size_t>(rows.count)),
                         bound.features, bound.labels);
   bound.program.enqueue(lane.stream());

@@ -84,9 +84,9 @@ class Strategy {
 
   Plan train_plan(int lane);
   Plan evaluation_plan(int lane);
-  void add_replica_actions(Plan& plan, Lane& lane, Mode mode);
+  void add_replica_actions(Plan& plan, Lane& lane, StepKind kind);
   void add_meeting(Plan& plan);
-  void run_replica(Lane& lane, Replica& replica, Mode mode);
+  void run_replica(Lane& lane, Replica& replica, StepKind kind);
   void update_shard(int lane);
   void refresh_derived_copies(int lane);
   void assign_variables(Replica& replica);

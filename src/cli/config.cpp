@@ -1,0 +1,65 @@
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cli/commands.h"
+#include "train/session.h"
+
+namespace mirrortrain::cli {
+namespace {
+
+struct ConfigArguments {
+  std::string config;
+  std::vector<std::string> overrides;
+};
+
+void check(const ConfigArguments& arguments) {
+  check_configuration(arguments.config, arguments.overrides);
+  fmt::print("{}: no errors\n", arguments.config);
+}
+
+void show(const ConfigArguments& arguments) {
+  const CheckedConfiguration checked = check_configuration(arguments.config, arguments.overrides);
+  fmt::print("{}", config::show(checked.values(), checked.read.document, config::Origins::kShown));
+}
+
+void add_verb(CLI::App& command, const char* name, const char* help, void (*run)(const ConfigArguments&), int& exit_code) {
+  auto arguments = std::make_shared<ConfigArguments>();
+  CLI::App* verb = command.add_subcommand(name, help);
+  verb->add_option("CONFIG", arguments->config, "The configuration file")->required();
+  verb->add_option("--set", arguments->overrides, "key.path=value, a YAML value; may be given several times")
+      ->allow_extra_args(false);
+  verb->callback([arguments, run, &exit_code] {
+    run(*arguments);
+    exit_code = 0;
+  });
+}
+
+}  // namespace
+
+void add_config(CLI::App& app, int& exit_code) {
+  CLI::App* command = app.add_subcommand("config", "Check and explain configuration files.");
+  command->require_subcommand(1);
+  add_verb(*command, "check", "Tell everything that is wrong with a file.", check, exit_code);
+  add_verb(*command, "show", "Print the resolved configuration and where each value came from.", show, exit_code);
+
+  // The schema is the same for every file, but an editor's task may hand one over.
+  auto ignored_file = std::make_shared<std::string>();
+  CLI::App* schema = command->add_subcommand("schema", "Print the JSON Schema of all configurations.");
+  schema->add_option("CONFIG", *ignored_file, "May be given, changes nothing");
+  schema->callback([ignored_file, &exit_code] {
+    fmt::print("{}\n", config::json_schema(config::schema<Configuration>(), "mirrortrain configuration"));
+    exit_code = 0;
+  });
+
+  CLI::App* reference = command->add_subcommand("reference", "Print the reference of all keys as Markdown.");
+  reference->callback([&exit_code] {
+    fmt::print("{}", config::reference(config::schema<Configuration>()));
+    exit_code = 0;
+  });
+}
+
+}  // namespace mirrortrain::cli

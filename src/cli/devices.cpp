@@ -1,0 +1,30 @@
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include "cli/commands.h"
+#include "device/cpu/cpu_device.h"
+#include "strategy/placement.h"
+
+namespace mirrortrain::cli {
+namespace {
+
+void list_devices() {
+  // A batch that no replica is too small for.
+  const Placement placement = place_replicas({}, std::int64_t{1} << 30, usable_cores());
+  for (const LanePlacement& lane : placement.lanes) {
+    fmt::print("{}  {}, {} thread{}\n", lane.device.text(), cpu_name(), lane.threads, lane.threads == 1 ? "" : "s");
+  }
+  for (const std::string& note : placement.notes) fmt::print(stderr, "{}\n", note);
+}
+
+}  // namespace
+
+void add_devices(CLI::App& app, int& exit_code) {
+  CLI::App* command = app.add_subcommand("devices", "What `devices: all` would use.");
+  command->callback([&exit_code] {
+    list_devices();
+    exit_code = 0;
+  });
+}
+
+}  // namespace mirrortrain::cli

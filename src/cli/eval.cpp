@@ -1,0 +1,113 @@
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "cli/commands.h"
+#include "report/jsonl.h"
+#include "train/checkpoint.h"
+#include "train/run_folder.h"
+#include "train/session.h"
+#include "train/summary.h"
+#include "train/trainer.h"
+#include "train/weights.h"
+
+namespace mirrortrain::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct EvalArguments {
+  std::string run_or_config;
+  std::vector<std::string> overrides;
+  std::optional<std::string> checkpoint, json;
+  std::string split = "test";
+};
+
+data::Split split_of(const std::string& name) {
+  if (name == "test") return data::Split::kTest;
+  return name == "validation" ? data::Split::kValidation : data::Split::kTrain;
+}
+
+/// A run's exported weights, or its newest checkpoint's where it did not come to its end.
+std::optional<fs::path> weights_of(const RunFolder& folder, const VariableStore& variables) {
+  if (fs::exists(folder.model())) return folder.model();
+  const auto newest = Checkpoints(folder.checkpoints(), variables, {}, 0).newest();
+  if (!newest) return std::nullopt;
+  spdlog::warn("{}: the run has no model.safetensors yet; using {}", folder.path.string(), newest->filename().string());
+  return *newest / "model.safetensors";
+}
+
+fs::path choose_weights(const EvalArguments& arguments, const std::optional<RunFolder>& folder,
+                        const Configuration& configuration, const VariableStore& variables) {
+  if (arguments.checkpoint) return *arguments.checkpoint;
+  if (folder) {
+    if (const auto weights = weights_of(*folder, variables)) return *weights;
+    throw Error(fmt::format("{}: the run has saved no weights yet", folder->path.string()));
+  }
+  if (!configuration.model.initial_weights.text.empty()) return configuration.model.initial_weights.text;
+  throw UsageError(fmt::format("{}: there is no run '{}' in runs/ and no model.initial_weights; run fit first, or give "
+                               "--checkpoint FILE",
+                               arguments.run_or_config, configuration.name));
+}
+
+/// The step that the weights of a run stand at; 0 where it is not known.
+std::int64_t step_of(const std::optional<RunFolder>& folder, const EvalArguments& arguments) {
+  if (!folder || arguments.checkpoint) return 0;
+  return read_summary_step(folder->summary());
+}
+
+int evaluate(const EvalArguments& arguments) {
+  const bool is_run = fs::is_directory(arguments.run_or_config);
+  std::optional<RunFolder> folder;
+  if (is_run) {
+    folder = RunFolder{arguments.run_or_config};
+    if (!folder->exists()) {
+      throw UsageError(fmt::format("{}: expected a run folder or a configuration file; config.yaml is not there",
+                                   arguments.run_or_config));
+    }
+  }
+  const CheckedConfiguration checked =
+      check_configuration(is_run ? folder->config().string() : arguments.run_or_config, arguments.overrides);
+  const Configuration& values = checked.values();
+  if (!is_run) folder = newest_run(values.name);
+
+  const auto feeder = load_feeder(checked, split_of(arguments.split));
+  const auto strategy =
+      make_strategy(checked, {{}, batch_sizes(feeder->rows(), values.data.global_batch_size, false)});
+  const fs::path weights = choose_weights(arguments, folder, values, strategy->variables());
+  spdlog::info("weights: {}", weights.string());
+  load_weights(weights, strategy->variables());
+  strategy->variables_changed();
+
+  const Sums sums = evaluate_all(*strategy, *feeder, values.data.global_batch_size);
+  const report::EvaluationEvent event{arguments.split, step_of(folder, arguments), sums.examples,
+                                      scores_of(sums, checked.model->metric_names)};
+  fmt::print("{}: {} ({} examples)\n", arguments.split, scores_text(event.scores), event.examples);
+  if (arguments.json) write_file(*arguments.json, report::to_json(event) + "\n");
+  return 0;
+}
+
+}  // namespace
+
+void add_eval(CLI::App& app, int& exit_code) {
+  auto arguments = std::make_shared<EvalArguments>();
+  CLI::App* command = app.add_subcommand("eval", "Evaluate exactly, on every replica.");
+  command->add_option("RUN_OR_CONFIG", arguments->run_or_config, "A run folder or a configuration file")->required();
+  command->add_option("--set", arguments->overrides, "key.path=value, a YAML value; may be given several times")
+      ->allow_extra_args(false);
+  command->add_option("--checkpoint", arguments->checkpoint, "A safetensors file with the weights");
+  command->add_option("--split", arguments->split, "test, validation or train")
+      ->check(CLI::IsMember({"test", "validation", "train"}));
+  command->add_option("--json", arguments->json, "Write the evaluation event to this file");
+  command->callback([arguments, &exit_code] { exit_code = evaluate(*arguments); });
+}
+
+}  // namespace mirrortrain::cli

@@ -1,0 +1,23 @@
+#include "cli/logging.h"
+
+#include <spdlog/sinks/basic_file_sink.h>
+#include <spdlog/sinks/stdout_color_sinks.h>
+#include <spdlog/spdlog.h>
+
+namespace mirrortrain::cli {
+
+void set_up_logging() {
+  auto console = std::make_shared<spdlog::sinks::stderr_color_sink_mt>();
+  console->set_pattern("%^%v%$");
+  auto logger = std::make_shared<spdlog::logger>("mirrortrain", std::move(console));
+  logger->flush_on(spdlog::level::info);
+  spdlog::set_default_logger(std::move(logger));
+}
+
+void log_to_file(const std::filesystem::path& file) {
+  auto sink = std::make_shared<spdlog::sinks::basic_file_sink_mt>(file.string());
+  sink->set_pattern("%Y-%m-%d %H:%M:%S.%e %l %v");
+  spdlog::default_logger()->sinks().push_back(std::move(sink));
+}
+
+}  // namespace mirrortrain::cli

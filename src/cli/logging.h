@@ -1,0 +1,13 @@
+#pragma once
+
+#include <filesystem>
+
+namespace mirrortrain::cli {
+
+/// Messages go to stderr.
+void set_up_logging();
+
+/// From now on everything goes to the run's log file too, with the time.
+void log_to_file(const std::filesystem::path& file);
+
+}  // namespace mirrortrain::cli

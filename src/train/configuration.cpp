@@ -1,0 +1,62 @@
+#include "train/configuration.h"
+
+#include <filesystem>
+
+namespace mirrortrain {
+
+config::Section<TrainingOptions> TrainingOptions::section() {
+  return config::Section<TrainingOptions>("How long and how precisely to train.")
+      .key("epochs", &TrainingOptions::epochs, "Passes over the training set; null: 1, or no limit where steps is given.",
+           config::at_least(1))
+      .key("steps", &TrainingOptions::steps, "Global batches after which the run ends; null: no limit.", config::at_least(1))
+      .key("precision", &TrainingOptions::precision,
+           "What the layers compute in; variables, loss and metrics are float32 in both.");
+}
+
+config::Section<CheckpointOptions> CheckpointOptions::section() {
+  return config::Section<CheckpointOptions>("When to save what is needed to go on.")
+      .key("every_steps", &CheckpointOptions::every_steps, "Save every so many steps; null: at the end of each epoch alone.",
+           config::at_least(1))
+      .key("keep", &CheckpointOptions::keep, "How many of the newest checkpoints stay.", config::at_least(1))
+      .planned("save_best");
+}
+
+config::Section<LoggingOptions> LoggingOptions::section() {
+  return config::Section<LoggingOptions>("What a run tells while it trains.")
+      .key("every_steps", &LoggingOptions::every_steps, "Steps between two step events.", config::at_least(1))
+      .key("tensorboard", &LoggingOptions::tensorboard, "Whether to write scalars for TensorBoard.");
+}
+
+config::Section<Configuration> Configuration::section() {
+  return config::Section<Configuration>("A training run.")
+      .key("name", &Configuration::name, "The run folder's name; default: the file's stem.")
+      .key("seed", &Configuration::seed, "Fixes initial weights, shuffling and dropout.")
+      .key("data", &Configuration::data, "The examples.", config::required)
+      .key("model", &Configuration::model, "The network.", config::required)
+      .key("loss", &Configuration::loss, "What training makes small.", config::required)
+      .key("metrics", &Configuration::metrics, "What is measured beside the loss.")
+      .key("optimizer", &Configuration::optimizer, "How weights follow their gradients.", config::required)
+      .key("strategy", &Configuration::strategy, "How training is spread over devices.")
+      .key("training", &Configuration::training, "How long and how precisely to train.")
+      .key("checkpoint", &Configuration::checkpoint, "When to save what is needed to go on.")
+      .key("logging", &Configuration::logging, "What a run tells while it trains.")
+      .planned("variables")
+      .planned("state")
+      .planned("gradients")
+      .check("name", [](const Configuration& configuration) -> std::string {
+        const std::string& name = configuration.name;
+        if (name.find('/') != std::string::npos) return "a name has no '/'; use --run-dir for a folder elsewhere";
+        if (name == "." || name == "..") return "expected a folder's name";
+        return "";
+      });
+}
+
+ReadConfiguration read_configuration(const std::string& file, std::span<const std::string> overrides,
+                                     config::Errors& errors) {
+  ReadConfiguration read{config::load(file, overrides, errors), {}};
+  read.values = config::read<Configuration>(read.document, errors);
+  if (read.values.name.empty()) read.values.name = std::filesystem::path(file).stem().string();
+  return read;
+}
+
+}  // namespace mirrortrain

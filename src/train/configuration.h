@@ -1,0 +1,72 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "config/document.h"
+#include "data/options.h"
+#include "model/losses.h"
+#include "model/metrics.h"
+#include "model/model_options.h"
+#include "model/optimizers.h"
+#include "model/precision.h"
+#include "strategy/strategy_options.h"
+
+namespace mirrortrain {
+
+/// The section `training`.
+struct TrainingOptions {
+  std::optional<std::int64_t> epochs, steps;
+  Precision precision = Precision::kFloat32;
+  static config::Section<TrainingOptions> section();
+
+  /// 0: no limit. One epoch where neither is given.
+  std::int64_t epoch_limit() const { return epochs.value_or(steps ? 0 : 1); }
+  std::int64_t step_limit() const { return steps.value_or(0); }
+};
+
+/// The section `checkpoint`.
+struct CheckpointOptions {
+  std::optional<std::int64_t> every_steps;
+  std::int64_t keep = 3;
+  static config::Section<CheckpointOptions> section();
+};
+
+/// The section `logging`.
+struct LoggingOptions {
+  std::int64_t every_steps = 100;
+  bool tensorboard = true;
+  static config::Section<LoggingOptions> section();
+};
+
+/// A whole configuration file.
+struct Configuration {
+  std::string name;
+  std::uint64_t seed = 0;
+  data::DataOptions data;
+  ModelOptions model;
+  config::Located<Loss> loss;
+  std::vector<config::Located<Metric>> metrics;
+  Optimizer optimizer;
+  StrategyOptions strategy;
+  TrainingOptions training;
+  CheckpointOptions checkpoint;
+  LoggingOptions logging;
+  static config::Section<Configuration> section();
+};
+
+/// A configuration with where its values came from.
+struct ReadConfiguration {
+  config::Document document;
+  Configuration values;
+};
+
+/// Reads a file and its overrides; a name that is not given is the file's stem. What is wrong is added to `errors`; throws
+/// UsageError for what cannot be read at all.
+ReadConfiguration read_configuration(const std::string& file, std::span<const std::string> overrides,
+                                     config::Errors& errors);
+
+}  // namespace mirrortrain

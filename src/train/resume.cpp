@@ -1,0 +1,65 @@
+#include "train/resume.h"
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "base/files.h"
+
+namespace mirrortrain {
+namespace {
+
+Configuration configuration_of(const RunFolder& folder) {
+  config::Errors errors;
+  ReadConfiguration read = read_configuration(folder.config().string(), {}, errors);
+  errors.throw_if_any();
+  return std::move(read.values);
+}
+
+template <class T>
+bool differ(const T& before, const T& now) {
+  return config::to_yaml(config::Codec<T>::show(before)) != config::to_yaml(config::Codec<T>::show(now));
+}
+
+/// Whether a limit lets a run go further than another did; 0 is no limit.
+bool grew(std::int64_t before, std::int64_t now) { return before != 0 && (now == 0 || now > before); }
+
+}  // namespace
+
+void require_same_run(const RunFolder& folder, const Configuration& now) {
+  const Configuration before = configuration_of(folder);
+  const auto refuse_if = [&](bool changed, const char* what) {
+    if (changed) {
+      throw UsageError(fmt::format("--resume {}: {} changed since this run began ({}); start a new run without --resume",
+                                   folder.path.string(), what, folder.config().string()));
+    }
+  };
+  refuse_if(differ(before.model, now.model), "model");
+  refuse_if(before.data.global_batch_size != now.data.global_batch_size, "data.global_batch_size");
+  refuse_if(differ(before.data, now.data), "data");
+  refuse_if(before.seed != now.seed, "seed");
+  refuse_if(before.optimizer.index() != now.optimizer.index(), "the optimizer's type");
+
+  const auto log_if = [&](bool changed, const char* what) {
+    if (changed) spdlog::warn("{} changed since the run began; it goes on with the new one", what);
+  };
+  log_if(differ(before.optimizer, now.optimizer), "optimizer");
+  log_if(differ(before.loss, now.loss), "loss");
+  log_if(differ(before.metrics, now.metrics), "metrics");
+  log_if(differ(before.strategy, now.strategy), "strategy");
+  log_if(differ(before.training, now.training), "training");
+  log_if(differ(before.checkpoint, now.checkpoint), "checkpoint");
+  log_if(differ(before.logging, now.logging), "logging");
+}
+
+bool is_finished(const RunFolder& folder, const Configuration& now) {
+  if (!std::filesystem::exists(folder.summary())) return false;
+  const auto summary = nlohmann::json::parse(read_text_file(folder.summary()), nullptr, false);
+  if (summary.is_discarded() || summary.value("status", "") != "done") return false;
+  const TrainingOptions before = configuration_of(folder).training;
+  return !grew(before.epoch_limit(), now.training.epoch_limit()) && !grew(before.step_limit(), now.training.step_limit());
+}
+
+}  // namespace mirrortrain

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+
+namespace mirrortrain {
+
+/// A run's files, by their names in interface order: config.yaml, metrics.jsonl, summary.json, model.safetensors,
+/// checkpoints/, run.log.
+struct RunFolder {
+  std::filesystem::path path;
+
+  std::filesystem::path config() const { return path / "config.yaml"; }
+  std::filesystem::path metrics() const { return path / "metrics.jsonl"; }
+  std::filesystem::path summary() const { return path / "summary.json"; }
+  std::filesystem::path model() const { return path / "model.safetensors"; }
+  std::filesystem::path checkpoints() const { return path / "checkpoints"; }
+  std::filesystem::path log() const { return path / "run.log"; }
+
+  /// Whether the folder holds a run.
+  bool exists() const { return std::filesystem::exists(config()); }
+};
+
+/// The folder that a new run would get: `run_dir` itself, which must not hold anything yet (UsageError), or runs/NAME, runs/NAME-2,
+/// ... the first that is free.
+RunFolder new_run_folder(const std::string& name, const std::optional<std::filesystem::path>& run_dir);
+
+/// The newest of runs/NAME, runs/NAME-2, ... that holds a run.
+std::optional<RunFolder> newest_run(const std::string& name);
+
+}  // namespace mirrortrain

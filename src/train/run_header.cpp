@@ -1,0 +1,55 @@
+#include "train/run_header.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "report/format.h"
+#include "strategy/batch_split.h"
+
+namespace mirrortrain {
+namespace {
+
+/// "global batch 256 = 2 replicas x 128", or "global batch 10 = 4 + 3 + 3" where the parts differ.
+std::string split_text(std::int64_t batch, int replicas) {
+  if (batch % replicas == 0) {
+    return fmt::format("global batch {} = {} replica{} x {}", batch, replicas, replicas == 1 ? "" : "s", batch / replicas);
+  }
+  std::vector<std::int64_t> parts;
+  for (int r = 0; r < replicas; ++r) parts.push_back(rows_of_replica(batch, r, replicas).count);
+  return fmt::format("global batch {} = {} replicas with {}", batch, replicas, fmt::join(parts, " + "));
+}
+
+}  // namespace
+
+std::string run_header(const CheckedConfiguration& checked, const Strategy& strategy) {
+  std::string text;
+  for (const LanePlacement& lane : strategy.placement().lanes) {
+    text += fmt::format("{}: {} thread{}, replica{} {}\n", lane.device.text(), lane.threads, lane.threads == 1 ? "" : "s",
+                        lane.replicas.size() == 1 ? "" : "s", fmt::join(lane.replicas, ", "));
+  }
+  text += split_text(checked.values().data.global_batch_size, strategy.num_replicas_in_sync()) + "\n\n";
+
+  std::vector<report::LayerRow> rows;
+  for (const LayerSummary& layer : checked.model->layers) {
+    rows.push_back({layer.name, layer.type, layer.output_shape, layer.parameters});
+  }
+  text += report::layer_table(rows, count_parameters(*checked.model).trainable);
+
+  const MemoryForecast memory = strategy.memory();
+  const auto replicas = static_cast<std::size_t>(strategy.num_replicas_in_sync());
+  text += fmt::format("\nmemory per replica: {} (variables, gradients and optimizer {}, activations {})\n",
+                      report::bytes_text((memory.variables + memory.activations) / replicas),
+                      report::bytes_text(memory.variables / replicas), report::bytes_text(memory.activations / replicas));
+  return text;
+}
+
+ParameterCounts count_parameters(const Model& model) {
+  ParameterCounts counts;
+  for (const ModelVariable& variable : model.variables) {
+    counts.all += variable.spec.shape.elements();
+    if (variable.spec.trainable) counts.trainable += variable.spec.shape.elements();
+  }
+  return counts;
+}
+
+}  // namespace mirrortrain

@@ -1,0 +1,19 @@
+#pragma once
+
+#include <string>
+
+#include "strategy/strategy.h"
+#include "train/session.h"
+
+namespace mirrortrain {
+
+/// What a run tells before its first step: devices and replicas, the layers, memory per replica.
+std::string run_header(const CheckedConfiguration& checked, const Strategy& strategy);
+
+/// The number of elements of all variables, and of those that are trained.
+struct ParameterCounts {
+  std::int64_t all = 0, trainable = 0;
+};
+ParameterCounts count_parameters(const Model& model);
+
+}  // namespace mirrortrain

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "data/feeder.h"
+#include "data/fit.h"
+#include "data/load.h"
+#include "model/build_model.h"
+#include "strategy/strategy.h"
+#include "train/configuration.h"
+
+namespace mirrortrain {
+
+/// A configuration that was checked against its model: whatever the file alone shows to be wrong has been told.
+struct CheckedConfiguration {
+  ReadConfiguration read;
+  std::unique_ptr<Model> model;
+  data::InputSpec input;
+
+  const Configuration& values() const { return read.values; }
+};
+
+/// Reads a configuration and builds its model. Throws UsageError with every error of the file.
+CheckedConfiguration check_configuration(const std::string& file, std::span<const std::string> overrides);
+
+/// The data of a run, in the form that the model takes.
+struct FeederSet {
+  std::unique_ptr<data::Feeder> train, validation, test;  ///< null where there is no such split
+};
+
+/// Reads every split. Throws Error for what is missing, broken or does not fit the model.
+FeederSet load_feeders(const CheckedConfiguration& checked);
+/// Reads one split. Throws UsageError where the configuration has none of that name.
+std::unique_ptr<data::Feeder> load_feeder(const CheckedConfiguration& checked, data::Split split);
+
+/// The replicas of a run, with every program for the given batch sizes and no values in their variables yet.
+std::unique_ptr<Strategy> make_strategy(const CheckedConfiguration& checked, const BatchSizes& sizes);
+
+}  // namespace mirrortrain

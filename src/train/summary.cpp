@@ -1,0 +1,63 @@
+#include "train/summary.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "base/files.h"
+#include "device/cpu/cpu_device.h"
+#include "kernels/cpu/versions.h"
+#include "report/format.h"
+#include "train/run_header.h"
+
+namespace mirrortrain {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json to_json(const report::Scores& scores) {
+  Json metrics = Json::object();
+  for (const auto& [name, value] : scores.metrics) metrics[name] = value;
+  return {{"loss", scores.loss}, {"metrics", std::move(metrics)}};
+}
+
+}  // namespace
+
+void write_summary(const std::filesystem::path& file, const CheckedConfiguration& checked, const Strategy& strategy,
+                   const RunResult& result) {
+  const ParameterCounts parameters = count_parameters(*checked.model);
+  Json json = {{"name", checked.values().name},
+               {"status", result.status},
+               {"step", result.state.step},
+               {"epoch", result.state.position.epoch},
+               {"seconds", result.seconds}};
+  if (result.last_epoch) {
+    if (result.last_epoch->scores) json["train"] = to_json(*result.last_epoch->scores);
+    if (result.last_epoch->validation) json["validation"] = to_json(*result.last_epoch->validation);
+  }
+  if (result.test) json["test"] = to_json(result.test->scores);
+  json["parameters"] = parameters.all;
+  json["trainable_parameters"] = parameters.trainable;
+  json["global_batch_size"] = checked.values().data.global_batch_size;
+  json["replicas"] = strategy.num_replicas_in_sync();
+  json["devices"] = Json::array();
+  for (const LanePlacement& lane : strategy.placement().lanes) {
+    json["devices"].push_back({{"device", lane.device.text()}, {"name", cpu_name()}, {"threads", lane.threads}});
+  }
+  json["versions"] = {{"mirrortrain", MIRRORTRAIN_VERSION}, {"onednn", cpu::onednn_version()}};
+  write_file(file, json.dump(2) + "\n");
+}
+
+std::int64_t read_summary_step(const std::filesystem::path& file) {
+  if (!std::filesystem::exists(file)) return 0;
+  const auto summary = Json::parse(read_text_file(file), nullptr, false);
+  return summary.is_object() ? summary.value("step", std::int64_t{0}) : 0;
+}
+
+std::string scores_text(const report::Scores& scores) {
+  std::string text = "loss " + report::score_text(scores.loss);
+  for (const auto& [name, value] : scores.metrics) text += fmt::format(", {} {}", name, report::score_text(value));
+  return text;
+}
+
+}  // namespace mirrortrain

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include "report/event.h"
+#include "strategy/strategy.h"
+#include "train/session.h"
+#include "train/training_state.h"
+
+namespace mirrortrain {
+
+/// How a run ended.
+struct RunResult {
+  std::string status;  ///< done or stopped
+  TrainingState state;
+  double seconds = 0;
+  std::optional<report::EpochEvent> last_epoch;
+  std::optional<report::EvaluationEvent> test;
+};
+
+/// Writes summary.json: final figures, parameters, replicas, devices, versions, seconds.
+void write_summary(const std::filesystem::path& file, const CheckedConfiguration& checked, const Strategy& strategy,
+                   const RunResult& result);
+
+/// The step that a summary.json tells; 0 where there is none.
+std::int64_t read_summary_step(const std::filesystem::path& file);
+
+/// "loss 0.3012, accuracy 0.8921"
+std::string scores_text(const report::Scores& scores);
+
+}  // namespace mirrortrain

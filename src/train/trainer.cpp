@@ -1,0 +1,149 @@
+#include "train/trainer.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace mirrortrain {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+/// A progress line is drawn no more often than a person can see.
+constexpr double kProgressSeconds = 0.1;
+
+}  // namespace
+
+report::Scores scores_of(const Sums& sums, const std::vector<std::string>& metric_names) {
+  const double examples = static_cast<double>(std::max<std::int64_t>(1, sums.examples));
+  report::Scores scores;
+  scores.loss = sums.loss / examples;
+  for (std::size_t i = 0; i < metric_names.size(); ++i) scores.metrics.emplace_back(metric_names[i], sums.metrics[i] / examples);
+  return scores;
+}
+
+Sums evaluate_all(Strategy& strategy, const data::Feeder& examples, std::int64_t batch_size) {
+  std::vector<std::int64_t> rows(static_cast<std::size_t>(std::min(batch_size, examples.rows())));
+  Sums total;
+  strategy.begin_evaluation();
+  for (std::int64_t first = 0; first < examples.rows(); first += batch_size) {
+    rows.resize(static_cast<std::size_t>(std::min(batch_size, examples.rows() - first)));
+    std::iota(rows.begin(), rows.end(), first);
+    const Sums& sums = strategy.evaluate({&examples, rows});
+    if (first == 0) total = Sums(sums.metrics.size());
+    total += sums;
+  }
+  return total;
+}
+
+std::vector<std::int64_t> batch_sizes(std::int64_t examples, std::int64_t batch_size, bool drop_remainder) {
+  std::vector<std::int64_t> sizes;
+  if (examples >= batch_size) sizes.push_back(batch_size);
+  if (examples % batch_size > 0 && !drop_remainder) sizes.push_back(examples % batch_size);
+  return sizes;
+}
+
+Trainer::Trainer(Strategy& strategy, const Model& model, const data::Feeder& train, const data::Feeder* validation,
+                 data::Order& order, Checkpoints& checkpoints, TrainerOptions options, Emit emit,
+                 const std::atomic<int>& stop)
+    : strategy_(strategy),
+      model_(model),
+      train_(train),
+      validation_(validation),
+      order_(order),
+      checkpoints_(checkpoints),
+      options_(std::move(options)),
+      emit_(std::move(emit)),
+      stop_(stop) {}
+
+TrainingState Trainer::run(TrainingState state) {
+  state_ = std::move(state);
+  const std::size_t metrics = model_.metric_names.size();
+  state_.epoch_sums.metrics.resize(metrics);
+  state_.step_sums.metrics.resize(metrics);
+  earlier_seconds_ = state_.seconds;
+  order_.seek(state_.position);
+  epoch_ended_ = state_.position.examples == 0 || state_.position.examples == order_.examples_per_epoch();
+
+  while (!finished() && stop_ == 0) {
+    step();
+    const bool last = finished();
+    if (state_.step % options_.log_every_steps == 0 || last) emit_step();
+    if (epoch_ended_) end_epoch();
+    const bool due = options_.checkpoint_every_steps && state_.step % *options_.checkpoint_every_steps == 0;
+    if (due || epoch_ended_ || last || stop_ != 0) save_checkpoint();
+  }
+  return state_;
+}
+
+double Trainer::seconds() const { return earlier_seconds_ + seconds_since(start_); }
+
+bool Trainer::finished() const {
+  if (options_.steps > 0 && state_.step >= options_.steps) return true;
+  return options_.epochs > 0 && epoch_ended_ && state_.step > 0 && state_.position.epoch >= options_.epochs;
+}
+
+void Trainer::step() {
+  const auto start = Clock::now();
+  if (epoch_ended_) state_.epoch_sums.clear();
+  const data::Order::Batch batch = order_.next();
+  ++state_.step;
+  ++state_.updates;
+  learning_rate_ = learning_rate_at(options_.learning_rate, state_.step);
+  const Sums& sums = strategy_.train({&train_, batch.rows, state_.step, state_.updates, learning_rate_});
+  state_.epoch_sums += sums;
+  state_.step_sums += sums;
+  state_.position = order_.position();
+  epoch_ended_ = batch.ends_epoch;
+  training_seconds_ += seconds_since(start);
+  training_examples_ += sums.examples;
+  emit_progress();
+}
+
+void Trainer::end_epoch() {
+  report::EpochEvent event;
+  event.step = state_.step;
+  event.epoch = state_.position.epoch;
+  event.scores = scores_of(state_.epoch_sums, model_.metric_names);
+  if (validation_ != nullptr) {
+    event.validation = scores_of(evaluate_all(strategy_, *validation_, options_.batch_size), model_.metric_names);
+  }
+  event.seconds = seconds();
+  emit_(event);
+  last_epoch_ = std::move(event);
+}
+
+void Trainer::emit_step() {
+  report::StepEvent event;
+  event.step = state_.step;
+  event.epoch = state_.position.epoch;
+  event.scores = scores_of(state_.step_sums, model_.metric_names);
+  event.learning_rate = learning_rate_;
+  event.examples_per_second = training_seconds_ > 0 ? static_cast<double>(training_examples_) / training_seconds_ : 0;
+  event.seconds = seconds();
+  emit_(event);
+  state_.step_sums.clear();
+  training_seconds_ = 0;
+  training_examples_ = 0;
+}
+
+void Trainer::emit_progress() {
+  const double now = seconds();
+  if (now < next_progress_) return;
+  next_progress_ = now + kProgressSeconds;
+  progress_ = scores_of(state_.epoch_sums, model_.metric_names);
+  report::ProgressEvent event;
+  event.step = state_.step;
+  event.epoch = state_.position.epoch;
+  event.examples_per_second = training_seconds_ > 0 ? static_cast<double>(training_examples_) / training_seconds_ : 0;
+  event.scores = &progress_;
+  emit_(event);
+}
+
+void Trainer::save_checkpoint() {
+  state_.seconds = seconds();
+  checkpoints_.save(state_, options_.keep_checkpoints);
+}
+
+}  // namespace mirrortrain

@@ -1,0 +1,90 @@
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "data/feeder.h"
+#include "data/order.h"
+#include "model/learning_rate.h"
+#include "report/event.h"
+#include "strategy/strategy.h"
+#include "train/checkpoint.h"
+#include "train/training_state.h"
+
+namespace mirrortrain {
+
+/// The mean loss and metrics of `sums`.
+report::Scores scores_of(const Sums& sums, const std::vector<std::string>& metric_names);
+
+/// The exact sums over all examples of a data set, each visited once, in global batches of `batch_size` (the last may be short).
+Sums evaluate_all(Strategy& strategy, const data::Feeder& examples, std::int64_t batch_size);
+
+/// Sizes of the global batches into which `examples` are cut.
+std::vector<std::int64_t> batch_sizes(std::int64_t examples, std::int64_t batch_size, bool drop_remainder);
+
+/// How a run trains. Everything referred to belongs to the caller.
+struct TrainerOptions {
+  std::int64_t epochs = 0, steps = 0;  ///< 0: no limit
+  std::int64_t log_every_steps = 100;
+  std::optional<std::int64_t> checkpoint_every_steps;
+  std::int64_t keep_checkpoints = 3;
+  std::int64_t batch_size = 0;
+  LearningRate learning_rate;
+};
+
+/// The training loop: steps, events, validation after each epoch, checkpoints.
+class Trainer {
+ public:
+  using Emit = std::function<void(const report::Event&)>;
+
+  /// `validation` may be null. `stop` is looked at after every step.
+  Trainer(Strategy& strategy, const Model& model, const data::Feeder& train, const data::Feeder* validation,
+          data::Order& order, Checkpoints& checkpoints, TrainerOptions options, Emit emit, const std::atomic<int>& stop);
+
+  /// Trains from `state` to the first limit, or until `stop` is set (a checkpoint is saved then). Returns where it stands.
+  TrainingState run(TrainingState state);
+
+  /// Seconds since the start of the run, its earlier parts included.
+  double seconds() const;
+  /// Where training stands.
+  const TrainingState& state() const { return state_; }
+  /// The last epoch's events, for the summary.
+  const std::optional<report::EpochEvent>& last_epoch() const { return last_epoch_; }
+
+ private:
+  bool finished() const;
+  void step();
+  void end_epoch();
+  void emit_step();
+  void emit_progress();
+  void save_checkpoint();
+
+  Strategy& strategy_;
+  const Model& model_;
+  const data::Feeder& train_;
+  const data::Feeder* validation_;
+  data::Order& order_;
+  Checkpoints& checkpoints_;
+  TrainerOptions options_;
+  Emit emit_;
+  const std::atomic<int>& stop_;
+
+  TrainingState state_;
+  bool epoch_ended_ = true;
+  double learning_rate_ = 0;         ///< of the last step
+  double training_seconds_ = 0;      ///< in steps, since the last step event
+  std::int64_t training_examples_ = 0;
+  report::Scores progress_;
+  double next_progress_ = 0;
+  double earlier_seconds_ = 0;
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  std::optional<report::EpochEvent> last_epoch_;
+};
+
+}  // namespace mirrortrain

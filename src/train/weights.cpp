@@ -1,0 +1,64 @@
+#include "train/weights.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <vector>
+
+#include "base/error.h"
+#include "base/safetensors.h"
+
+namespace mirrortrain {
+
+void initialize_weights(const Model& model, const VariableStore& variables, std::uint64_t seed) {
+  std::vector<float> values;
+  for (std::size_t i = 0; i < model.variables.size(); ++i) {
+    values.resize(static_cast<std::size_t>(model.variables[i].spec.shape.elements()));
+    model.variables[i].initialize(values, seed);
+    variables.variables()[i].assign(values);
+  }
+}
+
+void load_weights(const std::filesystem::path& file, const VariableStore& variables) {
+  const StoredTensors stored = read_safetensors(file);
+  std::vector<std::string> complaints;
+  for (const DistributedVariable& variable : variables.variables()) {
+    const auto found = stored.find(variable.name());
+    if (found == stored.end()) {
+      complaints.push_back(fmt::format("{} {} is missing", variable.name(), variable.shape().text()));
+    } else if (found->second.shape != variable.shape()) {
+      complaints.push_back(fmt::format("{}: the model has the shape {}, the file {}", variable.name(), variable.shape().text(),
+                                       found->second.shape.text()));
+    } else if (found->second.dtype != DType::kFloat32) {
+      complaints.push_back(fmt::format("{}: expected float32, found {}", variable.name(), name_of(found->second.dtype)));
+    }
+  }
+  for (const auto& [name, tensor] : stored) {
+    bool known = false;
+    for (const DistributedVariable& variable : variables.variables()) known = known || variable.name() == name;
+    if (!known) complaints.push_back(fmt::format("{} {} is not in the model", name, tensor.shape.text()));
+  }
+  if (!complaints.empty()) {
+    constexpr std::size_t kShown = 10;
+    const std::size_t more = complaints.size() > kShown ? complaints.size() - kShown : 0;
+    if (more > 0) complaints.resize(kShown);
+    throw Error(fmt::format("{}: the weights do not fit the model:\n  {}{}", file.string(), fmt::join(complaints, "\n  "),
+                            more > 0 ? fmt::format("\n  and {} more", more) : ""));
+  }
+  for (const DistributedVariable& variable : variables.variables()) {
+    variable.assign(stored.find(variable.name())->second.span<float>());
+  }
+}
+
+std::uint32_t save_weights(const std::filesystem::path& file, const VariableStore& variables) {
+  std::vector<std::vector<float>> values;
+  std::vector<NamedTensor> tensors;
+  for (const DistributedVariable& variable : variables.variables()) {
+    values.emplace_back(static_cast<std::size_t>(variable.shape().elements()));
+    variable.read(values.back());
+    tensors.push_back({variable.name(), DType::kFloat32, variable.shape(), std::as_bytes(std::span(values.back()))});
+  }
+  return write_safetensors(file, std::move(tensors));
+}
+
+}  // namespace mirrortrain

@@ -1,0 +1,125 @@
+#include "runtime/program.h"
+
+#include <doctest/doctest.h>
+
+#include <array>
+
+#include "base/error.h"
+#include "device/cpu/cpu_device.h"
+#include "graph/ops/elementwise.h"
+
+namespace mirrortrain {
+namespace {
+
+/// y = x + x + ... with as many terms as inputs.
+class AddKernel : public Kernel {
+ public:
+  explicit AddKernel(bool wants_derived) : wants_derived_(wants_derived) {}
+  std::size_t workspace_bytes() const override { return 100; }
+  std::optional<DerivedForm> derived_form(std::size_t input) const override {
+    if (!wants_derived_ || input != 0) return std::nullopt;
+    return DerivedForm{"tenfold", 4 * sizeof(float), [](Stream&, const TensorView& from, std::byte* to) {
+                         for (int i = 0; i < 4; ++i) reinterpret_cast<float*>(to)[i] = 10 * from.as<float>()[i];
+                       }};
+  }
+  void enqueue(Stream&, const KernelArgs& args) override {
+    for (std::size_t i = 0; i < args.outputs[0].span<float>().size(); ++i) {
+      float sum = 0;
+      for (const TensorView& input : args.inputs) sum += input.as<float>()[i];
+      args.outputs[0].as<float>()[i] = sum;
+    }
+  }
+
+ private:
+  bool wants_derived_;
+};
+
+KernelRegistry registry_of_adds(bool wants_derived = false) {
+  KernelRegistry registry("test");
+  registry.add<ops::AddN>(
+      [=](const ops::AddN&, const KernelSpecs&) { return std::make_unique<AddKernel>(wants_derived); });
+  return registry;
+}
+
+struct Fixture {
+  Graph graph;
+  ValueId x = graph.input("x", {DType::kFloat32, Shape{2}, true});
+  std::unique_ptr<Device> device = make_cpu_device(0, 1, {});
+  std::unique_ptr<Stream> stream = device->make_stream();
+  std::array<float, 4> input{1, 2, 3, 4}, output{};
+  Buffer arena;
+
+  void run(const Program& program, ValueId result, std::vector<std::byte*> derived = {}) {
+    arena = device->allocate(program.arena_bytes());
+    Bindings bindings;
+    bindings.values.resize(graph.values().size());
+    bindings.values[static_cast<std::size_t>(x)] = reinterpret_cast<std::byte*>(input.data());
+    bindings.values[static_cast<std::size_t>(result)] = reinterpret_cast<std::byte*>(output.data());
+    bindings.derived = std::move(derived);
+    bindings.arena = arena.data();
+    BoundProgram(program, bindings).enqueue(*stream);
+  }
+};
+
+TEST_CASE("a program computes its outputs through the arena") {
+  Fixture f;
+  const ValueId twice = f.graph.apply_one(ops::AddN(), {f.x, f.x});
+  const ValueId result = f.graph.apply_one(ops::AddN(), {twice, twice, f.x});
+  const KernelRegistry registry = registry_of_adds();
+  const Program program(f.graph, 2, {result}, registry, 1);
+  f.run(program, result);
+  CHECK(f.output == std::array<float, 4>{5, 10, 15, 20});
+}
+
+TEST_CASE("nodes that no output needs are left out") {
+  Fixture f;
+  const ValueId result = f.graph.apply_one(ops::AddN(), {f.x, f.x});
+  const ValueId unused = f.graph.apply_one(ops::AddN(), {result, result});
+  f.graph.apply_one(ops::Cast(DType::kBfloat16), {unused});  // has no kernel here
+  const KernelRegistry registry = registry_of_adds();
+  const Program program(f.graph, 2, {result}, registry, 1);
+  f.run(program, result);
+  CHECK(f.output == std::array<float, 4>{2, 4, 6, 8});
+}
+
+TEST_CASE("an output that is another name for an input or another output is copied") {
+  Fixture f;
+  const ValueId reshaped = f.graph.apply_one(ops::Reshape(Shape{2, 1}), {f.x});
+  const KernelRegistry registry = registry_of_adds();
+  const Program program(f.graph, 2, {reshaped}, registry, 1);
+  f.run(program, reshaped);
+  CHECK(f.output == f.input);
+}
+
+TEST_CASE("a derived form of an input that is no variable is made before the kernel runs") {
+  Fixture f;
+  const ValueId result = f.graph.apply_one(ops::AddN(), {f.x, f.x});
+  const KernelRegistry registry = registry_of_adds(true);
+  const Program program(f.graph, 2, {result}, registry, 1);
+  CHECK(program.derived_copies().empty());
+  f.run(program, result);
+  CHECK(f.output == std::array<float, 4>{11, 22, 33, 44});
+}
+
+TEST_CASE("a variable's derived form is bound from outside, once for all kernels that want it") {
+  Fixture f;
+  const ValueId variable = f.graph.variable({"v", Shape{4}});
+  const ValueId flat = f.graph.apply_one(ops::AddN(), {variable, variable});
+  const ValueId result = f.graph.apply_one(ops::AddN(), {variable, flat});
+  const KernelRegistry registry = registry_of_adds(true);
+  const Program program(f.graph, 2, {result}, registry, 1);
+  REQUIRE(program.derived_copies().size() == 1);
+  CHECK(program.derived_copies()[0].variable == variable);
+}
+
+TEST_CASE("a missing kernel is an error that names layer, op and backend") {
+  Fixture f;
+  f.graph.set_layer("stem");
+  const ValueId result = f.graph.apply_one(ops::Cast(DType::kBfloat16), {f.x});
+  const KernelRegistry registry = registry_of_adds();
+  CHECK_THROWS_WITH_AS(Program(f.graph, 2, {result}, registry, 1), "layer stem: cast has no kernel on test (float32)",
+                       Error);
+}
+
+}  // namespace
+}  // namespace mirrortrain
