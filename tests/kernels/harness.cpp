@@ -140,8 +140,8 @@ void compare(const Values& found, const Values& expected, double tolerance, cons
   CHECK(true);
 }
 
-Inputs random_inputs(const std::vector<Operand>& operands, std::int64_t rows) {
-  std::mt19937 bits(12345);
+Inputs random_inputs(const std::vector<Operand>& operands, std::int64_t rows, unsigned seed = 1) {
+  std::mt19937 bits(seed);
   std::uniform_real_distribution<double> uniform(-1, 1);
   Inputs inputs;
   for (const Operand& operand : operands) {
@@ -206,62 +206,86 @@ double objective(const Case& test, const std::vector<Values>& inputs, const Valu
   return sum;
 }
 
-/// Compares up to 60 elements of an input's gradient with finite differences.
-void compare_gradient(const Case& test, std::vector<Values> inputs, std::size_t input, const Values& output_gradient,
-                      const Values& found, const std::string& where) {
-  constexpr double kStep = 1e-5;
-  Values picked, expected;
+/// The gradient of an input by central differences.
+struct Differences {
+  std::vector<std::int64_t> elements;  ///< up to 40, without those at a kink
+  Values gradient;
+};
+
+Differences differences(const Case& test, std::vector<Values> inputs, std::size_t input,
+                        const Values& output_gradient) {
+  constexpr double kStep = 2e-5;
+  Differences found;
   std::int64_t tried = 0;
-  const std::int64_t elements = inputs[input].elements(), stride = std::max<std::int64_t>(1, elements / 60);
+  const std::int64_t elements = inputs[input].elements(), stride = elements / 40 + 1;
   const double middle = objective(test, inputs, output_gradient);
   for (std::int64_t i = 0; i < elements; i += stride, ++tried) {
     const double value = inputs[input][i];
     inputs[input][i] = value + kStep;
-    const double after = objective(test, inputs, output_gradient);
+    const double right = (objective(test, inputs, output_gradient) - middle) / kStep;
     inputs[input][i] = value - kStep;
-    const double before = objective(test, inputs, output_gradient);
+    const double left = (middle - objective(test, inputs, output_gradient)) / kStep;
     inputs[input][i] = value;
-    const double right = (after - middle) / kStep, left = (middle - before) / kStep;
     if (std::abs(right - left) > 2e-3 * (1 + std::abs(right))) continue;  // a kink
-    expected.data.push_back((right + left) / 2);
-    picked.data.push_back(found[i]);
+    found.elements.push_back(i);
+    found.gradient.data.push_back((right + left) / 2);
   }
-  CHECK_MESSAGE(2 * expected.elements() >= tried, where, ": too many elements at a kink");
-  expected.shape = picked.shape = {expected.elements()};
-  compare(picked, expected, 5 * default_tolerance(test), where);
+  found.gradient.shape = {found.gradient.elements()};
+  CHECK_MESSAGE(2 * found.gradient.elements() >= tried, test.name, ": too many elements at a kink");
+  return found;
 }
 
-void check_gradient_at(const Case& test, const std::vector<bool>& wanted, std::int64_t rows, int threads) {
-  const Inputs inputs = random_inputs(test.inputs, rows);
+/// An op and its gradient() in a graph, with random numbers for the inputs and the gradient of output 0.
+struct GradientCheck {
+  const Case& test;
+  std::vector<bool> wanted;
+  std::int64_t rows;
   Graph graph;
-  std::vector<ValueId> ids;
-  for (const auto& [spec, values] : inputs) ids.push_back(values.absent ? kNoValue : graph.input("x", spec));
-  std::vector<ValueId> outputs = graph.apply(test.op, ids);
-  std::vector<ValueId> output_gradients(outputs.size(), kNoValue);
+  Inputs inputs;
+  std::vector<ValueId> ids, gradients;
+  ValueId output_gradient_id = kNoValue;
   Values output_gradient;
-  if (!test.is_loss) {
-    const ValueSpec spec = graph.spec(outputs[0]);
-    output_gradients[0] = graph.input("gradient", spec);
-    output_gradient = random_inputs({{spec, {}}}, rows)[0].second;
+  std::vector<Differences> expected;
+
+  GradientCheck(const Case& of, const std::vector<bool>& which, std::int64_t row_count)
+      : test(of), wanted(which), rows(row_count), inputs(random_inputs(of.inputs, row_count)) {
+    for (const auto& [spec, values] : inputs) ids.push_back(values.absent ? kNoValue : graph.input("x", spec));
+    const std::vector<ValueId> outputs = graph.apply(test.op, ids);
+    std::vector<ValueId> output_gradients(outputs.size(), kNoValue);
+    if (!test.is_loss) {
+      const ValueSpec spec = graph.spec(outputs[0]);
+      output_gradient_id = output_gradients[0] = graph.input("gradient", spec);
+      output_gradient = random_inputs({{spec, {}}}, rows, 2)[0].second;
+    }
+    const Node node = graph.nodes().back();
+    gradients = test.op->gradient(graph, node, output_gradients, wanted);
+    REQUIRE(gradients.size() == inputs.size());
+    for (std::size_t i = 0; i < ids.size(); ++i) {
+      expected.push_back(is_checked(i) ? differences(test, values_of(inputs), i, output_gradient) : Differences{});
+    }
   }
-  const Node node = graph.nodes().back();
-  const std::vector<ValueId> gradients = test.op->gradient(graph, node, output_gradients, wanted);
-  REQUIRE(gradients.size() == inputs.size());
-  GraphRun run(graph, rows, threads, test.step);
-  for (std::size_t i = 0; i < ids.size(); ++i) {
-    if (ids[i] != kNoValue) run.bind(ids[i], inputs[i].second);
+
+  bool is_checked(std::size_t i) const { return wanted[i] && ids[i] != kNoValue; }
+
+  void run(int threads) const {
+    GraphRun run(graph, rows, threads, test.step);
+    for (std::size_t i = 0; i < ids.size(); ++i) {
+      if (ids[i] != kNoValue) run.bind(ids[i], inputs[i].second);
+    }
+    if (!test.is_loss) run.bind(output_gradient_id, output_gradient);
+    run.run();
+    for (std::size_t i = 0; i < ids.size(); ++i) {
+      if (!is_checked(i)) continue;
+      const std::string where =
+          fmt::format("{}: gradient of input {} at {} rows, {} threads", test.name, i, rows, threads);
+      REQUIRE_MESSAGE(gradients[i] != kNoValue, where, ": none");
+      CHECK_MESSAGE(graph.spec(gradients[i]) == graph.spec(ids[i]), where, ": its spec is not the input's");
+      Values picked{expected[i].gradient.shape, {}};
+      for (const std::int64_t element : expected[i].elements) picked.data.push_back(run[gradients[i]][element]);
+      compare(picked, expected[i].gradient, 5 * default_tolerance(test), where);
+    }
   }
-  if (!test.is_loss) run.bind(output_gradients[0], output_gradient);
-  run.run();
-  for (std::size_t i = 0; i < ids.size(); ++i) {
-    if (!wanted[i] || ids[i] == kNoValue) continue;
-    const std::string where =
-        fmt::format("{}: gradient of input {} at {} rows, {} threads", test.name, i, rows, threads);
-    REQUIRE_MESSAGE(gradients[i] != kNoValue, where, ": none");
-    CHECK_MESSAGE(graph.spec(gradients[i]) == graph.spec(ids[i]), where, ": its spec is not the input's");
-    compare_gradient(test, values_of(inputs), i, output_gradient, run[gradients[i]], where);
-  }
-}
+};
 
 }  // namespace
 
@@ -326,7 +350,8 @@ void check_forward(const Case& test) {
 
 void check_gradient(const Case& test, const std::vector<bool>& wanted) {
   for (const std::int64_t rows : test.rows) {
-    for (const int threads : test.threads) check_gradient_at(test, wanted, rows, threads);
+    const GradientCheck check(test, wanted, rows);
+    for (const int threads : test.threads) check.run(threads);
   }
 }
 

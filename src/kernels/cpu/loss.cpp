@@ -95,7 +95,7 @@ struct Sparse {
       for (std::int64_t i = 0; i < classes; ++i) dy[i] = scalar::clipped(y[i]).inside ? share : 0.0f;
       if (inside) dy[*label] -= scale / p;
     }
-    return static_cast<double>(scalar::log(sum)) - static_cast<double>(scalar::log(p));
+    return -static_cast<double>(scalar::log(p / sum));
   }
 };
 

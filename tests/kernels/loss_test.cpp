@@ -1,0 +1,204 @@
+#include "graph/ops/loss.h"
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "kernels/harness.h"
+
+using namespace mirrortrain;
+using namespace mirrortrain::testing;
+using ops::LossKind;
+
+namespace {
+
+constexpr StepScalars kStep{.global_examples = 13};
+
+double clip(double p) {
+  return std::clamp(p, static_cast<double>(1e-7f), static_cast<double>(static_cast<float>(1 - 1e-7)));
+}
+
+std::vector<double> softmax(std::vector<double> y) {
+  const double largest = *std::max_element(y.begin(), y.end());
+  double sum = 0;
+  for (double& value : y) sum += value = std::exp(value - largest);
+  for (double& value : y) value /= sum;
+  return y;
+}
+
+/// The loss of one position, as Keras defines it.
+double loss_of(const ops::Loss& loss, std::vector<double> y, std::vector<double> t) {
+  const double classes = static_cast<double>(y.size()), smoothing = static_cast<double>(loss.label_smoothing);
+  double sum = 0, total = 0;
+  switch (loss.kind) {
+    case LossKind::kMeanSquaredError:
+      for (std::size_t i = 0; i < y.size(); ++i) sum += (y[i] - t[i]) * (y[i] - t[i]) / classes;
+      return sum;
+    case LossKind::kBinaryCrossentropy:
+      for (std::size_t i = 0; i < y.size(); ++i) {
+        const double target = t[i] * (1 - smoothing) + 0.5 * smoothing;
+        const double p = clip(y[i]);
+        sum += loss.from_logits ? std::max(y[i], 0.0) - y[i] * target + std::log1p(std::exp(-std::fabs(y[i])))
+                                : -target * std::log(p) - (1 - target) * std::log(1 - p);
+      }
+      return sum / classes;
+    case LossKind::kCategoricalCrossentropy: {
+      if (loss.from_logits) {
+        y = softmax(y);
+      } else {
+        for (const double value : y) total += value;
+        for (double& value : y) value = clip(value / total);
+      }
+      for (std::size_t i = 0; i < y.size(); ++i) {
+        sum -= (t[i] * (1 - smoothing) + smoothing / classes) * std::log(y[i]);
+      }
+      return sum;
+    }
+    case LossKind::kSparseCategoricalCrossentropy: {
+      if (!loss.from_logits) {
+        for (double& value : y) value = std::log(clip(value));
+      }
+      return -std::log(softmax(y)[static_cast<std::size_t>(t[0])]);
+    }
+  }
+  return 0;
+}
+
+/// The sum over rows of means over positions.
+double total_loss(const ops::Loss& loss, const std::vector<Values>& inputs) {
+  const Values &y = inputs[0], &t = inputs[1];
+  const std::int64_t classes = y.shape.back(), all = y.elements() / classes;
+  const std::int64_t positions = y.rows() == 0 ? 1 : all / y.rows(), targets = all == 0 ? 1 : t.elements() / all;
+  double sum = 0;
+  for (std::int64_t i = 0; i < all; ++i) {
+    sum += loss_of(loss, {y.data.begin() + i * classes, y.data.begin() + (i + 1) * classes},
+                   {t.data.begin() + i * targets, t.data.begin() + (i + 1) * targets});
+  }
+  return sum / static_cast<double>(positions);
+}
+
+/// Output 1 by central differences, as the op gives it along with the loss.
+Reference reference_of(const ops::Loss& loss) {
+  return [=](std::vector<Values> inputs) {
+    std::vector<Values> outputs{{Shape{}, {total_loss(loss, inputs)}}, filled(inputs[0].shape)};
+    constexpr double kDelta = 1e-6;
+    for (std::int64_t i = 0; i < inputs[0].elements(); ++i) {
+      const double middle = inputs[0][i];
+      inputs[0][i] = middle + kDelta;
+      const double after = total_loss(loss, inputs);
+      inputs[0][i] = middle - kDelta;
+      outputs[1][i] = (after - total_loss(loss, inputs)) / (2 * kDelta) / static_cast<double>(kStep.global_examples);
+      inputs[0][i] = middle;
+    }
+    return outputs;
+  };
+}
+
+Case loss_case(const ops::Loss& loss, const Shape& shape) {
+  const std::int64_t classes = shape.back();
+  const bool sparse = loss.kind == LossKind::kSparseCategoricalCrossentropy;
+  const bool probabilities = !loss.from_logits && loss.kind != LossKind::kMeanSquaredError;
+  const Fill prediction = [=](std::int64_t, double u) { return probabilities ? 0.5 + 0.45 * u : 3 * u; };
+  const Fill label = [=](std::int64_t i, double) { return static_cast<double>((i * 7 + 3) % classes); };
+  const Fill target = [=](std::int64_t i, double u) {
+    if (loss.kind == LossKind::kCategoricalCrossentropy) return i % classes == (i / classes) % classes ? 1.0 : 0.0;
+    return loss.kind == LossKind::kBinaryCrossentropy ? (u > 0 ? 1.0 : 0.0) : u;
+  };
+  Shape labels(std::vector<std::int64_t>(shape.begin(), shape.end() - 1));
+  return {.name = fmt::format("loss {} logits {} smoothing {} {}", static_cast<int>(loss.kind), loss.from_logits,
+                              loss.label_smoothing, shape.text()),
+          .op = std::make_shared<ops::Loss>(loss),
+          .inputs = {batched(DType::kFloat32, shape, prediction),
+                     sparse ? batched(DType::kInt32, labels, label) : batched(DType::kFloat32, shape, target)},
+          .reference = reference_of(loss),
+          .rows = {4, 1, 0},
+          .tolerance = 5e-6,
+          .step = kStep,
+          .is_loss = true};
+}
+
+const ops::Loss kLosses[] = {
+    ops::Loss(LossKind::kMeanSquaredError),
+    ops::Loss(LossKind::kBinaryCrossentropy, false),
+    ops::Loss(LossKind::kBinaryCrossentropy, true),
+    ops::Loss(LossKind::kBinaryCrossentropy, false, 0.2f),
+    ops::Loss(LossKind::kBinaryCrossentropy, true, 0.2f),
+    ops::Loss(LossKind::kCategoricalCrossentropy, false),
+    ops::Loss(LossKind::kCategoricalCrossentropy, true),
+    ops::Loss(LossKind::kCategoricalCrossentropy, false, 0.1f),
+    ops::Loss(LossKind::kCategoricalCrossentropy, true, 0.1f),
+    ops::Loss(LossKind::kSparseCategoricalCrossentropy, false),
+    ops::Loss(LossKind::kSparseCategoricalCrossentropy, true),
+};
+
+}  // namespace
+
+TEST_CASE("losses and their gradients match a reference in double") {
+  for (const ops::Loss& loss : kLosses) {
+    for (const Shape& shape : {Shape{10}, Shape{1}, Shape{2, 3, 7}, Shape{37}}) {
+      Case test = loss_case(loss, shape);
+      check_forward(test);
+      test.reference = [loss](const std::vector<Values>& inputs) {
+        return std::vector<Values>{{Shape{}, {total_loss(loss, inputs)}}};
+      };
+      check_gradient(test, {true, false});
+    }
+  }
+}
+
+TEST_CASE("losses sum many rows over threads") {
+  for (const ops::Loss& loss : kLosses) {
+    Case test = loss_case(loss, {64});
+    const auto expected = [loss](const std::vector<Values>& inputs) { return total_loss(loss, inputs); };
+    Values y = filled({700, 64}), t = filled(test.inputs[1].spec.shape_at(700));
+    for (std::int64_t i = 0; i < y.elements(); ++i) y[i] = 0.5 + 0.4 * std::sin(static_cast<double>(i));
+    for (double& value : y.data) value = rounded(DType::kFloat32, value);
+    for (std::int64_t i = 0; i < t.elements(); ++i) t[i] = static_cast<double>(i % 2);
+    const std::vector<std::pair<ValueSpec, Values>> inputs{{test.inputs[0].spec, y}, {test.inputs[1].spec, t}};
+    const auto one = run_op(loss, inputs, 700, 1), three = run_op(loss, inputs, 700, 3);
+    CHECK(one[0][0] == doctest::Approx(expected({y, t})).epsilon(1e-5));
+    CHECK(one[0].data == three[0].data);
+    CHECK(one[1].data == three[1].data);
+  }
+}
+
+TEST_CASE("probabilities outside the clip have a finite loss and no gradient of their own") {
+  const Values y{{1, 2}, {0, 1}};
+  const ValueSpec spec{DType::kFloat32, {2}, true};
+  const auto binary = run_op(ops::Loss(LossKind::kBinaryCrossentropy), {{spec, y}, {spec, {{1, 2}, {1, 0}}}}, 1);
+  CHECK(binary[0][0] == doctest::Approx((-std::log(1e-7) - std::log(1.1920929e-7)) / 2));
+  CHECK(binary[1].data == std::vector<double>{0, 0});
+}
+
+TEST_CASE("crossentropy of huge logits is finite") {
+  const ValueSpec spec{DType::kFloat32, {2}, true}, label{DType::kInt32, {}, true};
+  const Values y{{1, 2}, {1e4, -1e4}};
+  const auto sparse =
+      run_op(ops::Loss(LossKind::kSparseCategoricalCrossentropy, true), {{spec, y}, {label, {{1}, {1}}}}, 1);
+  CHECK(sparse[0][0] == 2e4);
+  CHECK(sparse[1].data == std::vector<double>{1, -1});
+  const auto binary = run_op(ops::Loss(LossKind::kBinaryCrossentropy, true), {{spec, y}, {spec, {{1, 2}, {0, 1}}}}, 1);
+  CHECK(binary[0][0] == 1e4);
+}
+
+TEST_CASE("a class number outside the classes gives NaN and touches nothing else") {
+  for (const bool logits : {false, true}) {
+    const ValueSpec spec{DType::kFloat32, {3}, true}, label{DType::kInt32, {1}, true};
+    const Values y{{2, 3}, {.2, .3, .5, .2, .3, .5}};
+    const ops::Loss loss(LossKind::kSparseCategoricalCrossentropy, logits);
+    CHECK(std::isnan(run_op(loss, {{spec, y}, {label, {{2, 1}, {3, 0}}}}, 2)[0][0]));
+    CHECK(std::isnan(run_op(loss, {{spec, y}, {label, {{2, 1}, {0, -1}}}}, 2)[0][0]));
+  }
+}
+
+TEST_CASE("a loss refuses targets of another shape or type") {
+  Graph graph;
+  const ValueId y = graph.input("y", {DType::kFloat32, {4, 10}, true});
+  const ValueId wide = graph.input("t", {DType::kFloat32, {4, 9}, true});
+  CHECK_THROWS_WITH(graph.apply(ops::Loss(LossKind::kMeanSquaredError), {y, wide}),
+                    "loss: expected targets as float32 [4, 10] per row, found float32 [4, 9] per row");
+  CHECK_THROWS_WITH(graph.apply(ops::Loss(LossKind::kSparseCategoricalCrossentropy), {y, wide}),
+                    "loss: expected targets as int32 [4] per row, found float32 [4, 9] per row");
+}
