@@ -1,0 +1,126 @@
+#include "data/csv.h"
+
+#include <doctest/doctest.h>
+
+#include "data/files.h"
+
+namespace mirrortrain::data {
+namespace {
+
+class Reader {
+ public:
+  Examples operator()(std::string_view content, CsvColumns labels, std::optional<bool> header = std::nullopt) const {
+    return read(Csv{{folder_.write("a.csv", content)}, std::move(labels), header});
+  }
+  std::string error(std::string_view content, CsvColumns labels, std::optional<bool> header = std::nullopt) const {
+    return error_of([&] { (*this)(content, labels, header); });
+  }
+  std::string path() const { return folder_.path("a.csv"); }
+
+ private:
+  TemporaryFolder folder_;
+};
+
+std::vector<float> features(const Examples& examples) {
+  const auto span = examples.features.span<float>();
+  return {span.begin(), span.end()};
+}
+std::vector<double> labels(const Examples& examples) {
+  const auto span = examples.labels.span<double>();
+  return {span.begin(), span.end()};
+}
+
+const std::string kName = "species";
+
+TEST_CASE("csv columns that are no label are the features, in file order") {
+  const Reader read;
+  const Examples examples = read("width,species,height\n1,0,2.5\n-3e2,1,.5\n", kName);
+  CHECK(examples.features.shape == Shape{2, 2});
+  CHECK(examples.labels.shape == Shape{2});
+  CHECK(features(examples) == std::vector<float>{1, 2.5f, -300, 0.5f});
+  CHECK(labels(examples) == std::vector<double>{0, 1});
+}
+
+TEST_CASE("csv labels may be several columns, by name and by number, in the order asked for") {
+  const Reader read;
+  const Examples examples = read("a,b,c\n1,2,3\n4,5,6\n", std::vector<CsvColumn>{std::string("c"), std::int64_t{0}});
+  CHECK(examples.labels.shape == Shape{2, 2});
+  CHECK(labels(examples) == std::vector<double>{3, 1, 6, 4});
+  CHECK(features(examples) == std::vector<float>{2, 5});
+}
+
+TEST_CASE("csv is read with quotes, CRLF, spaces, blank lines, a byte order mark and without a last newline") {
+  const Reader read;
+  const Examples examples =
+      read("\xef\xbb\xbf\"a \"\"x\"\", b\" , \"c\"\r\n\r\n\"1\" ,\t+2\r\n 3,\"4\" \r\n\r\n", std::string("c"));
+  CHECK(features(examples) == std::vector<float>{1, 3});
+  CHECK(labels(examples) == std::vector<double>{2, 4});
+  CHECK(labels(read("a,b\n\n1,2\n   \n3,4", std::int64_t{1})) == std::vector<double>{2, 4});
+  CHECK(features(read("a,\"b \"\"x\"\", y\"\n1,2", std::string("b \"x\", y"))) == std::vector<float>{1});
+}
+
+TEST_CASE("a first line without any number is a header unless said otherwise") {
+  const Reader read;
+  CHECK(read("a,b\n1,2\n", std::int64_t{1}).features.rows() == 1);
+  CHECK(read("1,2\n3,4\n", std::int64_t{1}).features.rows() == 2);
+  CHECK(read("0,1\n3,4\n", std::int64_t{1}, true).features.rows() == 1);
+  CHECK(labels(read("0,1\n3,4\n", std::string("1"))) == std::vector<double>{4});
+  CHECK(contains(read.error("a,1\n3,4\n", std::int64_t{1}), "header: true"));
+  CHECK(contains(read.error("a,b\n3,4\n", std::int64_t{1}, false), ":1: row 0 (counting from 0), column 0"));
+}
+
+TEST_CASE("csv numbers come out as the nearest float") {
+  const Reader read;
+  const Examples examples = read("0.1,16777217,123456789,1e-60,-0,1E+3,3.4028234e38,0\n", std::int64_t{7}, false);
+  CHECK(features(examples) == std::vector<float>{0.1f, 16777216.0f, 123456789.0f, 0.0f, -0.0f, 1000.0f, 3.4028234e38f});
+}
+
+TEST_CASE("wrong csv cells are refused with line, row and column") {
+  const Reader read;
+  const auto error = [&](std::string_view content) { return read.error(content, std::string("y")); };
+  CHECK(contains(error("x,y\n1,2\n3,abc\n"),
+                 read.path() + ":3: row 1 (counting from 0), column 1 ('y'): expected a finite number, found 'abc'"));
+  CHECK(contains(error("x,y\n1,2\nnan,2\n"), "column 0 ('x'): expected a finite number, found 'nan'"));
+  CHECK(contains(error("x,y\n-inf,2\n"), "found '-inf'"));
+  CHECK(contains(error("x,y\n1e39,2\n"), "found '1e39'"));
+  CHECK(contains(error("x,y\n1,\n"), "found an empty cell"));
+  CHECK(contains(error("x,y\n,1\n"), "found an empty cell"));
+  CHECK(contains(error("x,y\n1 2,1\n"), "expected a comma or the end of the line"));
+  CHECK(contains(error("x,y\n\"1\"2,1\n"), "expected a comma or the end of the line"));
+  CHECK(contains(error("x,y\n1,2,3\n"),
+                 ":2: row 0 (counting from 0), column 1 ('y'): expected 2 cells as in the first line, found more"));
+  CHECK(contains(error("x,y\n1\n2,3\n"),
+                 ":2: row 0 (counting from 0), column 0 ('x'): expected 2 cells as in the first line, found 1"));
+  CHECK(contains(error("x,y\n\"1,2\n3,4\n"), "found '1,2"));
+}
+
+TEST_CASE("wrong csv files are refused") {
+  const Reader read;
+  CHECK(contains(read.error("", std::int64_t{0}), "empty file"));
+  CHECK(contains(read.error("\n \n", std::int64_t{0}), "empty file"));
+  CHECK(contains(read.error(gzip("a,b\n"), std::int64_t{0}), "found gzip"));
+  CHECK(contains(read.error(std::string("a,\0b\n", 5), std::int64_t{0}), "no text"));
+  CHECK(contains(read.error("a,species_\n1,2\n", kName),
+                 "no column 'species' in the header for 'labels'; did you mean 'species_'?"));
+  CHECK(contains(read.error("a,a\n1,2\n", std::string("a")), "several columns are called 'a'"));
+  CHECK(contains(read.error("a,b\n1,2\n", std::int64_t{2}), "no column 2 for 'labels'; columns are 0 to 1"));
+  CHECK(contains(read.error("a,b\n1,2\n", std::vector<CsvColumn>{std::int64_t{1}, std::string("b")}), "twice"));
+  CHECK(contains(read.error("a;b\n1;2\n", std::int64_t{0}), "separated by commas"));
+  CHECK(error_of([&] { Dataset(read("a,b\n", std::int64_t{0})); }) ==
+        read.path() + ": expected at least one example, found none");
+}
+
+TEST_CASE("a short file with many columns and lines claims little memory") {
+  const Reader read;
+  const std::string header = std::string(200'000, ',') + "\n";
+  CHECK(contains(read.error(header + std::string(200'000, '\n') + ",", std::int64_t{0}, true), "empty cell"));
+}
+
+TEST_CASE("a wrong label is told with its line where rows are lines") {
+  const Reader read;
+  CHECK(read("x,y\n1,2\n3,4\n", std::int64_t{1}).labels.row_text(1) == read.path() + ":3: row 1 (counting from 0)");
+  CHECK(read("x,y\n1,2\n\n3,4\n", std::int64_t{1}).labels.row_text(1) == read.path() + ": row 1 (counting from 0)");
+}
+
+}  // namespace
+}  // namespace mirrortrain::data

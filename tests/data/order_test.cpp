@@ -1,0 +1,135 @@
+#include "data/order.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "data/files.h"
+
+namespace mirrortrain::data {
+namespace {
+
+using Rows = std::vector<std::int64_t>;
+
+Rows copy(std::span<const std::int64_t> rows) { return {rows.begin(), rows.end()}; }
+
+Rows next_epoch(Order& order) {
+  Rows rows;
+  for (bool more = true; more;) {
+    const Order::Batch batch = order.next();
+    rows.insert(rows.end(), batch.rows.begin(), batch.rows.end());
+    more = !batch.ends_epoch;
+  }
+  return rows;
+}
+
+Rows sorted(Rows rows) {
+  std::sort(rows.begin(), rows.end());
+  return rows;
+}
+
+Rows counted(std::int64_t count) {
+  Rows rows(static_cast<std::size_t>(count));
+  std::iota(rows.begin(), rows.end(), 0);
+  return rows;
+}
+
+TEST_CASE("without shuffling every epoch goes through the rows in order, with a short last batch") {
+  Order order(5, {.batch_size = 2});
+  CHECK(order.batches_per_epoch() == 3);
+  for (std::int64_t epoch = 1; epoch <= 2; ++epoch) {
+    Order::Batch batch = order.next();
+    CHECK(copy(batch.rows) == Rows{0, 1});
+    CHECK(batch.position == Order::Position{epoch, 0});
+    CHECK_FALSE(batch.ends_epoch);
+    CHECK(copy(order.next().rows) == Rows{2, 3});
+    batch = order.next();
+    CHECK(copy(batch.rows) == Rows{4});
+    CHECK(batch.position == Order::Position{epoch, 4});
+    CHECK(batch.ends_epoch);
+  }
+}
+
+TEST_CASE("drop_remainder leaves out the short last batch") {
+  Order order(5, {.batch_size = 2, .drop_remainder = true});
+  CHECK(order.batches_per_epoch() == 2);
+  CHECK(order.examples_per_epoch() == 4);
+  CHECK(next_epoch(order) == Rows{0, 1, 2, 3});
+  CHECK(order.next().position == Order::Position{2, 0});
+}
+
+TEST_CASE("shuffling gives every row once per epoch, in an order that depends on seed and epoch alone") {
+  Order order(1000, {.batch_size = 64, .shuffle = true, .seed = 7});
+  const Rows first = next_epoch(order), second = next_epoch(order);
+  CHECK(sorted(first) == counted(1000));
+  CHECK(sorted(second) == counted(1000));
+  CHECK(first != second);
+  CHECK(first != counted(1000));
+
+  Order other_batch(1000, {.batch_size = 1000, .shuffle = true, .seed = 7});
+  CHECK(next_epoch(other_batch) == first);
+  Order other_seed(1000, {.batch_size = 64, .shuffle = true, .seed = 8});
+  CHECK(next_epoch(other_seed) != first);
+}
+
+TEST_CASE("the order is the same on every machine") {
+  Rows rows(8);
+  shuffled_rows(42, 3, rows);
+  CHECK(rows == Rows{7, 2, 3, 5, 4, 6, 0, 1});
+}
+
+TEST_CASE("every place is as likely for every row") {
+  constexpr int kRows = 8, kEpochs = 20'000;
+  std::vector<int> counts(kRows * kRows);
+  Rows rows(kRows);
+  for (int epoch = 1; epoch <= kEpochs; ++epoch) {
+    shuffled_rows(1, epoch, rows);
+    for (std::size_t place = 0; place < kRows; ++place) ++counts[place * kRows + static_cast<std::size_t>(rows[place])];
+  }
+  double chi_squared = 0;
+  for (const int count : counts) chi_squared += (count - kEpochs / 8.0) * (count - kEpochs / 8.0) / (kEpochs / 8.0);
+  CHECK(chi_squared < 49 + 5 * 9.9);  // 49 degrees of freedom: mean 49, deviation 9.9
+}
+
+TEST_CASE("rows beyond 65536 are shuffled over the whole set") {
+  constexpr std::size_t kRows = 200'000;
+  Rows rows(kRows);
+  shuffled_rows(1, 1, rows);
+  CHECK(sorted(rows) == counted(kRows));
+  const double mean_of_first_half =
+      static_cast<double>(std::accumulate(rows.begin(), rows.begin() + kRows / 2, std::int64_t{0})) / (kRows / 2.0);
+  CHECK(mean_of_first_half == doctest::Approx(kRows / 2.0).epsilon(0.01));
+}
+
+TEST_CASE("seek goes on exactly where another order was") {
+  Order order(103, {.batch_size = 10, .shuffle = true, .seed = 3});
+  for (int i = 0; i < 27; ++i) order.next();
+  Order resumed(103, {.batch_size = 10, .shuffle = true, .seed = 3});
+  resumed.seek(order.position());
+  for (int i = 0; i < 20; ++i) {
+    const Order::Batch a = order.next(), b = resumed.next();
+    CHECK(copy(a.rows) == copy(b.rows));
+    CHECK(a.position == b.position);
+    CHECK(a.ends_epoch == b.ends_epoch);
+  }
+}
+
+TEST_CASE("seek to the end of an epoch goes on with the next one") {
+  Order order(4, {.batch_size = 2});
+  order.seek({1, 4});
+  CHECK(order.next().position == Order::Position{2, 0});
+}
+
+TEST_CASE("an order without batches is refused") {
+  CHECK(contains(error_of([] { Order(0, {.batch_size = 2}); }), "zero rows"));
+  CHECK(contains(error_of([] { Order(5, {.batch_size = 0}); }), "at least 1"));
+  CHECK(contains(error_of([] { Order(5, {.batch_size = 6, .drop_remainder = true}); }),
+                 "data.drop_remainder leaves no batch"));
+  Order order(5, {.batch_size = 2});
+  CHECK(contains(error_of([&] { order.seek({1, 6}); }), "has the data changed?"));
+  CHECK(contains(error_of([&] { order.seek({0, 0}); }), "has the data changed?"));
+}
+
+}  // namespace
+}  // namespace mirrortrain::data
