@@ -49,7 +49,7 @@ bool keeps_name(const Choice& choice, const Node& node, const std::string& name)
   if (!choice.set_keeps_name) return true;
   const auto old = node.reading().replaced.find(node.path());
   if (old == node.reading().replaced.end() || old->second == name) return true;
-  node.error(fmt::format("--set does not change a {}'s type; it is '{}'", kind_of(choice), old->second));
+  node.error(fmt::format("the {}'s type cannot be set; it is '{}'", kind_of(choice), old->second));
   return false;
 }
 
@@ -86,7 +86,7 @@ void refuse_sibling(const Choice& choice, const Node& node, const std::string& n
   }
   if (find_named(choice, entry.key) || is_planned(choice, entry.key)) {
     return node.error(entry.key_place, entry.key,
-                      fmt::format("--set does not change a {}'s type; it is '{}'", kind_of(choice), name));
+                      fmt::format("the {}'s type cannot be set; it is '{}'", kind_of(choice), name));
   }
   node.error(
       entry.key_place, entry.key,
@@ -157,7 +157,13 @@ void read_mapping(const Choice& choice, const Node& node, void* variant) {
     return read_tagged(choice, *tag, node, variant);
   }
   for (const Value::Entry& entry : value.entries()) {
-    if (find_named(choice, entry.key)) return read_named(choice, entry, node, variant);
+    if (!find_named(choice, entry.key)) continue;
+    // `--set` below a bare name that is none puts its own name beside it.
+    const Value::Entry& first = value.entries()[0];
+    if (entry.key_place.from_set() && !first.key_place.from_set()) {
+      return node.error(first.key_place, "", refusal(choice, first.key));
+    }
+    return read_named(choice, entry, node, variant);
   }
   if (const Alternative* plain = find_plain(choice, value)) return plain->read(node, variant);
   refuse_mapping(choice, node);

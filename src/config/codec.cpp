@@ -69,14 +69,13 @@ bool want_text(const Node& node, Schema::Kind kind) {
 
 // Links and ".." are followed as the system would; nothing has to exist.
 std::string resolved(const std::filesystem::path& path) {
-  const bool climbs = std::find(path.begin(), path.end(), "..") != path.end();
   std::error_code failed;
-  if (climbs) {
-    const auto canonical = std::filesystem::weakly_canonical(path, failed);
-    if (!failed) return canonical.string();
-  }
   const auto whole = std::filesystem::absolute(path, failed);
-  return (failed ? path : climbs ? whole : whole.lexically_normal()).string();
+  if (failed) return path.string();
+  const bool climbs = std::find(whole.begin(), whole.end(), "..") != whole.end();
+  if (!climbs) return whole.lexically_normal().string();
+  const auto canonical = std::filesystem::weakly_canonical(whole, failed);
+  return (failed ? whole : canonical).string();
 }
 
 }  // namespace
@@ -106,6 +105,7 @@ void read_integer(const Node& node, std::int64_t low, std::int64_t high, std::in
 
 void read_unsigned(const Node& node, std::uint64_t& out) {
   const auto value = as_unsigned(node.value());
+  if (!value && as_integer(node.value())) return node.wrong("an integer of at least 0");
   if (!value) return wrong_integer(node, "0", std::to_string(std::numeric_limits<std::uint64_t>::max()));
   check_bounds(node, Schema::Kind::kInteger, static_cast<double>(*value));
   out = *value;

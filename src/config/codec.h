@@ -178,7 +178,7 @@ struct Codec<std::vector<T>> {
     const std::size_t count = node.value().items().size();
     out.clear();
     out.reserve(count);
-    for (std::size_t i = 0; i < count; ++i) {
+    for (std::size_t i = 0; i < count && !node.errors().full(); ++i) {
       T item{};
       Codec<T>::read(node.item(i, rules), item);
       out.push_back(std::move(item));

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <iterator>
 #include <tuple>
 
 #include "base/error.h"
@@ -11,15 +10,12 @@
 namespace mirrortrain::config {
 namespace {
 
-// A hostile file can be wrong in a million places; nobody reads on after these.
-constexpr std::size_t kMostLines = 1000;
-
 int rank_of(const Place& place) { return !place.given() ? 1 : place.from_set() ? 2 : 0; }
 
 }  // namespace
 
 void Errors::add(const Place& place, std::string path, std::string message) {
-  errors_.push_back({place, std::move(path), std::move(message)});
+  if (!full()) errors_.push_back({place, std::move(path), std::move(message)});
 }
 
 bool Errors::before(const Entry& a, const Entry& b) {
@@ -40,8 +36,8 @@ std::string Errors::text() const {
   std::vector<Entry> sorted = errors_;
   std::stable_sort(sorted.begin(), sorted.end(), before);
   std::string text;
-  for (std::size_t i = 0; i < std::min(sorted.size(), kMostLines); ++i) text += line_of(sorted[i]) + "\n";
-  if (sorted.size() > kMostLines) fmt::format_to(std::back_inserter(text), "and {} more\n", sorted.size() - kMostLines);
+  for (const Entry& error : sorted) text += line_of(error) + "\n";
+  if (full()) return text + fmt::format("{} errors or more", kMost);
   return text + (sorted.size() == 1 ? "1 error" : fmt::format("{} errors", sorted.size()));
 }
 

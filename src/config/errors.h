@@ -17,6 +17,8 @@ class Errors {
   void add(const Place& place, std::string path, std::string message);
 
   bool empty() const { return errors_.empty(); }
+  /// Whether no more are taken: nobody reads on after so many, and a hostile file can be wrong in a million places.
+  bool full() const { return errors_.size() >= kMost; }
   std::size_t count() const { return errors_.size(); }
 
   /// One line each, in the order of the file, then those of `--set`, then "3 errors".
@@ -26,6 +28,8 @@ class Errors {
   void throw_if_any() const;
 
  private:
+  static constexpr std::size_t kMost = 1000;
+
   struct Entry {
     Place place;
     std::string path, message;

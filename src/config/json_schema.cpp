@@ -65,7 +65,7 @@ class Writer {
       case Schema::Kind::kList: return list(schema);
       case Schema::Kind::kSection: return section(schema, "");
       case Schema::Kind::kEither: return either(schema);
-      case Schema::Kind::kChoice: return shared(schema.noun, choice(schema));
+      case Schema::Kind::kChoice: return choice(schema);
     }
     return {};
   }
@@ -155,8 +155,13 @@ class Writer {
       tagged["required"].push_back(schema.tag);
       parts.push_back(std::move(tagged));
     }
+    if (is_plain(schema)) return {{"anyOf", std::move(parts)}};
     if (!bare.empty()) parts.insert(parts.begin(), Json{{"enum", std::move(bare)}});
-    return {{"anyOf", std::move(parts)}};
+    return shared(schema.noun, {{"anyOf", std::move(parts)}});
+  }
+
+  static bool is_plain(const Schema& choice) {
+    return std::all_of(choice.parts.begin(), choice.parts.end(), [](const Schema& part) { return part.name.empty(); });
   }
 
   Json shared(const std::string& noun, Json json) {

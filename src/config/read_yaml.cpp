@@ -4,7 +4,10 @@
 #include <yaml-cpp/exceptions.h>
 #include <yaml-cpp/parser.h>
 
+#include <algorithm>
+#include <map>
 #include <sstream>
+#include <string>
 
 #include "config/text_check.h"
 #include "config/tree_builder.h"
@@ -14,18 +17,49 @@ namespace {
 
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
+// yaml-cpp's messages, where plainer words help.
+std::string in_plain_words(const std::string& message) {
+  static const std::map<std::string_view, std::string_view> words = {
+      {"illegal map value", "a ':' where no key can be; check the indentation, and quote a text that holds ': '"},
+      {"end of sequence flow not found", "a list's closing ']' is missing"},
+      {"end of map flow not found", "a mapping's closing '}' is missing"},
+      {"end of sequence not found", "expected another '- item' or the list's end; check the indentation"},
+      {"end of map not found", "expected another 'key: value' or the mapping's end; check the indentation"},
+      {"illegal EOF in scalar", "a quoted text is not closed"},
+      {"unknown token", "no text begins with this character; put it in quotes"},
+      {"the referenced anchor is not defined", "the alias names no anchor above it"},
+  };
+  const auto found = words.find(message);
+  return "not valid YAML: " + (found == words.end() ? message : std::string(found->second));
+}
+
+// Where the text ends, without its last line breaks.
+Place end_of(std::string_view text, const Source& source) {
+  text = text.substr(0, text.find_last_not_of(" \r\n") + 1);
+  const auto line = static_cast<std::uint32_t>(std::count(text.begin(), text.end(), '\n'));
+  const std::size_t line_start = text.rfind('\n') + 1;  // 0 where there is none
+  return source.at(line + 1, static_cast<std::uint32_t>(text.size() - line_start + 1));
+}
+
 Value parse(std::string_view text, const Source& source, Errors& errors) {
-  std::istringstream stream{std::string(text)};
+  // Without a last line that is no break, yaml-cpp takes the end of the file for a closing quote.
+  std::istringstream stream(std::string(text) + (text.ends_with('\n') ? "#" : "\n#"));
   TreeBuilder builder(text, source, errors);
   try {
     YAML::Parser parser(stream);
     // The second call finds the end, or a second document, which the builder refuses.
     if (parser.HandleNextDocument(builder)) parser.HandleNextDocument(builder);
   } catch (const YAML::Exception& error) {
-    const bool placed = !error.mark.is_null();
-    throw Refused{placed ? builder.at(error.mark) : source.at(1, 1), "not valid YAML: " + error.msg};
+    const bool at_end = error.mark.is_null() || static_cast<std::size_t>(error.mark.pos) >= text.size();
+    throw Refused{at_end ? end_of(text, source) : builder.at(error.mark), in_plain_words(error.msg)};
   }
   return builder.take();
+}
+
+// Every bracket opens a value, and yaml-cpp can hold many of them before the builder sees the first.
+bool has_too_many_brackets(std::string_view text) {
+  return static_cast<std::size_t>(
+             std::count_if(text.begin(), text.end(), [](char c) { return c == '[' || c == '{'; })) > kMostValues;
 }
 
 }  // namespace
@@ -38,6 +72,10 @@ std::optional<Value> read_yaml(std::string_view text, const Source& source, Erro
                     fmt::format("more than {} MiB; put large data in a file of its own", kMostBytes >> 20)};
     }
     if (const auto fault = find_fault(text)) throw Refused{source.at(fault->line, fault->column), fault->message};
+    if (has_too_many_brackets(text)) {
+      throw Refused{source.at(1, 1),
+                    fmt::format("more than {} brackets; put large data in a file of its own", kMostValues)};
+    }
     Value value = parse(text, source, errors);
     if (!value.place().given()) value.move_to(source.at(1, 1));
     return value;

@@ -67,6 +67,7 @@ void read_section(const Keys& keys, const Node& node, void* object) {
   const auto& entries = value.is_null() ? none : value.entries();
   const std::size_t errors_before = node.errors().count();
   for (const Value::Entry& entry : entries) {
+    if (node.errors().full()) return;
     if (entry.key != node.tag() || node.tag().empty()) read_entry(keys, node, entry, object);
   }
   for (const Key& key : keys.keys) {

@@ -22,7 +22,9 @@ Place TreeBuilder::at(const YAML::Mark& mark) const {
 
 void TreeBuilder::check_tag(const YAML::Mark& mark, const std::string& tag) const {
   if (tag.empty() || tag == "?" || tag == "!") return;
-  throw Refused{at(mark), fmt::format("YAML tags are not used here, found '{}'; leave it out", shortened(tag))};
+  constexpr std::string_view kStandard = "tag:yaml.org,2002:";
+  const std::string written = tag.starts_with(kStandard) ? "!!" + tag.substr(kStandard.size()) : tag;
+  throw Refused{at(mark), fmt::format("YAML tags are not used here, found '{}'; leave it out", shortened(written))};
 }
 
 void TreeBuilder::count(const Place& place, const Extent& extent) {
@@ -131,7 +133,8 @@ void TreeBuilder::add(Value value, YAML::anchor_t anchor, const Extent& extent) 
 
 void TreeBuilder::set_key(const Value& value) {
   if (!value.is_scalar()) {
-    throw Refused{value.place(), fmt::format("expected a key, found {}", describe(value))};
+    const std::string found = value.is_null() ? "none; check the brackets and the indentation" : describe(value);
+    throw Refused{value.place(), fmt::format("expected a key, found {}", found)};
   }
   Open& mapping = open_.back();
   mapping.key = value.text();
@@ -142,13 +145,14 @@ void TreeBuilder::set_key(const Value& value) {
 
 void TreeBuilder::add_entry(Open& mapping, Value value) {
   if (mapping.key == "<<" && mapping.key_is_plain) return add_merge(mapping, std::move(value));
-  if (mapping.keys.insert(mapping.key).second) {
+  const auto [first, is_new] = mapping.lines.emplace(mapping.key, mapping.key_place.line);
+  if (is_new) {
     mapping.container.entries().push_back({std::move(mapping.key), mapping.key_place, std::move(value)});
-    return;
+  } else if (!errors_.full()) {
+    errors_.add(
+        mapping.key_place, path(mapping.key),
+        source_.is_file ? fmt::format("duplicate key; the first is in line {}", first->second) : "duplicate key");
   }
-  const Place& first = mapping.container.find(mapping.key)->key_place;
-  errors_.add(mapping.key_place, path(mapping.key),
-              source_.is_file ? fmt::format("duplicate key; the first is in line {}", first.line) : "duplicate key");
 }
 
 void TreeBuilder::add_merge(Open& mapping, Value value) {
@@ -166,7 +170,7 @@ void TreeBuilder::add_merge(Open& mapping, Value value) {
 void TreeBuilder::merge(Open& mapping) {
   for (Value& source : mapping.merged) {
     for (Value::Entry& entry : source.entries()) {
-      if (mapping.keys.insert(entry.key).second) mapping.container.entries().push_back(std::move(entry));
+      if (mapping.lines.emplace(entry.key, 0).second) mapping.container.entries().push_back(std::move(entry));
     }
   }
 }

@@ -4,10 +4,10 @@
 #include <yaml-cpp/mark.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <unordered_map>
-#include <unordered_set>
 #include <vector>
 
 #include "config/read_yaml.h"
@@ -61,8 +61,8 @@ class TreeBuilder : public YAML::EventHandler {
     std::string key;
     bool key_is_plain = false;
     Place key_place;
-    std::unordered_set<std::string> keys;  ///< those given, to find duplicates
-    std::vector<Value> merged;             ///< what `<<` names
+    std::unordered_map<std::string, std::uint32_t> lines;  ///< of the keys given, to find duplicates
+    std::vector<Value> merged;                             ///< what `<<` names
   };
 
   void check_tag(const YAML::Mark& mark, const std::string& tag) const;

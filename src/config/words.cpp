@@ -28,16 +28,16 @@ std::string list_in_words(const Schema& list) {
 }
 
 std::string choice_in_words(const Schema& choice) {
+  const auto is_named = [](const Schema& part) { return !part.name.empty(); };
+  const bool named = std::any_of(choice.parts.begin(), choice.parts.end(), is_named);
+  if (!named && !choice.noun.empty()) return choice.noun;
   std::string text;
-  bool named = false;
-  for (const Schema& part : choice.parts) {
-    if (!part.name.empty()) {
-      named = true;
-    } else {
-      text += (text.empty() ? "" : " or ") + in_words(part);
-    }
+  for (Schema part : choice.parts) {
+    if (is_named(part)) continue;
+    if (named) part.rules = {};  // "a number or a schedule": the range is told once it is a number
+    text += (text.empty() ? "" : " or ") + in_words(part);
   }
-  if (!named) return choice.noun.empty() ? text : choice.noun;
+  if (!named) return text;
   return text + (text.empty() ? "" : " or ") + (choice.noun.empty() ? "a name" : choice.noun);
 }
 

@@ -1,0 +1,100 @@
+#include <doctest/doctest.h>
+
+#include <string>
+
+#include "config/example.h"
+
+using namespace mirrortrain;
+using example::errors_of;
+using example::root_of;
+
+namespace {
+
+std::string error_of(std::string_view text) {
+  const std::string told = errors_of(text);
+  CHECK(told.ends_with("\n1 error"));
+  return told.substr(0, told.find('\n'));
+}
+
+double beta_1(std::string_view text) { return std::get<example::Adam>(root_of(text).optimizer.value).beta_1; }
+
+}  // namespace
+
+TEST_CASE("a tagged choice is a name, a mapping with the tag, or the name with its options") {
+  CHECK(beta_1("optimizer: adam") == 0.9);
+  CHECK(beta_1("optimizer: {type: adam, beta_1: 0.5}") == 0.5);
+  CHECK(beta_1("optimizer: {beta_1: 0.5, type: adam}") == 0.5);
+  CHECK(beta_1("optimizer: {adam: {beta_1: 0.5}}") == 0.5);
+  CHECK(beta_1("optimizer: {adam: }") == 0.9);
+  CHECK(beta_1("optimizer:\n  adam:\n    beta_1: 0.5") == 0.5);
+}
+
+TEST_CASE("a list's items are bare names or names with options") {
+  const example::Root root = root_of("layers: [flatten, conv2d, {dense: {units: 3, name: out}}, {flatten: }]");
+  REQUIRE(root.layers.size() == 4);
+  CHECK(std::holds_alternative<example::Flatten>(root.layers[0].value));
+  CHECK(std::holds_alternative<example::Conv>(root.layers[1].value));
+  CHECK(std::get<example::Dense>(root.layers[2].value).name == "out");
+  CHECK(std::holds_alternative<example::Flatten>(root.layers[3].value));
+}
+
+TEST_CASE("a plain value may stand in for a choice") {
+  const auto rate = [](std::string_view text) {
+    return std::get<example::Adam>(root_of(text).optimizer.value).learning_rate;
+  };
+  CHECK(std::get<double>(rate("optimizer: {type: adam, learning_rate: 1}")) == 1.0);
+  CHECK(std::get<example::Decay>(rate("optimizer: {type: adam, learning_rate: {schedule: cosine_decay, steps: 7}}"))
+            .steps == 7);
+  CHECK(error_of("optimizer: {type: adam, learning_rate: -1}").find("a number of at least 0, found the number -1") !=
+        std::string::npos);
+  CHECK(error_of("optimizer: {type: adam, learning_rate: cosine}") ==
+        "a.yaml:1:40: optimizer.learning_rate: unknown schedule 'cosine'; available: cosine_decay");
+}
+
+TEST_CASE("a section without a name is recognized by its keys") {
+  CHECK(std::get<example::Fraction>(*root_of("validation: {fraction: 0.1}").validation.value).fraction == 0.1);
+  CHECK(error_of("validation: {fraction: 1}").find("validation.fraction: expected a number above 0 and below 1") !=
+        std::string::npos);
+  CHECK(error_of("validation: {fraction: 0.1, x: 1}") == "a.yaml:1:29: validation.x: unknown key; known: fraction");
+}
+
+TEST_CASE("unknown names suggest the nearest, planned ones are told apart") {
+  CHECK(error_of("optimizer: adm") == "a.yaml:1:12: optimizer: unknown optimizer 'adm'; did you mean 'adam'?");
+  CHECK(error_of("optimizer: {type: adm}") ==
+        "a.yaml:1:19: optimizer.type: unknown optimizer 'adm'; did you mean 'adam'?");
+  CHECK(error_of("optimizer: {adm: {}}") ==
+        "a.yaml:1:13: optimizer.adm: unknown optimizer 'adm'; did you mean 'adam'?");
+  CHECK(error_of("optimizer: rmsprop") == "a.yaml:1:12: optimizer: 'rmsprop' is not built yet; available: sgd, adam");
+  CHECK(error_of("layers: [{embedding: {a: 1}}]") ==
+        "a.yaml:1:11: layers[0].embedding: 'embedding' is not built yet; available: dense, conv2d, flatten");
+  CHECK(error_of("layers: [dnse]") == "a.yaml:1:10: layers[0]: unknown layer 'dnse'; did you mean 'dense'?");
+}
+
+TEST_CASE("a missing tag is told at the section, a misspelled one at its key") {
+  CHECK(error_of("validation:\n  images: x") == "a.yaml:1:1: validation: missing key 'format'");
+  CHECK(error_of("optimizer: {tpye: adam, beta_1: 0.5}") ==
+        "a.yaml:1:13: optimizer.tpye: unknown key; did you mean 'type'?");
+  CHECK(error_of("optimizer: {}") == "a.yaml:1:1: optimizer: missing key 'type'");
+  CHECK(error_of("optimizer: {type: 3}") ==
+        "a.yaml:1:19: optimizer.type: expected one of sgd, adam, found the number 3");
+}
+
+TEST_CASE("options that are not indented below their layer are told so") {
+  CHECK(errors_of("layers:\n  - dense:\n    units: 3") ==
+        "a.yaml:2:5: layers[0].dense: missing key 'units'\n"
+        "a.yaml:3:5: layers[0].units: does not belong beside 'dense'; indent it below 'dense'\n2 errors");
+}
+
+TEST_CASE("what is missing in a bare name is told at the name") {
+  CHECK(error_of("layers:\n  - dense") == "a.yaml:2:5: layers[0].dense: missing key 'units'");
+  CHECK(error_of("layers: [{dense: {units: 1, kernel_initializer: {constant: {valu: 1}}}}]") ==
+        "a.yaml:1:61: layers[0].dense.kernel_initializer.constant.valu: unknown key; did you mean 'value'?");
+}
+
+TEST_CASE("a value of another form names what is expected") {
+  CHECK(error_of("layers: 3").find("layers: expected a list, each item a layer, found the number 3") !=
+        std::string::npos);
+  CHECK(error_of("layers: [[flatten]]") == "a.yaml:1:10: layers[0]: expected a layer, found the list [flatten]");
+  CHECK(error_of("devices: {a: 1}").find("expected a text or a list, each item a text, found the mapping {a: 1}") !=
+        std::string::npos);
+}

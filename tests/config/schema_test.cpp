@@ -1,0 +1,86 @@
+#include "config/schema.h"
+
+#include <doctest/doctest.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "config/example.h"
+
+using namespace mirrortrain;
+using nlohmann::json;
+
+namespace {
+
+const json& schema() {
+  static const json parsed = json::parse(config::json_schema(config::schema<example::Root>(), "an example"));
+  return parsed;
+}
+
+const json& definition(const json& reference) {
+  return schema().at(json::json_pointer(reference.at("$ref").get<std::string>().substr(1)));
+}
+
+}  // namespace
+
+TEST_CASE("the JSON Schema names its draft and refuses unknown keys") {
+  CHECK(schema()["$schema"] == "https://json-schema.org/draft/2020-12/schema");
+  CHECK(schema()["title"] == "an example");
+  CHECK(schema()["additionalProperties"] == false);
+  CHECK_FALSE(schema()["properties"].contains("gradients"));
+}
+
+TEST_CASE("keys have type, range, default and description") {
+  const json& threads = schema()["properties"]["threads"];
+  CHECK(threads["type"] == "integer");
+  CHECK(threads["minimum"] == 1);
+  CHECK(threads["default"] == 2);
+  CHECK(threads["description"] == "Threads.");
+  CHECK(schema()["properties"]["seed"]["minimum"] == 0);
+  CHECK(schema()["properties"]["precision"]["enum"] == json({"float32", "mixed_bfloat16"}));
+  const json& save = schema()["properties"]["save"];
+  CHECK(save["anyOf"][0]["properties"]["mode"]["enum"] == json({"min", "max"}));
+  CHECK(save["anyOf"][1]["type"] == "null");
+  CHECK(save["default"] == nullptr);
+}
+
+TEST_CASE("a choice lists its names and its alternatives' keys") {
+  const json& layer = definition(schema()["properties"]["layers"]["items"]);
+  const json& forms = layer["anyOf"];
+  CHECK(forms[0]["enum"] == json({"conv2d", "flatten"}));  // dense needs its units
+  const json& dense = forms[1]["properties"]["dense"];
+  CHECK(dense["required"] == json({"units"}));
+  CHECK(dense["properties"]["units"]["minimum"] == 1);
+  CHECK(dense["properties"].contains("name"));
+  CHECK(dense["additionalProperties"] == false);
+  const json& optimizer = definition(schema()["properties"]["optimizer"]);
+  CHECK(optimizer["anyOf"][2]["properties"]["type"]["const"] == "sgd");
+  CHECK(optimizer["anyOf"][2]["required"] == json({"type"}));
+}
+
+TEST_CASE("arrays have their length, and a scalar where it fills them") {
+  const json& conv = definition(schema()["properties"]["layers"]["items"])["anyOf"][2]["properties"]["conv2d"];
+  const json& size = conv["anyOf"][0]["properties"]["kernel_size"];
+  CHECK(size["anyOf"][0]["type"] == "integer");
+  CHECK(size["anyOf"][1]["minItems"] == 2);
+  CHECK(size["anyOf"][1]["maxItems"] == 2);
+  CHECK(size["default"] == json({1, 1}));
+}
+
+TEST_CASE("the reference has each key with type, default and help") {
+  const std::string text = config::reference(config::schema<example::Root>());
+  CHECK(text.find("| `threads` | an integer of at least 1 | `2` | Threads. |") != std::string::npos);
+  CHECK(text.find("| `units` | an integer of at least 1 | *required* | Outputs. |") != std::string::npos);
+  CHECK(text.find("| `gradients` | *not built yet* |  | What happens to gradients. |") != std::string::npos);
+  CHECK(text.find("| `layers` | list: [a layer](#layer) | `[]` | The model's layers. |") != std::string::npos);
+  CHECK(text.find("### optimizer: adam") != std::string::npos);
+  CHECK(text.find("Not built yet: rmsprop.") != std::string::npos);
+}
+
+TEST_CASE("types are told in words") {
+  using config::without_article;
+  CHECK(without_article("an optimizer") == "optimizer");
+  CHECK(without_article("a data source") == "data source");
+  CHECK(without_article("a number or a schedule") == "schedule");
+  CHECK(without_article("devices") == "devices");
+}
