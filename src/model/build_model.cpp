@@ -44,7 +44,7 @@ class GraphMaker {
 
   /// From the features to the last layer's output, kNoValue where a layer does not fit.
   void add_layers() {
-    made_.features = made_.graph.input("features", {DType::kFloat32, Shape(in_.options.input_shape), true});
+    made_.features = made_.graph.input("features", {DType::kFloat32, Shape(in_.options.input_shape.value), true});
     made_.graph.set_layer("");
     const bool mixed = in_.precision == Precision::kMixedBfloat16;
     const ValueId first = mixed ? cast(made_.features, DType::kBfloat16) : made_.features;
@@ -113,7 +113,10 @@ class GraphMaker {
     if (std::ranges::count(inputs, kNoValue) > 0) return kNoValue;
     const ValueId output = attempt(layer, in_.errors, [&] {
       builder_.begin_layer(name, common_options(layer.value).trainable);
-      return std::visit([&](const auto& options) { return options.build(builder_, inputs); }, layer.value);
+      const ValueId built =
+          std::visit([&](const auto& options) { return options.build(builder_, inputs); }, layer.value);
+      check_elements(builder_.shape(built), "output");
+      return built;
     });
     if (output != kNoValue && builder_.mode() == Mode::kTraining) {
       model_.layers.push_back(

@@ -8,16 +8,17 @@
 
 namespace mirrortrain {
 
-std::int64_t checked_elements(const Shape& shape, std::string_view what) {
+bool is_thinkable(const Shape& shape) {
   constexpr std::int64_t kMostElements = std::int64_t{1} << 40;
   std::int64_t elements = 1;
-  for (const std::int64_t extent : shape) {
-    if (__builtin_mul_overflow(elements, extent, &elements) || elements > kMostElements) {
-      throw Error(
-          fmt::format("the {} would have the shape {}, which is more than any memory holds", what, shape.text()));
-    }
-  }
-  return elements;
+  return std::ranges::all_of(shape, [&](std::int64_t extent) {
+    return !__builtin_mul_overflow(elements, extent, &elements) && elements <= kMostElements;
+  });
+}
+
+void check_elements(const Shape& shape, std::string_view what) {
+  if (is_thinkable(shape)) return;
+  throw Error(fmt::format("the {} would have the shape {}, which is more than any memory holds", what, shape.text()));
 }
 
 void LayerBuilder::begin_layer(const std::string& name, bool trainable) {
@@ -46,7 +47,7 @@ const Shape& LayerBuilder::features(ValueId input) const {
 ValueId LayerBuilder::weight(std::string_view name, Shape shape, const Initializer& initializer,
                              const std::optional<Regularizer>& regularizer) {
   const std::string full_name = fmt::format("{}/{}", layer_, name);
-  checked_elements(shape, name);
+  check_elements(shape, name);
   ModelVariable variable{{full_name, shape, trainable_}, [=](std::span<float> elements, std::uint64_t seed) {
                            initialize(initializer, shape, full_name, seed, elements);
                          }};

@@ -73,7 +73,10 @@ class LayerBuilder {
   std::int64_t parameters_ = 0;
 };
 
-/// The product of the extents; throws Error, naming `what` and the shape, beyond 2^40 elements.
-std::int64_t checked_elements(const Shape& shape, std::string_view what);
+/// Whether a tensor of this shape is thinkable: at most 2^40 elements.
+bool is_thinkable(const Shape& shape);
+
+/// Throws Error, naming `what` and the shape, where it is not.
+void check_elements(const Shape& shape, std::string_view what);
 
 }  // namespace mirrortrain

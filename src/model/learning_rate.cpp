@@ -1,5 +1,7 @@
 #include "model/learning_rate.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <numbers>
@@ -51,6 +53,11 @@ struct RateAfter {
 };
 
 }  // namespace
+
+std::string complaint_about(const LearningRate& learning_rate) {
+  const double* constant = std::get_if<double>(&learning_rate);
+  return constant && *constant < 0 ? fmt::format("expected a rate of at least 0, found {}", *constant) : "";
+}
 
 double learning_rate_at(const LearningRate& learning_rate, std::int64_t step) {
   return std::visit(RateAfter{step - 1}, learning_rate);

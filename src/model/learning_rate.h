@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <variant>
 
@@ -31,6 +32,9 @@ struct CosineDecay {
 /// A number, or one of the list of schedules.
 using LearningRate = std::variant<double, schedules::CosineDecay>;
 
+/// What is wrong with it as an optimizer's option, or "".
+std::string complaint_about(const LearningRate& learning_rate);
+
 /// The rate of step `step`, counted from 1: a schedule is asked for step - 1, as in Keras.
 double learning_rate_at(const LearningRate& learning_rate, std::int64_t step);
 
@@ -39,7 +43,7 @@ double learning_rate_at(const LearningRate& learning_rate, std::int64_t step);
 template <>
 struct mirrortrain::config::ChoiceTag<mirrortrain::LearningRate> {
   static constexpr std::string_view tag = "schedule";
-  static constexpr std::string_view noun = "a number or a schedule";
+  static constexpr std::string_view noun = "a schedule";
   static constexpr auto planned =
       std::to_array<std::string_view>({"exponential_decay", "polynomial_decay", "piecewise_constant"});
 };

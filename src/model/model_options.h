@@ -4,13 +4,14 @@
 #include <vector>
 
 #include "config/section.h"
+#include "model/layer_builder.h"
 #include "model/layers.h"
 
 namespace mirrortrain {
 
 /// The section `model`.
 struct ModelOptions {
-  std::vector<std::int64_t> input_shape;
+  config::Located<std::vector<std::int64_t>> input_shape;
   config::Path initial_weights;
   std::vector<config::Located<Layer>> layers;
 
@@ -22,7 +23,11 @@ struct ModelOptions {
         .key("initial_weights", &ModelOptions::initial_weights,
              "A safetensors file with every variable by name; default: the layers' initializers.")
         .key("layers", &ModelOptions::layers, "The layers, each going on from the one before.", config::required,
-             config::non_empty);
+             config::non_empty)
+        .check("input_shape", [](const ModelOptions& options) -> std::string {
+          const Shape shape(options.input_shape.value);
+          return is_thinkable(shape) ? "" : shape.text() + " is more than any memory holds";
+        });
   }
 };
 

@@ -25,6 +25,7 @@ class Wirer {
   Wirer(const std::vector<config::Located<Layer>>& layers, config::Errors& errors) : layers_(layers), errors_(errors) {}
 
   Wiring run() {
+    const std::size_t errors_before = errors_.count();
     std::vector<bool> used(layers_.size(), false);
     for (std::size_t i = 0; i < layers_.size(); ++i) {
       wiring_.sources.push_back(sources_of(i));
@@ -34,7 +35,8 @@ class Wirer {
       // Named last, so that a layer cannot be its own input.
       wiring_.names.push_back(name_of(i));
     }
-    for (std::size_t i = 0; i + 1 < layers_.size(); ++i) {
+    // A wrong name leaves an output unused: told once is enough.
+    for (std::size_t i = 0; errors_.count() == errors_before && i + 1 < layers_.size(); ++i) {
       if (!used[i])
         error(i, fmt::format("no layer uses the output of '{}'; name it in a layer's `inputs`", wiring_.names[i]));
     }

@@ -17,7 +17,8 @@ Shape resolve(Shape target, const Shape& input) {
   const auto open_axis = static_cast<std::size_t>(open - target.dims().begin());
   const bool has_open = open != target.dims().end();
   if (has_open) target[open_axis] = 1;
-  const std::int64_t elements = input.elements(), known = checked_elements(target, "output");
+  check_elements(target, "output");
+  const std::int64_t elements = input.elements(), known = target.elements();
   if (has_open && elements % known == 0) target[open_axis] = elements / known;
   if (target.elements() == elements) return target;
   throw Error(fmt::format("the input shape {} has {} elements, which do not fit target_shape {}", input.text(),

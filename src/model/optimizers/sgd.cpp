@@ -4,9 +4,10 @@ namespace mirrortrain::optimizers {
 
 config::Section<Sgd> Sgd::section() {
   return config::Section<Sgd>("Gradient descent.")
-      .key("learning_rate", &Sgd::learning_rate, "The rate, or its schedule.", config::at_least(0))
+      .key("learning_rate", &Sgd::learning_rate, "The rate, or its schedule.")
       .key("momentum", &Sgd::momentum, "What the velocity keeps in a step; 0: no velocity.", config::between(0, 1))
-      .key("nesterov", &Sgd::nesterov, "Whether the gradient is applied ahead, along the velocity.");
+      .key("nesterov", &Sgd::nesterov, "Whether the gradient is applied ahead, along the velocity.")
+      .check("learning_rate", [](const Sgd& options) { return complaint_about(options.learning_rate); });
 }
 
 UpdateRule Sgd::rule() const {

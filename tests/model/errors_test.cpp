@@ -1,0 +1,119 @@
+#include <doctest/doctest.h>
+
+#include "error_text.h"
+#include "model/from_text.h"
+
+using namespace mirrortrain;
+
+namespace {
+
+/// The errors of a model of images [8, 8, 3]; line 4 is the first layer's.
+std::string errors_of(const std::string& layers) { return build_layers("[8, 8, 3]", layers).errors; }
+
+}  // namespace
+
+TEST_CASE("a layer that does not fit is told at its place with both shapes") {
+  CHECK(errors_of("    - flatten\n"
+                  "    - conv2d: {filters: 2, kernel_size: 3}\n") ==
+        "a.yaml:5:7: model.layers[1].conv2d: expected images [height, width, channels], found the shape [192] of "
+        "'flatten'\n1 error");
+  CHECK(contains(errors_of("    - conv2d: {filters: 2, kernel_size: 9}\n"), "a.yaml:4:7: model.layers[0].conv2d: "));
+  CHECK(contains(errors_of("    - conv2d: {filters: 2, kernel_size: 9}\n"), "[8, 8, 3]"));
+  CHECK(contains(errors_of("    - conv2d: {filters: 4, kernel_size: 3, groups: 2}\n"),
+                 "model.layers[0].conv2d: 3 input channels cannot be split into 2 groups"));
+  CHECK(contains(errors_of("    - conv2d: {filters: 4, kernel_size: 3, groups: 3}\n"),
+                 "4 filters cannot be split into 3 groups"));
+  CHECK(contains(errors_of("    - flatten\n    - max_pooling2d\n"), "a.yaml:5:7: model.layers[1].max_pooling2d: "));
+  CHECK(contains(errors_of("    - max_pooling2d: {pool_size: 9}\n"), "a.yaml:4:7: model.layers[0].max_pooling2d: "));
+  CHECK(contains(errors_of("    - reshape: {target_shape: [5, 5]}\n"),
+                 "a.yaml:4:7: model.layers[0].reshape: the input shape [8, 8, 3] has 192 elements, which do not fit "
+                 "target_shape [5, 5]"));
+  CHECK(contains(errors_of("    - reshape: {target_shape: [-1, 7]}\n"), "target_shape [-1, 7]"));
+  CHECK(contains(errors_of("    - reshape: {target_shape: [-1, -1]}\n"), "-1 once"));
+}
+
+TEST_CASE("branches of different shapes are told with both shapes and layers") {
+  CHECK(contains(errors_of("    - max_pooling2d: {name: small}\n"
+                           "    - add: {inputs: [small, input]}\n"),
+                 "a.yaml:5:7: model.layers[1].add: expected inputs of one shape, found the shapes [4, 4, 3] of 'small' "
+                 "and [8, 8, 3] of the model's input"));
+}
+
+TEST_CASE("all errors are told at once, and what follows from one is not") {
+  const std::string errors = errors_of(
+      "    - flatten\n"
+      "    - max_pooling2d: {name: broken}\n"  // line 5
+      "    - dense: {units: 3}\n"              // follows the broken one
+      "    - dense: {units: 3, inputs: [flaten], name: 'a/b'}\n"
+      "    - dense: {units: 3, inputs: [flatten], name: d}\n"
+      "    - add: {inputs: [dense, d, input]}\n");
+  CAPTURE(errors);
+  CHECK(contains(errors, "a.yaml:5:7: model.layers[1].max_pooling2d"));
+  CHECK(contains(errors,
+                 "a.yaml:7:34: model.layers[3].dense.inputs[0]: no earlier layer is named 'flaten'; did you mean "
+                 "'flatten'?"));
+  CHECK(contains(errors, "a.yaml:7:49: model.layers[3].dense.name: expected a name of letters, digits"));
+  CHECK(contains(errors, "3 errors"));
+}
+
+TEST_CASE("names must be new and plain") {
+  CHECK(contains(errors_of("    - flatten: {name: x}\n    - dense: {units: 2, name: x}\n"),
+                 "a.yaml:5:31: model.layers[1].dense.name: the name 'x' is taken by model.layers[0].flatten"));
+  CHECK(
+      contains(errors_of("    - flatten: {name: dense}\n    - dense: {units: 2}\n"),
+               "a.yaml:5:7: model.layers[1].dense: its own name would be 'dense', which model.layers[0].flatten has"));
+  CHECK(contains(errors_of("    - flatten: {name: input}\n"), "choose another name"));
+  CHECK(contains(errors_of("    - flatten: {name: ''}\n"), "model.layers[0].flatten.name: "));
+}
+
+TEST_CASE("inputs must be as many as the layer takes, and every output must be used") {
+  CHECK(contains(errors_of("    - flatten\n    - add\n"),
+                 "a.yaml:5:7: model.layers[1].add: expected at least two `inputs`, found one"));
+  CHECK(contains(errors_of("    - flatten: {inputs: [input, input]}\n"),
+                 "a.yaml:4:7: model.layers[0].flatten: expected one input, found 2"));
+  CHECK(contains(errors_of("    - flatten\n    - dense: {units: 2}\n    - dense: {units: 2, inputs: [flatten]}\n"),
+                 "a.yaml:5:7: model.layers[1].dense: no layer uses the output of 'dense'"));
+  CHECK(contains(errors_of("    - flatten: {inputs: [flatten]}\n"), "no earlier layer is named 'flatten'"));
+}
+
+TEST_CASE("absurd sizes are refused instead of overflowing") {
+  CHECK(contains(errors_of("    - dense: {units: 4611686018427387904}\n"), "more than any memory holds"));
+  CHECK(contains(errors_of("    - reshape: {target_shape: [4611686018427387904, 16]}\n"), "model.layers[0].reshape: "));
+  CHECK(contains(build_layers("[4611686018427387904, 4, 4]", "    - flatten\n").errors,
+                 "a.yaml:2:16: model.input_shape: [4611686018427387904, 4, 4] is more than any memory holds"));
+  CHECK(contains(errors_of("    - conv2d: {filters: 1099511627775, kernel_size: 1, groups: 3}\n"),
+                 "the output would have the shape [8, 8, 1099511627775]"));
+}
+
+TEST_CASE("what is not built yet is refused by name") {
+  for (const std::string name : {"depthwise_conv2d", "global_max_pooling2d", "zero_padding2d", "layer_normalization",
+                                 "embedding", "multiply", "concatenate"}) {
+    CAPTURE(name);
+    const std::string errors = errors_of("    - " + name + ": {}\n");
+    CHECK(contains(errors, name));
+    CHECK(contains(errors, "not built yet"));
+  }
+  CHECK(contains(build_from("loss: huber\n").errors, "not built yet"));
+  CHECK(contains(build_from("metrics: [precision]\n").errors, "not built yet"));
+  CHECK(contains(build_from("optimizer: rmsprop\n").errors, "not built yet"));
+  CHECK(contains(build_from("optimizer: {type: sgd, learning_rate: {schedule: exponential_decay}}\n").errors,
+                 "not built yet"));
+}
+
+TEST_CASE("ranges of options are checked") {
+  CHECK(contains(errors_of("    - dense: {units: 0}\n"), "model.layers[0].dense.units"));
+  CHECK(contains(errors_of("    - dense: {}\n"), "units"));
+  CHECK(contains(errors_of("    - dropout: {rate: 1}\n"), "model.layers[0].dropout.rate"));
+  CHECK(contains(errors_of("    - conv2d: {filters: 2, kernel_size: 0}\n"), "kernel_size"));
+  CHECK(contains(errors_of("    - max_pooling2d: {strides: 0}\n"), "strides"));
+  CHECK(contains(errors_of("    - batch_normalization: {momentum: 1.5}\n"), "momentum"));
+}
+
+TEST_CASE("a metric that does not fit the loss, or stands twice, is told at its place") {
+  const std::string model = "model: {input_shape: [4], layers: [dense: {units: 3}]}\n";
+  CHECK(contains(
+      build_from(model + "loss: sparse_categorical_crossentropy\nmetrics: [accuracy, mean_squared_error]\n").errors,
+      "a.yaml:3:21: metrics[1].mean_squared_error: "));
+  CHECK(contains(build_from(model + "loss: mean_squared_error\nmetrics: [accuracy, accuracy]\n").errors,
+                 "a.yaml:3:21: metrics[1].accuracy: this metric stands here twice"));
+}

@@ -1,0 +1,143 @@
+// One row for each layer and what its options change; shapes and parameters are those of Keras
+// (tools/reference/layer_table.py).
+#include <doctest/doctest.h>
+
+#include "model/from_text.h"
+
+using namespace mirrortrain;
+
+namespace {
+
+struct Row {
+  std::string input_shape, layer;
+  Shape output;
+  std::vector<std::pair<std::string, Shape>> variables;
+};
+
+const std::vector<Row> kRows = {
+    {"[7]", "dense: {units: 5}", {5}, {{"dense/kernel", {7, 5}}, {"dense/bias", {5}}}},
+    {"[7]", "dense: {units: 5, use_bias: false}", {5}, {{"dense/kernel", {7, 5}}}},
+    {"[4, 7]", "dense: {units: 5, activation: softmax}", {4, 5}, {{"dense/kernel", {7, 5}}, {"dense/bias", {5}}}},
+    {"[28, 28, 3]",
+     "conv2d: {filters: 8, kernel_size: 3}",
+     {26, 26, 8},
+     {{"conv2d/kernel", {3, 3, 3, 8}}, {"conv2d/bias", {8}}}},
+    {"[28, 28, 3]",
+     "conv2d: {filters: 8, kernel_size: [3, 5], padding: same, use_bias: false}",
+     {28, 28, 8},
+     {{"conv2d/kernel", {3, 5, 3, 8}}}},
+    {"[28, 27, 4]",
+     "conv2d: {filters: 6, kernel_size: [2, 3], strides: [2, 3], groups: 2}",
+     {14, 9, 6},
+     {{"conv2d/kernel", {2, 3, 2, 6}}, {"conv2d/bias", {6}}}},
+    {"[28, 27, 4]",
+     "conv2d: {filters: 6, kernel_size: 3, strides: 2, padding: same}",
+     {14, 14, 6},
+     {{"conv2d/kernel", {3, 3, 4, 6}}, {"conv2d/bias", {6}}}},
+    {"[11, 9, 2]",
+     "conv2d: {filters: 3, kernel_size: 3, dilation_rate: [2, 3]}",
+     {7, 3, 3},
+     {{"conv2d/kernel", {3, 3, 2, 3}}, {"conv2d/bias", {3}}}},
+    {"[11, 9, 2]",
+     "conv2d: {filters: 3, kernel_size: 3, dilation_rate: 2, padding: same}",
+     {11, 9, 3},
+     {{"conv2d/kernel", {3, 3, 2, 3}}, {"conv2d/bias", {3}}}},
+    {"[9, 8, 3]", "max_pooling2d", {4, 4, 3}, {}},
+    {"[9, 8, 3]", "max_pooling2d: {pool_size: 3, strides: 2, padding: same}", {5, 4, 3}, {}},
+    {"[9, 8, 3]", "average_pooling2d: {pool_size: [2, 3]}", {4, 2, 3}, {}},
+    {"[9, 8, 3]", "average_pooling2d: {pool_size: 2, strides: 1, padding: same}", {9, 8, 3}, {}},
+    {"[9, 8, 3]", "global_average_pooling2d", {3}, {}},
+    {"[9, 8, 3]", "flatten", {216}, {}},
+    {"[9, 8, 3]", "reshape: {target_shape: [6, -1, 2]}", {6, 18, 2}, {}},
+    {"[9, 8, 3]", "activation: {activation: gelu}", {9, 8, 3}, {}},
+    {"[9, 8, 3]", "softmax", {9, 8, 3}, {}},
+    {"[9, 8, 3]", "dropout: {rate: 0.5}", {9, 8, 3}, {}},
+    {"[9, 8, 3]",
+     "batch_normalization: {}",
+     {9, 8, 3},
+     {{"batch_normalization/gamma", {3}},
+      {"batch_normalization/beta", {3}},
+      {"batch_normalization/moving_mean", {3}},
+      {"batch_normalization/moving_variance", {3}}}},
+    {"[9, 8, 3]",
+     "batch_normalization: {center: false}",
+     {9, 8, 3},
+     {{"batch_normalization/gamma", {3}},
+      {"batch_normalization/moving_mean", {3}},
+      {"batch_normalization/moving_variance", {3}}}},
+    {"[5]",
+     "batch_normalization: {scale: false}",
+     {5},
+     {{"batch_normalization/beta", {5}},
+      {"batch_normalization/moving_mean", {5}},
+      {"batch_normalization/moving_variance", {5}}}},
+    {"[9, 8, 3]", "add: {inputs: [input, input]}", {9, 8, 3}, {}},
+};
+
+}  // namespace
+
+TEST_CASE("layers have the shapes, variables and parameters of Keras") {
+  for (const Row& row : kRows) {
+    CAPTURE(row.layer);
+    const Built built = build_layers(row.input_shape, "    - " + row.layer + "\n");
+    REQUIRE(built.errors == "");
+    const Model& model = built.model;
+    REQUIRE(model.layers.size() == 1);
+    CHECK(model.layers[0].output_shape == row.output);
+    CHECK(model.evaluation.graph.spec(model.evaluation.output).shape == row.output);
+    REQUIRE(model.variables.size() == row.variables.size());
+    std::int64_t parameters = 0;
+    for (std::size_t i = 0; i < row.variables.size(); ++i) {
+      CHECK(model.variables[i].spec.name == row.variables[i].first);
+      CHECK(model.variables[i].spec.shape == row.variables[i].second);
+      parameters += row.variables[i].second.elements();
+    }
+    CHECK(model.layers[0].parameters == parameters);
+  }
+}
+
+TEST_CASE("unnamed layers are numbered by type as in Keras, named ones are not counted") {
+  const Built built = build_layers("[6, 6, 2]",
+                                   "    - conv2d: {filters: 2, kernel_size: 3}\n"
+                                   "    - conv2d: {filters: 2, kernel_size: 3, name: stem}\n"
+                                   "    - conv2d: {filters: 2, kernel_size: 1}\n"
+                                   "    - flatten\n"
+                                   "    - dense: {units: 2}\n"
+                                   "    - dense: {units: 2}\n");
+  REQUIRE(built.errors == "");
+  std::vector<std::string> names, types;
+  for (const LayerSummary& layer : built.model.layers) {
+    names.push_back(layer.name);
+    types.push_back(layer.type);
+  }
+  CHECK(names == std::vector<std::string>{"conv2d", "stem", "conv2d_1", "flatten", "dense", "dense_1"});
+  CHECK(types == std::vector<std::string>{"conv2d", "conv2d", "conv2d", "flatten", "dense", "dense"});
+  CHECK(variable_names(built.model) ==
+        std::vector<std::string>{"conv2d/kernel", "conv2d/bias", "stem/kernel", "stem/bias", "conv2d_1/kernel",
+                                 "conv2d_1/bias", "dense/kernel", "dense/bias", "dense_1/kernel", "dense_1/bias"});
+}
+
+TEST_CASE("branches meet where inputs name them") {
+  const Built built = build_layers("[4]",
+                                   "    - dense: {units: 3, name: left}\n"
+                                   "    - dense: {units: 3, name: right, inputs: [input]}\n"
+                                   "    - add: {inputs: [left, right]}\n");
+  REQUIRE(built.errors == "");
+  const Graph& graph = built.model.evaluation.graph;
+  CHECK(op_names(graph) == "dense dense add_n loss");
+  CHECK(graph.node(0).inputs[0] == built.model.evaluation.features);
+  CHECK(graph.node(1).inputs[0] == built.model.evaluation.features);
+  CHECK(graph.node(2).inputs == std::vector<ValueId>{graph.node(0).outputs[0], graph.node(1).outputs[0]});
+}
+
+TEST_CASE("every activation becomes its op") {
+  for (const auto& [name, activation] : config::EnumNames<ActivationName>::names) {
+    CAPTURE(name);
+    const Built built = build_layers("[4]", "    - activation: {activation: " + std::string(name) + "}\n");
+    REQUIRE(built.errors == "");
+    const std::string expected = activation == ActivationName::kLinear    ? "loss"
+                                 : activation == ActivationName::kSoftmax ? "softmax loss"
+                                                                          : "activation loss";
+    CHECK(op_names(built.model.evaluation.graph) == expected);
+  }
+}
