@@ -1,6 +1,7 @@
 #include "graph/ops/conv2d.h"
 
 #include "kernels/cpu/choose_kernel.h"
+#include "kernels/cpu/few_channels.h"
 #include "kernels/cpu/onednn_kernel.h"
 #include "kernels/cpu/registry.h"
 #include "kernels/cpu/winograd.h"
@@ -39,6 +40,7 @@ onednn::Convolution convolution(const ops::Conv2dAttributes& op, const TensorVie
 std::unique_ptr<Kernel> make_forward(const ops::Conv2d& op, const KernelSpecs& specs) {
   return choose_kernel(op, specs, [&](const KernelSpecs& s) {
     if (winograd::serves(op, s.inputs[0], s.inputs[1].shape, s.outputs[0])) return winograd::make_forward(op, s);
+    if (few_channels::serves(op, s.inputs[0], s.inputs[1].shape)) return few_channels::make_forward(op, s);
     const bool with_bias = s.inputs.size() > 2 && s.input_present[2];
     return onednn::make_forward(convolution(op, s.inputs[0], s.inputs[1].shape, s.outputs[0], with_bias, false),
                                 op.activation, s.threads);
@@ -56,6 +58,7 @@ std::unique_ptr<Kernel> make_input_gradient(const ops::Conv2dInputGradient& op, 
 std::unique_ptr<Kernel> make_weight_gradient(const ops::Conv2dWeightGradient& op, const KernelSpecs& specs) {
   return choose_kernel(op, specs, [&](const KernelSpecs& s) {
     if (winograd::serves(op, s.inputs[0], op.kernel_shape, s.inputs[1])) return winograd::make_weight_gradient(op, s);
+    if (few_channels::serves(op, s.inputs[0], op.kernel_shape)) return few_channels::make_weight_gradient(op, s);
     return onednn::make_weight_gradient(convolution(op, s.inputs[0], op.kernel_shape, s.inputs[1], op.with_bias, true),
                                         s.threads);
   });

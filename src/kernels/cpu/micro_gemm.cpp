@@ -17,15 +17,20 @@ constexpr int kMaxRows = 12;
 constexpr int max_rows(int vectors) { return std::min(kMaxRows, kSums / vectors); }
 
 /// kR rows by kW vectors of c.
-template <int kR, int kW>
-void tile(std::int64_t steps, const Scalars& a, const ConstRows& b, const Rows& c, bool accumulate) {
+template <class Left, int kR, int kW>
+void tile(std::int64_t steps, const Left& a, const ConstRows& b, const Rows& c, const Ends& ends) {
   Vec sum[kR][kW];
+#pragma GCC unroll 12
   for (int r = 0; r < kR; ++r) {
-    for (int w = 0; w < kW; ++w) sum[r][w] = accumulate ? load(c.data + r * c.stride + w * kLanes) : Vec{};
+#pragma GCC unroll 4
+    for (int w = 0; w < kW; ++w) {
+      const float* const start = ends.accumulate ? c.data + r * c.stride : ends.bias;
+      sum[r][w] = start ? load(start + w * kLanes) : Vec{};
+    }
   }
-  const float* a_step = a.data;
   const float* b_step = b.data;
-  for (std::int64_t step = 0; step < steps; ++step, a_step += a.step_stride, b_step += b.stride) {
+  for (std::int64_t step = 0; step < steps; ++step, b_step += b.stride) {
+    const float* const a_step = a.step(step);
     Vec row[kW];
 #pragma GCC unroll 4
     for (int w = 0; w < kW; ++w) row[w] = load(b_step + w * kLanes);
@@ -36,44 +41,61 @@ void tile(std::int64_t steps, const Scalars& a, const ConstRows& b, const Rows& 
       for (int w = 0; w < kW; ++w) sum[r][w] += scalar * row[w];
     }
   }
+#pragma GCC unroll 12
   for (int r = 0; r < kR; ++r) {
-    for (int w = 0; w < kW; ++w) store(c.data + r * c.stride + w * kLanes, sum[r][w]);
+#pragma GCC unroll 4
+    for (int w = 0; w < kW; ++w) {
+      store(c.data + r * c.stride + w * kLanes, ends.relu ? relu(sum[r][w]) : sum[r][w]);
+    }
   }
 }
 
-using Tile = void (*)(std::int64_t, const Scalars&, const ConstRows&, const Rows&, bool);
+template <class Left>
+using Tile = void (*)(std::int64_t, const Left&, const ConstRows&, const Rows&, const Ends&);
 
-template <int kW, int... kR>
-constexpr std::array<Tile, kMaxRows> tiles_of(std::integer_sequence<int, kR...>) {
-  return {(kR < max_rows(kW) ? &tile<std::min(kR + 1, max_rows(kW)), kW> : nullptr)...};
+template <class Left, int kW, int... kR>
+constexpr std::array<Tile<Left>, kMaxRows> tiles_of(std::integer_sequence<int, kR...>) {
+  return {(kR < max_rows(kW) ? &tile<Left, std::min(kR + 1, max_rows(kW)), kW> : nullptr)...};
 }
 
-template <int... kW>
+template <class Left, int... kW>
 constexpr auto all_tiles(std::integer_sequence<int, kW...>) {
-  return std::array{tiles_of<kW + 1>(std::make_integer_sequence<int, kMaxRows>{})...};
+  return std::array{tiles_of<Left, kW + 1>(std::make_integer_sequence<int, kMaxRows>{})...};
 }
 
 /// kTiles[vectors - 1][rows - 1]
-constexpr auto kTiles = all_tiles(std::make_integer_sequence<int, kPanelVectors>{});
+template <class Left>
+constexpr auto kTiles = all_tiles<Left>(std::make_integer_sequence<int, kPanelVectors>{});
+
+template <class Left>
+void multiply_in_tiles(std::int64_t rows, std::int64_t columns, std::int64_t steps, const Left& a, const ConstRows& b,
+                       const Rows& c, const Ends& ends) {
+  for (std::int64_t column = 0; column < columns; column += panel_columns()) {
+    const auto vectors = static_cast<int>(std::min(columns - column, panel_columns()) / kLanes);
+    const auto& tiles = kTiles<Left>[static_cast<std::size_t>(vectors - 1)];
+    const Ends panel_ends{ends.accumulate, ends.bias ? ends.bias + column : nullptr, ends.relu};
+    // Even blocks: a last block of one row would wait for its own sums.
+    const std::int64_t most = max_rows(vectors), blocks = (rows + most - 1) / most;
+    for (std::int64_t block = 0; block < blocks; ++block) {
+      const std::int64_t begin = rows * block / blocks, count = rows * (block + 1) / blocks - begin;
+      tiles[static_cast<std::size_t>(count - 1)](steps, a.from_row(begin), {b.data + column, b.stride},
+                                                 {c.data + begin * c.stride + column, c.stride}, panel_ends);
+    }
+  }
+}
 
 }  // namespace
 
 std::int64_t panel_columns() { return kPanelVectors * kLanes; }
 
 void multiply(std::int64_t rows, std::int64_t columns, std::int64_t steps, const Scalars& a, const ConstRows& b,
-              const Rows& c, bool accumulate) {
-  for (std::int64_t column = 0; column < columns; column += panel_columns()) {
-    const auto vectors = static_cast<int>(std::min(columns - column, panel_columns()) / kLanes);
-    const auto& tiles = kTiles[static_cast<std::size_t>(vectors - 1)];
-    // Even blocks: a last block of one row would wait for its own sums.
-    const std::int64_t most = max_rows(vectors), blocks = (rows + most - 1) / most;
-    for (std::int64_t block = 0; block < blocks; ++block) {
-      const std::int64_t begin = rows * block / blocks, count = rows * (block + 1) / blocks - begin;
-      tiles[static_cast<std::size_t>(count - 1)](steps, {a.data + begin * a.row_stride, a.row_stride, a.step_stride},
-                                                 {b.data + column, b.stride},
-                                                 {c.data + begin * c.stride + column, c.stride}, accumulate);
-    }
-  }
+              const Rows& c, const Ends& ends) {
+  multiply_in_tiles(rows, columns, steps, a, b, c, ends);
+}
+
+void multiply(std::int64_t rows, std::int64_t columns, std::int64_t steps, const Taps& a, const ConstRows& b,
+              const Rows& c, const Ends& ends) {
+  multiply_in_tiles(rows, columns, steps, a, b, c, ends);
 }
 
 }  // namespace mirrortrain::cpu

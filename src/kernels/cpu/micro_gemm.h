@@ -9,6 +9,19 @@ namespace mirrortrain::cpu {
 struct Scalars {
   const float* data;
   std::int64_t row_stride, step_stride;
+
+  const float* step(std::int64_t number) const { return data + number * step_stride; }
+  Scalars from_row(std::int64_t row) const { return {data + row * row_stride, row_stride, step_stride}; }
+};
+
+/// An element (row, step) is data[row * row_stride + offsets[step]]: a convolution's pixels and taps.
+struct Taps {
+  const float* data;
+  std::int64_t row_stride;
+  const std::int64_t* offsets;
+
+  const float* step(std::int64_t number) const { return data + offsets[number]; }
+  Taps from_row(std::int64_t row) const { return {data + row * row_stride, row_stride, offsets}; }
 };
 
 /// Rows of floats, `stride` apart.
@@ -21,12 +34,21 @@ struct ConstRows {
   std::int64_t stride;
 };
 
-/// Columns that one call of the inner loops takes at a time. Fastest where b has them packed: `pack_columns`.
+/// What happens to c beside the product.
+struct Ends {
+  bool accumulate = false;      ///< adds to c
+  const float* bias = nullptr;  ///< is added to each row, where not accumulating
+  bool relu = false;            ///< at the end
+};
+
+/// Columns that the inner loops take at a time: b is read fastest in pieces of so many columns.
 std::int64_t panel_columns();
 
-/// c[row][column] = (accumulate ? c : 0) + the sum over steps of a(row, step) * b[step][column], summed in the order of
-/// the steps. `columns` is a multiple of kLanes; b and c have that many.
+/// c[row][column] = the sum over steps of a(row, step) * b[step][column], in the order of the steps, and `ends`.
+/// `columns` is a multiple of kLanes; b, c and the bias have that many.
 void multiply(std::int64_t rows, std::int64_t columns, std::int64_t steps, const Scalars& a, const ConstRows& b,
-              const Rows& c, bool accumulate);
+              const Rows& c, const Ends& ends);
+void multiply(std::int64_t rows, std::int64_t columns, std::int64_t steps, const Taps& a, const ConstRows& b,
+              const Rows& c, const Ends& ends);
 
 }  // namespace mirrortrain::cpu

@@ -61,7 +61,7 @@ Domain::Domain(std::int64_t tiles, std::int64_t channels) {
 }
 
 std::int64_t tiles_per_block(std::int64_t tiles, std::int64_t channels) {
-  constexpr std::int64_t kCacheFloats = 512 * 1024 / sizeof(float), kFewest = 24;
+  constexpr std::int64_t kCacheFloats = 384 * 1024 / sizeof(float), kFewest = 24;
   const std::int64_t most = std::max(kFewest, kCacheFloats / (kPointCount * round_up(channels, 16)));
   const std::int64_t blocks = (tiles + most - 1) / most;
   return (tiles + blocks - 1) / blocks;
@@ -174,7 +174,7 @@ void multiply_by_filters(std::int64_t count, const float* from, const Domain& fr
       const std::int64_t width = std::min(panel_columns(), columns - panel);
       multiply(count, width, from_channels, {from + point * from_domain.point_stride, from_domain.row_stride, 1},
                {filters + (point * columns + panel) * from_channels, width},
-               {to + point * to_domain.point_stride + panel, to_domain.row_stride}, false);
+               {to + point * to_domain.point_stride + panel, to_domain.row_stride}, {});
     }
   }
 }
@@ -194,7 +194,7 @@ void add_products(const Geometry& g, std::int64_t count, const float* inputs, co
     multiply(g.channels, padded(g.filters), count,
              {inputs + point * input_domain.point_stride, 1, input_domain.row_stride},
              {outputs + point * output_domain.point_stride, output_domain.row_stride},
-             {filter_sums + point * g.channels * stride, stride}, true);
+             {filter_sums + point * g.channels * stride, stride}, {.accumulate = true});
   }
 }
 

@@ -1,0 +1,145 @@
+#include "kernels/cpu/few_channels.h"
+
+#include "kernels/cpu/activation_pass.h"
+#include "kernels/cpu/few_channels_images.h"
+#include "kernels/cpu/few_channels_sums.h"
+#include "kernels/cpu/micro_gemm.h"
+#include "kernels/cpu/parallel.h"
+#include "kernels/cpu/simd.h"
+#include "kernels/cpu/workspace.h"
+
+namespace mirrortrain::cpu::few_channels {
+namespace {
+
+std::size_t bytes_of(std::int64_t floats) { return static_cast<std::size_t>(floats) * sizeof(float); }
+
+class Forward : public Kernel {
+ public:
+  Forward(PaddedImages geometry, ops::ActivationKind activation, int threads)
+      : g_(std::move(geometry)), activation_(activation), threads_(threads), whole_(g_.filters / kLanes * kLanes) {
+    filters_ = layout_.add(bytes_of((steps() + 1) * padded(g_.filters)));
+    copies_ = layout_.add(bytes_of(round_up(g_.copy_floats(), 16) * threads));
+    tails_ = layout_.add(bytes_of(round_up(g_.out_width, 16) * kLanes * threads));
+  }
+
+  std::size_t workspace_bytes() const override { return layout_.bytes(); }
+
+  void enqueue(Stream&, const KernelArgs& args) override {
+    const bool with_bias = args.inputs.size() > 2 && args.inputs[2].data;
+    float* const filters = at(args.workspace, filters_);
+    float* const bias = filters + steps() * padded(g_.filters);
+    pad_rows(args.inputs[1].as<float>(), steps(), filters);
+    if (with_bias) pad_rows(args.inputs[2].as<float>(), 1, bias);
+    const bool with_relu = activation_ == ops::ActivationKind::kRelu;
+    const Ends ends{.bias = with_bias ? bias : nullptr, .relu = with_relu};
+    parallel_parts(threads_, g_.images, 1, [&](int part, std::int64_t begin, std::int64_t end) {
+      float* const copy = at(args.workspace, copies_) + part * round_up(g_.copy_floats(), 16);
+      float* const tail = at(args.workspace, tails_) + part * round_up(g_.out_width, 16) * kLanes;
+      for (std::int64_t number = begin; number < end; ++number) {
+        const float* const image = g_.image(args.inputs[0].as<float>(), number, copy);
+        float* y = args.outputs[0].as<float>() + number * g_.out_height * g_.out_width * g_.filters;
+        for (std::int64_t row = 0; row < g_.out_height; ++row, y += g_.out_width * g_.filters) {
+          write_row({image + row * g_.row_step, g_.column_step, g_.taps.data()}, filters, y, tail, ends);
+        }
+      }
+    });
+    if (!with_relu) activate(activation_, args.outputs[0], threads_);
+  }
+
+ private:
+  std::int64_t steps() const { return static_cast<std::int64_t>(g_.taps.size()); }
+  static float* at(std::byte* workspace, std::size_t offset) { return reinterpret_cast<float*>(workspace + offset); }
+
+  void pad_rows(const float* from, std::int64_t rows, float* to) const {
+    for (std::int64_t row = 0; row < rows; ++row) {
+      std::copy_n(from + row * g_.filters, g_.filters, to + row * padded(g_.filters));
+      std::fill_n(to + row * padded(g_.filters) + g_.filters, padded(g_.filters) - g_.filters, 0.0f);
+    }
+  }
+
+  /// One row of outputs; filters that fill no vector go through `tail`.
+  void write_row(const Taps& pixels, const float* filters, float* y, float* tail, const Ends& ends) const {
+    multiply(g_.out_width, whole_, steps(), pixels, {filters, padded(g_.filters)}, {y, g_.filters}, ends);
+    if (whole_ == g_.filters) return;
+    const Ends tail_ends{.bias = ends.bias ? ends.bias + whole_ : nullptr, .relu = ends.relu};
+    multiply(g_.out_width, kLanes, steps(), pixels, {filters + whole_, padded(g_.filters)}, {tail, kLanes}, tail_ends);
+    for (std::int64_t column = 0; column < g_.out_width; ++column) {
+      store_first(y + column * g_.filters + whole_, load(tail + column * kLanes), g_.filters - whole_);
+    }
+  }
+
+  PaddedImages g_;
+  ops::ActivationKind activation_;
+  int threads_;
+  std::int64_t whole_;  ///< filters in whole vectors
+  WorkspaceLayout layout_;
+  std::size_t filters_, copies_, tails_;
+};
+
+/// Each thread sums over its images, then the sums are added in the order of the threads.
+class WeightGradient : public Kernel {
+ public:
+  WeightGradient(PaddedImages geometry, int threads) : g_(std::move(geometry)), threads_(threads) {
+    copies_ = layout_.add(bytes_of(round_up(g_.copy_floats(), 16) * threads));
+    sums_ = layout_.add(bytes_of(sum_floats() * threads));
+  }
+
+  std::size_t workspace_bytes() const override { return layout_.bytes(); }
+
+  void enqueue(Stream&, const KernelArgs& args) override {
+    float* const sums = reinterpret_cast<float*>(args.workspace + sums_);
+    std::fill_n(sums, sum_floats() * threads_, 0.0f);
+    parallel_parts(threads_, g_.images, 1, [&](int part, std::int64_t begin, std::int64_t end) {
+      float* const copy = reinterpret_cast<float*>(args.workspace + copies_) + part * round_up(g_.copy_floats(), 16);
+      for (std::int64_t number = begin; number < end; ++number) {
+        const float* const image = g_.image(args.inputs[0].as<float>(), number, copy);
+        const float* const dy = args.inputs[1].as<float>() + number * g_.out_height * g_.out_width * g_.filters;
+        add_image(g_, image, dy, sums + part * sum_floats());
+      }
+    });
+    write(sums, 0, steps(), args.outputs[0].as<float>());
+    if (args.outputs.size() > 1) write(sums, steps(), 1, args.outputs[1].as<float>());
+  }
+
+ private:
+  std::int64_t steps() const { return static_cast<std::int64_t>(g_.taps.size()); }
+  /// Rows of a tap each, and one for the bias.
+  std::int64_t sum_floats() const { return (steps() + 1) * round_up(g_.filters, 16); }
+
+  void write(const float* sums, std::int64_t first_row, std::int64_t rows, float* to) const {
+    if (!to) return;
+    for (std::int64_t row = 0; row < rows; ++row) {
+      each_vector(g_.filters, [&](std::int64_t filter, auto part) {
+        Vec sum{};
+        for (int thread = 0; thread < threads_; ++thread) {
+          sum += load(sums + thread * sum_floats() + (first_row + row) * round_up(g_.filters, 16) + filter);
+        }
+        part.store(to + row * g_.filters + filter, sum);
+      });
+    }
+  }
+
+  PaddedImages g_;
+  int threads_;
+  WorkspaceLayout layout_;
+  std::size_t copies_, sums_;
+};
+
+}  // namespace
+
+bool serves(const ops::Conv2dAttributes& attributes, const TensorView& x, const Shape& kernel) {
+  return x.dtype == DType::kFloat32 && attributes.groups == 1 && kernel[2] <= 4 && kernel[3] >= kLanes;
+}
+
+std::unique_ptr<Kernel> make_forward(const ops::Conv2d& op, const KernelSpecs& specs) {
+  return std::make_unique<Forward>(
+      PaddedImages(op, specs.inputs[0].shape, specs.inputs[1].shape, specs.outputs[0].shape), op.activation,
+      specs.threads);
+}
+
+std::unique_ptr<Kernel> make_weight_gradient(const ops::Conv2dWeightGradient& op, const KernelSpecs& specs) {
+  return std::make_unique<WeightGradient>(
+      PaddedImages(op, specs.inputs[0].shape, op.kernel_shape, specs.inputs[1].shape), specs.threads);
+}
+
+}  // namespace mirrortrain::cpu::few_channels
