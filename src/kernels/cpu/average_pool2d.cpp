@@ -1,78 +1,74 @@
 #include "kernels/cpu/pool2d.h"
+#include "kernels/cpu/simd_elements.h"
 
 namespace mirrortrain::cpu {
 namespace {
 
-/// Elements of a window that lie inside the image.
-float window_size(const PoolShape& s, std::int64_t out_y, std::int64_t out_x) {
-  const Range lines = lines_of(s, out_y), columns = columns_of(s, out_x);
-  return static_cast<float>((lines.end - lines.begin) * (columns.end - columns.begin));
+/// One over the elements of a window that lie inside the image.
+float share_of(const PoolShape& s, std::int64_t out_y, std::int64_t out_x) {
+  return 1.0f / static_cast<float>(s.lines.seen[static_cast<std::size_t>(out_y)].size() *
+                                   s.columns.seen[static_cast<std::size_t>(out_x)].size());
 }
 
 template <class T>
 void average_pool(const PoolShape& s, int threads, const T* x, T* y) {
-  for_cells(threads, s.rows, s.out_height, s.out_width, s.channels,
-            [&](std::int64_t row, std::int64_t out_y, std::int64_t out_x, std::int64_t first, std::int64_t count) {
-              const Range lines = lines_of(s, out_y), columns = columns_of(s, out_x);
-              float sum[kBlock] = {};
-              for (std::int64_t line = lines.begin; line < lines.end; ++line) {
-                for (std::int64_t column = columns.begin; column < columns.end; ++column) {
-                  const T* from = x + row * s.input_row() + (line * s.width + column) * s.channels + first;
-                  for (std::int64_t c = 0; c < count; ++c) sum[c] += static_cast<float>(from[c]);
-                }
-              }
-              const float share = 1.0f / window_size(s, out_y, out_x);
-              T* to = y + row * s.output_row() + (out_y * s.out_width + out_x) * s.channels + first;
-              for (std::int64_t c = 0; c < count; ++c) to[c] = T(sum[c] * share);
-            });
+  for_cells(threads, s.rows, s.lines.output, s.columns.output, s.channels, [&](const Cell& out) {
+    const Range lines = s.lines.seen[static_cast<std::size_t>(out.y)];
+    const Range columns = s.columns.seen[static_cast<std::size_t>(out.x)];
+    const float share = share_of(s, out.y, out.x);
+    const T* image = x + out.row * s.input_row();
+    each_vector(s.channels, [&](std::int64_t c, auto part) {
+      Vec sum{};
+      for (std::int64_t line = lines.begin; line < lines.end; ++line) {
+        const T* from = image + (line * s.columns.input + columns.begin) * s.channels + c;
+        for (std::int64_t i = columns.begin; i < columns.end; ++i, from += s.channels) sum += get(from, part);
+      }
+      put(y + out.offset + c, sum * share, part);
+    });
+  });
 }
 
 template <class T>
 void average_pool_gradient(const PoolShape& s, int threads, const T* dy, T* dx) {
-  for_cells(threads, s.rows, s.height, s.width, s.channels,
-            [&](std::int64_t row, std::int64_t line, std::int64_t column, std::int64_t first, std::int64_t count) {
-              float sum[kBlock] = {};
-              for_covering(s, line, column, [&](std::int64_t out_y, std::int64_t out_x, std::int64_t) {
-                const float share = 1.0f / window_size(s, out_y, out_x);
-                const T* from = dy + row * s.output_row() + (out_y * s.out_width + out_x) * s.channels + first;
-                for (std::int64_t c = 0; c < count; ++c) sum[c] += static_cast<float>(from[c]) * share;
-              });
-              T* to = dx + row * s.input_row() + (line * s.width + column) * s.channels + first;
-              for (std::int64_t c = 0; c < count; ++c) to[c] = T(sum[c]);
-            });
+  for_cells(threads, s.rows, s.lines.input, s.columns.input, s.channels, [&](const Cell& in) {
+    each_vector(s.channels, [&](std::int64_t c, auto part) {
+      Vec sum{};
+      for_seeing(s, in, [&](std::int64_t out_y, std::int64_t out_x, std::int64_t offset) {
+        sum += get(dy + offset + c, part) * share_of(s, out_y, out_x);
+      });
+      put(dx + in.offset + c, sum, part);
+    });
+  });
 }
 
 /// Sums per line of the image first, then over lines, which keeps the rounding small.
 template <class T>
 void global_average(const Shape& image, int threads, const T* x, T* y) {
-  const std::int64_t rows = image[0], height = image[1], width = image[2], channels = image[3];
+  const std::int64_t height = image[1], width = image[2], channels = image[3];
   const float share = 1.0f / static_cast<float>(height * width);
-  for_cells(threads, rows, 1, 1, channels,
-            [&](std::int64_t row, std::int64_t, std::int64_t, std::int64_t first, std::int64_t count) {
-              float sum[kBlock] = {};
-              const T* from = x + row * height * width * channels + first;
-              for (std::int64_t line = 0; line < height; ++line) {
-                float line_sum[kBlock] = {};
-                for (std::int64_t column = 0; column < width; ++column, from += channels) {
-                  for (std::int64_t c = 0; c < count; ++c) line_sum[c] += static_cast<float>(from[c]);
-                }
-                for (std::int64_t c = 0; c < count; ++c) sum[c] += line_sum[c];
-              }
-              T* to = y + row * channels + first;
-              for (std::int64_t c = 0; c < count; ++c) to[c] = T(sum[c] * share);
-            });
+  for_cells(threads, image[0], 1, 1, channels, [&](const Cell& out) {
+    each_vector(channels, [&](std::int64_t c, auto part) {
+      Vec sum{};
+      const T* from = x + out.row * height * width * channels + c;
+      for (std::int64_t line = 0; line < height; ++line) {
+        Vec line_sum{};
+        for (std::int64_t column = 0; column < width; ++column, from += channels) line_sum += get(from, part);
+        sum += line_sum;
+      }
+      put(y + out.offset + c, sum * share, part);
+    });
+  });
 }
 
 template <class T>
 void global_average_gradient(const Shape& image, int threads, const T* dy, T* dx) {
-  const std::int64_t rows = image[0], cells = image[1] * image[2], channels = image[3];
-  const float share = 1.0f / static_cast<float>(cells);
-  for_cells(threads, rows, 1, cells, channels,
-            [&](std::int64_t row, std::int64_t, std::int64_t cell, std::int64_t first, std::int64_t count) {
-              const T* from = dy + row * channels + first;
-              T* to = dx + (row * cells + cell) * channels + first;
-              for (std::int64_t c = 0; c < count; ++c) to[c] = T(static_cast<float>(from[c]) * share);
-            });
+  const std::int64_t channels = image[3];
+  const float share = 1.0f / static_cast<float>(image[1] * image[2]);
+  for_cells(threads, image[0], image[1], image[2], channels, [&](const Cell& in) {
+    const T* from = dy + in.row * channels;
+    each_vector(channels,
+                [&](std::int64_t c, auto part) { put(dx + in.offset + c, get(from + c, part) * share, part); });
+  });
 }
 
 std::unique_ptr<Kernel> make_average_pool(const ops::AveragePool2d& op, const KernelSpecs& specs) {

@@ -1,73 +1,53 @@
 #include <limits>
 
 #include "kernels/cpu/max_pool2d_halving.h"
+#include "kernels/cpu/maximum.h"
 #include "kernels/cpu/pool2d.h"
 
 namespace mirrortrain::cpu {
 namespace {
 
-/// The maxima of one window over a block of channels; x is the image's first element of the block.
-template <class T>
-void window_maxima(const PoolShape& s, const T* x, std::int64_t out_y, std::int64_t out_x, std::int64_t count,
-                   float* best, std::int32_t* position) {
-  const Range lines = lines_of(s, out_y), columns = columns_of(s, out_x);
-  const std::int64_t top = out_y * s.stride_height - s.pad_top, left = out_x * s.stride_width - s.pad_left;
-  const auto number = [&](std::int64_t line, std::int64_t column) {
-    return static_cast<std::int32_t>((line - top) * s.window_width + (column - left));
-  };
-  for (std::int64_t c = 0; c < count; ++c) {
-    best[c] = -std::numeric_limits<float>::infinity();
-    position[c] = number(lines.begin, columns.begin);  // for a window of -infinity only
-  }
-  for (std::int64_t line = lines.begin; line < lines.end; ++line) {
-    for (std::int64_t column = columns.begin; column < columns.end; ++column) {
-      const T* from = x + (line * s.width + column) * s.channels;
-      const std::int32_t at = number(line, column);
-      for (std::int64_t c = 0; c < count; ++c) {
-        const float value = from[c];
-        const bool better = value > best[c] || value != value;
-        best[c] = better ? value : best[c];
-        position[c] = better ? at : position[c];
-      }
-    }
-  }
-}
-
 template <class T>
 void max_pool(const PoolShape& s, bool relu, int threads, const T* x, T* y, std::uint8_t* positions) {
-  const float floor = relu ? 0.0f : -std::numeric_limits<float>::infinity();
-  for_cells(threads, s.rows, s.out_height, s.out_width, s.channels,
-            [&](std::int64_t row, std::int64_t out_y, std::int64_t out_x, std::int64_t first, std::int64_t count) {
-              float best[kBlock];
-              std::int32_t position[kBlock];
-              window_maxima(s, x + row * s.input_row() + first, out_y, out_x, count, best, position);
-              const std::int64_t at = row * s.output_row() + (out_y * s.out_width + out_x) * s.channels + first;
-              if (y != nullptr) {
-                for (std::int64_t c = 0; c < count; ++c) y[at + c] = T(best[c] < floor ? floor : best[c]);
-              }
-              if (positions != nullptr) {
-                for (std::int64_t c = 0; c < count; ++c) positions[at + c] = static_cast<std::uint8_t>(position[c]);
-              }
-            });
+  const Vec floor = broadcast(relu ? 0.0f : -std::numeric_limits<float>::infinity());
+  for_cells(threads, s.rows, s.lines.output, s.columns.output, s.channels, [&](const Cell& out) {
+    const Range lines = s.lines.seen[static_cast<std::size_t>(out.y)];
+    const Range columns = s.columns.seen[static_cast<std::size_t>(out.x)];
+    const T* image = x + out.row * s.input_row();
+    const auto at = [&](std::int64_t line, std::int64_t column) {
+      return image + (line * s.columns.input + column) * s.channels;
+    };
+    const auto number = [&](std::int64_t line, std::int64_t column) {
+      return s.number(s.lines.number(out.y, line), s.columns.number(out.x, column));
+    };
+    each_vector(s.channels, [&](std::int64_t c, auto part) {
+      Maximum maximum(get(at(lines.begin, columns.begin) + c, part), number(lines.begin, columns.begin));
+      for (std::int64_t line = lines.begin; line < lines.end; ++line) {
+        for (std::int64_t column = columns.begin; column < columns.end; ++column) {
+          maximum.take(get(at(line, column) + c, part), number(line, column));
+        }
+      }
+      if (y != nullptr) put(y + out.offset + c, maximum.value < floor ? floor : maximum.value, part);
+      if (positions != nullptr) put(positions + out.offset + c, maximum.position, part);
+    });
+  });
 }
 
 /// Each input gathers from the windows that contain it, so that it is written once and the order of its sum is fixed.
 template <class T>
 void max_pool_gradient(const PoolShape& s, int threads, const T* dy, const std::uint8_t* positions, const T* y, T* dx) {
-  for_cells(threads, s.rows, s.height, s.width, s.channels,
-            [&](std::int64_t row, std::int64_t line, std::int64_t column, std::int64_t first, std::int64_t count) {
-              float sum[kBlock] = {};
-              for_covering(s, line, column, [&](std::int64_t out_y, std::int64_t out_x, std::int64_t number) {
-                const std::int64_t at = row * s.output_row() + (out_y * s.out_width + out_x) * s.channels + first;
-                for (std::int64_t c = 0; c < count; ++c) {
-                  const bool passes =
-                      positions[at + c] == number && (y == nullptr || static_cast<float>(y[at + c]) > 0.0f);
-                  sum[c] += passes ? static_cast<float>(dy[at + c]) : 0.0f;
-                }
-              });
-              T* to = dx + row * s.input_row() + (line * s.width + column) * s.channels + first;
-              for (std::int64_t c = 0; c < count; ++c) to[c] = T(sum[c]);
-            });
+  for_cells(threads, s.rows, s.lines.input, s.columns.input, s.channels, [&](const Cell& in) {
+    each_vector(s.channels, [&](std::int64_t c, auto part) {
+      Vec sum{};
+      for_seeing(s, in, [&](std::int64_t out_y, std::int64_t out_x, std::int64_t offset) {
+        const std::int32_t number = s.number(s.lines.number(out_y, in.y), s.columns.number(out_x, in.x));
+        Vec gradient = get(dy + offset + c, part);
+        if (y != nullptr) gradient = get(y + offset + c, part) > 0.0f ? gradient : Vec{};
+        sum += get(positions + offset + c, part) == number ? gradient : Vec{};
+      });
+      put(dx + in.offset + c, sum, part);
+    });
+  });
 }
 
 std::unique_ptr<Kernel> make_max_pool(const ops::MaxPool2d& op, const KernelSpecs& specs) {

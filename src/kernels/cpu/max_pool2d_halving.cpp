@@ -2,89 +2,68 @@
 
 #include <limits>
 
+#include "kernels/cpu/maximum.h"
+
 namespace mirrortrain::cpu {
 namespace {
 
-constexpr int kBlock = 16;
-
-/// The maxima of 2 x 2 windows over `count` channels; `above` and `below` are the windows' upper left and lower left.
-template <class T>
-inline void maxima(const T* above, const T* below, std::int64_t next, std::int64_t count, bool relu, T* y,
-                   std::uint8_t* positions) {
-  const float floor = relu ? 0.0f : -std::numeric_limits<float>::infinity();
-  for (std::int64_t c = 0; c < count; ++c) {
-    float best = above[c];
-    std::int32_t position = 0;
-    // A NaN is taken and stays.
-    const auto take = [&](float value, std::int32_t at) {
-      const bool better = value > best || value != value;
-      best = better ? value : best;
-      position = better ? at : position;
-    };
-    take(above[next + c], 1);
-    take(below[c], 2);
-    take(below[next + c], 3);
-    y[c] = T(best < floor ? floor : best);
-    if (positions != nullptr) positions[c] = static_cast<std::uint8_t>(position);
-  }
-}
-
-template <class T>
+template <bool kPositions, class T>
 void halve_image(const PoolShape& shape, bool relu, const T* x, T* y, std::uint8_t* positions) {
-  const std::int64_t channels = shape.channels, line = shape.width * channels;
-  for (std::int64_t oy = 0; oy < shape.out_height; ++oy) {
-    for (std::int64_t ox = 0; ox < shape.out_width; ++ox) {
-      const T* above = x + 2 * oy * line + 2 * ox * channels;
-      std::int64_t c = 0;
-      const auto block = [&](std::int64_t count) {
-        maxima(above + c, above + line + c, channels, count, relu, y + c, positions ? positions + c : nullptr);
-      };
-      for (; c + kBlock <= channels; c += kBlock) block(kBlock);
-      if (c < channels) block(channels - c);
+  const std::int64_t channels = shape.channels, line = shape.columns.input * channels;
+  const Vec floor = broadcast(relu ? 0.0f : -std::numeric_limits<float>::infinity());
+  for (std::int64_t out_y = 0; out_y < shape.lines.output; ++out_y) {
+    for (std::int64_t out_x = 0; out_x < shape.columns.output; ++out_x) {
+      const T* above = x + 2 * out_y * line + 2 * out_x * channels;
+      const T* below = above + line;
+      each_vector(channels, [&](std::int64_t c, auto part) {
+        Maximum maximum(get(above + c, part));
+        maximum.take(get(above + channels + c, part), 1);
+        maximum.take(get(below + c, part), 2);
+        maximum.take(get(below + channels + c, part), 3);
+        put(y + c, maximum.value < floor ? floor : maximum.value, part);
+        if constexpr (kPositions) put(positions + c, maximum.position, part);
+      });
       y += channels;
-      if (positions != nullptr) positions += channels;
+      if constexpr (kPositions) positions += channels;
     }
   }
 }
 
-template <class T>
+template <bool kRelu, class T>
 void halve_image_gradient(const PoolShape& shape, const T* dy, const std::uint8_t* positions, const T* y, T* dx) {
-  const std::int64_t channels = shape.channels, line = shape.width * channels;
-  for (std::int64_t oy = 0; oy < shape.out_height; ++oy) {
-    for (std::int64_t ox = 0; ox < shape.out_width; ++ox) {
-      T* above = dx + 2 * oy * line + 2 * ox * channels;
+  const std::int64_t channels = shape.channels, line = shape.columns.input * channels;
+  for (std::int64_t out_y = 0; out_y < shape.lines.output; ++out_y) {
+    T* lines = dx + 2 * out_y * line;
+    for (std::int64_t out_x = 0; out_x < shape.columns.output; ++out_x) {
+      T* above = lines + 2 * out_x * channels;
       T* below = above + line;
-      std::int64_t c = 0;
-      const auto block = [&](std::int64_t count) {
-        for (std::int64_t i = c; i < c + count; ++i) {
-          const float passed = y == nullptr || static_cast<float>(y[i]) > 0.0f ? static_cast<float>(dy[i]) : 0.0f;
-          const std::int32_t position = positions[i];
-          above[i] = T(position == 0 ? passed : 0.0f);
-          above[channels + i] = T(position == 1 ? passed : 0.0f);
-          below[i] = T(position == 2 ? passed : 0.0f);
-          below[channels + i] = T(position == 3 ? passed : 0.0f);
-        }
-      };
-      for (; c + kBlock <= channels; c += kBlock) block(kBlock);
-      if (c < channels) block(channels - c);
+      each_vector(channels, [&](std::int64_t c, auto part) {
+        Vec gradient = get(dy + c, part);
+        if constexpr (kRelu) gradient = get(y + c, part) > 0.0f ? gradient : Vec{};
+        const IntVec position = get(positions + c, part);
+        put(above + c, position == 0 ? gradient : Vec{}, part);
+        put(above + channels + c, position == 1 ? gradient : Vec{}, part);
+        put(below + c, position == 2 ? gradient : Vec{}, part);
+        put(below + channels + c, position == 3 ? gradient : Vec{}, part);
+      });
       dy += channels;
       positions += channels;
-      if (y != nullptr) y += channels;
+      if constexpr (kRelu) y += channels;
     }
     // An odd width leaves a column that no window covers.
-    for (std::int64_t half = 0; half < 2; ++half) {
-      T* end = dx + (2 * oy + half) * line + 2 * shape.out_width * channels;
-      std::fill(end, dx + (2 * oy + half + 1) * line, T(0.0f));
-    }
+    std::fill(lines + 2 * shape.columns.output * channels, lines + line, T(0.0f));
+    std::fill(lines + line + 2 * shape.columns.output * channels, lines + 2 * line, T(0.0f));
   }
-  std::fill(dx + 2 * shape.out_height * line, dx + shape.height * line, T(0.0f));
+  std::fill(dx + 2 * shape.lines.output * line, dx + shape.lines.input * line, T(0.0f));
 }
 
 }  // namespace
 
-bool is_halving(const PoolShape& s) {
-  return s.window_height == 2 && s.window_width == 2 && s.stride_height == 2 && s.stride_width == 2 &&
-         2 * s.out_height <= s.height && 2 * s.out_width <= s.width;
+bool is_halving(const PoolShape& shape) {
+  const auto halves = [](const PoolAxis& axis) {
+    return axis.window == 2 && axis.stride == 2 && 2 * axis.output <= axis.input;
+  };
+  return halves(shape.lines) && halves(shape.columns);
 }
 
 template <class T>
@@ -92,7 +71,12 @@ void halve(const PoolShape& shape, bool relu, int threads, const T* x, T* y, std
   parallel_for(threads, shape.rows, rows_per_thread(shape.input_row()), [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t row = begin; row < end; ++row) {
       const std::int64_t at = row * shape.output_row();
-      halve_image(shape, relu, x + row * shape.input_row(), y + at, positions == nullptr ? nullptr : positions + at);
+      const T* image = x + row * shape.input_row();
+      if (positions == nullptr) {
+        halve_image<false>(shape, relu, image, y + at, nullptr);
+      } else {
+        halve_image<true>(shape, relu, image, y + at, positions + at);
+      }
     }
   });
 }
@@ -103,8 +87,12 @@ void halve_gradient(const PoolShape& shape, int threads, const T* dy, const std:
   parallel_for(threads, shape.rows, rows_per_thread(shape.input_row()), [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t row = begin; row < end; ++row) {
       const std::int64_t at = row * shape.output_row();
-      halve_image_gradient(shape, dy + at, positions + at, y == nullptr ? nullptr : y + at,
-                           dx + row * shape.input_row());
+      T* image = dx + row * shape.input_row();
+      if (y == nullptr) {
+        halve_image_gradient<false, T>(shape, dy + at, positions + at, nullptr, image);
+      } else {
+        halve_image_gradient<true>(shape, dy + at, positions + at, y + at, image);
+      }
     }
   });
 }

@@ -1,64 +1,74 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "graph/ops/pool2d.h"
 #include "kernels/cpu/loops.h"
 
 namespace mirrortrain::cpu {
 
-/// The sizes of a pooling from [rows, height, width, channels] to [rows, out_height, out_width, channels].
+/// Numbers [begin, end).
+struct Range {
+  std::int64_t begin, end;
+  std::int64_t size() const { return end - begin; }
+};
+
+/// The lines or the columns of a pooling.
+struct PoolAxis {
+  std::int64_t input, output, window, stride, pad;
+  std::vector<Range> seen;    ///< by output: the inputs in its window
+  std::vector<Range> seeing;  ///< by input: the outputs whose windows contain it
+
+  PoolAxis(std::int64_t input_size, std::int64_t output_size, std::int64_t window_size, std::int64_t strides,
+           ops::Padding padding);
+
+  /// Which element of the window of `out` the input `in` is.
+  std::int64_t number(std::int64_t out, std::int64_t in) const { return in - (out * stride - pad); }
+};
+
+/// A pooling from [rows, height, width, channels] to [rows, height', width', channels].
 struct PoolShape {
-  std::int64_t rows, height, width, channels, out_height, out_width;
-  std::int64_t window_height, window_width, stride_height, stride_width, pad_top, pad_left;
+  std::int64_t rows, channels;
+  PoolAxis lines, columns;
 
   PoolShape(const ops::Pool2dAttributes& pool, const Shape& input, const Shape& output);
 
-  std::int64_t input_row() const { return height * width * channels; }
-  std::int64_t output_row() const { return out_height * out_width * channels; }
+  std::int64_t input_row() const { return lines.input * columns.input * channels; }
+  std::int64_t output_row() const { return lines.output * columns.output * channels; }
+  /// The element of a window, counted line by line.
+  std::int32_t number(std::int64_t line, std::int64_t column) const {
+    return static_cast<std::int32_t>(line * columns.window + column);
+  }
 };
 
-/// Numbers [begin, end) on one axis.
-struct Range {
-  std::int64_t begin, end;
+/// A place in [rows, height, width]; its channels are the tensor's elements from `offset` on.
+struct Cell {
+  std::int64_t row, y, x, offset;
 };
 
-/// The lines (columns) of the image that the windows of output line (column) `out` see.
-Range lines_of(const PoolShape& shape, std::int64_t out);
-Range columns_of(const PoolShape& shape, std::int64_t out);
-
-/// The output lines (columns) whose windows see a line (column) of the image.
-Range lines_seeing(const PoolShape& shape, std::int64_t line);
-Range columns_seeing(const PoolShape& shape, std::int64_t column);
-
-/// Channels that are worked on at a time, in buffers on the stack.
-inline constexpr std::int64_t kBlock = 64;
-
-/// Calls body(row, out_y, out_x, first channel, channels) for blocks of the channels of every cell [rows, height,
-/// width].
+/// Calls body(cell) for every cell of [rows, height, width, channels].
 template <class Body>
 void for_cells(int threads, std::int64_t rows, std::int64_t height, std::int64_t width, std::int64_t channels,
                const Body& body) {
   parallel_for(threads, rows, rows_per_thread(height * width * channels), [&](std::int64_t begin, std::int64_t end) {
+    std::int64_t offset = begin * height * width * channels;
     for (std::int64_t row = begin; row < end; ++row) {
       for (std::int64_t y = 0; y < height; ++y) {
-        for (std::int64_t x = 0; x < width; ++x) {
-          for (std::int64_t c = 0; c < channels; c += kBlock) body(row, y, x, c, std::min(kBlock, channels - c));
-        }
+        for (std::int64_t x = 0; x < width; ++x, offset += channels) body(Cell{row, y, x, offset});
       }
     }
   });
 }
 
-/// Calls body(out_y, out_x, number) for the windows that see (line, column), which is their element `number`.
+/// Calls body(out_y, out_x, offset of that output) for the outputs whose windows contain the input's cell.
 template <class Body>
-void for_covering(const PoolShape& s, std::int64_t line, std::int64_t column, const Body& body) {
-  const Range ys = lines_seeing(s, line), xs = columns_seeing(s, column);
+void for_seeing(const PoolShape& s, const Cell& in, const Body& body) {
+  const Range ys = s.lines.seeing[static_cast<std::size_t>(in.y)],
+              xs = s.columns.seeing[static_cast<std::size_t>(in.x)];
   for (std::int64_t y = ys.begin; y < ys.end; ++y) {
-    for (std::int64_t x = xs.begin; x < xs.end; ++x) {
-      const std::int64_t window_line = line - (y * s.stride_height - s.pad_top);
-      body(y, x, window_line * s.window_width + (column - (x * s.stride_width - s.pad_left)));
-    }
+    const std::int64_t line = in.row * s.output_row() + y * s.columns.output * s.channels;
+    for (std::int64_t x = xs.begin; x < xs.end; ++x) body(y, x, line + x * s.channels);
   }
 }
 

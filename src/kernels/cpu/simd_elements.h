@@ -1,0 +1,65 @@
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+
+#include "base/bfloat16.h"
+#include "kernels/cpu/simd.h"
+
+/// Vectors of floats from and to tensors of other dtypes. Each takes a part of a vector as each_vector gives it: Whole
+/// or First, which touches no element beyond.
+namespace mirrortrain::cpu {
+
+typedef std::int32_t IntVec __attribute__((vector_size(kLanes * sizeof(std::int32_t))));
+typedef std::uint32_t WordVec __attribute__((vector_size(kLanes * sizeof(std::uint32_t))));
+typedef std::uint16_t HalfVec __attribute__((vector_size(kLanes * sizeof(std::uint16_t))));
+typedef std::uint8_t ByteVec __attribute__((vector_size(kLanes)));
+
+inline std::size_t elements_of(Whole) { return kLanes; }
+inline std::size_t elements_of(First part) { return static_cast<std::size_t>(part.count); }
+
+/// Any vector from memory; what lies outside the part is zero.
+template <class Vector, class T, class Part>
+inline Vector raw_load(const T* from, Part part) {
+  Vector value{};
+  std::memcpy(&value, from, elements_of(part) * sizeof(T));
+  return value;
+}
+template <class Vector, class T, class Part>
+inline void raw_store(T* to, const Vector& value, Part part) {
+  std::memcpy(static_cast<void*>(to), &value, elements_of(part) * sizeof(T));
+}
+
+template <class Part>
+inline Vec get(const float* from, Part part) {
+  return part.load(from);
+}
+template <class Part>
+inline Vec get(const bfloat16* from, Part part) {
+  const WordVec words = __builtin_convertvector(raw_load<HalfVec>(from, part), WordVec);
+  return reinterpret_cast<Vec>(words << 16);
+}
+
+template <class Part>
+inline void put(float* to, const Vec& value, Part part) {
+  part.store(to, value);
+}
+/// Rounds as bfloat16(float) does.
+template <class Part>
+inline void put(bfloat16* to, const Vec& value, Part part) {
+  const WordVec word = reinterpret_cast<WordVec>(value);
+  const WordVec rounded = (word + 0x7fffu + ((word >> 16) & 1u)) >> 16, quiet_nan = (word >> 16) | 0x40u;
+  const WordVec bits = value == value ? rounded : quiet_nan;
+  raw_store(to, __builtin_convertvector(bits, HalfVec), part);
+}
+
+template <class Part>
+inline IntVec get(const std::uint8_t* from, Part part) {
+  return __builtin_convertvector(raw_load<ByteVec>(from, part), IntVec);
+}
+template <class Part>
+inline void put(std::uint8_t* to, const IntVec& value, Part part) {
+  raw_store(to, __builtin_convertvector(value, ByteVec), part);
+}
+
+}  // namespace mirrortrain::cpu
