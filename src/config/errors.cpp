@@ -18,6 +18,13 @@ void Errors::add(const Place& place, std::string path, std::string message) {
   if (!full()) errors_.push_back({place, std::move(path), std::move(message)});
 }
 
+bool Errors::concern(std::string_view path) const {
+  return std::any_of(errors_.begin(), errors_.end(), [&](const Entry& error) {
+    if (!error.path.starts_with(path)) return false;
+    return error.path.size() == path.size() || error.path[path.size()] == '.' || error.path[path.size()] == '[';
+  });
+}
+
 bool Errors::before(const Entry& a, const Entry& b) {
   return std::tuple(rank_of(a.place), a.place.line, a.place.column) <
          std::tuple(rank_of(b.place), b.place.line, b.place.column);

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "config/place.h"
@@ -20,6 +21,8 @@ class Errors {
   /// Whether no more are taken: nobody reads on after so many, and a hostile file can be wrong in a million places.
   bool full() const { return errors_.size() >= kMost; }
   std::size_t count() const { return errors_.size(); }
+  /// Whether something was told at this path or below it, so that what follows from it is better left untold.
+  bool concern(std::string_view path) const;
 
   /// One line each, in the order of the file, then those of `--set`, then "3 errors".
   std::string text() const;

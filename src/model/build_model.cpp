@@ -12,6 +12,16 @@
 namespace mirrortrain {
 namespace {
 
+/// What both graphs are built from.
+struct Description {
+  const ModelOptions& options;
+  const Wiring& wiring;
+  const config::Located<Loss>& loss;
+  const std::vector<config::Located<Metric>>& metrics;
+  Precision precision;
+  config::Errors& errors;
+};
+
 /// Runs `step`; an Error becomes one of `errors` at the place of `located`, and the result kNoValue.
 template <class T, class Step>
 ValueId attempt(const config::Located<T>& located, config::Errors& errors, Step step) {
@@ -23,15 +33,10 @@ ValueId attempt(const config::Located<T>& located, config::Errors& errors, Step 
   }
 }
 
-/// What both graphs are built from.
-struct Description {
-  const ModelOptions& options;
-  const Wiring& wiring;
-  const config::Located<Loss>& loss;
-  const std::vector<config::Located<Metric>>& metrics;
-  Precision precision;
-  config::Errors& errors;
-};
+/// A layer of the same type without options: those that are wrong must not be used, not even for a look at the shapes.
+Layer with_defaults(const Layer& layer) {
+  return std::visit([](const auto& options) { return Layer(std::decay_t<decltype(options)>{}); }, layer);
+}
 
 /// Builds one of the model's two graphs.
 class GraphMaker {
@@ -42,25 +47,24 @@ class GraphMaker {
         made_(mode == Mode::kTraining ? model.training : model.evaluation),
         builder_(mode, made_, model.variables) {}
 
-  /// From the features to the last layer's output, kNoValue where a layer does not fit.
+  /// From the features to the last layer's output, kNoValue where that cannot be known.
   void add_layers() {
     made_.features = made_.graph.input("features", {DType::kFloat32, Shape(in_.options.input_shape.value), true});
     made_.graph.set_layer("");
     const bool mixed = in_.precision == Precision::kMixedBfloat16;
-    const ValueId first = mixed ? cast(made_.features, DType::kBfloat16) : made_.features;
-
-    std::vector<ValueId> values;
+    const Output features{mixed ? cast(made_.features, DType::kBfloat16) : made_.features, false};
     for (std::size_t i = 0; i < in_.options.layers.size(); ++i) {
-      std::vector<ValueId> inputs;
+      Inputs inputs;
       for (const int source : in_.wiring.sources[i]) {
-        if (source == Wiring::kUnknown)
-          inputs.push_back(kNoValue);
-        else
-          inputs.push_back(source == Wiring::kModelInput ? first : values[static_cast<std::size_t>(source)]);
+        const Output known = source == Wiring::kModelInput ? features
+                             : source == Wiring::kUnknown  ? Output{}
+                                                           : outputs_[static_cast<std::size_t>(source)];
+        inputs.values.push_back(known.value);
+        inputs.guessed = inputs.guessed || known.guessed;
       }
-      values.push_back(add_layer(i, inputs));
+      outputs_.push_back(add_layer(i, inputs));
     }
-    made_.output = values.back();
+    made_.output = outputs_.back().value;
   }
 
   void add_loss_and_metrics() {
@@ -73,6 +77,7 @@ class GraphMaker {
     });
     if (made_.loss == kNoValue) return;
     for (const auto& metric : in_.metrics) {
+      if (read_state(metric.path, in_.errors) == ReadState::kNot) continue;
       made_.graph.set_layer(std::string(name_of(metric.value)));
       made_.metrics.push_back(attempt(metric, in_.errors, [&] {
         return made_.graph.apply_one(metric_op(metric.value, in_.loss.value, output_shape),
@@ -102,71 +107,75 @@ class GraphMaker {
   }
 
  private:
+  /// A layer's output. Guessed where a wrong option, already told, was replaced by its default on the way there.
+  struct Output {
+    ValueId value = kNoValue;
+    bool guessed = false;
+  };
+  struct Inputs {
+    std::vector<ValueId> values;
+    bool guessed = false;
+  };
+
+  ValueId build(const Layer& layer, std::span<const ValueId> inputs) {
+    return std::visit([&](const auto& options) { return options.build(builder_, inputs); }, layer);
+  }
+
   ValueId cast(ValueId value, DType dtype) {
     return made_.graph.spec(value).dtype == dtype ? value : made_.graph.apply_one(ops::Cast(dtype), {value});
   }
 
-  /// kNoValue where an input is (an error that was told before) or where the layer does not fit.
-  ValueId add_layer(std::size_t number, const std::vector<ValueId>& inputs) {
+  Output add_layer(std::size_t number, const Inputs& inputs) {
     const config::Located<Layer>& layer = in_.options.layers[number];
     const std::string& name = in_.wiring.names[number];
-    if (std::ranges::count(inputs, kNoValue) > 0) return kNoValue;
-    const ValueId output = attempt(layer, in_.errors, [&] {
+    const ReadState state = in_.wiring.states[number];
+    if (std::ranges::count(inputs.values, kNoValue) > 0 || state == ReadState::kNot) return {};
+    const bool misread = state == ReadState::kInPart;
+    try {
       builder_.begin_layer(name, common_options(layer.value).trainable);
-      const ValueId built =
-          std::visit([&](const auto& options) { return options.build(builder_, inputs); }, layer.value);
-      check_elements(builder_.shape(built), "output");
-      return built;
-    });
-    if (output != kNoValue && builder_.mode() == Mode::kTraining) {
-      model_.layers.push_back(
-          {name, std::string(type_name(layer.value)), builder_.shape(output), builder_.parameters()});
+      const ValueId output = build(misread ? with_defaults(layer.value) : layer.value, inputs.values);
+      const Shape& shape = builder_.shape(output);
+      check_elements(shape, "output");
+      if (builder_.mode() == Mode::kTraining) {
+        model_.layers.push_back({name, std::string(type_name(layer.value)), shape, builder_.parameters()});
+      }
+      return {output, inputs.guessed || misread};
+    } catch (const WrongRank& error) {
+      in_.errors.add(layer.place, layer.path, error.what());
+    } catch (const Error& error) {
+      // Of guessed extents, only the number of axes is worth a word.
+      if (!inputs.guessed && !misread) in_.errors.add(layer.place, layer.path, error.what());
     }
-    return output;
+    return {};
   }
 
   const Description& in_;
   Model& model_;
   ModelGraph& made_;
   LayerBuilder builder_;
+  std::vector<Output> outputs_;
 };
-
-void make_training_graph(const Description& description, const std::optional<LabelInfo>& labels, Model& model) {
-  const std::size_t errors_before = description.errors.count();
-  GraphMaker maker(description, Mode::kTraining, model);
-  maker.add_layers();
-  if (model.training.output == kNoValue) return;
-  maker.add_loss_and_metrics();
-  if (description.errors.count() > errors_before) return;
-
-  const Shape& output = model.training.graph.spec(model.training.output).shape;
-  const Targets targets = targets_of(description.loss.value);
-  model.largest_label = largest_label(targets, output);
-  if (labels) {
-    attempt(description.loss, description.errors, [&] {
-      check_targets(targets, output, *labels);
-      return kNoValue;
-    });
-  }
-  maker.fuse_ops();
-  maker.add_all_gradients();
-}
-
-void make_evaluation_graph(const Description& description, Model& model) {
-  GraphMaker maker(description, Mode::kEvaluation, model);
-  maker.add_layers();
-  maker.add_loss_and_metrics();
-  maker.fuse_ops();
-}
 
 void name_metrics(const std::vector<config::Located<Metric>>& metrics, Model& model, config::Errors& errors) {
   for (const auto& metric : metrics) {
     std::string name(name_of(metric.value));
+    if (read_state(metric.path, errors) != ReadState::kWhole) continue;
     if (std::ranges::count(model.metric_names, name) > 0) {
       errors.add(metric.place, metric.path, "this metric stands here twice");
     }
     model.metric_names.push_back(std::move(name));
   }
+}
+
+void check_labels(const Description& description, const std::optional<LabelInfo>& labels, Model& model) {
+  const Shape& output = model.training.graph.spec(model.training.output).shape;
+  const Targets targets = targets_of(description.loss.value);
+  model.largest_label = largest_label(targets, output);
+  if (!labels) return;
+  attempt(description.loss, description.errors, [&] {
+    check_targets(targets, output, *labels);
+    return kNoValue;
+  });
 }
 
 }  // namespace
@@ -175,12 +184,25 @@ Model build_model(const ModelOptions& options, const config::Located<Loss>& loss
                   const std::vector<config::Located<Metric>>& metrics, Precision precision,
                   const std::optional<LabelInfo>& labels, config::Errors& errors) {
   Model model;
-  const std::size_t errors_before = errors.count();
   name_metrics(metrics, model, errors);
   const Wiring wiring = wire_layers(options.layers, errors);
+  const auto& input_shape = options.input_shape;
+  if (options.layers.empty() || input_shape.value.empty() || errors.concern(input_shape.path)) return model;
+
   const Description description{options, wiring, loss, metrics, precision, errors};
-  make_training_graph(description, labels, model);
-  if (errors.count() == errors_before) make_evaluation_graph(description, model);
+  GraphMaker training(description, Mode::kTraining, model);
+  training.add_layers();
+  if (model.training.output == kNoValue || errors.concern(loss.path)) return model;
+  training.add_loss_and_metrics();
+  if (!errors.empty()) return model;
+  check_labels(description, labels, model);
+  training.fuse_ops();
+  training.add_all_gradients();
+
+  GraphMaker evaluation(description, Mode::kEvaluation, model);
+  evaluation.add_layers();
+  evaluation.add_loss_and_metrics();
+  evaluation.fuse_ops();
   return model;
 }
 

@@ -4,8 +4,6 @@
 
 #include <algorithm>
 
-#include "base/error.h"
-
 namespace mirrortrain {
 
 bool is_thinkable(const Shape& shape) {
@@ -36,12 +34,12 @@ std::string LayerBuilder::described(ValueId input) const {
 
 const Shape& LayerBuilder::image(ValueId input) const {
   if (shape(input).rank() == 3) return shape(input);
-  throw Error(fmt::format("expected images [height, width, channels], found the shape {}", described(input)));
+  throw WrongRank(fmt::format("expected images [height, width, channels], found the shape {}", described(input)));
 }
 
 const Shape& LayerBuilder::features(ValueId input) const {
   if (shape(input).rank() >= 1) return shape(input);
-  throw Error(fmt::format("expected an input with at least one axis, found the shape {}", described(input)));
+  throw WrongRank(fmt::format("expected an input with at least one axis, found the shape {}", described(input)));
 }
 
 ValueId LayerBuilder::weight(std::string_view name, Shape shape, const Initializer& initializer,

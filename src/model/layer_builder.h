@@ -8,12 +8,19 @@
 #include <utility>
 #include <vector>
 
+#include "base/error.h"
 #include "graph/graph.h"
 #include "model/initializers.h"
 #include "model/model.h"
 #include "model/regularizer.h"
 
 namespace mirrortrain {
+
+/// An input has another number of axes than the layer takes: wrong whatever the extents are.
+class WrongRank : public Error {
+ public:
+  using Error::Error;
+};
 
 enum class Mode { kTraining, kEvaluation };
 
@@ -43,10 +50,10 @@ class LayerBuilder {
   /// For messages: "[784] of 'flatten'".
   std::string described(ValueId input) const;
 
-  /// The shape of an image [height, width, channels]; throws Error where the input is no image.
+  /// The shape of an image [height, width, channels]; throws WrongRank where the input is no image.
   const Shape& image(ValueId input) const;
 
-  /// The shape with its last axis, the features; throws Error where the input has no axis.
+  /// The shape with its last axis, the features; throws WrongRank where the input has none.
   const Shape& features(ValueId input) const;
 
   /// A weight named `layer/name`: trained unless the layer is frozen. Throws Error where it would be absurdly large.

@@ -22,10 +22,16 @@ bool is_name(std::string_view name) {
 
 class Wirer {
  public:
-  Wirer(const std::vector<config::Located<Layer>>& layers, config::Errors& errors) : layers_(layers), errors_(errors) {}
+  Wirer(const std::vector<config::Located<Layer>>& layers, config::Errors& errors) : layers_(layers), errors_(errors) {
+    for (const auto& layer : layers) {
+      wiring_.states.push_back(read_state(layer.path, errors));
+      const bool has_options = wiring_.states.back() != ReadState::kNot;
+      names_known_ = names_known_ && has_options && !errors.concern(layer.path + ".name");
+      inputs_known_ = inputs_known_ && has_options && !errors.concern(layer.path + ".inputs");
+    }
+  }
 
   Wiring run() {
-    const std::size_t errors_before = errors_.count();
     std::vector<bool> used(layers_.size(), false);
     for (std::size_t i = 0; i < layers_.size(); ++i) {
       wiring_.sources.push_back(sources_of(i));
@@ -35,8 +41,7 @@ class Wirer {
       // Named last, so that a layer cannot be its own input.
       wiring_.names.push_back(name_of(i));
     }
-    // A wrong name leaves an output unused: told once is enough.
-    for (std::size_t i = 0; errors_.count() == errors_before && i + 1 < layers_.size(); ++i) {
+    for (std::size_t i = 0; names_known_ && inputs_known_ && i + 1 < layers_.size(); ++i) {
       if (!used[i])
         error(i, fmt::format("no layer uses the output of '{}'; name it in a layer's `inputs`", wiring_.names[i]));
     }
@@ -48,34 +53,36 @@ class Wirer {
     errors_.add(layers_[layer].place, layers_[layer].path, std::move(message));
   }
 
+  std::string wrong_name(std::size_t layer, std::string message) {
+    const auto& name = common_options(layers_[layer].value).name;
+    errors_.add(name.place, name.path, std::move(message));
+    names_known_ = false;
+    return name.value.value();
+  }
+
   std::string name_of(std::size_t layer) {
-    const auto& given = common_options(layers_[layer].value).name;
+    const std::optional<std::string>& given = common_options(layers_[layer].value).name.value;
     const std::string type(type_name(layers_[layer].value));
-    std::string name = given.value.value_or("");
-    if (!given.value) {
-      const int count = counters_[type]++;
-      name = count == 0 ? type : fmt::format("{}_{}", type, count);
-    } else if (!is_name(name)) {
-      errors_.add(given.place, given.path,
-                  fmt::format("expected a name of letters, digits, '_', '-' and '.', found '{}'", name));
-      return name;
-    } else if (name == kInputName) {
-      errors_.add(given.place, given.path, "'input' is the model's input; choose another name");
-      return name;
+    if (given && !is_name(*given)) {
+      return wrong_name(layer, fmt::format("expected a name of letters, digits, '_', '-' and '.', found '{}'",
+                                           config::shortened(*given)));
     }
+    if (given == kInputName) return wrong_name(layer, "'input' is the model's input; choose another name");
+
+    std::string name = given.value_or(type);
+    if (!given && counters_[type]++ > 0) name += fmt::format("_{}", counters_[type] - 1);
     const auto [first, is_new] = numbers_.emplace(name, layer);
-    if (!is_new && given.value) {
-      errors_.add(given.place, given.path,
-                  fmt::format("the name '{}' is taken by {}", name, layers_[first->second].path));
-    } else if (!is_new) {
-      error(layer, fmt::format("its own name would be '{}', which {} has; give it a `name`", name,
-                               layers_[first->second].path));
+    const std::string& owner = layers_[first->second].path;
+    if (!is_new && given) return wrong_name(layer, fmt::format("the name '{}' is taken by {}", name, owner));
+    if (!is_new && names_known_) {
+      error(layer, fmt::format("its own name would be '{}', which {} has; give it a `name`", name, owner));
     }
     return name;
   }
 
   std::vector<int> sources_of(std::size_t layer) {
     const LayerCommon& options = common_options(layers_[layer].value);
+    if (errors_.concern(layers_[layer].path + ".inputs")) return {Wiring::kUnknown};
     std::vector<int> sources;
     for (const auto& input : options.inputs) sources.push_back(source_named(input));
     if (sources.empty()) sources.push_back(static_cast<int>(layer) - 1);  // of the first layer: kModelInput
@@ -95,10 +102,13 @@ class Wirer {
   int source_named(const config::Located<std::string>& input) {
     if (input.value == kInputName) return Wiring::kModelInput;
     if (const auto found = numbers_.find(input.value); found != numbers_.end()) return static_cast<int>(found->second);
+    inputs_known_ = false;
+    if (!names_known_) return Wiring::kUnknown;  // it may be the name of a layer that could not be read
     std::vector<std::string> names{std::string(kInputName)};
     for (const auto& [name, number] : numbers_) names.push_back(name);
     errors_.add(input.place, input.path,
-                fmt::format("no earlier layer is named '{}'{}", input.value, config::suggestion(input.value, names)));
+                fmt::format("no earlier layer is named '{}'{}", config::shortened(input.value),
+                            config::suggestion(input.value, names)));
     return Wiring::kUnknown;
   }
 
@@ -107,6 +117,8 @@ class Wirer {
   Wiring wiring_;
   std::map<std::string, std::size_t> numbers_;  ///< the layers so far, by name
   std::map<std::string, int> counters_;         ///< unnamed layers so far, by type
+  // What is wrong with a name may be why another seems to be missing, or an output unused: told once is enough.
+  bool names_known_ = true, inputs_known_ = true;
 };
 
 }  // namespace

@@ -117,3 +117,58 @@ TEST_CASE("a metric that does not fit the loss, or stands twice, is told at its 
   CHECK(contains(build_from(model + "loss: mean_squared_error\nmetrics: [accuracy, accuracy]\n").errors,
                  "a.yaml:3:21: metrics[1].accuracy: this metric stands here twice"));
 }
+
+TEST_CASE("beside a wrong key the shapes are checked as far as they are known") {
+  // The number of units is not known, but that they are no image is.
+  const std::string after_option = errors_of(
+      "    - flatten\n"
+      "    - dense: {unitz: 7}\n"
+      "    - conv2d: {filters: 2, kernel_size: 3}\n");
+  CAPTURE(after_option);
+  CHECK(contains(after_option, "a.yaml:5:15: model.layers[1].dense.unitz: unknown key; did you mean 'units'?"));
+  CHECK(contains(after_option, "a.yaml:6:7: model.layers[2].conv2d: expected images"));
+
+  // Whether seven units would have fitted cannot be known.
+  CHECK_FALSE(contains(errors_of("    - flatten: {name: flat}\n"
+                                 "    - dense: {units: seven, name: a}\n"
+                                 "    - dense: {units: 7, name: b, inputs: [flat]}\n"
+                                 "    - add: {inputs: [a, b]}\n"),
+                       "model.layers[3]"));
+}
+
+TEST_CASE("what may follow from a layer that could not be read is not told") {
+  const std::string errors = errors_of(
+      "    - flaten: {name: flat}\n"
+      "    - conv2d: {filters: 2, kernel_size: 3}\n"
+      "    - dense: {units: 3, inputs: [flat]}\n"
+      "    - max_pooling2d: {inputs: [input], pool_size: 9}\n");
+  CAPTURE(errors);
+  CHECK(contains(errors, "did you mean 'flatten'?"));
+  CHECK(contains(errors, "a.yaml:7:7: model.layers[3].max_pooling2d"));
+  CHECK(contains(errors, "2 errors"));
+}
+
+TEST_CASE("a wrong name does not hide a wrong shape, nor an unknown metric a repeated one") {
+  const std::string name = errors_of("    - max_pooling2d: {pool_size: 9, name: a/b}\n");
+  CHECK(contains(name, "2 errors"));
+  const std::string metric = build_from(
+                                 "model: {input_shape: [4], layers: [dense: {units: 3}]}\nloss: mean_squared_error\n"
+                                 "metrics: [acuracy, accuracy, accuracy]\n")
+                                 .errors;
+  CAPTURE(metric);
+  CHECK(contains(metric, "metrics[2].accuracy: this metric stands here twice"));
+  CHECK(contains(metric, "2 errors"));
+}
+
+TEST_CASE("without a readable input shape or loss the rest is still read") {
+  const std::string layers = "layers: [dense: {units: 3}, conv2d: {filters: 3, kernel_size: 3, name: a/b}]}\n";
+  const std::string no_shape =
+      build_from("model: {input_shape: [4, x], " + layers + "loss: mean_squared_error\n").errors;
+  CAPTURE(no_shape);
+  CHECK(contains(no_shape, "model.layers[1].conv2d.name"));
+  CHECK(contains(no_shape, "2 errors"));
+  const std::string no_loss = build_from("model: {input_shape: [4], " + layers + "loss: mean_square_error\n").errors;
+  CAPTURE(no_loss);
+  CHECK(contains(no_loss, "model.layers[1].conv2d: expected images"));
+  CHECK(contains(no_loss, "3 errors"));
+}

@@ -35,16 +35,14 @@ struct Built {
   std::string errors;  ///< "" where there are none
 };
 
-/// Reads the text, as the file a.yaml, and builds the model where nothing is wrong with the keys.
+/// Reads the text, as the file a.yaml, and builds the model.
 inline Built build_from(std::string_view text, const std::optional<LabelInfo>& labels = std::nullopt) {
   config::Errors errors;
   config::Document document = config::load_text(text, "a.yaml", {}, errors);
   Built built{config::read<Description>(document, errors), {}, ""};
   const Description& description = built.description;
-  if (errors.empty()) {
-    built.model =
-        build_model(description.model, description.loss, description.metrics, description.precision, labels, errors);
-  }
+  built.model =
+      build_model(description.model, description.loss, description.metrics, description.precision, labels, errors);
   if (!errors.empty()) built.errors = errors.text();
   return built;
 }

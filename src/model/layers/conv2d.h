@@ -15,8 +15,8 @@ namespace mirrortrain::layers {
 /// [height, width, in] -> [height', width', filters]; variables kernel [height, width, in / groups, filters] and bias.
 struct Conv2d : LayerCommon {
   static constexpr std::string_view kName = "conv2d";
-  std::int64_t filters = 0;
-  std::array<std::int64_t, 2> kernel_size{0, 0};
+  std::int64_t filters = 1;
+  std::array<std::int64_t, 2> kernel_size{1, 1};
   std::array<std::int64_t, 2> strides{1, 1};
   ops::Padding padding = ops::Padding::kValid;
   std::array<std::int64_t, 2> dilation_rate{1, 1};

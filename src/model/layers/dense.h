@@ -13,7 +13,7 @@ namespace mirrortrain::layers {
 /// [..., in] -> [..., units]; variables kernel [in, units] and bias [units].
 struct Dense : LayerCommon {
   static constexpr std::string_view kName = "dense";
-  std::int64_t units = 0;
+  std::int64_t units = 1;
   ActivationName activation = ActivationName::kLinear;
   bool use_bias = true;
   Initializer kernel_initializer = initializers::GlorotUniform{};
