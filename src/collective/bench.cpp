@@ -118,9 +118,8 @@ std::vector<AllReduceResult> bench_all_reduce(const AllReduceBenchOptions& optio
   }
   const std::size_t n = devices.size();
   fmt::print(
-      out,
-      "# algbw = size / time. busbw = algbw x 2(n-1)/n, here n = {}: what each rank must receive and send of the\n", n);
-  fmt::print(out, "# sum whatever the algorithm, so it compares with the speed of memory or links at any n.\n");
+      out, "# algbw = size / time; busbw = algbw x 2(n-1)/n, n = {}: whatever the algorithm, each rank must send\n", n);
+  fmt::print(out, "# and receive 2(n-1)/n of the size, so busbw compares with the speed of memory or links at any n\n");
   fmt::print(out, "# fastest, by bytes: {}\n", fastest_by_size(results));
   if (options.json) write_json(*options.json, results);
   if (wrong > 0) throw Error(fmt::format("{} elements were wrong: the sums of these devices cannot be trusted", wrong));

@@ -22,10 +22,12 @@ struct Line {
   static constexpr std::size_t kElements = 64 / sizeof(T);
   typedef T Vector __attribute__((vector_size(64)));
 
-  static Vector load(const T* from) {
-    Vector line;
-    std::memcpy(&line, from, sizeof line);
-    return line;
+  // Not returned by value: how wide vectors are returned depends on the machine.
+  static void load(Vector& line, const T* from) { std::memcpy(&line, from, sizeof line); }
+  static void add(Vector& line, const T* from) {
+    Vector other;
+    load(other, from);
+    line += other;
   }
   static void store(T* to, const Vector& line) { std::memcpy(to, &line, sizeof line); }
 };
@@ -44,7 +46,9 @@ template <class T>
 void sum_two_in_place(T* a, T* b, std::size_t lines) {
   using L = Line<T>;
   for (std::size_t i = 0; i < lines; ++i, a += L::kElements, b += L::kElements) {
-    const auto total = L::load(a) + L::load(b);
+    typename L::Vector total;
+    L::load(total, a);
+    L::add(total, b);
     L::store(a, total);
     L::store(b, total);
   }
@@ -58,9 +62,9 @@ void sum_lines(std::span<std::byte* const> from, std::span<std::byte* const> to,
   std::size_t i = begin;
   const auto pass = [&]<std::size_t kLines>(std::integral_constant<std::size_t, kLines>) {
     typename L::Vector total[kLines];
-    for (std::size_t line = 0; line < kLines; ++line) total[line] = L::load(as<T>(from[0]) + i + line * L::kElements);
+    for (std::size_t line = 0; line < kLines; ++line) L::load(total[line], as<T>(from[0]) + i + line * L::kElements);
     for (std::byte* source : from.subspan(1)) {
-      for (std::size_t line = 0; line < kLines; ++line) total[line] += L::load(as<T>(source) + i + line * L::kElements);
+      for (std::size_t line = 0; line < kLines; ++line) L::add(total[line], as<T>(source) + i + line * L::kElements);
     }
     for (std::byte* target : to) {
       for (std::size_t line = 0; line < kLines; ++line) L::store(as<T>(target) + i + line * L::kElements, total[line]);
