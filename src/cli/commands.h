@@ -6,7 +6,8 @@ class App;
 
 namespace mirrortrain::cli {
 
-// Each adds one subcommand to the program. Its callback runs the command and sets `exit_code`; errors leave as exceptions.
+// Each adds one subcommand to the program. Its callback runs the command and sets `exit_code`; errors leave as
+// exceptions.
 void add_fit(CLI::App& app, int& exit_code);
 void add_eval(CLI::App& app, int& exit_code);
 void add_bench_allreduce(CLI::App& app, int& exit_code);

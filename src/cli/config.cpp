@@ -1,6 +1,6 @@
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <memory>
 #include <string>
 #include <vector>
@@ -26,7 +26,8 @@ void show(const ConfigArguments& arguments) {
   fmt::print("{}", config::show(checked.values(), checked.read.document, config::Origins::kShown));
 }
 
-void add_verb(CLI::App& command, const char* name, const char* help, void (*run)(const ConfigArguments&), int& exit_code) {
+void add_verb(CLI::App& command, const char* name, const char* help, void (*run)(const ConfigArguments&),
+              int& exit_code) {
   auto arguments = std::make_shared<ConfigArguments>();
   CLI::App* verb = command.add_subcommand(name, help);
   verb->add_option("CONFIG", arguments->config, "The configuration file")->required();

@@ -1,7 +1,7 @@
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include <CLI/CLI.hpp>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -53,9 +53,10 @@ fs::path choose_weights(const EvalArguments& arguments, const std::optional<RunF
     throw Error(fmt::format("{}: the run has saved no weights yet", folder->path.string()));
   }
   if (!configuration.model.initial_weights.text.empty()) return configuration.model.initial_weights.text;
-  throw UsageError(fmt::format("{}: there is no run '{}' in runs/ and no model.initial_weights; run fit first, or give "
-                               "--checkpoint FILE",
-                               arguments.run_or_config, configuration.name));
+  throw UsageError(
+      fmt::format("{}: there is no run '{}' in runs/ and no model.initial_weights; run fit first, or give "
+                  "--checkpoint FILE",
+                  arguments.run_or_config, configuration.name));
 }
 
 /// The step that the weights of a run stand at; 0 where it is not known.
@@ -80,8 +81,7 @@ int evaluate(const EvalArguments& arguments) {
   if (!is_run) folder = newest_run(values.name);
 
   const auto feeder = load_feeder(checked, split_of(arguments.split));
-  const auto strategy =
-      make_strategy(checked, {{}, batch_sizes(feeder->rows(), values.data.global_batch_size, false)});
+  const auto strategy = make_strategy(checked, {{}, batch_sizes(feeder->rows(), values.data.global_batch_size, false)});
   const fs::path weights = choose_weights(arguments, folder, values, strategy->variables());
   spdlog::info("weights: {}", weights.string());
   load_weights(weights, strategy->variables());

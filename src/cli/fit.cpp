@@ -1,7 +1,7 @@
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include <CLI/CLI.hpp>
 #include <memory>
 #include <optional>
 #include <string>
@@ -58,7 +58,8 @@ RunFolder folder_to_resume(const FitArguments& arguments, const std::string& nam
 /// Everything of a run between its configuration and its end.
 class Fit {
  public:
-  Fit(const FitArguments& arguments, CheckedConfiguration checked) : arguments_(arguments), checked_(std::move(checked)) {}
+  Fit(const FitArguments& arguments, CheckedConfiguration checked)
+      : arguments_(arguments), checked_(std::move(checked)) {}
 
   int run();
 
@@ -99,16 +100,14 @@ int Fit::run() {
   open_writers(state);
 
   if (arguments_.profile) strategy_->profile();
-  const TrainerOptions options{values().training.epoch_limit(),
-                               values().training.step_limit(),
-                               values().logging.every_steps,
-                               values().checkpoint.every_steps,
-                               values().checkpoint.keep,
-                               values().data.global_batch_size,
-                               learning_rate_of(values().optimizer)};
+  const TrainerOptions options{
+      values().training.epoch_limit(),     values().training.step_limit(), values().logging.every_steps,
+      values().checkpoint.every_steps,     values().checkpoint.keep,       values().data.global_batch_size,
+      learning_rate_of(values().optimizer)};
   const std::atomic<int>& stop = catch_stop_signals();
-  Trainer trainer(*strategy_, *checked_.model, *feeders_.train, feeders_.validation.get(), *order_, *checkpoints_, options,
-                  [this](const report::Event& event) { emit(event); }, stop);
+  Trainer trainer(
+      *strategy_, *checked_.model, *feeders_.train, feeders_.validation.get(), *order_, *checkpoints_, options,
+      [this](const report::Event& event) { emit(event); }, stop);
   const TrainingState last = train(trainer, state);
   stop_signal_ = stop;
   finish(trainer, last);
@@ -126,7 +125,8 @@ void Fit::prepare() {
   sizes.train = batch_sizes(feeders_.train->rows(), data.global_batch_size, data.drop_remainder);
   for (const auto* feeder : {feeders_.validation.get(), feeders_.test.get()}) {
     if (feeder == nullptr) continue;
-    for (const std::int64_t size : batch_sizes(feeder->rows(), data.global_batch_size, false)) sizes.evaluate.push_back(size);
+    for (const std::int64_t size : batch_sizes(feeder->rows(), data.global_batch_size, false))
+      sizes.evaluate.push_back(size);
   }
   strategy_ = make_strategy(checked_, sizes);
 }
@@ -210,8 +210,8 @@ void Fit::finish(const Trainer& trainer, const TrainingState& state) {
   }
   result.seconds = trainer.seconds();
   write_summary(folder_.summary(), checked_, *strategy_, result);
-  emit(report::EndEvent{stop_signal_ == 0 ? report::EndEvent::Status::kDone : report::EndEvent::Status::kStopped, state.step,
-                        state.position.epoch, result.seconds});
+  emit(report::EndEvent{stop_signal_ == 0 ? report::EndEvent::Status::kDone : report::EndEvent::Status::kStopped,
+                        state.step, state.position.epoch, result.seconds});
   writers_.clear();
   if (arguments_.profile) print_profile();
   if (result.test) fmt::print("test: {} ({} examples)\n", scores_text(result.test->scores), result.test->examples);
@@ -237,7 +237,8 @@ void add_fit(CLI::App& app, int& exit_code) {
   command->add_option("--run-dir", arguments->run_dir, "The run's folder; default: runs/NAME");
   command
       ->add_option_function<std::vector<std::string>>(
-          "--resume", [arguments](const std::vector<std::string>& runs) { arguments->resume = runs.empty() ? "" : runs[0]; },
+          "--resume",
+          [arguments](const std::vector<std::string>& runs) { arguments->resume = runs.empty() ? "" : runs[0]; },
           "Go on in a run: RUN, --run-dir's folder, or the newest of the configuration's name")
       ->expected(0, 1)
       ->type_name("[RUN]");

@@ -1,5 +1,4 @@
 #include <CLI/CLI.hpp>
-
 #include <cstdio>
 #include <exception>
 
@@ -12,14 +11,15 @@ int main(int argc, char** argv) {
   using namespace mirrortrain;
   try {
     require_compiled_instructions();
-    CLI::App app("Trains the neural network of a YAML file, synchronously, on every device of this machine.", "mirrortrain");
+    CLI::App app("Trains the neural network of a YAML file, synchronously, on every device of this machine.",
+                 "mirrortrain");
     app.set_version_flag("--version", std::string("mirrortrain ") + MIRRORTRAIN_VERSION);
     app.require_subcommand(1);
     int exit_code = 0;
     cli::set_up_logging();
     cli::add_fit(app, exit_code);
     cli::add_eval(app, exit_code);
-//    cli::add_bench_allreduce(app, exit_code);
+    cli::add_bench_allreduce(app, exit_code);
     cli::add_config(app, exit_code);
     cli::add_devices(app, exit_code);
     try {

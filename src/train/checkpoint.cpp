@@ -40,7 +40,8 @@ std::string copy_tensor(const DistributedVariable& variable, int replica) {
   return fmt::format("replica_{}/{}", replica, variable.name());
 }
 
-const StoredTensor& tensor_like(const StoredTensors& stored, const std::string& name, const DistributedVariable& variable) {
+const StoredTensor& tensor_like(const StoredTensors& stored, const std::string& name,
+                                const DistributedVariable& variable) {
   const auto found = stored.find(name);
   if (found == stored.end() || found->second.shape != variable.shape() || found->second.dtype != DType::kFloat32) {
     throw Error(fmt::format("training.safetensors: expected {} {} float32", name, variable.shape().text()));

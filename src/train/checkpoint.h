@@ -24,9 +24,9 @@ class Checkpoints {
   /// Writes to a temporary name, syncs, renames, then removes all but the newest `keep`. Throws Error.
   void save(const TrainingState& state, std::int64_t keep);
 
-  /// Restores the newest one that is whole, and removes unfinished and damaged ones newer than it. Damaged ones, and the one
-  /// that is used instead, are named in the log. nullopt where there is none. Throws Error, changing nothing, where all
-  /// are damaged.
+  /// Restores the newest one that is whole, and removes unfinished and damaged ones newer than it. Damaged ones, and
+  /// the one that is used instead, are named in the log. nullopt where there is none. Throws Error, changing nothing,
+  /// where all are damaged.
   std::optional<TrainingState> restore();
 
   /// The newest checkpoint's folder.

@@ -6,17 +6,18 @@ namespace mirrortrain {
 
 config::Section<TrainingOptions> TrainingOptions::section() {
   return config::Section<TrainingOptions>("How long and how precisely to train.")
-      .key("epochs", &TrainingOptions::epochs, "Passes over the training set; null: 1, or no limit where steps is given.",
+      .key("epochs", &TrainingOptions::epochs,
+           "Passes over the training set; null: 1, or no limit where steps is given.", config::at_least(1))
+      .key("steps", &TrainingOptions::steps, "Global batches after which the run ends; null: no limit.",
            config::at_least(1))
-      .key("steps", &TrainingOptions::steps, "Global batches after which the run ends; null: no limit.", config::at_least(1))
       .key("precision", &TrainingOptions::precision,
            "What the layers compute in; variables, loss and metrics are float32 in both.");
 }
 
 config::Section<CheckpointOptions> CheckpointOptions::section() {
   return config::Section<CheckpointOptions>("When to save what is needed to go on.")
-      .key("every_steps", &CheckpointOptions::every_steps, "Save every so many steps; null: at the end of each epoch alone.",
-           config::at_least(1))
+      .key("every_steps", &CheckpointOptions::every_steps,
+           "Save every so many steps; null: at the end of each epoch alone.", config::at_least(1))
       .key("keep", &CheckpointOptions::keep, "How many of the newest checkpoints stay.", config::at_least(1))
       .planned("save_best");
 }

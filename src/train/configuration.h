@@ -64,8 +64,8 @@ struct ReadConfiguration {
   Configuration values;
 };
 
-/// Reads a file and its overrides; a name that is not given is the file's stem. What is wrong is added to `errors`; throws
-/// UsageError for what cannot be read at all.
+/// Reads a file and its overrides; a name that is not given is the file's stem. What is wrong is added to `errors`;
+/// throws UsageError for what cannot be read at all.
 ReadConfiguration read_configuration(const std::string& file, std::span<const std::string> overrides,
                                      config::Errors& errors);
 

@@ -32,8 +32,9 @@ void require_same_run(const RunFolder& folder, const Configuration& now) {
   const Configuration before = configuration_of(folder);
   const auto refuse_if = [&](bool changed, const char* what) {
     if (changed) {
-      throw UsageError(fmt::format("--resume {}: {} changed since this run began ({}); start a new run without --resume",
-                                   folder.path.string(), what, folder.config().string()));
+      throw UsageError(
+          fmt::format("--resume {}: {} changed since this run began ({}); start a new run without --resume",
+                      folder.path.string(), what, folder.config().string()));
     }
   };
   refuse_if(differ(before.model, now.model), "model");
@@ -59,7 +60,8 @@ bool is_finished(const RunFolder& folder, const Configuration& now) {
   const auto summary = nlohmann::json::parse(read_text_file(folder.summary()), nullptr, false);
   if (summary.is_discarded() || summary.value("status", "") != "done") return false;
   const TrainingOptions before = configuration_of(folder).training;
-  return !grew(before.epoch_limit(), now.training.epoch_limit()) && !grew(before.step_limit(), now.training.step_limit());
+  return !grew(before.epoch_limit(), now.training.epoch_limit()) &&
+         !grew(before.step_limit(), now.training.step_limit());
 }
 
 }  // namespace mirrortrain

@@ -7,8 +7,8 @@
 
 namespace mirrortrain {
 
-/// Whether a run may go on with a configuration. Throws UsageError, naming what differs, where the model, the data, the batch,
-/// the seed or the optimizer's type changed since the run began; other changes are logged.
+/// Whether a run may go on with a configuration. Throws UsageError, naming what differs, where the model, the data, the
+/// batch, the seed or the optimizer's type changed since the run began; other changes are logged.
 void require_same_run(const RunFolder& folder, const Configuration& configuration);
 
 /// Whether the run ended with status done and the configuration does not let it go further.

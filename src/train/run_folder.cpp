@@ -27,10 +27,11 @@ RunFolder new_run_folder(const std::string& name, const std::optional<fs::path>&
   }
   if (fs::exists(*run_dir) && !fs::is_empty(*run_dir, ignored)) {
     const RunFolder folder{*run_dir};
-    throw UsageError(folder.exists()
-                         ? fmt::format("--run-dir {}: holds another run; go on in it with --resume, or name another folder",
-                                       run_dir->string())
-                         : fmt::format("--run-dir {}: the folder is not empty; name another one", run_dir->string()));
+    throw UsageError(
+        folder.exists()
+            ? fmt::format("--run-dir {}: holds another run; go on in it with --resume, or name another folder",
+                          run_dir->string())
+            : fmt::format("--run-dir {}: the folder is not empty; name another one", run_dir->string()));
   }
   return {*run_dir};
 }

@@ -22,7 +22,8 @@ struct RunFolder {
   bool exists() const { return std::filesystem::exists(config()); }
 };
 
-/// The folder that a new run would get: `run_dir` itself, which must not hold anything yet (UsageError), or runs/NAME, runs/NAME-2,
+/// The folder that a new run would get: `run_dir` itself, which must not hold anything yet (UsageError), or runs/NAME,
+/// runs/NAME-2,
 /// ... the first that is free.
 RunFolder new_run_folder(const std::string& name, const std::optional<std::filesystem::path>& run_dir);
 

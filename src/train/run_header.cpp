@@ -12,7 +12,8 @@ namespace {
 /// "global batch 256 = 2 replicas x 128", or "global batch 10 = 4 + 3 + 3" where the parts differ.
 std::string split_text(std::int64_t batch, int replicas) {
   if (batch % replicas == 0) {
-    return fmt::format("global batch {} = {} replica{} x {}", batch, replicas, replicas == 1 ? "" : "s", batch / replicas);
+    return fmt::format("global batch {} = {} replica{} x {}", batch, replicas, replicas == 1 ? "" : "s",
+                       batch / replicas);
   }
   std::vector<std::int64_t> parts;
   for (int r = 0; r < replicas; ++r) parts.push_back(rows_of_replica(batch, r, replicas).count);
@@ -24,8 +25,9 @@ std::string split_text(std::int64_t batch, int replicas) {
 std::string run_header(const CheckedConfiguration& checked, const Strategy& strategy) {
   std::string text;
   for (const LanePlacement& lane : strategy.placement().lanes) {
-    text += fmt::format("{}: {} thread{}, replica{} {}\n", lane.device.text(), lane.threads, lane.threads == 1 ? "" : "s",
-                        lane.replicas.size() == 1 ? "" : "s", fmt::join(lane.replicas, ", "));
+    text +=
+        fmt::format("{}: {} thread{}, replica{} {}\n", lane.device.text(), lane.threads, lane.threads == 1 ? "" : "s",
+                    lane.replicas.size() == 1 ? "" : "s", fmt::join(lane.replicas, ", "));
   }
   text += split_text(checked.values().data.global_batch_size, strategy.num_replicas_in_sync()) + "\n\n";
 
@@ -37,9 +39,10 @@ std::string run_header(const CheckedConfiguration& checked, const Strategy& stra
 
   const MemoryForecast memory = strategy.memory();
   const auto replicas = static_cast<std::size_t>(strategy.num_replicas_in_sync());
-  text += fmt::format("\nmemory per replica: {} (variables, gradients and optimizer {}, activations {})\n",
-                      report::bytes_text((memory.variables + memory.activations) / replicas),
-                      report::bytes_text(memory.variables / replicas), report::bytes_text(memory.activations / replicas));
+  text +=
+      fmt::format("\nmemory per replica: {} (variables, gradients and optimizer {}, activations {})\n",
+                  report::bytes_text((memory.variables + memory.activations) / replicas),
+                  report::bytes_text(memory.variables / replicas), report::bytes_text(memory.activations / replicas));
   return text;
 }
 

@@ -25,7 +25,8 @@ std::unique_ptr<data::Feeder> feeder_for(const CheckedConfiguration& checked, co
   return std::make_unique<data::Feeder>(dataset, checked.values().data.preprocessing, checked.input);
 }
 
-std::unique_ptr<data::Feeder> feeder_for(const CheckedConfiguration& checked, const std::optional<data::Dataset>& dataset) {
+std::unique_ptr<data::Feeder> feeder_for(const CheckedConfiguration& checked,
+                                         const std::optional<data::Dataset>& dataset) {
   return dataset ? feeder_for(checked, *dataset) : nullptr;
 }
 
@@ -37,8 +38,8 @@ CheckedConfiguration check_configuration(const std::string& file, std::span<cons
   const Configuration& values = checked.values();
   const bool readable = errors.empty();
   if (!values.model.layers.empty() && !values.model.input_shape.value.empty()) {
-    checked.model = std::make_unique<Model>(build_model(values.model, values.loss, values.metrics, values.training.precision,
-                                                        std::nullopt, errors));
+    checked.model = std::make_unique<Model>(
+        build_model(values.model, values.loss, values.metrics, values.training.precision, std::nullopt, errors));
   }
   if (readable && errors.empty()) {
     checked.input = input_spec(*checked.model);
@@ -56,10 +57,10 @@ FeederSet load_feeders(const CheckedConfiguration& checked) {
 std::unique_ptr<data::Feeder> load_feeder(const CheckedConfiguration& checked, data::Split split) {
   const std::optional<data::Dataset> dataset = data::load(checked.values().data, split);
   if (!dataset) {
-    throw UsageError(fmt::format("--split {}: the configuration has no such data",
-                                 split == data::Split::kTest         ? "test"
-                                 : split == data::Split::kValidation ? "validation"
-                                                                     : "train"));
+    throw UsageError(fmt::format("--split {}: the configuration has no such data", split == data::Split::kTest ? "test"
+                                                                                   : split == data::Split::kValidation
+                                                                                       ? "validation"
+                                                                                       : "train"));
   }
   return feeder_for(checked, *dataset);
 }
@@ -68,7 +69,8 @@ std::unique_ptr<Strategy> make_strategy(const CheckedConfiguration& checked, con
   const Configuration& values = checked.values();
   Placement placement = place_replicas(values.strategy, values.data.global_batch_size, usable_cores());
   if (values.training.precision == Precision::kMixedBfloat16 && !cpu_has_bfloat16()) {
-    spdlog::warn("mixed_bfloat16: {} has no bfloat16 instructions, so this will not be faster than float32", cpu_name());
+    spdlog::warn("mixed_bfloat16: {} has no bfloat16 instructions, so this will not be faster than float32",
+                 cpu_name());
   }
   auto strategy = std::make_unique<Strategy>(std::move(placement), *checked.model, rule(values.optimizer), values.seed,
                                              values.strategy.communication.timeout_seconds);

@@ -19,7 +19,8 @@ report::Scores scores_of(const Sums& sums, const std::vector<std::string>& metri
   const double examples = static_cast<double>(std::max<std::int64_t>(1, sums.examples));
   report::Scores scores;
   scores.loss = sums.loss / examples;
-  for (std::size_t i = 0; i < metric_names.size(); ++i) scores.metrics.emplace_back(metric_names[i], sums.metrics[i] / examples);
+  for (std::size_t i = 0; i < metric_names.size(); ++i)
+    scores.metrics.emplace_back(metric_names[i], sums.metrics[i] / examples);
   return scores;
 }
 

@@ -22,7 +22,8 @@ namespace mirrortrain {
 /// The mean loss and metrics of `sums`.
 report::Scores scores_of(const Sums& sums, const std::vector<std::string>& metric_names);
 
-/// The exact sums over all examples of a data set, each visited once, in global batches of `batch_size` (the last may be short).
+/// The exact sums over all examples of a data set, each visited once, in global batches of `batch_size` (the last may
+/// be short).
 Sums evaluate_all(Strategy& strategy, const data::Feeder& examples, std::int64_t batch_size);
 
 /// Sizes of the global batches into which `examples` are cut.
@@ -45,9 +46,11 @@ class Trainer {
 
   /// `validation` may be null. `stop` is looked at after every step.
   Trainer(Strategy& strategy, const Model& model, const data::Feeder& train, const data::Feeder* validation,
-          data::Order& order, Checkpoints& checkpoints, TrainerOptions options, Emit emit, const std::atomic<int>& stop);
+          data::Order& order, Checkpoints& checkpoints, TrainerOptions options, Emit emit,
+          const std::atomic<int>& stop);
 
-  /// Trains from `state` to the first limit, or until `stop` is set (a checkpoint is saved then). Returns where it stands.
+  /// Trains from `state` to the first limit, or until `stop` is set (a checkpoint is saved then). Returns where it
+  /// stands.
   TrainingState run(TrainingState state);
 
   /// Seconds since the start of the run, its earlier parts included.
@@ -77,8 +80,8 @@ class Trainer {
 
   TrainingState state_;
   bool epoch_ended_ = true;
-  double learning_rate_ = 0;         ///< of the last step
-  double training_seconds_ = 0;      ///< in steps, since the last step event
+  double learning_rate_ = 0;     ///< of the last step
+  double training_seconds_ = 0;  ///< in steps, since the last step event
   std::int64_t training_examples_ = 0;
   report::Scores progress_;
   double next_progress_ = 0;

@@ -27,10 +27,11 @@ void load_weights(const std::filesystem::path& file, const VariableStore& variab
     if (found == stored.end()) {
       complaints.push_back(fmt::format("{} {} is missing", variable.name(), variable.shape().text()));
     } else if (found->second.shape != variable.shape()) {
-      complaints.push_back(fmt::format("{}: the model has the shape {}, the file {}", variable.name(), variable.shape().text(),
-                                       found->second.shape.text()));
+      complaints.push_back(fmt::format("{}: the model has the shape {}, the file {}", variable.name(),
+                                       variable.shape().text(), found->second.shape.text()));
     } else if (found->second.dtype != DType::kFloat32) {
-      complaints.push_back(fmt::format("{}: expected float32, found {}", variable.name(), name_of(found->second.dtype)));
+      complaints.push_back(
+          fmt::format("{}: expected float32, found {}", variable.name(), name_of(found->second.dtype)));
     }
   }
   for (const auto& [name, tensor] : stored) {
@@ -42,8 +43,8 @@ void load_weights(const std::filesystem::path& file, const VariableStore& variab
     constexpr std::size_t kShown = 10;
     const std::size_t more = complaints.size() > kShown ? complaints.size() - kShown : 0;
     if (more > 0) complaints.resize(kShown);
-    throw Error(fmt::format("{}: the weights do not fit the model:\n  {}{}", file.string(), fmt::join(complaints, "\n  "),
-                            more > 0 ? fmt::format("\n  and {} more", more) : ""));
+    throw Error(fmt::format("{}: the weights do not fit the model:\n  {}{}", file.string(),
+                            fmt::join(complaints, "\n  "), more > 0 ? fmt::format("\n  and {} more", more) : ""));
   }
   for (const DistributedVariable& variable : variables.variables()) {
     variable.assign(stored.find(variable.name())->second.span<float>());

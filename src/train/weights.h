@@ -11,8 +11,8 @@ namespace mirrortrain {
 /// Gives every variable its initializer's values.
 void initialize_weights(const Model& model, const VariableStore& variables, std::uint64_t seed);
 
-/// Reads every variable of the model by name. Throws Error, naming the file and every tensor that is missing, left over, or of
-/// another shape or type.
+/// Reads every variable of the model by name. Throws Error, naming the file and every tensor that is missing, left
+/// over, or of another shape or type.
 void load_weights(const std::filesystem::path& file, const VariableStore& variables);
 
 /// Writes what reading every variable outside the replicas gives. Returns the file's CRC-32.
