@@ -106,7 +106,7 @@ class Fusion {
         activation && activation->kind == ActivationKind::kRelu && sole_reader(producer)) {
       ops_[index(producer)] = nullptr;
     } else if (const auto* conv = op_at<ops::Conv2d>(producer); conv && conv->activation == ActivationKind::kRelu) {
-      ops_[index(producer)] = share(ops::Conv2d(*conv));
+      ops_[index(producer)] = share(ops::Conv2d(*conv, ActivationKind::kLinear));
     } else {
       return;
     }
