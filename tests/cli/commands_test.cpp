@@ -1,0 +1,89 @@
+// The commands beside fit.
+#include <doctest/doctest.h>
+
+#include "cli/program.h"
+
+namespace mirrortrain::testing {
+namespace {
+
+using nlohmann::json;
+
+std::string tiny() { return repository_file("configs/tiny.yaml"); }
+
+TEST_CASE("eval of a run repeats its test exactly, on any number of replicas") {
+  TemporaryFolder folder;
+  REQUIRE(run_program(folder, "fit " + tiny() + " --run-dir run").exit_code == 0);
+  json test;
+  for (const json& event : events_of(folder / "run/metrics.jsonl")) {
+    if (event["event"] == "evaluation") test = event;
+  }
+  REQUIRE(run_program(folder, "eval run --json eval.json").exit_code == 0);
+  CHECK(json::parse(read_text_file(folder / "eval.json")) == test);
+
+  REQUIRE(run_program(folder, "eval run --json seven.json --set strategy.devices=[cpu:0] --set strategy.replicas=7")
+              .exit_code == 0);
+  const json seven = json::parse(read_text_file(folder / "seven.json"));
+  CHECK(seven["examples"] == 500);
+  CHECK(seven["metrics"] == test["metrics"]);
+  CHECK(seven["loss"].get<double>() == doctest::Approx(test["loss"].get<double>()).epsilon(1e-6));
+}
+
+TEST_CASE("eval of a configuration takes its newest run, and without one says what to do") {
+  TemporaryFolder folder;
+  const Outcome none = run_program(folder, "eval " + tiny());
+  CHECK(none.exit_code == 2);
+  CHECK(none.err.find("--checkpoint") != std::string::npos);
+  REQUIRE(run_program(folder, "fit " + tiny() + " --set training.epochs=1").exit_code == 0);
+  const Outcome outcome = run_program(folder, "eval " + tiny() + " --split validation");
+  CHECK(outcome.exit_code == 0);
+  CHECK(outcome.out.starts_with("validation: loss "));
+}
+
+TEST_CASE("config check, show, schema") {
+  TemporaryFolder folder;
+  CHECK(run_program(folder, "config check " + tiny()).exit_code == 0);
+  const Outcome shown = run_program(folder, "config show " + tiny() + " --set seed=5");
+  CHECK(shown.exit_code == 0);
+  CHECK(shown.out.find("# --set") != std::string::npos);
+  CHECK(shown.out.find("# default") != std::string::npos);
+  CHECK(shown.out.find("tiny.yaml:") != std::string::npos);
+  const Outcome schema = run_program(folder, "config schema");
+  CHECK(schema.exit_code == 0);
+  CHECK(json::parse(schema.out).contains("$schema"));
+  CHECK(run_program(folder, "config check missing.yaml").exit_code == 2);
+}
+
+TEST_CASE("every example configuration is right") {
+  TemporaryFolder folder;
+  for (const auto& entry : fs::directory_iterator(repository_file("configs"))) {
+    const Outcome outcome = run_program(folder, "config check " + entry.path().string());
+    CHECK_MESSAGE(outcome.exit_code == 0, outcome.err);
+  }
+}
+
+TEST_CASE("bench-allreduce checks every result and writes JSON") {
+  TemporaryFolder folder;
+  const Outcome outcome =
+      run_program(folder, "bench-allreduce --devices [cpu:0,cpu:1,cpu:2] -b 8 -e 64K -f 16 --json bench.json");
+  CHECK(outcome.exit_code == 0);
+  CHECK(outcome.out.find("busbw") != std::string::npos);
+  const json results = json::parse(read_text_file(folder / "bench.json"))["results"];
+  REQUIRE_FALSE(results.empty());
+  for (const json& result : results) {
+    CHECK(result["wrong"] == 0);
+    for (const char* key : {"algorithm", "size", "count", "type", "time_us", "algbw", "busbw"})
+      CHECK(result.contains(key));
+  }
+  CHECK(run_program(folder, "bench-allreduce --devices [cpu:0] -b 8 -e 8").exit_code == 0);
+  CHECK(run_program(folder, "bench-allreduce --algorithms [rings]").exit_code == 2);
+}
+
+TEST_CASE("devices lists what `devices: all` would use") {
+  TemporaryFolder folder;
+  const Outcome outcome = run_program(folder, "devices");
+  CHECK(outcome.exit_code == 0);
+  CHECK(outcome.out.starts_with("cpu:0"));
+}
+
+}  // namespace
+}  // namespace mirrortrain::testing

@@ -1,0 +1,115 @@
+// Bad input: one clear message, the right exit code, nothing half-written.
+#include <doctest/doctest.h>
+
+#include "cli/program.h"
+
+namespace mirrortrain::testing {
+namespace {
+
+constexpr const char* kConfig = R"(name: line
+data:
+  global_batch_size: 4
+  shuffle: false
+  train: {format: inline, features: [[1], [2], [3], [4]], labels: [0, -1, -2, -3]}
+model:
+  input_shape: [1]
+  layers:
+    - dense: {units: 1}
+loss: mean_squared_error
+optimizer: {type: sgd, learning_rate: 0.01}
+)";
+
+struct Fixture {
+  TemporaryFolder folder;
+  Fixture() { write_file(folder / "line.yaml", kConfig); }
+  Outcome fit(const std::string& arguments) { return run_program(folder, "fit line.yaml " + arguments); }
+};
+
+bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+TEST_CASE_FIXTURE(Fixture, "all errors of a file are told at once, in the order of the file") {
+  std::string text = kConfig;
+  text.replace(text.find("units"), 5, "unitz");
+  text.replace(text.find("sgd"), 3, "sdg");
+  text += "trainin: {epochs: 1}\n";
+  write_file(folder / "wrong.yaml", text);
+  const Outcome outcome = run_program(folder, "fit wrong.yaml");
+  CHECK(outcome.exit_code == 2);
+  const std::size_t units =
+      outcome.err.find("wrong.yaml:9:15: model.layers[0].dense.unitz: unknown key; did you mean 'units'?");
+  const std::size_t type = outcome.err.find("wrong.yaml:11:");
+  const std::size_t training = outcome.err.find("wrong.yaml:12:1: trainin: unknown key; did you mean 'training'?");
+  REQUIRE(units != std::string::npos);
+  REQUIRE(type != std::string::npos);
+  REQUIRE(training != std::string::npos);
+  CHECK(units < type);
+  CHECK(type < training);
+  CHECK(contains(outcome.err, "errors"));
+  CHECK_FALSE(fs::exists(folder / "runs"));
+}
+
+TEST_CASE_FIXTURE(Fixture, "a layer that does not fit is an error at its line with both shapes") {
+  const Outcome outcome = fit("--set 'model.layers=[{conv2d: {filters: 4, kernel_size: 3}}]'");
+  CHECK(outcome.exit_code == 2);
+  CHECK(contains(outcome.err, "conv2d"));
+  CHECK(contains(outcome.err, "[1]"));
+}
+
+TEST_CASE_FIXTURE(Fixture, "what is not built yet is refused by name") {
+  for (const char* setting :
+       {"strategy.cross_device_ops=ring", "strategy.type=parameter_server", "optimizer.type=rmsprop",
+        "gradients={clip_norm: 1.0}", "variables=[]", "state=[]", "checkpoint.save_best={metric: loss}"}) {
+    CAPTURE(setting);
+    const Outcome outcome = fit(fmt::format("--set '{}'", setting));
+    CHECK(outcome.exit_code == 2);
+    CHECK(contains(outcome.err, "not built yet"));
+  }
+}
+
+TEST_CASE_FIXTURE(Fixture, "an error of --set begins with its key") {
+  const Outcome outcome = fit("--set optimizer.learning_rate=fast");
+  CHECK(outcome.exit_code == 2);
+  CHECK(outcome.err.starts_with("--set optimizer.learning_rate:"));
+}
+
+TEST_CASE_FIXTURE(Fixture, "a GPU that is not there is exit code 2") {
+  const Outcome outcome = fit("--set strategy.devices=[cuda:0]");
+  CHECK(outcome.exit_code == 2);
+  CHECK(contains(outcome.err, "cuda:0"));
+  CHECK_FALSE(fs::exists(folder / "runs"));
+}
+
+TEST_CASE_FIXTURE(Fixture, "missing data is exit code 1, names the file and leaves nothing behind") {
+  const Outcome outcome = fit("--set 'data.train={format: npy, features: missing.npy, labels: missing2.npy}'");
+  CHECK(outcome.exit_code == 1);
+  CHECK(contains(outcome.err, "missing"));
+  CHECK_FALSE(fs::exists(folder / "runs"));
+}
+
+TEST_CASE_FIXTURE(Fixture, "weights that do not fit the model are named, and no run is left behind") {
+  REQUIRE(fit("--run-dir a --set model.layers[0].dense.units=1").exit_code == 0);
+  const Outcome outcome =
+      fit("--run-dir b --set model.initial_weights=a/model.safetensors --set model.layers[0].dense.use_bias=false");
+  CHECK(outcome.exit_code == 1);
+  CHECK(contains(outcome.err, "dense/bias"));
+  CHECK_FALSE(fs::exists(folder / "b"));
+}
+
+TEST_CASE_FIXTURE(Fixture, "a wrong command line is exit code 2") {
+  CHECK(run_program(folder, "fit").exit_code == 2);
+  CHECK(run_program(folder, "fitt line.yaml").exit_code == 2);
+  CHECK(run_program(folder, "").exit_code == 2);
+  CHECK(run_program(folder, "--help").exit_code == 0);
+  CHECK(run_program(folder, "fit missing.yaml").exit_code == 2);
+  CHECK(fit("--resume").exit_code == 2);
+}
+
+TEST_CASE_FIXTURE(Fixture, "an unwritable place is exit code 1") {
+  write_file(folder / "file", "not a folder");
+  const Outcome outcome = fit("--run-dir file/run");
+  CHECK(outcome.exit_code == 1);
+  CHECK(contains(outcome.err, "file"));
+}
+
+}  // namespace
+}  // namespace mirrortrain::testing
