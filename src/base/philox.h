@@ -25,26 +25,22 @@ struct Philox {
     std::uint32_t word[4];
   };
 
+  static constexpr int kRounds = 10;
+  static constexpr std::uint32_t kMultiplier0 = 0xD2511F53u, kMultiplier1 = 0xCD9E8D57u;
+
   MIRRORTRAIN_HOST_DEVICE Words operator()(std::uint32_t c0, std::uint32_t c1, std::uint32_t c2,
                                            std::uint32_t c3) const {
     Philox keys = *this;
-    for (int i = 0; i < kRounds; ++i) {
-      keys.round(c0, c1, c2, c3);
+    for (int round = 0; round < kRounds; ++round) {
+      const std::uint64_t product0 = std::uint64_t{kMultiplier0} * c0;
+      const std::uint64_t product1 = std::uint64_t{kMultiplier1} * c2;
+      c0 = static_cast<std::uint32_t>(product1 >> 32) ^ c1 ^ keys.key0;
+      c2 = static_cast<std::uint32_t>(product0 >> 32) ^ c3 ^ keys.key1;
+      c1 = static_cast<std::uint32_t>(product1);
+      c3 = static_cast<std::uint32_t>(product0);
       keys.next_round();
     }
     return {{c0, c1, c2, c3}};
-  }
-
-  // One by one, for loops that take many counters through each round together.
-  static constexpr int kRounds = 10;
-
-  MIRRORTRAIN_HOST_DEVICE void round(std::uint32_t& c0, std::uint32_t& c1, std::uint32_t& c2, std::uint32_t& c3) const {
-    const std::uint64_t product0 = std::uint64_t{0xD2511F53u} * c0;
-    const std::uint64_t product1 = std::uint64_t{0xCD9E8D57u} * c2;
-    c0 = static_cast<std::uint32_t>(product1 >> 32) ^ c1 ^ key0;
-    c2 = static_cast<std::uint32_t>(product0 >> 32) ^ c3 ^ key1;
-    c1 = static_cast<std::uint32_t>(product1);
-    c3 = static_cast<std::uint32_t>(product0);
   }
 
   MIRRORTRAIN_HOST_DEVICE void next_round() {

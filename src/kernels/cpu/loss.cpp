@@ -4,6 +4,7 @@
 
 #include "kernels/cpu/loops.h"
 #include "kernels/cpu/registry.h"
+#include "kernels/cpu/row.h"
 #include "kernels/scalar/losses.h"
 
 namespace mirrortrain::cpu {
@@ -43,19 +44,12 @@ struct Exponentials {
 
 /// The sum of e^(y - largest); the terms go to `to` unless it is null.
 Exponentials exponentials(const float* y, float* to, std::int64_t classes) {
-  float largest = -std::numeric_limits<float>::infinity(), sum = 0;
-#pragma omp simd reduction(max : largest)
-  for (std::int64_t i = 0; i < classes; ++i) largest = std::max(largest, y[i]);
-  if (to == nullptr) {
-#pragma omp simd reduction(+ : sum)
-    for (std::int64_t i = 0; i < classes; ++i) sum += scalar::exp(y[i] - largest);
-  } else {
-#pragma omp simd reduction(+ : sum)
-    for (std::int64_t i = 0; i < classes; ++i) {
-      to[i] = scalar::exp(y[i] - largest);
-      sum += to[i];
-    }
-  }
+  const float largest = largest_of_row(y, classes);
+  const float sum = sum_over(classes, [&](std::int64_t i, auto part) {
+    const Vec term = fill_rest(scalar::exp<Vec>(get(y + i, part) - largest), 0.0f, part);
+    if (to != nullptr) put(to + i, term, part);
+    return term;
+  });
   return {largest, sum};
 }
 
@@ -68,7 +62,7 @@ struct SparseOfLogits {
     const bool known = *label >= 0 && *label < classes;
     if (dy != nullptr) {
       const float share = scale / sum;
-      for (std::int64_t i = 0; i < classes; ++i) dy[i] *= share;
+      each_vector(classes, [&](std::int64_t i, auto part) { put(dy + i, get(dy + i, part) * share, part); });
       if (known) dy[*label] -= scale;
     }
     if (!known) return std::numeric_limits<double>::quiet_NaN();

@@ -2,9 +2,11 @@
 
 #include <cstdint>
 #include <cstring>
+#include <utility>
 
 #include "base/bfloat16.h"
 #include "kernels/cpu/simd.h"
+#include "kernels/scalar/math.h"
 
 /// Vectors of floats from and to tensors of other dtypes. Each takes a part of a vector as each_vector gives it: Whole
 /// or First, which touches no element beyond.
@@ -62,4 +64,42 @@ inline void put(std::uint8_t* to, const IntVec& value, Part part) {
   raw_store(to, __builtin_convertvector(value, ByteVec), part);
 }
 
+/// 0, 1, 2, ...
+inline WordVec lane_numbers() {
+  WordVec numbers{};
+  for (unsigned lane = 0; lane < kLanes; ++lane) numbers[lane] = lane;
+  return numbers;
+}
+
+/// `value` where it is in the part, `rest` beyond.
+inline Vec fill_rest(const Vec& value, float, Whole) { return value; }
+inline Vec fill_rest(const Vec& value, float rest, First part) {
+  return lane_numbers() < static_cast<std::uint32_t>(part.count) ? value : broadcast(rest);
+}
+
+/// Each element of `value` in the place of the one kDistance away.
+template <std::size_t kDistance, std::size_t... kLane>
+inline Vec exchange(const Vec& value, std::index_sequence<kLane...>) {
+  return __builtin_shufflevector(value, value, static_cast<int>(kLane ^ kDistance)...);
+}
+
+/// combine() of all elements, in a fixed order.
+template <std::size_t kDistance = kLanes / 2, class Combine>
+inline float reduce(const Vec& value, const Combine& combine) {
+  const Vec both = combine(value, exchange<kDistance>(value, std::make_index_sequence<kLanes>{}));
+  if constexpr (kDistance > 1) return reduce<kDistance / 2>(both, combine);
+  return both[0];
+}
+inline float sum_of(const Vec& value) {
+  return reduce(value, [](const Vec& a, const Vec& b) -> Vec { return a + b; });
+}
+inline float largest_of(const Vec& value) {
+  return reduce(value, [](const Vec& a, const Vec& b) -> Vec { return a > b ? a : b; });
+}
+
 }  // namespace mirrortrain::cpu
+
+template <>
+struct mirrortrain::scalar::IntegersOf<mirrortrain::cpu::Vec> {
+  using Type = mirrortrain::cpu::IntVec;
+};

@@ -1,32 +1,29 @@
-#include <limits>
-
 #include "graph/ops/elementwise.h"
 #include "kernels/cpu/loops.h"
 #include "kernels/cpu/registry.h"
-#include "kernels/scalar/math.h"
+#include "kernels/cpu/row.h"
 
 namespace mirrortrain::cpu {
 namespace {
 
 template <class T>
 void softmax_row(const T* x, T* y, std::int64_t classes) {
-  float largest = -std::numeric_limits<float>::infinity();
-#pragma omp simd reduction(max : largest)
-  for (std::int64_t i = 0; i < classes; ++i) largest = std::max(largest, static_cast<float>(x[i]));
-  float sum = 0;
-#pragma omp simd reduction(+ : sum)
-  for (std::int64_t i = 0; i < classes; ++i) sum += scalar::exp(static_cast<float>(x[i]) - largest);
-  const float scale = 1.0f / sum;
-  for (std::int64_t i = 0; i < classes; ++i) y[i] = T(scalar::exp(static_cast<float>(x[i]) - largest) * scale);
+  const float largest = largest_of_row(x, classes);
+  const float scale = 1.0f / sum_over(classes, [&](std::int64_t i, auto part) {
+                        return fill_rest(scalar::exp<Vec>(get(x + i, part) - largest), 0.0f, part);
+                      });
+  each_vector(classes, [&](std::int64_t i, auto part) {
+    put(y + i, scalar::exp<Vec>(get(x + i, part) - largest) * scale, part);
+  });
 }
 
 /// dx = y (dy - sum(y dy))
 template <class T>
 void softmax_gradient_row(const T* y, const T* dy, T* dx, std::int64_t classes) {
-  float dot = 0;
-#pragma omp simd reduction(+ : dot)
-  for (std::int64_t i = 0; i < classes; ++i) dot += static_cast<float>(y[i]) * static_cast<float>(dy[i]);
-  for (std::int64_t i = 0; i < classes; ++i) dx[i] = T(static_cast<float>(y[i]) * (static_cast<float>(dy[i]) - dot));
+  const float dot =
+      sum_over(classes, [&](std::int64_t i, auto part) -> Vec { return get(y + i, part) * get(dy + i, part); });
+  each_vector(classes,
+              [&](std::int64_t i, auto part) { put(dx + i, get(y + i, part) * (get(dy + i, part) - dot), part); });
 }
 
 /// Calls body(first element of the row) for each row of the last axis.

@@ -10,46 +10,64 @@
 // device get the same arithmetic. Accurate to about two units in the last place; coefficients are minimax fits.
 namespace mirrortrain::scalar {
 
+/// The integers as wide as a float, or as a vector of floats: the functions of any `Real` work on both.
+template <class Real>
+struct IntegersOf;
+template <>
+struct IntegersOf<float> {
+  using Type = std::int32_t;
+};
+template <class Real>
+using Integers = typename IntegersOf<Real>::Type;
+
 /// x = n ln 2 + r with |r| <= ln 2 / 2, for |x| < 2^21.
+template <class Real>
 struct ReducedExponent {
-  std::int32_t n;
-  float r;
+  Integers<Real> n;
+  Real r;
 };
 
-MIRRORTRAIN_HOST_DEVICE inline ReducedExponent reduce_exponent(float x) {
+template <class Real>
+MIRRORTRAIN_HOST_DEVICE inline ReducedExponent<Real> reduce_exponent(Real x) {
   // Adding 1.5 * 2^23 leaves the nearest integer in the low bits.
   constexpr float kRounder = 12582912.0f;
-  const float shifted = x * 1.44269504f + kRounder;
-  const float n = shifted - kRounder;
+  const Real shifted = x * 1.44269504f + kRounder;
+  const Real n = shifted - kRounder;
   // ln 2 in two parts: n times the first is exact.
-  const float r = (x - n * 0.693359375f) + n * 2.12194440e-4f;
-  return {std::bit_cast<std::int32_t>(shifted) - std::bit_cast<std::int32_t>(kRounder), r};
+  const Real r = (x - n * 0.693359375f) + n * 2.12194440e-4f;
+  return {std::bit_cast<Integers<Real>>(shifted) - std::bit_cast<std::int32_t>(kRounder), r};
 }
 
 /// e^r - 1 for |r| <= ln 2 / 2.
-MIRRORTRAIN_HOST_DEVICE inline float exp_minus_one_near_zero(float r) {
-  const float q = (((1.38145592e-3f * r + 8.3687352e-3f) * r + 4.1668389e-2f) * r + 1.66665211e-1f) * r + 4.9999994e-1f;
+template <class Real>
+MIRRORTRAIN_HOST_DEVICE inline Real exp_minus_one_near_zero(Real r) {
+  const Real q = (((1.38145592e-3f * r + 8.3687352e-3f) * r + 4.1668389e-2f) * r + 1.66665211e-1f) * r + 4.9999994e-1f;
   return r * r * q + r;
 }
 
 /// 2^n for -126 <= n <= 127.
-MIRRORTRAIN_HOST_DEVICE inline float power_of_two(std::int32_t n) { return std::bit_cast<float>((n + 127) << 23); }
+template <class Real>
+MIRRORTRAIN_HOST_DEVICE inline Real power_of_two(Integers<Real> n) {
+  return std::bit_cast<Real>((n + 127) << 23);
+}
 
 /// e^x; 0 and infinity at the ends, NaN stays.
-MIRRORTRAIN_HOST_DEVICE inline float exp(float x) {
-  x = x < -104.0f ? -104.0f : x;
-  x = x > 89.0f ? 89.0f : x;
+template <class Real>
+MIRRORTRAIN_HOST_DEVICE inline Real exp(Real x) {
+  constexpr Real zero{};
+  x = x < -104.0f ? zero - 104.0f : x;
+  x = x > 89.0f ? zero + 89.0f : x;
   const auto [n, r] = reduce_exponent(x);
   // In two factors, as 2^n alone may lie outside the range.
-  const std::int32_t half = n >> 1;
-  return (1.0f + exp_minus_one_near_zero(r)) * power_of_two(half) * power_of_two(n - half);
+  const Integers<Real> half = n >> 1;
+  return (1.0f + exp_minus_one_near_zero(r)) * power_of_two<Real>(half) * power_of_two<Real>(n - half);
 }
 
 /// e^x - 1 for x <= 0, exact to the last places near 0 too.
 MIRRORTRAIN_HOST_DEVICE inline float expm1_negative(float x) {
   x = x < -30.0f ? -30.0f : x;
   const auto [n, r] = reduce_exponent(x);
-  const float power = power_of_two(n);
+  const float power = power_of_two<float>(n);
   return power * exp_minus_one_near_zero(r) + (power - 1.0f);
 }
 
