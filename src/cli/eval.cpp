@@ -52,7 +52,7 @@ fs::path choose_weights(const EvalArguments& arguments, const std::optional<RunF
     if (const auto weights = weights_of(*folder, variables)) return *weights;
     throw Error(fmt::format("{}: the run has saved no weights yet", folder->path.string()));
   }
-  if (!configuration.model.initial_weights.text.empty()) return configuration.model.initial_weights.text;
+  if (configuration.model.initial_weights) return configuration.model.initial_weights->text;
   throw UsageError(
       fmt::format("{}: there is no run '{}' in runs/ and no model.initial_weights; run fit first, or give "
                   "--checkpoint FILE",

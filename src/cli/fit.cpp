@@ -129,6 +129,8 @@ void Fit::prepare() {
       sizes.evaluate.push_back(size);
   }
   strategy_ = make_strategy(checked_, sizes);
+  initialize_weights(*checked_.model, strategy_->variables(), values().seed);
+  if (const auto& file = values().model.initial_weights) load_weights(file->text, strategy_->variables());
 }
 
 /// Returns false where the run to resume is finished.
@@ -155,6 +157,7 @@ bool Fit::open_folder() {
   return true;
 }
 
+/// Puts a checkpoint's values over the initial ones where the run goes on.
 TrainingState Fit::first_state() {
   if (arguments_.resume) {
     if (std::optional<TrainingState> restored = checkpoints_->restore()) {
@@ -163,9 +166,6 @@ TrainingState Fit::first_state() {
     }
     spdlog::warn("there is no checkpoint: the run starts at step 1");
   }
-  initialize_weights(*checked_.model, strategy_->variables(), values().seed);
-  const std::string& initial_weights = values().model.initial_weights.text;
-  if (!initial_weights.empty()) load_weights(initial_weights, strategy_->variables());
   return {};
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "config/section.h"
@@ -12,7 +13,7 @@ namespace mirrortrain {
 /// The section `model`.
 struct ModelOptions {
   config::Located<std::vector<std::int64_t>> input_shape;
-  config::Path initial_weights;
+  std::optional<config::Path> initial_weights;
   std::vector<config::Located<Layer>> layers;
 
   static config::Section<ModelOptions> section() {
@@ -21,7 +22,7 @@ struct ModelOptions {
              "Shape of one example, without the batch; images are height, width, channels.", config::required,
              config::non_empty, config::at_least(1))
         .key("initial_weights", &ModelOptions::initial_weights,
-             "A safetensors file with every variable by name; default: the layers' initializers.")
+             "A safetensors file with every variable by name; null: the layers' initializers.")
         .key("layers", &ModelOptions::layers, "The layers, each going on from the one before.", config::required,
              config::non_empty)
         .check("input_shape", [](const ModelOptions& options) -> std::string {

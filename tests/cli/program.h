@@ -39,16 +39,22 @@ struct Outcome {
   std::string out, err;
 };
 
-/// Runs the program in `folder` with a shell's arguments.
-inline Outcome run_program(const TemporaryFolder& folder, const std::string& arguments) {
+/// Runs a shell's script in `folder`, with the program as $MIRRORTRAIN.
+inline Outcome run_script(const TemporaryFolder& folder, const std::string& script) {
   const fs::path out = folder / "stdout.txt", err = folder / "stderr.txt";
-  const std::string command = fmt::format("cd '{}' && '{}' {} > '{}' 2> '{}'", folder.path().string(),
-                                          MIRRORTRAIN_EXECUTABLE, arguments, out.string(), err.string());
+  setenv("MIRRORTRAIN", MIRRORTRAIN_EXECUTABLE, 1);
+  const std::string command =
+      fmt::format("cd '{}' && {{ {}\n}} > '{}' 2> '{}'", folder.path().string(), script, out.string(), err.string());
   const int status = std::system(command.c_str());
   Outcome outcome{WEXITSTATUS(status), read_text_file(out), read_text_file(err)};
   fs::remove(out);
   fs::remove(err);
   return outcome;
+}
+
+/// Runs the program in `folder` with a shell's arguments.
+inline Outcome run_program(const TemporaryFolder& folder, const std::string& arguments) {
+  return run_script(folder, "\"$MIRRORTRAIN\" " + arguments);
 }
 
 /// The lines of a metrics.jsonl.
