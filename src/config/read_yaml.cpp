@@ -29,7 +29,9 @@ std::string in_plain_words(const std::string& message) {
       {"unknown token", "no text begins with this character; put it in quotes"},
       {"the referenced anchor is not defined", "the alias names no anchor above it"},
   };
-  const auto found = words.find(message);
+  // Newer versions of yaml-cpp go on with a name.
+  const auto found =
+      std::find_if(words.begin(), words.end(), [&](const auto& w) { return message.starts_with(w.first); });
   return "not valid YAML: " + (found == words.end() ? message : std::string(found->second));
 }
 
