@@ -1,45 +1,49 @@
 #include "graph/ops/dense.h"
 
 #include "kernels/cpu/choose_kernel.h"
+#include "kernels/cpu/dense_float32.h"
 #include "kernels/cpu/onednn_kernel.h"
 #include "kernels/cpu/registry.h"
 
 namespace mirrortrain::cpu {
 namespace {
 
-/// Rows here are all positions: [..., in] is a matrix. bfloat16 weights are a copy anyway and may lie as oneDNN likes;
-/// float32 ones are read where they are.
-onednn::InnerProduct inner_product(const TensorView& x, const TensorView& y, bool with_bias, bool any_weights) {
+/// For bfloat16. Rows here are all positions: [..., in] is a matrix. The weights that are read are a converted copy, so
+/// they may lie as oneDNN likes.
+onednn::InnerProduct inner_product(const TensorView& x, const TensorView& y, bool with_bias, bool writes_weights) {
   const std::int64_t in = x.shape.back(), out = y.shape.back(), rows = x.elements() / in;
   const auto type = onednn::type_of(x.dtype);
   constexpr auto kFloat = dnnl::memory::data_type::f32;
+  const onednn::Desc canonical({out, in}, kFloat, onednn::Tag::ba);
   return {.dtype = x.dtype,
           .source = {{rows, in}, type, onednn::Tag::ab},
-          .weights = {{out, in}, any_weights ? type : kFloat, any_weights ? onednn::Tag::any : onednn::Tag::ba},
+          .weights = writes_weights ? canonical : onednn::Desc({out, in}, type, onednn::Tag::any),
           .bias = with_bias ? onednn::Desc({out}, kFloat, onednn::Tag::a) : onednn::Desc(),
           .destination = {{rows, out}, type, onednn::Tag::ab},
-          .canonical = {{out, in}, kFloat, onednn::Tag::ba}};
+          .canonical = canonical};
 }
 
-bool is_bfloat16(const KernelSpecs& specs) { return specs.inputs[0].dtype == DType::kBfloat16; }
+bool is_float32(const KernelSpecs& specs) { return specs.inputs[0].dtype == DType::kFloat32; }
 
 std::unique_ptr<Kernel> make_forward(const ops::Dense& op, const KernelSpecs& specs) {
   return choose_kernel(op, specs, [&](const KernelSpecs& s) {
+    if (is_float32(s)) return dense_float32::make_forward(op, s);
     const bool with_bias = s.inputs.size() > 2 && s.input_present[2];
-    return onednn::make_forward(inner_product(s.inputs[0], s.outputs[0], with_bias, is_bfloat16(s)), op.activation,
-                                s.threads);
+    return onednn::make_forward(inner_product(s.inputs[0], s.outputs[0], with_bias, false), op.activation, s.threads);
   });
 }
 
 std::unique_ptr<Kernel> make_input_gradient(const ops::DenseInputGradient& op, const KernelSpecs& specs) {
   return choose_kernel(op, specs, [](const KernelSpecs& s) {
-    return onednn::make_input_gradient(inner_product(s.outputs[0], s.inputs[0], false, is_bfloat16(s)), s.threads);
+    if (is_float32(s)) return dense_float32::make_input_gradient(s);
+    return onednn::make_input_gradient(inner_product(s.outputs[0], s.inputs[0], false, false), s.threads);
   });
 }
 
 std::unique_ptr<Kernel> make_weight_gradient(const ops::DenseWeightGradient& op, const KernelSpecs& specs) {
   return choose_kernel(op, specs, [&](const KernelSpecs& s) {
-    return onednn::make_weight_gradient(inner_product(s.inputs[0], s.inputs[1], op.with_bias, false), s.threads);
+    if (is_float32(s)) return dense_float32::make_weight_gradient(s);
+    return onednn::make_weight_gradient(inner_product(s.inputs[0], s.inputs[1], op.with_bias, true), s.threads);
   });
 }
 

@@ -3,9 +3,8 @@
 #include "kernels/cpu/activation_pass.h"
 #include "kernels/cpu/few_channels_images.h"
 #include "kernels/cpu/few_channels_sums.h"
-#include "kernels/cpu/micro_gemm.h"
 #include "kernels/cpu/parallel.h"
-#include "kernels/cpu/simd.h"
+#include "kernels/cpu/ragged.h"
 #include "kernels/cpu/workspace.h"
 
 namespace mirrortrain::cpu::few_channels {
@@ -16,30 +15,32 @@ std::size_t bytes_of(std::int64_t floats) { return static_cast<std::size_t>(floa
 class Forward : public Kernel {
  public:
   Forward(PaddedImages geometry, ops::ActivationKind activation, int threads)
-      : g_(std::move(geometry)), activation_(activation), threads_(threads), whole_(g_.filters / kLanes * kLanes) {
-    filters_ = layout_.add(bytes_of((steps() + 1) * padded(g_.filters)));
+      : g_(std::move(geometry)), activation_(activation), threads_(threads) {
     copies_ = layout_.add(bytes_of(round_up(g_.copy_floats(), 16) * threads));
-    tails_ = layout_.add(bytes_of(round_up(g_.out_width, 16) * kLanes * threads));
+    last_ = layout_.add(bytes_of((steps() + 1) * kLanes));
+    scratch_ = layout_.add(bytes_of(g_.out_width * kLanes * threads));
   }
 
   std::size_t workspace_bytes() const override { return layout_.bytes(); }
 
   void enqueue(Stream&, const KernelArgs& args) override {
-    const bool with_bias = args.inputs.size() > 2 && args.inputs[2].data;
-    float* const filters = at(args.workspace, filters_);
-    float* const bias = filters + steps() * padded(g_.filters);
-    pad_rows(args.inputs[1].as<float>(), steps(), filters);
-    if (with_bias) pad_rows(args.inputs[2].as<float>(), 1, bias);
+    const float* const filters = args.inputs[1].as<float>();
+    const float* const bias = args.inputs.size() > 2 ? args.inputs[2].as<float>() : nullptr;
+    float* const last = at(args.workspace, last_);
+    copy_last_columns(steps(), g_.filters, filters, g_.filters, last);
+    if (bias) copy_last_columns(1, g_.filters, bias, 0, last + steps() * kLanes);
     const bool with_relu = activation_ == ops::ActivationKind::kRelu;
-    const Ends ends{.bias = with_bias ? bias : nullptr, .relu = with_relu};
+    const Ends ends{.bias = bias, .relu = with_relu};
     parallel_parts(threads_, g_.images, 1, [&](int part, std::int64_t begin, std::int64_t end) {
       float* const copy = at(args.workspace, copies_) + part * round_up(g_.copy_floats(), 16);
-      float* const tail = at(args.workspace, tails_) + part * round_up(g_.out_width, 16) * kLanes;
+      float* const scratch = at(args.workspace, scratch_) + part * g_.out_width * kLanes;
       for (std::int64_t number = begin; number < end; ++number) {
         const float* const image = g_.image(args.inputs[0].as<float>(), number, copy);
         float* y = args.outputs[0].as<float>() + number * g_.out_height * g_.out_width * g_.filters;
         for (std::int64_t row = 0; row < g_.out_height; ++row, y += g_.out_width * g_.filters) {
-          write_row({image + row * g_.row_step, g_.column_step, g_.taps.data()}, filters, y, tail, ends);
+          multiply_ragged(g_.out_width, g_.filters, steps(),
+                          Taps{image + row * g_.row_step, g_.column_step, g_.taps.data()}, {filters, g_.filters},
+                          {y, g_.filters}, ends, last, last + steps() * kLanes, scratch);
         }
       }
     });
@@ -50,30 +51,11 @@ class Forward : public Kernel {
   std::int64_t steps() const { return static_cast<std::int64_t>(g_.taps.size()); }
   static float* at(std::byte* workspace, std::size_t offset) { return reinterpret_cast<float*>(workspace + offset); }
 
-  void pad_rows(const float* from, std::int64_t rows, float* to) const {
-    for (std::int64_t row = 0; row < rows; ++row) {
-      std::copy_n(from + row * g_.filters, g_.filters, to + row * padded(g_.filters));
-      std::fill_n(to + row * padded(g_.filters) + g_.filters, padded(g_.filters) - g_.filters, 0.0f);
-    }
-  }
-
-  /// One row of outputs; filters that fill no vector go through `tail`.
-  void write_row(const Taps& pixels, const float* filters, float* y, float* tail, const Ends& ends) const {
-    multiply(g_.out_width, whole_, steps(), pixels, {filters, padded(g_.filters)}, {y, g_.filters}, ends);
-    if (whole_ == g_.filters) return;
-    const Ends tail_ends{.bias = ends.bias ? ends.bias + whole_ : nullptr, .relu = ends.relu};
-    multiply(g_.out_width, kLanes, steps(), pixels, {filters + whole_, padded(g_.filters)}, {tail, kLanes}, tail_ends);
-    for (std::int64_t column = 0; column < g_.out_width; ++column) {
-      store_first(y + column * g_.filters + whole_, load(tail + column * kLanes), g_.filters - whole_);
-    }
-  }
-
   PaddedImages g_;
   ops::ActivationKind activation_;
   int threads_;
-  std::int64_t whole_;  ///< filters in whole vectors
   WorkspaceLayout layout_;
-  std::size_t filters_, copies_, tails_;
+  std::size_t copies_, last_, scratch_;
 };
 
 /// Each thread sums over its images, then the sums are added in the order of the threads.

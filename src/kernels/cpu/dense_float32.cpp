@@ -1,0 +1,178 @@
+#include "kernels/cpu/dense_float32.h"
+
+#include <algorithm>
+
+#include "kernels/cpu/activation_pass.h"
+#include "kernels/cpu/parallel.h"
+#include "kernels/cpu/ragged.h"
+#include "kernels/cpu/transpose.h"
+#include "kernels/cpu/workspace.h"
+
+namespace mirrortrain::cpu::dense_float32 {
+namespace {
+
+/// x [rows, in], kernel [in, out], y [rows, out].
+struct Sizes {
+  std::int64_t rows, in, out;
+  Sizes(const TensorView& x, const TensorView& y)
+      : rows(x.elements() / x.shape.back()), in(x.shape.back()), out(y.shape.back()) {}
+};
+
+// Steps that a product takes at once, so that what all its blocks of rows read again stays in the second-level cache.
+constexpr std::int64_t kSteps = 1024;
+
+std::size_t bytes_of(std::int64_t floats) { return static_cast<std::size_t>(floats) * sizeof(float); }
+float* at(std::byte* workspace, std::size_t offset) { return reinterpret_cast<float*>(workspace + offset); }
+
+class Forward : public Kernel {
+ public:
+  Forward(const Sizes& sizes, ops::ActivationKind activation, int threads)
+      : s_(sizes), activation_(activation), threads_(threads) {
+    last_ = layout_.add(bytes_of((s_.in + 1) * kLanes));
+    scratch_ = layout_.add(bytes_of(s_.rows * kLanes));
+  }
+
+  std::size_t workspace_bytes() const override { return layout_.bytes(); }
+
+  void enqueue(Stream&, const KernelArgs& args) override {
+    const float* const kernel = args.inputs[1].as<float>();
+    const float* const bias = args.inputs.size() > 2 ? args.inputs[2].as<float>() : nullptr;
+    float* const last = at(args.workspace, last_);
+    float* const last_bias = last + s_.in * kLanes;
+    if (s_.out % kLanes != 0) {
+      copy_last_columns(s_.in, s_.out, kernel, s_.out, last);
+      if (bias) copy_last_columns(1, s_.out, bias, 0, last_bias);
+    }
+    const bool with_relu = activation_ == ops::ActivationKind::kRelu;
+    parallel_for(threads_, s_.rows, 4, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t step = 0; step < s_.in; step += kSteps) {
+        const std::int64_t steps = std::min(kSteps, s_.in - step);
+        multiply_ragged(end - begin, s_.out, steps,
+                        Scalars{args.inputs[0].as<float>() + begin * s_.in + step, s_.in, 1},
+                        {kernel + step * s_.out, s_.out}, {args.outputs[0].as<float>() + begin * s_.out, s_.out},
+                        {step > 0, bias, with_relu && step + steps == s_.in}, last + step * kLanes, last_bias,
+                        at(args.workspace, scratch_) + begin * kLanes);
+      }
+    });
+    if (!with_relu) activate(activation_, args.outputs[0], threads_);
+  }
+
+ private:
+  Sizes s_;
+  ops::ActivationKind activation_;
+  int threads_;
+  WorkspaceLayout layout_;
+  std::size_t last_ = 0, scratch_ = 0;
+};
+
+/// Computes the gradient transposed, as the kernel's rows then give the scalars: [in, rows] = kernel · dy^T, in blocks
+/// that are turned while they are in the first-level cache.
+class InputGradient : public Kernel {
+ public:
+  InputGradient(const Sizes& sizes, int threads) : s_(sizes), threads_(threads) {
+    turned_ = layout_.add(bytes_of(s_.out * padded(s_.rows)));
+    blocks_ = layout_.add(bytes_of(kBlock * panel_columns() * threads));
+  }
+
+  std::size_t workspace_bytes() const override { return layout_.bytes(); }
+
+  void enqueue(Stream&, const KernelArgs& args) override {
+    const float* const dy = args.inputs[0].as<float>();
+    const float* const kernel = args.inputs[1].as<float>();
+    float* const dx = args.outputs[0].as<float>();
+    float* const turned = at(args.workspace, turned_);
+    parallel_for(threads_, s_.out, kLanes, [&](std::int64_t begin, std::int64_t end) { turn(dy, begin, end, turned); });
+    parallel_parts(threads_, s_.in, 16, [&](int part, std::int64_t begin, std::int64_t end) {
+      float* const block = at(args.workspace, blocks_) + part * kBlock * panel_columns();
+      for (std::int64_t input = begin; input < end; input += kBlock) {
+        const std::int64_t inputs = std::min(kBlock, end - input);
+        for (std::int64_t panel = 0; panel < s_.rows; panel += panel_columns()) {
+          const std::int64_t width = panel_width(panel);
+          for (std::int64_t step = 0; step < s_.out; step += kSteps) {
+            multiply(inputs, width, std::min(kSteps, s_.out - step), Scalars{kernel + input * s_.out + step, s_.out, 1},
+                     {turned + panel * s_.out + step * width, width}, {block, width}, {.accumulate = step > 0});
+          }
+          transpose(inputs, std::min(width, s_.rows - panel), block, width, dx + panel * s_.in + input, s_.in);
+        }
+      }
+    });
+  }
+
+ private:
+  static constexpr std::int64_t kBlock = 48;
+
+  std::int64_t panel_width(std::int64_t panel) const { return std::min(panel_columns(), padded(s_.rows) - panel); }
+
+  /// dy^T for the outputs in [begin, end), in panels of rows: [panel][out][row in the panel].
+  void turn(const float* dy, std::int64_t begin, std::int64_t end, float* turned) const {
+    for (std::int64_t panel = 0; panel < s_.rows; panel += panel_columns()) {
+      const std::int64_t width = panel_width(panel), rows = std::min(width, s_.rows - panel);
+      float* const to = turned + panel * s_.out + begin * width;
+      transpose(rows, end - begin, dy + panel * s_.out + begin, s_.out, to, width);
+      for (std::int64_t i = 0; i < end - begin; ++i) std::fill(to + i * width + rows, to + (i + 1) * width, 0.0f);
+    }
+  }
+
+  Sizes s_;
+  int threads_;
+  WorkspaceLayout layout_;
+  std::size_t turned_, blocks_;
+};
+
+class WeightGradient : public Kernel {
+ public:
+  WeightGradient(const Sizes& sizes, int threads) : s_(sizes), threads_(threads) {
+    last_ = layout_.add(bytes_of(s_.rows * kLanes));
+    scratch_ = layout_.add(bytes_of(s_.in * kLanes));
+  }
+
+  std::size_t workspace_bytes() const override { return layout_.bytes(); }
+
+  void enqueue(Stream&, const KernelArgs& args) override {
+    const float* const x = args.inputs[0].as<float>();
+    const float* const dy = args.inputs[1].as<float>();
+    if (float* const kernel = args.outputs[0].as<float>()) {
+      float* const last = at(args.workspace, last_);
+      if (s_.out % kLanes != 0) copy_last_columns(s_.rows, s_.out, dy, s_.out, last);
+      parallel_for(threads_, s_.in, 4, [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t step = 0; step < s_.rows; step += kSteps) {
+          multiply_ragged(end - begin, s_.out, std::min(kSteps, s_.rows - step),
+                          Scalars{x + step * s_.in + begin, 1, s_.in}, {dy + step * s_.out, s_.out},
+                          {kernel + begin * s_.out, s_.out}, {.accumulate = step > 0}, last + step * kLanes, nullptr,
+                          at(args.workspace, scratch_) + begin * kLanes);
+        }
+      });
+    }
+    if (args.outputs.size() > 1 && args.outputs[1].data) sum_rows(dy, args.outputs[1].as<float>());
+  }
+
+ private:
+  void sum_rows(const float* dy, float* bias) const {
+    each_vector(s_.out, [&](std::int64_t column, auto part) {
+      Vec sum{};
+      for (std::int64_t row = 0; row < s_.rows; ++row) sum += part.load(dy + row * s_.out + column);
+      part.store(bias + column, sum);
+    });
+  }
+
+  Sizes s_;
+  int threads_;
+  WorkspaceLayout layout_;
+  std::size_t last_ = 0, scratch_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_forward(const ops::Dense& op, const KernelSpecs& specs) {
+  return std::make_unique<Forward>(Sizes(specs.inputs[0], specs.outputs[0]), op.activation, specs.threads);
+}
+
+std::unique_ptr<Kernel> make_input_gradient(const KernelSpecs& specs) {
+  return std::make_unique<InputGradient>(Sizes(specs.outputs[0], specs.inputs[0]), specs.threads);
+}
+
+std::unique_ptr<Kernel> make_weight_gradient(const KernelSpecs& specs) {
+  return std::make_unique<WeightGradient>(Sizes(specs.inputs[0], specs.inputs[1]), specs.threads);
+}
+
+}  // namespace mirrortrain::cpu::dense_float32
