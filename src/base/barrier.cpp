@@ -6,6 +6,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <climits>
 #include <ctime>
 
@@ -92,11 +93,12 @@ bool Barrier::yield_until_past(std::uint32_t generation) const {
 }
 
 void Barrier::sleep_until_past(std::uint32_t generation) {
-  constexpr nanoseconds kForEver = std::chrono::hours(1);  // then it looks again
-  const auto start = Clock::now();
+  // In short sleeps that each count for no more than they asked for: a process that was stopped for an hour (Ctrl-Z)
+  // did not wait for an hour.
+  constexpr nanoseconds kSleep = std::chrono::seconds(1);
+  nanoseconds waited{};
   sleepers_.fetch_add(1);
   while (generation_.load() == generation) {
-    const auto waited = Clock::now() - start;
     if (timeout_ > nanoseconds::zero() && waited >= timeout_) {
       abort(
           fmt::format("waited {:g} seconds at a meeting point where not all of {} lanes arrived; one of them is stuck, "
@@ -104,7 +106,10 @@ void Barrier::sleep_until_past(std::uint32_t generation) {
                       std::chrono::duration<double>(timeout_).count(), size_));
       break;
     }
-    futex_wait(generation_, generation, timeout_ > nanoseconds::zero() ? nanoseconds(timeout_ - waited) : kForEver);
+    const nanoseconds sleep = timeout_ > nanoseconds::zero() ? std::min(kSleep, timeout_ - waited) : kSleep;
+    const auto start = Clock::now();
+    futex_wait(generation_, generation, sleep);
+    waited += std::min<nanoseconds>(sleep, Clock::now() - start);
   }
   sleepers_.fetch_sub(1);
 }

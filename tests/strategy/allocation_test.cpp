@@ -1,0 +1,117 @@
+// No memory is allocated inside a step: full batches, tails and evaluation.
+#include <dlfcn.h>
+#include <doctest/doctest.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <new>
+#include <numeric>
+#include <string_view>
+
+#include "config/document.h"
+#include "data/load.h"
+#include "model/build_model.h"
+#include "strategy/strategy.h"
+
+namespace {
+
+std::atomic<std::int64_t> allocations = 0;
+std::atomic<bool> counting = false;
+
+/// oneDNN keeps a few small tables of its own per execution; everybody else's allocations count.
+bool is_library(void* caller) {
+  Dl_info info{};
+  return dladdr(caller, &info) != 0 && std::string_view(info.dli_fname).find("libdnnl") != std::string_view::npos;
+}
+
+void* counted(std::size_t bytes, void* caller) {
+  if (counting && !is_library(caller)) ++allocations;
+  if (void* memory = std::malloc(bytes)) return memory;
+  throw std::bad_alloc();
+}
+
+}  // namespace
+
+void* operator new(std::size_t bytes) { return counted(bytes, __builtin_return_address(0)); }
+void* operator new[](std::size_t bytes) { return counted(bytes, __builtin_return_address(0)); }
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete[](void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+void operator delete[](void* memory, std::size_t) noexcept { std::free(memory); }
+
+namespace mirrortrain {
+namespace {
+
+struct Described {
+  data::DataOptions data;
+  ModelOptions model;
+  config::Located<Loss> loss;
+  std::vector<config::Located<Metric>> metrics;
+  static config::Section<Described> section() {
+    return config::Section<Described>("A model and its data.")
+        .key("data", &Described::data, "Data.")
+        .key("model", &Described::model, "Model.")
+        .key("loss", &Described::loss, "Loss.")
+        .key("metrics", &Described::metrics, "Metrics.");
+  }
+};
+
+constexpr const char* kText = R"(
+data:
+  global_batch_size: 12
+  train: {format: synthetic, examples: 32, shape: [9, 9, 3], classes: 4}
+model:
+  input_shape: [9, 9, 3]
+  layers:
+    - conv2d: {filters: 17, kernel_size: 3, padding: same, activation: relu}
+    - batch_normalization
+    - activation: {activation: gelu}
+    - conv2d: {filters: 16, kernel_size: 3, strides: 2}
+    - max_pooling2d
+    - dropout: {rate: 0.5}
+    - flatten
+    - dense: {units: 8, activation: tanh}
+    - dense: {units: 4}
+loss: {type: sparse_categorical_crossentropy, from_logits: true}
+metrics: [accuracy]
+)";
+
+TEST_CASE("steps allocate nothing") {
+  for (const Precision precision : {Precision::kFloat32, Precision::kMixedBfloat16}) {
+    config::Errors errors;
+    config::Document document = config::load_text(kText, "test", {}, errors);
+    const auto described = config::read<Described>(document, errors);
+    const Model model =
+        build_model(described.model, described.loss, described.metrics, precision, std::nullopt, errors);
+    errors.throw_if_any();
+    const data::Splits splits = data::load(described.data);
+    const data::Feeder feeder(splits.train, {}, {Shape{9, 9, 3}, Shape{}, DType::kInt32, 4, false});
+
+    Placement placement;
+    placement.lanes = {{{DeviceId::Kind::kCpu, 0}, 1, {}, {0, 1}}, {{DeviceId::Kind::kCpu, 1}, 1, {}, {2}}};
+    placement.replicas = 3;
+    placement.cores_of_their_own = false;
+    UpdateRule rule;
+    rule.kind = UpdateRule::Kind::kAdam;
+    rule.beta_1 = 0.9f;
+    rule.beta_2 = 0.999f;
+    rule.epsilon = 1e-7f;
+    Strategy strategy(placement, model, rule, 0, 0);
+    strategy.prepare({{12, 8, 2}, {12, 8}});
+
+    std::vector<std::int64_t> rows(12);
+    std::iota(rows.begin(), rows.end(), std::int64_t{0});
+    allocations = 0;
+    counting = true;
+    for (const std::size_t size : {12u, 8u, 2u}) {
+      strategy.train({&feeder, std::span(rows).first(size), 1, 1, 0.001});
+    }
+    strategy.begin_evaluation();
+    for (const std::size_t size : {12u, 8u}) strategy.evaluate({&feeder, std::span(rows).first(size)});
+    counting = false;
+    CHECK(allocations == 0);
+  }
+}
+
+}  // namespace
+}  // namespace mirrortrain

@@ -1,0 +1,72 @@
+#include "strategy/placement.h"
+
+#include <doctest/doctest.h>
+
+#include "base/error.h"
+
+namespace mirrortrain {
+namespace {
+
+StrategyOptions on_cpus(std::initializer_list<int> devices) {
+  StrategyOptions options;
+  std::vector<DeviceId> list;
+  for (const int index : devices) list.push_back({DeviceId::Kind::kCpu, index});
+  options.devices = list;
+  return options;
+}
+
+TEST_CASE("replicas are dealt to devices in order") {
+  StrategyOptions options = on_cpus({0, 1});
+  options.replicas = 6;
+  const Placement placement = place_replicas(options, 96, {0, 1});
+  REQUIRE(placement.lanes.size() == 2);
+  CHECK(placement.lanes[0].replicas == std::vector{0, 1, 2});
+  CHECK(placement.lanes[1].replicas == std::vector{3, 4, 5});
+}
+
+TEST_CASE("a device that is named twice holds two replicas on one lane") {
+  const Placement placement = place_replicas(on_cpus({0, 1, 0}), 96, {0, 1});
+  REQUIRE(placement.lanes.size() == 2);
+  CHECK(placement.lanes[0].replicas == std::vector{0, 2});
+  CHECK(placement.lanes[1].replicas == std::vector{1});
+}
+
+TEST_CASE("threads of a replica depend on replicas and cores, not on devices") {
+  const std::vector<int> cores{0, 1, 2, 3, 4, 5, 6, 7};
+  for (const auto& devices : {std::initializer_list<int>{0}, {0, 1}, {0, 1, 2, 3}}) {
+    StrategyOptions options = on_cpus(devices);
+    options.replicas = 4;
+    for (const LanePlacement& lane : place_replicas(options, 96, cores).lanes) CHECK(lane.threads == 2);
+  }
+}
+
+TEST_CASE("lanes are pinned only where they take every core") {
+  CHECK(place_replicas(on_cpus({0, 1}), 96, {4, 7}).lanes[1].cores == std::vector{7});
+  CHECK(place_replicas(on_cpus({0, 1, 2}), 96, {4, 7}).lanes[1].cores.empty());
+  CHECK_FALSE(place_replicas(on_cpus({0, 1, 2}), 96, {4, 7}).cores_of_their_own);
+}
+
+TEST_CASE("devices: all takes as many CPU replicas as suit the cores and the batch") {
+  CHECK(place_replicas({}, 256, {0, 1, 2, 3}).replicas == 4);
+  CHECK(place_replicas({}, 4, {0, 1, 2, 3}).replicas == 1);
+  StrategyOptions options;
+  options.cpu_replicas = 3;
+  CHECK(place_replicas(options, 256, {0, 1}).replicas == 3);
+  options = {};
+  options.type = StrategyType::kOneDevice;
+  const Placement one = place_replicas(options, 256, {0, 1});
+  CHECK(one.replicas == 1);
+  CHECK(one.lanes[0].threads == 2);
+}
+
+TEST_CASE("what cannot be placed is refused") {
+  StrategyOptions options;
+  options.devices = std::vector<DeviceId>{{DeviceId::Kind::kCuda, 1}};
+  CHECK_THROWS_AS(place_replicas(options, 256, {0}), UsageError);
+  options = on_cpus({0, 1});
+  options.replicas = 3;
+  CHECK_THROWS_AS(place_replicas(options, 256, {0}), UsageError);
+}
+
+}  // namespace
+}  // namespace mirrortrain
