@@ -5,7 +5,10 @@
 #include <string>
 #include <vector>
 
+#include "base/error.h"
 #include "cli/commands.h"
+#include "device/cpu/cpu_device.h"
+#include "strategy/placement.h"
 #include "train/session.h"
 
 namespace mirrortrain::cli {
@@ -17,7 +20,12 @@ struct ConfigArguments {
 };
 
 void check(const ConfigArguments& arguments) {
-  check_configuration(arguments.config, arguments.overrides);
+  const CheckedConfiguration checked = check_configuration(arguments.config, arguments.overrides);
+  try {
+    place_replicas(checked.values().strategy, checked.values().data.global_batch_size, usable_cores());
+  } catch (const UsageError& error) {  // a device that is not here may be where the run will be
+    fmt::print(stderr, "warning: {}\n", error.what());
+  }
   fmt::print("{}: no errors\n", arguments.config);
 }
 
@@ -58,7 +66,8 @@ void add_config(CLI::App& app, int& exit_code) {
 
   CLI::App* reference = command->add_subcommand("reference", "Print the reference of all keys as Markdown.");
   reference->callback([&exit_code] {
-    fmt::print("{}", config::reference(config::schema<Configuration>()));
+    fmt::print("# Configuration\n\nEvery key of a configuration file, as `mirrortrain config reference` prints it.\n{}",
+               config::reference(config::schema<Configuration>()));
     exit_code = 0;
   });
 }

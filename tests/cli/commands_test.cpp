@@ -53,6 +53,18 @@ TEST_CASE("config check, show, schema") {
   CHECK(run_program(folder, "config check missing.yaml").exit_code == 2);
 }
 
+TEST_CASE("config check only warns of a GPU that is not there") {
+  TemporaryFolder folder;
+  const Outcome outcome = run_program(folder, "config check " + tiny() + " --set strategy.devices=[cuda:0]");
+  CHECK(outcome.exit_code == 0);
+  CHECK(outcome.err.find("warning: ") != std::string::npos);
+}
+
+TEST_CASE("docs/configuration.md is what `config reference` prints") {
+  TemporaryFolder folder;
+  CHECK(run_program(folder, "config reference").out == read_text_file(repository_file("docs/configuration.md")));
+}
+
 TEST_CASE("every example configuration is right") {
   TemporaryFolder folder;
   for (const auto& entry : fs::directory_iterator(repository_file("configs"))) {
