@@ -62,10 +62,5 @@ def print_tables(description, options, results, smallest):
         ours = [speed(results, *OURS, *column) for column in columns]
         if any(best) and any(ours):
             row(title, *(f"{a / b:.2f}" if a and b else "" for a, b in zip(ours, best)))
-    for model in options.models:
-        whole = [result["one_step_run_seconds"] for key, result in results.items()
-                 if result and key[0] == "mirrortrain" and key[2] == model]
-        if whole:
-            print(f"\nA whole one-step run of the {model} on all 60,000 examples, start to exit: {min(whole):.2f} s")
     if smallest is not None:
         print(f"\nA whole one-step run of configs/tiny.yaml, start to exit: {smallest:.3f} s")
