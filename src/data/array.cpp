@@ -1,11 +1,11 @@
 #include "data/array.h"
 
 #include <fmt/format.h>
+#include <sys/mman.h>
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <new>
 #include <type_traits>
 #include <vector>
 
@@ -42,13 +42,17 @@ std::int64_t first_unfit(std::span<const T> elements) {
 
 }  // namespace
 
+// Rows are read in random order: with large pages where there are some, finding a row's address costs no memory access.
 Bytes::Bytes(std::size_t size, const std::string& what) : size_(size) {
-  try {
-    data_ = std::make_unique_for_overwrite<std::byte[]>(size);
-  } catch (const std::bad_alloc&) {
+  constexpr std::size_t kLine = 64, kLargePage = std::size_t{1} << 21;
+  const std::size_t alignment = size < kLargePage ? kLine : kLargePage;
+  const std::size_t rounded = (size + alignment - 1) / alignment * alignment;
+  data_.reset(static_cast<std::byte*>(std::aligned_alloc(alignment, std::max(rounded, alignment))));
+  if (!data_) {
     throw Error(fmt::format("{}: not enough memory for its {} bytes; use a smaller file or a machine with more memory",
                             what, size));
   }
+  if (alignment == kLargePage) ::madvise(data_.get(), rounded, MADV_HUGEPAGE);
 }
 
 Array::Array(DType type, Shape extents, std::string name)

@@ -1,6 +1,7 @@
 #include "data/gather.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <type_traits>
 
@@ -11,6 +12,21 @@ namespace {
 
 template <class T>
 using RealFor = std::conditional_t<sizeof(T) <= 2 || std::is_same_v<T, float>, float, double>;
+
+template <class To>
+To rounded(float value) {
+  return static_cast<To>(value);
+}
+
+// Without bfloat16's check for NaN: data is finite, and the NaN that arithmetic makes of it (infinity times zero) has
+// no low bits that rounding up could carry away.
+template <>
+bfloat16 rounded<bfloat16>(float value) {
+  const auto word = std::bit_cast<std::uint32_t>(value);
+  bfloat16 result;
+  result.bits = static_cast<std::uint16_t>((word + 0x7fffu + ((word >> 16) & 1u)) >> 16);
+  return result;
+}
 
 template <class Real>
 const RowConverter::Constants<Real>& constants_in(const RowConverter::AllConstants& all) {
@@ -27,7 +43,7 @@ void convert_with_one(const From* __restrict from, To* __restrict to, std::int64
   using Real = RealFor<From>;
   const Real shift = constants.shift[0], scale = constants.scale[0], offset = constants.offset[0];
   for (std::int64_t i = 0; i < elements; ++i) {
-    to[i] = static_cast<To>(static_cast<float>((static_cast<Real>(from[i]) - shift) * scale + offset));
+    to[i] = rounded<To>(static_cast<float>((static_cast<Real>(from[i]) - shift) * scale + offset));
   }
 }
 
@@ -43,7 +59,7 @@ void convert_with_many(const From* __restrict from, To* __restrict to, std::int6
     const std::int64_t count = std::min(period, elements - begin);
     for (std::int64_t i = 0; i < count; ++i) {
       const Real x = static_cast<Real>(from[begin + i]);
-      to[begin + i] = static_cast<To>(static_cast<float>((x - shift[i]) * scale[i] + offset[i]));
+      to[begin + i] = rounded<To>(static_cast<float>((x - shift[i]) * scale[i] + offset[i]));
     }
   }
 }
@@ -103,7 +119,7 @@ void for_each_row(const RowSource& source, std::int64_t first_row, std::span<con
   const auto row = [&](std::size_t i) {
     return source.data + static_cast<std::size_t>(first_row + rows[i]) * source.bytes;
   };
-  constexpr std::size_t kAhead = 2;
+  constexpr std::size_t kAhead = 4;
   for (std::size_t i = 0; i < rows.size(); ++i) {
     if (i + kAhead < rows.size()) prefetch(row(i + kAhead), source.bytes);
     body(row(i));
