@@ -104,13 +104,13 @@ struct Row {
 void dense(std::int64_t rows, std::int64_t in, std::int64_t out, int repetitions) {
   const TensorView x = floats({rows, in}), kernel = floats({in, out}), bias = floats({out}), y = floats({rows, out});
   const Row row{fmt::format("dense {} x {} -> {}", rows, in, out), 2.0 * rows * in * out, repetitions};
-  const auto problem = [&](bool with_bias) { return cpu::onednn::inner_product(x, y, with_bias, false); };
+  const auto problem = [&](bool with_bias) { return cpu::onednn::inner_product(x, y, with_bias); };
   const auto relu = ops::ActivationKind::kRelu;
   row.print("forward", ops::Dense(relu), specs_of({x, kernel, bias}, {y}), make_forward(problem(true), relu, 1));
   row.print("gradient of x", ops::DenseInputGradient(), specs_of({y, kernel}, {x}),
             make_input_gradient(problem(false), 1));
   row.print("gradient of weights", ops::DenseWeightGradient(true), specs_of({x, y}, {kernel, bias}),
-            make_weight_gradient(cpu::onednn::inner_product(x, y, true, true), 1));
+            make_weight_gradient(problem(true), 1));
 }
 
 void conv2d(std::int64_t rows, const Shape& image, const Shape& kernel_shape, ops::Conv2dAttributes attributes,
@@ -121,18 +121,18 @@ void conv2d(std::int64_t rows, const Shape& image, const Shape& kernel_shape, op
   const Row row{fmt::format("conv2d {} x {}, {}{}", rows, image.text(), kernel_shape.text(),
                             attributes.padding == ops::Padding::kSame ? ", same" : ""),
                 2.0 * static_cast<double>(y.elements() * kernel_shape.elements() / kernel_shape[3]), repetitions};
-  const auto problem = [&](bool with_bias, bool writes_weights) {
-    return cpu::onednn::convolution(attributes, x, kernel_shape, y, with_bias, writes_weights);
+  const auto problem = [&](bool with_bias) {
+    return cpu::onednn::convolution(attributes, x, kernel_shape, y, with_bias);
   };
   const auto relu = ops::ActivationKind::kRelu;
   row.print("forward", ops::Conv2d(attributes, relu), specs_of({x, kernel, bias}, {y}),
-            make_forward(problem(true, false), relu, 1));
+            make_forward(problem(true), relu, 1));
   if (image.back() > 4) {  // the first layer's is never wanted
     row.print("gradient of x", ops::Conv2dInputGradient(attributes, image), specs_of({y, kernel}, {x}),
-              make_input_gradient(problem(false, false), 1));
+              make_input_gradient(problem(false), 1));
   }
   row.print("gradient of weights", ops::Conv2dWeightGradient(attributes, kernel_shape, true),
-            specs_of({x, y}, {kernel, bias}), make_weight_gradient(problem(true, true), 1));
+            specs_of({x, y}, {kernel, bias}), make_weight_gradient(problem(true), 1));
 }
 
 }  // namespace

@@ -15,22 +15,21 @@ std::unique_ptr<Kernel> make_forward(const ops::Dense& op, const KernelSpecs& sp
   return choose_kernel(op, specs, [&](const KernelSpecs& s) {
     if (is_float32(s)) return dense_float32::make_forward(op, s);
     const bool with_bias = s.inputs.size() > 2 && s.input_present[2];
-    return onednn::make_forward(onednn::inner_product(s.inputs[0], s.outputs[0], with_bias, false), op.activation,
-                                s.threads);
+    return onednn::make_forward(onednn::inner_product(s.inputs[0], s.outputs[0], with_bias), op.activation, s.threads);
   });
 }
 
 std::unique_ptr<Kernel> make_input_gradient(const ops::DenseInputGradient& op, const KernelSpecs& specs) {
   return choose_kernel(op, specs, [](const KernelSpecs& s) {
     if (is_float32(s)) return dense_float32::make_input_gradient(s);
-    return onednn::make_input_gradient(onednn::inner_product(s.outputs[0], s.inputs[0], false, false), s.threads);
+    return onednn::make_input_gradient(onednn::inner_product(s.outputs[0], s.inputs[0], false), s.threads);
   });
 }
 
 std::unique_ptr<Kernel> make_weight_gradient(const ops::DenseWeightGradient& op, const KernelSpecs& specs) {
   return choose_kernel(op, specs, [&](const KernelSpecs& s) {
     if (is_float32(s)) return dense_float32::make_weight_gradient(s);
-    return onednn::make_weight_gradient(onednn::inner_product(s.inputs[0], s.inputs[1], op.with_bias, true), s.threads);
+    return onednn::make_weight_gradient(onednn::inner_product(s.inputs[0], s.inputs[1], op.with_bias), s.threads);
   });
 }
 

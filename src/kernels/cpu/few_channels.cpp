@@ -109,8 +109,8 @@ class WeightGradient : public Kernel {
 
 }  // namespace
 
-bool serves(const ops::Conv2dAttributes& attributes, const TensorView& x, const Shape& kernel) {
-  return x.dtype == DType::kFloat32 && attributes.groups == 1 && kernel[2] <= 4 && kernel[3] >= kLanes;
+bool serves(const ops::Conv2dAttributes& attributes, const Shape& kernel) {
+  return attributes.groups == 1 && kernel[2] <= 4 && kernel[3] >= kLanes;
 }
 
 std::unique_ptr<Kernel> make_forward(const ops::Conv2d& op, const KernelSpecs& specs) {

@@ -9,8 +9,8 @@
 /// vectors.
 namespace mirrortrain::cpu::few_channels {
 
-/// Whether these kernels take a convolution and gain by it; from its shapes alone.
-bool serves(const ops::Conv2dAttributes& attributes, const TensorView& x, const Shape& kernel);
+/// Whether these kernels can take a convolution, in float32, and gain by it; from its shapes alone.
+bool serves(const ops::Conv2dAttributes& attributes, const Shape& kernel);
 
 std::unique_ptr<Kernel> make_forward(const ops::Conv2d& op, const KernelSpecs& specs);
 std::unique_ptr<Kernel> make_weight_gradient(const ops::Conv2dWeightGradient& op, const KernelSpecs& specs);

@@ -37,6 +37,12 @@ void append(std::string& text, const dnnl_dim_t* numbers, int count) {
 
 }  // namespace
 
+bool has_tiles() {
+  const auto bits = [](dnnl::cpu_isa isa) { return static_cast<unsigned>(isa); };
+  const unsigned tiles = bits(dnnl::cpu_isa::avx512_core_amx);
+  return (bits(dnnl::get_effective_cpu_isa()) & tiles) == tiles;
+}
+
 #if DNNL_VERSION_MAJOR < 3
 std::string key_of(const Desc& desc) {
   const dnnl_memory_desc_t& data = desc.data;
@@ -173,8 +179,8 @@ dnnl::inner_product_backward_data::primitive_desc input_gradient(const InnerProd
 }
 
 dnnl::inner_product_backward_weights::primitive_desc weight_gradient(const InnerProduct& p) {
-  return unless_slow(p, describe_gradient<dnnl::inner_product_backward_weights>(describe_forward(p, false), p.source,
-                                                                                p.weights, p.bias, p.destination));
+  return unless_slow(p, describe_gradient<dnnl::inner_product_backward_weights>(
+                            describe_forward(p, false), p.source, p.weight_gradient, p.bias, p.destination));
 }
 
 dnnl::convolution_forward::primitive_desc forward(const Convolution& p, bool relu) {
@@ -189,8 +195,8 @@ dnnl::convolution_backward_data::primitive_desc input_gradient(const Convolution
 
 dnnl::convolution_backward_weights::primitive_desc weight_gradient(const Convolution& p) {
   return unless_slow(p, describe_gradient<dnnl::convolution_backward_weights>(
-                            describe_forward(p, false), kDirect, p.source, p.weights, p.bias, p.destination, p.strides,
-                            p.dilation, p.pad_before, p.pad_after));
+                            describe_forward(p, false), kDirect, p.source, p.weight_gradient, p.bias, p.destination,
+                            p.strides, p.dilation, p.pad_before, p.pad_after));
 }
 
 }  // namespace mirrortrain::cpu::onednn

@@ -21,6 +21,9 @@ const dnnl::engine& engine();
 
 dnnl::memory::data_type type_of(DType dtype);
 
+/// Whether the processor multiplies bfloat16 matrices in tiles (AMX), far faster than float32.
+bool has_tiles();
+
 /// Names a layout: equal for descriptors with the same layout.
 std::string key_of(const Desc& desc);
 
@@ -69,14 +72,14 @@ dnnl::primitive_attr attributes(bool relu = false);
 /// may choose.
 struct InnerProduct {
   DType dtype;  ///< of source and destination
-  Desc source, weights, bias, destination, canonical;
+  Desc source, weights, weight_gradient, bias, destination, canonical;
 };
 
 /// A convolution in oneDNN's order of axes: images [n, channels, h, w], weights [(groups,) out, in, kh, kw]. `dilation`
 /// counts from 0.
 struct Convolution {
   DType dtype;  ///< of source and destination
-  Desc source, weights, bias, destination, canonical;
+  Desc source, weights, weight_gradient, bias, destination, canonical;
   Dims strides, dilation, pad_before, pad_after;
 };
 

@@ -9,20 +9,21 @@ Desc bias_desc(bool with_bias, std::int64_t outputs) { return with_bias ? Desc({
 
 }  // namespace
 
-InnerProduct inner_product(const TensorView& x, const TensorView& y, bool with_bias, bool writes_weights) {
+InnerProduct inner_product(const TensorView& x, const TensorView& y, bool with_bias) {
   const std::int64_t in = x.shape.back(), out = y.shape.back(), rows = x.elements() / in;
   const auto type = type_of(x.dtype);
   const Desc canonical({out, in}, kFloat, Tag::ba);
   return {.dtype = x.dtype,
           .source = {{rows, in}, type, Tag::ab},
-          .weights = writes_weights ? canonical : Desc({out, in}, type, Tag::any),
+          .weights = {{out, in}, type, Tag::any},
+          .weight_gradient = canonical,
           .bias = bias_desc(with_bias, out),
           .destination = {{rows, out}, type, Tag::ab},
           .canonical = canonical};
 }
 
 Convolution convolution(const ops::Conv2dAttributes& attributes, const TensorView& x, const Shape& kernel,
-                        const TensorView& y, bool with_bias, bool writes_weights) {
+                        const TensorView& y, bool with_bias) {
   const auto type = type_of(x.dtype);
   const auto images = [&](const Shape& shape) {
     return Desc({shape[0], shape[3], shape[1], shape[2]}, type, Tag::nhwc);
@@ -32,7 +33,8 @@ Convolution convolution(const ops::Conv2dAttributes& attributes, const TensorVie
   if (groups > 1) weights.insert(weights.begin(), groups);
   Convolution problem{.dtype = x.dtype,
                       .source = images(x.shape),
-                      .weights = {weights, writes_weights ? kFloat : type, Tag::any},
+                      .weights = {weights, type, Tag::any},
+                      .weight_gradient = {weights, kFloat, Tag::any},
                       .bias = bias_desc(with_bias, kernel[3]),
                       .destination = images(y.shape),
                       .canonical = {weights, kFloat, groups > 1 ? Tag::hwigo : Tag::hwio}};

@@ -170,12 +170,12 @@ class WeightGradient : public Kernel {
 
 }  // namespace
 
-bool serves(const ops::Conv2dAttributes& attributes, const TensorView& x, const Shape& kernel, const TensorView& y) {
-  if (x.dtype != DType::kFloat32 || kernel[0] != 3 || kernel[1] != 3 || attributes.groups != 1) return false;
+bool serves(const ops::Conv2dAttributes& attributes, const Shape& x, const Shape& kernel, const Shape& y) {
+  if (kernel[0] != 3 || kernel[1] != 3 || attributes.groups != 1) return false;
   if (attributes.strides != std::array<std::int64_t, 2>{1, 1}) return false;
   if (attributes.dilation_rate != std::array<std::int64_t, 2>{1, 1}) return false;
   // The way in and out costs as much per channel as some ten filters; and a tile must be filled to a good half.
-  const Geometry geometry(attributes, x.shape, y.shape);
+  const Geometry geometry(attributes, x, y);
   const std::int64_t outputs = geometry.out_height * geometry.out_width;
   return kernel[2] >= 16 && kernel[3] >= 16 && outputs * 2 >= geometry.tiles_per_image() * 16;
 }
