@@ -151,7 +151,8 @@ bool Fit::open_folder() {
   spdlog::info("run folder: {}", folder_.path.string());
 
   std::vector<std::string> slot_names;
-  for (const std::string_view slot : rule(values().optimizer).slots()) slot_names.emplace_back(slot);
+  const UpdateRule update_rule = rule(values().optimizer);
+  for (const std::string_view slot : update_rule.slots()) slot_names.emplace_back(slot);
   checkpoints_ = std::make_unique<Checkpoints>(folder_.checkpoints(), strategy_->variables(), std::move(slot_names),
                                                values().seed);
   return true;
@@ -219,6 +220,12 @@ void Fit::finish(const Trainer& trainer, const TrainingState& state) {
 }
 
 void Fit::print_profile() const {
+  const auto lanes = static_cast<int>(strategy_->placement().lanes.size());
+  for (int lane = 0; lane < lanes; ++lane) {
+    for (const auto& [action, seconds] : strategy_->action_times(lane)) {
+      fmt::print("lane {}     {:<64}{:>10.3f} s\n", lane, action, seconds);
+    }
+  }
   for (int replica = 0; replica < strategy_->num_replicas_in_sync(); ++replica) {
     for (const auto& [layer, op, seconds] : strategy_->step_times(replica)) {
       fmt::print("replica {}  {:<32}{:<32}{:>10.3f} s\n", replica, layer, op, seconds);

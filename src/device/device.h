@@ -59,7 +59,7 @@ class Device {
   /// Throws Error, naming the wanted bytes, where there is not enough memory.
   virtual Buffer allocate(std::size_t bytes) = 0;
   virtual std::unique_ptr<Stream> make_stream() = 0;
-  /// Called once by the lane's thread before it uses the device: pins the thread, sets the size of its team.
+  /// Called once by the lane's thread before it uses the device: pins the threads of its team and sets how they compute.
   virtual void enter_thread() = 0;
 };
 

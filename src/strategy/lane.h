@@ -31,7 +31,9 @@ struct Replica {
   std::unique_ptr<StepScalars> scalars = std::make_unique<StepScalars>();
   std::map<std::int64_t, ReplicaProgram> train, evaluate;  ///< by rows
 
-  std::map<std::int64_t, ReplicaProgram>& programs(StepKind kind) { return kind == StepKind::kTrain ? train : evaluate; }
+  std::map<std::int64_t, ReplicaProgram>& programs(StepKind kind) {
+    return kind == StepKind::kTrain ? train : evaluate;
+  }
 };
 
 /// The row numbers that a lane's replicas meet.

@@ -1,10 +1,10 @@
 #include "strategy/strategy.h"
 
 #include <algorithm>
+#include <chrono>
 
 #include "base/error.h"
 #include "kernels/cpu/registry.h"
-#include "strategy/batch_split.h"
 
 namespace mirrortrain {
 namespace {
@@ -55,12 +55,8 @@ Strategy::Strategy(Placement placement, const Model& model, const UpdateRule& ru
     train_plans_.push_back(train_plan(lane));
     evaluation_plans_.push_back(evaluation_plan(lane));
   }
-  run_train_ = [this](int lane) {
-    for (const Action& action : train_plans_[static_cast<std::size_t>(lane)]) action.run();
-  };
-  run_evaluation_ = [this](int lane) {
-    for (const Action& action : evaluation_plans_[static_cast<std::size_t>(lane)]) action.run();
-  };
+  run_train_ = [this](int lane) { run_plan(train_plans_[static_cast<std::size_t>(lane)]); };
+  run_evaluation_ = [this](int lane) { run_plan(evaluation_plans_[static_cast<std::size_t>(lane)]); };
 }
 
 void Strategy::prepare(const BatchSizes& sizes) {
@@ -140,24 +136,42 @@ Strategy::Plan Strategy::evaluation_plan(int lane) {
 
 void Strategy::add_replica_actions(Plan& plan, Lane& lane, StepKind kind) {
   for (Replica& replica : lane.replicas()) {
-    plan.push_back({"run replica", [this, &lane, &replica, kind] { run_replica(lane, replica, kind); }});
+    plan.push_back({"gather rows", [this, &replica, kind] { gather_rows(replica, kind); }});
+    plan.push_back({"run program", [this, &lane, &replica, kind] { run_program(lane, replica, kind); }});
   }
 }
 
-void Strategy::run_replica(Lane& lane, Replica& replica, StepKind kind) {
-  const auto global = static_cast<std::int64_t>(batch_.rows.size());
-  const RowRange rows = rows_of_replica(global, replica.index, placement_.replicas);
+void Strategy::run_plan(Plan& plan) {
+  using Clock = std::chrono::steady_clock;
+  for (Action& action : plan) {
+    const auto start = profiling_ ? Clock::now() : Clock::time_point{};
+    action.run();
+    if (profiling_) action.seconds += std::chrono::duration<double>(Clock::now() - start).count();
+  }
+}
+
+RowRange Strategy::rows_of(const Replica& replica) const {
+  return rows_of_replica(static_cast<std::int64_t>(batch_.rows.size()), replica.index, placement_.replicas);
+}
+
+void Strategy::gather_rows(Replica& replica, StepKind kind) {
+  const RowRange rows = rows_of(replica);
+  if (rows.count == 0) return;
+  const ReplicaProgram& bound = replica.programs(kind).at(rows.count);
+  batch_.examples->fill(batch_.rows.subspan(static_cast<std::size_t>(rows.first), static_cast<std::size_t>(rows.count)),
+                        bound.features, bound.labels);
+}
+
+void Strategy::run_program(Lane& lane, Replica& replica, StepKind kind) {
+  const RowRange rows = rows_of(replica);
   // Its gradient is of the loss divided by the global examples, so what the replicas give just adds up.
   sources_[static_cast<std::size_t>(replica.index)].scale = rows.count > 0 ? 1.0f : 0.0f;
   if (rows.count == 0) {
     lane.stream().zero(replica.sums.data(), replica.sums.bytes());
     return;
   }
-  *replica.scalars = {seed_, batch_.step, rows.first, global};
-  ReplicaProgram& bound = replica.programs(kind).at(rows.count);
-  batch_.examples->fill(batch_.rows.subspan(static_cast<std::size_t>(rows.first), static_cast<std::size_t>(rows.count)),
-                        bound.features, bound.labels);
-  bound.program.enqueue(lane.stream());
+  *replica.scalars = {seed_, batch_.step, rows.first, static_cast<std::int64_t>(batch_.rows.size())};
+  replica.programs(kind).at(rows.count).program.enqueue(lane.stream());
 }
 
 void Strategy::add_meeting(Plan& plan) {
@@ -193,9 +207,17 @@ void Strategy::add_sums(double regularization) {
 }
 
 void Strategy::profile() {
+  profiling_ = true;
   for (Replica* replica : replicas_) {
     for (auto& [rows, bound] : replica->train) bound.program.profile();
   }
+}
+
+std::vector<Strategy::ActionTime> Strategy::action_times(int lane) const {
+  std::vector<ActionTime> times;
+  for (const Action& action : train_plans_[static_cast<std::size_t>(lane)])
+    times.push_back({action.name, action.seconds});
+  return times;
 }
 
 std::vector<BoundProgram::StepTime> Strategy::step_times(int replica) const {

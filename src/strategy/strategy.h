@@ -9,6 +9,7 @@
 #include "data/feeder.h"
 #include "model/model.h"
 #include "model/update_rule.h"
+#include "strategy/batch_split.h"
 #include "strategy/derived_copies.h"
 #include "strategy/lane.h"
 #include "strategy/lane_team.h"
@@ -71,14 +72,22 @@ class Strategy {
   /// The sums over one batch of a size that was prepared. Regularization counts as in training.
   const Sums& evaluate(const EvaluationBatch& batch);
 
-  /// Where a lane's time went, op by op, in training: see BoundProgram::profile.
+  /// From now on keeps the time of every action and op of training.
   void profile();
+  /// A lane's actions in order, with the seconds spent in each; "meet" is waiting for the others.
+  struct ActionTime {
+    const char* name;
+    double seconds;
+  };
+  std::vector<ActionTime> action_times(int lane) const;
+  /// The ops of a replica's largest program: see BoundProgram::profile.
   std::vector<BoundProgram::StepTime> step_times(int replica) const;
 
  private:
   struct Action {
     const char* name;
     std::function<void()> run;
+    double seconds = 0;
   };
   using Plan = std::vector<Action>;
 
@@ -86,7 +95,10 @@ class Strategy {
   Plan evaluation_plan(int lane);
   void add_replica_actions(Plan& plan, Lane& lane, StepKind kind);
   void add_meeting(Plan& plan);
-  void run_replica(Lane& lane, Replica& replica, StepKind kind);
+  void run_plan(Plan& plan);
+  RowRange rows_of(const Replica& replica) const;
+  void gather_rows(Replica& replica, StepKind kind);
+  void run_program(Lane& lane, Replica& replica, StepKind kind);
   void update_shard(int lane);
   void refresh_derived_copies(int lane);
   void assign_variables(Replica& replica);
@@ -106,6 +118,7 @@ class Strategy {
   // The batch that the lanes work on.
   TrainBatch batch_;
   std::vector<cpu::GradientSource> sources_;  ///< in the replicas' order
+  bool profiling_ = false;
   double evaluation_regularization_ = 0;
   Sums sums_;
 

@@ -11,6 +11,10 @@
 #include <fstream>
 #include <string>
 
+#if defined(__x86_64__)
+#include <pmmintrin.h>
+#endif
+
 #include "base/error.h"
 
 namespace mirrortrain {
@@ -39,6 +43,15 @@ Buffer allocate_host(std::size_t bytes) {
   return {data, bytes, [](std::byte* memory) { std::free(memory); }};
 }
 
+/// Numbers below 1e-38 become zero, as in TensorFlow: an optimizer's moments decay into them, and processors are slow
+/// there.
+void flush_denormals() {
+#if defined(__x86_64__)
+  _MM_SET_FLUSH_ZERO_MODE(_MM_FLUSH_ZERO_ON);
+  _MM_SET_DENORMALS_ZERO_MODE(_MM_DENORMALS_ZERO_ON);
+#endif
+}
+
 class CpuDevice : public Device {
  public:
   CpuDevice(int index, int threads, std::vector<int> cores)
@@ -54,9 +67,11 @@ class CpuDevice : public Device {
 
   void enter_thread() override {
     omp_set_num_threads(threads_);
-    if (cores_.empty()) return;
 #pragma omp parallel num_threads(threads_)
-    pin_to(cores_[static_cast<std::size_t>(omp_get_thread_num())]);
+    {
+      flush_denormals();
+      if (!cores_.empty()) pin_to(cores_[static_cast<std::size_t>(omp_get_thread_num())]);
+    }
   }
 
  private:
