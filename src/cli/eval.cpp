@@ -56,7 +56,7 @@ fs::path choose_weights(const EvalArguments& arguments, const std::optional<RunF
   throw UsageError(
       fmt::format("{}: there is no run '{}' in runs/ and no model.initial_weights; run fit first, or give "
                   "--checkpoint FILE",
-                  arguments.run_or_config, configuration.name));
+                  arguments.run_or_config, configuration.name.text));
 }
 
 /// The step that the weights of a run stand at; 0 where it is not known.
@@ -78,7 +78,7 @@ int evaluate(const EvalArguments& arguments) {
   const CheckedConfiguration checked =
       check_configuration(is_run ? folder->config().string() : arguments.run_or_config, arguments.overrides);
   const Configuration& values = checked.values();
-  if (!is_run) folder = newest_run(values.name);
+  if (!is_run) folder = newest_run(values.name.text);
 
   const auto feeder = load_feeder(checked, split_of(arguments.split));
   const auto strategy = make_strategy(checked, {{}, batch_sizes(feeder->rows(), values.data.global_batch_size, false)});

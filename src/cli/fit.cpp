@@ -136,14 +136,14 @@ void Fit::prepare() {
 /// Returns false where the run to resume is finished.
 bool Fit::open_folder() {
   if (arguments_.resume) {
-    folder_ = folder_to_resume(arguments_, values().name);
+    folder_ = folder_to_resume(arguments_, values().name.text);
     require_same_run(folder_, values());
     if (is_finished(folder_, values())) {
       spdlog::info("{}: the run is finished; give it more epochs or steps to go on", folder_.path.string());
       return false;
     }
   } else {
-    folder_ = new_run_folder(values().name, arguments_.run_dir);
+    folder_ = new_run_folder(values().name.text, arguments_.run_dir);
     create_folders(folder_.path);
   }
   write_file(folder_.config(), config::show(values(), checked_.read.document));

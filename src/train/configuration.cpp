@@ -43,21 +43,21 @@ config::Section<Configuration> Configuration::section() {
       .key("logging", &Configuration::logging, "What a run tells while it trains.")
       .planned("variables")
       .planned("state")
-      .planned("gradients")
-      .check("name", [](const Configuration& configuration) -> std::string {
-        const std::string& name = configuration.name;
-        if (name.find('/') != std::string::npos) return "a name has no '/'; use --run-dir for a folder elsewhere";
-        if (name == "." || name == "..") return "expected a folder's name";
-        return "";
-      });
+      .planned("gradients");
 }
 
 ReadConfiguration read_configuration(const std::string& file, std::span<const std::string> overrides,
                                      config::Errors& errors) {
   ReadConfiguration read{config::load(file, overrides, errors), {}};
   read.values = config::read<Configuration>(read.document, errors);
-  if (read.values.name.empty()) read.values.name = std::filesystem::path(file).stem().string();
+  if (read.values.name.text.empty()) read.values.name.text = std::filesystem::path(file).stem().string();
   return read;
 }
 
 }  // namespace mirrortrain
+
+void mirrortrain::config::Codec<mirrortrain::RunName>::read(const Node& node, RunName& name) {
+  Codec<std::string>::read(node, name.text);
+  if (name.text.find('/') != std::string::npos) node.error("a name has no '/'; use --run-dir for a folder elsewhere");
+  if (name.text == "." || name.text == "..") node.error("expected a folder's name, found '" + name.text + "'");
+}

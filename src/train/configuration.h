@@ -42,9 +42,14 @@ struct LoggingOptions {
   static config::Section<LoggingOptions> section();
 };
 
+/// What a run folder is called; empty: the configuration file's stem.
+struct RunName {
+  std::string text;
+};
+
 /// A whole configuration file.
 struct Configuration {
-  std::string name;
+  RunName name;
   std::uint64_t seed = 0;
   data::DataOptions data;
   ModelOptions model;
@@ -70,3 +75,12 @@ ReadConfiguration read_configuration(const std::string& file, std::span<const st
                                      config::Errors& errors);
 
 }  // namespace mirrortrain
+
+/// A text that can be a folder's name.
+template <>
+struct mirrortrain::config::Codec<mirrortrain::RunName> {
+  static bool accepts(const Value& value) { return Codec<std::string>::accepts(value); }
+  static void read(const Node& node, RunName& name);
+  static Value show(const RunName& name) { return Codec<std::string>::show(name.text); }
+  static Schema schema(const Rules& rules) { return Codec<std::string>::schema(rules); }
+};

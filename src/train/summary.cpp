@@ -26,7 +26,7 @@ Json to_json(const report::Scores& scores) {
 void write_summary(const std::filesystem::path& file, const CheckedConfiguration& checked, const Strategy& strategy,
                    const RunResult& result) {
   const ParameterCounts parameters = count_parameters(*checked.model);
-  Json json = {{"name", checked.values().name},
+  Json json = {{"name", checked.values().name.text},
                {"status", result.status},
                {"step", result.state.step},
                {"epoch", result.state.position.epoch},

@@ -72,6 +72,13 @@ TEST_CASE_FIXTURE(Fixture, "an error of --set begins with its key") {
   CHECK(outcome.err.starts_with("--set optimizer.learning_rate:"));
 }
 
+TEST_CASE_FIXTURE(Fixture, "a name that is no folder's name is told beside other errors") {
+  const Outcome outcome = fit("--set name=a/b --set optimizer.learning_rate=fast");
+  CHECK(outcome.exit_code == 2);
+  CHECK(contains(outcome.err, "--set name: "));
+  CHECK(contains(outcome.err, "2 errors"));
+}
+
 TEST_CASE_FIXTURE(Fixture, "a GPU that is not there is exit code 2") {
   const Outcome outcome = fit("--set strategy.devices=[cuda:0]");
   CHECK(outcome.exit_code == 2);
