@@ -4,45 +4,16 @@
 
 #include <algorithm>
 
+#include "config/choice_errors.h"
+
 namespace mirrortrain::config::detail {
 namespace {
-
-const Alternative* find_named(const Choice& choice, std::string_view name) {
-  const auto found = std::find_if(choice.alternatives.begin(), choice.alternatives.end(),
-                                  [&](const Alternative& a) { return !name.empty() && a.name == name; });
-  return found == choice.alternatives.end() ? nullptr : &*found;
-}
 
 const Alternative* find_plain(const Choice& choice, const Value& value) {
   const auto found = std::find_if(choice.alternatives.begin(), choice.alternatives.end(),
                                   [&](const Alternative& a) { return a.name.empty() && a.accepts(value); });
   return found == choice.alternatives.end() ? nullptr : &*found;
 }
-
-bool is_planned(const Choice& choice, const std::string& name) {
-  return std::find(choice.planned.begin(), choice.planned.end(), name) != choice.planned.end();
-}
-
-std::vector<std::string> names_of(const Choice& choice) {
-  std::vector<std::string> names;
-  for (const Alternative& alternative : choice.alternatives) {
-    if (!alternative.name.empty()) names.push_back(alternative.name);
-  }
-  return names;
-}
-
-std::string kind_of(const Choice& choice) { return choice.noun.empty() ? "name" : without_article(choice.noun); }
-
-// What is wrong with a name that is none of the choice's.
-std::string refusal(const Choice& choice, const std::string& name) {
-  const std::vector<std::string> names = names_of(choice);
-  const std::string available = fmt::format("; available: {}", fmt::join(names, ", "));
-  if (is_planned(choice, name)) return fmt::format("'{}' is not built yet{}", shortened(name), available);
-  const std::string hint = suggestion(name, names);
-  return fmt::format("unknown {} '{}'{}", kind_of(choice), shortened(name), hint.empty() ? available : hint);
-}
-
-std::string words(const Choice& choice, const Node& node) { return in_words(choice_schema(choice, node.rules())); }
 
 // `--set model.layers[0]=flatten` where another layer stood.
 bool keeps_name(const Choice& choice, const Node& node, const std::string& name) {
@@ -76,21 +47,6 @@ Value with_siblings(const Choice& choice, const Value& mapping, const Value::Ent
     }
   }
   return options;
-}
-
-// An entry beside the name: an option in the wrong place, or another name.
-void refuse_sibling(const Choice& choice, const Node& node, const std::string& name, const Value::Entry& entry) {
-  if (!entry.key_place.from_set()) {
-    return node.error(entry.key_place, entry.key,
-                      fmt::format("does not belong beside '{0}'; indent it below '{0}'", name));
-  }
-  if (find_named(choice, entry.key) || is_planned(choice, entry.key)) {
-    return node.error(entry.key_place, entry.key,
-                      fmt::format("the {}'s type cannot be set; it is '{}'", kind_of(choice), name));
-  }
-  node.error(
-      entry.key_place, entry.key,
-      fmt::format("unknown key; it belongs below '{}': {}.{}.{}", name, node.path(), name, shortened(entry.key)));
 }
 
 // {dense: {units: 10}}
@@ -134,21 +90,6 @@ void read_tagged(const Choice& choice, const Value::Entry& tag, const Node& node
     }
   }
   alternative->read(node.options(node.value(), node.section_place(), "", false).without(choice.tag), variant);
-}
-
-void refuse_mapping(const Choice& choice, const Node& node) {
-  const auto& entries = node.value().entries();
-  const bool one = entries.size() == 1;
-  if (one && (choice.tag.empty() || is_planned(choice, entries[0].key) ||
-              !suggestion(entries[0].key, names_of(choice)).empty())) {
-    return node.error(entries[0].key_place, entries[0].key, refusal(choice, entries[0].key));
-  }
-  if (choice.tag.empty()) return node.wrong(words(choice, node) + ": a name, or a mapping of one name to its options");
-  for (const Value::Entry& entry : entries) {
-    const std::string hint = suggestion(entry.key, {choice.tag});
-    if (!hint.empty() && as_text(entry.value)) return node.error(entry.key_place, entry.key, "unknown key" + hint);
-  }
-  node.error(node.section_place(), "", fmt::format("missing key '{}'", choice.tag));
 }
 
 void read_mapping(const Choice& choice, const Node& node, void* variant) {

@@ -4,7 +4,7 @@
 #include <memory>
 #include <variant>
 
-#include "config/codec.h"
+#include "config/containers.h"
 
 namespace mirrortrain::config {
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <limits>
@@ -78,7 +79,9 @@ Value shortest(T number) {
   if (std::isnan(number)) return Value::scalar(".nan", false);
   if (std::isinf(number)) return Value::scalar(number < 0 ? "-.inf" : ".inf", false);
   std::string text = fmt::format("{}", number);
-  if (text.find_first_of(".e") == std::string::npos) text += ".0";
+  // 1e-07 as 1.0e-07: readers of YAML 1.1 take the first for a text.
+  const std::size_t end = std::min(text.find('e'), text.size());
+  if (text.find('.') == std::string::npos) text.insert(end, ".0");
   return Value::scalar(std::move(text), false);
 }
 

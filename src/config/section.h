@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "config/choice.h"
-#include "config/codec.h"
 #include "config/rules.h"
 
 namespace mirrortrain::config {

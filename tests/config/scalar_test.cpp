@@ -80,6 +80,7 @@ TEST_CASE("numbers are written in the fewest digits that read back as the same n
   CHECK(number_value(0.1).text() == "0.1");
   CHECK(number_value(0.1f).text() == "0.1");
   CHECK(number_value(2.0).text() == "2.0");
+  CHECK(number_value(1e-7).text() == "1.0e-07");
   for (const double number : {1e-7, 1e22, 1.0 / 3, 5e-324, 1.7976931348623157e308, -0.0, 123456789.125}) {
     CHECK(as_number(number_value(number)) == number);
   }

@@ -1,11 +1,11 @@
-#include "config/codec.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
-#include <filesystem>
 #include <limits>
+
+#include "config/codec.h"
 
 namespace mirrortrain::config::detail {
 namespace {
@@ -47,35 +47,6 @@ void wrong_integer(const Node& node, std::string_view low, std::string_view high
     return node.wrong(expected, fmt::format("write {}", static_cast<std::int64_t>(*number)));
   }
   node.wrong(expected, number_hint(node.value()));
-}
-
-void check_text(const Node& node, const std::string& text) {
-  const Rules& rules = node.rules();
-  if (rules.non_empty && text.empty()) {
-    node.error("expected a text, found the empty text");
-  } else if (!rules.names.empty() && std::find(rules.names.begin(), rules.names.end(), text) == rules.names.end()) {
-    node.error(fmt::format("expected {}, found {}{}", words(Schema::Kind::kText, node), describe(node.value()),
-                           suggestion(text, rules.names)));
-  }
-}
-
-bool want_text(const Node& node, Schema::Kind kind) {
-  const Meaning meaning = meaning_of(node.value());
-  if (meaning == Meaning::kText) return true;
-  const bool scalar = node.value().is_scalar();
-  node.wrong(words(kind, node), scalar && node.rules().names.empty() ? "put it in quotes if it is meant as text" : "");
-  return false;
-}
-
-// Links and ".." are followed as the system would; nothing has to exist.
-std::string resolved(const std::filesystem::path& path) {
-  std::error_code failed;
-  const auto whole = std::filesystem::absolute(path, failed);
-  if (failed) return path.string();
-  const bool climbs = std::find(whole.begin(), whole.end(), "..") != whole.end();
-  if (!climbs) return whole.lexically_normal().string();
-  const auto canonical = std::filesystem::weakly_canonical(whole, failed);
-  return (failed ? whole : canonical).string();
 }
 
 }  // namespace
@@ -127,82 +98,11 @@ void read_number(const Node& node, bool single, double& out) {
   out = *value;
 }
 
-void read_text(const Node& node, std::string& out) {
-  if (!want_text(node, Schema::Kind::kText)) return;
-  out = node.value().text();
-  check_text(node, out);
-}
-
-void read_path(const Node& node, Path& out) {
-  if (!want_text(node, Schema::Kind::kPath)) return;
-  const std::string& text = node.value().text();
-  if (text.empty()) return node.error("expected a path, found the empty text");
-  const Place& place = node.value().place();
-  const std::filesystem::path folder =
-      place.given() && !place.from_set() ? std::filesystem::path(*place.source).parent_path() : "";
-  out.text = resolved(folder / text);
-}
-
 void read_size(const Node& node, Size& out) {
   const auto bytes = node.value().is_scalar() ? parse_size(node.value().text()) : std::nullopt;
   if (!bytes) return node.wrong(words(Schema::Kind::kSize, node));
   check_bounds(node, Schema::Kind::kSize, static_cast<double>(*bytes));
   out.bytes = *bytes;
-}
-
-std::optional<std::size_t> read_name(const Node& node, const Schema& names) {
-  if (meaning_of(node.value()) != Meaning::kText) {
-    node.wrong(in_words(names));
-    return std::nullopt;
-  }
-  const std::string& text = node.value().text();
-  const auto found = std::find(names.names.begin(), names.names.end(), text);
-  if (found != names.names.end()) return static_cast<std::size_t>(found - names.names.begin());
-  if (std::find(names.planned.begin(), names.planned.end(), text) != names.planned.end()) {
-    node.error(fmt::format("'{}' is not built yet; available: {}", text, fmt::join(names.names, ", ")));
-  } else {
-    node.error(
-        fmt::format("expected {}, found {}{}", in_words(names), describe(node.value()), suggestion(text, names.names)));
-  }
-  return std::nullopt;
-}
-
-bool check_list(const Node& node, const Schema& list) {
-  if (!node.value().is_sequence()) {
-    node.wrong(in_words(list));
-    return false;
-  }
-  const std::size_t count = node.value().items().size();
-  if (list.length && count != *list.length) {
-    node.wrong(in_words(list));
-    return false;
-  }
-  if (node.rules().non_empty && count == 0) {
-    node.error("expected at least one item, found the empty list []");
-    return false;
-  }
-  return true;
-}
-
-Schema scalar_schema(Schema::Kind kind, const Rules& rules) {
-  Schema schema;
-  schema.kind = kind;
-  schema.rules = rules;
-  return schema;
-}
-
-Schema list_schema(Schema item, const Rules& rules, std::optional<std::size_t> length) {
-  Schema schema = scalar_schema(Schema::Kind::kList, rules);
-  schema.parts.push_back(std::move(item));
-  schema.length = length;
-  return schema;
-}
-
-Schema optional_schema(Schema inner) {
-  Schema schema = scalar_schema(Schema::Kind::kEither, {});
-  schema.parts.push_back(std::move(inner));
-  schema.parts.push_back(scalar_schema(Schema::Kind::kNull, {}));
-  return schema;
 }
 
 }  // namespace mirrortrain::config::detail

@@ -1,0 +1,111 @@
+#pragma once
+
+#include <array>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "config/codec.h"
+
+namespace mirrortrain::config {
+
+namespace detail {
+
+/// Whether the value is a list that satisfies the node's rules and, where `length` is given, has as many items.
+bool check_list(const Node& node, const Schema& list);
+Schema list_schema(Schema item, const Rules& rules, std::optional<std::size_t> length);
+Schema optional_schema(Schema inner);
+
+}  // namespace detail
+
+template <class T>
+struct Codec<std::optional<T>> {
+  static bool accepts(const Value& value) { return value.is_null() || Codec<T>::accepts(value); }
+  static void read(const Node& node, std::optional<T>& out) {
+    if (node.value().is_null()) {
+      out.reset();
+    } else {
+      Codec<T>::read(node, out.emplace());
+    }
+  }
+  static void locate(const Node& node, const std::optional<T>& value, Place& place, std::string& path) {
+    if constexpr (requires { Codec<T>::locate(node, *value, place, path); }) {
+      if (value) Codec<T>::locate(node, *value, place, path);
+    }
+  }
+  static Value show(const std::optional<T>& value) { return value ? Codec<T>::show(*value) : Value(); }
+  static Schema schema(const Rules& rules) { return detail::optional_schema(Codec<T>::schema(rules)); }
+};
+
+template <class T>
+struct Codec<std::vector<T>> {
+  static bool accepts(const Value& value) { return value.is_sequence(); }
+  static void read(const Node& node, std::vector<T>& out) {
+    if (!detail::check_list(node, schema(node.rules()))) return;
+    const Rules rules = node.rules().for_items();
+    const std::size_t count = node.value().items().size();
+    out.clear();
+    out.reserve(count);
+    for (std::size_t i = 0; i < count && !node.errors().full(); ++i) {
+      T item{};
+      Codec<T>::read(node.item(i, rules), item);
+      out.push_back(std::move(item));
+    }
+  }
+  static Value show(const std::vector<T>& values) {
+    std::vector<Value> items;
+    items.reserve(values.size());
+    for (const T& value : values) items.push_back(Codec<T>::show(value));
+    return Value::sequence(std::move(items));
+  }
+  static Schema schema(const Rules& rules) {
+    return detail::list_schema(Codec<T>::schema(rules.for_items()), rules, std::nullopt);
+  }
+};
+
+template <class T, std::size_t N>
+struct Codec<std::array<T, N>> {
+  static bool accepts(const Value& value) { return value.is_sequence(); }
+  static void read(const Node& node, std::array<T, N>& out) {
+    if (node.rules().scalar_fills && !node.value().is_sequence()) {
+      T item{};
+      Codec<T>::read(node, item);
+      out.fill(item);
+    } else if (detail::check_list(node, schema(node.rules()))) {
+      const Rules rules = node.rules().for_items();
+      for (std::size_t i = 0; i < N; ++i) Codec<T>::read(node.item(i, rules), out[i]);
+    }
+  }
+  static Value show(const std::array<T, N>& values) {
+    std::vector<Value> items;
+    for (const T& value : values) items.push_back(Codec<T>::show(value));
+    return Value::sequence(std::move(items));
+  }
+  static Schema schema(const Rules& rules) {
+    return detail::list_schema(Codec<T>::schema(rules.for_items()), rules, N);
+  }
+};
+
+template <class T>
+struct Codec<Located<T>> {
+  static bool accepts(const Value& value) { return Codec<T>::accepts(value); }
+  static void read(const Node& node, Located<T>& out) {
+    out.place = node.value().is_scalar() || node.value().is_sequence() ? node.value().place() : node.section_place();
+    out.path = node.path();
+    Codec<T>::read(node, out.value);
+    if constexpr (requires { Codec<T>::locate(node, out.value, out.place, out.path); }) {
+      Codec<T>::locate(node, out.value, out.place, out.path);
+    }
+  }
+  /// The key was not given: the section that lacks it is the place.
+  static void absent(const Node& node, Located<T>& out) {
+    out.place = node.section_place();
+    out.path = node.path();
+    if constexpr (requires { Codec<T>::absent(node, out.value); }) Codec<T>::absent(node, out.value);
+  }
+  static Value show(const Located<T>& located) { return Codec<T>::show(located.value); }
+  static Schema schema(const Rules& rules) { return Codec<T>::schema(rules); }
+};
+
+}  // namespace mirrortrain::config
