@@ -9,7 +9,7 @@
 namespace mirrortrain::cpu::winograd {
 namespace {
 
-/// A square of an image that may reach over its edges. `data` is the first pixel's place, perhaps outside.
+/// A square of an image that may reach over its edges.
 struct Window {
   std::int64_t origin, row_stride, channels;  ///< in floats from the images' start
   int row_begin, row_end, column_begin, column_end;
@@ -44,6 +44,29 @@ Window output_window(const Geometry& g, std::int64_t tile) {
                 g.out_height, g.out_width, g.filters);
 }
 
+/// Where a window's pixels are, those outside the image all at `outside`, which has one vector: so the loops over
+/// channels need not branch.
+template <int kSize, class Float>
+struct Pixels {
+  Float* data[kSize][kSize];
+  std::int64_t channel_mask[kSize][kSize];
+
+  Pixels(const Window& w, Float* images, Float* outside) {
+    for (int row = 0; row < kSize; ++row) {
+      for (int column = 0; column < kSize; ++column) {
+        const bool has = w.has(row, column);
+        data[row][column] = has ? images + w.at(row, column) : outside;
+        channel_mask[row][column] = has ? -1 : 0;
+      }
+    }
+  }
+  Float* at(int row, int column, std::int64_t channel) const {
+    return data[row][column] + (channel & channel_mask[row][column]);
+  }
+};
+
+alignas(64) constexpr float kZeros[kLanes] = {};
+
 std::int64_t odd_lines(std::int64_t floats) { return (floats / 16) % 2 == 0 ? floats + 16 : floats; }
 
 }  // namespace
@@ -68,38 +91,38 @@ std::int64_t tiles_per_block(std::int64_t tiles, std::int64_t channels) {
 }
 
 void read_input(const Geometry& geometry, std::int64_t tile, const float* x, float* points, std::int64_t point_stride) {
-  const Window w = input_window(geometry, tile);
+  const Pixels<kPoints, const float> pixels(input_window(geometry, tile), x, kZeros);
   each_vector(geometry.channels, [&](std::int64_t channel, auto part) {
-    transform_2d<InputToPoints>(
-        [&](int row, int column) { return w.has(row, column) ? part.load(x + w.at(row, column) + channel) : Vec{}; },
-        [&](int row, int column, const Vec& value) {
-          store(points + (row * kPoints + column) * point_stride + channel, value);
-        });
+    transform_2d<InputToPoints>([&](int row, int column) { return part.load(pixels.at(row, column, channel)); },
+                                [&](int row, int column, const Vec& value) {
+                                  store(points + (row * kPoints + column) * point_stride + channel, value);
+                                });
   });
 }
 
 void write_output(const Geometry& geometry, std::int64_t tile, const float* points, std::int64_t point_stride,
                   const float* bias, bool with_relu, float* y) {
-  const Window w = output_window(geometry, tile);
+  alignas(64) float outside[kLanes];
+  const Pixels<kOutputs, float> pixels(output_window(geometry, tile), y, outside);
   each_vector(geometry.filters, [&](std::int64_t filter, auto part) {
     const Vec added = bias ? part.load(bias + filter) : Vec{};
     transform_2d<PointsToOutput>(
         [&](int row, int column) { return load(points + (row * kPoints + column) * point_stride + filter); },
         [&](int row, int column, const Vec& value) {
           const Vec sum = value + added;
-          if (w.has(row, column)) part.store(y + w.at(row, column) + filter, with_relu ? relu(sum) : sum);
+          part.store(pixels.at(row, column, filter), with_relu ? relu(sum) : sum);
         });
   });
 }
 
 void read_output_gradient(const Geometry& geometry, std::int64_t tile, const float* dy, float* points,
                           std::int64_t point_stride, float* bias) {
-  const Window w = output_window(geometry, tile);
+  const Pixels<kOutputs, const float> pixels(output_window(geometry, tile), dy, kZeros);
   each_vector(geometry.filters, [&](std::int64_t filter, auto part) {
     Vec sum = bias ? load(bias + filter) : Vec{};
     transform_2d<OutputToPoints>(
         [&](int row, int column) {
-          const Vec value = w.has(row, column) ? part.load(dy + w.at(row, column) + filter) : Vec{};
+          const Vec value = part.load(pixels.at(row, column, filter));
           sum += value;
           return value;
         },
@@ -112,13 +135,13 @@ void read_output_gradient(const Geometry& geometry, std::int64_t tile, const flo
 
 void add_input_gradient(const Geometry& geometry, std::int64_t tile, const float* points, std::int64_t point_stride,
                         float* dx) {
-  const Window w = input_window(geometry, tile);
+  alignas(64) float outside[kLanes] = {};
+  const Pixels<kPoints, float> pixels(input_window(geometry, tile), dx, outside);
   each_vector(geometry.channels, [&](std::int64_t channel, auto part) {
     transform_2d<PointsToInput>(
         [&](int row, int column) { return load(points + (row * kPoints + column) * point_stride + channel); },
         [&](int row, int column, const Vec& value) {
-          if (!w.has(row, column)) return;
-          float* const pixel = dx + w.at(row, column) + channel;
+          float* const pixel = pixels.at(row, column, channel);
           part.store(pixel, part.load(pixel) + value);
         });
   });
