@@ -14,7 +14,8 @@ namespace mirrortrain::config {
 /// A configuration file with the `--set` overrides applied, before its keys are looked at:
 ///
 ///   config::Errors errors;
-///   config::Document document = config::load("configs/a.yaml", {"strategy.devices=[cpu:0,cpu:1]"}, errors);
+///   const std::vector<std::string> overrides = {"strategy.devices=[cpu:0,cpu:1]"};
+///   config::Document document = config::load("configs/a.yaml", overrides, errors);
 ///   auto root = config::read<Root>(document, errors);       // every wrong key is now in errors
 ///   ...                                                     // more checks may add theirs
 ///   errors.throw_if_any();
