@@ -33,6 +33,13 @@ ValueId attempt(const config::Located<T>& located, config::Errors& errors, Step 
   }
 }
 
+/// An op's message without "conv2d: " in front: the layer's path says that.
+std::string without_op_name(const std::string& message) {
+  const std::size_t colon = message.find(": ");
+  const std::size_t name_end = message.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_");
+  return colon != std::string::npos && name_end == colon ? message.substr(colon + 2) : message;
+}
+
 /// A layer of the same type without options: those that are wrong must not be used, not even for a look at the shapes.
 Layer with_defaults(const Layer& layer) {
   return std::visit([](const auto& options) { return Layer(std::decay_t<decltype(options)>{}); }, layer);
@@ -132,7 +139,7 @@ class GraphMaker {
     if (std::ranges::count(inputs.values, kNoValue) > 0 || state == ReadState::kNot) return {};
     const bool misread = state == ReadState::kInPart;
     try {
-      builder_.begin_layer(name, common_options(layer.value).trainable);
+      builder_.begin_layer(name, common_options(layer.value).trainable, inputs.guessed);
       const ValueId output = build(misread ? with_defaults(layer.value) : layer.value, inputs.values);
       const Shape& shape = builder_.shape(output);
       check_elements(shape, "output");
@@ -144,7 +151,7 @@ class GraphMaker {
       in_.errors.add(layer.place, layer.path, error.what());
     } catch (const Error& error) {
       // Of guessed extents, only the number of axes is worth a word.
-      if (!inputs.guessed && !misread) in_.errors.add(layer.place, layer.path, error.what());
+      if (!inputs.guessed && !misread) in_.errors.add(layer.place, layer.path, without_op_name(error.what()));
     }
     return {};
   }

@@ -1,6 +1,7 @@
 #include "model/layer_builder.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -19,9 +20,10 @@ void check_elements(const Shape& shape, std::string_view what) {
   throw Error(fmt::format("the {} would have the shape {}, which is more than any memory holds", what, shape.text()));
 }
 
-void LayerBuilder::begin_layer(const std::string& name, bool trainable) {
+void LayerBuilder::begin_layer(const std::string& name, bool trainable, bool inputs_are_guessed) {
   layer_ = name;
   trainable_ = trainable;
+  inputs_are_guessed_ = inputs_are_guessed;
   parameters_ = 0;
   graph().set_layer(name);
 }
@@ -29,7 +31,9 @@ void LayerBuilder::begin_layer(const std::string& name, bool trainable) {
 std::string LayerBuilder::described(ValueId input) const {
   const NodeId producer = model_graph_.graph.value(input).producer;
   const std::string layer = producer < 0 ? "" : model_graph_.graph.node(producer).layer;
-  return shape(input).text() + (layer.empty() ? " of the model's input" : fmt::format(" of '{}'", layer));
+  const std::vector<std::string_view> unknown(shape(input).rank(), "?");
+  const std::string text = inputs_are_guessed_ ? fmt::format("[{}]", fmt::join(unknown, ", ")) : shape(input).text();
+  return text + (layer.empty() ? " of the model's input" : fmt::format(" of '{}'", layer));
 }
 
 const Shape& LayerBuilder::image(ValueId input) const {

@@ -33,8 +33,8 @@ class LayerBuilder {
   LayerBuilder(Mode mode, ModelGraph& model_graph, std::vector<ModelVariable>& variables)
       : mode_(mode), model_graph_(model_graph), variables_(variables) {}
 
-  /// What follows belongs to this layer.
-  void begin_layer(const std::string& name, bool trainable);
+  /// What follows belongs to this layer. Where the extents of its inputs are only guessed, messages leave them out.
+  void begin_layer(const std::string& name, bool trainable, bool inputs_are_guessed = false);
 
   Mode mode() const { return mode_; }
   bool trainable() const { return trainable_; }
@@ -76,7 +76,7 @@ class LayerBuilder {
   ModelGraph& model_graph_;
   std::vector<ModelVariable>& variables_;
   std::string layer_;
-  bool trainable_ = true;
+  bool trainable_ = true, inputs_are_guessed_ = false;
   std::int64_t parameters_ = 0;
 };
 

@@ -18,6 +18,7 @@ TEST_CASE("a layer that does not fit is told at its place with both shapes") {
         "a.yaml:5:7: model.layers[1].conv2d: expected images [height, width, channels], found the shape [192] of "
         "'flatten'\n1 error");
   CHECK(contains(errors_of("    - conv2d: {filters: 2, kernel_size: 9}\n"), "a.yaml:4:7: model.layers[0].conv2d: "));
+  CHECK(contains(errors_of("    - conv2d: {filters: 2, kernel_size: 9}\n"), "conv2d: a kernel [9, 9, 3, 2] "));
   CHECK(contains(errors_of("    - conv2d: {filters: 2, kernel_size: 9}\n"), "[8, 8, 3]"));
   CHECK(contains(errors_of("    - conv2d: {filters: 4, kernel_size: 3, groups: 2}\n"),
                  "model.layers[0].conv2d: 3 input channels cannot be split into 2 groups"));
@@ -126,7 +127,9 @@ TEST_CASE("beside a wrong key the shapes are checked as far as they are known") 
       "    - conv2d: {filters: 2, kernel_size: 3}\n");
   CAPTURE(after_option);
   CHECK(contains(after_option, "a.yaml:5:15: model.layers[1].dense.unitz: unknown key; did you mean 'units'?"));
-  CHECK(contains(after_option, "a.yaml:6:7: model.layers[2].conv2d: expected images"));
+  CHECK(contains(after_option,
+                 "a.yaml:6:7: model.layers[2].conv2d: expected images [height, width, channels], found "
+                 "the shape [?] of 'dense'"));
 
   // Whether seven units would have fitted cannot be known.
   CHECK_FALSE(contains(errors_of("    - flatten: {name: flat}\n"
