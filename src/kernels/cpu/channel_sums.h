@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "kernels/cpu/parallel.h"
+#include "kernels/cpu/loops.h"
 #include "kernels/cpu/simd_elements.h"
 
 namespace mirrortrain::cpu {
@@ -26,7 +26,8 @@ class ChannelSums {
   /// then sums[channel] and sums[channels + channel].
   template <class Prepare>
   void run(int threads, double* sums, const Prepare& prepare) const {
-    parallel_for(threads, chunks_, 1, [&](std::int64_t begin, std::int64_t end) {
+    const std::int64_t grain = rows_per_thread(cells_ / chunks_ * channels_);
+    parallel_for(threads, chunks_, grain, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t chunk = begin; chunk < end; ++chunk) {
         double* to = sums + chunk * 2 * channels_;
         std::fill(to, to + 2 * channels_, 0.0);

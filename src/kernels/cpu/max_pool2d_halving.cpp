@@ -29,6 +29,32 @@ void halve_image(const PoolShape& shape, bool relu, const T* x, T* y, std::uint8
   }
 }
 
+// Gradients are handed on without a change, so bfloat16 ones need not become floats.
+template <class Part>
+inline Vec bits_of(const float* from, Part part) {
+  return get(from, part);
+}
+template <class Part>
+inline HalfVec bits_of(const bfloat16* from, Part part) {
+  return raw_load<HalfVec>(from, part);
+}
+
+inline auto is_positive(const Vec& value) { return value > 0.0f; }
+inline auto is_positive(const HalfVec& bits) {
+  constexpr std::uint16_t kInfinity = 0x7f80;  // beyond it are the NaN and the negative ones
+  return (bits > 0) & (bits <= kInfinity);
+}
+
+/// Positions in a type that selects from such bits.
+template <class Part>
+inline IntVec positions_for(const Vec&, const std::uint8_t* from, Part part) {
+  return get(from, part);
+}
+template <class Part>
+inline HalfVec positions_for(const HalfVec&, const std::uint8_t* from, Part part) {
+  return __builtin_convertvector(raw_load<ByteVec>(from, part), HalfVec);
+}
+
 template <bool kRelu, class T>
 void halve_image_gradient(const PoolShape& shape, const T* dy, const std::uint8_t* positions, const T* y, T* dx) {
   const std::int64_t channels = shape.channels, line = shape.columns.input * channels;
@@ -38,13 +64,14 @@ void halve_image_gradient(const PoolShape& shape, const T* dy, const std::uint8_
       T* above = lines + 2 * out_x * channels;
       T* below = above + line;
       each_vector(channels, [&](std::int64_t c, auto part) {
-        Vec gradient = get(dy + c, part);
-        if constexpr (kRelu) gradient = get(y + c, part) > 0.0f ? gradient : Vec{};
-        const IntVec position = get(positions + c, part);
-        put(above + c, position == 0 ? gradient : Vec{}, part);
-        put(above + channels + c, position == 1 ? gradient : Vec{}, part);
-        put(below + c, position == 2 ? gradient : Vec{}, part);
-        put(below + channels + c, position == 3 ? gradient : Vec{}, part);
+        auto gradient = bits_of(dy + c, part);
+        constexpr decltype(gradient) kZero{};
+        if constexpr (kRelu) gradient = is_positive(bits_of(y + c, part)) ? gradient : kZero;
+        const auto position = positions_for(gradient, positions + c, part);
+        raw_store(above + c, position == 0 ? gradient : kZero, part);
+        raw_store(above + channels + c, position == 1 ? gradient : kZero, part);
+        raw_store(below + c, position == 2 ? gradient : kZero, part);
+        raw_store(below + channels + c, position == 3 ? gradient : kZero, part);
       });
       dy += channels;
       positions += channels;

@@ -32,14 +32,26 @@ inline void raw_store(T* to, const Vector& value, Part part) {
   std::memcpy(static_cast<void*>(to), &value, elements_of(part) * sizeof(T));
 }
 
+#if defined(__AVX512F__)
+// The compiler would take these apart.
+inline WordVec widen(const HalfVec& value) {
+  return reinterpret_cast<WordVec>(_mm512_maskz_cvtepu16_epi32(0xffff, reinterpret_cast<__m256i>(value)));
+}
+inline HalfVec narrow(const WordVec& value) {
+  return reinterpret_cast<HalfVec>(_mm512_maskz_cvtepi32_epi16(0xffff, reinterpret_cast<__m512i>(value)));
+}
+#else
+inline WordVec widen(const HalfVec& value) { return __builtin_convertvector(value, WordVec); }
+inline HalfVec narrow(const WordVec& value) { return __builtin_convertvector(value, HalfVec); }
+#endif
+
 template <class Part>
 inline Vec get(const float* from, Part part) {
   return part.load(from);
 }
 template <class Part>
 inline Vec get(const bfloat16* from, Part part) {
-  const WordVec words = __builtin_convertvector(raw_load<HalfVec>(from, part), WordVec);
-  return reinterpret_cast<Vec>(words << 16);
+  return reinterpret_cast<Vec>(widen(raw_load<HalfVec>(from, part)) << 16);
 }
 
 template <class Part>
@@ -52,7 +64,7 @@ inline void put(bfloat16* to, const Vec& value, Part part) {
   const WordVec word = reinterpret_cast<WordVec>(value);
   const WordVec rounded = (word + 0x7fffu + ((word >> 16) & 1u)) >> 16, quiet_nan = (word >> 16) | 0x40u;
   const WordVec bits = value == value ? rounded : quiet_nan;
-  raw_store(to, __builtin_convertvector(bits, HalfVec), part);
+  raw_store(to, narrow(bits), part);
 }
 
 template <class Part>
