@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
@@ -40,6 +41,11 @@ std::int64_t first_unfit(std::span<const T> elements) {
   return -1;
 }
 
+// What is beyond it would end in the system's killing us while we read.
+std::size_t physical_memory() {
+  return static_cast<std::size_t>(::sysconf(_SC_PHYS_PAGES)) * static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+}
+
 }  // namespace
 
 // Rows are read in random order: with large pages where there are some, finding a row's address costs no memory access.
@@ -47,7 +53,9 @@ Bytes::Bytes(std::size_t size, const std::string& what) : size_(size) {
   constexpr std::size_t kLine = 64, kLargePage = std::size_t{1} << 21;
   const std::size_t alignment = size < kLargePage ? kLine : kLargePage;
   const std::size_t rounded = (size + alignment - 1) / alignment * alignment;
-  data_.reset(static_cast<std::byte*>(std::aligned_alloc(alignment, std::max(rounded, alignment))));
+  if (rounded <= physical_memory()) {
+    data_.reset(static_cast<std::byte*>(std::aligned_alloc(alignment, std::max(rounded, alignment))));
+  }
   if (!data_) {
     throw Error(fmt::format("{}: not enough memory for its {} bytes; use a smaller file or a machine with more memory",
                             what, size));

@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-#include <cstring>
+#include <algorithm>
 #include <limits>
 
 #include "data/files.h"
@@ -14,7 +14,7 @@ template <class T>
 Array array(Shape shape, const std::vector<T>& elements, std::string origin) {
   Array result(kDTypeOf<T>, std::move(shape), std::move(origin));
   REQUIRE(result.bytes.size() == elements.size() * sizeof(T));
-  std::memcpy(result.bytes.data(), elements.data(), result.bytes.size());
+  std::ranges::copy(elements, result.span<T>().begin());
   return result;
 }
 
