@@ -4,11 +4,6 @@
 # Names without `::` are folders of src/.
 function(mirrortrain_library name)
   cmake_parse_arguments(ARG "" "" "SOURCES;LINKS;PRIVATE_LINKS" ${ARGN})
-  foreach(source ${ARG_SOURCES})  # TEMPORARY while floors are being built
-    if(NOT EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/${source})
-      list(REMOVE_ITEM ARG_SOURCES ${source})
-    endif()
-  endforeach()
   add_library(mirrortrain_${name} STATIC ${ARG_SOURCES})
   target_include_directories(mirrortrain_${name} PUBLIC ${CMAKE_SOURCE_DIR}/src)
   foreach(scope LINKS PRIVATE_LINKS)
@@ -30,11 +25,6 @@ endfunction()
 # mirrortrain_test(config SOURCES a_test.cpp LINKS config) makes the program test_config and its ctest entry `config`.
 function(mirrortrain_test name)
   cmake_parse_arguments(ARG "" "" "SOURCES;LINKS" ${ARGN})
-  foreach(source ${ARG_SOURCES})  # TEMPORARY while floors are being built
-    if(NOT EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/${source})
-      list(REMOVE_ITEM ARG_SOURCES ${source})
-    endif()
-  endforeach()
   add_executable(test_${name} ${ARG_SOURCES} ${CMAKE_SOURCE_DIR}/tests/main.cpp)
   target_include_directories(test_${name} PRIVATE ${CMAKE_SOURCE_DIR}/tests)
   target_compile_definitions(test_${name} PRIVATE MIRRORTRAIN_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
