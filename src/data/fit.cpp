@@ -37,8 +37,9 @@ std::string wrong_label_text(double label, std::int64_t classes) {
 std::string features_misfit(const Shape& example, const InputSpec& spec) {
   if (same_but_ones(example, spec.features)) return "";
   return fmt::format(
-      "one example has the shape {}, but model.input_shape is {}; make them equal, and reshape in the model",
-      example.text(), spec.features.text());
+      "one example has the shape {}, but model.input_shape is {}; write input_shape: {}, and let a "
+      "flatten or reshape layer follow where another shape is wanted",
+      example.text(), spec.features.text(), example.text());
 }
 
 std::string channels_misfit(std::size_t channels, const InputSpec& spec) {
