@@ -31,6 +31,13 @@ const EpochEvent kEpoch{.step = 235,
                         .seconds = 1.2};
 const EvaluationEvent kTest{"test", 1175, 10000, {0.3, {{"accuracy", 0.89}}}};
 
+/// Whether the system has no pseudo-terminals (a folder entered with chroot).
+bool no_terminals() {
+  const int descriptor = ::posix_openpt(O_RDWR | O_NOCTTY);
+  if (descriptor >= 0) ::close(descriptor);
+  return descriptor < 0;
+}
+
 /// A terminal of its own whose screen's bytes can be read.
 class Terminal {
  public:
@@ -87,7 +94,8 @@ TEST_CASE("lengths and scores that are not known are left out") {
   std::fclose(out);
 }
 
-TEST_CASE("on a terminal one line is redrawn, and taken away before a line that stays") {
+TEST_CASE("on a terminal one line is redrawn, and taken away before a line that stays" *
+          doctest::skip(no_terminals())) {
   const Terminal terminal(120);
   {
     std::chrono::milliseconds time(0);
@@ -117,13 +125,13 @@ TEST_CASE("on a terminal one line is redrawn, and taken away before a line that 
   CHECK(terminal.written() == "\r\x1b[K");  // gone with its writer
 }
 
-TEST_CASE("a terminal gets the progress line, anything else plain lines") {
+TEST_CASE("a terminal gets the progress line, anything else plain lines" * doctest::skip(no_terminals())) {
   const Terminal terminal(80);
   make_console_writer(terminal.out(), {})->write(ProgressEvent{.step = 1, .epoch = 1});
   CHECK(terminal.written() == "\repoch 1  step 1\x1b[K\r\x1b[K");
 }
 
-TEST_CASE("a progress line never reaches the terminal's last column") {
+TEST_CASE("a progress line never reaches the terminal's last column" * doctest::skip(no_terminals())) {
   const Terminal terminal(41);
   ProgressLine line(terminal.out(), {.epochs = 5, .steps = 1000});
   line.write(kStep);
