@@ -1,7 +1,9 @@
 #include "config/read_yaml.h"
 
 #include <fmt/format.h>
+#include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/exceptions.h>
+#include <yaml-cpp/mark.h>
 #include <yaml-cpp/parser.h>
 
 #include <algorithm>
@@ -43,17 +45,48 @@ Place end_of(std::string_view text, const Source& source) {
   return source.at(line + 1, static_cast<std::uint32_t>(text.size() - line_start + 1));
 }
 
+Mark ours(const YAML::Mark& mark) { return {mark.pos, mark.line, mark.column}; }
+
+// Hands yaml-cpp's events on, so that nobody else needs to know it.
+class Events : public YAML::EventHandler {
+ public:
+  explicit Events(TreeBuilder& builder) : builder_(builder) {}
+
+  void OnDocumentStart(const YAML::Mark& mark) override { builder_.begin_document(ours(mark)); }
+  void OnDocumentEnd() override {}
+  void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override { builder_.add_null(ours(mark), anchor); }
+  void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override { builder_.add_alias(ours(mark), anchor); }
+  void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                const std::string& text) override {
+    builder_.add_scalar(ours(mark), tag, anchor, text);
+  }
+  void OnSequenceStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                       YAML::EmitterStyle::value) override {
+    builder_.begin_sequence(ours(mark), tag, anchor);
+  }
+  void OnSequenceEnd() override { builder_.close(); }
+  void OnMapStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                  YAML::EmitterStyle::value) override {
+    builder_.begin_mapping(ours(mark), tag, anchor);
+  }
+  void OnMapEnd() override { builder_.close(); }
+
+ private:
+  TreeBuilder& builder_;
+};
+
 Value parse(std::string_view text, const Source& source, Errors& errors) {
   // Without a last line that is no break, yaml-cpp takes the end of the file for a closing quote.
   std::istringstream stream(std::string(text) + (text.ends_with('\n') ? "#" : "\n#"));
   TreeBuilder builder(text, source, errors);
+  Events events(builder);
   try {
     YAML::Parser parser(stream);
     // The second call finds the end, or a second document, which the builder refuses.
-    if (parser.HandleNextDocument(builder)) parser.HandleNextDocument(builder);
+    if (parser.HandleNextDocument(events)) parser.HandleNextDocument(events);
   } catch (const YAML::Exception& error) {
     const bool at_end = error.mark.is_null() || static_cast<std::size_t>(error.mark.pos) >= text.size();
-    throw Refused{at_end ? end_of(text, source) : builder.at(error.mark), in_plain_words(error.msg)};
+    throw Refused{at_end ? end_of(text, source) : builder.at(ours(error.mark)), in_plain_words(error.msg)};
   }
   return builder.take();
 }

@@ -15,12 +15,12 @@ constexpr std::size_t kMostExpandedBytes = 4 * kMostBytes;
 
 }  // namespace
 
-Place TreeBuilder::at(const YAML::Mark& mark) const {
+Place TreeBuilder::at(const Mark& mark) const {
   return source_.at(static_cast<std::uint32_t>(std::max(mark.line, 0)) + 1,
                     static_cast<std::uint32_t>(std::max(mark.column, 0)) + 1);
 }
 
-void TreeBuilder::check_tag(const YAML::Mark& mark, const std::string& tag) const {
+void TreeBuilder::check_tag(const Mark& mark, const std::string& tag) const {
   if (tag.empty() || tag == "?" || tag == "!") return;
   constexpr std::string_view kStandard = "tag:yaml.org,2002:";
   const std::string written = tag.starts_with(kStandard) ? "!!" + tag.substr(kStandard.size()) : tag;
@@ -42,14 +42,14 @@ void TreeBuilder::count(const Place& place, const Extent& extent) {
   }
 }
 
-void TreeBuilder::OnDocumentStart(const YAML::Mark& mark) {
+void TreeBuilder::begin_document(const Mark& mark) {
   if (started_) throw Refused{at(mark), "a second YAML document; a configuration is one document"};
   started_ = true;
 }
 
-void TreeBuilder::OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) {
+void TreeBuilder::add_null(const Mark& mark, AnchorId anchor) {
   // yaml-cpp puts a value that is left out at the token after it; its key is the better place.
-  const auto position = static_cast<std::size_t>(std::max(mark.pos, 0));
+  const auto position = static_cast<std::size_t>(std::max(mark.position, 0));
   const std::string_view here = text_.substr(std::min(position, text_.size()), 4);
   const bool written = here.starts_with('~') || here == "null" || here == "Null" || here == "NULL";
   const bool has_key = !open_.empty() && open_.back().has_key;
@@ -58,7 +58,7 @@ void TreeBuilder::OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) {
   add(Value::null(place), anchor, {1, 0, 0});
 }
 
-void TreeBuilder::OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) {
+void TreeBuilder::add_alias(const Mark& mark, AnchorId anchor) {
   const auto found = anchors_.find(anchor);
   if (found == anchors_.end()) throw Refused{at(mark), "this alias stands within its own anchor"};
   const Anchored& anchored = found->second;
@@ -66,8 +66,7 @@ void TreeBuilder::OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) {
   add(anchored.value, 0, anchored.extent);
 }
 
-void TreeBuilder::OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
-                           const std::string& text) {
+void TreeBuilder::add_scalar(const Mark& mark, const std::string& tag, AnchorId anchor, const std::string& text) {
   check_tag(mark, tag);
   const auto is_control = [](char c) { return (c >= 0 && c < 0x20 && c != '\t' && c != '\n') || c == 0x7F; };
   if (std::any_of(text.begin(), text.end(), is_control)) {
@@ -78,19 +77,17 @@ void TreeBuilder::OnScalar(const YAML::Mark& mark, const std::string& tag, YAML:
   add(Value::scalar(text, tag == "!", at(mark)), anchor, extent);
 }
 
-void TreeBuilder::OnSequenceStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
-                                  YAML::EmitterStyle::value) {
+void TreeBuilder::begin_sequence(const Mark& mark, const std::string& tag, AnchorId anchor) {
   check_tag(mark, tag);
   open(Value::sequence({}, at(mark)), anchor);
 }
 
-void TreeBuilder::OnMapStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
-                             YAML::EmitterStyle::value) {
+void TreeBuilder::begin_mapping(const Mark& mark, const std::string& tag, AnchorId anchor) {
   check_tag(mark, tag);
   open(Value::mapping({}, at(mark)), anchor);
 }
 
-void TreeBuilder::open(Value container, YAML::anchor_t anchor) {
+void TreeBuilder::open(Value container, AnchorId anchor) {
   count(container.place(), {1, 0, 1});
   Open opened;
   opened.container = std::move(container);
@@ -106,7 +103,7 @@ void TreeBuilder::close() {
   add(std::move(closed.container), closed.anchor, closed.extent);
 }
 
-void TreeBuilder::add(Value value, YAML::anchor_t anchor, const Extent& extent) {
+void TreeBuilder::add(Value value, AnchorId anchor, const Extent& extent) {
   if (anchor != 0) {
     // Anchors within anchors are held once for each level: a bound of their own.
     anchored_values_ += extent.values;

@@ -1,8 +1,5 @@
 #pragma once
 
-#include <yaml-cpp/eventhandler.h>
-#include <yaml-cpp/mark.h>
-
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -20,28 +17,32 @@ struct Refused {
   std::string message;
 };
 
-/// Builds the tree from yaml-cpp's events, with the limits held at every step: an alias is expanded by copying what its
+/// A place in the text as a parser counts it: from 0.
+struct Mark {
+  int position = 0, line = 0, column = 0;
+};
+
+/// A parser's number for an anchor; 0 where a value has none.
+using AnchorId = std::size_t;
+
+/// Builds the tree from a parser's events, with the limits held at every step: an alias is expanded by copying what its
 /// anchor stands on, and the copy counts. Throws Refused.
-class TreeBuilder : public YAML::EventHandler {
+class TreeBuilder {
  public:
   TreeBuilder(std::string_view text, const Source& source, Errors& errors)
       : text_(text), source_(source), errors_(errors) {}
 
   Value take() { return std::move(root_); }
-  Place at(const YAML::Mark& mark) const;
+  Place at(const Mark& mark) const;
 
-  void OnDocumentStart(const YAML::Mark& mark) override;
-  void OnDocumentEnd() override {}
-  void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override;
-  void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override;
-  void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
-                const std::string& text) override;
-  void OnSequenceStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
-                       YAML::EmitterStyle::value style) override;
-  void OnSequenceEnd() override { close(); }
-  void OnMapStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
-                  YAML::EmitterStyle::value style) override;
-  void OnMapEnd() override { close(); }
+  void begin_document(const Mark& mark);
+  void add_null(const Mark& mark, AnchorId anchor);
+  void add_alias(const Mark& mark, AnchorId anchor);
+  void add_scalar(const Mark& mark, const std::string& tag, AnchorId anchor, const std::string& text);
+  void begin_sequence(const Mark& mark, const std::string& tag, AnchorId anchor);
+  void begin_mapping(const Mark& mark, const std::string& tag, AnchorId anchor);
+  /// Ends the innermost sequence or mapping.
+  void close();
 
  private:
   /// How much a value is: itself and all below it.
@@ -55,7 +56,7 @@ class TreeBuilder : public YAML::EventHandler {
   /// A sequence or mapping that is not complete yet.
   struct Open {
     Value container;
-    YAML::anchor_t anchor = 0;
+    AnchorId anchor = 0;
     Extent extent;
     bool has_key = false;
     std::string key;
@@ -65,12 +66,11 @@ class TreeBuilder : public YAML::EventHandler {
     std::vector<Value> merged;                             ///< what `<<` names
   };
 
-  void check_tag(const YAML::Mark& mark, const std::string& tag) const;
+  void check_tag(const Mark& mark, const std::string& tag) const;
   void count(const Place& place, const Extent& extent);
-  void open(Value container, YAML::anchor_t anchor);
-  void close();
+  void open(Value container, AnchorId anchor);
   /// A complete value, whose extent is counted already.
-  void add(Value value, YAML::anchor_t anchor, const Extent& extent);
+  void add(Value value, AnchorId anchor, const Extent& extent);
   void set_key(const Value& value);
   void add_entry(Open& mapping, Value value);
   void add_merge(Open& mapping, Value value);
@@ -83,7 +83,7 @@ class TreeBuilder : public YAML::EventHandler {
   bool started_ = false;
   Value root_;
   std::vector<Open> open_;
-  std::unordered_map<YAML::anchor_t, Anchored> anchors_;
+  std::unordered_map<AnchorId, Anchored> anchors_;
   Extent total_;
   std::size_t anchored_values_ = 0;
 };
