@@ -174,22 +174,10 @@ void name_metrics(const std::vector<config::Located<Metric>>& metrics, Model& mo
   }
 }
 
-void check_labels(const Description& description, const std::optional<LabelInfo>& labels, Model& model) {
-  const Shape& output = model.training.graph.spec(model.training.output).shape;
-  const Targets targets = targets_of(description.loss.value);
-  model.largest_label = largest_label(targets, output);
-  if (!labels) return;
-  attempt(description.loss, description.errors, [&] {
-    check_targets(targets, output, *labels);
-    return kNoValue;
-  });
-}
-
 }  // namespace
 
 Model build_model(const ModelOptions& options, const config::Located<Loss>& loss,
-                  const std::vector<config::Located<Metric>>& metrics, Precision precision,
-                  const std::optional<LabelInfo>& labels, config::Errors& errors) {
+                  const std::vector<config::Located<Metric>>& metrics, Precision precision, config::Errors& errors) {
   Model model;
   name_metrics(metrics, model, errors);
   const Wiring wiring = wire_layers(options.layers, errors);
@@ -202,7 +190,7 @@ Model build_model(const ModelOptions& options, const config::Located<Loss>& loss
   if (model.training.output == kNoValue || errors.concern(loss.path)) return model;
   training.add_loss_and_metrics();
   if (!errors.empty()) return model;
-  check_labels(description, labels, model);
+  model.largest_label = largest_label(targets_of(loss.value), model.training.graph.spec(model.training.output).shape);
   training.fuse_ops();
   training.add_all_gradients();
 

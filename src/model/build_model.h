@@ -1,10 +1,8 @@
 #pragma once
 
-#include <optional>
 #include <vector>
 
 #include "config/errors.h"
-#include "model/label_info.h"
 #include "model/losses.h"
 #include "model/metrics.h"
 #include "model/model.h"
@@ -16,9 +14,7 @@ namespace mirrortrain {
 /// Turns the description into graphs: forward, loss and metrics, fused, and for training the gradients. In mixed
 /// precision the layers compute in bfloat16; loss and metrics read the output as float32. Everything that does not fit
 /// is added to `errors` at its place (layers, loss, metrics); then the model is incomplete and must not be used.
-/// `labels` is what the data says, if it is known yet.
 Model build_model(const ModelOptions& options, const config::Located<Loss>& loss,
-                  const std::vector<config::Located<Metric>>& metrics, Precision precision,
-                  const std::optional<LabelInfo>& labels, config::Errors& errors);
+                  const std::vector<config::Located<Metric>>& metrics, Precision precision, config::Errors& errors);
 
 }  // namespace mirrortrain

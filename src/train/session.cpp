@@ -39,7 +39,7 @@ CheckedConfiguration check_configuration(const std::string& file, std::span<cons
   const bool readable = errors.empty();
   if (!values.model.layers.empty() && !values.model.input_shape.value.empty()) {
     checked.model = std::make_unique<Model>(
-        build_model(values.model, values.loss, values.metrics, values.training.precision, std::nullopt, errors));
+        build_model(values.model, values.loss, values.metrics, values.training.precision, errors));
   }
   if (readable && errors.empty()) {
     checked.input = input_spec(*checked.model);

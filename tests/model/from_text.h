@@ -36,13 +36,13 @@ struct Built {
 };
 
 /// Reads the text, as the file a.yaml, and builds the model.
-inline Built build_from(std::string_view text, const std::optional<LabelInfo>& labels = std::nullopt) {
+inline Built build_from(std::string_view text) {
   config::Errors errors;
   config::Document document = config::load_text(text, "a.yaml", {}, errors);
   Built built{config::read<Description>(document, errors), {}, ""};
   const Description& description = built.description;
   built.model =
-      build_model(description.model, description.loss, description.metrics, description.precision, labels, errors);
+      build_model(description.model, description.loss, description.metrics, description.precision, errors);
   if (!errors.empty()) built.errors = errors.text();
   return built;
 }

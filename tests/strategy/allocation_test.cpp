@@ -82,7 +82,7 @@ TEST_CASE("steps allocate nothing") {
     config::Document document = config::load_text(kText, "test", {}, errors);
     const auto described = config::read<Described>(document, errors);
     const Model model =
-        build_model(described.model, described.loss, described.metrics, precision, std::nullopt, errors);
+        build_model(described.model, described.loss, described.metrics, precision, errors);
     errors.throw_if_any();
     const data::Splits splits = data::load(described.data);
     const data::Feeder feeder(splits.train, {}, {Shape{9, 9, 3}, Shape{}, DType::kInt32, 4, false});

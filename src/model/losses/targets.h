@@ -5,7 +5,6 @@
 
 #include "base/shape.h"
 #include "graph/graph.h"
-#include "model/label_info.h"
 
 namespace mirrortrain {
 
@@ -21,8 +20,5 @@ ValueSpec targets_spec(Targets targets, const Shape& output);
 
 /// Labels lie between 0 and this, where they are limited.
 std::optional<std::int64_t> largest_label(Targets targets, const Shape& output);
-
-/// Throws Error where the labels do not fit the output; a number per example fits an output of shape [1].
-void check_targets(Targets targets, const Shape& output, const LabelInfo& labels);
 
 }  // namespace mirrortrain
