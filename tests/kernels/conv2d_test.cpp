@@ -47,6 +47,7 @@ const Geometry kLarge[] = {
     {{8, 9, 32}, {3, 3, 32, 32}, {.padding = kSame}},
     {{11, 6, 19}, {3, 3, 19, 37}, {.padding = kSame}, false, ActivationKind::kRelu},
     {{7, 10, 48}, {3, 3, 48, 21}, {}},
+    {{6, 5, 160}, {3, 3, 160, 32}, {.padding = kSame}},
     {{14, 15, 1}, {3, 3, 1, 32}, {}, true, ActivationKind::kRelu},
     {{12, 9, 3}, {5, 5, 3, 20}, {.padding = kSame}},
     {{12, 9, 3}, {3, 3, 3, 33}, {.strides = {2, 2}, .padding = kSame}, false},
@@ -126,7 +127,7 @@ Operand weights(DType dtype, Shape shape) {
   return fixed(std::move(shape), [dtype](std::int64_t, double uniform) { return rounded(dtype, uniform); });
 }
 
-/// Sums of up to 900 float32 products.
+/// Sums of up to 1500 float32 products.
 double tolerance(DType dtype) { return dtype == DType::kFloat32 ? 1e-5 : 1e-2; }
 
 std::string title(const Geometry& g, DType dtype) {

@@ -5,7 +5,7 @@
 
 #include "kernels/cpu/activation_pass.h"
 #include "kernels/cpu/parallel.h"
-#include "kernels/cpu/winograd_domain.h"
+#include "kernels/cpu/winograd_filters.h"
 #include "kernels/cpu/workspace.h"
 
 namespace mirrortrain::cpu::winograd {
