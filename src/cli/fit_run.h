@@ -1,0 +1,57 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "report/console.h"
+#include "train/checkpoint.h"
+#include "train/run_folder.h"
+#include "train/session.h"
+#include "train/trainer.h"
+
+namespace mirrortrain::cli {
+
+/// The command line of `fit`.
+struct FitArguments {
+  std::string config;
+  std::vector<std::string> overrides;
+  std::optional<std::string> run_dir;
+  std::optional<std::string> resume;  ///< empty: the run is found by the configuration's name
+  bool dry_run = false;
+  bool profile = false;
+};
+
+/// Everything of a run between its configuration and its end. `run` returns the exit code.
+class FitRun {
+ public:
+  FitRun(const FitArguments& arguments, CheckedConfiguration checked)
+      : arguments_(arguments), checked_(std::move(checked)) {}
+
+  int run();
+
+ private:
+  const Configuration& values() const { return checked_.values(); }
+  void prepare();
+  bool open_folder();
+  TrainingState first_state();
+  report::RunLength run_length() const;
+  void open_writers(const TrainingState& state);
+  void emit(const report::Event& event);
+  TrainingState train(Trainer& trainer, const TrainingState& state);
+  void finish(const Trainer& trainer, const TrainingState& state);
+  void print_profile() const;
+
+  const FitArguments& arguments_;
+  CheckedConfiguration checked_;
+  FeederSet feeders_;
+  std::unique_ptr<data::Order> order_;
+  std::unique_ptr<Strategy> strategy_;
+  RunFolder folder_;
+  std::unique_ptr<Checkpoints> checkpoints_;
+  std::vector<std::unique_ptr<report::Writer>> writers_;
+  int stop_signal_ = 0;
+};
+
+}  // namespace mirrortrain::cli
