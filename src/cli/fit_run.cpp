@@ -153,6 +153,7 @@ TrainingState FitRun::train(Trainer& trainer, const TrainingState& state) {
 }
 
 void FitRun::finish(const Trainer& trainer, const TrainingState& state) {
+  writers_.pop_back();  // the console's: from here on results go to stdout
   RunResult result{stop_signal_ == 0 ? "done" : "stopped", state, 0, trainer.last_epoch(), std::nullopt};
   if (stop_signal_ == 0) {
     if (feeders_.test) {
