@@ -1,7 +1,6 @@
 // Whole trainings against Keras and PyTorch: tests/golden/*, made by tools/reference.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
@@ -14,18 +13,12 @@
 
 #include "base/files.h"
 #include "base/safetensors.h"
+#include "temporary_folder.h"
 
 namespace {
 
 using nlohmann::json;
 namespace fs = std::filesystem;
-
-/// A folder of its own that goes away with the test.
-struct TemporaryFolder {
-  fs::path path = fs::temp_directory_path() / fmt::format("mirrortrain-golden-{}", getpid());
-  TemporaryFolder() { fs::create_directories(path); }
-  ~TemporaryFolder() { fs::remove_all(path); }
-};
 
 const fs::path kGoldens = fs::path(MIRRORTRAIN_SOURCE_DIR) / "tests/golden";
 
@@ -143,13 +136,13 @@ void check_run(const fs::path& golden, const json& expected, int replicas, const
 
 /// Trains the golden on every number of replicas that it names and compares with what the reference computed.
 void follows_reference(const std::string& name) {
-  const TemporaryFolder temporary;
+  const mirrortrain::TemporaryFolder temporary;
   const fs::path golden = kGoldens / name;
   const auto expected = json::parse(mirrortrain::read_text_file(golden / "expected.json"));
   REQUIRE_FALSE(expected.at("replicas").empty());
   for (const int replicas : expected.at("replicas")) {
     CAPTURE(replicas);
-    check_run(golden, expected, replicas, temporary.path / fmt::format("replicas-{}", replicas));
+    check_run(golden, expected, replicas, temporary.path() / fmt::format("replicas-{}", replicas));
   }
 }
 

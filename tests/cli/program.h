@@ -1,7 +1,6 @@
 #pragma once
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <cstdlib>
 #include <filesystem>
@@ -11,28 +10,11 @@
 #include <vector>
 
 #include "base/files.h"
+#include "temporary_folder.h"
 
 namespace mirrortrain::testing {
 
 namespace fs = std::filesystem;
-
-/// A folder of its own that goes away with the test.
-class TemporaryFolder {
- public:
-  TemporaryFolder() : path_(fs::temp_directory_path() / fmt::format("mirrortrain-test-{}-{}", getpid(), count_++)) {
-    fs::create_directories(path_);
-  }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  ~TemporaryFolder() { fs::remove_all(path_); }
-
-  fs::path operator/(const std::string& name) const { return path_ / name; }
-  const fs::path& path() const { return path_; }
-
- private:
-  static inline int count_ = 0;
-  fs::path path_;
-};
 
 struct Outcome {
   int exit_code = 0;
