@@ -52,14 +52,13 @@ class Device {
  public:
   virtual ~Device() = default;
   virtual DeviceId id() const = 0;
-  /// What a person calls it: "AMD EPYC, 1 thread".
-  virtual std::string name() const = 0;
   /// Threads that one kernel may use (1 on a GPU).
   virtual int threads() const = 0;
   /// Throws Error, naming the wanted bytes, where there is not enough memory.
   virtual Buffer allocate(std::size_t bytes) = 0;
   virtual std::unique_ptr<Stream> make_stream() = 0;
-  /// Called once by the lane's thread before it uses the device: pins the threads of its team and sets how they compute.
+  /// Called once by the lane's thread before it uses the device: pins the threads of its team and sets how they
+  /// compute.
   virtual void enter_thread() = 0;
 };
 

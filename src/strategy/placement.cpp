@@ -60,14 +60,7 @@ Placement place_replicas(const StrategyOptions& options, std::int64_t global_bat
                       device.text()));
     }
   }
-  if (options.type == StrategyType::kOneDevice && devices.size() != 1) {
-    throw UsageError(
-        fmt::format("strategy.devices: one_device takes one device, found {}; use `type: mirrored`", devices.size()));
-  }
   placement.replicas = number_of_replicas(options, devices.size());
-  if (options.type == StrategyType::kOneDevice && placement.replicas != 1) {
-    throw UsageError("strategy.replicas: one_device has one replica; use `type: mirrored`");
-  }
 
   const int each = placement.replicas / static_cast<int>(devices.size());
   for (int replica = 0; replica < placement.replicas; ++replica) {

@@ -26,7 +26,8 @@ struct Placement {
 
 /// Deals replicas to devices. The threads of a replica follow from the number of replicas and the machine's cores
 /// alone, not from the number of devices, since the same replicas must give the same bits on any number of devices.
-/// Throws UsageError for a device that is not there and for a number of replicas that the devices do not divide.
+/// `options` are what their section accepts. Throws UsageError for a device that is not there and for a number of
+/// replicas that the devices do not divide.
 Placement place_replicas(const StrategyOptions& options, std::int64_t global_batch, const std::vector<int>& cores);
 
 }  // namespace mirrortrain

@@ -121,7 +121,7 @@ void Trainer::emit_step() {
   event.epoch = state_.position.epoch;
   event.scores = scores_of(state_.step_sums, model_.metric_names);
   event.learning_rate = learning_rate_;
-  event.examples_per_second = training_seconds_ > 0 ? static_cast<double>(training_examples_) / training_seconds_ : 0;
+  event.examples_per_second = examples_per_second();
   event.seconds = seconds();
   emit_(event);
   state_.step_sums.clear();
@@ -137,9 +137,13 @@ void Trainer::emit_progress() {
   report::ProgressEvent event;
   event.step = state_.step;
   event.epoch = state_.position.epoch;
-  event.examples_per_second = training_seconds_ > 0 ? static_cast<double>(training_examples_) / training_seconds_ : 0;
+  event.examples_per_second = examples_per_second();
   event.scores = &progress_;
   emit_(event);
+}
+
+double Trainer::examples_per_second() const {
+  return training_seconds_ > 0 ? static_cast<double>(training_examples_) / training_seconds_ : 0;
 }
 
 void Trainer::save_checkpoint() {

@@ -66,6 +66,7 @@ class Trainer {
   void end_epoch();
   void emit_step();
   void emit_progress();
+  double examples_per_second() const;  ///< since the last step event
   void save_checkpoint();
 
   Strategy& strategy_;

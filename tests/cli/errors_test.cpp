@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include "cli/program.h"
+#include "error_text.h"
 
 namespace mirrortrain::testing {
 namespace {
@@ -24,8 +25,6 @@ struct Fixture {
   Fixture() { write_file(folder / "line.yaml", kConfig); }
   Outcome fit(const std::string& arguments) { return run_program(folder, "fit line.yaml " + arguments); }
 };
-
-bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 TEST_CASE_FIXTURE(Fixture, "all errors of a file are told at once, in the order of the file") {
   std::string text = kConfig;

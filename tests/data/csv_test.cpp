@@ -13,7 +13,7 @@ class Reader {
     return read(Csv{{folder_.write("a.csv", content)}, std::move(labels), header});
   }
   std::string error(std::string_view content, CsvColumns labels, std::optional<bool> header = std::nullopt) const {
-    return error_of([&] { (*this)(content, labels, header); });
+    return error_text([&] { (*this)(content, labels, header); });
   }
   std::string path() const { return folder_.path("a.csv"); }
 
@@ -106,7 +106,7 @@ TEST_CASE("wrong csv files are refused") {
   CHECK(contains(read.error("a,b\n1,2\n", std::int64_t{2}), "no column 2 for 'labels'; columns are 0 to 1"));
   CHECK(contains(read.error("a,b\n1,2\n", std::vector<CsvColumn>{std::int64_t{1}, std::string("b")}), "twice"));
   CHECK(contains(read.error("a;b\n1;2\n", std::int64_t{0}), "separated by commas"));
-  CHECK(error_of([&] { Dataset(read("a,b\n", std::int64_t{0})); }) ==
+  CHECK(error_text([&] { Dataset(read("a,b\n", std::int64_t{0})); }) ==
         read.path() + ": expected at least one example, found none");
 }
 

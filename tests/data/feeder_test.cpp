@@ -119,7 +119,7 @@ TEST_CASE("channels are normalized each with its own numbers, for rows of any le
 
 TEST_CASE("data that does not fit the model is refused with file, shapes and remedy") {
   const auto error = [](const Dataset& dataset, const std::vector<PreprocessingStep>& steps, const InputSpec& spec) {
-    return error_of([&] { Feeder(dataset, steps, spec); });
+    return error_text([&] { Feeder(dataset, steps, spec); });
   };
   InputSpec spec = class_spec();
   spec.features = {4};
@@ -146,7 +146,7 @@ TEST_CASE("a label outside the classes is refused with its row, in the whole fil
   const auto error = [](const Array& labels, const InputSpec& spec, std::int64_t first) {
     Array copy = array<float>(labels.shape, {labels.span<float>().begin(), labels.span<float>().end()}, labels.origin);
     const Dataset dataset({array<std::uint8_t>({4, 1}, {0, 1, 2, 3}, "x"), std::move(copy)});
-    return error_of([&] { Feeder(dataset.view(first, 4 - first), {}, spec); });
+    return error_text([&] { Feeder(dataset.view(first, 4 - first), {}, spec); });
   };
   const InputSpec classes{.features = {1}, .labels = {}, .labels_dtype = DType::kInt32, .classes = 3};
   const InputSpec probabilities{.features = {1}, .labels = {1}, .probabilities = true};
@@ -161,23 +161,23 @@ TEST_CASE("a label outside the classes is refused with its row, in the whole fil
 
 TEST_CASE("a data set needs as many labels as features, at least one example and finite numbers") {
   const float nan = std::numeric_limits<float>::quiet_NaN();
-  CHECK(contains(error_of([] {
+  CHECK(contains(error_text([] {
                    Dataset({array<float>({2, 1}, {1, 2}, "x"), array<float>({1}, {1}, "y")});
                  }),
                  "x has 2 rows but y has 1"));
-  CHECK(contains(error_of([] {
+  CHECK(contains(error_text([] {
                    Dataset({array<float>({0, 1}, {}, "x"), array<float>({0}, {}, "y")});
                  }),
                  "at least one"));
-  CHECK(contains(error_of([&] {
+  CHECK(contains(error_text([&] {
                    Dataset({array<float>({2, 2}, {1, 2, nan, 4}, "x"), array<float>({2}, {1, 1}, "y")});
                  }),
                  "x: row 1 (counting from 0): found nan where a finite number was expected"));
-  CHECK(contains(error_of([&] {
+  CHECK(contains(error_text([&] {
                    Dataset({array<double>({1, 1}, {1e39}, "x"), array<float>({1}, {1}, "y")});
                  }),
                  "1e+39"));
-  CHECK(contains(error_of([&] {
+  CHECK(contains(error_text([&] {
                    Dataset({array<double>({1, 1}, {1}, "x"), array<float>({1}, {nan}, "y")});
                  }),
                  "y: row 0"));

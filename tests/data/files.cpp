@@ -1,13 +1,9 @@
 #include "data/files.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 #include <zlib.h>
 
 #include <fstream>
-#include <stdexcept>
-
-#include "base/error.h"
 
 namespace mirrortrain::data {
 namespace {
@@ -33,19 +29,8 @@ std::uint64_t checksum(std::string_view content) {
 
 }  // namespace
 
-TemporaryFolder::TemporaryFolder() {
-  std::string pattern = (std::filesystem::temp_directory_path() / "mirrortrain-data-XXXXXX").string();
-  if (::mkdtemp(pattern.data()) == nullptr) throw std::runtime_error("mkdtemp");
-  folder_ = pattern;
-}
-
-TemporaryFolder::~TemporaryFolder() {
-  std::error_code ignored;
-  std::filesystem::remove_all(folder_, ignored);
-}
-
 std::string TemporaryFolder::write(std::string_view name, std::string_view content) const {
-  std::ofstream file(folder_ / name, std::ios::binary);
+  std::ofstream file(path(name), std::ios::binary);
   file.write(content.data(), static_cast<std::streamsize>(content.size()));
   return path(name);
 }
@@ -98,16 +83,5 @@ std::string zip(const std::vector<ZipFile>& files) {
   return out + directory + little_endian(0x06054b50, 4) + little_endian(0, 4) + counts +
          little_endian(directory.size(), 4) + little_endian(out.size(), 4) + little_endian(0, 2);
 }
-
-std::string error_of(const std::function<void()>& body) {
-  try {
-    body();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
-}
-
-bool contains(std::string_view text, std::string_view part) { return text.find(part) != text.npos; }
 
 }  // namespace mirrortrain::data

@@ -1,29 +1,25 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
-#include <functional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "error_text.h"
+#include "temporary_folder.h"
+
 namespace mirrortrain::data {
 
-/// A folder of its own for one test, removed at the end.
+/// A folder of its own for one test's files, removed at the end.
 class TemporaryFolder {
  public:
-  TemporaryFolder();
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  ~TemporaryFolder();
-
-  std::string path(std::string_view name) const { return (folder_ / name).string(); }
+  std::string path(std::string_view name) const { return (folder_ / std::string(name)).string(); }
   /// Writes a file; returns its path.
   std::string write(std::string_view name, std::string_view content) const;
 
  private:
-  std::filesystem::path folder_;
+  mirrortrain::TemporaryFolder folder_;
 };
 
 // The bytes of files, made by hand so that they can be wrong.
@@ -44,10 +40,5 @@ template <class T>
 std::string bytes_of(const std::vector<T>& numbers) {
   return {reinterpret_cast<const char*>(numbers.data()), numbers.size() * sizeof(T)};
 }
-
-/// What the Error that `body` throws says; "no error" where it throws none.
-std::string error_of(const std::function<void()>& body);
-
-bool contains(std::string_view text, std::string_view part);
 
 }  // namespace mirrortrain::data

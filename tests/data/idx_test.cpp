@@ -60,7 +60,7 @@ TEST_CASE("broken idx files are refused with the file's name and what is wrong")
   const TemporaryFolder folder;
   const auto error = [&](std::string_view content) {
     const std::string path = folder.write("broken.idx", content);
-    const std::string message = error_of([&] { read_idx(path); });
+    const std::string message = error_text([&] { read_idx(path); });
     CHECK(contains(message, path));
     return message;
   };
@@ -84,7 +84,7 @@ TEST_CASE("broken idx files are refused with the file's name and what is wrong")
 TEST_CASE("a header that announces more than the file can hold allocates nothing") {
   const TemporaryFolder folder;
   const auto error = [&](std::string_view content) {
-    return error_of([&] { read_idx(folder.write("huge.idx", content)); });
+    return error_text([&] { read_idx(folder.write("huge.idx", content)); });
   };
   CHECK(contains(error(idx(8, {0xffffffff, 16}, "abc")), "announces 68719476720 bytes"));
   CHECK(contains(error(gzip(idx(8, {0xffffffff, 16}, "abc"))), "announces 68719476720 bytes"));
@@ -94,12 +94,12 @@ TEST_CASE("a header that announces more than the file can hold allocates nothing
 
 TEST_CASE("what is no regular file is refused, and does not wait for ever") {
   const TemporaryFolder folder;
-  CHECK(contains(error_of([&] { read_idx(folder.path("absent")); }), "No such file"));
-  CHECK(contains(error_of([&] { read_idx(folder.path("")); }), "it is a folder"));
-  CHECK(contains(error_of([&] { read_idx("/dev/zero"); }), "no regular file"));
+  CHECK(contains(error_text([&] { read_idx(folder.path("absent")); }), "No such file"));
+  CHECK(contains(error_text([&] { read_idx(folder.path("")); }), "it is a folder"));
+  CHECK(contains(error_text([&] { read_idx("/dev/zero"); }), "no regular file"));
   const std::string pipe = folder.path("pipe");
   REQUIRE(::system(("mkfifo " + pipe).c_str()) == 0);
-  CHECK(contains(error_of([&] { read_idx(pipe); }), "no regular file"));
+  CHECK(contains(error_text([&] { read_idx(pipe); }), "no regular file"));
 }
 
 }  // namespace

@@ -51,7 +51,7 @@ TEST_CASE("a fraction that leaves a part without examples is refused") {
   DataOptions options;
   options.train.value = synthetic(1);
   options.validation.value = ValidationFraction{0.5};
-  CHECK(contains(error_of([&] { load(options); }), "leaves train without any"));
+  CHECK(contains(error_text([&] { load(options); }), "leaves train without any"));
 }
 
 TEST_CASE("one split is read alone") {
@@ -77,8 +77,8 @@ TEST_CASE("a broken split is an error whichever it is") {
     if (split == Split::kTrain) options.train.value = absent;
     if (split == Split::kValidation) options.validation.value = absent;
     if (split == Split::kTest) options.test.value = absent;
-    CHECK(contains(error_of([&] { load(options); }), "/absent.npz: cannot read this data file: No such file"));
-    CHECK(contains(error_of([&] { load(options, split); }), "/absent.npz"));
+    CHECK(contains(error_text([&] { load(options); }), "/absent.npz: cannot read this data file: No such file"));
+    CHECK(contains(error_text([&] { load(options, split); }), "/absent.npz"));
   }
 }
 

@@ -11,7 +11,7 @@ class Reader {
  public:
   Array operator()(std::string_view content) const { return read_npy(*open_input(folder_.write("a.npy", content))); }
   std::string error(std::string_view content) const {
-    return error_of([&] { (*this)(content); });
+    return error_text([&] { (*this)(content); });
   }
 
  private:

@@ -32,7 +32,7 @@ TEST_CASE("npz arrays are found by name, stored, deflated and in zip64 form") {
 TEST_CASE("a missing array is an error that lists those that are there") {
   const TemporaryFolder folder;
   const std::string path = folder.write("a.npz", zip({{"image.npy", kFeatures}, {"y.npy", kLabels}}));
-  const std::string message = error_of([&] { read(source(path, "images")); });
+  const std::string message = error_text([&] { read(source(path, "images")); });
   CHECK(contains(message, "no array 'images' in it, but [image, y]; did you mean 'image'?"));
 }
 
@@ -46,7 +46,7 @@ TEST_CASE("a comment after the archive is passed over") {
 TEST_CASE("broken archives are refused") {
   const TemporaryFolder folder;
   const auto error = [&](std::string_view content) {
-    return error_of([&] { read(source(folder.write("broken.npz", content))); });
+    return error_text([&] { read(source(folder.write("broken.npz", content))); });
   };
   const std::string good = zip({{"x.npy", kFeatures}, {"y.npy", kLabels}});
   CHECK(contains(error(""), "expected a zip archive"));

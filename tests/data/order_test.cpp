@@ -122,13 +122,13 @@ TEST_CASE("seek to the end of an epoch goes on with the next one") {
 }
 
 TEST_CASE("an order without batches is refused") {
-  CHECK(contains(error_of([] { Order(0, {.batch_size = 2}); }), "zero rows"));
-  CHECK(contains(error_of([] { Order(5, {.batch_size = 0}); }), "at least 1"));
-  CHECK(contains(error_of([] { Order(5, {.batch_size = 6, .drop_remainder = true}); }),
+  CHECK(contains(error_text([] { Order(0, {.batch_size = 2}); }), "zero rows"));
+  CHECK(contains(error_text([] { Order(5, {.batch_size = 0}); }), "at least 1"));
+  CHECK(contains(error_text([] { Order(5, {.batch_size = 6, .drop_remainder = true}); }),
                  "data.drop_remainder leaves no batch"));
   Order order(5, {.batch_size = 2});
-  CHECK(contains(error_of([&] { order.seek({1, 6}); }), "has the data changed?"));
-  CHECK(contains(error_of([&] { order.seek({0, 0}); }), "has the data changed?"));
+  CHECK(contains(error_text([&] { order.seek({1, 6}); }), "has the data changed?"));
+  CHECK(contains(error_text([&] { order.seek({0, 0}); }), "has the data changed?"));
 }
 
 }  // namespace

@@ -50,7 +50,7 @@ TEST_CASE("a variance of zero and a scale of zero give finite numbers") {
 TEST_CASE("steps with different numbers of channels are refused") {
   const std::vector<PreprocessingStep> steps{normalization(std::vector<double>{1, 2}, 1.0),
                                              normalization(std::vector<double>{1, 2, 3}, 1.0)};
-  CHECK(contains(error_of([&] { fold(steps); }), "2 channels and another one 3"));
+  CHECK(contains(error_text([&] { fold(steps); }), "2 channels and another one 3"));
 }
 
 }  // namespace

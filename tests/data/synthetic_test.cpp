@@ -60,7 +60,7 @@ TEST_CASE("synthetic examples depend on the seed alone") {
 TEST_CASE("synthetic data larger than memory is refused") {
   Synthetic options = source(1 << 30, {1 << 20});
   options.classes.value = 2;
-  CHECK(contains(error_of([&] { read(options); }), "not enough memory"));
+  CHECK(contains(error_text([&] { read(options); }), "not enough memory"));
 }
 
 }  // namespace

@@ -58,9 +58,6 @@ class CpuDevice : public Device {
       : index_(index), threads_(threads), cores_(std::move(cores)) {}
 
   DeviceId id() const override { return {DeviceId::Kind::kCpu, index_}; }
-  std::string name() const override {
-    return fmt::format("{}, {} thread{}", cpu_name(), threads_, threads_ == 1 ? "" : "s");
-  }
   int threads() const override { return threads_; }
   Buffer allocate(std::size_t bytes) override { return allocate_host(bytes); }
   std::unique_ptr<Stream> make_stream() override { return std::make_unique<CpuStream>(); }
