@@ -1,70 +1,97 @@
 #include "collective/local/algorithms.h"
 
 #include <algorithm>
+#include <array>
+#include <bit>
 
+#include "collective/local/reduction.h"
 #include "collective/local/sum.h"
 
 namespace mirrortrain::local {
+namespace {
 
-void one_pass_all_reduce(const Meeting& meeting) {
-  sum(meeting.dtype, meeting.data, meeting.data, meeting.shard(meeting.rank));
+/// About sqrt(size), so that a group has about as many members as there are groups.
+constexpr int group_size(int size) {
+  int members = 1;
+  while (members * members < size) ++members;
+  return members;
 }
 
-void one_pass_reduce_scatter(const Meeting& meeting) {
-  const auto mine = meeting.data.subspan(static_cast<std::size_t>(meeting.rank), 1);
-  sum(meeting.dtype, meeting.data, mine, meeting.shard(meeting.rank));
+int tree_levels(int size) { return std::bit_width(static_cast<unsigned>(size - 1)); }
+
+}  // namespace
+
+void one_pass_all_reduce(const Part& part) { sum(part.dtype, part.data, part.data, part.shard(part.rank)); }
+
+void one_pass_reduce_scatter(const Part& part) {
+  const auto mine = part.data.subspan(static_cast<std::size_t>(part.rank), 1);
+  sum(part.dtype, part.data, mine, part.shard(part.rank));
 }
 
-void one_pass_all_gather(const Meeting& meeting) {
-  for (int other = 0; other < meeting.size; ++other) {
-    if (other != meeting.rank) copy(meeting.dtype, meeting.mine(), meeting.at(other), meeting.shard(other));
+void one_pass_all_gather(const Part& part) {
+  for (int other = 0; other < part.size; ++other) {
+    if (other != part.rank) copy(part.dtype, part.mine(), part.at(other), part.shard(other));
   }
 }
 
 // Shard c sets out at rank c + 1 and comes to rest, summed, at rank c; each step adds the left neighbour's part to
 // one's own.
-void ring_reduce_scatter(const Meeting& meeting) {
-  const int left = (meeting.rank + meeting.size - 1) % meeting.size;
-  for (int step = 0; step + 1 < meeting.size; ++step) {
-    if (step > 0) meeting.barrier.arrive_and_wait();
-    const int travelling = (meeting.rank + 2 * meeting.size - step - 2) % meeting.size;
-    add(meeting.dtype, meeting.mine(), meeting.at(left), meeting.shard(travelling));
+void ring_reduce_scatter(const Part& part, int step) {
+  const int left = (part.rank + part.size - 1) % part.size;
+  const int travelling = (part.rank + 2 * part.size - step - 2) % part.size;
+  add(part.dtype, part.mine(), part.at(left), part.shard(travelling));
+}
+
+void ring_all_gather(const Part& part, int step) {
+  const int left = (part.rank + part.size - 1) % part.size;
+  const int travelling = (part.rank + 2 * part.size - step - 1) % part.size;
+  copy(part.dtype, part.mine(), part.at(left), part.shard(travelling));
+}
+
+int hierarchical_copy_stages(int size) { return size > group_size(size) ? 3 : 2; }
+
+void hierarchical_copy(const Part& part, int stage, AggregationMethod method) {
+  const int members_of_full_group = group_size(part.size);
+  const int leader = part.rank / members_of_full_group * members_of_full_group;
+  if (stage == 0) {  // within the group: every member sums a part into the leader's elements
+    const int members = std::min(members_of_full_group, part.size - leader);
+    const auto group = part.data.subspan(static_cast<std::size_t>(leader), static_cast<std::size_t>(members));
+    combine(method, part.dtype, group, group.first(1), shard_of(part.count, part.rank - leader, members));
+  } else if (stage + 1 < hierarchical_copy_stages(part.size)) {
+    // Across the groups: every rank sums its shard of the leaders' sums and gives it back to every leader.
+    std::array<std::byte*, group_size(LocalReduction::kMaxRanks)> leaders;
+    std::size_t groups = 0;
+    for (int rank = 0; rank < part.size; rank += members_of_full_group) leaders[groups++] = part.at(rank);
+    const std::span<std::byte* const> sums(leaders.data(), groups);
+    combine(method, part.dtype, sums, sums, part.shard(part.rank));
+  } else if (part.rank != leader) {
+    copy(part.dtype, part.mine(), part.at(leader), part.whole());
   }
 }
 
-void ring_all_gather(const Meeting& meeting) {
-  const int left = (meeting.rank + meeting.size - 1) % meeting.size;
-  for (int step = 0; step + 1 < meeting.size; ++step) {
-    if (step > 0) meeting.barrier.arrive_and_wait();
-    const int travelling = (meeting.rank + 2 * meeting.size - step - 1) % meeting.size;
-    copy(meeting.dtype, meeting.mine(), meeting.at(left), meeting.shard(travelling));
+int reduction_to_one_device_stages(AggregationMethod method, int size) {
+  return 1 + (method == AggregationMethod::kTree ? tree_levels(size) : 1);
+}
+
+void reduction_to_one_device(const Part& part, int stage, AggregationMethod method, int root) {
+  const int last = reduction_to_one_device_stages(method, part.size) - 1;
+  const auto to_root = part.data.subspan(static_cast<std::size_t>(root), 1);
+  if (stage == last) return broadcast(part, root);
+  if (method == AggregationMethod::kTree) {
+    const int distance = 1 << stage;
+    if (stage + 1 == last) {  // one pair is left, and the root's own term is already in it
+      const std::array<std::byte*, 2> pair = {part.at(0), part.at(distance)};
+      if (part.rank == root) sum(part.dtype, pair, to_root, part.whole());
+    } else if (part.rank % (2 * distance) == 0 && part.rank + distance < part.size) {
+      add(part.dtype, part.mine(), part.at(part.rank + distance), part.whole());
+    }
+  } else if (part.rank == root) {
+    combine(method, part.dtype, part.data, to_root, part.whole());
   }
 }
 
-void hierarchical_copy_all_reduce(const Meeting& meeting) {
-  int group_size = 1;
-  while (group_size * group_size < meeting.size) ++group_size;
-  const int leader = meeting.rank / group_size * group_size;
-  const int members = std::min(group_size, meeting.size - leader);
-
-  // Within the group: every member sums a part into the leader's elements.
-  const auto group = meeting.data.subspan(static_cast<std::size_t>(leader), static_cast<std::size_t>(members));
-  sum(meeting.dtype, group, group.first(1), shard_of(meeting.count, meeting.rank - leader, members));
-  meeting.barrier.arrive_and_wait();
-
-  // Across the groups: every rank sums its shard of the leaders' sums and gives it back to every leader.
-  std::size_t leaders = 0;
-  for (int rank = 0; rank < meeting.size; rank += group_size) meeting.scratch[leaders++] = meeting.at(rank);
-  sum(meeting.dtype, meeting.scratch.first(leaders), meeting.scratch.first(leaders), meeting.shard(meeting.rank));
-  meeting.barrier.arrive_and_wait();
-
-  if (meeting.rank != leader) copy(meeting.dtype, meeting.mine(), meeting.at(leader), meeting.whole());
-}
-
-void reduction_to_one_device_all_reduce(const Meeting& meeting) {
-  if (meeting.rank == 0) sum(meeting.dtype, meeting.data, meeting.data.first(1), meeting.whole());
-  meeting.barrier.arrive_and_wait();
-  if (meeting.rank != 0) copy(meeting.dtype, meeting.mine(), meeting.at(0), meeting.whole());
+void broadcast(const Part& part, int root) {
+  if (part.rank != root) copy(part.dtype, part.mine(), part.at(root), part.whole());
 }
 
 }  // namespace mirrortrain::local

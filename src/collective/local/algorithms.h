@@ -3,19 +3,17 @@
 #include <cstddef>
 #include <span>
 
-#include "base/barrier.h"
 #include "collective/communicator.h"
+#include "graph/aggregation_method.h"
 
 namespace mirrortrain::local {
 
-/// One rank's view of an operation that every rank of the group is in: everybody's elements, which all may touch.
-struct Meeting {
+/// One rank's view of a stage that every rank has a part in: everybody's elements, which all may touch.
+struct Part {
   int rank, size;
   DType dtype;
   std::size_t count;
   std::span<std::byte* const> data;  ///< by rank
-  std::span<std::byte*> scratch;     ///< this rank's, `size` pointers
-  Barrier& barrier;
 
   std::byte* at(int of_rank) const { return data[static_cast<std::size_t>(of_rank)]; }
   std::byte* mine() const { return at(rank); }
@@ -23,18 +21,24 @@ struct Meeting {
   Shard shard(int of_rank) const { return shard_of(count, of_rank, size); }
 };
 
-// Each function is run by every rank. When one returns, other ranks may still be at work on their own elements or this
-// rank's: the caller meets at the barrier once more.
+// What one rank does in one stage. Within a stage no rank reads what another one writes, so the order in which ranks
+// are played does not matter. All are for size > 1.
 
-void one_pass_all_reduce(const Meeting& meeting);
-void one_pass_reduce_scatter(const Meeting& meeting);
-void one_pass_all_gather(const Meeting& meeting);
+void one_pass_all_reduce(const Part& part);
+void one_pass_reduce_scatter(const Part& part);
+void one_pass_all_gather(const Part& part);
 
-void ring_reduce_scatter(const Meeting& meeting);
-void ring_all_gather(const Meeting& meeting);
+/// Of the reduce-scatter, and of the all-gather again.
+inline int ring_steps(int size) { return size - 1; }
+void ring_reduce_scatter(const Part& part, int step);
+void ring_all_gather(const Part& part, int step);
 
-void hierarchical_copy_all_reduce(const Meeting& meeting);
+int hierarchical_copy_stages(int size);
+void hierarchical_copy(const Part& part, int stage, AggregationMethod method);
 
-void reduction_to_one_device_all_reduce(const Meeting& meeting);
+int reduction_to_one_device_stages(AggregationMethod method, int size);
+void reduction_to_one_device(const Part& part, int stage, AggregationMethod method, int root);
+
+void broadcast(const Part& part, int root);
 
 }  // namespace mirrortrain::local

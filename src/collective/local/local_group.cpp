@@ -2,10 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <array>
+#include <string_view>
+
 #include "base/barrier.h"
 #include "base/error.h"
 #include "collective/local/algorithms.h"
-#include "collective/local/sum.h"
 
 namespace mirrortrain {
 namespace {
@@ -36,73 +38,75 @@ struct alignas(64) Call {
 
 struct LocalGroup::Shared {
   Shared(int size, const LocalGroupOptions& options)
-      : algorithm(options.algorithm),
+      : reduction(options.algorithm, size, options.method),
+        ring(options.algorithm == LocalAlgorithm::kRing && size > 1),
         calls(static_cast<std::size_t>(size)),
         barrier(size, options.spin, options.timeout_seconds) {}
 
-  const LocalAlgorithm algorithm;
+  const LocalReduction reduction;
+  const bool ring;
   std::vector<Call> calls;  ///< by rank
   Barrier barrier;
 };
 
 class LocalGroup::Rank : public Communicator {
  public:
-  Rank(int rank, int size, Shared& shared)
-      : rank_(rank), shared_(shared), data_(static_cast<std::size_t>(size)), scratch_(data_.size()) {}
+  Rank(int rank, int size, Shared& shared) : rank_(rank), shared_(shared), data_(static_cast<std::size_t>(size)) {}
 
   int rank() const override { return rank_; }
   int size() const override { return static_cast<int>(data_.size()); }
   bool capturable() const override { return false; }
 
   void all_reduce(Elements elements) override {
-    meet({Operation::kAllReduce, elements, 0}, [&](const local::Meeting& meeting) {
-      switch (shared_.algorithm) {
-        case LocalAlgorithm::kOnePass: return local::one_pass_all_reduce(meeting);
-        case LocalAlgorithm::kRing:
-          local::ring_reduce_scatter(meeting);
-          meeting.barrier.arrive_and_wait();
-          return local::ring_all_gather(meeting);
-        case LocalAlgorithm::kHierarchicalCopy: return local::hierarchical_copy_all_reduce(meeting);
-        case LocalAlgorithm::kReductionToOneDevice: return local::reduction_to_one_device_all_reduce(meeting);
-      }
+    const LocalReduction& reduction = shared_.reduction;
+    meet({Operation::kAllReduce, elements, 0}, reduction.stages(), [&](const local::Part& part, int stage) {
+      reduction.run(stage, part.rank, part.dtype, part.count, part.data);
     });
   }
 
   void reduce_scatter(Elements elements) override {
-    const bool ring = shared_.algorithm == LocalAlgorithm::kRing;
-    meet({Operation::kReduceScatter, elements, 0}, ring ? local::ring_reduce_scatter : local::one_pass_reduce_scatter);
+    meet({Operation::kReduceScatter, elements, 0}, scatter_stages(), [&](const local::Part& part, int stage) {
+      shared_.ring ? local::ring_reduce_scatter(part, stage) : local::one_pass_reduce_scatter(part);
+    });
   }
 
   void all_gather(Elements elements) override {
-    const bool ring = shared_.algorithm == LocalAlgorithm::kRing;
-    meet({Operation::kAllGather, elements, 0}, ring ? local::ring_all_gather : local::one_pass_all_gather);
+    meet({Operation::kAllGather, elements, 0}, scatter_stages(), [&](const local::Part& part, int stage) {
+      shared_.ring ? local::ring_all_gather(part, stage) : local::one_pass_all_gather(part);
+    });
   }
 
   void broadcast(Elements elements, int root) override {
-    meet({Operation::kBroadcast, elements, root}, [&](const local::Meeting& meeting) {
-      if (rank_ != root) local::copy(meeting.dtype, meeting.mine(), meeting.at(root), meeting.whole());
-    });
+    meet({Operation::kBroadcast, elements, root}, 1,
+         [&](const local::Part& part, int) { local::broadcast(part, root); });
   }
 
   void barrier() override { shared_.barrier.arrive_and_wait(); }
   void abort(const std::string& reason) override { shared_.barrier.abort(reason); }
 
  private:
+  int scatter_stages() const { return shared_.ring ? local::ring_steps(size()) : 1; }
+
+  /// Learns where everybody's elements are, then does this rank's part of each stage, `body(part, stage)`, and meets
+  /// the others after it.
   template <class Body>
-  void meet(const Call& call, const Body& body) {
+  void meet(const Call& call, int stages, const Body& body) {
     shared_.calls[static_cast<std::size_t>(rank_)] = call;
     shared_.barrier.arrive_and_wait();
     for (std::size_t other = 0; other < data_.size(); ++other) {
       if (!call.fits(shared_.calls[other])) disagree(call, other);
       data_[other] = shared_.calls[other].elements.data;
     }
-    try {
-      body(local::Meeting{rank_, size(), call.elements.dtype, call.elements.count, data_, scratch_, shared_.barrier});
-    } catch (const Error& error) {
-      shared_.barrier.abort(error.what());  // the others must not wait for this rank
-      throw;
+    const local::Part part{rank_, size(), call.elements.dtype, call.elements.count, data_};
+    for (int stage = 0; stage < stages; ++stage) {
+      try {
+        body(part, stage);
+      } catch (const Error& error) {
+        shared_.barrier.abort(error.what());  // the others must not wait for this rank
+        throw;
+      }
+      shared_.barrier.arrive_and_wait();
     }
-    shared_.barrier.arrive_and_wait();
   }
 
   [[noreturn]] void disagree(const Call& call, std::size_t other) {
@@ -114,7 +118,7 @@ class LocalGroup::Rank : public Communicator {
 
   const int rank_;
   Shared& shared_;
-  std::vector<std::byte*> data_, scratch_;
+  std::vector<std::byte*> data_;
 };
 
 LocalGroup::LocalGroup(int size, const LocalGroupOptions& options) : shared_(std::make_unique<Shared>(size, options)) {

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <cstring>
@@ -86,6 +87,21 @@ void sum_as(std::span<std::byte* const> from, std::span<std::byte* const> to, Sh
   sum_elements<T>(from, to, shard.begin + lines * Line<T>::kElements, shard.end);
 }
 
+/// Leaves the sum in the first of the terms.
+void sum_as_tree(DType dtype, std::span<std::byte* const> terms, Shard shard) {
+  for (std::size_t distance = 1; distance < terms.size(); distance *= 2) {
+    for (std::size_t i = 0; i + distance < terms.size(); i += 2 * distance) {
+      add(dtype, terms[i], terms[i + distance], shard);
+    }
+  }
+}
+
+void accumulate(DType dtype, std::span<std::byte* const> terms, std::byte* accumulator, Shard shard) {
+  for (std::byte* term : terms) {
+    if (term != accumulator) add(dtype, accumulator, term, shard);
+  }
+}
+
 }  // namespace
 
 void sum(DType dtype, std::span<std::byte* const> from, std::span<std::byte* const> to, Shard shard) {
@@ -101,6 +117,26 @@ void sum(DType dtype, std::span<std::byte* const> from, std::span<std::byte* con
 void add(DType dtype, std::byte* to, std::byte* from, Shard shard) {
   const std::array<std::byte*, 2> both = {from, to};
   sum(dtype, both, std::span(both).subspan(1), shard);
+}
+
+void combine(AggregationMethod method, DType dtype, std::span<std::byte* const> terms, std::span<std::byte* const> to,
+             Shard shard) {
+  if (method == AggregationMethod::kAddN) return sum(dtype, terms, to, shard);
+  // Partial sums go through memory: block by block they stay in the nearest cache.
+  constexpr std::size_t kBlock = 1024;
+  for (Shard block{shard.begin, 0}; block.begin < shard.end; block.begin = block.end) {
+    block.end = std::min(block.begin + kBlock, shard.end);
+    const bool tree = method == AggregationMethod::kTree;
+    std::byte* const total = tree ? terms[0] : to[0];
+    if (tree) {
+      sum_as_tree(dtype, terms, block);
+    } else {
+      accumulate(dtype, terms, total, block);
+    }
+    for (std::byte* target : to) {
+      if (target != total) copy(dtype, target, total, block);
+    }
+  }
 }
 
 void copy(DType dtype, std::byte* to, const std::byte* from, Shard shard) {
