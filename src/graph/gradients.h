@@ -2,13 +2,21 @@
 
 #include <vector>
 
+#include "graph/aggregation_method.h"
 #include "graph/graph.h"
 
 namespace mirrortrain {
 
 /// Appends to `graph` the nodes that compute the gradient of `loss` (output 0 of a loss op) with respect to each of
-/// `variables`; returns them in that order. Where a value feeds several consumers their gradients are added in one pass,
-/// in the order of the consumers (AddN). A variable that the loss does not depend on gives kNoValue.
-std::vector<ValueId> add_gradients(Graph& graph, ValueId loss, const std::vector<ValueId>& variables);
+/// `variables`; returns them in that order. A variable that the loss does not depend on gives kNoValue.
+///
+/// Where a value feeds several consumers, each gives a term of its gradient, the last consumer first. `method` says how
+/// they become one value (AddN):
+///  - kAddN: when the last term is there, all in one pass, in the order of the consumers;
+///  - kTree: two sums of equally many terms as soon as both are there, as a binary counter carries; what is left at the
+///    end, from the smallest sum to the largest;
+///  - kAccumulateN: each term to the sum of those before it, at once.
+std::vector<ValueId> add_gradients(Graph& graph, ValueId loss, const std::vector<ValueId>& variables,
+                                   AggregationMethod method = AggregationMethod::kAddN);
 
 }  // namespace mirrortrain

@@ -35,7 +35,7 @@ struct ValueSpec {
 };
 
 /// An operation with its attributes (public members of the derived class). One class per operation, in `graph/ops`; a
-/// backend maps the class to a kernel. Ops never write their inputs.
+/// backend maps the class to a kernel. Ops never write their inputs, may_overwrite apart.
 class Op {
  public:
   virtual ~Op() = default;
@@ -55,6 +55,11 @@ class Op {
 
   /// The outputs whose value is input 0's bytes unchanged (reshape): no kernel runs, storage is shared.
   virtual bool is_alias() const { return false; }
+
+  /// Whether output 0 may have the storage of this input, where both have the same number of bytes and nobody reads the
+  /// input later. True only where every kernel reads element i of all inputs before it writes element i of the output;
+  /// other inputs may be that same storage too.
+  virtual bool may_overwrite(std::size_t /*input*/) const { return false; }
 };
 
 struct Node {

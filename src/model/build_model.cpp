@@ -101,12 +101,12 @@ class GraphMaker {
     made_.graph = fuse(made_.graph, kept);
   }
 
-  void add_all_gradients() {
+  void add_all_gradients(AggregationMethod aggregation) {
     std::vector<ValueId> trained;
     for (std::size_t i = 0; i < model_.variables.size(); ++i) {
       if (model_.variables[i].spec.trainable) trained.push_back(made_.variables[i]);
     }
-    const std::vector<ValueId> gradients = add_gradients(made_.graph, made_.loss, trained);
+    const std::vector<ValueId> gradients = add_gradients(made_.graph, made_.loss, trained, aggregation);
     auto next = gradients.begin();
     for (const ModelVariable& variable : model_.variables) {
       made_.gradients.push_back(variable.spec.trainable ? *next++ : kNoValue);
@@ -177,7 +177,8 @@ void name_metrics(const std::vector<config::Located<Metric>>& metrics, Model& mo
 }  // namespace
 
 Model build_model(const ModelOptions& options, const config::Located<Loss>& loss,
-                  const std::vector<config::Located<Metric>>& metrics, Precision precision, config::Errors& errors) {
+                  const std::vector<config::Located<Metric>>& metrics, Precision precision, config::Errors& errors,
+                  AggregationMethod aggregation) {
   Model model;
   name_metrics(metrics, model, errors);
   const Wiring wiring = wire_layers(options.layers, errors);
@@ -192,7 +193,7 @@ Model build_model(const ModelOptions& options, const config::Located<Loss>& loss
   if (!errors.empty()) return model;
   model.largest_label = largest_label(targets_of(loss.value), model.training.graph.spec(model.training.output).shape);
   training.fuse_ops();
-  training.add_all_gradients();
+  training.add_all_gradients(aggregation);
 
   GraphMaker evaluation(description, Mode::kEvaluation, model);
   evaluation.add_layers();

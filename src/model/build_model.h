@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "config/errors.h"
+#include "graph/aggregation_method.h"
 #include "model/losses.h"
 #include "model/metrics.h"
 #include "model/model.h"
@@ -14,7 +15,9 @@ namespace mirrortrain {
 /// Turns the description into graphs: forward, loss and metrics, fused, and for training the gradients. In mixed
 /// precision the layers compute in bfloat16; loss and metrics read the output as float32. Everything that does not fit
 /// is added to `errors` at its place (layers, loss, metrics); then the model is incomplete and must not be used.
+/// `aggregation`: how gradients meet where a value feeds several layers.
 Model build_model(const ModelOptions& options, const config::Located<Loss>& loss,
-                  const std::vector<config::Located<Metric>>& metrics, Precision precision, config::Errors& errors);
+                  const std::vector<config::Located<Metric>>& metrics, Precision precision, config::Errors& errors,
+                  AggregationMethod aggregation = AggregationMethod::kAddN);
 
 }  // namespace mirrortrain

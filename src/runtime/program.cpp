@@ -4,36 +4,12 @@
 
 #include "base/error.h"
 #include "runtime/arena.h"
+#include "runtime/liveness.h"
 
 namespace mirrortrain {
 namespace {
 
 std::size_t index(ValueId id) { return static_cast<std::size_t>(id); }
-
-/// Each value's storage: an alias op's output lives where its input does.
-std::vector<ValueId> roots_of(const Graph& graph) {
-  std::vector<ValueId> roots(graph.values().size());
-  for (std::size_t i = 0; i < roots.size(); ++i) roots[i] = static_cast<ValueId>(i);
-  for (const Node& node : graph.nodes()) {
-    if (node.op->is_alias()) roots[index(node.outputs[0])] = roots[index(node.inputs[0])];
-  }
-  return roots;
-}
-
-/// Which values the outputs depend on, themselves included.
-std::vector<bool> needed_for(const Graph& graph, const std::vector<ValueId>& outputs) {
-  std::vector<bool> needed(graph.values().size(), false);
-  for (const ValueId output : outputs) needed[index(output)] = true;
-  for (auto node = graph.nodes().rbegin(); node != graph.nodes().rend(); ++node) {
-    bool any = false;
-    for (const ValueId output : node->outputs) any = any || needed[index(output)];
-    if (!any) continue;
-    for (const ValueId input : node->inputs) {
-      if (input != kNoValue) needed[index(input)] = true;
-    }
-  }
-  return needed;
-}
 
 }  // namespace
 
@@ -46,16 +22,15 @@ class Program::Lowering {
         graph_(graph),
         registry_(registry),
         threads_(threads),
-        roots_(roots_of(graph)),
-        needed_(needed_for(graph, outputs)),
+        live_(liveness_of(graph, outputs)),
         bound_as_(graph.values().size(), kNoValue),
         lifetime_of_(graph.values().size(), kNone) {
     for (const ValueId output : outputs) bind_output(output);
   }
 
   void run() {
-    for (const Node& node : graph_.nodes()) {
-      if (!node.op->is_alias() && any_needed(node)) lower(node);
+    for (NodeId id = 0; id < static_cast<NodeId>(graph_.nodes().size()); ++id) {
+      if (is_step(graph_.node(id), live_)) lower(id);
     }
     for (const auto& [from, to] : copies_) {
       program_.copies_.push_back({operand(from, true), {view(to), {Place::Kind::kBound, index(to)}}});
@@ -70,7 +45,7 @@ class Program::Lowering {
 
   /// The output's storage is outside. If its root already is outside under another name, it is copied at the end.
   void bind_output(ValueId output) {
-    const ValueId root = roots_[index(output)];
+    const ValueId root = root_of(output);
     if (graph_.value(root).source == Graph::Source::kNode && bound_as_[index(root)] == kNoValue) {
       bound_as_[index(root)] = output;
     } else if (bound_as_[index(root)] != output) {
@@ -78,12 +53,7 @@ class Program::Lowering {
     }
   }
 
-  bool any_needed(const Node& node) const {
-    for (const ValueId output : node.outputs) {
-      if (needed_[index(output)]) return true;
-    }
-    return false;
-  }
+  ValueId root_of(ValueId value) const { return live_.roots[index(value)]; }
 
   TensorView view(ValueId value) const {
     const ValueSpec& spec = graph_.spec(value);
@@ -97,18 +67,34 @@ class Program::Lowering {
 
   /// Where `value` is, for the step that is being lowered.
   Operand operand(ValueId value, bool reading) {
-    const ValueId root = roots_[index(value)];
+    const ValueId root = root_of(value);
     if (graph_.value(root).source != Graph::Source::kNode) return {view(value), {Place::Kind::kBound, index(root)}};
     if (bound_as_[index(root)] != kNoValue) {
       return {view(value), {Place::Kind::kBound, index(bound_as_[index(root)])}};
     }
     std::size_t& lifetime = lifetime_of_[index(root)];
-    if (!reading) lifetime = new_lifetime(graph_.spec(root).bytes_at(program_.rows_));
+    if (!reading && lifetime == kNone) lifetime = new_lifetime(graph_.spec(root).bytes_at(program_.rows_));
     lifetimes_[lifetime].last = program_.steps_.size();
     return {view(value), {Place::Kind::kArena, lifetime}};
   }
 
-  void lower(const Node& node) {
+  /// The lifetime of an input that dies in this node and leaves output 0 its storage, kNone where there is none.
+  std::size_t inherited(NodeId id, const Kernel& kernel) const {
+    const Node& node = graph_.node(id);
+    const ValueId output = node.outputs[0];
+    if (bound_as_[index(output)] != kNoValue) return kNone;
+    for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+      const ValueId input = node.inputs[i];
+      if (input == kNoValue || !node.op->may_overwrite(i) || kernel.derived_form(i)) continue;
+      const std::size_t lifetime = lifetime_of_[index(root_of(input))];
+      const bool dies = live_.last_reader[index(root_of(input))] == id;
+      if (lifetime != kNone && dies && view(input).bytes() == view(output).bytes()) return lifetime;
+    }
+    return kNone;
+  }
+
+  void lower(NodeId id) {
+    const Node& node = graph_.node(id);
     Step step;
     step.layer = node.layer;
     step.op = node.op->name();
@@ -120,14 +106,15 @@ class Program::Lowering {
       specs.inputs.push_back(step.inputs.back().view);
       specs.input_present.push_back(present);
     }
-    for (const ValueId output : node.outputs) {
-      step.outputs.push_back(needed_[index(output)] ? operand(output, false) : Operand{view(output), {}});
-      specs.outputs.push_back(step.outputs.back().view);
-    }
+    for (const ValueId output : node.outputs) specs.outputs.push_back(view(output));
     try {
       step.kernel = registry_.make(*node.op, specs);
     } catch (const Error& error) {
       throw Error(node.layer.empty() ? error.what() : fmt::format("layer {}: {}", node.layer, error.what()));
+    }
+    lifetime_of_[index(node.outputs[0])] = inherited(id, *step.kernel);
+    for (const ValueId output : node.outputs) {
+      step.outputs.push_back(live_.needed[index(output)] ? operand(output, false) : Operand{view(output), {}});
     }
     add_derived_forms(node, step);
     if (const std::size_t bytes = step.kernel->workspace_bytes(); bytes > 0) {
@@ -141,7 +128,7 @@ class Program::Lowering {
       if (node.inputs[i] == kNoValue) continue;
       std::optional<DerivedForm> form = step.kernel->derived_form(i);
       if (!form) continue;
-      const ValueId root = roots_[index(node.inputs[i])];
+      const ValueId root = root_of(node.inputs[i]);
       if (graph_.value(root).source == Graph::Source::kVariable) {
         step.inputs[i].place = {Place::Kind::kDerived, derived_copy(root, std::move(*form))};
       } else {
@@ -165,10 +152,9 @@ class Program::Lowering {
   const Graph& graph_;
   const KernelRegistry& registry_;
   int threads_;
-  std::vector<ValueId> roots_;
-  std::vector<bool> needed_;
+  Liveness live_;
   std::vector<ValueId> bound_as_;         ///< by root: the output that gives its storage
-  std::vector<std::size_t> lifetime_of_;  ///< by root
+  std::vector<std::size_t> lifetime_of_;  ///< by root; kNone where it is not in the arena
   std::vector<Lifetime> lifetimes_;
   std::vector<std::pair<ValueId, ValueId>> copies_;
 };

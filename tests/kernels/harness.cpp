@@ -72,6 +72,17 @@ class Bench {
 
   const std::vector<TensorView>& outputs() const { return outputs_; }
 
+  /// Output 0's bytes where it has the storage of input i.
+  std::vector<std::byte> run_over(std::size_t i) {
+    const Storage shared(inputs_[i].bytes()), workspace(kernel_->workspace_bytes());
+    std::vector<TensorView> inputs = inputs_, outputs = outputs_;
+    std::memcpy(shared.data(), inputs[i].data, inputs[i].bytes());
+    inputs[i].data = outputs[0].data = shared.data();
+    kernel_->enqueue(stream_, {inputs, outputs, workspace.data(), &step_});
+    return shared.copy();
+  }
+  bool can_run_over(std::size_t i) const { return inputs_[i].bytes() == outputs_[0].bytes(); }
+
   /// The outputs' bytes; `null_output` gets a null pointer (and comes back empty).
   std::vector<std::vector<std::byte>> run(std::size_t null_output = ~std::size_t{0}) {
     std::vector<Storage> memory;
@@ -192,6 +203,10 @@ std::vector<Values> run_op(const Op& op, const Inputs& inputs, std::int64_t rows
   }
   const auto again = bench.run();
   CHECK_MESSAGE(again == first, op.name(), ": two runs give different bits");
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (!op.may_overwrite(i) || !bench.can_run_over(i)) continue;
+    CHECK_MESSAGE(bench.run_over(i) == first[0], op.name(), ": other bits where the output is written over input ", i);
+  }
   for (std::size_t absent_output = 0; first.size() > 1 && absent_output < first.size(); ++absent_output) {
     const auto others = bench.run(absent_output);
     for (std::size_t i = 0; i < first.size(); ++i) {

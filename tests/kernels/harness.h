@@ -60,7 +60,8 @@ struct Case {
 
 /// Makes the op's kernel through the CPU registry at each number of rows and threads, runs it and compares every output
 /// with the reference. Also checks that two runs give the same bits, that inputs and the bytes after the outputs stay
-/// as they are, that workspace may hold anything, and that each output may be null without changing the others.
+/// as they are, that workspace may hold anything, that each output may be null without changing the others, and that
+/// output 0 may have the storage of an input that the op may overwrite.
 void check_forward(const Case& test);
 
 /// Builds the op and its gradient() in a graph, runs the nodes through the registry for a random gradient of output 0,

@@ -12,6 +12,7 @@ struct Activation : Op {
   std::string_view name() const override { return "activation"; }
   std::vector<ValueSpec> infer(std::span<const ValueSpec> inputs) const override;
   std::vector<ValueId> gradient(Graph&, const Node&, std::span<const ValueId>, const std::vector<bool>&) const override;
+  bool may_overwrite(std::size_t) const override { return true; }
 };
 
 /// Inputs: the activation's output where derivative_from_output(kind), else its input; gradient of the output.
@@ -21,6 +22,7 @@ struct ActivationGradient : Op {
   explicit ActivationGradient(ActivationKind k) : kind(k) {}
   std::string_view name() const override { return "activation_gradient"; }
   std::vector<ValueSpec> infer(std::span<const ValueSpec> inputs) const override;
+  bool may_overwrite(std::size_t) const override { return true; }
 };
 
 /// exp(x - max) / sum over the last axis.
@@ -41,6 +43,7 @@ struct AddN : Op {
   std::string_view name() const override { return "add_n"; }
   std::vector<ValueSpec> infer(std::span<const ValueSpec> inputs) const override;
   std::vector<ValueId> gradient(Graph&, const Node&, std::span<const ValueId>, const std::vector<bool>&) const override;
+  bool may_overwrite(std::size_t) const override { return true; }
 };
 
 /// Converts float32 <-> bfloat16.
@@ -50,6 +53,7 @@ struct Cast : Op {
   std::string_view name() const override { return "cast"; }
   std::vector<ValueSpec> infer(std::span<const ValueSpec> inputs) const override;
   std::vector<ValueId> gradient(Graph&, const Node&, std::span<const ValueId>, const std::vector<bool>&) const override;
+  bool may_overwrite(std::size_t) const override { return true; }
 };
 
 /// The same elements under another shape per row. An alias: no kernel.
@@ -73,6 +77,7 @@ struct Dropout : Op {
   std::string_view name() const override { return "dropout"; }
   std::vector<ValueSpec> infer(std::span<const ValueSpec> inputs) const override;
   std::vector<ValueId> gradient(Graph&, const Node&, std::span<const ValueId>, const std::vector<bool>&) const override;
+  bool may_overwrite(std::size_t) const override { return true; }
 };
 
 }  // namespace mirrortrain::ops
