@@ -1,5 +1,8 @@
+#include <fmt/format.h>
+
 #include <chrono>
 
+#include "base/error.h"
 #include "runtime/program.h"
 
 namespace mirrortrain {
@@ -39,15 +42,21 @@ BoundProgram::BoundProgram(const Program& program, const Bindings& bindings) : p
   }
 }
 
-void BoundProgram::enqueue(Stream& stream) {
+void BoundProgram::enqueue(Stream& stream) { enqueue(stream, 0, steps_.size()); }
+
+void BoundProgram::enqueue(Stream& stream, std::size_t first, std::size_t last) {
   using Clock = std::chrono::steady_clock;
-  for (std::size_t i = 0; i < steps_.size(); ++i) {
+  if (first > last || last > steps_.size()) {
+    throw Error(fmt::format("a program of {} steps has none from {} to {}", steps_.size(), first, last));
+  }
+  for (std::size_t i = first; i < last; ++i) {
     const auto start = times_.empty() ? Clock::time_point{} : Clock::now();
     BoundStep& step = steps_[i];
     for (const BoundRefresh& refresh : step.refreshes) refresh.form->refresh(stream, refresh.canonical, refresh.copy);
     program_->steps_[i].kernel->enqueue(stream, step.args);
     if (!times_.empty()) times_[i] += std::chrono::duration<double>(Clock::now() - start).count();
   }
+  if (last < steps_.size()) return;
   for (const BoundCopy& copy : copies_) stream.copy(copy.to, copy.from, copy.bytes);
 }
 

@@ -34,6 +34,8 @@ class Program::Lowering {
     }
     for (const auto& [from, to] : copies_) {
       program_.copies_.push_back({operand(from, true), {view(to), {Place::Kind::kBound, index(to)}}});
+      program_.complete_after_[to] = program_.steps_.size();
+      touch(from);
     }
     const ArenaPlan plan = plan_arena(lifetimes_);
     program_.offsets_ = plan.offsets;
@@ -121,6 +123,14 @@ class Program::Lowering {
       step.workspace = {Place::Kind::kArena, new_lifetime(bytes)};
     }
     program_.steps_.push_back(std::move(step));
+    for (const ValueId input : node.inputs) touch(input);
+    for (const ValueId output : node.outputs) touch(output);
+  }
+
+  /// An output of the program is left alone after the step, or copy, that comes here last.
+  void touch(ValueId value) {
+    const ValueId output = value == kNoValue ? kNoValue : bound_as_[index(root_of(value))];
+    if (output != kNoValue) program_.complete_after_[output] = program_.steps_.size();
   }
 
   void add_derived_forms(const Node& node, Step& step) {
@@ -163,6 +173,12 @@ Program::Program(const Graph& graph, std::int64_t rows, const std::vector<ValueI
                  const KernelRegistry& registry, int threads)
     : rows_(rows) {
   Lowering(*this, graph, outputs, registry, threads).run();
+}
+
+std::size_t Program::complete_after(ValueId output) const {
+  const auto found = complete_after_.find(output);
+  if (found == complete_after_.end()) throw Error(fmt::format("value {} is no output of the program", output));
+  return found->second;
 }
 
 }  // namespace mirrortrain

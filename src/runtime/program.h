@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -35,6 +36,14 @@ class Program {
   std::int64_t rows() const { return rows_; }
   std::size_t arena_bytes() const { return arena_bytes_; }
   const std::vector<DerivedCopy>& derived_copies() const { return derived_copies_; }
+
+  /// A step is one kernel. A graph with the same outputs has the same steps, in the same order, at every number of rows
+  /// and on every device; only what a step does before its kernel (derived forms) may differ.
+  std::size_t steps() const { return steps_.size(); }
+
+  /// How many steps must have run until an output has its final value and the program neither reads nor writes it any
+  /// more; steps() where a copy after the last step does. Throws Error for a value that is no output.
+  std::size_t complete_after(ValueId output) const;
 
  private:
   friend class BoundProgram;
@@ -74,6 +83,7 @@ class Program {
   std::vector<DerivedCopy> derived_copies_;
   std::vector<Step> steps_;
   std::vector<Copy> copies_;
+  std::map<ValueId, std::size_t> complete_after_;  ///< by output
 };
 
 /// A program with its memory: enqueue allocates nothing.
@@ -83,7 +93,13 @@ class BoundProgram {
   BoundProgram(const Program& program, const Bindings& bindings);
   BoundProgram(BoundProgram&&) = default;  // bound steps point into each other: never copied
 
+  /// The whole program.
   void enqueue(Stream& stream);
+
+  /// The steps [first, last), and with the program's last one the copies that complete its outputs. Parts that follow
+  /// one another from 0 to steps() are the whole: between them the bindings stay the program's, but for outputs that
+  /// are complete. Throws Error where there are no such steps.
+  void enqueue(Stream& stream, std::size_t first, std::size_t last);
 
   /// Seconds spent in each step since the start, for profiles: the layer, the op and the time. Empty unless `profile`
   /// was called.

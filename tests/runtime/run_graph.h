@@ -112,6 +112,7 @@ class BoundRun {
     bound = std::make_unique<BoundProgram>(program, bindings);
   }
 
+  std::span<std::byte> bytes(std::size_t i) const { return {memory_[i].data(), inputs_.view(outputs_[i]).bytes()}; }
   Bytes output(std::size_t i) const { return memory_[i].copy(); }
   std::vector<Bytes> outputs() const {
     std::vector<Bytes> found;
