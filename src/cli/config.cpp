@@ -32,6 +32,10 @@ void check(const ConfigArguments& arguments) {
 void show(const ConfigArguments& arguments) {
   const CheckedConfiguration checked = check_configuration(arguments.config, arguments.overrides);
   fmt::print("{}", config::show(checked.values(), checked.read.document, config::Origins::kShown));
+  if (checked.has_model()) {
+    fmt::print("# The model's variables, as they will be kept:\n{}",
+               variable_table(*checked.model, checked.variables, "#   "));
+  }
 }
 
 void add_verb(CLI::App& command, const char* name, const char* help, void (*run)(const ConfigArguments&),

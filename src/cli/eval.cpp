@@ -37,22 +37,22 @@ data::Split split_of(const std::string& name) {
 }
 
 /// A run's exported weights, or its newest checkpoint's where it did not come to its end.
-std::optional<fs::path> weights_of(const RunFolder& folder, const VariableStore& variables) {
+std::optional<fs::path> weights_of(const RunFolder& folder) {
   if (fs::exists(folder.model())) return folder.model();
-  const auto newest = Checkpoints(folder.checkpoints(), variables, {}, 0).newest();
+  const auto newest = newest_checkpoint(folder.checkpoints());
   if (!newest) return std::nullopt;
   spdlog::warn("{}: the run has no model.safetensors yet; using {}", folder.path.string(), newest->filename().string());
   return *newest / "model.safetensors";
 }
 
 fs::path choose_weights(const EvalArguments& arguments, const std::optional<RunFolder>& folder,
-                        const Configuration& configuration, const VariableStore& variables) {
+                        const Configuration& configuration) {
   if (arguments.checkpoint) return *arguments.checkpoint;
   if (folder) {
-    if (const auto weights = weights_of(*folder, variables)) return *weights;
+    if (const auto weights = weights_of(*folder)) return *weights;
     throw Error(fmt::format("{}: the run has saved no weights yet", folder->path.string()));
   }
-  if (configuration.model.initial_weights) return configuration.model.initial_weights->text;
+  if (configuration.model->initial_weights) return configuration.model->initial_weights->text;
   throw UsageError(
       fmt::format("{}: there is no run '{}' in runs/ and no model.initial_weights; run fit first, or give "
                   "--checkpoint FILE",
@@ -78,11 +78,14 @@ int evaluate(const EvalArguments& arguments) {
   const CheckedConfiguration checked =
       check_configuration(is_run ? folder->config().string() : arguments.run_or_config, arguments.overrides);
   const Configuration& values = checked.values();
+  if (!checked.has_model()) {
+    throw UsageError(fmt::format("{}: there is no model to evaluate, only state", arguments.run_or_config));
+  }
   if (!is_run) folder = newest_run(values.name.text);
 
   const auto feeder = load_feeder(checked, split_of(arguments.split));
   const auto strategy = make_strategy(checked, {{}, batch_sizes(feeder->rows(), values.data.global_batch_size, false)});
-  const fs::path weights = choose_weights(arguments, folder, values, strategy->variables());
+  const fs::path weights = choose_weights(arguments, folder, values);
   spdlog::info("weights: {}", weights.string());
   load_weights(weights, strategy->variables());
   strategy->variables_changed();

@@ -48,18 +48,24 @@ int FitRun::run() {
   if (!open_folder()) return 0;
   for (const std::string& note : strategy_->placement().notes) spdlog::info(note);
   spdlog::info(run_header(checked_, *strategy_));
+  spdlog::info(distribution_text(checked_, *strategy_));
   const TrainingState state = first_state();
   strategy_->variables_changed();
   open_writers(state);
 
   if (arguments_.profile) strategy_->profile();
-  const TrainerOptions options{
-      values().training.epoch_limit(),     values().training.step_limit(), values().logging.every_steps,
-      values().checkpoint.every_steps,     values().checkpoint.keep,       values().data.global_batch_size,
-      learning_rate_of(values().optimizer)};
+  TrainerOptions options{values().training.epoch_limit(),
+                         values().training.step_limit(),
+                         values().logging.every_steps,
+                         values().checkpoint.every_steps,
+                         values().checkpoint.keep,
+                         values().data.global_batch_size,
+                         values().gradients.accumulate_steps,
+                         {}};
+  if (values().optimizer) options.learning_rate = learning_rate_of(*values().optimizer);
   const std::atomic<int>& stop = catch_stop_signals();
   Trainer trainer(
-      *strategy_, *checked_.model, *feeders_.train, feeders_.validation.get(), *order_, *checkpoints_, options,
+      *strategy_, *checked_.model, feeders_.train.get(), feeders_.validation.get(), *order_, *checkpoints_, options,
       [this](const report::Event& event) { emit(event); }, stop);
   const TrainingState last = train(trainer, state);
   stop_signal_ = stop;
@@ -71,11 +77,10 @@ int FitRun::run() {
 void FitRun::prepare() {
   feeders_ = load_feeders(checked_);
   const data::DataOptions& data = values().data;
-  order_ = std::make_unique<data::Order>(
-      feeders_.train->rows(),
-      data::Order::Options{data.global_batch_size, data.shuffle, data.drop_remainder, values().seed});
+  order_ = std::make_unique<data::Order>(feeders_.train_rows, data::Order::Options{data.global_batch_size, data.shuffle,
+                                                                                   data.drop_remainder, values().seed});
   BatchSizes sizes;
-  sizes.train = batch_sizes(feeders_.train->rows(), data.global_batch_size, data.drop_remainder);
+  sizes.train = batch_sizes(feeders_.train_rows, data.global_batch_size, data.drop_remainder);
   for (const auto* feeder : {feeders_.validation.get(), feeders_.test.get()}) {
     if (feeder == nullptr) continue;
     for (const std::int64_t size : batch_sizes(feeder->rows(), data.global_batch_size, false))
@@ -83,7 +88,8 @@ void FitRun::prepare() {
   }
   strategy_ = make_strategy(checked_, sizes);
   initialize_weights(*checked_.model, strategy_->variables(), values().seed);
-  if (const auto& file = values().model.initial_weights) load_weights(file->text, strategy_->variables());
+  if (!checked_.has_model()) return;
+  if (const auto& file = values().model->initial_weights) load_weights(file->text, strategy_->variables());
 }
 
 /// Returns false where the run to resume is finished.
@@ -104,10 +110,10 @@ bool FitRun::open_folder() {
   spdlog::info("run folder: {}", folder_.path.string());
 
   std::vector<std::string> slot_names;
-  const UpdateRule update_rule = rule(values().optimizer);
+  const UpdateRule update_rule = values().optimizer ? rule(*values().optimizer) : UpdateRule{};
   for (const std::string_view slot : update_rule.slots()) slot_names.emplace_back(slot);
-  checkpoints_ = std::make_unique<Checkpoints>(folder_.checkpoints(), strategy_->variables(), std::move(slot_names),
-                                               values().seed);
+  checkpoints_ = std::make_unique<Checkpoints>(folder_.checkpoints(), strategy_->variables(), strategy_->state(),
+                                               std::move(slot_names), values().seed);
   return true;
 }
 
@@ -161,7 +167,7 @@ void FitRun::finish(const Trainer& trainer, const TrainingState& state) {
       result.test = {"test", state.step, sums.examples, scores_of(sums, checked_.model->metric_names)};
       emit(*result.test);
     }
-    save_weights(folder_.model(), strategy_->variables());
+    if (checked_.has_model()) save_weights(folder_.model(), strategy_->variables());
   }
   result.seconds = trainer.seconds();
   write_summary(folder_.summary(), checked_, *strategy_, result);

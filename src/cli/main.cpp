@@ -20,6 +20,7 @@ int main(int argc, char** argv) {
     cli::add_fit(app, exit_code);
     cli::add_eval(app, exit_code);
     cli::add_bench_allreduce(app, exit_code);
+    cli::add_verify(app, exit_code);
     cli::add_config(app, exit_code);
     cli::add_devices(app, exit_code);
     try {

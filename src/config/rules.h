@@ -10,6 +10,12 @@ namespace mirrortrain::config {
 /// What a key's declaration asks of its value. In a list the bounds hold for each item.
 struct Rules {
   bool required = false;
+  /// The key may be left out, or null, where the sibling `unless` holds something and none of `together` is given.
+  struct Exemption {
+    std::string unless;
+    std::vector<std::string> together;
+  };
+  std::optional<Exemption> exemption;
   std::optional<double> low, high;
   bool above_low = false, below_high = false;  ///< the bound itself is not allowed
   bool non_empty = false;                      ///< a text or a list
@@ -21,12 +27,18 @@ struct Rules {
   Rules for_items() const {
     Rules rules = *this;
     rules.required = rules.non_empty = rules.scalar_fills = false;
+    rules.exemption.reset();
     return rules;
   }
 };
 
 /// The constraints that follow a key's help in its declaration.
 inline constexpr auto required = [](Rules& rules) { rules.required = true; };
+inline auto required_unless(std::string sibling, std::vector<std::string> together) {
+  return [exemption = Rules::Exemption{std::move(sibling), std::move(together)}](Rules& rules) {
+    rules.exemption = exemption;
+  };
+}
 inline constexpr auto non_empty = [](Rules& rules) { rules.non_empty = true; };
 inline constexpr auto scalar_fills = [](Rules& rules) { rules.scalar_fills = true; };
 inline constexpr auto allow_infinite = [](Rules& rules) { rules.allow_infinite = true; };

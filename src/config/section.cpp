@@ -36,8 +36,27 @@ void read_entry(const Keys& keys, const Node& node, const Value::Entry& entry, v
   key->read(value, object);
 }
 
+/// Whether a key holds more than null or an empty list.
+bool holds_something(const Value& section, std::string_view name) {
+  const Value::Entry* entry = section.is_mapping() ? section.find(name) : nullptr;
+  return entry != nullptr && !entry->value.is_null() && (!entry->value.is_sequence() || !entry->value.items().empty());
+}
+
+bool is_required(const Key& key, const Value& section) {
+  if (!key.rules.exemption) return key.rules.required;
+  const auto& [unless, together] = *key.rules.exemption;
+  return !holds_something(section, unless) ||
+         std::any_of(together.begin(), together.end(),
+                     [&](const std::string& other) { return holds_something(section, other); });
+}
+
+bool is_missing(const Key& key, const Value& section) {
+  if (section.is_null() || section.find(key.name) == nullptr) return true;
+  return key.rules.exemption && !holds_something(section, key.name);
+}
+
 void read_missing(const Key& key, const Node& node, void* object) {
-  if (key.rules.required) {
+  if (is_required(key, node.value())) {
     node.error(node.section_place(), "", fmt::format("missing key '{}'", key.name));
   } else if (key.absent) {
     key.absent(node.absent_key(key.name, key.rules), object);
@@ -71,7 +90,7 @@ void read_section(const Keys& keys, const Node& node, void* object) {
     if (entry.key != node.tag() || node.tag().empty()) read_entry(keys, node, entry, object);
   }
   for (const Key& key : keys.keys) {
-    if (value.is_null() || value.find(key.name) == nullptr) read_missing(key, node, object);
+    if (is_missing(key, value)) read_missing(key, node, object);
   }
   if (node.errors().count() != errors_before) return;  // a check sees only what is right so far
   for (const Check& check : keys.checks) run_check(check, node, object);

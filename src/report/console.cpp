@@ -4,6 +4,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <vector>
 
 #include "report/format.h"
@@ -13,6 +14,11 @@ namespace {
 
 using Parts = std::vector<std::string>;
 
+std::string number_text(const StateReading::Number& number) {
+  if (const auto* integer = std::get_if<std::int64_t>(&number)) return std::to_string(*integer);
+  return fmt::format("{}", static_cast<float>(std::get<double>(number)));  // that is all a copy holds
+}
+
 std::string counted(std::string_view what, std::int64_t number, std::int64_t of) {
   return of > 0 ? fmt::format("{} {}/{}", what, number, of) : fmt::format("{} {}", what, number);
 }
@@ -21,6 +27,26 @@ void put(Parts& parts, std::string_view prefix, const Scores& scores) {
   parts.push_back(fmt::format("{}loss {}", prefix, score_text(scores.loss)));
   for (const auto& [name, value] : scores.metrics)
     parts.push_back(fmt::format("{}{} {}", prefix, name, score_text(value)));
+}
+
+/// "counter 6", and the copies beside it where they differ from the value.
+void put(Parts& parts, const std::vector<StateReading>& state) {
+  for (const StateReading& reading : state) {
+    const auto differs = [&](const StateReading::Number& copy) { return !reading.value || copy != *reading.value; };
+    std::string text = reading.name + " " + (reading.value ? number_text(*reading.value) : "-");
+    if (std::any_of(reading.replicas.begin(), reading.replicas.end(), differs)) {
+      std::string copies;
+      for (const auto& copy : reading.replicas) copies += (copies.empty() ? "" : ", ") + number_text(copy);
+      text += " [" + copies + "]";
+    }
+    parts.push_back(std::move(text));
+  }
+}
+
+/// The longest that a lane waited; nothing worth telling where there is one lane.
+void put_waiting(Parts& parts, const std::vector<double>& waiting) {
+  if (waiting.size() < 2) return;
+  parts.push_back(fmt::format("waiting {:.1f}%", 100 * *std::max_element(waiting.begin(), waiting.end())));
 }
 
 std::string rate_text(double examples_per_second) {
@@ -44,7 +70,9 @@ Parts parts_of(const EndEvent&, const RunLength&) { return {}; }
 Parts parts_of(const StepEvent& event, const RunLength& length) {
   Parts parts = {counted("epoch", event.epoch, length.epochs), counted("step", event.step, length.steps)};
   if (event.scores) put(parts, "", *event.scores);
+  put(parts, event.state);
   parts.push_back(rate_text(event.examples_per_second));
+  put_waiting(parts, event.waiting);
   return parts;
 }
 
@@ -52,6 +80,7 @@ Parts parts_of(const EpochEvent& event, const RunLength& length) {
   Parts parts = {counted("epoch", event.epoch, length.epochs), "done"};
   if (event.scores) put(parts, "", *event.scores);
   if (event.validation) put(parts, "validation ", *event.validation);
+  put(parts, event.state);
   parts.push_back(duration_text(event.seconds));
   return parts;
 }
@@ -90,6 +119,7 @@ void ProgressLine::write(const Event& event) {
   } else if (const auto* step = std::get_if<StepEvent>(&event)) {
     latest_ = step->scores;
     latest_rate_ = step->examples_per_second;
+    latest_waiting_ = step->waiting;
   } else {
     clear();
     print_line(out_, event, length_);
@@ -118,8 +148,10 @@ void ProgressLine::draw(const ProgressEvent& progress) {
   } else if (latest_) {
     put(parts, "", *latest_);
   }
+  if (progress.state != nullptr) put(parts, *progress.state);
   const double rate = progress.examples_per_second > 0 ? progress.examples_per_second : latest_rate_;
   if (rate > 0) parts.push_back(rate_text(rate));
+  put_waiting(parts, latest_waiting_);
   if (length_.steps > 0 && progress.step > first_step_) {
     const double elapsed = std::chrono::duration<double>(now - first_time_).count();
     const double share =

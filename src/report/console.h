@@ -52,6 +52,7 @@ class ProgressLine : public Writer {
   bool drawn_ = false;
   std::optional<Scores> latest_;
   double latest_rate_ = 0;
+  std::vector<double> latest_waiting_;
   Clock::time_point next_draw_, first_time_;
   std::int64_t first_step_ = -1;
 };

@@ -33,6 +33,7 @@ struct StepEvent {
   std::optional<double> learning_rate;
   double examples_per_second = 0;
   std::vector<StateReading> state;
+  std::vector<double> waiting;  ///< by lane: the share of its steps' time that it waited for the others
   double seconds = 0;
 };
 
@@ -62,6 +63,7 @@ struct ProgressEvent {
   std::int64_t step = 0, epoch = 0;
   double examples_per_second = 0;  ///< 0: not known yet
   const Scores* scores = nullptr;  ///< the epoch's mean so far; null shows the latest step event's
+  const std::vector<StateReading>* state = nullptr;
 };
 
 using Event = std::variant<ProgressEvent, StepEvent, EpochEvent, EvaluationEvent, EndEvent>;

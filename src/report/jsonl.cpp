@@ -44,6 +44,7 @@ ordered_json object_of(const StepEvent& event) {
   put(object, event.scores);
   if (event.learning_rate) object["learning_rate"] = *event.learning_rate;
   object["examples_per_second"] = event.examples_per_second;
+  if (!event.waiting.empty()) object["waiting"] = event.waiting;
   put(object, event.state);
   object["seconds"] = event.seconds;
   return object;

@@ -72,6 +72,9 @@ std::string record_of(const StepEvent& event) {
   if (event.learning_rate) summary.add("learning_rate", *event.learning_rate);
   summary.add("examples_per_second", event.examples_per_second);
   summary.add(event.state);
+  for (std::size_t lane = 0; lane < event.waiting.size(); ++lane) {
+    summary.add(fmt::format("waiting/lane_{}", lane), event.waiting[lane]);
+  }
   return summary.record(event.step);
 }
 

@@ -93,6 +93,8 @@ class BoundProgram {
   BoundProgram(const Program& program, const Bindings& bindings);
   BoundProgram(BoundProgram&&) = default;  // bound steps point into each other: never copied
 
+  std::size_t steps() const { return steps_.size(); }
+
   /// The whole program.
   void enqueue(Stream& stream);
 

@@ -1,24 +1,10 @@
 #include "strategy/derived_copies.h"
 
-#include <fmt/format.h>
-
-#include "base/error.h"
-
 namespace mirrortrain {
 
-std::byte* DerivedCopies::request(std::size_t variable_index, const DistributedVariable& variable,
-                                  const DerivedForm& form) {
-  if (variable.policy().copies_can_differ()) {
-    throw Error(
-        fmt::format("{}: a kernel wants a derived copy of a variable whose copies can differ", variable.name()));
-  }
-  Copy*& copy = by_key_[{variable_index, form.key}];
-  if (copy == nullptr) {
-    copy = &copies_.emplace_back();
-    copy->form = form;
-    copy->canonical = {DType::kFloat32, variable.shape(), reinterpret_cast<std::byte*>(variable.copy(0).data())};
-    copy->memory = device_->allocate(form.bytes);
-  }
+std::byte* DerivedCopies::request(const TensorView& canonical, const DerivedForm& form) {
+  Copy*& copy = by_key_[{canonical.data, form.key}];
+  if (copy == nullptr) copy = &copies_.emplace_back(form, canonical, device_->allocate(form.bytes));
   return copy->memory.data();
 }
 

@@ -5,24 +5,24 @@
 #include <string>
 #include <utility>
 
+#include "base/tensor_view.h"
 #include "device/device.h"
 #include "kernels/kernel.h"
-#include "strategy/distributed_variable.h"
 
 namespace mirrortrain {
 
-/// The derived copies of one memory: one per variable and form, shared by every program and replica that reads it.
+/// The derived copies of one memory: one per copy of a variable and form, shared by every program and replica that
+/// reads it.
 class DerivedCopies {
  public:
   explicit DerivedCopies(Device& device) : device_(&device) {}
 
-  /// The copy's memory; made at the first request. `variable` is shared by all replicas and outlives this.
-  std::byte* request(std::size_t variable_index, const DistributedVariable& variable, const DerivedForm& form);
+  /// The derived copy's memory; made at the first request. `canonical` outlives this.
+  std::byte* request(const TensorView& canonical, const DerivedForm& form);
 
   /// Makes this lane's part of the copies anew from the masters. The lanes together make all.
   void refresh(Stream& stream, int lane, int lanes);
 
-  bool empty() const { return copies_.empty(); }
   std::size_t bytes() const;
 
  private:
@@ -33,7 +33,7 @@ class DerivedCopies {
   };
   Device* device_;
   std::deque<Copy> copies_;
-  std::map<std::pair<std::size_t, std::string>, Copy*> by_key_;
+  std::map<std::pair<const std::byte*, std::string>, Copy*> by_key_;
 };
 
 }  // namespace mirrortrain

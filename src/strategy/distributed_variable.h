@@ -1,54 +1,67 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
 #include <vector>
 
-#include "base/shape.h"
+#include "base/dtype.h"
+#include "base/tensor_view.h"
+#include "strategy/variable_policy.h"
 
 namespace mirrortrain {
 
-enum class Synchronization : std::uint8_t { kNone, kAuto, kOnWrite, kOnRead };
-enum class Aggregation : std::uint8_t { kNone, kSum, kMean, kOnlyFirstReplica };
+enum class WriteKind : std::uint8_t { kAssign, kAssignAdd, kAssignSub };
 
-/// What a variable's copies mean, resolved (never auto).
-struct VariablePolicy {
-  Synchronization synchronization = Synchronization::kOnWrite;
-  Aggregation aggregation = Aggregation::kMean;
-
-  /// Whether replicas may hold different values. Copies that are equal by definition share storage on a device.
-  bool copies_can_differ() const {
-    return synchronization != Synchronization::kOnWrite || aggregation == Aggregation::kNone;
-  }
-};
-
-/// A variable as the replicas see it: a copy each, or one that they share. The memory belongs to somebody else.
+/// A variable as the replicas see it: a copy each, or one that they share. Elements are float32, int32 or int64. The
+/// memory belongs to somebody else; nothing here is allocated after construction but by `restore`. What each operation
+/// means for each policy is the table of docs/distribution.md.
 class DistributedVariable {
  public:
-  /// `copies` has one entry per replica; entries are equal where the copies share storage.
-  DistributedVariable(std::string name, Shape shape, VariablePolicy policy, std::vector<float*> copies);
+  /// `copies` has one entry per replica; entries are equal where the copies share storage, which they must not where
+  /// the policy lets them differ. Throws Error for an illegal policy.
+  DistributedVariable(std::string name, DType dtype, Shape shape, VariablePolicy policy,
+                      std::vector<std::byte*> copies);
 
   const std::string& name() const { return name_; }
+  DType dtype() const { return dtype_; }
   const Shape& shape() const { return shape_; }
   const VariablePolicy& policy() const { return policy_; }
   int replicas() const { return static_cast<int>(copies_.size()); }
+  std::size_t bytes() const { return static_cast<std::size_t>(shape_.elements()) * size_of(dtype_); }
 
-  /// A replica's own copy.
-  std::span<float> copy(int replica) const;
+  /// A replica's own copy: what reading in that replica gives.
+  TensorView copy(int replica) const { return {dtype_, shape_, copies_[static_cast<std::size_t>(replica)]}; }
 
-  /// From outside the replicas: every copy becomes `value`.
-  void assign(std::span<const float> value) const;
+  /// Every replica's write of the same step: `values` has one tensor of the variable's type per replica. on_write with
+  /// an aggregation combines them first and applies the result to every copy; else each replica writes its own.
+  void write_in_replicas(WriteKind kind, std::span<const std::byte* const> values) const;
 
-  /// From outside the replicas: the mean of the copies for on_read x mean, summed in the replicas' order; else the
-  /// first copy.
-  void read(std::span<float> value) const;
+  /// A write from outside the replicas. Throws Error where the copies could not be brought together: any write where
+  /// reading outside has no meaning, assign_add and assign_sub for on_read x sum.
+  void write_outside(WriteKind kind, const std::byte* value) const;
+
+  /// What reading outside the replicas gives, with sums in the replicas' order. Throws Error where that has no meaning.
+  void read(std::byte* value) const;
+  /// As read, but replica 0's copy where reading outside has no meaning: what evaluation and export take.
+  void read_or_first(std::byte* value) const;
+
+  /// From outside, whatever the policy: the total of an on_read x sum variable, else every copy, becomes `value`.
+  void set(const std::byte* value) const;
+
+  /// Puts back copies that were saved: one (of copies that were equal) or one per replica of that run. With as many
+  /// replicas as then every copy gets its own again, else all go on from what reading them outside would have given.
+  void restore(std::span<const std::byte* const> saved) const;
 
  private:
+  void combine(std::span<const std::byte* const> values, std::byte* result) const;
+
   std::string name_;
+  DType dtype_;
   Shape shape_;
   VariablePolicy policy_;
-  std::vector<float*> copies_;
+  std::vector<std::byte*> copies_;
 };
 
 }  // namespace mirrortrain

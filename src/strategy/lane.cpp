@@ -33,6 +33,7 @@ Lane::Lane(const LanePlacement& placement, const Model& model)
 }
 
 void Lane::build(const RowCounts& rows, const KernelRegistry& registry) {
+  if (model_.layers.empty()) return;
   const auto build_for = [&](const std::set<std::int64_t>& counts, const ModelGraph& graph, Programs& programs) {
     for (const std::int64_t count : counts) {
       if (count > 0) programs.try_emplace(count, graph.graph, count, outputs_of(graph), registry, device_->threads());
@@ -43,6 +44,7 @@ void Lane::build(const RowCounts& rows, const KernelRegistry& registry) {
 }
 
 void Lane::bind(const VariableStore& variables, DerivedCopies& derived) {
+  if (model_.layers.empty()) return;
   std::size_t arena_bytes = 0;
   std::int64_t rows = 0;
   for (const Programs* programs : {&train_, &evaluate_}) {
@@ -67,6 +69,11 @@ void Lane::allocate(Replica& replica, std::int64_t rows) {
   std::size_t assigned = 0;
   for (const Assignment& assignment : graph.assignments) assigned += graph.graph.spec(assignment.value).bytes_at(rows);
   replica.assigned = device_->allocate(assigned);
+  std::byte* next = replica.assigned.data();
+  for (const Assignment& assignment : graph.assignments) {
+    replica.assigned_values.push_back(next);
+    next += graph.graph.spec(assignment.value).bytes_at(rows);
+  }
 }
 
 void Lane::bind_programs(Replica& replica, StepKind kind, const VariableStore& variables, DerivedCopies& derived) {
@@ -76,19 +83,22 @@ void Lane::bind_programs(Replica& replica, StepKind kind, const VariableStore& v
   bindings.values.resize(graph.graph.values().size());
   const auto bind = [&](ValueId id, void* data) { bindings.values[index(id)] = static_cast<std::byte*>(data); };
 
+  const auto canonical = [&](std::size_t variable) {
+    TensorView view = variables.variables()[variable].copy(replica.index);
+    if (!train) view.data = reinterpret_cast<std::byte*>(variables.evaluation_copy(variable));
+    return view;
+  };
+
   bind(graph.features, replica.features.data());
   bind(graph.labels, replica.labels.data());
   bind(graph.loss, replica.sums.as<double>());
   for (std::size_t i = 0; i < graph.metrics.size(); ++i) bind(graph.metrics[i], replica.sums.as<double>() + 1 + i);
   for (std::size_t i = 0; i < graph.variables.size(); ++i) {
-    bind(graph.variables[i],
-         train ? variables.variables()[i].copy(replica.index).data() : variables.evaluation_copy(i));
+    bind(graph.variables[i], canonical(i).data);
     if (train && graph.gradients[i] != kNoValue) bind(graph.gradients[i], variables.gradient(i, replica.index));
   }
-  std::byte* assigned = replica.assigned.data();
-  for (const Assignment& assignment : graph.assignments) {
-    bind(assignment.value, assigned);
-    assigned += graph.graph.spec(assignment.value).bytes_at(0);
+  for (std::size_t i = 0; i < graph.assignments.size(); ++i) {
+    bind(graph.assignments[i].value, replica.assigned_values[i]);
   }
   bindings.arena = arena_.data();
   bindings.step = replica.scalars.get();
@@ -100,13 +110,19 @@ void Lane::bind_programs(Replica& replica, StepKind kind, const VariableStore& v
     for (const DerivedCopy& copy : program.derived_copies()) {
       const auto position = std::find(graph.variables.begin(), graph.variables.end(), copy.variable);
       const auto variable = static_cast<std::size_t>(position - graph.variables.begin());
-      bindings.derived.push_back(derived.request(variable, variables.variables()[variable], copy.form));
+      bindings.derived.push_back(derived.request(canonical(variable), copy.form));
     }
     const ValueSpec &features = graph.graph.spec(graph.features), &labels = graph.graph.spec(graph.labels);
     bound.emplace(rows, ReplicaProgram{{features.dtype, features.shape_at(rows), replica.features.data()},
                                        {labels.dtype, labels.shape_at(rows), replica.labels.data()},
                                        BoundProgram(program, bindings)});
   }
+}
+
+std::optional<std::size_t> Lane::gradient_complete_after(std::size_t variable) const {
+  const ValueId gradient = model_.training.gradients[variable];
+  if (train_.empty() || gradient == kNoValue) return std::nullopt;
+  return train_.begin()->second.complete_after(gradient);
 }
 
 std::size_t Lane::bytes() const {

@@ -2,6 +2,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <vector>
 
@@ -25,9 +26,10 @@ struct ReplicaProgram {
 /// A replica's own memory and its programs, bound to it.
 struct Replica {
   int index = 0;
-  Buffer features, labels;  ///< room for the largest part of a batch
-  Buffer sums;              ///< float64: the loss, then the metrics
-  Buffer assigned;          ///< float32: new values of assigned variables, one after the other
+  Buffer features, labels;                  ///< room for the largest part of a batch
+  Buffer sums;                              ///< float64: the loss, then the metrics
+  Buffer assigned;                          ///< float32: new values of assigned variables, one after the other
+  std::vector<std::byte*> assigned_values;  ///< where each is, in the order of ModelGraph::assignments
   std::unique_ptr<StepScalars> scalars = std::make_unique<StepScalars>();
   std::map<std::int64_t, ReplicaProgram> train, evaluate;  ///< by rows
 
@@ -55,6 +57,10 @@ class Lane {
 
   /// Gives the programs their memory.
   void bind(const VariableStore& variables, DerivedCopies& derived);
+
+  /// After how many steps of a training program a variable's gradient is complete; nothing where no replica of the lane
+  /// has examples, or the variable no gradient.
+  std::optional<std::size_t> gradient_complete_after(std::size_t variable) const;
 
   /// Bytes of the arena and of the replicas' own buffers.
   std::size_t bytes() const;

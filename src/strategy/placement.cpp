@@ -49,6 +49,11 @@ LanePlacement& lane_of(std::vector<LanePlacement>& lanes, const DeviceId& device
 
 }  // namespace
 
+int count_replicas(const StrategyOptions& options, std::int64_t global_batch, const std::vector<int>& cores) {
+  Placement unused;
+  return number_of_replicas(options, chosen_devices(options, global_batch, cores.size(), unused).size());
+}
+
 Placement place_replicas(const StrategyOptions& options, std::int64_t global_batch, const std::vector<int>& cores) {
   Placement placement;
   const std::vector<DeviceId> devices = chosen_devices(options, global_batch, cores.size(), placement);
@@ -59,6 +64,9 @@ Placement place_replicas(const StrategyOptions& options, std::int64_t global_bat
                       "or `devices: all`",
                       device.text()));
     }
+  }
+  if (options.cross_device_ops == CrossDeviceOps::kNccl) {
+    throw UsageError(fmt::format("strategy.cross_device_ops: {}", kNcclNeedsGpus));
   }
   placement.replicas = number_of_replicas(options, devices.size());
 

@@ -30,4 +30,7 @@ struct Placement {
 /// replicas that the devices do not divide.
 Placement place_replicas(const StrategyOptions& options, std::int64_t global_batch, const std::vector<int>& cores);
 
+/// The number of replicas that place_replicas would make. Throws UsageError where the devices do not divide it.
+int count_replicas(const StrategyOptions& options, std::int64_t global_batch, const std::vector<int>& cores);
+
 }  // namespace mirrortrain

@@ -1,41 +1,23 @@
 #include "strategy/strategy.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
-#include <chrono>
+#include <limits>
 
 #include "base/error.h"
 #include "kernels/cpu/registry.h"
+#include "strategy/cross_device.h"
 
 namespace mirrortrain {
 namespace {
 
-cpu::UpdateRule kernel_rule(const UpdateRule& rule) {
-  switch (rule.kind) {
-    case UpdateRule::Kind::kSgd: return scalar::Sgd{};
-    case UpdateRule::Kind::kSgdMomentum: return scalar::SgdMomentum<false>{rule.momentum};
-    case UpdateRule::Kind::kSgdNesterov: return scalar::SgdMomentum<true>{rule.momentum};
-    case UpdateRule::Kind::kAdam: return scalar::Adam<false>{rule.beta_1, rule.beta_2, rule.epsilon};
-    case UpdateRule::Kind::kAdamW: return scalar::Adam<true>{rule.beta_1, rule.beta_2, rule.epsilon, rule.weight_decay};
-  }
-  throw Error("unknown update rule");
-}
-
-/// The elements [begin, end) that a lane updates, in whole chunks.
-std::pair<std::int64_t, std::int64_t> shard_of_lane(std::int64_t elements, int lane, int lanes) {
-  const std::int64_t chunks = (elements + cpu::kUpdateChunk - 1) / cpu::kUpdateChunk;
-  const auto edge = [&](int i) { return std::min(elements, chunks * i / lanes * cpu::kUpdateChunk); };
-  return {edge(lane), edge(lane + 1)};
-}
+constexpr std::size_t kToTheEnd = std::numeric_limits<std::size_t>::max();
 
 }  // namespace
 
-Strategy::Strategy(Placement placement, const Model& model, const UpdateRule& rule, std::uint64_t seed,
-                   double timeout_seconds)
-    : placement_(std::move(placement)),
-      model_(model),
-      rule_(kernel_rule(rule)),
-      seed_(seed),
-      sums_(model.metric_names.size()) {
+Strategy::Strategy(Placement placement, const Model& model, const StrategyParts& parts)
+    : placement_(std::move(placement)), model_(model), seed_(parts.seed), sums_(model.metric_names.size()) {
   std::vector<Device*> devices;
   for (const LanePlacement& lane : placement_.lanes) {
     lanes_.push_back(std::make_unique<Lane>(lane, model));
@@ -45,18 +27,28 @@ Strategy::Strategy(Placement placement, const Model& model, const UpdateRule& ru
   for (const auto& lane : lanes_) {
     for (Replica& replica : lane->replicas()) replicas_[static_cast<std::size_t>(replica.index)] = &replica;
   }
-  const auto slots = static_cast<int>(rule.slots().size());
-  variables_ = std::make_unique<VariableStore>(model, placement_.replicas, slots, *devices.front());
-  derived_ = std::make_unique<DerivedCopies>(*devices.front());
-  for (int r = 0; r < placement_.replicas; ++r) sources_.push_back({variables_->group_gradient(r), 0});
-  team_ = std::make_unique<LaneTeam>(devices, placement_.cores_of_their_own, timeout_seconds);
+  Device& memory = *devices.front();
+  const StoreOptions store{parts.policies, placement_.replicas, static_cast<int>(parts.rule.slots().size()),
+                           parts.gradients.accumulates()};
+  variables_ = std::make_unique<VariableStore>(model, store, memory);
+  const bool one_plain_copy = parts.options.type == StrategyType::kOneDevice;
+  state_ = std::make_unique<StateVariables>(parts.state, placement_.replicas, one_plain_copy, memory);
+  derived_ = std::make_unique<DerivedCopies>(memory);
+  make_exchange(parts);
+  update_ = std::make_unique<WeightUpdate>(*variables_, parts.rule, parts.gradients, exchange_.has_value());
+  team_ =
+      std::make_unique<LaneTeam>(devices, placement_.cores_of_their_own, parts.options.communication.timeout_seconds);
+  run_train_ = [this](int lane) { train_plans_[static_cast<std::size_t>(lane)].run(); };
+  run_evaluation_ = [this](int lane) { evaluation_plans_[static_cast<std::size_t>(lane)].run(); };
+}
 
-  for (int lane = 0; lane < static_cast<int>(lanes_.size()); ++lane) {
-    train_plans_.push_back(train_plan(lane));
-    evaluation_plans_.push_back(evaluation_plan(lane));
-  }
-  run_train_ = [this](int lane) { run_plan(train_plans_[static_cast<std::size_t>(lane)]); };
-  run_evaluation_ = [this](int lane) { run_plan(evaluation_plans_[static_cast<std::size_t>(lane)]); };
+void Strategy::make_exchange(const StrategyParts& parts) {
+  if (model_.layers.empty()) return;
+  const CrossDevice cross_device =
+      choose_cross_device(parts.options, placement_, parts.gradients.aggregation_method, *variables_);
+  cross_device_note_ = cross_device.note;
+  if (!cross_device.reduction) return;
+  exchange_.emplace(*variables_, *cross_device.reduction, parts.options.communication.bytes_per_pack.bytes);
 }
 
 void Strategy::prepare(const BatchSizes& sizes) {
@@ -75,7 +67,32 @@ void Strategy::prepare(const BatchSizes& sizes) {
     lane.build(rows, cpu::kernel_registry());
   });
   for (const auto& lane : lanes_) lane->bind(*variables_, *derived_);
+  add_model_writes();
+  writes_.insert(writes_.end(), state_->writes().begin(), state_->writes().end());
+  if (exchange_) order_packs();
+  for (int lane = 0; lane < static_cast<int>(lanes_.size()); ++lane) {
+    train_plans_.push_back(train_plan(lane));
+    evaluation_plans_.push_back(evaluation_plan(lane));
+  }
   variables_changed();
+}
+
+/// The model's own writes; which values they take is chosen in each step.
+void Strategy::add_model_writes() {
+  for (const Assignment& assignment : model_.training.assignments) {
+    const DistributedVariable& variable = variables_->variables()[assignment.variable];
+    writes_.push_back({variable, WriteKind::kAssign, std::vector<const std::byte*>(replicas_.size())});
+  }
+}
+
+void Strategy::order_packs() {
+  exchange_->order([this](std::size_t variable) {
+    // Programs of a graph have the same steps at every number of rows, so any lane's tells.
+    for (const auto& lane : lanes_) {
+      if (const auto complete = lane->gradient_complete_after(variable)) return *complete;
+    }
+    return std::size_t{0};
+  });
 }
 
 MemoryForecast Strategy::memory() const {
@@ -94,60 +111,108 @@ void Strategy::refresh_derived_copies(int lane) {
 
 const Sums& Strategy::train(const TrainBatch& batch) {
   batch_ = batch;
+  batch_.update.examples = static_cast<std::int64_t>(batch.rows.size());
+  update_->begin(batch_.update);
+  choose_written_values();
   team_->run(run_train_);
   return sums_;
 }
 
 void Strategy::begin_evaluation() {
   variables_->fill_evaluation_copies();
-  cpu::regularization_sums(variables_->group(), 0, variables_->group_elements());
+  for (const VariableGroup& group : variables_->groups()) {
+    cpu::regularization_sums(group.view(0), 0, group.elements());
+  }
   evaluation_regularization_ = variables_->regularization();
+  variables_changed();
 }
 
 const Sums& Strategy::evaluate(const EvaluationBatch& batch) {
-  batch_ = {batch.examples, batch.rows, 0, 0, 0};
+  batch_ = {batch.examples, batch.rows, 0, {}};
   team_->run(run_evaluation_);
   return sums_;
 }
 
-Strategy::Plan Strategy::train_plan(int lane) {
-  Plan plan;
+StepPlan Strategy::train_plan(int lane) {
+  StepPlan plan;
   Lane& own = *lanes_[static_cast<std::size_t>(lane)];
-  add_replica_actions(plan, own, StepKind::kTrain);
+  if (exchange_) {
+    add_exchange(plan, lane);
+  } else {
+    add_whole_programs(plan, own, StepKind::kTrain, own.replicas().size());
+  }
   add_meeting(plan);  // every gradient is there, every variable was read for the last time
-  plan.push_back({"update", [this, lane] { update_shard(lane); }});
-  for (Replica& replica : own.replicas()) {
-    plan.push_back({"assign variables", [this, &replica] { assign_variables(replica); }});
+  if (update_->accumulates()) {
+    plan.add("accumulate gradients", [this, lane] { update_->accumulate(share_of(lane)); });
+    if (update_->needs_norm()) add_meeting(plan);  // every lane adds up the whole norm
   }
+  plan.add("update", [this, lane] { update_->apply(share_of(lane)); });
+  plan.add("write variables", [this, lane] { write_variables(lane); });
   add_meeting(plan);  // every variable is written
-  plan.push_back({"refresh derived copies", [this, lane] { refresh_derived_copies(lane); }});
-  if (lane == 0) plan.push_back({"add sums", [this] { add_sums(variables_->regularization()); }});
+  plan.add("refresh derived copies", [this, lane] {
+    if (batch_.update.applies) refresh_derived_copies(lane);
+  });
+  if (lane == 0) plan.add("add sums", [this] { add_sums(variables_->regularization()); });
   return plan;
 }
 
-Strategy::Plan Strategy::evaluation_plan(int lane) {
-  Plan plan;
+StepPlan Strategy::evaluation_plan(int lane) {
+  StepPlan plan;
   Lane& own = *lanes_[static_cast<std::size_t>(lane)];
-  add_replica_actions(plan, own, StepKind::kEvaluate);
+  add_whole_programs(plan, own, StepKind::kEvaluate, own.replicas().size());
   add_meeting(plan);
-  if (lane == 0) plan.push_back({"add sums", [this] { add_sums(evaluation_regularization_); }});
+  if (lane == 0) plan.add("add sums", [this] { add_sums(evaluation_regularization_); });
   return plan;
 }
 
-void Strategy::add_replica_actions(Plan& plan, Lane& lane, StepKind kind) {
-  for (Replica& replica : lane.replicas()) {
-    plan.push_back({"gather rows", [this, &replica, kind] { gather_rows(replica, kind); }});
-    plan.push_back({"run program", [this, &lane, &replica, kind] { run_program(lane, replica, kind); }});
+/// The lane's first `replicas` replicas, from gathering their rows to their gradients.
+void Strategy::add_whole_programs(StepPlan& plan, Lane& lane, StepKind kind, std::size_t replicas) {
+  if (model_.layers.empty()) return;
+  for (std::size_t i = 0; i < replicas; ++i) {
+    Replica& replica = lane.replicas()[i];
+    plan.add("gather rows", [this, &replica, kind] { gather_rows(replica, kind); });
+    plan.add("run program", [this, &lane, &replica, kind] {
+      start_program(lane, replica);
+      run_program(lane, replica, kind, 0, kToTheEnd);
+    });
   }
 }
 
-void Strategy::run_plan(Plan& plan) {
-  using Clock = std::chrono::steady_clock;
-  for (Action& action : plan) {
-    const auto start = profiling_ ? Clock::now() : Clock::time_point{};
-    action.run();
-    if (profiling_) action.seconds += std::chrono::duration<double>(Clock::now() - start).count();
+/// All programs, with the reduction of each pack as soon as it is full: while the lane's last replica still has the
+/// rest of backward to do.
+void Strategy::add_exchange(StepPlan& plan, int lane) {
+  Lane& own = *lanes_[static_cast<std::size_t>(lane)];
+  add_whole_programs(plan, own, StepKind::kTrain, own.replicas().size() - 1);
+  Replica& last = own.replicas().back();
+  plan.add("gather rows", [this, &last] { gather_rows(last, StepKind::kTrain); });
+  plan.add("start program", [this, &own, &last] { start_program(own, last); });
+  std::size_t done = 0;
+  const auto run_until = [&](std::size_t end) {
+    plan.add("run program", [this, &own, &last, done, end] { run_program(own, last, StepKind::kTrain, done, end); });
+    done = end;
+  };
+  for (std::size_t pack = 0; pack < exchange_->packs(); ++pack) {
+    if (exchange_->full_after(pack) > done) run_until(exchange_->full_after(pack));
+    plan.add("prepare pack", [this, &own, pack] {
+      for (const Replica& replica : own.replicas()) exchange_->prepare(pack, replica.index, batch_.update.examples);
+    });
+    for (int stage = 0; stage < exchange_->stages(); ++stage) {
+      add_meeting(plan);
+      plan.add("reduce pack", [this, &own, pack, stage] {
+        for (const Replica& replica : own.replicas()) exchange_->run(pack, stage, replica.index);
+      });
+    }
   }
+  run_until(kToTheEnd);
+}
+
+void Strategy::add_meeting(StepPlan& plan) {
+  plan.add_wait("meet", [this] { team_->meet(); });
+}
+
+WeightUpdate::LaneShare Strategy::share_of(int lane) const {
+  const auto index = static_cast<std::size_t>(lane);
+  return {lane, static_cast<int>(lanes_.size()), placement_.lanes[index].replicas};
 }
 
 RowRange Strategy::rows_of(const Replica& replica) const {
@@ -162,42 +227,42 @@ void Strategy::gather_rows(Replica& replica, StepKind kind) {
                         bound.features, bound.labels);
 }
 
-void Strategy::run_program(Lane& lane, Replica& replica, StepKind kind) {
+void Strategy::start_program(Lane& lane, Replica& replica) {
   const RowRange rows = rows_of(replica);
-  // Its gradient is of the loss divided by the global examples, so what the replicas give just adds up.
-  sources_[static_cast<std::size_t>(replica.index)].scale = rows.count > 0 ? 1.0f : 0.0f;
-  if (rows.count == 0) {
-    lane.stream().zero(replica.sums.data(), replica.sums.bytes());
-    return;
-  }
+  // A replica without examples runs none: it adds nothing.
+  if (rows.count == 0) return lane.stream().zero(replica.sums.data(), replica.sums.bytes());
+  // The loss is divided by the global examples, so what the replicas give just adds up.
   *replica.scalars = {seed_, batch_.step, rows.first, static_cast<std::int64_t>(batch_.rows.size())};
-  replica.programs(kind).at(rows.count).program.enqueue(lane.stream());
 }
 
-void Strategy::add_meeting(Plan& plan) {
-  plan.push_back({"meet", [this] { team_->meet(); }});
+void Strategy::run_program(Lane& lane, Replica& replica, StepKind kind, std::size_t first, std::size_t last) {
+  const RowRange rows = rows_of(replica);
+  if (rows.count == 0) return;
+  BoundProgram& program = replica.programs(kind).at(rows.count).program;
+  last = std::min(last, program.steps());
+  if (first < last) program.enqueue(lane.stream(), first, last);
 }
 
-void Strategy::update_shard(int lane) {
-  const auto [begin, end] = shard_of_lane(variables_->group_elements(), lane, static_cast<int>(lanes_.size()));
-  cpu::update(rule_, variables_->group(), sources_, static_cast<float>(batch_.learning_rate), batch_.updates, begin,
-              end);
-}
-
-void Strategy::assign_variables(Replica& replica) {
-  // A replica without examples keeps its statistics.
-  if (sources_[static_cast<std::size_t>(replica.index)].scale == 0) return;
-  const float* value = replica.assigned.as<float>();
-  for (const Assignment& assignment : model_.training.assignments) {
-    const std::span<float> copy = variables_->variables()[assignment.variable].copy(replica.index);
-    std::copy_n(value, copy.size(), copy.begin());
-    value += copy.size();
+/// A replica without examples keeps its statistics: it writes what its copy holds.
+void Strategy::choose_written_values() {
+  for (std::size_t i = 0; i < model_.training.assignments.size(); ++i) {
+    VariableWrite& write = writes_[i];
+    for (std::size_t r = 0; r < replicas_.size(); ++r) {
+      const Replica& replica = *replicas_[r];
+      const bool runs = rows_of(replica).count > 0;
+      write.values[r] = runs ? replica.assigned_values[i] : write.variable.copy(replica.index).data;
+    }
   }
+}
+
+void Strategy::write_variables(int lane) {
+  for (std::size_t i = static_cast<std::size_t>(lane); i < writes_.size(); i += lanes_.size()) writes_[i].run();
 }
 
 void Strategy::add_sums(double regularization) {
   sums_.clear();
   sums_.examples = static_cast<std::int64_t>(batch_.rows.size());
+  if (model_.layers.empty()) return;
   for (const Replica* replica : replicas_) {
     const double* own = replica->sums.as<double>();
     sums_.loss += own[0];
@@ -206,18 +271,24 @@ void Strategy::add_sums(double regularization) {
   sums_.loss += regularization * static_cast<double>(sums_.examples);
 }
 
+std::vector<double> Strategy::take_waiting_shares() {
+  std::vector<double> shares;
+  for (StepPlan& plan : train_plans_) {
+    shares.push_back(plan.seconds() > 0 ? plan.waited_seconds() / plan.seconds() : 0);
+    plan.reset_seconds();
+  }
+  return shares;
+}
+
 void Strategy::profile() {
-  profiling_ = true;
+  for (StepPlan& plan : train_plans_) plan.profile();
   for (Replica* replica : replicas_) {
     for (auto& [rows, bound] : replica->train) bound.program.profile();
   }
 }
 
-std::vector<Strategy::ActionTime> Strategy::action_times(int lane) const {
-  std::vector<ActionTime> times;
-  for (const Action& action : train_plans_[static_cast<std::size_t>(lane)])
-    times.push_back({action.name, action.seconds});
-  return times;
+std::vector<StepPlan::ActionTime> Strategy::action_times(int lane) const {
+  return train_plans_[static_cast<std::size_t>(lane)].action_times();
 }
 
 std::vector<BoundProgram::StepTime> Strategy::step_times(int replica) const {

@@ -3,29 +3,36 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "data/feeder.h"
 #include "model/model.h"
-#include "model/update_rule.h"
 #include "strategy/batch_split.h"
 #include "strategy/derived_copies.h"
+#include "strategy/gradient_exchange.h"
+#include "strategy/gradient_options.h"
 #include "strategy/lane.h"
 #include "strategy/lane_team.h"
 #include "strategy/placement.h"
+#include "strategy/state_variables.h"
+#include "strategy/step_plan.h"
+#include "strategy/strategy_options.h"
 #include "strategy/sums.h"
 #include "strategy/variable_store.h"
+#include "strategy/variable_write.h"
+#include "strategy/weight_update.h"
 
 namespace mirrortrain {
 
 /// One global batch to train on.
 struct TrainBatch {
-  const data::Feeder* examples = nullptr;
-  std::span<const std::int64_t> rows;  ///< of the data set
-  std::int64_t step = 0;               ///< counts batches from 1
-  std::int64_t updates = 0;            ///< counts updates from 1, this one included
-  double learning_rate = 0;
+  const data::Feeder* examples = nullptr;  ///< may be null where there is no model
+  std::span<const std::int64_t> rows;      ///< of the data set
+  std::int64_t step = 0;                   ///< counts batches from 1
+  UpdateStep update;                       ///< `examples` is filled in
 };
 
 struct EvaluationBatch {
@@ -44,23 +51,38 @@ struct MemoryForecast {
   std::size_t activations = 0;  ///< arenas and input buffers of all replicas
 };
 
+/// What a strategy is made from, beside its model.
+struct StrategyParts {
+  StrategyOptions options;
+  GradientOptions gradients;
+  UpdateRule rule;
+  std::vector<VariablePolicy> policies;  ///< of the model's variables, resolved
+  State state;
+  std::uint64_t seed = 0;
+};
+
 /// Trains and evaluates a model on the replicas of one machine, in step. A step is a list of actions for each lane: the
-/// replicas' programs, a meeting, the update of the lane's shard, a meeting, derived copies. Every sum runs in the
-/// order of the replicas, so the result depends on the replicas alone, not on the lanes that run them.
+/// replicas' programs, a meeting, the update, a meeting, derived copies; with a cross-device operation that copies, the
+/// reduction of each pack of gradients stands between the programs' parts. Every sum runs in the order of the replicas,
+/// so the result depends on the replicas alone, not on the lanes that run them.
 class Strategy {
  public:
-  /// `model` must outlive it. The calling thread becomes lane 0.
-  Strategy(Placement placement, const Model& model, const UpdateRule& rule, std::uint64_t seed, double timeout_seconds);
+  /// `model` must outlive it; one without layers just writes the state. The calling thread becomes lane 0. Throws
+  /// UsageError for what the options ask of devices that are not there.
+  Strategy(Placement placement, const Model& model, const StrategyParts& parts);
 
   int num_replicas_in_sync() const { return placement_.replicas; }
   const Placement& placement() const { return placement_; }
+  /// How gradients are added across replicas and why, for the log.
+  const std::string& cross_device_note() const { return cross_device_note_; }
 
-  /// Builds programs and memory. Throws Error where a kernel is missing or memory is short.
+  /// Builds programs, memory and the steps' plans. Throws Error where a kernel is missing or memory is short.
   void prepare(const BatchSizes& sizes);
   MemoryForecast memory() const;
 
   /// The variables, for who fills, saves and reads them between steps. Call `variables_changed` after writing.
   const VariableStore& variables() const { return *variables_; }
+  const StateVariables& state() const { return *state_; }
   void variables_changed();
 
   /// Trains on one global batch of a size that was prepared; returns the sums over its examples, computed before the
@@ -72,53 +94,52 @@ class Strategy {
   /// The sums over one batch of a size that was prepared. Regularization counts as in training.
   const Sums& evaluate(const EvaluationBatch& batch);
 
+  /// The share of its training steps that each lane waited for others, since the last call.
+  std::vector<double> take_waiting_shares();
+
   /// From now on keeps the time of every action and op of training.
   void profile();
   /// A lane's actions in order, with the seconds spent in each; "meet" is waiting for the others.
-  struct ActionTime {
-    const char* name;
-    double seconds;
-  };
-  std::vector<ActionTime> action_times(int lane) const;
+  std::vector<StepPlan::ActionTime> action_times(int lane) const;
   /// The ops of a replica's largest program: see BoundProgram::profile.
   std::vector<BoundProgram::StepTime> step_times(int replica) const;
 
  private:
-  struct Action {
-    const char* name;
-    std::function<void()> run;
-    double seconds = 0;
-  };
-  using Plan = std::vector<Action>;
+  void make_exchange(const StrategyParts& parts);
+  void add_model_writes();
+  void order_packs();
+  StepPlan train_plan(int lane);
+  StepPlan evaluation_plan(int lane);
+  void add_whole_programs(StepPlan& plan, Lane& lane, StepKind kind, std::size_t replicas);
+  void add_exchange(StepPlan& plan, int lane);
+  void add_meeting(StepPlan& plan);
+  WeightUpdate::LaneShare share_of(int lane) const;
 
-  Plan train_plan(int lane);
-  Plan evaluation_plan(int lane);
-  void add_replica_actions(Plan& plan, Lane& lane, StepKind kind);
-  void add_meeting(Plan& plan);
-  void run_plan(Plan& plan);
   RowRange rows_of(const Replica& replica) const;
   void gather_rows(Replica& replica, StepKind kind);
-  void run_program(Lane& lane, Replica& replica, StepKind kind);
-  void update_shard(int lane);
+  void start_program(Lane& lane, Replica& replica);
+  void run_program(Lane& lane, Replica& replica, StepKind kind, std::size_t first, std::size_t last);
+  void choose_written_values();
+  void write_variables(int lane);
   void refresh_derived_copies(int lane);
-  void assign_variables(Replica& replica);
   void add_sums(double regularization);
 
   Placement placement_;
   const Model& model_;
-  cpu::UpdateRule rule_;
   std::uint64_t seed_;
+  std::string cross_device_note_;
   std::vector<std::unique_ptr<Lane>> lanes_;
   std::vector<Replica*> replicas_;  ///< in order
   std::unique_ptr<VariableStore> variables_;
+  std::unique_ptr<StateVariables> state_;
   std::unique_ptr<DerivedCopies> derived_;
-  std::vector<Plan> train_plans_, evaluation_plans_;
+  std::unique_ptr<WeightUpdate> update_;
+  std::optional<GradientExchange> exchange_;  ///< absent where lanes sum what they update
+  std::vector<VariableWrite> writes_;         ///< the model's assignments, then the state's
+  std::vector<StepPlan> train_plans_, evaluation_plans_;
   std::function<void(int)> run_train_, run_evaluation_;
 
-  // The batch that the lanes work on.
-  TrainBatch batch_;
-  std::vector<cpu::GradientSource> sources_;  ///< in the replicas' order
-  bool profiling_ = false;
+  TrainBatch batch_;  ///< that the lanes work on
   double evaluation_regularization_ = 0;
   Sums sums_;
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 
 namespace mirrortrain {
@@ -10,9 +11,15 @@ config::Section<CommunicationOptions> CommunicationOptions::section() {
   return config::Section<CommunicationOptions>("How lanes talk to each other.")
       .key("timeout_seconds", &CommunicationOptions::timeout_seconds,
            "How long a lane waits for the others in a step before the run fails; 0: for ever.", config::at_least(0))
-      .planned("bytes_per_pack")
+      .key("bytes_per_pack", &CommunicationOptions::bytes_per_pack,
+           "Gradients that are reduced together, in bytes or with KiB, MiB; a reduction starts when so many are there; "
+           "0: all in one pack.")
       .planned("implementation");
 }
+
+namespace {
+bool is_cpu(const DeviceId& device) { return device.kind == DeviceId::Kind::kCpu; }
+}  // namespace
 
 config::Section<StrategyOptions> StrategyOptions::section() {
   return config::Section<StrategyOptions>("How training is spread over devices.")
@@ -27,13 +34,31 @@ config::Section<StrategyOptions> StrategyOptions::section() {
            config::between(1, 1024))
       .key("threads_per_replica", &StrategyOptions::threads_per_replica,
            "Threads of a CPU replica; null: the cores divided by the replicas.", config::between(1, 1024))
-      .key("cross_device_ops", &StrategyOptions::cross_device_ops, "How gradients are added across devices.")
+      .key("cross_device_ops", &StrategyOptions::cross_device_ops, "How gradients are added across replicas.")
+      .key("reduce_to_device", &StrategyOptions::reduce_to_device,
+           "Where reduction_to_one_device adds, one of the devices; null: the first.")
       .key("communication", &StrategyOptions::communication, "How lanes talk to each other.")
       .check("devices",
              [](const StrategyOptions& options) -> std::string {
                const auto* listed = std::get_if<std::vector<DeviceId>>(&options.devices);
                if (listed == nullptr || options.type != StrategyType::kOneDevice || listed->size() == 1) return "";
                return fmt::format("one_device takes one device, found {}; use `type: mirrored`", listed->size());
+             })
+      .check("cross_device_ops",
+             [](const StrategyOptions& options) -> std::string {
+               const auto* listed = std::get_if<std::vector<DeviceId>>(&options.devices);
+               const bool cpus = listed != nullptr && std::any_of(listed->begin(), listed->end(), is_cpu);
+               return cpus && options.cross_device_ops == CrossDeviceOps::kNccl ? kNcclNeedsGpus : "";
+             })
+      .check("reduce_to_device",
+             [](const StrategyOptions& options) -> std::string {
+               if (!options.reduce_to_device) return "";
+               if (options.cross_device_ops != CrossDeviceOps::kReductionToOneDevice)
+                 return "belongs to `cross_device_ops: reduction_to_one_device`";
+               const auto* listed = std::get_if<std::vector<DeviceId>>(&options.devices);
+               if (listed == nullptr || std::count(listed->begin(), listed->end(), *options.reduce_to_device) > 0)
+                 return "";
+               return fmt::format("{} is not among the devices listed", options.reduce_to_device->text());
              })
       .check("replicas", [](const StrategyOptions& options) -> std::string {
         const auto* listed = std::get_if<std::vector<DeviceId>>(&options.devices);

@@ -15,15 +15,21 @@ namespace mirrortrain {
 
 enum class StrategyType : std::uint8_t { kOneDevice, kMirrored };
 
-enum class CrossDeviceOps : std::uint8_t { kAuto };
+/// How gradients are added across replicas.
+enum class CrossDeviceOps : std::uint8_t { kAuto, kNccl, kRing, kHierarchicalCopy, kReductionToOneDevice };
 
 enum class AllDevices : std::uint8_t { kAll };
+
+/// Told where nccl is asked for and a replica is not on a GPU.
+inline constexpr const char* kNcclNeedsGpus =
+    "nccl adds across GPUs alone; use auto, ring, hierarchical_copy or reduction_to_one_device";
 
 /// Every visible GPU, or CPU replicas; or a list, where naming a device twice puts two replicas on it.
 using Devices = std::variant<AllDevices, std::vector<DeviceId>>;
 
 /// How the lanes talk to each other.
 struct CommunicationOptions {
+  config::Size bytes_per_pack;
   double timeout_seconds = 60;
   static config::Section<CommunicationOptions> section();
 };
@@ -34,6 +40,7 @@ struct StrategyOptions {
   Devices devices;
   std::optional<std::int64_t> replicas, cpu_replicas, threads_per_replica;
   CrossDeviceOps cross_device_ops = CrossDeviceOps::kAuto;
+  std::optional<DeviceId> reduce_to_device;
   CommunicationOptions communication;
   static config::Section<StrategyOptions> section();
 };
@@ -51,10 +58,13 @@ struct EnumNames<StrategyType> {
 
 template <>
 struct EnumNames<CrossDeviceOps> {
-  static constexpr auto names =
-      std::to_array<std::pair<std::string_view, CrossDeviceOps>>({{"auto", CrossDeviceOps::kAuto}});
-  static constexpr auto planned =
-      std::to_array<std::string_view>({"nccl", "ring", "hierarchical_copy", "reduction_to_one_device"});
+  static constexpr auto names = std::to_array<std::pair<std::string_view, CrossDeviceOps>>({
+      {"auto", CrossDeviceOps::kAuto},
+      {"nccl", CrossDeviceOps::kNccl},
+      {"ring", CrossDeviceOps::kRing},
+      {"hierarchical_copy", CrossDeviceOps::kHierarchicalCopy},
+      {"reduction_to_one_device", CrossDeviceOps::kReductionToOneDevice},
+  });
 };
 
 template <>

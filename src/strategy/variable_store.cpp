@@ -2,101 +2,109 @@
 
 #include <algorithm>
 
+#include "base/error.h"
+
 namespace mirrortrain {
 namespace {
 
-/// Every variable begins on a cache line of its own.
-constexpr std::int64_t kAlignment = 16;
+std::byte* bytes_of(float* elements) { return reinterpret_cast<std::byte*>(elements); }
 
-std::int64_t aligned(std::int64_t elements) { return (elements + kAlignment - 1) / kAlignment * kAlignment; }
-
-std::size_t float_bytes(std::int64_t elements) { return static_cast<std::size_t>(elements) * sizeof(float); }
-
-/// Weights are written by the optimizer, which reduces the gradients first; moving statistics are written by each
-/// replica alone and reduced when they are read.
-VariablePolicy policy_of(const Model& model, std::size_t variable) {
-  const auto& assignments = model.training.assignments;
-  const bool assigned = std::any_of(assignments.begin(), assignments.end(),
-                                    [&](const Assignment& assignment) { return assignment.variable == variable; });
-  return {assigned ? Synchronization::kOnRead : Synchronization::kOnWrite, Aggregation::kMean};
+/// The group for variables with this aggregation, a new one where there is none yet.
+int group_for(Aggregation aggregation, std::vector<VariableGroup>& groups) {
+  const auto found = std::find_if(groups.begin(), groups.end(),
+                                  [&](const VariableGroup& group) { return group.aggregation() == aggregation; });
+  if (found == groups.end()) groups.emplace_back(aggregation);
+  return static_cast<int>(found - groups.begin());
 }
 
 }  // namespace
 
-VariableStore::VariableStore(const Model& model, int replicas, int slots, Device& device) {
-  for (const ModelVariable& variable : model.variables) {
-    const std::int64_t elements = variable.spec.shape.elements();
-    trainable_.push_back(variable.spec.trainable);
-    offsets_.push_back(variable.spec.trainable ? group_elements_ : -1);
+VariableStore::VariableStore(const Model& model, const StoreOptions& options, Device& device)
+    : replicas_(options.replicas), slots_(options.slots), accumulates_(options.accumulates) {
+  groups_.reserve(4);  // one per aggregation at most: group_for counts on their places
+  for (std::size_t i = 0; i < model.variables.size(); ++i) {
+    const ModelVariable& variable = model.variables[i];
+    const VariablePolicy& policy = options.policies[i];
+    const std::string complaint = policy_complaint(policy, DType::kFloat32, variable.spec.trainable);
+    if (!complaint.empty()) throw Error(variable.spec.name + ": " + complaint);
+    Place& place = places_.emplace_back();
     if (!variable.spec.trainable) continue;
-    if (variable.l1 != 0 || variable.l2 != 0) {
-      regularized_.push_back({group_elements_, group_elements_ + elements, variable.l1, variable.l2});
-    }
-    group_elements_ += aligned(elements);
+    place.group = group_for(policy.aggregation, groups_);
+    place.first =
+        groups_[static_cast<std::size_t>(place.group)].add(variable.spec.shape.elements(), variable.l1, variable.l2);
   }
-  master_ = device.allocate(float_bytes(group_elements_));
-  for (int i = 0; i < replicas; ++i) gradients_.push_back(device.allocate(float_bytes(group_elements_)));
-  for (int i = 0; i < slots; ++i) slots_.push_back(device.allocate(float_bytes(group_elements_)));
-  const std::int64_t chunks = (group_elements_ + cpu::kUpdateChunk - 1) / cpu::kUpdateChunk;
-  regularization_ = device.allocate(static_cast<std::size_t>(chunks) * sizeof(double));
-  group_.regularized = regularized_;
-  group_.master = master_.as<float>();
-  group_.regularization = regularization_.as<double>();
-  for (int i = 0; i < slots; ++i)
-    group_.slots[static_cast<std::size_t>(i)] = slots_[static_cast<std::size_t>(i)].as<float>();
+  for (VariableGroup& group : groups_) group.allocate(replicas_, slots_, accumulates_, device);
 
   for (std::size_t i = 0; i < model.variables.size(); ++i) {
     const VariableSpec& spec = model.variables[i].spec;
-    const VariablePolicy policy = policy_of(model, i);
-    std::vector<float*> copies;
-    Buffer evaluation_copy;
-    if (spec.trainable) {
-      copies.assign(static_cast<std::size_t>(replicas), master_.as<float>() + offsets_[i]);
-    } else {
-      const std::int64_t stride = aligned(spec.shape.elements());
-      const bool differ = policy.copies_can_differ();
-      own_copies_.push_back(device.allocate(float_bytes(stride * (differ ? replicas : 1))));
-      for (int r = 0; r < replicas; ++r) copies.push_back(own_copies_.back().as<float>() + (differ ? r * stride : 0));
-      if (differ) evaluation_copy = device.allocate(float_bytes(stride));
+    const VariablePolicy& policy = options.policies[i];
+    const bool differ = policy.copies_can_differ() && replicas_ > 1;
+    const std::int64_t stride = with_padding(spec.shape.elements());
+    const auto stride_bytes = static_cast<std::size_t>(stride) * sizeof(float);
+    if (!spec.trainable) {
+      own_copies_.push_back(device.allocate(stride_bytes * static_cast<std::size_t>(differ ? replicas_ : 1)));
     }
-    variables_.emplace_back(spec.name, spec.shape, policy, std::move(copies));
-    evaluation_copies_.push_back(std::move(evaluation_copy));
+    std::vector<std::byte*> copies;
+    for (int r = 0; r < replicas_; ++r) {
+      const Place& place = places_[i];
+      copies.push_back(spec.trainable
+                           ? bytes_of(groups_[static_cast<std::size_t>(place.group)].view(r).master + place.first)
+                           : own_copies_.back().data() + (differ ? static_cast<std::size_t>(r) * stride_bytes : 0));
+    }
+    // What is read outside is replica 0's copy unless copies are combined when they are read.
+    const bool combined = differ && policy.synchronization == Synchronization::kOnRead;
+    evaluation_copies_.push_back(combined ? device.allocate(stride_bytes) : Buffer());
+    variables_.emplace_back(spec.name, DType::kFloat32, spec.shape, policy, std::move(copies));
   }
 }
 
 float* VariableStore::gradient(std::size_t variable, int replica) const {
-  if (!trainable_[variable]) return nullptr;
-  return gradients_[static_cast<std::size_t>(replica)].as<float>() + offsets_[variable];
+  const Place& place = places_[variable];
+  if (place.group < 0) return nullptr;
+  return groups_[static_cast<std::size_t>(place.group)].gradient(replica) + place.first;
 }
 
-std::span<float> VariableStore::slot(std::size_t variable, int slot) const {
-  return {slots_[static_cast<std::size_t>(slot)].as<float>() + offsets_[variable],
-          static_cast<std::size_t>(variables_[variable].shape().elements())};
+DistributedVariable VariableStore::beside(std::size_t variable, float* (*of_copy)(const cpu::UpdateGroupView&, int),
+                                          int slot) const {
+  const Place& place = places_[variable];
+  const VariableGroup& group = groups_[static_cast<std::size_t>(place.group)];
+  std::vector<std::byte*> copies;
+  for (int r = 0; r < replicas_; ++r) copies.push_back(bytes_of(of_copy(group.view(r), slot) + place.first));
+  const DistributedVariable& weight = variables_[variable];
+  return {weight.name(), DType::kFloat32, weight.shape(), weight.policy(), std::move(copies)};
+}
+
+DistributedVariable VariableStore::slot(std::size_t variable, int slot) const {
+  return beside(
+      variable, [](const cpu::UpdateGroupView& view, int i) { return view.slots[static_cast<std::size_t>(i)]; }, slot);
+}
+
+DistributedVariable VariableStore::accumulated(std::size_t variable) const {
+  return beside(
+      variable, [](const cpu::UpdateGroupView& view, int) { return view.accumulated; }, 0);
 }
 
 float* VariableStore::evaluation_copy(std::size_t variable) const {
   const Buffer& own = evaluation_copies_[variable];
-  return own.data() ? own.as<float>() : variables_[variable].copy(0).data();
+  return own.data() ? own.as<float>() : variables_[variable].copy(0).as<float>();
 }
 
 void VariableStore::fill_evaluation_copies() {
   for (std::size_t i = 0; i < variables_.size(); ++i) {
-    const auto elements = static_cast<std::size_t>(variables_[i].shape().elements());
-    if (evaluation_copies_[i].data()) variables_[i].read({evaluation_copies_[i].as<float>(), elements});
+    if (evaluation_copies_[i].data()) variables_[i].read_or_first(evaluation_copies_[i].data());
   }
 }
 
 double VariableStore::regularization() const {
-  if (regularized_.empty()) return 0;
-  const double* sums = regularization_.as<double>();
   double total = 0;
-  for (std::size_t i = 0; i < regularization_.bytes() / sizeof(double); ++i) total += sums[i];
+  for (const VariableGroup& group : groups_) total += group.regularization(0);
   return total;
 }
 
 std::size_t VariableStore::bytes() const {
-  std::size_t total = master_.bytes() + regularization_.bytes();
-  for (const auto* buffers : {&gradients_, &slots_, &own_copies_, &evaluation_copies_}) {
+  std::size_t total = 0;
+  for (const VariableGroup& group : groups_) total += group.bytes();
+  for (const auto* buffers : {&own_copies_, &evaluation_copies_}) {
     for (const Buffer& buffer : *buffers) total += buffer.bytes();
   }
   return total;

@@ -5,56 +5,71 @@
 #include <vector>
 
 #include "device/device.h"
-#include "kernels/cpu/update.h"
 #include "model/model.h"
 #include "strategy/distributed_variable.h"
+#include "strategy/variable_group.h"
 
 namespace mirrortrain {
 
-/// The variables of all replicas on one memory. Trainable variables, their gradients and their optimizer slots form a
-/// flat group: one buffer each, every variable at the same offset, so that one pass updates all. A variable whose
-/// copies are equal by definition is stored once.
+/// How a store is laid out.
+struct StoreOptions {
+  std::vector<VariablePolicy> policies;  ///< one per variable of the model
+  int replicas = 1;
+  int slots = 0;             ///< that the update rule keeps per weight
+  bool accumulates = false;  ///< gradients of several steps
+};
+
+/// The variables of all replicas on one memory: trainable ones in groups by their aggregation, the others on their own.
+/// Copies that are equal by definition are stored once.
 class VariableStore {
  public:
-  /// `slots`: how many per weight the update rule keeps. Values are zero until somebody assigns them.
-  VariableStore(const Model& model, int replicas, int slots, Device& device);
+  /// Values are zero until somebody assigns them. Throws Error for a policy that a variable cannot have.
+  VariableStore(const Model& model, const StoreOptions& options, Device& device);
+
+  int replicas() const { return replicas_; }
 
   /// In the order of Model::variables.
   const std::vector<DistributedVariable>& variables() const { return variables_; }
+  bool trainable(std::size_t variable) const { return places_[variable].group >= 0; }
 
-  bool trainable(std::size_t variable) const { return trainable_[variable]; }
   /// Where replica `replica` writes the variable's gradient; null for a frozen one.
   float* gradient(std::size_t variable, int replica) const;
-  /// An optimizer slot of a trainable variable, shaped like it.
-  std::span<float> slot(std::size_t variable, int slot) const;
-  int slots() const { return static_cast<int>(slots_.size()); }
+
+  /// A trainable variable's optimizer slot, or its gradients accumulated since the last update, as variables: the
+  /// copies are those of the variable.
+  DistributedVariable slot(std::size_t variable, int slot) const;
+  DistributedVariable accumulated(std::size_t variable) const;
+  int slots() const { return slots_; }
+  bool accumulates() const { return accumulates_; }
+
+  /// Where a trainable variable is.
+  struct Place {
+    int group = -1;          ///< in groups(); -1 for a frozen variable
+    std::int64_t first = 0;  ///< element of the group
+  };
+  const Place& place(std::size_t variable) const { return places_[variable]; }
+  const std::vector<VariableGroup>& groups() const { return groups_; }
 
   /// What evaluation reads: the variable itself, or where copies can differ what reading it outside the replicas gave
   /// when `fill_evaluation_copies` was last called.
   float* evaluation_copy(std::size_t variable) const;
   void fill_evaluation_copies();
 
-  /// The group for the update kernel, and its number of elements (padding between variables included, always zero).
-  const cpu::UpdateGroupView& group() const { return group_; }
-  std::int64_t group_elements() const { return group_elements_; }
-  const float* group_gradient(int replica) const { return gradients_[static_cast<std::size_t>(replica)].as<float>(); }
-  /// The sum of the regularization terms, of the weights before the last update (or of update::regularization_sums).
+  /// The sum of the regularization terms, as the kernels last left them; of replica 0's values where copies differ.
   double regularization() const;
 
   std::size_t bytes() const;
 
  private:
+  DistributedVariable beside(std::size_t variable, float* (*of_copy)(const cpu::UpdateGroupView&, int), int slot) const;
+
+  int replicas_, slots_;
+  bool accumulates_;
   std::vector<DistributedVariable> variables_;
-  std::vector<bool> trainable_;
-  std::vector<std::int64_t> offsets_;  ///< in the group, of trainable variables
-  std::int64_t group_elements_ = 0;
-  Buffer master_, regularization_;
-  std::vector<Buffer> gradients_;  ///< one per replica
-  std::vector<Buffer> slots_;
-  std::vector<Buffer> own_copies_;         ///< of the variables outside the group
+  std::vector<Place> places_;
+  std::vector<VariableGroup> groups_;
+  std::vector<Buffer> own_copies_;         ///< of the variables outside the groups
   std::vector<Buffer> evaluation_copies_;  ///< by variable; empty where the variable itself serves
-  std::vector<cpu::RegularizedSegment> regularized_;
-  cpu::UpdateGroupView group_;
 };
 
 }  // namespace mirrortrain

@@ -32,21 +32,71 @@ Sums sums_from(const Json& json) {
   return sums;
 }
 
-std::string slot_tensor(const DistributedVariable& variable, const std::string& slot) {
+std::string of_replica(std::size_t replica, const std::string& name) {
+  return fmt::format("replica_{}/{}", replica, name);
+}
+
+std::string slot_name(const std::string& slot, const DistributedVariable& variable) {
   return fmt::format("optimizer/{}/{}", slot, variable.name());
 }
+std::string accumulated_name(const DistributedVariable& variable) { return "accumulated/" + variable.name(); }
+std::string state_name(const DistributedVariable& variable) { return "state/" + variable.name(); }
 
-std::string copy_tensor(const DistributedVariable& variable, int replica) {
-  return fmt::format("replica_{}/{}", replica, variable.name());
+/// Adds every copy that can differ as replica_R/NAME; copies that are equal by definition as NAME.
+void add_copies(const std::string& name, const DistributedVariable& variable, std::vector<NamedTensor>& tensors) {
+  const bool differ = variable.policy().copies_can_differ();
+  for (int r = 0; r < (differ ? variable.replicas() : 1); ++r) {
+    const TensorView copy = variable.copy(r);
+    tensors.push_back({differ ? of_replica(static_cast<std::size_t>(r), name) : name, copy.dtype, copy.shape,
+                       std::span<const std::byte>(copy.data, variable.bytes())});
+  }
 }
 
-const StoredTensor& tensor_like(const StoredTensors& stored, const std::string& name,
-                                const DistributedVariable& variable) {
-  const auto found = stored.find(name);
-  if (found == stored.end() || found->second.shape != variable.shape() || found->second.dtype != DType::kFloat32) {
-    throw Error(fmt::format("training.safetensors: expected {} {} float32", name, variable.shape().text()));
+/// The copies that add_copies stored, by replica; one where they were equal, none where they are not there. Throws
+/// Error for one of another shape or type.
+std::vector<const std::byte*> stored_copies(const StoredTensors& stored, const std::string& name,
+                                            const DistributedVariable& variable) {
+  std::vector<const std::byte*> copies;
+  const auto add = [&](const std::string& full_name) {
+    const auto found = stored.find(full_name);
+    if (found == stored.end()) return false;
+    if (found->second.shape != variable.shape() || found->second.dtype != variable.dtype()) {
+      throw Error(fmt::format("training.safetensors: expected {} {} {}", full_name, variable.shape().text(),
+                              name_of(variable.dtype())));
+    }
+    copies.push_back(found->second.data.data());
+    return true;
+  };
+  if (!add(name)) {
+    while (add(of_replica(copies.size(), name))) {
+    }
   }
-  return found->second;
+  return copies;
+}
+
+/// Restores a variable that has to be there.
+void restore_copies(const StoredTensors& stored, const std::string& name, const DistributedVariable& variable) {
+  const auto copies = stored_copies(stored, name, variable);
+  if (copies.empty()) throw Error(fmt::format("training.safetensors: {} is missing", name));
+  variable.restore(copies);
+}
+
+/// The checkpoints in a folder, oldest first.
+std::vector<fs::path> by_step(const fs::path& folder) {
+  std::vector<fs::path> found;
+  std::error_code missing;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder, missing)) {
+    const std::string name = entry.path().filename().string();
+    if (name.starts_with(kPrefix) && name.find_first_not_of("0123456789", kPrefix.size()) == std::string::npos) {
+      found.push_back(entry.path());
+    }
+  }
+  // Longer numbers are later ones.
+  std::sort(found.begin(), found.end(), [](const fs::path& a, const fs::path& b) {
+    const std::string left = a.filename().string(), right = b.filename().string();
+    return left.size() != right.size() ? left.size() < right.size() : left < right;
+  });
+  return found;
 }
 
 void require_checksum(const fs::path& file, const Json& checksums) {
@@ -58,9 +108,13 @@ void require_checksum(const fs::path& file, const Json& checksums) {
 
 }  // namespace
 
-Checkpoints::Checkpoints(fs::path folder, const VariableStore& variables, std::vector<std::string> slot_names,
-                         std::uint64_t seed)
-    : folder_(std::move(folder)), variables_(variables), slot_names_(std::move(slot_names)), seed_(seed) {}
+Checkpoints::Checkpoints(fs::path folder, const VariableStore& variables, const StateVariables& state,
+                         std::vector<std::string> slot_names, std::uint64_t seed)
+    : folder_(std::move(folder)),
+      variables_(variables),
+      state_(state),
+      slot_names_(std::move(slot_names)),
+      seed_(seed) {}
 
 void Checkpoints::save(const TrainingState& state, std::int64_t keep) {
   create_folders(folder_);
@@ -69,44 +123,44 @@ void Checkpoints::save(const TrainingState& state, std::int64_t keep) {
   fs::remove_all(temporary);
   create_folders(temporary);
 
-  const std::uint32_t model_checksum = save_weights(temporary / "model.safetensors", variables_);
+  Json checksums;
+  if (has_model()) checksums["model.safetensors"] = save_weights(temporary / "model.safetensors", variables_);
   std::vector<NamedTensor> tensors;
   for (std::size_t i = 0; i < variables_.variables().size(); ++i) {
     const DistributedVariable& variable = variables_.variables()[i];
-    const auto add = [&](std::string name, std::span<const float> values) {
-      tensors.push_back({std::move(name), DType::kFloat32, variable.shape(), std::as_bytes(values)});
-    };
-    for (int slot = 0; variables_.trainable(i) && slot < variables_.slots(); ++slot) {
-      add(slot_tensor(variable, slot_names_[static_cast<std::size_t>(slot)]), variables_.slot(i, slot));
+    if (variable.policy().copies_can_differ()) add_copies(variable.name(), variable, tensors);
+    if (!variables_.trainable(i)) continue;
+    for (int slot = 0; slot < variables_.slots(); ++slot) {
+      add_copies(slot_name(slot_names_[static_cast<std::size_t>(slot)], variable), variables_.slot(i, slot), tensors);
     }
-    for (int r = 0; variable.policy().copies_can_differ() && r < variable.replicas(); ++r) {
-      add(copy_tensor(variable, r), variable.copy(r));
-    }
+    if (state.gradients > 0) add_copies(accumulated_name(variable), variables_.accumulated(i), tensors);
   }
-  const std::uint32_t training_checksum = write_safetensors(temporary / "training.safetensors", std::move(tensors));
+  for (const DistributedVariable& variable : state_.variables()) add_copies(state_name(variable), variable, tensors);
+  checksums["training.safetensors"] = write_safetensors(temporary / "training.safetensors", std::move(tensors));
   const Json json = {
       {"format", 1},
       {"step", state.step},
       {"updates", state.updates},
+      {"accumulated_gradients", state.gradients},
       {"epoch", state.position.epoch},
       {"position", state.position.examples},
       {"seed", seed_},
-      {"replicas", variables_.variables().empty() ? 0 : variables_.variables().front().replicas()},
+      {"replicas", variables_.replicas()},
       {"seconds", state.seconds},
       {"epoch_sums", to_json(state.epoch_sums)},
       {"step_sums", to_json(state.step_sums)},
-      {"checksums", {{"model.safetensors", model_checksum}, {"training.safetensors", training_checksum}}},
+      {"checksums", std::move(checksums)},
   };
   write_file(temporary / "state.json", json.dump(2) + "\n");
   fs::remove_all(final_name);
   rename_durably(temporary, final_name);
 
-  const std::vector<fs::path> all = by_step();
+  const std::vector<fs::path> all = by_step(folder_);
   for (std::size_t i = 0; i + static_cast<std::size_t>(keep) < all.size(); ++i) fs::remove_all(all[i]);
 }
 
 std::optional<TrainingState> Checkpoints::restore() {
-  const std::vector<fs::path> all = by_step();
+  const std::vector<fs::path> all = by_step(folder_);
   std::vector<fs::path> damaged;
   for (auto checkpoint = all.rbegin(); checkpoint != all.rend(); ++checkpoint) {
     try {
@@ -129,7 +183,7 @@ std::optional<TrainingState> Checkpoints::restore() {
 
 TrainingState Checkpoints::restore_from(const fs::path& checkpoint) {
   const Json json = Json::parse(read_text_file(checkpoint / "state.json"));
-  require_checksum(checkpoint / "model.safetensors", json.at("checksums"));
+  if (has_model()) require_checksum(checkpoint / "model.safetensors", json.at("checksums"));
   require_checksum(checkpoint / "training.safetensors", json.at("checksums"));
   TrainingState state;
   state.step = json.at("step").get<std::int64_t>();
@@ -139,45 +193,31 @@ TrainingState Checkpoints::restore_from(const fs::path& checkpoint) {
   state.epoch_sums = sums_from(json.at("epoch_sums"));
   state.step_sums = sums_from(json.at("step_sums"));
 
-  load_weights(checkpoint / "model.safetensors", variables_);
+  state.gradients = variables_.accumulates() ? json.value("accumulated_gradients", std::int64_t{0}) : 0;
+
+  if (has_model()) load_weights(checkpoint / "model.safetensors", variables_);
   const StoredTensors stored = read_safetensors(checkpoint / "training.safetensors");
-  const bool same_replicas =
-      !variables_.variables().empty() && json.at("replicas").get<int>() == variables_.variables().front().replicas();
   for (std::size_t i = 0; i < variables_.variables().size(); ++i) {
     const DistributedVariable& variable = variables_.variables()[i];
-    for (int slot = 0; variables_.trainable(i) && slot < variables_.slots(); ++slot) {
-      const std::string name = slot_tensor(variable, slot_names_[static_cast<std::size_t>(slot)]);
-      const auto values = tensor_like(stored, name, variable).span<float>();
-      std::copy(values.begin(), values.end(), variables_.slot(i, slot).begin());
+    const auto copies = stored_copies(stored, variable.name(), variable);
+    if (!copies.empty()) variable.restore(copies);
+    if (!variables_.trainable(i)) continue;
+    for (int slot = 0; slot < variables_.slots(); ++slot) {
+      restore_copies(stored, slot_name(slot_names_[static_cast<std::size_t>(slot)], variable),
+                     variables_.slot(i, slot));
     }
-    // With another number of replicas every copy goes on from what reading outside gave, which load_weights assigned.
-    for (int r = 0; same_replicas && variable.policy().copies_can_differ() && r < variable.replicas(); ++r) {
-      const auto values = tensor_like(stored, copy_tensor(variable, r), variable).span<float>();
-      std::copy(values.begin(), values.end(), variable.copy(r).begin());
-    }
+    if (state.gradients > 0) restore_copies(stored, accumulated_name(variable), variables_.accumulated(i));
+  }
+  for (const DistributedVariable& variable : state_.variables()) {
+    const auto copies = stored_copies(stored, state_name(variable), variable);
+    if (copies.empty()) spdlog::warn("state '{}' is new: it starts at its initial value", variable.name());
+    if (!copies.empty()) variable.restore(copies);
   }
   return state;
 }
 
-std::vector<fs::path> Checkpoints::by_step() const {
-  std::vector<fs::path> found;
-  std::error_code missing;
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder_, missing)) {
-    const std::string name = entry.path().filename().string();
-    if (name.starts_with(kPrefix) && name.find_first_not_of("0123456789", kPrefix.size()) == std::string::npos) {
-      found.push_back(entry.path());
-    }
-  }
-  // Longer numbers are later ones.
-  std::sort(found.begin(), found.end(), [](const fs::path& a, const fs::path& b) {
-    const std::string left = a.filename().string(), right = b.filename().string();
-    return left.size() != right.size() ? left.size() < right.size() : left < right;
-  });
-  return found;
-}
-
-std::optional<fs::path> Checkpoints::newest() const {
-  const std::vector<fs::path> all = by_step();
+std::optional<fs::path> newest_checkpoint(const fs::path& folder) {
+  const std::vector<fs::path> all = by_step(folder);
   return all.empty() ? std::nullopt : std::optional(all.back());
 }
 

@@ -7,19 +7,21 @@
 #include <string_view>
 #include <vector>
 
+#include "strategy/state_variables.h"
 #include "strategy/variable_store.h"
 #include "train/training_state.h"
 
 namespace mirrortrain {
 
 /// The checkpoints of a run: checkpoints/step-000500/ with model.safetensors (what reading the variables gives),
-/// training.safetensors (slots, and every copy of the variables whose copies can differ) and state.json (where training
-/// stands, and checksums of the other two). A checkpoint appears under its name complete or not at all.
+/// training.safetensors (optimizer slots, accumulated gradients, the `state`, and every copy that can differ) and
+/// state.json (where training stands, and checksums of the other two). A checkpoint appears under its name complete or
+/// not at all.
 class Checkpoints {
  public:
   /// `slot_names`: as the update rule names them, one per slot of the store.
-  Checkpoints(std::filesystem::path folder, const VariableStore& variables, std::vector<std::string> slot_names,
-              std::uint64_t seed);
+  Checkpoints(std::filesystem::path folder, const VariableStore& variables, const StateVariables& state,
+              std::vector<std::string> slot_names, std::uint64_t seed);
 
   /// Writes to a temporary name, syncs, renames, then removes all but the newest `keep`. Throws Error.
   void save(const TrainingState& state, std::int64_t keep);
@@ -29,18 +31,19 @@ class Checkpoints {
   /// where all are damaged.
   std::optional<TrainingState> restore();
 
-  /// The newest checkpoint's folder.
-  std::optional<std::filesystem::path> newest() const;
-
  private:
-  std::vector<std::filesystem::path> by_step() const;  // oldest first
+  bool has_model() const { return !variables_.variables().empty(); }
   void remove_unfinished() const;
   TrainingState restore_from(const std::filesystem::path& checkpoint);
 
   std::filesystem::path folder_;
   const VariableStore& variables_;
+  const StateVariables& state_;
   std::vector<std::string> slot_names_;
   std::uint64_t seed_;
 };
+
+/// The newest of the checkpoints in a folder.
+std::optional<std::filesystem::path> newest_checkpoint(const std::filesystem::path& folder);
 
 }  // namespace mirrortrain

@@ -3,6 +3,12 @@
 #include <filesystem>
 
 namespace mirrortrain {
+namespace {
+
+/// A run without a model just writes its `state`.
+const auto kUnlessStateAlone = config::required_unless("state", {"model", "loss", "optimizer", "metrics"});
+
+}  // namespace
 
 config::Section<TrainingOptions> TrainingOptions::section() {
   return config::Section<TrainingOptions>("How long and how precisely to train.")
@@ -33,17 +39,19 @@ config::Section<Configuration> Configuration::section() {
       .key("name", &Configuration::name, "The run folder's name; default: the file's stem.")
       .key("seed", &Configuration::seed, "Fixes initial weights, shuffling and dropout.")
       .key("data", &Configuration::data, "The examples.", config::required)
-      .key("model", &Configuration::model, "The network.", config::required)
-      .key("loss", &Configuration::loss, "What training makes small.", config::required)
+      .key("model", &Configuration::model,
+           "The network; it, `loss` and `optimizer` may be left out where `state` is given.", kUnlessStateAlone)
+      .key("loss", &Configuration::loss, "What training makes small.", kUnlessStateAlone)
       .key("metrics", &Configuration::metrics, "What is measured beside the loss.")
-      .key("optimizer", &Configuration::optimizer, "How weights follow their gradients.", config::required)
+      .key("optimizer", &Configuration::optimizer, "How weights follow their gradients.", kUnlessStateAlone)
       .key("strategy", &Configuration::strategy, "How training is spread over devices.")
+      .key("variables", &Configuration::variables,
+           "How the copies of the model's variables are kept and brought together.")
+      .key("state", &Configuration::state, "Variables of one's own, written in every training step by every replica.")
+      .key("gradients", &Configuration::gradients, "What happens to gradients on their way to the optimizer.")
       .key("training", &Configuration::training, "How long and how precisely to train.")
       .key("checkpoint", &Configuration::checkpoint, "When to save what is needed to go on.")
-      .key("logging", &Configuration::logging, "What a run tells while it trains.")
-      .planned("variables")
-      .planned("state")
-      .planned("gradients");
+      .key("logging", &Configuration::logging, "What a run tells while it trains.");
 }
 
 ReadConfiguration read_configuration(const std::string& file, std::span<const std::string> overrides,

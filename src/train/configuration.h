@@ -13,7 +13,10 @@
 #include "model/model_options.h"
 #include "model/optimizers.h"
 #include "model/precision.h"
+#include "strategy/gradient_options.h"
+#include "strategy/state_options.h"
 #include "strategy/strategy_options.h"
+#include "strategy/variable_rules.h"
 
 namespace mirrortrain {
 
@@ -52,11 +55,15 @@ struct Configuration {
   RunName name;
   std::uint64_t seed = 0;
   data::DataOptions data;
-  ModelOptions model;
-  config::Located<Loss> loss;
+  // Absent together where there is `state` alone.
+  std::optional<ModelOptions> model;
+  std::optional<config::Located<Loss>> loss;
   std::vector<config::Located<Metric>> metrics;
-  Optimizer optimizer;
+  std::optional<Optimizer> optimizer;
   StrategyOptions strategy;
+  VariableRules variables;
+  State state;
+  GradientOptions gradients;
   TrainingOptions training;
   CheckpointOptions checkpoint;
   LoggingOptions logging;

@@ -41,7 +41,9 @@ void require_same_run(const RunFolder& folder, const Configuration& now) {
   refuse_if(before.data.global_batch_size != now.data.global_batch_size, "data.global_batch_size");
   refuse_if(differ(before.data, now.data), "data");
   refuse_if(before.seed != now.seed, "seed");
-  refuse_if(before.optimizer.index() != now.optimizer.index(), "the optimizer's type");
+  refuse_if(before.optimizer.has_value() != now.optimizer.has_value() ||
+                (now.optimizer && before.optimizer->index() != now.optimizer->index()),
+            "the optimizer's type");
 
   const auto log_if = [&](bool changed, const char* what) {
     if (changed) spdlog::warn("{} changed since the run began; it goes on with the new one", what);
@@ -49,6 +51,9 @@ void require_same_run(const RunFolder& folder, const Configuration& now) {
   log_if(differ(before.optimizer, now.optimizer), "optimizer");
   log_if(differ(before.loss, now.loss), "loss");
   log_if(differ(before.metrics, now.metrics), "metrics");
+  log_if(differ(before.variables, now.variables), "variables");
+  log_if(differ(before.state, now.state), "state");
+  log_if(differ(before.gradients, now.gradients), "gradients");
   log_if(differ(before.strategy, now.strategy), "strategy");
   log_if(differ(before.training, now.training), "training");
   log_if(differ(before.checkpoint, now.checkpoint), "checkpoint");

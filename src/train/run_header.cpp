@@ -31,6 +31,7 @@ std::string run_header(const CheckedConfiguration& checked, const Strategy& stra
   }
   text += split_text(checked.values().data.global_batch_size, strategy.num_replicas_in_sync()) + "\n\n";
 
+  if (!checked.has_model()) return text + "no model: the run writes its state alone\n";
   std::vector<report::LayerRow> rows;
   for (const LayerSummary& layer : checked.model->layers) {
     rows.push_back({layer.name, layer.type, layer.output_shape, layer.parameters});

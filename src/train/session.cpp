@@ -30,28 +30,45 @@ std::unique_ptr<data::Feeder> feeder_for(const CheckedConfiguration& checked,
   return dataset ? feeder_for(checked, *dataset) : nullptr;
 }
 
+/// Builds the model and looks at everything that the file shows together with it.
+void check_model(CheckedConfiguration& checked, bool readable, config::Errors& errors) {
+  const Configuration& values = checked.values();
+  const bool described =
+      values.model && values.loss && !values.model->layers.empty() && !values.model->input_shape.value.empty();
+  if (described) {
+    *checked.model = build_model(*values.model, *values.loss, values.metrics, values.training.precision, errors,
+                                 values.gradients.aggregation_method);
+  }
+  if (!readable || !errors.empty() || !values.model) return;
+  checked.variables = resolve_variables(*checked.model, values.variables, values.strategy.type, errors);
+  checked.input = input_spec(*checked.model);
+  data::check_fit(values.data, checked.input, errors);
+}
+
 }  // namespace
 
 CheckedConfiguration check_configuration(const std::string& file, std::span<const std::string> overrides) {
   config::Errors errors;
-  CheckedConfiguration checked{read_configuration(file, overrides, errors), nullptr, {}};
-  const Configuration& values = checked.values();
+  CheckedConfiguration checked{read_configuration(file, overrides, errors), std::make_unique<Model>(), {}, {}};
   const bool readable = errors.empty();
-  if (!values.model.layers.empty() && !values.model.input_shape.value.empty()) {
-    checked.model = std::make_unique<Model>(
-        build_model(values.model, values.loss, values.metrics, values.training.precision, errors));
-  }
-  if (readable && errors.empty()) {
-    checked.input = input_spec(*checked.model);
-    data::check_fit(values.data, checked.input, errors);
+  check_model(checked, readable, errors);
+  const Configuration& values = checked.values();
+  if (readable && !values.state.empty()) {
+    check_state(values.state, count_replicas(values.strategy, values.data.global_batch_size, usable_cores()), errors);
   }
   errors.throw_if_any();
   return checked;
 }
 
 FeederSet load_feeders(const CheckedConfiguration& checked) {
+  if (!checked.has_model()) {
+    return {nullptr, nullptr, nullptr, data::load(checked.values().data, data::Split::kTrain)->rows()};
+  }
   const data::Splits splits = data::load(checked.values().data);
-  return {feeder_for(checked, splits.train), feeder_for(checked, splits.validation), feeder_for(checked, splits.test)};
+  FeederSet feeders{feeder_for(checked, splits.train), feeder_for(checked, splits.validation),
+                    feeder_for(checked, splits.test)};
+  feeders.train_rows = feeders.train->rows();
+  return feeders;
 }
 
 std::unique_ptr<data::Feeder> load_feeder(const CheckedConfiguration& checked, data::Split split) {
@@ -66,16 +83,33 @@ std::unique_ptr<data::Feeder> load_feeder(const CheckedConfiguration& checked, d
 }
 
 std::unique_ptr<Strategy> make_strategy(const CheckedConfiguration& checked, const BatchSizes& sizes) {
+  return make_strategy(checked, checked.values().strategy, sizes);
+}
+
+std::unique_ptr<Strategy> make_strategy(const CheckedConfiguration& checked, const StrategyOptions& options,
+                                        const BatchSizes& sizes) {
   const Configuration& values = checked.values();
-  Placement placement = place_replicas(values.strategy, values.data.global_batch_size, usable_cores());
+  Placement placement = place_replicas(options, values.data.global_batch_size, usable_cores());
   if (values.training.precision == Precision::kMixedBfloat16 && !cpu_has_bfloat16()) {
     spdlog::warn("mixed_bfloat16: {} has no bfloat16 instructions, so this will not be faster than float32",
                  cpu_name());
   }
-  auto strategy = std::make_unique<Strategy>(std::move(placement), *checked.model, rule(values.optimizer), values.seed,
-                                             values.strategy.communication.timeout_seconds);
+  StrategyParts parts{options, values.gradients, {}, {}, values.state, values.seed};
+  if (values.optimizer) parts.rule = rule(*values.optimizer);
+  for (const ResolvedVariable& variable : checked.variables) parts.policies.push_back(variable.policy);
+  auto strategy = std::make_unique<Strategy>(std::move(placement), *checked.model, parts);
   strategy->prepare(sizes);
   return strategy;
+}
+
+std::string distribution_text(const CheckedConfiguration& checked, const Strategy& strategy) {
+  std::string text;
+  if (checked.has_model()) text += variable_table(*checked.model, checked.variables, "");
+  for (const std::string& rule : idle_rules(*checked.model, checked.values().variables)) {
+    text += fmt::format("{}: no variable is left for it\n", rule);
+  }
+  if (!strategy.cross_device_note().empty()) text += strategy.cross_device_note() + "\n";
+  return text;
 }
 
 }  // namespace mirrortrain

@@ -18,8 +18,11 @@ namespace mirrortrain {
 /// A configuration that was checked against its model: whatever the file alone shows to be wrong has been told.
 struct CheckedConfiguration {
   ReadConfiguration read;
-  std::unique_ptr<Model> model;
+  std::unique_ptr<Model> model;             ///< without layers where there is `state` alone
+  std::vector<ResolvedVariable> variables;  ///< the policies of the model's variables
   data::InputSpec input;
+
+  bool has_model() const { return !model->layers.empty(); }
 
   const Configuration& values() const { return read.values; }
 };
@@ -29,15 +32,23 @@ CheckedConfiguration check_configuration(const std::string& file, std::span<cons
 
 /// The data of a run, in the form that the model takes.
 struct FeederSet {
-  std::unique_ptr<data::Feeder> train, validation, test;  ///< null where there is no such split
+  std::unique_ptr<data::Feeder> train, validation, test;  ///< null where there is no such split, or no model
+  std::int64_t train_rows = 0;
 };
 
-/// Reads every split. Throws Error for what is missing, broken or does not fit the model.
+/// Reads every split, or the training set alone where there is no model to take it. Throws Error for what is missing,
+/// broken or does not fit the model.
 FeederSet load_feeders(const CheckedConfiguration& checked);
 /// Reads one split. Throws UsageError where the configuration has none of that name.
 std::unique_ptr<data::Feeder> load_feeder(const CheckedConfiguration& checked, data::Split split);
 
 /// The replicas of a run, with every program for the given batch sizes and no values in their variables yet.
 std::unique_ptr<Strategy> make_strategy(const CheckedConfiguration& checked, const BatchSizes& sizes);
+/// On replicas other than the configuration's own.
+std::unique_ptr<Strategy> make_strategy(const CheckedConfiguration& checked, const StrategyOptions& options,
+                                        const BatchSizes& sizes);
+
+/// How the variables are kept, what of the configuration found no use, and how gradients are added: for the log.
+std::string distribution_text(const CheckedConfiguration& checked, const Strategy& strategy);
 
 }  // namespace mirrortrain

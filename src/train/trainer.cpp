@@ -45,7 +45,7 @@ std::vector<std::int64_t> batch_sizes(std::int64_t examples, std::int64_t batch_
   return sizes;
 }
 
-Trainer::Trainer(Strategy& strategy, const Model& model, const data::Feeder& train, const data::Feeder* validation,
+Trainer::Trainer(Strategy& strategy, const Model& model, const data::Feeder* train, const data::Feeder* validation,
                  data::Order& order, Checkpoints& checkpoints, TrainerOptions options, Emit emit,
                  const std::atomic<int>& stop)
     : strategy_(strategy),
@@ -89,10 +89,9 @@ void Trainer::step() {
   const auto start = Clock::now();
   if (epoch_ended_) state_.epoch_sums.clear();
   const data::Order::Batch batch = order_.next();
-  ++state_.step;
-  ++state_.updates;
-  learning_rate_ = learning_rate_at(options_.learning_rate, state_.step);
-  const Sums& sums = strategy_.train({&train_, batch.rows, state_.step, state_.updates, learning_rate_});
+  const UpdateStep update = next_update(state_, options_.accumulate_steps, options_.learning_rate);
+  learning_rate_ = update.learning_rate;
+  const Sums& sums = strategy_.train({train_, batch.rows, state_.step, update});
   state_.epoch_sums += sums;
   state_.step_sums += sums;
   state_.position = order_.position();
@@ -106,7 +105,8 @@ void Trainer::end_epoch() {
   report::EpochEvent event;
   event.step = state_.step;
   event.epoch = state_.position.epoch;
-  event.scores = scores_of(state_.epoch_sums, model_.metric_names);
+  if (has_model()) event.scores = scores_of(state_.epoch_sums, model_.metric_names);
+  event.state = strategy_.state().readings();
   if (validation_ != nullptr) {
     event.validation = scores_of(evaluate_all(strategy_, *validation_, options_.batch_size), model_.metric_names);
   }
@@ -119,8 +119,12 @@ void Trainer::emit_step() {
   report::StepEvent event;
   event.step = state_.step;
   event.epoch = state_.position.epoch;
-  event.scores = scores_of(state_.step_sums, model_.metric_names);
-  event.learning_rate = learning_rate_;
+  if (has_model()) {
+    event.scores = scores_of(state_.step_sums, model_.metric_names);
+    event.learning_rate = learning_rate_;
+  }
+  event.state = strategy_.state().readings();
+  event.waiting = strategy_.take_waiting_shares();
   event.examples_per_second = examples_per_second();
   event.seconds = seconds();
   emit_(event);
@@ -134,11 +138,13 @@ void Trainer::emit_progress() {
   if (now < next_progress_) return;
   next_progress_ = now + kProgressSeconds;
   progress_ = scores_of(state_.epoch_sums, model_.metric_names);
+  progress_state_ = strategy_.state().readings();
   report::ProgressEvent event;
   event.step = state_.step;
   event.epoch = state_.position.epoch;
   event.examples_per_second = examples_per_second();
-  event.scores = &progress_;
+  if (has_model()) event.scores = &progress_;
+  event.state = &progress_state_;
   emit_(event);
 }
 

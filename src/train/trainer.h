@@ -36,6 +36,7 @@ struct TrainerOptions {
   std::optional<std::int64_t> checkpoint_every_steps;
   std::int64_t keep_checkpoints = 3;
   std::int64_t batch_size = 0;
+  std::int64_t accumulate_steps = 1;
   LearningRate learning_rate;
 };
 
@@ -44,8 +45,8 @@ class Trainer {
  public:
   using Emit = std::function<void(const report::Event&)>;
 
-  /// `validation` may be null. `stop` is looked at after every step.
-  Trainer(Strategy& strategy, const Model& model, const data::Feeder& train, const data::Feeder* validation,
+  /// `train` is null where there is no model, and `validation` may be. `stop` is looked at after every step.
+  Trainer(Strategy& strategy, const Model& model, const data::Feeder* train, const data::Feeder* validation,
           data::Order& order, Checkpoints& checkpoints, TrainerOptions options, Emit emit,
           const std::atomic<int>& stop);
 
@@ -62,6 +63,7 @@ class Trainer {
 
  private:
   bool finished() const;
+  bool has_model() const { return !model_.layers.empty(); }
   void step();
   void end_epoch();
   void emit_step();
@@ -71,7 +73,7 @@ class Trainer {
 
   Strategy& strategy_;
   const Model& model_;
-  const data::Feeder& train_;
+  const data::Feeder* train_;
   const data::Feeder* validation_;
   data::Order& order_;
   Checkpoints& checkpoints_;
@@ -85,6 +87,7 @@ class Trainer {
   double training_seconds_ = 0;  ///< in steps, since the last step event
   std::int64_t training_examples_ = 0;
   report::Scores progress_;
+  std::vector<report::StateReading> progress_state_;
   double next_progress_ = 0;
   double earlier_seconds_ = 0;
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();

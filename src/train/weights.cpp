@@ -15,7 +15,7 @@ void initialize_weights(const Model& model, const VariableStore& variables, std:
   for (std::size_t i = 0; i < model.variables.size(); ++i) {
     values.resize(static_cast<std::size_t>(model.variables[i].spec.shape.elements()));
     model.variables[i].initialize(values, seed);
-    variables.variables()[i].assign(values);
+    variables.variables()[i].set(std::as_bytes(std::span(values)).data());
   }
 }
 
@@ -47,17 +47,16 @@ void load_weights(const std::filesystem::path& file, const VariableStore& variab
                             fmt::join(complaints, "\n  "), more > 0 ? fmt::format("\n  and {} more", more) : ""));
   }
   for (const DistributedVariable& variable : variables.variables()) {
-    variable.assign(stored.find(variable.name())->second.span<float>());
+    variable.set(stored.find(variable.name())->second.data.data());
   }
 }
 
 std::uint32_t save_weights(const std::filesystem::path& file, const VariableStore& variables) {
-  std::vector<std::vector<float>> values;
+  std::vector<std::vector<std::byte>> values;
   std::vector<NamedTensor> tensors;
   for (const DistributedVariable& variable : variables.variables()) {
-    values.emplace_back(static_cast<std::size_t>(variable.shape().elements()));
-    variable.read(values.back());
-    tensors.push_back({variable.name(), DType::kFloat32, variable.shape(), std::as_bytes(std::span(values.back()))});
+    variable.read_or_first(values.emplace_back(variable.bytes()).data());
+    tensors.push_back({variable.name(), variable.dtype(), variable.shape(), values.back()});
   }
   return write_safetensors(file, std::move(tensors));
 }

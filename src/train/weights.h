@@ -15,7 +15,8 @@ void initialize_weights(const Model& model, const VariableStore& variables, std:
 /// over, or of another shape or type.
 void load_weights(const std::filesystem::path& file, const VariableStore& variables);
 
-/// Writes what reading every variable outside the replicas gives. Returns the file's CRC-32.
+/// Writes what reading every variable outside the replicas gives, or replica 0's copy where that has no meaning.
+/// Returns the file's CRC-32.
 std::uint32_t save_weights(const std::filesystem::path& file, const VariableStore& variables);
 
 }  // namespace mirrortrain

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <random>
 #include <vector>
@@ -31,7 +32,9 @@ struct Group {
     v.assign(kElements, 0);
   }
 
-  UpdateGroupView view() { return {segments, master.data(), {first.data(), second.data()}, regularization.data()}; }
+  UpdateGroupView view() {
+    return {segments, master.data(), {first.data(), second.data()}, nullptr, regularization.data(), nullptr};
+  }
   std::vector<GradientSource> sources() const { return {{gradient_0.data(), 1}, {gradient_1.data(), 0.5f}}; }
 
   double gradient(std::size_t i) const {
@@ -52,8 +55,8 @@ void check_rule(const UpdateRule& rule, Step step) {
     }
     for (std::size_t i = 0; i < kElements; ++i) step(group.w[i], group.gradient(i), group.m[i], group.v[i], rate, t);
     // In two shards, as two lanes do it.
-    update(rule, group.view(), group.sources(), static_cast<float>(rate), t, 0, kUpdateChunk);
-    update(rule, group.view(), group.sources(), static_cast<float>(rate), t, kUpdateChunk, kElements);
+    update(rule, group.view(), {group.sources()}, {static_cast<float>(rate), t}, 0, kUpdateChunk);
+    update(rule, group.view(), {group.sources()}, {static_cast<float>(rate), t}, kUpdateChunk, kElements);
     double regularization = 0;
     for (const double chunk : group.regularization) regularization += chunk;
     CHECK(regularization == doctest::Approx(expected_regularization).epsilon(1e-5));
@@ -95,8 +98,37 @@ TEST_CASE("a replica without examples is not read") {
   Group group;
   group.gradient_1.assign(kElements, std::nanf(""));
   const std::vector<GradientSource> sources{{group.gradient_0.data(), 1}, {group.gradient_1.data(), 0}};
-  update(scalar::Sgd{}, group.view(), sources, 0.1f, 1, 0, kElements);
+  update(scalar::Sgd{}, group.view(), {sources}, {0.1f}, 0, kElements);
   for (const float weight : group.master) CHECK(std::isfinite(weight));
+}
+
+TEST_CASE("what is accumulated over steps, scaled and clipped, updates as one gradient would") {
+  Group group;
+  std::vector<float> accumulated(kElements, std::nanf(""));  // the first step does not read what lies there
+  std::vector<double> squares(group.regularization.size(), -1);
+  UpdateGroupView view = group.view();
+  view.accumulated = accumulated.data();
+  view.squares = squares.data();
+  const std::vector<float> before = group.master;
+  accumulate(view, {group.sources(), 0}, true, 0, kElements);
+  accumulate(view, {group.sources(), 0}, false, 0, kElements);
+
+  double expected_squares = 0, total = 0;
+  UpdateScalars scalars{1.0f};
+  scalars.scale = 0.5f;
+  scalars.clip_value = 0.3f;
+  update_accumulated(scalar::Sgd{}, view, scalars, 0, kElements);
+  bool clipped = false;
+  for (std::size_t i = 0; i < kElements; ++i) {
+    double gradient = 0;
+    for (const GradientSource& source : group.sources()) gradient += double(source.scale) * source.elements[i];
+    expected_squares += 4 * gradient * gradient;
+    clipped = clipped || std::abs(gradient) > 0.3;
+    CHECK(before[i] - group.master[i] == doctest::Approx(std::clamp(gradient, -0.3, 0.3)).epsilon(1e-4));
+  }
+  CHECK(clipped);
+  for (const double sum : squares) total += sum;
+  CHECK(total == doctest::Approx(expected_squares));
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include "data/load.h"
 #include "model/build_model.h"
 #include "strategy/strategy.h"
+#include "strategy/variable_rules.h"
 
 namespace {
 
@@ -76,13 +77,31 @@ loss: {type: sparse_categorical_crossentropy, from_logits: true}
 metrics: [accuracy]
 )";
 
+struct Variant {
+  Precision precision = Precision::kFloat32;
+  StrategyOptions options;
+  GradientOptions gradients;
+};
+
+std::vector<Variant> variants() {
+  std::vector<Variant> all(4);
+  all[1].precision = Precision::kMixedBfloat16;
+  all[2].options.cross_device_ops = CrossDeviceOps::kReductionToOneDevice;
+  all[2].options.communication.bytes_per_pack.bytes = 4096;
+  all[2].gradients.aggregation_method = AggregationMethod::kTree;
+  all[3].options.cross_device_ops = CrossDeviceOps::kRing;
+  all[3].gradients.clip_norm = 1;
+  all[3].gradients.accumulate_steps = 2;
+  return all;
+}
+
 TEST_CASE("steps allocate nothing") {
-  for (const Precision precision : {Precision::kFloat32, Precision::kMixedBfloat16}) {
+  for (const Variant& test : variants()) {
     config::Errors errors;
     config::Document document = config::load_text(kText, "test", {}, errors);
     const auto described = config::read<Described>(document, errors);
-    const Model model =
-        build_model(described.model, described.loss, described.metrics, precision, errors);
+    const Model model = build_model(described.model, described.loss, described.metrics, test.precision, errors,
+                                    test.gradients.aggregation_method);
     errors.throw_if_any();
     const data::Splits splits = data::load(described.data);
     const data::Feeder feeder(splits.train, {}, {Shape{9, 9, 3}, Shape{}, DType::kInt32, 4, false});
@@ -96,7 +115,20 @@ TEST_CASE("steps allocate nothing") {
     rule.beta_1 = 0.9f;
     rule.beta_2 = 0.999f;
     rule.epsilon = 1e-7f;
-    Strategy strategy(placement, model, rule, 0, 0);
+    StrategyParts parts;
+    parts.options = test.options;
+    parts.gradients = test.gradients;
+    parts.rule = rule;
+    config::Errors none;
+    for (const ResolvedVariable& variable : resolve_variables(model, {}, StrategyType::kMirrored, none)) {
+      parts.policies.push_back(variable.policy);
+    }
+    StateOptions counter;
+    counter.name = "counter";
+    counter.aggregation = Aggregation::kSum;
+    counter.assign_add = std::int64_t{1};
+    parts.state.push_back({counter, {}, "state[0]"});
+    Strategy strategy(placement, model, parts);
     strategy.prepare({{12, 8, 2}, {12, 8}});
 
     std::vector<std::int64_t> rows(12);
@@ -104,7 +136,7 @@ TEST_CASE("steps allocate nothing") {
     allocations = 0;
     counting = true;
     for (const std::size_t size : {12u, 8u, 2u}) {
-      strategy.train({&feeder, std::span(rows).first(size), 1, 1, 0.001});
+      strategy.train({&feeder, std::span(rows).first(size), 1, {0, 1, true, 1, 0.001}});
     }
     strategy.begin_evaluation();
     for (const std::size_t size : {12u, 8u}) strategy.evaluate({&feeder, std::span(rows).first(size)});

@@ -26,16 +26,31 @@ Overlap overlap(const RegularizedSegment& segment, std::int64_t begin, std::int6
   return {std::max(segment.begin, begin), std::min(segment.end, end)};
 }
 
-/// Adds the regularization's gradient to that of the elements [begin, end): l1 sign(w) + 2 l2 w.
-void add_regularization(const UpdateGroupView& group, std::int64_t begin, std::int64_t end, float* gradient) {
+/// Adds `times` the regularization's gradient to that of the elements [begin, end): l1 sign(w) + 2 l2 w.
+void add_regularization(const UpdateGroupView& group, float times, std::int64_t begin, std::int64_t end,
+                        float* gradient) {
   for (const RegularizedSegment& segment : group.regularized) {
     const auto [from, to] = overlap(segment, begin, end);
     for (std::int64_t i = from; i < to; ++i) {
       const float w = group.master[i];
       const float sign = w > 0 ? 1.0f : (w < 0 ? -1.0f : 0.0f);
-      gradient[i - begin] += segment.l1 * sign + 2 * segment.l2 * w;
+      gradient[i - begin] += times * (segment.l1 * sign + 2 * segment.l2 * w);
     }
   }
+}
+
+/// In sixteen sums side by side, so that vectors can do it.
+double sum_of_squares(const float* __restrict elements, std::int64_t count) {
+  constexpr int kSums = 16;
+  double sums[kSums] = {};
+  std::int64_t i = 0;
+  for (; i + kSums <= count; i += kSums) {
+    for (int k = 0; k < kSums; ++k) sums[k] += static_cast<double>(elements[i + k]) * elements[i + k];
+  }
+  double total = 0;
+  for (; i < count; ++i) total += static_cast<double>(elements[i]) * elements[i];
+  for (const double sum : sums) total += sum;
+  return total;
 }
 
 double chunk_regularization(const UpdateGroupView& group, std::int64_t begin, std::int64_t end) {
@@ -74,33 +89,81 @@ void apply(const Rule& rule, const UpdateGroupView& group, std::int64_t begin, s
   }
 }
 
-}  // namespace
+/// The step's gradient of one chunk, regularization included, and the chunk's regularization sum beside it.
+void chunk_gradient(const UpdateGroupView& group, const GradientSum& sum, std::int64_t begin, std::int64_t end,
+                    float* gradient) {
+  sum_sources(sum.sources, begin, end - begin, gradient);
+  if (group.regularized.empty()) return;
+  group.regularization[begin / kUpdateChunk] = chunk_regularization(group, begin, end);
+  add_regularization(group, sum.regularization, begin, end, gradient);
+}
 
-void update(const UpdateRule& rule, const UpdateGroupView& group, std::span<const GradientSource> sources,
-            float learning_rate, std::int64_t updates, std::int64_t begin, std::int64_t end) {
+void scale_and_clip(const UpdateScalars& scalars, std::int64_t count, float* __restrict gradient) {
+  if (scalars.scale != 1) {
+    for (std::int64_t i = 0; i < count; ++i) gradient[i] *= scalars.scale;
+  }
+  const float limit = scalars.clip_value;
+  if (limit < std::numeric_limits<float>::infinity()) {
+    for (std::int64_t i = 0; i < count; ++i) gradient[i] = std::min(std::max(gradient[i], -limit), limit);
+  }
+}
+
+/// Calls work(begin, end) for each chunk of the elements.
+template <class Work>
+void for_each_chunk(std::int64_t begin, std::int64_t end, const Work& work) {
+  for (std::int64_t chunk = begin; chunk < end; chunk += kUpdateChunk) work(chunk, std::min(end, chunk + kUpdateChunk));
+}
+
+/// Applies the rule to what `fill(begin, end, gradient)` gives for each chunk.
+template <class Fill>
+void update_chunks(const UpdateRule& rule, const UpdateGroupView& group, const UpdateScalars& scalars,
+                   std::int64_t begin, std::int64_t end, const Fill& fill) {
   std::visit(
       [&](const auto& of_this_kind) {
-        const auto at_this_step = of_this_kind.at(learning_rate, static_cast<long>(updates));
+        const auto at_this_step = of_this_kind.at(scalars.learning_rate, static_cast<long>(scalars.updates));
         alignas(64) float gradient[kUpdateChunk];
-        for (std::int64_t chunk = begin; chunk < end; chunk += kUpdateChunk) {
-          const std::int64_t stop = std::min(end, chunk + kUpdateChunk);
-          sum_sources(sources, chunk, stop - chunk, gradient);
-          if (!group.regularized.empty()) {
-            group.regularization[chunk / kUpdateChunk] = chunk_regularization(group, chunk, stop);
-            add_regularization(group, chunk, stop, gradient);
-          }
-          apply(at_this_step, group, chunk, stop - chunk, gradient);
-        }
+        for_each_chunk(begin, end, [&](std::int64_t from, std::int64_t to) {
+          fill(from, to, gradient);
+          scale_and_clip(scalars, to - from, gradient);
+          apply(at_this_step, group, from, to - from, gradient);
+        });
       },
       rule);
 }
 
+}  // namespace
+
+void update(const UpdateRule& rule, const UpdateGroupView& group, const GradientSum& gradient,
+            const UpdateScalars& scalars, std::int64_t begin, std::int64_t end) {
+  update_chunks(rule, group, scalars, begin, end, [&](std::int64_t from, std::int64_t to, float* chunk) {
+    chunk_gradient(group, gradient, from, to, chunk);
+  });
+}
+
+void accumulate(const UpdateGroupView& group, const GradientSum& gradient, bool first, std::int64_t begin,
+                std::int64_t end) {
+  alignas(64) float chunk[kUpdateChunk];
+  for_each_chunk(begin, end, [&](std::int64_t from, std::int64_t to) {
+    chunk_gradient(group, gradient, from, to, chunk);
+    float* __restrict accumulated = group.accumulated + from;
+    if (first) std::fill_n(accumulated, to - from, 0.0f);
+    for (std::int64_t i = 0; i < to - from; ++i) accumulated[i] += chunk[i];
+    if (group.squares != nullptr) group.squares[from / kUpdateChunk] = sum_of_squares(accumulated, to - from);
+  });
+}
+
+void update_accumulated(const UpdateRule& rule, const UpdateGroupView& group, const UpdateScalars& scalars,
+                        std::int64_t begin, std::int64_t end) {
+  update_chunks(rule, group, scalars, begin, end, [&](std::int64_t from, std::int64_t to, float* chunk) {
+    std::copy_n(group.accumulated + from, to - from, chunk);
+  });
+}
+
 void regularization_sums(const UpdateGroupView& group, std::int64_t begin, std::int64_t end) {
   if (group.regularized.empty()) return;
-  for (std::int64_t chunk = begin; chunk < end; chunk += kUpdateChunk) {
-    group.regularization[chunk / kUpdateChunk] =
-        chunk_regularization(group, chunk, std::min(end, chunk + kUpdateChunk));
-  }
+  for_each_chunk(begin, end, [&](std::int64_t from, std::int64_t to) {
+    group.regularization[from / kUpdateChunk] = chunk_regularization(group, from, to);
+  });
 }
 
 }  // namespace mirrortrain::cpu

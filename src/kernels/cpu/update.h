@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <variant>
 
@@ -15,8 +16,7 @@ using UpdateRule = std::variant<scalar::Sgd, scalar::SgdMomentum<false>, scalar:
 
 inline constexpr int kMaxSlots = 2;
 
-/// A group's shards and regularization sums are cut in chunks of so many elements, so that no sum depends on who
-/// computes it.
+/// A group's shards and its sums are cut in chunks of so many elements, so that no sum depends on who computes it.
 inline constexpr std::int64_t kUpdateChunk = 2048;
 
 /// Elements [begin, end) of a group whose weights add l1 sum|w| + l2 sum(w^2) to the loss.
@@ -36,15 +36,41 @@ struct UpdateGroupView {
   std::span<const RegularizedSegment> regularized;
   float* master = nullptr;
   std::array<float*, kMaxSlots> slots{};
+  float* accumulated = nullptr;      ///< gradients of the steps since the last update; null where each step updates
   double* regularization = nullptr;  ///< one sum per chunk, of the weights before the update
+  double* squares = nullptr;         ///< one sum per chunk, of the accumulated gradients squared; may be null
 };
 
-/// Sums the sources in their order, adds the regularization's gradient and applies the rule, on the elements [begin,
-/// end): one pass over memory. `begin` is a multiple of kUpdateChunk. `updates` counts this one, from 1.
-void update(const UpdateRule& rule, const UpdateGroupView& group, std::span<const GradientSource> sources,
-            float learning_rate, std::int64_t updates, std::int64_t begin, std::int64_t end);
+/// A step's gradient of a group: the sources, added in their order, and so many times the regularization's gradient.
+struct GradientSum {
+  std::span<const GradientSource> sources;
+  float regularization = 1;
+};
 
-/// The regularization sums of the chunks of [begin, end), without an update.
+/// How a gradient becomes an update: it is multiplied by `scale`, each element is limited to [-clip_value, clip_value],
+/// and the rule is applied.
+struct UpdateScalars {
+  float learning_rate = 0;
+  std::int64_t updates = 1;  ///< counts this one, from 1
+  float scale = 1;
+  float clip_value = std::numeric_limits<float>::infinity();
+};
+
+// Each works on the elements [begin, end), where `begin` is a multiple of kUpdateChunk.
+
+/// Updates with a step's gradient: one pass over memory.
+void update(const UpdateRule& rule, const UpdateGroupView& group, const GradientSum& gradient,
+            const UpdateScalars& scalars, std::int64_t begin, std::int64_t end);
+
+/// Adds a step's gradient to `accumulated`, or puts it there where it is the first, and leaves its sums of squares.
+void accumulate(const UpdateGroupView& group, const GradientSum& gradient, bool first, std::int64_t begin,
+                std::int64_t end);
+
+/// Updates with what `accumulate` left.
+void update_accumulated(const UpdateRule& rule, const UpdateGroupView& group, const UpdateScalars& scalars,
+                        std::int64_t begin, std::int64_t end);
+
+/// The regularization sums of the chunks, without an update.
 void regularization_sums(const UpdateGroupView& group, std::int64_t begin, std::int64_t end);
 
 }  // namespace mirrortrain::cpu

@@ -1,0 +1,87 @@
+#include "train/verify.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "cli/commands.h"
+#include "config/document.h"
+
+namespace mirrortrain::cli {
+namespace {
+
+struct VerifyArguments {
+  std::string config, replicas = "1,2,4,8";
+  std::vector<std::string> overrides;
+  std::int64_t steps = 10;
+  double tolerance = 1e-3;
+};
+
+/// "1,2,4" or "[1, 2, 4]".
+std::vector<int> replica_counts(const std::string& text) {
+  const std::string list = text.find('[') == std::string::npos ? "[" + text + "]" : text;
+  const auto counts = config::read_option<std::vector<int>>("--replicas", list);
+  for (const int count : counts) {
+    if (count < 1 || count > 1024) {
+      throw UsageError(fmt::format("--replicas: expected numbers from 1 to 1024, found {}", count));
+    }
+  }
+  if (counts.empty()) throw UsageError("--replicas: expected numbers of replicas, found none");
+  return counts;
+}
+
+void print_table(const Verification& verification) {
+  fmt::print("relative difference from one replica\n\n{:>6}{:>14}", "step", "loss");
+  for (const VerifiedRun& run : verification.runs) {
+    fmt::print("{:>16}{:>10}", fmt::format("{} replicas: loss", run.replicas).substr(0, 16), "weights");
+  }
+  fmt::print("\n");
+  for (std::size_t step = 0; step < verification.losses.size(); ++step) {
+    fmt::print("{:>6}{:>14.6g}", step + 1, verification.losses[step]);
+    for (const VerifiedRun& run : verification.runs) {
+      fmt::print("{:>16}{:>10}", fmt::format("{:.1e}", run.steps[step].loss),
+                 fmt::format("{:.1e}", run.steps[step].weights));
+    }
+    fmt::print("\n");
+  }
+}
+
+int verify(const VerifyArguments& arguments) {
+  const std::vector<int> replicas = replica_counts(arguments.replicas);
+  const CheckedConfiguration checked = check_configuration(arguments.config, arguments.overrides);
+  if (!checked.has_model()) {
+    throw UsageError(fmt::format("{}: there is no model to verify, only state", arguments.config));
+  }
+  const Verification verification = verify_replicas(checked, replicas, arguments.steps);
+  print_table(verification);
+  const double largest = verification.largest();
+  const bool within = largest <= arguments.tolerance;  // not a number is not within
+  fmt::print("\nlargest difference {:.2e}: {} the tolerance of {:g}\n", largest, within ? "within" : "above",
+             arguments.tolerance);
+  if (within) return 0;
+  for (const std::string& reason : reasons_to_differ(checked)) fmt::print("expected: {}\n", reason);
+  fmt::print("dropout is no reason: a mask follows from seed, step, layer and example, not from the replica\n");
+  return 1;
+}
+
+}  // namespace
+
+void add_verify(CLI::App& app, int& exit_code) {
+  auto arguments = std::make_shared<VerifyArguments>();
+  CLI::App* command =
+      app.add_subcommand("verify", "Train a few steps on several numbers of replicas and compare them with one.");
+  command->add_option("CONFIG", arguments->config, "The configuration file")->required();
+  command->add_option("--set", arguments->overrides, "key.path=value, a YAML value; may be given several times")
+      ->allow_extra_args(false);
+  command->add_option("--replicas", arguments->replicas, "Numbers of replicas; default: 1,2,4,8");
+  command->add_option("--steps", arguments->steps, "Steps to train; default: 10")->check(CLI::Range(1, 1'000'000));
+  command->add_option("--tolerance", arguments->tolerance, "Above this difference the exit code is 1; default: 0.001")
+      ->check(CLI::NonNegativeNumber);
+  command->callback([arguments, &exit_code] { exit_code = verify(*arguments); });
+}
+
+}  // namespace mirrortrain::cli

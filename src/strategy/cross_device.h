@@ -1,0 +1,25 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "collective/local/reduction.h"
+#include "graph/aggregation_method.h"
+#include "strategy/placement.h"
+#include "strategy/strategy_options.h"
+#include "strategy/variable_store.h"
+
+namespace mirrortrain {
+
+/// How the gradients of a run are added across its replicas.
+struct CrossDevice {
+  std::optional<LocalReduction> reduction;  ///< absent: each lane adds what it updates, in one pass
+  std::string note;                         ///< what was chosen and why, for the log
+};
+
+/// Follows `cross_device_ops`; auto chooses by devices, sizes and number of replicas alone, never by timing in the run,
+/// so that the same run gives the same bits.
+CrossDevice choose_cross_device(const StrategyOptions& options, const Placement& placement, AggregationMethod method,
+                                const VariableStore& variables);
+
+}  // namespace mirrortrain

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "config/section.h"
+#include "graph/aggregation_method.h"
+
+namespace mirrortrain {
+
+/// The section `gradients`: what happens to them on their way to the optimizer.
+struct GradientOptions {
+  AggregationMethod aggregation_method = AggregationMethod::kAddN;
+  std::optional<double> clip_norm, clip_value;
+  std::int64_t accumulate_steps = 1;
+  static config::Section<GradientOptions> section();
+
+  /// Whether gradients are kept before they are applied: over several steps, or until their norm is known.
+  bool accumulates() const { return accumulate_steps > 1 || clip_norm.has_value(); }
+};
+
+}  // namespace mirrortrain
+
+template <>
+struct mirrortrain::config::EnumNames<mirrortrain::AggregationMethod> {
+  static constexpr auto names = std::to_array<std::pair<std::string_view, AggregationMethod>>({
+      {"add_n", AggregationMethod::kAddN},
+      {"tree", AggregationMethod::kTree},
+      {"accumulate_n", AggregationMethod::kAccumulateN},
+      {"experimental_tree", AggregationMethod::kTree},
+      {"experimental_accumulate_n", AggregationMethod::kAccumulateN},
+  });
+};

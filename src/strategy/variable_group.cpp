@@ -1,0 +1,62 @@
+#include "strategy/variable_group.h"
+
+#include <numeric>
+
+namespace mirrortrain {
+namespace {
+
+double total(const Buffer& chunk_sums) {
+  const double* sums = chunk_sums.as<double>();
+  return std::accumulate(sums, sums + chunk_sums.bytes() / sizeof(double), 0.0);
+}
+
+}  // namespace
+
+std::int64_t with_padding(std::int64_t elements) {
+  constexpr std::int64_t kLine = 64 / sizeof(float);
+  return (elements + kLine - 1) / kLine * kLine;
+}
+
+std::int64_t VariableGroup::add(std::int64_t elements, float l1, float l2) {
+  const std::int64_t first = elements_;
+  if (l1 != 0 || l2 != 0) regularized_.push_back({first, first + elements, l1, l2});
+  elements_ += with_padding(elements);
+  return first;
+}
+
+void VariableGroup::allocate(int replicas, int slots, bool accumulates, Device& device) {
+  const auto bytes = static_cast<std::size_t>(elements_) * sizeof(float);
+  const auto chunks = static_cast<std::size_t>((elements_ + cpu::kUpdateChunk - 1) / cpu::kUpdateChunk);
+  for (int r = 0; r < replicas; ++r) gradients_.push_back(device.allocate(bytes));
+  copies_.resize(shared() ? 1 : static_cast<std::size_t>(replicas));
+  for (Copy& copy : copies_) {
+    copy.values = device.allocate(bytes);
+    for (int slot = 0; slot < slots; ++slot) copy.slots.push_back(device.allocate(bytes));
+    copy.regularization = device.allocate(regularized_.empty() ? 0 : chunks * sizeof(double));
+    copy.accumulated = device.allocate(accumulates ? bytes : 0);
+    copy.squares = device.allocate(accumulates ? chunks * sizeof(double) : 0);
+
+    copy.view.regularized = regularized_;
+    copy.view.master = copy.values.as<float>();
+    for (std::size_t slot = 0; slot < copy.slots.size(); ++slot) copy.view.slots[slot] = copy.slots[slot].as<float>();
+    copy.view.regularization = copy.regularization.as<double>();
+    copy.view.accumulated = copy.accumulated.as<float>();
+    copy.view.squares = copy.squares.as<double>();
+  }
+}
+
+double VariableGroup::regularization(int replica) const { return total(copy(replica).regularization); }
+
+double VariableGroup::squares(int replica) const { return total(copy(replica).squares); }
+
+std::size_t VariableGroup::bytes() const {
+  std::size_t bytes = 0;
+  for (const Buffer& gradient : gradients_) bytes += gradient.bytes();
+  for (const Copy& copy : copies_) {
+    bytes += copy.values.bytes() + copy.accumulated.bytes() + copy.regularization.bytes() + copy.squares.bytes();
+    for (const Buffer& slot : copy.slots) bytes += slot.bytes();
+  }
+  return bytes;
+}
+
+}  // namespace mirrortrain

@@ -1,0 +1,60 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "device/device.h"
+#include "kernels/cpu/update.h"
+#include "strategy/variable_policy.h"
+
+namespace mirrortrain {
+
+/// Trainable variables with the same aggregation, flat: values, gradients and optimizer slots are a buffer each, and
+/// every variable has the same place in all of them, so that one pass updates all. With an aggregation the replicas
+/// share values and slots; without one each replica has its own. Padding between variables is always zero.
+class VariableGroup {
+ public:
+  explicit VariableGroup(Aggregation aggregation) : aggregation_(aggregation) {}
+
+  /// Makes room for one more variable; returns its first element.
+  std::int64_t add(std::int64_t elements, float l1, float l2);
+  /// Takes the memory, zeroed, once every variable is there. `slots`: optimizer slots per weight; `accumulates`: with
+  /// room for gradients of several steps and the sums of their squares.
+  void allocate(int replicas, int slots, bool accumulates, Device& device);
+
+  Aggregation aggregation() const { return aggregation_; }
+  bool shared() const { return aggregation_ != Aggregation::kNone; }
+  std::int64_t elements() const { return elements_; }
+  int copies() const { return static_cast<int>(copies_.size()); }
+
+  /// Values, slots and sums of a replica, for the update kernels.
+  const cpu::UpdateGroupView& view(int replica) const { return copy(replica).view; }
+  /// Where a replica writes its gradient.
+  float* gradient(int replica) const { return gradients_[static_cast<std::size_t>(replica)].as<float>(); }
+
+  /// The regularization terms of a replica's values, as the kernels last left them.
+  double regularization(int replica) const;
+  /// The sum of the squares of a replica's accumulated gradients.
+  double squares(int replica) const;
+
+  std::size_t bytes() const;
+
+ private:
+  struct Copy {
+    Buffer values, accumulated, regularization, squares;
+    std::vector<Buffer> slots;
+    cpu::UpdateGroupView view;
+  };
+  const Copy& copy(int replica) const { return copies_[shared() ? 0 : static_cast<std::size_t>(replica)]; }
+
+  Aggregation aggregation_;
+  std::int64_t elements_ = 0;
+  std::vector<cpu::RegularizedSegment> regularized_;
+  std::vector<Copy> copies_;
+  std::vector<Buffer> gradients_;  ///< by replica
+};
+
+/// Every variable begins on a cache line of its own.
+std::int64_t with_padding(std::int64_t elements);
+
+}  // namespace mirrortrain

@@ -1,0 +1,137 @@
+#include "train/verify.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/error.h"
+#include "data/order.h"
+#include "device/cpu/cpu_device.h"
+#include "train/trainer.h"
+#include "train/weights.h"
+
+namespace mirrortrain {
+namespace {
+
+/// Every variable as reading it outside the replicas gives it, one after the other.
+std::vector<std::vector<float>> snapshot(const VariableStore& variables) {
+  std::vector<std::vector<float>> values;
+  for (const DistributedVariable& variable : variables.variables()) {
+    auto& elements = values.emplace_back(static_cast<std::size_t>(variable.shape().elements()));
+    variable.read_or_first(reinterpret_cast<std::byte*>(elements.data()));
+  }
+  return values;
+}
+
+/// The larger one; not a number where either is not.
+double larger(double a, double b) { return a >= b || std::isnan(a) ? a : b; }
+
+double relative(double difference, double size) { return difference == 0 ? 0 : std::abs(difference) / std::abs(size); }
+
+double difference(const std::vector<float>& value, const std::vector<float>& reference) {
+  double worst = 0, size = 0;
+  for (std::size_t i = 0; i < value.size(); ++i) {
+    worst = larger(worst, std::abs(static_cast<double>(value[i]) - static_cast<double>(reference[i])));
+    size = std::max(size, std::abs(static_cast<double>(reference[i])));
+  }
+  return relative(worst, size);
+}
+
+/// As many CPU devices as divide the replicas and have a core each.
+StrategyOptions options_for(const StrategyOptions& configured, int replicas) {
+  StrategyOptions options = configured;
+  options.type = StrategyType::kMirrored;
+  options.reduce_to_device.reset();
+  options.cpu_replicas.reset();
+  options.replicas = replicas;
+  int count = std::min(replicas, static_cast<int>(usable_cores().size()));
+  while (replicas % count != 0) --count;
+  std::vector<DeviceId> devices;
+  for (int i = 0; i < count; ++i) devices.push_back({DeviceId::Kind::kCpu, i});
+  options.devices = devices;
+  return options;
+}
+
+/// Trains on `replicas` replicas and calls after_step(loss, variables) after each step.
+template <class AfterStep>
+void train_steps(const CheckedConfiguration& checked, const data::Feeder& examples, int replicas, std::int64_t steps,
+                 const AfterStep& after_step) {
+  const Configuration& values = checked.values();
+  const data::DataOptions& data = values.data;
+  const auto strategy = make_strategy(checked, options_for(values.strategy, replicas),
+                                      {batch_sizes(examples.rows(), data.global_batch_size, data.drop_remainder), {}});
+  initialize_weights(*checked.model, strategy->variables(), values.seed);
+  if (const auto& file = values.model->initial_weights) load_weights(file->text, strategy->variables());
+  strategy->variables_changed();
+
+  data::Order order(examples.rows(), {data.global_batch_size, data.shuffle, data.drop_remainder, values.seed});
+  TrainingState state;
+  while (state.step < steps) {
+    const data::Order::Batch batch = order.next();
+    const UpdateStep update =
+        next_update(state, values.gradients.accumulate_steps, learning_rate_of(*values.optimizer));
+    const Sums& sums = strategy->train({&examples, batch.rows, state.step, update});
+    after_step(sums.loss / static_cast<double>(sums.examples), snapshot(strategy->variables()));
+  }
+}
+
+}  // namespace
+
+double Verification::largest(const VerifiedRun& run) {
+  double worst = 0;
+  for (const StepDifference& step : run.steps) worst = larger(worst, larger(step.loss, step.weights));
+  return worst;
+}
+
+double Verification::largest() const {
+  double worst = 0;
+  for (const VerifiedRun& run : runs) worst = larger(worst, largest(run));
+  return worst;
+}
+
+Verification verify_replicas(const CheckedConfiguration& checked, const std::vector<int>& replicas,
+                             std::int64_t steps) {
+  const auto examples = load_feeder(checked, data::Split::kTrain);
+  Verification verification;
+  std::vector<std::vector<std::vector<float>>> reference;
+  train_steps(checked, *examples, 1, steps, [&](double loss, std::vector<std::vector<float>> variables) {
+    verification.losses.push_back(loss);
+    reference.push_back(std::move(variables));
+  });
+  for (const int count : replicas) {
+    if (count == 1) continue;
+    VerifiedRun& run = verification.runs.emplace_back(VerifiedRun{count, {}});
+    train_steps(checked, *examples, count, steps, [&](double loss, const std::vector<std::vector<float>>& variables) {
+      const std::size_t step = run.steps.size();
+      StepDifference now{relative(loss - verification.losses[step], verification.losses[step]), 0};
+      for (std::size_t i = 0; i < variables.size(); ++i) {
+        now.weights = larger(now.weights, difference(variables[i], reference[step][i]));
+      }
+      run.steps.push_back(now);
+    });
+  }
+  return verification;
+}
+
+std::vector<std::string> reasons_to_differ(const CheckedConfiguration& checked) {
+  std::vector<std::string> reasons;
+  const auto has_layer = [&](std::string_view type) {
+    const auto& layers = checked.model->layers;
+    return std::any_of(layers.begin(), layers.end(), [&](const LayerSummary& layer) { return layer.type == type; });
+  };
+  if (has_layer("batch_normalization")) {
+    reasons.emplace_back(
+        "batch_normalization normalizes by the statistics of the replica's own examples, so its output depends on how "
+        "the batch is split");
+  }
+  for (std::size_t i = 0; i < checked.variables.size(); ++i) {
+    const auto& [policy, why] = checked.variables[i];
+    if (!checked.model->variables[i].spec.trainable || policy.aggregation == Aggregation::kMean) continue;
+    reasons.push_back(fmt::format("{}: {} does not give the gradient of the mean over the global batch ({})",
+                                  checked.model->variables[i].spec.name, policy.text(), why));
+  }
+  return reasons;
+}
+
+}  // namespace mirrortrain

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "train/session.h"
+
+namespace mirrortrain {
+
+/// How far a step on several replicas is from the same step on one.
+struct StepDifference {
+  double loss = 0;     ///< |difference| / |loss on one replica|
+  double weights = 0;  ///< after the step: the largest |difference| in a variable / the largest element of the variable
+};
+
+/// The steps of a run on one number of replicas.
+struct VerifiedRun {
+  int replicas = 1;
+  std::vector<StepDifference> steps;
+};
+
+struct Verification {
+  std::vector<double> losses;  ///< on one replica, of each step
+  std::vector<VerifiedRun> runs;
+
+  /// The largest difference of a run, or of all; not a number where one is not.
+  static double largest(const VerifiedRun& run);
+  double largest() const;
+};
+
+/// Trains `steps` steps from the same initial weights on the same batches, on one replica and then on each number of
+/// `replicas`, on as many CPU devices as the cores suffice for. Keeps the variables of every step of the first run in
+/// memory. Throws what a run throws.
+Verification verify_replicas(const CheckedConfiguration& checked, const std::vector<int>& replicas, std::int64_t steps);
+
+/// What in the configuration makes the result depend on the number of replicas by definition, a line each.
+std::vector<std::string> reasons_to_differ(const CheckedConfiguration& checked);
+
+}  // namespace mirrortrain

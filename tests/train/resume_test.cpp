@@ -1,0 +1,63 @@
+// Checkpoints hold every copy that can differ.
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include "train/checkpoint.h"
+#include "training.h"
+
+namespace mirrortrain {
+namespace {
+
+using Overrides = std::vector<std::string>;
+
+Checkpoints checkpoints_of(const Training& training, const std::filesystem::path& folder) {
+  std::vector<std::string> slots;
+  const UpdateRule update_rule = rule(*training.checked.values().optimizer);
+  for (const std::string_view slot : update_rule.slots()) slots.emplace_back(slot);
+  return {folder, training.strategy->variables(), training.strategy->state(), slots, 0};
+}
+
+TEST_CASE("a resumed run goes on exactly, with every policy and within a group of accumulated gradients") {
+  const std::string state =
+      "state=[{name: a, assign_add: [1, 2]}, {name: b, synchronization: none, assign_add: [3, 5]},"
+      "{name: c, synchronization: on_read, aggregation: sum, assign_add: 1},"
+      "{name: d, initial_value: 0.5, aggregation: mean, assign_add: 1}]";
+  for (const char* aggregation : {"mean", "sum", "none", "only_first_replica"}) {
+    CAPTURE(aggregation);
+    const Overrides overrides = {fmt::format("variables=[{{match: \"*/kernel\", aggregation: {}}}]", aggregation),
+                                 state, "gradients.accumulate_steps=3", "optimizer={type: adam}"};
+    Training whole(kMlp, overrides), first(kMlp, overrides), second(kMlp, overrides);
+    const auto losses = whole.steps(8);
+    first.steps(5);  // two gradients into a group, in the second epoch
+    checkpoints_of(first, first.folder()).save(first.state, 1);
+    second.steps(2);
+    second.seek(checkpoints_of(second, first.folder()).restore().value());
+    CHECK(second.steps(3) == std::vector(losses.begin() + 5, losses.end()));
+    for (const int replica : {0, 1}) CHECK(second.variables(replica) == whole.variables(replica));
+    const auto expected = whole.strategy->state().readings(), resumed = second.strategy->state().readings();
+    for (std::size_t i = 0; i < expected.size(); ++i) {
+      CHECK(resumed[i].value == expected[i].value);
+      CHECK(resumed[i].replicas == expected[i].replicas);
+    }
+  }
+}
+
+TEST_CASE("on another number of replicas a run goes on from what reading outside gave") {
+  const Overrides common = {"variables=[{match: \"dense/*\", aggregation: none}]",
+                            "state=[{name: total, synchronization: on_read, aggregation: sum, assign_add: 1}]"};
+  Training two(kMlp, common);
+  two.steps(3);
+  checkpoints_of(two, two.folder()).save(two.state, 1);
+  Overrides three_devices = common;
+  three_devices.emplace_back("strategy.devices=[cpu:0,cpu:1,cpu:2]");
+  Training three(kMlp, three_devices);
+  three.seek(checkpoints_of(three, two.folder()).restore().value());
+  for (const int replica : {0, 1, 2}) CHECK(three.variables(replica) == two.variables(0));
+  using Number = report::StateReading::Number;
+  const auto total = three.strategy->state().readings().at(0);
+  CHECK(total.value == Number{std::int64_t{6}});
+  CHECK(total.replicas == std::vector<Number>{std::int64_t{6}, std::int64_t{0}, std::int64_t{0}});
+}
+
+}  // namespace
+}  // namespace mirrortrain

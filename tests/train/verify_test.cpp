@@ -1,0 +1,34 @@
+#include "train/verify.h"
+
+#include <doctest/doctest.h>
+
+#include "training.h"
+
+namespace mirrortrain {
+namespace {
+
+TEST_CASE("replicas agree with one replica, uneven parts and replicas without examples included") {
+  const Training training(kMlp);
+  const Verification verification = verify_replicas(training.checked, {1, 2, 3, 16}, 6);
+  REQUIRE(verification.runs.size() == 3);
+  CHECK(verification.losses.size() == 6);
+  for (const VerifiedRun& run : verification.runs) CHECK(run.steps.size() == 6);
+  CHECK(verification.largest() < 1e-5);
+  CHECK(reasons_to_differ(training.checked).empty());
+}
+
+TEST_CASE("a policy that makes replicas count is found and explained") {
+  const Training training(kMlp, {R"(variables=[{match: "*/kernel", aggregation: sum}])"});
+  CHECK(verify_replicas(training.checked, {2}, 3).largest() > 0.01);
+  const auto reasons = reasons_to_differ(training.checked);
+  REQUIRE(reasons.size() == 2);
+  CHECK(reasons[0].find("dense/kernel: on_write x sum") == 0);
+}
+
+TEST_CASE("dropout masks do not depend on the number of replicas") {
+  const Training training(kMlp, {"model.layers=[{dense: {units: 7}}, {dropout: {rate: 0.5}}, {dense: {units: 3}}]"});
+  CHECK(verify_replicas(training.checked, {2, 4}, 5).largest() < 1e-5);
+}
+
+}  // namespace
+}  // namespace mirrortrain
