@@ -32,7 +32,9 @@ class DistributedVariable {
   std::size_t bytes() const { return static_cast<std::size_t>(shape_.elements()) * size_of(dtype_); }
 
   /// A replica's own copy: what reading in that replica gives.
-  TensorView copy(int replica) const { return {dtype_, shape_, copies_[static_cast<std::size_t>(replica)]}; }
+  TensorView copy(int replica) const { return {dtype_, shape_, data(replica)}; }
+  /// Its memory alone.
+  std::byte* data(int replica) const { return copies_[static_cast<std::size_t>(replica)]; }
 
   /// Every replica's write of the same step: `values` has one tensor of the variable's type per replica. on_write with
   /// an aggregation combines them first and applies the result to every copy; else each replica writes its own.

@@ -250,7 +250,7 @@ void Strategy::choose_written_values() {
     for (std::size_t r = 0; r < replicas_.size(); ++r) {
       const Replica& replica = *replicas_[r];
       const bool runs = rows_of(replica).count > 0;
-      write.values[r] = runs ? replica.assigned_values[i] : write.variable.copy(replica.index).data;
+      write.values[r] = runs ? replica.assigned_values[i] : write.variable.data(replica.index);
     }
   }
 }

@@ -52,6 +52,7 @@ inline std::vector<nlohmann::json> timeless(std::vector<nlohmann::json> events) 
   for (nlohmann::json& event : events) {
     event.erase("seconds");
     event.erase("examples_per_second");
+    event.erase("waiting");
   }
   return events;
 }
