@@ -156,5 +156,10 @@ TEST_CASE("windows with strides, padding and dilation train as in Keras") { foll
 TEST_CASE("batch statistics, branches, decay and a schedule train as in Keras") { follows_reference("batch-norm-cnn"); }
 TEST_CASE("mixed precision trains close to Keras's") { follows_reference("cnn-mixed-bfloat16"); }
 TEST_CASE("grouped convolutions train as in PyTorch") { follows_reference("torch-cnn-sgd"); }
+TEST_CASE("two replicas train as under MirroredStrategy") { follows_reference("mirrored-binary-classifier"); }
+TEST_CASE("replicas normalize with their own examples as under MirroredStrategy") {
+  follows_reference("mirrored-batch-norm-cnn");
+}
+TEST_CASE("batches that do not divide train as under MirroredStrategy") { follows_reference("mirrored-uneven"); }
 
 }  // namespace

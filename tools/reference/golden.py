@@ -15,11 +15,11 @@ import numpy as np
 FOLDER = Path(__file__).resolve().parents[2] / "tests" / "golden"
 
 
-def configuration(made_by, body):
+def configuration(made_by, body, devices="[cpu:0]"):
     """The text of config.yaml: what every golden has in common around its own sections."""
     head = f"""\
         # Made by tools/reference/{made_by} with the same model in the framework; see there.
-        strategy: {{type: mirrored, devices: [cpu:0]}}
+        strategy: {{type: mirrored, devices: {devices}}}
         logging: {{every_steps: 1, tensorboard: false}}
         """
     return textwrap.dedent(head) + textwrap.dedent(body).lstrip("\n")
@@ -84,7 +84,7 @@ def rounded(figures):
 
 
 def write_golden(name, reference, config, data, initial, exact, single, replicas=(1, 2, 3), mixed=False):
-    """Writes tests/golden/NAME.
+    """Writes tests/golden/NAME and returns what expected.json says.
 
     data: file name -> array; initial: variable name -> array, empty where the configuration says it all; exact: the
     Record to compare with; single: the Record of the framework's float32 run, from which a mixed one has to differ.
@@ -118,3 +118,4 @@ def write_golden(name, reference, config, data, initial, exact, single, replicas
     (folder / "expected.json").write_text(text + "\n")
     print(f"{name}: {len(exact.losses)} steps, loss {exact.losses[0]:.6f} -> {exact.losses[-1]:.6f}, "
           f"float32 is off by {apart['loss']:.1e} (loss), {apart['weights']:.1e} (weights)")
+    return expected

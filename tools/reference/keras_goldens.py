@@ -450,8 +450,72 @@ def cnn_mixed_bfloat16():
     )
 
 
+def gradients(section, optimizer_section, optimizer):
+    """What happens to a gradient between its reduction and the update. Batches of ten and a short one, four an epoch."""
+    features, labels = blobs(8, 37, (7,), 4)
+    return Case(
+        config=f"""
+        data:
+          global_batch_size: 10
+          shuffle: false
+          train: {{format: npy, features: features.npy, labels: labels.npy}}
+        model:
+          input_shape: [7]
+          initial_weights: initial.safetensors
+          layers:
+            - dense: {{units: 12, activation: relu, kernel_regularizer: {{l2: 0.03}}}}
+            - dense: {{units: 4}}
+        loss: {{type: sparse_categorical_crossentropy, from_logits: true}}
+        metrics: [accuracy]
+        optimizer: {optimizer_section}
+        gradients: {{{section}}}
+        training: {{epochs: 4}}
+        """,
+        features=features, labels=labels, batch=10, epochs=4,
+        model=lambda: keras.Sequential([
+            keras.Input((7,)),
+            layers.Dense(12, activation="relu", kernel_regularizer=keras.regularizers.L2(0.03)),
+            layers.Dense(4),
+        ]),
+        loss=lambda: keras.losses.SparseCategoricalCrossentropy(from_logits=True),
+        optimizer=optimizer,
+        metrics={"accuracy": sparse_accuracy},
+    )
+
+
+def momentum_with(section, **clipping):
+    return gradients(section, "{type: sgd, learning_rate: 0.1, momentum: 0.9}",
+                     lambda: keras.optimizers.SGD(0.1, momentum=0.9, **clipping))
+
+
+def clip_norm():
+    """The bound lies between the norms of these steps, so some are clipped and some are not."""
+    return momentum_with("clip_norm: 1.0", global_clipnorm=1.0)
+
+
+def clip_value():
+    return momentum_with("clip_value: 0.1", clipvalue=0.1)
+
+
+def accumulate_steps():
+    """Sixteen steps are five updates and a step left over. The schedule counts steps, Adam's t counts updates.
+
+    Keras rounds beta_2 to float32 on its way to float64; 0.999 would take the step's size 6e-6 astray.
+    """
+    schedule = "{schedule: cosine_decay, initial_learning_rate: 0.05, decay_steps: 20}"
+    return gradients("accumulate_steps: 3", f"{{type: adam, beta_1: 0.875, beta_2: 0.9921875, learning_rate: {schedule}}}",
+                     lambda: keras.optimizers.Adam(keras.optimizers.schedules.CosineDecay(0.05, 20),
+                                                   beta_1=0.875, beta_2=0.9921875, gradient_accumulation_steps=3))
+
+
+def accumulate_clip_norm():
+    """The mean of a group's gradients is clipped, not each."""
+    return momentum_with("clip_norm: 0.8, accumulate_steps: 2", global_clipnorm=0.8, gradient_accumulation_steps=2)
+
+
 CASES = [mlp_sgd_momentum, mlp_sgd_nesterov, cnn_adam, binary_classifier, batch_norm_cnn, categorical_activations,
-         linear_regression, linear_regression_bias, cnn_mixed_bfloat16]
+         linear_regression, linear_regression_bias, cnn_mixed_bfloat16, clip_norm, clip_value, accumulate_steps,
+         accumulate_clip_norm]
 
 if __name__ == "__main__":
     for function in CASES:
