@@ -110,6 +110,20 @@ void check_weights(const fs::path& file, const fs::path& expected_file, double t
   }
 }
 
+/// Where copies differ, the last checkpoint holds replica 1's.
+void check_replica_1(const fs::path& run, const fs::path& golden, double tolerance) {
+  fs::path newest;
+  for (const auto& entry : fs::directory_iterator(run / "checkpoints")) newest = std::max(newest, entry.path());
+  const auto saved = mirrortrain::read_safetensors(newest / "training.safetensors");
+  for (const auto& [name, reference] : mirrortrain::read_safetensors(golden / "final-replica-1.safetensors")) {
+    CAPTURE(name);
+    REQUIRE(saved.count("replica_1/" + name) == 1);
+    const auto values = saved.at("replica_1/" + name).span<float>(), wanted = reference.span<float>();
+    REQUIRE(values.size() == wanted.size());
+    for (std::size_t k = 0; k < wanted.size(); ++k) CHECK(std::abs(double(values[k]) - wanted[k]) <= tolerance);
+  }
+}
+
 /// Mixed precision that was quietly left out would follow the float32 run.
 void check_not_float32(const std::vector<json>& steps, const json& float32_losses) {
   double worst = 0;
@@ -132,6 +146,8 @@ void check_run(const fs::path& golden, const json& expected, int replicas, const
   REQUIRE(evaluations.size() == (expected.contains("test") ? 1 : 0));
   if (!evaluations.empty()) check_figures(evaluations[0], expected.at("test"), loss_tolerance, !mixed);
   check_weights(run / "model.safetensors", golden / "final.safetensors", expected.at("tolerance").at("weights"));
+  if (fs::exists(golden / "final-replica-1.safetensors"))
+    check_replica_1(run, golden, expected.at("tolerance").at("weights"));
 }
 
 /// Trains the golden on every number of replicas that it names and compares with what the reference computed.
@@ -161,5 +177,19 @@ TEST_CASE("replicas normalize with their own examples as under MirroredStrategy"
   follows_reference("mirrored-batch-norm-cnn");
 }
 TEST_CASE("batches that do not divide train as under MirroredStrategy") { follows_reference("mirrored-uneven"); }
+TEST_CASE("the optimizer applies what the replicas' gradients aggregate to") {
+  follows_reference("aggregation-mean");
+  follows_reference("aggregation-sum");
+  follows_reference("aggregation-only-first-replica");
+  follows_reference("aggregation-none");
+}
+TEST_CASE("gradients are clipped as in Keras") {
+  follows_reference("clip-norm");
+  follows_reference("clip-value");
+}
+TEST_CASE("every k-th step updates with the mean of k gradients") {
+  follows_reference("accumulate-steps");
+  follows_reference("accumulate-clip-norm");
+}
 
 }  // namespace
