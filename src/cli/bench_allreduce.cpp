@@ -66,9 +66,9 @@ void add_bench_allreduce(CLI::App& app, int& exit_code) {
       app.add_subcommand("bench-allreduce", "Time and check every all-reduce algorithm, as nccl-tests does.");
   command->add_option("--devices", arguments->devices, "all, or a list such as [cpu:0, cpu:1]");
   command->add_option("--algorithms", arguments->algorithms, "A list of algorithms; default: all");
-  command->add_option("-b", arguments->min_size, "The smallest size in bytes, or with K, M, G; default: 1K");
+  command->add_option("-b", arguments->min_size, "The smallest size in bytes, or with K, M, G; default: 8");
   command->add_option("-e", arguments->max_size, "The largest size; default: 64M");
-  command->add_option("-f", arguments->factor, "From one size to the next; default: 4")->check(CLI::Range(2, 1 << 20));
+  command->add_option("-f", arguments->factor, "From one size to the next; default: 2")->check(CLI::Range(2, 1 << 20));
   command->add_option("--from", arguments->from, "Use the packs of this configuration's model");
   command->add_option("--json", arguments->json, "Write the results to this file, too");
   command->callback([arguments, &exit_code] {
