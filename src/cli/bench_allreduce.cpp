@@ -10,13 +10,14 @@
 #include "collective/bench.h"
 #include "config/document.h"
 #include "device/cpu/cpu_device.h"
+#include "strategy/gradient_options.h"
 #include "strategy/placement.h"
 
 namespace mirrortrain::cli {
 namespace {
 
 struct BenchArguments {
-  std::string devices = "all", algorithms, min_size, max_size, json;
+  std::string devices = "all", algorithms, min_size, max_size, method, json;
   std::optional<std::string> from;
   std::uint64_t factor = 0;
 };
@@ -50,6 +51,9 @@ void bench(const BenchArguments& arguments) {
   if (!arguments.max_size.empty())
     options.max_bytes = config::read_option<config::Size>("-e", arguments.max_size).bytes;
   if (arguments.factor != 0) options.factor = arguments.factor;
+  if (!arguments.method.empty()) {
+    options.method = config::read_option<AggregationMethod>("--aggregation-method", arguments.method);
+  }
   if (!arguments.json.empty()) options.json = arguments.json;
 
   const auto devices = bench_devices(arguments.devices);
@@ -66,10 +70,12 @@ void add_bench_allreduce(CLI::App& app, int& exit_code) {
       app.add_subcommand("bench-allreduce", "Time and check every all-reduce algorithm, as nccl-tests does.");
   command->add_option("--devices", arguments->devices, "all, or a list such as [cpu:0, cpu:1]");
   command->add_option("--algorithms", arguments->algorithms, "A list of algorithms; default: all");
-  command->add_option("-b", arguments->min_size, "The smallest size in bytes, or with K, M, G; default: 1K");
+  command->add_option("-b", arguments->min_size, "The smallest size in bytes, or with K, M, G; default: 8");
   command->add_option("-e", arguments->max_size, "The largest size; default: 64M");
-  command->add_option("-f", arguments->factor, "From one size to the next; default: 4")->check(CLI::Range(2, 1 << 20));
+  command->add_option("-f", arguments->factor, "From one size to the next; default: 2")->check(CLI::Range(2, 1 << 20));
   command->add_option("--from", arguments->from, "Use the packs of this configuration's model");
+  command->add_option("--aggregation-method", arguments->method,
+                      "add_n, tree or accumulate_n, for the algorithms that copy; default: add_n");
   command->add_option("--json", arguments->json, "Write the results to this file, too");
   command->callback([arguments, &exit_code] {
     bench(*arguments);

@@ -7,15 +7,14 @@
 #include <thread>
 
 #include "base/error.h"
-#include "device/cpu/cpu_device.h"
 
 namespace mirrortrain {
 namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr int kWarmUps = 2, kLeastRepetitions = 5, kMostRepetitions = 1000;
-constexpr double kEnoughSeconds = 0.2;  // for one size, checking included
+constexpr int kWarmUps = 2, kLeastRepetitions = 5, kMostRepetitions = 10000;
+constexpr double kEnoughSeconds = 0.08;  // for one size, checking included
 
 /// Whole numbers up to 255, so that their sums are exact in any order; every element, rank and repetition has its own.
 float element(std::uint32_t index, std::uint32_t rank, std::uint32_t repetition) {
@@ -50,13 +49,12 @@ double median(std::vector<double> values) {
 
 class Timer {
  public:
-  Timer(LocalAlgorithm algorithm, std::span<Device* const> devices, std::span<const std::size_t> counts,
+  Timer(const LocalGroupOptions& options, std::span<Device* const> devices, std::span<const std::size_t> counts,
         const std::function<void(std::size_t, const AllReduceTiming&)>& report)
       : devices_(devices),
         counts_(counts),
         report_(report),
-        group_(static_cast<int>(devices.size()),
-               {.algorithm = algorithm, .spin = devices.size() <= usable_cores().size(), .timeout_seconds = 60}),
+        group_(static_cast<int>(devices.size()), options),
         buffers_(devices.size()),
         seconds_(devices.size()),
         wrong_(devices.size()),
@@ -85,7 +83,7 @@ class Timer {
     Device& device = *devices_[static_cast<std::size_t>(communicator.rank())];
     device.enter_thread();
     Buffer& buffer = buffers_[static_cast<std::size_t>(communicator.rank())];
-    buffer = device.allocate(counts_.back() * sizeof(float));
+    buffer = device.allocate(*std::max_element(counts_.begin(), counts_.end()) * sizeof(float));
     for (std::size_t index = 0; index < counts_.size(); ++index) {
       const std::span<float> elements(buffer.as<float>(), counts_[index]);
       const auto start = Clock::now();
@@ -136,9 +134,10 @@ class Timer {
 
 }  // namespace
 
-void time_all_reduce(LocalAlgorithm algorithm, std::span<Device* const> devices, std::span<const std::size_t> counts,
+void time_all_reduce(const LocalGroupOptions& options, std::span<Device* const> devices,
+                     std::span<const std::size_t> counts,
                      const std::function<void(std::size_t index, const AllReduceTiming& timing)>& report) {
-  Timer(algorithm, devices, counts, report).run();
+  Timer(options, devices, counts, report).run();
 }
 
 }  // namespace mirrortrain

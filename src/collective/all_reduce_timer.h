@@ -18,8 +18,9 @@ struct AllReduceTiming {
 
 /// Sums float32 elements over one rank per device, each on a thread of its own, for every count in turn, and checks
 /// every element of every repetition. `report(index, timing)` is called as each count is done, on some rank's thread.
-/// `counts` are ascending. Rethrows what a rank's thread threw.
-void time_all_reduce(LocalAlgorithm algorithm, std::span<Device* const> devices, std::span<const std::size_t> counts,
+/// Rethrows what a rank's thread threw.
+void time_all_reduce(const LocalGroupOptions& options, std::span<Device* const> devices,
+                     std::span<const std::size_t> counts,
                      const std::function<void(std::size_t index, const AllReduceTiming& timing)>& report);
 
 }  // namespace mirrortrain

@@ -11,6 +11,7 @@
 #include "base/files.h"
 #include "collective/all_reduce_timer.h"
 #include "config/scalar.h"
+#include "device/cpu/cpu_device.h"
 #include "report/json.h"
 
 namespace mirrortrain {
@@ -40,6 +41,7 @@ std::vector<std::string> algorithms_of(const AllReduceBenchOptions& options, std
 }
 
 std::vector<std::size_t> counts_of(const AllReduceBenchOptions& options) {
+  if (!options.counts.empty()) return options.counts;
   if (options.min_bytes < sizeof(float)) {
     throw UsageError(
         fmt::format("-b: the least size is {} bytes, one element, found {}", sizeof(float), options.min_bytes));
@@ -63,7 +65,7 @@ void print_head(std::FILE* out, std::span<Device* const> devices) {
              fmt::join(names, ", "));
   fmt::print(out, "# every element of every repetition is checked; time is the median of the repetitions\n");
   fmt::print(out, "{:<23}  {:>11} {:>11} {:>6} {:>11} {:>8} {:>8} {:>6}\n", "# algorithm", "size", "count", "type",
-             "time", "algbw", "busbw", "wrong");
+             "time", "algbw", "busbw", "#wrong");
   fmt::print(out, "{:<23}  {:>11} {:>11} {:>6} {:>11} {:>8} {:>8} {:>6}\n", "#", "(B)", "(elements)", "", "(us)",
              "(GB/s)", "(GB/s)", "");
 }
@@ -72,6 +74,18 @@ void print_row(std::FILE* out, const AllReduceResult& result) {
   fmt::print(out, "{:<23}  {:>11} {:>11} {:>6} {:>11.2f} {:>8.2f} {:>8.2f} {:>6}\n", result.algorithm, result.size,
              result.count, result.type, result.time_us, result.algbw, result.busbw, result.wrong);
   std::fflush(out);
+}
+
+/// What every algorithm takes for all sizes, one after the other.
+std::string totals(const std::vector<AllReduceResult>& results) {
+  std::vector<std::string> texts;
+  for (auto result = results.begin(); result != results.end();) {
+    const auto first = result;
+    double time_us = 0;
+    for (; result != results.end() && result->algorithm == first->algorithm; ++result) time_us += result->time_us;
+    texts.push_back(fmt::format("{} {:.2f} us", first->algorithm, time_us));
+  }
+  return fmt::format("{}", fmt::join(texts, ", "));
 }
 
 AllReduceResult result_of(const std::string& algorithm, std::size_t count, std::size_t ranks,
@@ -107,10 +121,13 @@ std::vector<AllReduceResult> bench_all_reduce(const AllReduceBenchOptions& optio
   const std::vector<std::size_t> counts = counts_of(options);
   const std::vector<std::string> algorithms = algorithms_of(options, out);
   print_head(out, devices);
+  const bool spin = devices.size() <= usable_cores().size();
   std::vector<AllReduceResult> results;
   std::uint64_t wrong = 0;
   for (const std::string& name : algorithms) {
-    time_all_reduce(algorithm_named(name), devices, counts, [&](std::size_t index, const AllReduceTiming& timing) {
+    const LocalGroupOptions group{
+        .algorithm = algorithm_named(name), .method = options.method, .spin = spin, .timeout_seconds = 60};
+    time_all_reduce(group, devices, counts, [&](std::size_t index, const AllReduceTiming& timing) {
       results.push_back(result_of(name, counts[index], devices.size(), timing));
       wrong += timing.wrong;
       print_row(out, results.back());
@@ -121,6 +138,7 @@ std::vector<AllReduceResult> bench_all_reduce(const AllReduceBenchOptions& optio
       out, "# algbw = size / time; busbw = algbw x 2(n-1)/n, n = {}: whatever the algorithm, each rank must send\n", n);
   fmt::print(out, "# and receive 2(n-1)/n of the size, so busbw compares with the speed of memory or links at any n\n");
   fmt::print(out, "# fastest, by bytes: {}\n", fastest_by_size(results));
+  if (!options.counts.empty()) fmt::print(out, "# all sizes, one after the other: {}\n", totals(results));
   if (options.json) write_json(*options.json, results);
   if (wrong > 0) throw Error(fmt::format("{} elements were wrong: the sums of these devices cannot be trusted", wrong));
   return results;

@@ -10,16 +10,20 @@
 #include <vector>
 
 #include "device/device.h"
+#include "graph/aggregation_method.h"
 
 namespace mirrortrain {
 
 /// What `mirrortrain bench-allreduce` is asked for.
 struct AllReduceBenchOptions {
   std::vector<std::string> algorithms;  ///< names of kLocalAlgorithmNames; none: all
-  std::uint64_t min_bytes = 1 << 10;
+  std::uint64_t min_bytes = 8;
   std::uint64_t max_bytes = 64 << 20;
-  std::uint64_t factor = 4;                   ///< from one size to the next
-  std::optional<std::filesystem::path> json;  ///< where the results go as {"results": [...]}, too
+  std::uint64_t factor = 2;  ///< from one size to the next
+  /// Elements, instead of the range above: measured in this order, each as often as it stands here.
+  std::vector<std::size_t> counts;
+  AggregationMethod method = AggregationMethod::kAddN;  ///< for the algorithms that use one
+  std::optional<std::filesystem::path> json;            ///< where the results go as {"results": [...]}, too
 };
 
 /// One algorithm at one size, after nccl-tests: algbw = size / time, busbw = algbw x 2(n-1)/n, both in GB/s.

@@ -87,6 +87,8 @@ TEST_CASE("bench-allreduce checks every result and writes JSON") {
       CHECK(result.contains(key));
   }
   CHECK(run_program(folder, "bench-allreduce --devices [cpu:0] -b 8 -e 8").exit_code == 0);
+  CHECK(run_program(folder, "bench-allreduce -b 8 -e 8 --aggregation-method tree").exit_code == 0);
+  CHECK(run_program(folder, "bench-allreduce --aggregation-method trees").exit_code == 2);
   CHECK(run_program(folder, "bench-allreduce --algorithms [rings]").exit_code == 2);
 }
 

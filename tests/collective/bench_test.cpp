@@ -57,6 +57,28 @@ TEST_CASE("every algorithm is measured at every size, nothing is wrong, and busb
   }
 }
 
+TEST_CASE("given counts are measured in their order, each as often as it is given, and added up") {
+  const Run run(2, {.algorithms = {"ring", "one_pass"}, .counts = {1000, 7, 0, 1000}});
+  CHECK(run.message == "no error");
+  REQUIRE(run.results.size() == 8);
+  const std::size_t counts[] = {1000, 7, 0, 1000};
+  for (std::size_t i = 0; i < run.results.size(); ++i) {
+    CHECK(run.results[i].algorithm == (i < 4 ? "ring" : "one_pass"));
+    CHECK(run.results[i].count == counts[i % 4]);
+    CHECK(run.results[i].size == 4 * counts[i % 4]);
+    CHECK(run.results[i].wrong == 0);
+  }
+  CHECK(contains(run.printed, "# all sizes, one after the other: ring "));
+}
+
+TEST_CASE("every aggregation method is measured and right") {
+  for (const AggregationMethod method : {AggregationMethod::kTree, AggregationMethod::kAccumulateN}) {
+    const Run run(5, {.min_bytes = 4096, .max_bytes = 4096, .method = method});
+    CHECK(run.message == "no error");
+    CHECK(run.results.size() == kLocalAlgorithmNames.size());
+  }
+}
+
 TEST_CASE("the JSON file holds the printed results") {
   const TemporaryFolder folder;
   const Run run(2,
