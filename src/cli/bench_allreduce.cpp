@@ -1,7 +1,6 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,14 +10,16 @@
 #include "config/document.h"
 #include "device/cpu/cpu_device.h"
 #include "strategy/gradient_options.h"
+#include "strategy/packs.h"
 #include "strategy/placement.h"
+#include "train/session.h"
 
 namespace mirrortrain::cli {
 namespace {
 
 struct BenchArguments {
-  std::string devices = "all", algorithms, min_size, max_size, method, json;
-  std::optional<std::string> from;
+  std::string devices = "all", algorithms, min_size, max_size, method, from, json;
+  std::vector<std::string> overrides;
   std::uint64_t factor = 0;
 };
 
@@ -38,11 +39,22 @@ std::vector<std::unique_ptr<Device>> bench_devices(const std::string& list) {
   return devices;
 }
 
+/// The packs in which the configuration's gradients are reduced, in elements, in their order.
+std::vector<std::size_t> pack_counts(const CheckedConfiguration& checked, Device& device) {
+  if (!checked.has_model()) throw UsageError("--from: the configuration has no model, only state");
+  StoreOptions store{{}, 1, 0, false};
+  for (const ResolvedVariable& variable : checked.variables) store.policies.push_back(variable.policy);
+  const VariableStore variables(*checked.model, store, device);
+  std::vector<std::size_t> counts;
+  for (const Pack& pack : make_packs(variables, checked.values().strategy.communication.bytes_per_pack.bytes)) {
+    counts.push_back(static_cast<std::size_t>(pack.elements()));
+  }
+  if (counts.empty()) throw UsageError("--from: no gradient of this configuration is reduced over replicas");
+  return counts;
+}
+
 void bench(const BenchArguments& arguments) {
   AllReduceBenchOptions options;
-  if (arguments.from) {
-    throw UsageError("--from: packs of a model are not built yet; give the sizes with -b, -e and -f");
-  }
   if (!arguments.algorithms.empty()) {
     options.algorithms = config::read_option<std::vector<std::string>>("--algorithms", arguments.algorithms);
   }
@@ -59,6 +71,9 @@ void bench(const BenchArguments& arguments) {
   const auto devices = bench_devices(arguments.devices);
   std::vector<Device*> ranks;
   for (const auto& device : devices) ranks.push_back(device.get());
+  if (!arguments.from.empty()) {
+    options.counts = pack_counts(check_configuration(arguments.from, arguments.overrides), *devices.front());
+  }
   bench_all_reduce(options, ranks, stdout);
 }
 
@@ -70,10 +85,15 @@ void add_bench_allreduce(CLI::App& app, int& exit_code) {
       app.add_subcommand("bench-allreduce", "Time and check every all-reduce algorithm, as nccl-tests does.");
   command->add_option("--devices", arguments->devices, "all, or a list such as [cpu:0, cpu:1]");
   command->add_option("--algorithms", arguments->algorithms, "A list of algorithms; default: all");
-  command->add_option("-b", arguments->min_size, "The smallest size in bytes, or with K, M, G; default: 8");
-  command->add_option("-e", arguments->max_size, "The largest size; default: 64M");
-  command->add_option("-f", arguments->factor, "From one size to the next; default: 2")->check(CLI::Range(2, 1 << 20));
-  command->add_option("--from", arguments->from, "Use the packs of this configuration's model");
+  CLI::Option* const smallest =
+      command->add_option("-b", arguments->min_size, "The smallest size in bytes, or with K, M, G; default: 8");
+  CLI::Option* const largest = command->add_option("-e", arguments->max_size, "The largest size; default: 64M");
+  CLI::Option* const factor = command->add_option("-f", arguments->factor, "From one size to the next; default: 2")
+                                  ->check(CLI::Range(2, 1 << 20));
+  command->add_option("--from", arguments->from, "Use the packs of this configuration's model instead of sizes")
+      ->excludes(smallest, largest, factor);
+  command->add_option("--set", arguments->overrides, "With --from: key.path=value, a YAML value")
+      ->allow_extra_args(false);
   command->add_option("--aggregation-method", arguments->method,
                       "add_n, tree or accumulate_n, for the algorithms that copy; default: add_n");
   command->add_option("--json", arguments->json, "Write the results to this file, too");

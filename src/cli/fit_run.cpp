@@ -48,7 +48,7 @@ int FitRun::run() {
   if (!open_folder()) return 0;
   for (const std::string& note : strategy_->placement().notes) spdlog::info(note);
   spdlog::info(run_header(checked_, *strategy_));
-  spdlog::info(distribution_text(checked_, *strategy_));
+  log_distribution();
   const TrainingState state = first_state();
   strategy_->variables_changed();
   open_writers(state);
@@ -115,6 +115,15 @@ bool FitRun::open_folder() {
   checkpoints_ = std::make_unique<Checkpoints>(folder_.checkpoints(), strategy_->variables(), strategy_->state(),
                                                std::move(slot_names), values().seed);
   return true;
+}
+
+/// The table of variables is on the screen only where the configuration says something of them.
+void FitRun::log_distribution() const {
+  if (checked_.has_model()) {
+    spdlog::log(values().variables.empty() ? spdlog::level::debug : spdlog::level::info, "{}",
+                variables_text(checked_));
+  }
+  if (!strategy_->cross_device_note().empty()) spdlog::info("{}\n", strategy_->cross_device_note());
 }
 
 /// Puts a checkpoint's values over the initial ones where the run goes on.

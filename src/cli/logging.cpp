@@ -9,7 +9,9 @@ namespace mirrortrain::cli {
 void set_up_logging() {
   auto console = std::make_shared<spdlog::sinks::stderr_color_sink_mt>();
   console->set_pattern("%^%v%$");
+  console->set_level(spdlog::level::info);
   auto logger = std::make_shared<spdlog::logger>("mirrortrain", std::move(console));
+  logger->set_level(spdlog::level::debug);  // what is of use later alone goes to the run's log
   logger->flush_on(spdlog::level::info);
   spdlog::set_default_logger(std::move(logger));
 }

@@ -35,15 +35,15 @@ std::vector<int> replica_counts(const std::string& text) {
 }
 
 void print_table(const Verification& verification) {
-  fmt::print("relative difference from one replica\n\n{:>6}{:>14}", "step", "loss");
-  for (const VerifiedRun& run : verification.runs) {
-    fmt::print("{:>16}{:>10}", fmt::format("{} replicas: loss", run.replicas).substr(0, 16), "weights");
-  }
+  fmt::print("Relative differences from one replica\n\n{:>20}", "1 replica");
+  for (const VerifiedRun& run : verification.runs) fmt::print("{:>20}", fmt::format("{} replicas", run.replicas));
+  fmt::print("\n{:>6}{:>14}", "step", "loss");
+  for (std::size_t i = 0; i < verification.runs.size(); ++i) fmt::print("{:>10}{:>10}", "loss", "weights");
   fmt::print("\n");
   for (std::size_t step = 0; step < verification.losses.size(); ++step) {
     fmt::print("{:>6}{:>14.6g}", step + 1, verification.losses[step]);
     for (const VerifiedRun& run : verification.runs) {
-      fmt::print("{:>16}{:>10}", fmt::format("{:.1e}", run.steps[step].loss),
+      fmt::print("{:>10}{:>10}", fmt::format("{:.1e}", run.steps[step].loss),
                  fmt::format("{:.1e}", run.steps[step].weights));
     }
     fmt::print("\n");

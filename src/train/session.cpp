@@ -102,13 +102,12 @@ std::unique_ptr<Strategy> make_strategy(const CheckedConfiguration& checked, con
   return strategy;
 }
 
-std::string distribution_text(const CheckedConfiguration& checked, const Strategy& strategy) {
-  std::string text;
-  if (checked.has_model()) text += variable_table(*checked.model, checked.variables, "");
+std::string variables_text(const CheckedConfiguration& checked) {
+  if (!checked.has_model()) return "";
+  std::string text = variable_table(*checked.model, checked.variables, "");
   for (const std::string& rule : idle_rules(*checked.model, checked.values().variables)) {
     text += fmt::format("{}: no variable is left for it\n", rule);
   }
-  if (!strategy.cross_device_note().empty()) text += strategy.cross_device_note() + "\n";
   return text;
 }
 

@@ -48,7 +48,7 @@ std::unique_ptr<Strategy> make_strategy(const CheckedConfiguration& checked, con
 std::unique_ptr<Strategy> make_strategy(const CheckedConfiguration& checked, const StrategyOptions& options,
                                         const BatchSizes& sizes);
 
-/// How the variables are kept, what of the configuration found no use, and how gradients are added: for the log.
-std::string distribution_text(const CheckedConfiguration& checked, const Strategy& strategy);
+/// How the variables are kept, and which rules found no use: for the log.
+std::string variables_text(const CheckedConfiguration& checked);
 
 }  // namespace mirrortrain

@@ -172,7 +172,7 @@ TEST_CASE("what tf.distribute refuses to create is refused, but for copies that 
     const auto name = fmt::format("{} {} trainable {}: '{}'", dtype, policy.text(), trainable, complaint);
     CAPTURE(name);
     const bool ours = policy == VariablePolicy{Synchronization::kNone, Aggregation::kNone};
-    // tf.Variable takes the pair, but no optimizer can write such a variable.
+    // Stricter than tf.Variable, which takes the pair: weights whose copies wait to be read would drift apart.
     const bool unwritable = policy.synchronization == Synchronization::kOnRead && trainable;
     CHECK(complaint.empty() == (ours || (!creation.contains("error") && !unwritable)));
   }
