@@ -63,8 +63,7 @@ int verify(const VerifyArguments& arguments) {
   fmt::print("\nlargest difference {:.2e}: {} the tolerance of {:g}\n", largest, within ? "within" : "above",
              arguments.tolerance);
   if (within) return 0;
-  for (const std::string& reason : reasons_to_differ(checked)) fmt::print("expected: {}\n", reason);
-  fmt::print("dropout is no reason: a mask follows from seed, step, layer and example, not from the replica\n");
+  for (const std::string& line : differences_explained(checked)) fmt::print("{}\n", line);
   return 1;
 }
 

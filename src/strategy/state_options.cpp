@@ -74,7 +74,8 @@ config::Section<StateOptions> StateOptions::section() {
              [](const StateOptions& options) { return number_complaint(options.type(), options.initial_value); })
       .check("aggregation",
              [](const StateOptions& options) {
-               return policy_complaint(options.policy(), dtype_of(options.type()), false);
+               const std::string complaint = policy_complaint(options.policy(), dtype_of(options.type()), false);
+               return complaint.empty() ? "" : options.name + ": " + complaint;
              })
       .check("assign", [](const StateOptions& options) { return value_complaint(options.type(), options.assign); })
       .check("assign_add", [](const StateOptions& options) -> std::string {
@@ -95,6 +96,7 @@ StateNumber StateOptions::value_for(int replica) const {
 void check_state(const State& state, int replicas, config::Errors& errors) {
   std::set<std::string> names;
   for (const auto& item : state) {
+    if (errors.concern(item.path)) continue;
     const std::string& name = item.value.name;
     if (!name.empty() && !names.insert(name).second) {
       errors.add(item.place, item.path, fmt::format("'{}' stands there twice", name));

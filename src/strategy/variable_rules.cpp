@@ -45,7 +45,9 @@ config::Section<VariableRule> VariableRule::section() {
            "replicas' gradients.")
       .check("aggregation", [](const VariableRule& rule) -> std::string {
         if (!rule.synchronization || !rule.aggregation) return "";
-        return policy_complaint({*rule.synchronization, *rule.aggregation}, DType::kFloat32, false);
+        const std::string complaint =
+            policy_complaint({*rule.synchronization, *rule.aggregation}, DType::kFloat32, false);
+        return complaint.empty() ? "" : fmt::format("'{}': {}", rule.match, complaint);
       });
 }
 
@@ -59,8 +61,10 @@ std::vector<ResolvedVariable> resolve_variables(const Model& model, const Variab
       variable.policy.synchronization = rule->value.synchronization.value_or(variable.policy.synchronization);
       variable.policy.aggregation = rule->value.aggregation.value_or(variable.policy.aggregation);
       variable.why = fmt::format("{} '{}'", rule->path, rule->value.match);
+      // One complaint a rule: what is wrong with it for one variable is so for the next.
       const std::string complaint = policy_complaint(variable.policy, DType::kFloat32, spec.trainable);
-      if (!complaint.empty()) errors.add(rule->place, rule->path, spec.name + ": " + complaint);
+      if (!complaint.empty() && !errors.concern(rule->path))
+        errors.add(rule->place, rule->path, spec.name + ": " + complaint);
     }
     const bool one_plain_copy = strategy == StrategyType::kOneDevice;
     if (one_plain_copy) variable.why += "; one_device keeps one plain copy";

@@ -35,12 +35,13 @@ void check_model(CheckedConfiguration& checked, bool readable, config::Errors& e
   const Configuration& values = checked.values();
   const bool described =
       values.model && values.loss && !values.model->layers.empty() && !values.model->input_shape.value.empty();
-  if (described) {
-    *checked.model = build_model(*values.model, *values.loss, values.metrics, values.training.precision, errors,
-                                 values.gradients.aggregation_method);
-  }
-  if (!readable || !errors.empty() || !values.model) return;
+  if (!described) return;
+  const std::size_t errors_before = errors.count();
+  *checked.model = build_model(*values.model, *values.loss, values.metrics, values.training.precision, errors,
+                               values.gradients.aggregation_method);
+  if (errors.count() != errors_before || errors.concern("model")) return;
   checked.variables = resolve_variables(*checked.model, values.variables, values.strategy.type, errors);
+  if (!readable || !errors.empty()) return;
   checked.input = input_spec(*checked.model);
   data::check_fit(values.data, checked.input, errors);
 }
@@ -53,7 +54,7 @@ CheckedConfiguration check_configuration(const std::string& file, std::span<cons
   const bool readable = errors.empty();
   check_model(checked, readable, errors);
   const Configuration& values = checked.values();
-  if (readable && !values.state.empty()) {
+  if (!values.state.empty() && !errors.concern("strategy")) {
     check_state(values.state, count_replicas(values.strategy, values.data.global_batch_size, usable_cores()), errors);
   }
   errors.throw_if_any();

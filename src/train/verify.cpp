@@ -114,7 +114,7 @@ Verification verify_replicas(const CheckedConfiguration& checked, const std::vec
   return verification;
 }
 
-std::vector<std::string> reasons_to_differ(const CheckedConfiguration& checked) {
+std::vector<std::string> differences_explained(const CheckedConfiguration& checked) {
   std::vector<std::string> reasons;
   const auto has_layer = [&](std::string_view type) {
     const auto& layers = checked.model->layers;
@@ -122,14 +122,19 @@ std::vector<std::string> reasons_to_differ(const CheckedConfiguration& checked) 
   };
   if (has_layer("batch_normalization")) {
     reasons.emplace_back(
-        "batch_normalization normalizes by the statistics of the replica's own examples, so its output depends on how "
+        "expected: batch_normalization normalizes by the statistics of the replica's own examples, so its output "
+        "depends on how "
         "the batch is split");
   }
   for (std::size_t i = 0; i < checked.variables.size(); ++i) {
     const auto& [policy, why] = checked.variables[i];
     if (!checked.model->variables[i].spec.trainable || policy.aggregation == Aggregation::kMean) continue;
-    reasons.push_back(fmt::format("{}: {} does not give the gradient of the mean over the global batch ({})",
+    reasons.push_back(fmt::format("expected: {}: {} does not give the gradient of the mean over the global batch ({})",
                                   checked.model->variables[i].spec.name, policy.text(), why));
+  }
+  if (has_layer("dropout")) {
+    reasons.emplace_back(
+        "not the cause: dropout, whose masks follow from seed, step, layer and example, not from the replica");
   }
   return reasons;
 }

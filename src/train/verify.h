@@ -34,7 +34,8 @@ struct Verification {
 /// memory. Throws what a run throws.
 Verification verify_replicas(const CheckedConfiguration& checked, const std::vector<int>& replicas, std::int64_t steps);
 
-/// What in the configuration makes the result depend on the number of replicas by definition, a line each.
-std::vector<std::string> reasons_to_differ(const CheckedConfiguration& checked);
+/// What in the configuration makes the result depend on the number of replicas by definition, and what looks so but does
+/// not: a line each.
+std::vector<std::string> differences_explained(const CheckedConfiguration& checked);
 
 }  // namespace mirrortrain

@@ -14,15 +14,15 @@ TEST_CASE("replicas agree with one replica, uneven parts and replicas without ex
   CHECK(verification.losses.size() == 6);
   for (const VerifiedRun& run : verification.runs) CHECK(run.steps.size() == 6);
   CHECK(verification.largest() < 1e-5);
-  CHECK(reasons_to_differ(training.checked).empty());
+  CHECK(differences_explained(training.checked).empty());
 }
 
 TEST_CASE("a policy that makes replicas count is found and explained") {
   const Training training(kMlp, {R"(variables=[{match: "*/kernel", aggregation: sum}])"});
   CHECK(verify_replicas(training.checked, {2}, 3).largest() > 0.01);
-  const auto reasons = reasons_to_differ(training.checked);
+  const auto reasons = differences_explained(training.checked);
   REQUIRE(reasons.size() == 2);
-  CHECK(reasons[0].find("dense/kernel: on_write x sum") == 0);
+  CHECK(reasons[0].find("expected: dense/kernel: on_write x sum") == 0);
 }
 
 TEST_CASE("dropout masks do not depend on the number of replicas") {
