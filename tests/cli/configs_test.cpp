@@ -45,6 +45,13 @@ TEST_CASE_FIXTURE(Fixture, "variable-synchronization counts 10, 20, 30") {
   CHECK_FALSE(fs::exists(folder / "a/model.safetensors"));
 }
 
+TEST_CASE_FIXTURE(Fixture, "a state variable's type cannot change while its run goes on") {
+  REQUIRE(fit("variable-synchronization", "a", "--set training.epochs=1").exit_code == 0);
+  const Outcome outcome = fit("variable-synchronization", "a", "--resume --set state[0].dtype=int64");
+  CHECK(outcome.exit_code == 2);
+  CHECK(contains(outcome.err, "the type of state 'shared_variable' changed since this run began"));
+}
+
 TEST_CASE_FIXTURE(Fixture, "variable-aggregation learns under each aggregation, and differently") {
   const std::string short_run = "--set training.epochs=2 ";
   const auto loss = [&](const std::string& run, std::size_t epoch) {
