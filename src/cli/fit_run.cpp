@@ -43,6 +43,8 @@ int FitRun::run() {
   prepare();
   if (arguments_.dry_run) {
     fmt::print("{}", run_header(checked_, *strategy_));
+    if (checked_.has_model()) fmt::print("\n{}", variables_text(checked_));
+    if (!strategy_->cross_device_note().empty()) fmt::print("\n{}\n", strategy_->cross_device_note());
     return 0;
   }
   if (!open_folder()) return 0;

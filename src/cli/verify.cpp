@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <cmath>
 #include <memory>
 #include <string>
 #include <vector>
@@ -79,7 +80,11 @@ void add_verify(CLI::App& app, int& exit_code) {
   command->add_option("--replicas", arguments->replicas, "Numbers of replicas; default: 1,2,4,8");
   command->add_option("--steps", arguments->steps, "Steps to train; default: 10")->check(CLI::Range(1, 1'000'000));
   command->add_option("--tolerance", arguments->tolerance, "Above this difference the exit code is 1; default: 0.001")
-      ->check(CLI::NonNegativeNumber);
+      ->check([](const std::string& text) -> std::string {
+        double number = -1;
+        const bool fits = CLI::detail::lexical_cast(text, number) && std::isfinite(number) && number >= 0;
+        return fits ? "" : fmt::format("expected a number of at least 0, found '{}'", text);
+      });
   command->callback([arguments, &exit_code] { exit_code = verify(*arguments); });
 }
 

@@ -46,8 +46,11 @@ std::string policy_complaint(const VariablePolicy& written, DType dtype, bool tr
 }
 
 VariablePolicy resolved(const VariablePolicy& written, bool one_plain_copy) {
-  if (one_plain_copy) return {Synchronization::kOnWrite, written.aggregation};
-  if (written.synchronization == Synchronization::kAuto) return {Synchronization::kOnWrite, written.aggregation};
+  const bool on_read = written.synchronization == Synchronization::kOnRead;
+  // One copy read is that copy. But a checkpoint of several replicas may hold more, which then still become one.
+  if (one_plain_copy && on_read && written.aggregation != Aggregation::kNone) return written;
+  if (one_plain_copy || written.synchronization == Synchronization::kAuto)
+    return {Synchronization::kOnWrite, written.aggregation};
   return written;
 }
 

@@ -6,7 +6,7 @@ namespace mirrortrain {
 namespace {
 
 /// A run without a model just writes its `state`.
-const auto kUnlessStateAlone = config::required_unless("state", {"model", "loss", "optimizer", "metrics"});
+const auto kUnlessStateAlone = config::required_unless("state", {"model", "loss", "optimizer", "metrics", "variables"});
 
 }  // namespace
 

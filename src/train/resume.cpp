@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
@@ -30,7 +31,7 @@ bool grew(std::int64_t before, std::int64_t now) { return before != 0 && (now ==
 
 void require_same_run(const RunFolder& folder, const Configuration& now) {
   const Configuration before = configuration_of(folder);
-  const auto refuse_if = [&](bool changed, const char* what) {
+  const auto refuse_if = [&](bool changed, const std::string& what) {
     if (changed) {
       throw UsageError(
           fmt::format("--resume {}: {} changed since this run began ({}); start a new run without --resume",
@@ -44,6 +45,12 @@ void require_same_run(const RunFolder& folder, const Configuration& now) {
   refuse_if(before.optimizer.has_value() != now.optimizer.has_value() ||
                 (now.optimizer && before.optimizer->index() != now.optimizer->index()),
             "the optimizer's type");
+  for (const auto& state : now.state) {
+    const auto same_name = [&](const auto& other) { return other.value.name == state.value.name; };
+    const auto old = std::find_if(before.state.begin(), before.state.end(), same_name);
+    refuse_if(old != before.state.end() && old->value.type() != state.value.type(),
+              fmt::format("the type of state '{}'", state.value.name));
+  }
 
   const auto log_if = [&](bool changed, const char* what) {
     if (changed) spdlog::warn("{} changed since the run began; it goes on with the new one", what);

@@ -9,11 +9,16 @@
 namespace mirrortrain {
 namespace {
 
-/// "global batch 256 = 2 replicas x 128", or "global batch 10 = 4 + 3 + 3" where the parts differ.
+/// "global batch 256 = 2 replicas x 128", or "global batch 10 = 3 replicas with 4 + 3 + 3" where the parts differ.
 std::string split_text(std::int64_t batch, int replicas) {
   if (batch % replicas == 0) {
     return fmt::format("global batch {} = {} replica{} x {}", batch, replicas, replicas == 1 ? "" : "s",
                        batch / replicas);
+  }
+  if (replicas > 8) {  // too many to list; larger parts go first
+    const std::int64_t part = batch / replicas, larger = batch % replicas;
+    return fmt::format("global batch {} = {} replicas, {} with {} and {} with {}", batch, replicas, larger, part + 1,
+                       replicas - larger, part);
   }
   std::vector<std::int64_t> parts;
   for (int r = 0; r < replicas; ++r) parts.push_back(rows_of_replica(batch, r, replicas).count);

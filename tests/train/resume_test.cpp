@@ -59,5 +59,28 @@ TEST_CASE("on another number of replicas a run goes on from what reading outside
   CHECK(total.replicas == std::vector<Number>{std::int64_t{6}, std::int64_t{0}, std::int64_t{0}});
 }
 
+TEST_CASE("one device goes on from what reading the copies of several replicas gave") {
+  const std::string items =
+      "state=[{name: sum, synchronization: on_read, aggregation: sum, assign_add: 1},"
+      "{name: mean, initial_value: 0.5, synchronization: on_read, aggregation: mean, assign_add: VALUE},"
+      "{name: first, aggregation: none, assign_add: VALUE}, {name: own, synchronization: none, assign_add: VALUE}]";
+  const auto with = [&](std::string value) {
+    std::string text = items;
+    for (std::size_t at; (at = text.find("VALUE")) != std::string::npos;) text.replace(at, 5, value);
+    return text;
+  };
+  Training two(kMlp, {with("[1, 3]")});
+  two.steps(3);
+  checkpoints_of(two, two.folder()).save(two.state, 1);
+  Training one(kMlp, {with("1"), "strategy={type: one_device, devices: [cpu:0]}"});
+  one.seek(checkpoints_of(one, two.folder()).restore().value());
+  using Number = report::StateReading::Number;
+  const auto state = one.strategy->state().readings();
+  CHECK(state[0].value == Number{std::int64_t{6}});
+  CHECK(state[1].value == Number{6.5});
+  CHECK(state[2].value == Number{std::int64_t{3}});
+  CHECK(state[3].value == Number{std::int64_t{3}});
+}
+
 }  // namespace
 }  // namespace mirrortrain

@@ -77,6 +77,10 @@ TEST_CASE("a model can be left out with state alone, and only whole") {
   CHECK(contains(text, "missing key 'model'"));
   CHECK(contains(text, "missing key 'optimizer'"));
   CHECK_FALSE(contains(text, "missing key 'loss'"));
+  CHECK(contains(error_text([] {
+                   Training(kStateAlone, {"state=[{name: n}]", "variables=[{match: \"*\"}]"});
+                 }),
+                 "missing key 'model'"));
 }
 
 }  // namespace
