@@ -51,6 +51,12 @@ bool is_special(const fs::path& path) {
   return fs::exists(path, error) && !fs::is_regular_file(path, error);
 }
 
+void rename_to(const fs::path& from, const fs::path& to) {
+  std::error_code error;
+  fs::rename(from, to, error);
+  if (error) fail_with(fmt::format("rename {} to", from.string()), to, error.value());
+}
+
 template <class Bytes>
 Bytes read_whole(const fs::path& path) {
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
@@ -92,9 +98,7 @@ void sync_folder(const fs::path& folder) {
 }
 
 void rename_durably(const fs::path& from, const fs::path& to) {
-  std::error_code error;
-  fs::rename(from, to, error);
-  if (error) fail_with(fmt::format("rename {} to", from.string()), to, error.value());
+  rename_to(from, to);
   sync_folder(folder_of(to));
 }
 
@@ -129,10 +133,11 @@ void OutputFile::sync_and_close() {
   if (closed != 0) fail_with("write", path_, errno);
 }
 
-AtomicFile::AtomicFile(const fs::path& path)
+AtomicFile::AtomicFile(const fs::path& path, Naming naming)
     : target_(behind_links(path)),
       temporary_(is_special(target_) ? target_ : fs::path(target_) += ".tmp"),
-      file_(temporary_, OutputFile::Mode::kReplace) {}
+      file_(temporary_, OutputFile::Mode::kReplace),
+      naming_(naming) {}
 
 AtomicFile::~AtomicFile() {
   if (!committed_ && temporary_ != target_) ::unlink(temporary_.c_str());
@@ -146,13 +151,13 @@ void AtomicFile::write(std::span<const std::byte> bytes) {
 void AtomicFile::commit() {
   if (temporary_ != target_) {
     file_.sync_and_close();
-    rename_durably(temporary_, target_);
+    naming_ == Naming::kDurable ? rename_durably(temporary_, target_) : rename_to(temporary_, target_);
   }
   committed_ = true;
 }
 
-void write_file(const fs::path& path, std::string_view text) {
-  AtomicFile file(path);
+void write_file(const fs::path& path, std::string_view text, Naming naming) {
+  AtomicFile file(path, naming);
   file.write(text);
   file.commit();
 }

@@ -49,12 +49,16 @@ class OutputFile {
   int descriptor_ = -1;
 };
 
+/// Whether a file's name survives a power cut once it is committed, or only when its folder is synced: files of a
+/// folder that is renamed into place later need not pay for it one by one.
+enum class Naming : bool { kDurable, kWithFolder };
+
 /// A file that appears under its name complete or not at all: bytes go to NAME.tmp beside it, `commit` syncs and
 /// renames. Without `commit` the temporary file is removed. A name that is no regular file (/dev/stdout) is written
 /// directly.
 class AtomicFile {
  public:
-  explicit AtomicFile(const std::filesystem::path& path);
+  explicit AtomicFile(const std::filesystem::path& path, Naming naming = Naming::kDurable);
   AtomicFile(const AtomicFile&) = delete;
   AtomicFile& operator=(const AtomicFile&) = delete;
   ~AtomicFile();
@@ -70,11 +74,12 @@ class AtomicFile {
   std::filesystem::path target_;     ///< behind symbolic links
   std::filesystem::path temporary_;  ///< the target itself where that is written directly
   OutputFile file_;
+  Naming naming_;
   bool committed_ = false;
   std::uint32_t crc32_ = 0;
 };
 
 /// Writes a whole file atomically.
-void write_file(const std::filesystem::path& path, std::string_view text);
+void write_file(const std::filesystem::path& path, std::string_view text, Naming naming = Naming::kDurable);
 
 }  // namespace mirrortrain

@@ -211,7 +211,7 @@ std::string header_of(const std::vector<NamedTensor>& tensors) {
 
 }  // namespace
 
-std::uint32_t write_safetensors(const std::filesystem::path& path, std::vector<NamedTensor> tensors) {
+std::uint32_t write_safetensors(const std::filesystem::path& path, std::vector<NamedTensor> tensors, Naming naming) {
   std::ranges::sort(tensors, [](const NamedTensor& a, const NamedTensor& b) {
     const std::size_t size_a = size_of(a.dtype), size_b = size_of(b.dtype);
     return size_a != size_b ? size_a > size_b : a.name < b.name;
@@ -228,7 +228,7 @@ std::uint32_t write_safetensors(const std::filesystem::path& path, std::vector<N
   }
   const std::string header = header_of(tensors);
   const std::uint64_t length = header.size();
-  AtomicFile file(path);
+  AtomicFile file(path, naming);
   file.write(std::as_bytes(std::span(&length, 1)));
   file.write(header);
   for (const NamedTensor& tensor : tensors) file.write(tensor.data);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/dtype.h"
+#include "base/files.h"
 #include "base/shape.h"
 
 namespace mirrortrain {
@@ -39,7 +40,8 @@ using StoredTensors = std::map<std::string, StoredTensor, std::less<>>;
 /// Writes a safetensors file atomically: wide element types first, then by name, so that every tensor is aligned to its
 /// elements. The same tensors give the same bytes. Returns the file's CRC-32. Throws Error where the file cannot be
 /// written, a name comes twice, or a tensor's bytes do not fit its shape.
-std::uint32_t write_safetensors(const std::filesystem::path& path, std::vector<NamedTensor> tensors);
+std::uint32_t write_safetensors(const std::filesystem::path& path, std::vector<NamedTensor> tensors,
+                                Naming naming = Naming::kDurable);
 
 /// Reads a safetensors file. Throws Error naming the file, and the tensor where one is at fault, for anything but a
 /// well formed file with tensors of F32, F64, I32, I64, BF16 or U8.

@@ -12,19 +12,29 @@ namespace {
 /// A replica with fewer examples than this spends its step waiting rather than computing.
 constexpr std::int64_t kRowsWorthAReplica = 16;
 
+/// How many CPU devices suit the cores and the batch, or the number of replicas that is asked for.
+int suitable_cpu_devices(const StrategyOptions& options, std::int64_t global_batch, std::size_t cores) {
+  if (options.type == StrategyType::kOneDevice) return 1;
+  if (options.cpu_replicas) return static_cast<int>(*options.cpu_replicas);
+  const auto core_count = static_cast<std::int64_t>(cores);
+  if (!options.replicas) {
+    return static_cast<int>(std::clamp<std::int64_t>(global_batch / kRowsWorthAReplica, 1, core_count));
+  }
+  std::int64_t devices = std::min(*options.replicas, core_count);
+  while (*options.replicas % devices != 0) --devices;
+  return static_cast<int>(devices);
+}
+
 std::vector<DeviceId> chosen_devices(const StrategyOptions& options, std::int64_t global_batch, std::size_t cores,
                                      Placement& placement) {
   if (const auto* listed = std::get_if<std::vector<DeviceId>>(&options.devices)) return *listed;
-  int replicas = 1;
+  const int count = suitable_cpu_devices(options, global_batch, cores);
   if (options.type == StrategyType::kMirrored) {
-    const std::int64_t worth = std::max<std::int64_t>(1, global_batch / kRowsWorthAReplica);
-    replicas = static_cast<int>(
-        options.cpu_replicas.value_or(std::min<std::int64_t>(worth, static_cast<std::int64_t>(cores))));
-    placement.notes.push_back(fmt::format("no GPU is used by this build: {} CPU replica{} on {} core{}", replicas,
-                                          replicas == 1 ? "" : "s", cores, cores == 1 ? "" : "s"));
+    placement.notes.push_back(fmt::format("no GPU is used by this build: {} CPU device{} on {} core{}", count,
+                                          count == 1 ? "" : "s", cores, cores == 1 ? "" : "s"));
   }
   std::vector<DeviceId> devices;
-  for (int i = 0; i < replicas; ++i) devices.push_back({DeviceId::Kind::kCpu, i});
+  for (int i = 0; i < count; ++i) devices.push_back({DeviceId::Kind::kCpu, i});
   return devices;
 }
 

@@ -124,7 +124,8 @@ void Checkpoints::save(const TrainingState& state, std::int64_t keep) {
   create_folders(temporary);
 
   Json checksums;
-  if (has_model()) checksums["model.safetensors"] = save_weights(temporary / "model.safetensors", variables_);
+  if (has_model())
+    checksums["model.safetensors"] = save_weights(temporary / "model.safetensors", variables_, Naming::kWithFolder);
   std::vector<NamedTensor> tensors;
   for (std::size_t i = 0; i < variables_.variables().size(); ++i) {
     const DistributedVariable& variable = variables_.variables()[i];
@@ -136,7 +137,8 @@ void Checkpoints::save(const TrainingState& state, std::int64_t keep) {
     if (state.gradients > 0) add_copies(accumulated_name(variable), variables_.accumulated(i), tensors);
   }
   for (const DistributedVariable& variable : state_.variables()) add_copies(state_name(variable), variable, tensors);
-  checksums["training.safetensors"] = write_safetensors(temporary / "training.safetensors", std::move(tensors));
+  checksums["training.safetensors"] =
+      write_safetensors(temporary / "training.safetensors", std::move(tensors), Naming::kWithFolder);
   const Json json = {
       {"format", 1},
       {"step", state.step},
@@ -151,7 +153,8 @@ void Checkpoints::save(const TrainingState& state, std::int64_t keep) {
       {"step_sums", to_json(state.step_sums)},
       {"checksums", std::move(checksums)},
   };
-  write_file(temporary / "state.json", json.dump(2) + "\n");
+  write_file(temporary / "state.json", json.dump(2) + "\n", Naming::kWithFolder);
+  sync_folder(temporary);
   fs::remove_all(final_name);
   rename_durably(temporary, final_name);
 

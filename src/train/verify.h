@@ -34,8 +34,8 @@ struct Verification {
 /// memory. Throws what a run throws.
 Verification verify_replicas(const CheckedConfiguration& checked, const std::vector<int>& replicas, std::int64_t steps);
 
-/// What in the configuration makes the result depend on the number of replicas by definition, and what looks so but does
-/// not: a line each.
+/// What in the configuration makes the result depend on the number of replicas by definition, and what looks so but
+/// does not: a line each.
 std::vector<std::string> differences_explained(const CheckedConfiguration& checked);
 
 }  // namespace mirrortrain

@@ -51,14 +51,14 @@ void load_weights(const std::filesystem::path& file, const VariableStore& variab
   }
 }
 
-std::uint32_t save_weights(const std::filesystem::path& file, const VariableStore& variables) {
+std::uint32_t save_weights(const std::filesystem::path& file, const VariableStore& variables, Naming naming) {
   std::vector<std::vector<std::byte>> values;
   std::vector<NamedTensor> tensors;
   for (const DistributedVariable& variable : variables.variables()) {
     variable.read_or_first(values.emplace_back(variable.bytes()).data());
     tensors.push_back({variable.name(), variable.dtype(), variable.shape(), values.back()});
   }
-  return write_safetensors(file, std::move(tensors));
+  return write_safetensors(file, std::move(tensors), naming);
 }
 
 }  // namespace mirrortrain

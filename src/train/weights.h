@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <filesystem>
 
+#include "base/files.h"
 #include "model/model.h"
 #include "strategy/variable_store.h"
 
@@ -17,6 +18,7 @@ void load_weights(const std::filesystem::path& file, const VariableStore& variab
 
 /// Writes what reading every variable outside the replicas gives, or replica 0's copy where that has no meaning.
 /// Returns the file's CRC-32.
-std::uint32_t save_weights(const std::filesystem::path& file, const VariableStore& variables);
+std::uint32_t save_weights(const std::filesystem::path& file, const VariableStore& variables,
+                           Naming naming = Naming::kDurable);
 
 }  // namespace mirrortrain

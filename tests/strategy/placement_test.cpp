@@ -53,6 +53,11 @@ TEST_CASE("devices: all takes as many CPU replicas as suit the cores and the bat
   options.cpu_replicas = 3;
   CHECK(place_replicas(options, 256, {0, 1}).replicas == 3);
   options = {};
+  options.replicas = 9;
+  const Placement nine = place_replicas(options, 256, {0, 1, 2, 3});
+  CHECK(nine.replicas == 9);
+  CHECK(nine.lanes.size() == 3);  // the most that divide them
+  options = {};
   options.type = StrategyType::kOneDevice;
   const Placement one = place_replicas(options, 256, {0, 1});
   CHECK(one.replicas == 1);
