@@ -42,7 +42,7 @@ std::vector<std::unique_ptr<Device>> bench_devices(const std::string& list) {
 /// The packs in which the configuration's gradients are reduced, in elements, in their order.
 std::vector<std::size_t> pack_counts(const CheckedConfiguration& checked, Device& device) {
   if (!checked.has_model()) throw UsageError("--from: the configuration has no model, only state");
-  StoreOptions store{{}, 1, 0, false};
+  StoreOptions store;
   for (const ResolvedVariable& variable : checked.variables) store.policies.push_back(variable.policy);
   const VariableStore variables(*checked.model, store, device);
   std::vector<std::size_t> counts;

@@ -9,21 +9,11 @@ namespace {
 
 std::size_t index(ValueId id) { return static_cast<std::size_t>(id); }
 
-/// What a program writes for the step: sums, and when training gradients and new values of variables.
-std::vector<ValueId> outputs_of(const ModelGraph& graph) {
-  std::vector<ValueId> outputs{graph.loss};
-  outputs.insert(outputs.end(), graph.metrics.begin(), graph.metrics.end());
-  for (const ValueId gradient : graph.gradients) {
-    if (gradient != kNoValue) outputs.push_back(gradient);
-  }
-  for (const Assignment& assignment : graph.assignments) outputs.push_back(assignment.value);
-  return outputs;
-}
-
 }  // namespace
 
-Lane::Lane(const LanePlacement& placement, const Model& model)
+Lane::Lane(const LanePlacement& placement, const Model& model, const std::vector<ProductGradient>& products)
     : model_(model),
+      products_(products),
       device_(make_cpu_device(placement.device.index, placement.threads, placement.cores)),
       stream_(device_->make_stream()) {
   for (const int replica : placement.replicas) {
@@ -32,15 +22,37 @@ Lane::Lane(const LanePlacement& placement, const Model& model)
   }
 }
 
+/// What a program writes for the step: sums, and when training gradients and new values of variables. Where the update
+/// makes a gradient itself, the program leaves what it is made from.
+std::vector<ValueId> Lane::outputs_of(StepKind kind) const {
+  const bool train = kind == StepKind::kTrain;
+  const ModelGraph& graph = train ? model_.training : model_.evaluation;
+  std::vector<ValueId> outputs{graph.loss};
+  outputs.insert(outputs.end(), graph.metrics.begin(), graph.metrics.end());
+  std::vector<ValueId> gradients = graph.gradients;
+  for (std::size_t i = 0; train && i < products_.size(); ++i) {
+    gradients[products_[i].variable] = kNoValue;
+    for (const ValueId operand : {products_[i].x, products_[i].dy}) {
+      if (graph.graph.value(operand).source == Graph::Source::kNode) outputs.push_back(operand);
+    }
+  }
+  for (const ValueId gradient : gradients) {
+    if (gradient != kNoValue) outputs.push_back(gradient);
+  }
+  for (const Assignment& assignment : graph.assignments) outputs.push_back(assignment.value);
+  return outputs;
+}
+
 void Lane::build(const RowCounts& rows, const KernelRegistry& registry) {
   if (model_.layers.empty()) return;
-  const auto build_for = [&](const std::set<std::int64_t>& counts, const ModelGraph& graph, Programs& programs) {
+  const auto build_for = [&](const std::set<std::int64_t>& counts, const Graph& graph, StepKind kind,
+                             Programs& programs) {
     for (const std::int64_t count : counts) {
-      if (count > 0) programs.try_emplace(count, graph.graph, count, outputs_of(graph), registry, device_->threads());
+      if (count > 0) programs.try_emplace(count, graph, count, outputs_of(kind), registry, device_->threads());
     }
   };
-  build_for(rows.train, model_.training, train_);
-  build_for(rows.evaluate, model_.evaluation, evaluate_);
+  build_for(rows.train, model_.training.graph, StepKind::kTrain, train_);
+  build_for(rows.evaluate, model_.evaluation.graph, StepKind::kEvaluate, evaluate_);
 }
 
 void Lane::bind(const VariableStore& variables, DerivedCopies& derived) {
@@ -69,6 +81,12 @@ void Lane::allocate(Replica& replica, std::int64_t rows) {
   std::size_t assigned = 0;
   for (const Assignment& assignment : graph.assignments) assigned += graph.graph.spec(assignment.value).bytes_at(rows);
   replica.assigned = device_->allocate(assigned);
+  for (const ProductGradient& product : products_) {
+    for (const ValueId operand : {product.x, product.dy}) {
+      if (graph.graph.value(operand).source != Graph::Source::kNode || replica.operands.contains(operand)) continue;
+      replica.operands.emplace(operand, device_->allocate(graph.graph.spec(operand).bytes_at(rows)));
+    }
+  }
   std::byte* next = replica.assigned.data();
   for (const Assignment& assignment : graph.assignments) {
     replica.assigned_values.push_back(next);
@@ -97,6 +115,9 @@ void Lane::bind_programs(Replica& replica, StepKind kind, const VariableStore& v
     bind(graph.variables[i], canonical(i).data);
     if (train && graph.gradients[i] != kNoValue) bind(graph.gradients[i], variables.gradient(i, replica.index));
   }
+  if (train) {
+    for (const auto& [operand, buffer] : replica.operands) bind(operand, buffer.data());
+  }
   for (std::size_t i = 0; i < graph.assignments.size(); ++i) {
     bind(graph.assignments[i].value, replica.assigned_values[i]);
   }
@@ -119,6 +140,11 @@ void Lane::bind_programs(Replica& replica, StepKind kind, const VariableStore& v
   }
 }
 
+const float* Lane::operand(const Replica& replica, ValueId value) const {
+  const auto own = replica.operands.find(value);
+  return own != replica.operands.end() ? own->second.as<float>() : replica.features.as<float>();
+}
+
 std::optional<std::size_t> Lane::gradient_complete_after(std::size_t variable) const {
   const ValueId gradient = model_.training.gradients[variable];
   if (train_.empty() || gradient == kNoValue) return std::nullopt;
@@ -129,6 +155,7 @@ std::size_t Lane::bytes() const {
   std::size_t total = arena_.bytes();
   for (const Replica& replica : replicas_) {
     total += replica.features.bytes() + replica.labels.bytes() + replica.sums.bytes() + replica.assigned.bytes();
+    for (const auto& [value, buffer] : replica.operands) total += buffer.bytes();
   }
   return total;
 }

@@ -11,6 +11,7 @@
 #include "runtime/program.h"
 #include "strategy/derived_copies.h"
 #include "strategy/placement.h"
+#include "strategy/product_gradients.h"
 #include "strategy/variable_store.h"
 
 namespace mirrortrain {
@@ -29,6 +30,7 @@ struct Replica {
   Buffer features, labels;                  ///< room for the largest part of a batch
   Buffer sums;                              ///< float64: the loss, then the metrics
   Buffer assigned;                          ///< float32: new values of assigned variables, one after the other
+  std::map<ValueId, Buffer> operands;       ///< of gradients that the update makes: values of the training graph
   std::vector<std::byte*> assigned_values;  ///< where each is, in the order of ModelGraph::assignments
   std::unique_ptr<StepScalars> scalars = std::make_unique<StepScalars>();
   std::map<std::int64_t, ReplicaProgram> train, evaluate;  ///< by rows
@@ -46,7 +48,8 @@ struct RowCounts {
 /// One device with its stream, the programs of its replicas and the memory they compute in.
 class Lane {
  public:
-  Lane(const LanePlacement& placement, const Model& model);
+  /// `products`: the gradients that the training programs leave to the update.
+  Lane(const LanePlacement& placement, const Model& model, const std::vector<ProductGradient>& products);
 
   Device& device() const { return *device_; }
   Stream& stream() const { return *stream_; }
@@ -57,6 +60,9 @@ class Lane {
 
   /// Gives the programs their memory.
   void bind(const VariableStore& variables, DerivedCopies& derived);
+
+  /// Where a replica's programs leave a product gradient's operand: in its input buffer or one of its own.
+  const float* operand(const Replica& replica, ValueId value) const;
 
   /// After how many steps of a training program a variable's gradient is complete; nothing where no replica of the lane
   /// has examples, or the variable no gradient.
@@ -70,7 +76,10 @@ class Lane {
   void allocate(Replica& replica, std::int64_t rows);
   void bind_programs(Replica& replica, StepKind kind, const VariableStore& variables, DerivedCopies& derived);
 
+  std::vector<ValueId> outputs_of(StepKind kind) const;
+
   const Model& model_;
+  const std::vector<ProductGradient>& products_;
   std::unique_ptr<Device> device_;
   std::unique_ptr<Stream> stream_;
   std::vector<Replica> replicas_;

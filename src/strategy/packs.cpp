@@ -6,8 +6,8 @@ std::vector<Pack> make_packs(const VariableStore& variables, std::uint64_t bytes
   std::vector<Pack> full;
   std::vector<Pack> open(variables.groups().size());  // by group
   for (std::size_t i = variables.variables().size(); i-- > 0;) {
-    const auto [group, first] = variables.place(i);
-    if (group < 0 || !variables.groups()[static_cast<std::size_t>(group)].shared()) continue;
+    const auto [group, first, stores_gradient] = variables.place(i);
+    if (group < 0 || !stores_gradient || !variables.groups()[static_cast<std::size_t>(group)].shared()) continue;
     Pack& pack = open[static_cast<std::size_t>(group)];
     if (pack.variables.empty()) {
       pack.group = group;

@@ -18,9 +18,13 @@ constexpr std::size_t kToTheEnd = std::numeric_limits<std::size_t>::max();
 
 Strategy::Strategy(Placement placement, const Model& model, const StrategyParts& parts)
     : placement_(std::move(placement)), model_(model), seed_(parts.seed), sums_(model.metric_names.size()) {
+  // A gradient that is kept for later, or handed around, has to be stored.
+  if (parts.options.cross_device_ops == CrossDeviceOps::kAuto && !parts.gradients.accumulates()) {
+    products_ = find_product_gradients(model, parts.policies);
+  }
   std::vector<Device*> devices;
   for (const LanePlacement& lane : placement_.lanes) {
-    lanes_.push_back(std::make_unique<Lane>(lane, model));
+    lanes_.push_back(std::make_unique<Lane>(lane, model, products_));
     devices.push_back(&lanes_.back()->device());
   }
   replicas_.resize(static_cast<std::size_t>(placement_.replicas));
@@ -28,8 +32,12 @@ Strategy::Strategy(Placement placement, const Model& model, const StrategyParts&
     for (Replica& replica : lane->replicas()) replicas_[static_cast<std::size_t>(replica.index)] = &replica;
   }
   Device& memory = *devices.front();
-  const StoreOptions store{parts.policies, placement_.replicas, static_cast<int>(parts.rule.slots().size()),
-                           parts.gradients.accumulates()};
+  StoreOptions store{parts.policies,
+                     placement_.replicas,
+                     static_cast<int>(parts.rule.slots().size()),
+                     parts.gradients.accumulates(),
+                     {}};
+  for (const ProductGradient& product : products_) store.without_gradient.push_back(product.variable);
   variables_ = std::make_unique<VariableStore>(model, store, memory);
   const bool one_plain_copy = parts.options.type == StrategyType::kOneDevice;
   state_ = std::make_unique<StateVariables>(parts.state, placement_.replicas, one_plain_copy, memory);
@@ -67,6 +75,7 @@ void Strategy::prepare(const BatchSizes& sizes) {
     lane.build(rows, cpu::kernel_registry());
   });
   for (const auto& lane : lanes_) lane->bind(*variables_, *derived_);
+  add_products();
   add_model_writes();
   writes_.insert(writes_.end(), state_->writes().begin(), state_->writes().end());
   if (exchange_) order_packs();
@@ -75,6 +84,23 @@ void Strategy::prepare(const BatchSizes& sizes) {
     evaluation_plans_.push_back(evaluation_plan(lane));
   }
   variables_changed();
+}
+
+void Strategy::add_products() {
+  const Graph& graph = model_.training.graph;
+  for (const ProductGradient& product : products_) {
+    const Shape& shape = model_.variables[product.variable].spec.shape;
+    const auto& place = variables_->place(product.variable);
+    std::vector<cpu::ProductSource> sources(replicas_.size());
+    for (const auto& lane : lanes_) {
+      for (const Replica& replica : lane->replicas()) {
+        sources[static_cast<std::size_t>(replica.index)] = {lane->operand(replica, product.x),
+                                                            lane->operand(replica, product.dy), 0};
+      }
+    }
+    update_->add_product(place.group, {place.first, shape[0], shape[1]}, std::move(sources),
+                         graph.spec(product.dy).shape.elements() / shape[1]);
+  }
 }
 
 /// The model's own writes; which values they take is chosen in each step.
@@ -212,7 +238,8 @@ void Strategy::add_meeting(StepPlan& plan) {
 
 WeightUpdate::LaneShare Strategy::share_of(int lane) const {
   const auto index = static_cast<std::size_t>(lane);
-  return {lane, static_cast<int>(lanes_.size()), placement_.lanes[index].replicas};
+  const LanePlacement& placement = placement_.lanes[index];
+  return {lane, static_cast<int>(lanes_.size()), placement.threads, placement.replicas};
 }
 
 RowRange Strategy::rows_of(const Replica& replica) const {

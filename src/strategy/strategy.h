@@ -17,6 +17,7 @@
 #include "strategy/lane.h"
 #include "strategy/lane_team.h"
 #include "strategy/placement.h"
+#include "strategy/product_gradients.h"
 #include "strategy/state_variables.h"
 #include "strategy/step_plan.h"
 #include "strategy/strategy_options.h"
@@ -106,6 +107,7 @@ class Strategy {
 
  private:
   void make_exchange(const StrategyParts& parts);
+  void add_products();
   void add_model_writes();
   void order_packs();
   StepPlan train_plan(int lane);
@@ -128,6 +130,7 @@ class Strategy {
   const Model& model_;
   std::uint64_t seed_;
   std::string cross_device_note_;
+  std::vector<ProductGradient> products_;
   std::vector<std::unique_ptr<Lane>> lanes_;
   std::vector<Replica*> replicas_;  ///< in order
   std::unique_ptr<VariableStore> variables_;

@@ -17,17 +17,19 @@ std::int64_t with_padding(std::int64_t elements) {
   return (elements + kLine - 1) / kLine * kLine;
 }
 
-std::int64_t VariableGroup::add(std::int64_t elements, float l1, float l2) {
+std::int64_t VariableGroup::add(std::int64_t elements, float l1, float l2, bool stores_gradient) {
   const std::int64_t first = elements_;
   if (l1 != 0 || l2 != 0) regularized_.push_back({first, first + elements, l1, l2});
   elements_ += with_padding(elements);
+  if (stores_gradient) gradient_elements_ = elements_;
   return first;
 }
 
 void VariableGroup::allocate(int replicas, int slots, bool accumulates, Device& device) {
   const auto bytes = static_cast<std::size_t>(elements_) * sizeof(float);
   const auto chunks = static_cast<std::size_t>((elements_ + cpu::kUpdateChunk - 1) / cpu::kUpdateChunk);
-  for (int r = 0; r < replicas; ++r) gradients_.push_back(device.allocate(bytes));
+  const auto gradient_bytes = static_cast<std::size_t>(gradient_elements_) * sizeof(float);
+  for (int r = 0; r < replicas; ++r) gradients_.push_back(device.allocate(gradient_bytes));
   copies_.resize(shared() ? 1 : static_cast<std::size_t>(replicas));
   for (Copy& copy : copies_) {
     copy.values = device.allocate(bytes);

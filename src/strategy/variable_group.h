@@ -16,8 +16,8 @@ class VariableGroup {
  public:
   explicit VariableGroup(Aggregation aggregation) : aggregation_(aggregation) {}
 
-  /// Makes room for one more variable; returns its first element.
-  std::int64_t add(std::int64_t elements, float l1, float l2);
+  /// Makes room for one more variable; returns its first element. Those whose gradients are never stored come last.
+  std::int64_t add(std::int64_t elements, float l1, float l2, bool stores_gradient);
   /// Takes the memory, zeroed, once every variable is there. `slots`: optimizer slots per weight; `accumulates`: with
   /// room for gradients of several steps and the sums of their squares.
   void allocate(int replicas, int slots, bool accumulates, Device& device);
@@ -25,6 +25,8 @@ class VariableGroup {
   Aggregation aggregation() const { return aggregation_; }
   bool shared() const { return aggregation_ != Aggregation::kNone; }
   std::int64_t elements() const { return elements_; }
+  /// The first so many elements have gradients stored.
+  std::int64_t gradient_elements() const { return gradient_elements_; }
   int copies() const { return static_cast<int>(copies_.size()); }
 
   /// Values, slots and sums of a replica, for the update kernels.
@@ -48,7 +50,7 @@ class VariableGroup {
   const Copy& copy(int replica) const { return copies_[shared() ? 0 : static_cast<std::size_t>(replica)]; }
 
   Aggregation aggregation_;
-  std::int64_t elements_ = 0;
+  std::int64_t elements_ = 0, gradient_elements_ = 0;
   std::vector<cpu::RegularizedSegment> regularized_;
   std::vector<Copy> copies_;
   std::vector<Buffer> gradients_;  ///< by replica

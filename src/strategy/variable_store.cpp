@@ -22,22 +22,26 @@ int group_for(Aggregation aggregation, std::vector<VariableGroup>& groups) {
 VariableStore::VariableStore(const Model& model, const StoreOptions& options, Device& device)
     : replicas_(options.replicas), slots_(options.slots), accumulates_(options.accumulates) {
   groups_.reserve(4);  // one per aggregation at most: group_for counts on their places
-  for (std::size_t i = 0; i < model.variables.size(); ++i) {
-    const ModelVariable& variable = model.variables[i];
-    const VariablePolicy& policy = options.policies[i];
-    const std::string complaint = policy_complaint(policy, DType::kFloat32, variable.spec.trainable);
-    if (!complaint.empty()) throw Error(variable.spec.name + ": " + complaint);
-    Place& place = places_.emplace_back();
-    if (!variable.spec.trainable) continue;
-    place.group = group_for(policy.aggregation, groups_);
-    place.first =
-        groups_[static_cast<std::size_t>(place.group)].add(variable.spec.shape.elements(), variable.l1, variable.l2);
+  places_.resize(model.variables.size());
+  for (const bool stores_gradient : {true, false}) {
+    for (std::size_t i = 0; i < model.variables.size(); ++i) {
+      const ModelVariable& variable = model.variables[i];
+      const bool stores = std::ranges::count(options.without_gradient, i) == 0;
+      if (!variable.spec.trainable || stores != stores_gradient) continue;
+      const int group = group_for(options.policies[i].aggregation, groups_);
+      places_[i] = {group,
+                    groups_[static_cast<std::size_t>(group)].add(variable.spec.shape.elements(), variable.l1,
+                                                                 variable.l2, stores),
+                    stores};
+    }
   }
   for (VariableGroup& group : groups_) group.allocate(replicas_, slots_, accumulates_, device);
 
   for (std::size_t i = 0; i < model.variables.size(); ++i) {
     const VariableSpec& spec = model.variables[i].spec;
     const VariablePolicy& policy = options.policies[i];
+    const std::string complaint = policy_complaint(policy, DType::kFloat32, spec.trainable);
+    if (!complaint.empty()) throw Error(spec.name + ": " + complaint);
     const bool differ = policy.copies_can_differ() && replicas_ > 1;
     const std::int64_t stride = with_padding(spec.shape.elements());
     const auto stride_bytes = static_cast<std::size_t>(stride) * sizeof(float);
@@ -60,7 +64,7 @@ VariableStore::VariableStore(const Model& model, const StoreOptions& options, De
 
 float* VariableStore::gradient(std::size_t variable, int replica) const {
   const Place& place = places_[variable];
-  if (place.group < 0) return nullptr;
+  if (place.group < 0 || !place.stores_gradient) return nullptr;
   return groups_[static_cast<std::size_t>(place.group)].gradient(replica) + place.first;
 }
 

@@ -15,8 +15,9 @@ namespace mirrortrain {
 struct StoreOptions {
   std::vector<VariablePolicy> policies;  ///< one per variable of the model
   int replicas = 1;
-  int slots = 0;             ///< that the update rule keeps per weight
-  bool accumulates = false;  ///< gradients of several steps
+  int slots = 0;                              ///< that the update rule keeps per weight
+  bool accumulates = false;                   ///< gradients of several steps
+  std::vector<std::size_t> without_gradient;  ///< trainable variables whose gradients are never stored
 };
 
 /// The variables of all replicas on one memory: trainable ones in groups by their aggregation, the others on their own.
@@ -32,7 +33,8 @@ class VariableStore {
   const std::vector<DistributedVariable>& variables() const { return variables_; }
   bool trainable(std::size_t variable) const { return places_[variable].group >= 0; }
 
-  /// Where replica `replica` writes the variable's gradient; null for a frozen one.
+  /// Where replica `replica` writes the variable's gradient; null for a frozen one, or one whose gradient is not
+  /// stored.
   float* gradient(std::size_t variable, int replica) const;
 
   /// A trainable variable's optimizer slot, or its gradients accumulated since the last update, as variables: the
@@ -46,6 +48,7 @@ class VariableStore {
   struct Place {
     int group = -1;          ///< in groups(); -1 for a frozen variable
     std::int64_t first = 0;  ///< element of the group
+    bool stores_gradient = true;
   };
   const Place& place(std::size_t variable) const { return places_[variable]; }
   const std::vector<VariableGroup>& groups() const { return groups_; }

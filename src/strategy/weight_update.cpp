@@ -21,12 +21,15 @@ cpu::UpdateRule kernel_rule(const UpdateRule& rule) {
   throw Error("unknown update rule");
 }
 
-/// The elements [begin, end) that a lane updates, in whole chunks.
-std::pair<std::int64_t, std::int64_t> shard_of_lane(std::int64_t elements, int lane, int lanes) {
-  const std::int64_t chunks = (elements + cpu::kUpdateChunk - 1) / cpu::kUpdateChunk;
-  const auto edge = [&](int i) { return std::min(elements, chunks * i / lanes * cpu::kUpdateChunk); };
+/// The lane's even part [begin, end) of `count`, in whole pieces.
+std::pair<std::int64_t, std::int64_t> part_of_lane(std::int64_t count, std::int64_t piece, int lane, int lanes) {
+  const std::int64_t pieces = (count + piece - 1) / piece;
+  const auto edge = [&](int i) { return std::min(count, pieces * i / lanes * piece); };
   return {edge(lane), edge(lane + 1)};
 }
+
+/// Rows of a product that are made together.
+constexpr std::int64_t kProductRows = 8;
 
 }  // namespace
 
@@ -41,8 +44,20 @@ WeightUpdate::WeightUpdate(const VariableStore& variables, const UpdateRule& rul
   }
 }
 
+void WeightUpdate::add_product(int group, const cpu::ProductWeight& weight, std::vector<cpu::ProductSource> operands,
+                               std::int64_t rows_per_example) {
+  const VariableGroup* const of_group = parts_[static_cast<std::size_t>(group)].group;
+  products_.push_back({of_group, weight, std::move(operands), rows_per_example});
+}
+
 void WeightUpdate::begin(const UpdateStep& step) {
   step_ = step;
+  for (Product& product : products_) {
+    for (int r = 0; r < replicas_; ++r) {
+      product.sources[static_cast<std::size_t>(r)].rows =
+          rows_of_replica(step.examples, r, replicas_).count * product.rows_per_example;
+    }
+  }
   for (Part& part : parts_) {
     const Aggregation aggregation = part.group->aggregation();
     part.regularization = regularization_times(aggregation, step.examples, replicas_);
@@ -57,9 +72,9 @@ void WeightUpdate::begin(const UpdateStep& step) {
 template <class Work>
 void WeightUpdate::for_each_range(const LaneShare& share, const Work& work) const {
   for (const Part& part : parts_) {
-    const std::int64_t elements = part.group->elements();
+    const std::int64_t elements = part.group->gradient_elements();
     if (part.group->shared()) {
-      const auto [begin, end] = shard_of_lane(elements, share.lane, share.lanes);
+      const auto [begin, end] = part_of_lane(elements, cpu::kUpdateChunk, share.lane, share.lanes);
       work(part, 0, cpu::GradientSum{part.sources, part.regularization}, begin, end);
       continue;
     }
@@ -94,6 +109,11 @@ void WeightUpdate::apply(const LaneShare& share) const {
     scalars.scale = clip_factor(shared_squares + own_squares) / static_cast<float>(step_.gradients);
     cpu::update_accumulated(rule_, view, scalars, begin, end);
   });
+  for (const Product& product : products_) {
+    const auto [begin, end] = part_of_lane(product.weight.in, kProductRows, share.lane, share.lanes);
+    cpu::update_with_product(rule_, product.group->view(0), product.weight, product.sources, scalars, share.threads,
+                             begin, end);
+  }
 }
 
 /// What brings the global norm of the mean gradient down to clip_norm, given the squares of the accumulated ones.

@@ -4,6 +4,7 @@
 #include <span>
 #include <vector>
 
+#include "kernels/cpu/product_update.h"
 #include "kernels/cpu/update.h"
 #include "model/update_rule.h"
 #include "strategy/gradient_options.h"
@@ -27,12 +28,17 @@ class WeightUpdate {
   /// `reduced`: every replica's gradients already hold the sum over the replicas.
   WeightUpdate(const VariableStore& variables, const UpdateRule& rule, const GradientOptions& options, bool reduced);
 
+  /// A variable whose gradient the update makes itself (see product_gradients.h). `operands`: by replica, as large as a
+  /// replica's examples get; their rows are set in each step. `rows_per_example`: of x and dy.
+  void add_product(int group, const cpu::ProductWeight& weight, std::vector<cpu::ProductSource> operands,
+                   std::int64_t rows_per_example);
+
   /// Before the lanes begin with the step.
   void begin(const UpdateStep& step);
 
   /// A lane among others, with the replicas that run on it.
   struct LaneShare {
-    int lane = 0, lanes = 1;
+    int lane = 0, lanes = 1, threads = 1;
     std::span<const int> replicas;
   };
 
@@ -49,6 +55,12 @@ class WeightUpdate {
     std::vector<cpu::GradientSource> sources;  ///< in the replicas' order; one where they are reduced
     float regularization = 1;
   };
+  struct Product {
+    const VariableGroup* group = nullptr;
+    cpu::ProductWeight weight;
+    std::vector<cpu::ProductSource> sources;
+    std::int64_t rows_per_example = 1;
+  };
   template <class Work>
   void for_each_range(const LaneShare& share, const Work& work) const;
   float clip_factor(double squares) const;
@@ -58,6 +70,7 @@ class WeightUpdate {
   bool reduced_;
   int replicas_;
   std::vector<Part> parts_;
+  std::vector<Product> products_;
   UpdateStep step_;
 };
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "kernels/cpu/apply_rule.h"
+
 namespace mirrortrain::cpu {
 namespace {
 
@@ -68,27 +70,6 @@ double chunk_regularization(const UpdateGroupView& group, std::int64_t begin, st
   return total;
 }
 
-template <class Rule>
-void apply(const Rule& rule, const UpdateGroupView& group, std::int64_t begin, std::int64_t count,
-           const float* __restrict gradient) {
-  float* __restrict master = group.master + begin;
-  if constexpr (Rule::kSlots == 0) {
-    for (std::int64_t i = 0; i < count; ++i) rule(master[i], gradient[i], nullptr);
-  } else if constexpr (Rule::kSlots == 1) {
-    float* __restrict slot = group.slots[0] + begin;
-    for (std::int64_t i = 0; i < count; ++i) rule(master[i], gradient[i], slot + i);
-  } else {
-    float* __restrict first = group.slots[0] + begin;
-    float* __restrict second = group.slots[1] + begin;
-    for (std::int64_t i = 0; i < count; ++i) {
-      float slots[2] = {first[i], second[i]};
-      rule(master[i], gradient[i], slots);
-      first[i] = slots[0];
-      second[i] = slots[1];
-    }
-  }
-}
-
 /// The step's gradient of one chunk, regularization included, and the chunk's regularization sum beside it.
 void chunk_gradient(const UpdateGroupView& group, const GradientSum& sum, std::int64_t begin, std::int64_t end,
                     float* gradient) {
@@ -96,16 +77,6 @@ void chunk_gradient(const UpdateGroupView& group, const GradientSum& sum, std::i
   if (group.regularized.empty()) return;
   group.regularization[begin / kUpdateChunk] = chunk_regularization(group, begin, end);
   add_regularization(group, sum.regularization, begin, end, gradient);
-}
-
-void scale_and_clip(const UpdateScalars& scalars, std::int64_t count, float* __restrict gradient) {
-  if (scalars.scale != 1) {
-    for (std::int64_t i = 0; i < count; ++i) gradient[i] *= scalars.scale;
-  }
-  const float limit = scalars.clip_value;
-  if (limit < std::numeric_limits<float>::infinity()) {
-    for (std::int64_t i = 0; i < count; ++i) gradient[i] = std::min(std::max(gradient[i], -limit), limit);
-  }
 }
 
 /// Calls work(begin, end) for each chunk of the elements.
@@ -125,7 +96,7 @@ void update_chunks(const UpdateRule& rule, const UpdateGroupView& group, const U
         for_each_chunk(begin, end, [&](std::int64_t from, std::int64_t to) {
           fill(from, to, gradient);
           scale_and_clip(scalars, to - from, gradient);
-          apply(at_this_step, group, from, to - from, gradient);
+          apply_rule(at_this_step, group, from, to - from, gradient);
         });
       },
       rule);

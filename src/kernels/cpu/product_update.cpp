@@ -1,0 +1,100 @@
+#include "kernels/cpu/product_update.h"
+
+#include "kernels/cpu/apply_rule.h"
+#include "kernels/cpu/micro_gemm.h"
+#include "kernels/cpu/parallel.h"
+#include "kernels/cpu/simd.h"
+
+namespace mirrortrain::cpu {
+namespace {
+
+// A block of the gradient and the panel of dy that it is made from stay in the first-level cache together.
+constexpr std::int64_t kBlockRows = 48;
+constexpr std::int64_t kSteps = 64;
+constexpr std::int64_t kMaxPanel = 64;
+constexpr std::int64_t kTileRows = 6;  // that `multiply` takes at once
+
+/// Brings a line here to be written. The compiler's own prefetch for writing is one for reading on the levels that we
+/// build for, though every processor of them has this one.
+inline void prefetch_to_write(const float* line) {
+#if defined(__x86_64__)
+  asm volatile("prefetchw %0" : : "m"(*line));
+#else
+  __builtin_prefetch(line, 1);
+#endif
+}
+
+/// Weight and slots come from far while the gradient is being made; other cores have read the weight.
+inline void prefetch(const UpdateGroupView& group, std::int64_t element, std::int64_t columns) {
+  constexpr std::int64_t kLine = 64 / sizeof(float);
+  for (const float* base : {static_cast<const float*>(group.master), static_cast<const float*>(group.slots[0]),
+                            static_cast<const float*>(group.slots[1])}) {
+    if (base == nullptr) continue;
+    for (std::int64_t i = 0; i < columns; i += kLine) prefetch_to_write(base + element + i);
+  }
+}
+
+/// A block of the weight: its rows and columns.
+struct Block {
+  std::int64_t row, rows, column, columns;
+};
+
+/// gradient[i][j] = the sum over the sources of x^T dy at the block's row i, column j.
+void make_gradient(const UpdateGroupView& group, const ProductWeight& weight, std::span<const ProductSource> sources,
+                   const Block& block, float* gradient) {
+  bool accumulate = false;
+  for (const ProductSource& source : sources) {
+    for (std::int64_t step = 0; step < source.rows; step += kSteps) {
+      const std::int64_t steps = std::min(kSteps, source.rows - step);
+      for (std::int64_t i = 0; i < block.rows; i += kTileRows) {
+        const std::int64_t rows = std::min(kTileRows, block.rows - i);
+        for (std::int64_t r = i; !accumulate && r < i + rows; ++r) {
+          prefetch(group, weight.first + (block.row + r) * weight.out + block.column, block.columns);
+        }
+        multiply(rows, block.columns, steps, Scalars{source.x + step * weight.in + block.row + i, 1, weight.in},
+                 {source.dy + step * weight.out + block.column, weight.out},
+                 {gradient + i * block.columns, block.columns}, {.accumulate = accumulate});
+      }
+      accumulate = true;
+    }
+  }
+  if (!accumulate) std::fill_n(gradient, block.rows * block.columns, 0.0f);
+}
+
+template <class Rule>
+void update_rows(const Rule& rule, const UpdateGroupView& group, const ProductWeight& weight,
+                 std::span<const ProductSource> sources, const UpdateScalars& scalars, std::int64_t begin,
+                 std::int64_t end) {
+  alignas(64) float gradient[kBlockRows * kMaxPanel];
+  for (std::int64_t column = 0; column < weight.out; column += panel_columns()) {
+    const std::int64_t columns = std::min(panel_columns(), weight.out - column);
+    for (std::int64_t row = begin; row < end; row += kBlockRows) {
+      const Block block{row, std::min(kBlockRows, end - row), column, columns};
+      make_gradient(group, weight, sources, block, gradient);
+      scale_and_clip(scalars, block.rows * columns, gradient);
+      for (std::int64_t i = 0; i < block.rows; ++i) {
+        apply_rule(rule, group, weight.first + (row + i) * weight.out + column, columns, gradient + i * columns);
+      }
+    }
+  }
+}
+
+}  // namespace
+
+bool takes_product(std::int64_t out) { return out % kLanes == 0; }
+
+void update_with_product(const UpdateRule& rule, const UpdateGroupView& group, const ProductWeight& weight,
+                         std::span<const ProductSource> sources, const UpdateScalars& scalars, int threads,
+                         std::int64_t begin, std::int64_t end) {
+  static_assert(kMaxPanel >= 4 * kLanes);
+  std::visit(
+      [&](const auto& of_this_kind) {
+        const auto at_this_step = of_this_kind.at(scalars.learning_rate, static_cast<long>(scalars.updates));
+        parallel_for(threads, end - begin, kBlockRows, [&](std::int64_t from, std::int64_t to) {
+          update_rows(at_this_step, group, weight, sources, scalars, begin + from, begin + to);
+        });
+      },
+      rule);
+}
+
+}  // namespace mirrortrain::cpu

@@ -1,0 +1,111 @@
+#include "kernels/cpu/product_update.h"
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <cmath>
+#include <random>
+#include <vector>
+
+namespace mirrortrain::cpu {
+namespace {
+
+std::vector<float> random_floats(std::int64_t count, unsigned seed) {
+  std::mt19937 random(seed);
+  std::uniform_real_distribution<float> uniform(-1, 1);
+  std::vector<float> values(static_cast<std::size_t>(count));
+  for (float& value : values) value = uniform(random);
+  return values;
+}
+
+/// A weight in a group, beginning at element 16, with the x and dy of some replicas.
+struct Case {
+  ProductWeight weight;
+  std::vector<std::int64_t> rows;
+  std::vector<float> master, momentum, velocity;
+  std::vector<std::vector<float>> x, dy;
+
+  Case(std::int64_t in, std::int64_t out, std::vector<std::int64_t> rows_of_replicas)
+      : weight{16, in, out}, rows(std::move(rows_of_replicas)), master(random_floats(16 + in * out + 16, 1)) {
+    momentum = random_floats(static_cast<std::int64_t>(master.size()), 2);
+    velocity.assign(master.size(), 0.5f);
+    for (std::size_t r = 0; r < rows.size(); ++r) {
+      x.push_back(random_floats(rows[r] * in, 10 + static_cast<unsigned>(r)));
+      dy.push_back(random_floats(rows[r] * out, 20 + static_cast<unsigned>(r)));
+    }
+  }
+  UpdateGroupView view() {
+    UpdateGroupView group;
+    group.master = master.data();
+    group.slots = {momentum.data(), velocity.data()};
+    return group;
+  }
+  std::vector<ProductSource> sources() const {
+    std::vector<ProductSource> all;
+    for (std::size_t r = 0; r < rows.size(); ++r) all.push_back({x[r].data(), dy[r].data(), rows[r]});
+    return all;
+  }
+  std::vector<double> gradient() const {
+    std::vector<double> sum(static_cast<std::size_t>(weight.in * weight.out), 0.0);
+    for (std::size_t r = 0; r < rows.size(); ++r) {
+      for (std::int64_t row = 0; row < rows[r]; ++row) {
+        for (std::int64_t i = 0; i < weight.in; ++i) {
+          for (std::int64_t j = 0; j < weight.out; ++j) {
+            sum[static_cast<std::size_t>(i * weight.out + j)] +=
+                double(x[r][static_cast<std::size_t>(row * weight.in + i)]) *
+                dy[r][static_cast<std::size_t>(row * weight.out + j)];
+          }
+        }
+      }
+    }
+    return sum;
+  }
+};
+
+const std::vector<Case>& cases() {
+  static const std::vector<Case> all = {{1, 16, {1}},         {7, 16, {3, 2}},        {48, 64, {64}},
+                                        {49, 80, {64, 64}},   {100, 144, {65, 1, 0}}, {13, 208, {130, 129, 7}},
+                                        {50, 48, {0, 5, 31}}, {5, 32, {0, 0}}};
+  return all;
+}
+
+TEST_CASE("a weight is updated with the product of its replicas' inputs and output gradients") {
+  for (Case test : cases()) {
+    if (!takes_product(test.weight.out)) continue;
+    const auto name = fmt::format("[{}, {}] from {} replicas", test.weight.in, test.weight.out, test.rows.size());
+    CAPTURE(name);
+    const std::vector<float> before = test.master;
+    const std::vector<double> gradient = test.gradient();
+    UpdateScalars scalars{0.1f};
+    scalars.clip_value = 4;
+    update_with_product(scalar::Sgd{}, test.view(), test.weight, test.sources(), scalars, 1, 0, test.weight.in);
+    for (std::size_t i = 0; i < before.size(); ++i) {
+      const bool inside = i >= 16 && i < 16 + gradient.size();
+      const double expected = inside ? before[i] - 0.1 * std::min(4.0, std::max(-4.0, gradient[i - 16])) : before[i];
+      CHECK(test.master[i] == doctest::Approx(expected).epsilon(1e-4));
+    }
+  }
+}
+
+TEST_CASE("the bits do not depend on who updates which rows, and on how many threads") {
+  for (const Case& test : cases()) {
+    if (!takes_product(test.weight.out)) continue;
+    Case whole = test, parts = test, threads = test;
+    const scalar::Adam<false> adam{0.9f, 0.99f, 1e-3f};
+    const UpdateScalars scalars{0.01f, 3};
+    const std::int64_t in = test.weight.in;
+    update_with_product(adam, whole.view(), test.weight, whole.sources(), scalars, 1, 0, in);
+    for (std::int64_t row = 0; row < in; row += 5) {
+      update_with_product(adam, parts.view(), test.weight, parts.sources(), scalars, 1, row, std::min(in, row + 5));
+    }
+    update_with_product(adam, threads.view(), test.weight, threads.sources(), scalars, 3, 0, in);
+    for (const Case* other : {&parts, &threads}) {
+      CHECK(other->master == whole.master);
+      CHECK(other->momentum == whole.momentum);
+      CHECK(other->velocity == whole.velocity);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace mirrortrain::cpu
