@@ -16,7 +16,9 @@ std::string number_complaint(StateType type, const StateNumber& number) {
     return std::abs(value) <= std::numeric_limits<float>::max() ? "" : fmt::format("{} does not fit float32", value);
   }
   const auto* integer = std::get_if<std::int64_t>(&number);
-  if (integer == nullptr) return fmt::format("expected an integer, found the number {}", std::get<double>(number));
+  if (integer == nullptr) {
+    return fmt::format("expected an integer for this type, found the number {:#}", std::get<double>(number));
+  }
   using Int32 = std::numeric_limits<std::int32_t>;
   const bool fits = type == StateType::kInt64 || (*integer >= Int32::min() && *integer <= Int32::max());
   return fits ? "" : fmt::format("{} does not fit int32", *integer);
