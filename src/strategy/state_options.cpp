@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <set>
@@ -72,6 +73,12 @@ config::Section<StateOptions> StateOptions::section() {
            "What each step puts there: a number, or a list with one for each replica; null: nothing.")
       .key("assign_add", &StateOptions::assign_add,
            "What each step adds: a number, or a list with one for each replica; null: nothing.")
+      .check("name",
+             [](const StateOptions& options) -> std::string {
+               const bool one_line = std::none_of(options.name.begin(), options.name.end(),
+                                                  [](unsigned char c) { return c < 0x20 || c == 0x7f; });
+               return one_line ? "" : "expected a name on one line, without control characters";
+             })
       .check("initial_value",
              [](const StateOptions& options) { return number_complaint(options.type(), options.initial_value); })
       .check("aggregation",

@@ -67,6 +67,11 @@ TEST_CASE("what is wrong with a state variable is told") {
   CHECK(contains(complaint("{name: n, dtype: int16}"), "int16"));
   CHECK(contains(complaint("{name: n}, {name: n}"), "'n' stands there twice"));
   CHECK(contains(complaint("{assign: 1}"), "missing key 'name'"));
+  CHECK(contains(complaint("{name: \"two\\nlines\"}"), "expected a name on one line"));
+  CHECK(contains(error_text([] {
+                   Training(kMlp, {"model.layers[0].dense.name=state", "state=[{name: kernel, assign_add: 1}]"});
+                 }),
+                 "state[0]: 'kernel' is a variable of the layer 'state' too"));
 }
 
 TEST_CASE("a model can be left out with state alone, and only whole") {
