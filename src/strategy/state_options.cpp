@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <set>
@@ -16,7 +17,9 @@ std::string number_complaint(StateType type, const StateNumber& number) {
     return std::abs(value) <= std::numeric_limits<float>::max() ? "" : fmt::format("{} does not fit float32", value);
   }
   const auto* integer = std::get_if<std::int64_t>(&number);
-  if (integer == nullptr) return fmt::format("expected an integer, found the number {}", std::get<double>(number));
+  if (integer == nullptr) {
+    return fmt::format("expected an integer for this type, found the number {:#}", std::get<double>(number));
+  }
   using Int32 = std::numeric_limits<std::int32_t>;
   const bool fits = type == StateType::kInt64 || (*integer >= Int32::min() && *integer <= Int32::max());
   return fits ? "" : fmt::format("{} does not fit int32", *integer);
@@ -70,6 +73,12 @@ config::Section<StateOptions> StateOptions::section() {
            "What each step puts there: a number, or a list with one for each replica; null: nothing.")
       .key("assign_add", &StateOptions::assign_add,
            "What each step adds: a number, or a list with one for each replica; null: nothing.")
+      .check("name",
+             [](const StateOptions& options) -> std::string {
+               const bool one_line = std::none_of(options.name.begin(), options.name.end(),
+                                                  [](unsigned char c) { return c < 0x20 || c == 0x7f; });
+               return one_line ? "" : "expected a name on one line, without control characters";
+             })
       .check("initial_value",
              [](const StateOptions& options) { return number_complaint(options.type(), options.initial_value); })
       .check("aggregation",

@@ -45,6 +45,8 @@ void require_same_run(const RunFolder& folder, const Configuration& now) {
   refuse_if(before.optimizer.has_value() != now.optimizer.has_value() ||
                 (now.optimizer && before.optimizer->index() != now.optimizer->index()),
             "the optimizer's type");
+  refuse_if(now.optimizer && !std::ranges::equal(rule(*before.optimizer).slots(), rule(*now.optimizer).slots()),
+            "what the optimizer keeps for each weight (sgd's momentum)");
   for (const auto& state : now.state) {
     const auto same_name = [&](const auto& other) { return other.value.name == state.value.name; };
     const auto old = std::find_if(before.state.begin(), before.state.end(), same_name);

@@ -46,6 +46,16 @@ void check_model(CheckedConfiguration& checked, bool readable, config::Errors& e
   data::check_fit(values.data, checked.input, errors);
 }
 
+/// A checkpoint stores `state` variables as state/NAME, beside the model's variables.
+void check_stored_names(const CheckedConfiguration& checked, config::Errors& errors) {
+  for (const auto& item : checked.values().state) {
+    for (const ModelVariable& variable : checked.model->variables) {
+      if (variable.spec.name != "state/" + item.value.name) continue;
+      errors.add(item.place, item.path, fmt::format("'{}' is a variable of the layer 'state' too", item.value.name));
+    }
+  }
+}
+
 }  // namespace
 
 CheckedConfiguration check_configuration(const std::string& file, std::span<const std::string> overrides) {
@@ -57,6 +67,7 @@ CheckedConfiguration check_configuration(const std::string& file, std::span<cons
   if (!values.state.empty() && !errors.concern("strategy")) {
     check_state(values.state, count_replicas(values.strategy, values.data.global_batch_size, usable_cores()), errors);
   }
+  check_stored_names(checked, errors);
   errors.throw_if_any();
   return checked;
 }

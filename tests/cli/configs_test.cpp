@@ -52,6 +52,13 @@ TEST_CASE_FIXTURE(Fixture, "a state variable's type cannot change while its run 
   CHECK(contains(outcome.err, "the type of state 'shared_variable' changed since this run began"));
 }
 
+TEST_CASE_FIXTURE(Fixture, "an optimizer that keeps more than before cannot take over a run") {
+  REQUIRE(fit("aggregation-methods", "a", "--set training.epochs=1").exit_code == 0);
+  const Outcome outcome = fit("aggregation-methods", "a", "--resume --set optimizer.momentum=0.9");
+  CHECK(outcome.exit_code == 2);
+  CHECK(contains(outcome.err, "what the optimizer keeps for each weight (sgd's momentum) changed"));
+}
+
 TEST_CASE_FIXTURE(Fixture, "variable-aggregation learns under each aggregation, and differently") {
   const std::string short_run = "--set training.epochs=2 ";
   const auto loss = [&](const std::string& run, std::size_t epoch) {

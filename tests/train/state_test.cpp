@@ -62,11 +62,16 @@ TEST_CASE("what is wrong with a state variable is told") {
   CHECK(contains(complaint("{name: n, assign_add: [1, 2]}"),
                  "state[0].assign_add: expected one number, or a list with one for each of the 3 replicas, found 2"));
   CHECK(contains(complaint("{name: n, assign: 1, assign_add: 1}"), "assign and assign_add exclude each other"));
-  CHECK(contains(complaint("{name: n, assign: 1.5}"), "expected an integer, found the number 1.5"));
+  CHECK(contains(complaint("{name: n, assign: 1.5}"), "expected an integer for this type, found the number 1.5"));
   CHECK(contains(complaint("{name: n, dtype: int32, assign: 3000000000}"), "3000000000 does not fit int32"));
   CHECK(contains(complaint("{name: n, dtype: int16}"), "int16"));
   CHECK(contains(complaint("{name: n}, {name: n}"), "'n' stands there twice"));
   CHECK(contains(complaint("{assign: 1}"), "missing key 'name'"));
+  CHECK(contains(complaint("{name: \"two\\nlines\"}"), "expected a name on one line"));
+  CHECK(contains(error_text([] {
+                   Training(kMlp, {"model.layers[0].dense.name=state", "state=[{name: kernel, assign_add: 1}]"});
+                 }),
+                 "state[0]: 'kernel' is a variable of the layer 'state' too"));
 }
 
 TEST_CASE("a model can be left out with state alone, and only whole") {
