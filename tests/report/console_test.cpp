@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -57,10 +58,16 @@ class Terminal {
     ::close(keeper_);
   }
   std::FILE* out() const { return out_; }
+  /// What has come since the last call. The system hands it over in pieces, a moment after it was written.
   std::string written() const {
-    char bytes[4096];
-    const ssize_t count = ::read(keeper_, bytes, sizeof bytes);
-    return {bytes, bytes + (count > 0 ? count : 0)};
+    std::string text;
+    pollfd waiting{keeper_, POLLIN, 0};
+    while (::poll(&waiting, 1, 50) > 0 && (waiting.revents & POLLIN) != 0) {
+      char bytes[4096];
+      const ssize_t count = ::read(keeper_, bytes, sizeof bytes);
+      text.append(bytes, count > 0 ? static_cast<std::size_t>(count) : 0);
+    }
+    return text;
   }
 
  private:
