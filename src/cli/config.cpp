@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "cli/commands.h"
 #include "device/cpu/cpu_device.h"
+#include "strategy/cross_device.h"
 #include "strategy/placement.h"
 #include "train/session.h"
 
@@ -29,12 +30,24 @@ void check(const ConfigArguments& arguments) {
   fmt::print("{}: no errors\n", arguments.config);
 }
 
+/// How gradients will be added, unless a device is not here to tell.
+void show_cross_device(const Configuration& values) {
+  try {
+    const Placement placement = place_replicas(values.strategy, values.data.global_batch_size, usable_cores());
+    const auto note = choose_cross_device(values.strategy, placement, values.gradients.aggregation_method).note;
+    if (!note.empty()) fmt::print("# {}\n", note);
+  } catch (const UsageError& error) {
+    fmt::print("# {}\n", error.what());
+  }
+}
+
 void show(const ConfigArguments& arguments) {
   const CheckedConfiguration checked = check_configuration(arguments.config, arguments.overrides);
   fmt::print("{}", config::show(checked.values(), checked.read.document, config::Origins::kShown));
   if (checked.has_model()) {
     fmt::print("# The model's variables, as they will be kept:\n{}",
                variable_table(*checked.model, checked.variables, "#   "));
+    show_cross_device(checked.values());
   }
 }
 

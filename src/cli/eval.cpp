@@ -47,7 +47,10 @@ std::optional<fs::path> weights_of(const RunFolder& folder) {
 
 fs::path choose_weights(const EvalArguments& arguments, const std::optional<RunFolder>& folder,
                         const Configuration& configuration) {
-  if (arguments.checkpoint) return *arguments.checkpoint;
+  if (arguments.checkpoint) {
+    const fs::path given = *arguments.checkpoint;
+    return fs::is_directory(given) ? given / "model.safetensors" : given;
+  }
   if (folder) {
     if (const auto weights = weights_of(*folder)) return *weights;
     throw Error(fmt::format("{}: the run has saved no weights yet", folder->path.string()));
@@ -106,7 +109,8 @@ void add_eval(CLI::App& app, int& exit_code) {
   command->add_option("RUN_OR_CONFIG", arguments->run_or_config, "A run folder or a configuration file")->required();
   command->add_option("--set", arguments->overrides, "key.path=value, a YAML value; may be given several times")
       ->allow_extra_args(false);
-  command->add_option("--checkpoint", arguments->checkpoint, "A safetensors file with the weights");
+  command->add_option("--checkpoint", arguments->checkpoint,
+                      "A safetensors file with the weights, or a checkpoint's folder");
   command->add_option("--split", arguments->split, "test, validation or train")
       ->check(CLI::IsMember({"test", "validation", "train"}));
   command->add_option("--json", arguments->json, "Write the evaluation event to this file");

@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <cmath>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -22,7 +23,7 @@ struct VerifyArguments {
   double tolerance = 1e-3;
 };
 
-/// "1,2,4" or "[1, 2, 4]".
+/// "1,2,4" or "[1, 2, 4]": each once, ascending, and one for comparison whether it stands there or not.
 std::vector<int> replica_counts(const std::string& text) {
   const std::string list = text.find('[') == std::string::npos ? "[" + text + "]" : text;
   const auto counts = config::read_option<std::vector<int>>("--replicas", list);
@@ -31,8 +32,11 @@ std::vector<int> replica_counts(const std::string& text) {
       throw UsageError(fmt::format("--replicas: expected numbers from 1 to 1024, found {}", count));
     }
   }
-  if (counts.empty()) throw UsageError("--replicas: expected numbers of replicas, found none");
-  return counts;
+  const std::set<int> distinct(counts.begin(), counts.end());
+  if (distinct.empty() || *distinct.rbegin() == 1) {
+    throw UsageError("--replicas: expected a number of replicas above 1, to compare with one replica");
+  }
+  return {distinct.begin(), distinct.end()};
 }
 
 void print_table(const Verification& verification) {

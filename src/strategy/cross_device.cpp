@@ -4,7 +4,6 @@
 
 #include "base/error.h"
 #include "strategy/gradient_options.h"
-#include "strategy/packs.h"
 
 namespace mirrortrain {
 namespace {
@@ -46,8 +45,7 @@ std::string fan_in_note(AggregationMethod method) {
 
 }  // namespace
 
-CrossDevice choose_cross_device(const StrategyOptions& options, const Placement& placement, AggregationMethod method,
-                                const VariableStore& variables) {
+CrossDevice choose_cross_device(const StrategyOptions& options, const Placement& placement, AggregationMethod method) {
   const int replicas = placement.replicas;
   if (options.cross_device_ops == CrossDeviceOps::kAuto) {
     if (replicas == 1) return {};
@@ -59,11 +57,10 @@ CrossDevice choose_cross_device(const StrategyOptions& options, const Placement&
                         options.communication.bytes_per_pack.bytes > 0 ? "; there are no packs" : "")};
   }
   const LocalAlgorithm algorithm = algorithm_for(options.cross_device_ops);
-  const std::size_t packs = make_packs(variables, options.communication.bytes_per_pack.bytes).size();
   return {LocalReduction(algorithm, replicas, method, root_replica(options, placement)),
-          fmt::format("cross_device_ops: {} over {} replicas, {} pack{} of gradients{}",
-                      name_in_configuration(options.cross_device_ops), replicas, packs, packs == 1 ? "" : "s",
-                      uses_aggregation_method(algorithm) ? fmt::format(", added as {}", name_in_configuration(method))
+          fmt::format("cross_device_ops: {} adds {} replica{}' gradients{}",
+                      name_in_configuration(options.cross_device_ops), replicas, replicas == 1 ? "" : "s",
+                      uses_aggregation_method(algorithm) ? fmt::format(" by {}", name_in_configuration(method))
                                                          : fan_in_note(method))};
 }
 

@@ -7,7 +7,6 @@
 #include "graph/aggregation_method.h"
 #include "strategy/placement.h"
 #include "strategy/strategy_options.h"
-#include "strategy/variable_store.h"
 
 namespace mirrortrain {
 
@@ -18,8 +17,7 @@ struct CrossDevice {
 };
 
 /// Follows `cross_device_ops`; auto chooses by devices, sizes and number of replicas alone, never by timing in the run,
-/// so that the same run gives the same bits.
-CrossDevice choose_cross_device(const StrategyOptions& options, const Placement& placement, AggregationMethod method,
-                                const VariableStore& variables);
+/// so that the same run gives the same bits. Throws UsageError where reduce_to_device is not among the devices.
+CrossDevice choose_cross_device(const StrategyOptions& options, const Placement& placement, AggregationMethod method);
 
 }  // namespace mirrortrain

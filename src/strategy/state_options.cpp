@@ -31,23 +31,21 @@ std::vector<StateNumber> numbers_of(const StateValue& value) {
   return {std::get<double>(value)};
 }
 
-std::string value_complaint(StateType type, const std::optional<StateValue>& value) {
+std::string value_complaint(StateType type, const std::optional<config::Located<StateValue>>& value) {
   if (!value) return "";
-  for (const StateNumber& number : numbers_of(*value)) {
+  for (const StateNumber& number : numbers_of(value->value)) {
     const std::string complaint = number_complaint(type, number);
     if (!complaint.empty()) return complaint;
   }
   return "";
 }
 
-std::string length_complaint(const StateOptions& options, int replicas) {
-  for (const auto* value : {&options.assign, &options.assign_add}) {
-    const auto* list = *value ? std::get_if<std::vector<StateNumber>>(&**value) : nullptr;
-    if (list == nullptr || list->size() == static_cast<std::size_t>(replicas)) continue;
-    return fmt::format("expected one number, or a list with one for each of the {} replica{}, found {}", replicas,
-                       replicas == 1 ? "" : "s", list->size());
-  }
-  return "";
+void check_length(const std::optional<config::Located<StateValue>>& value, int replicas, config::Errors& errors) {
+  const auto* list = value ? std::get_if<std::vector<StateNumber>>(&value->value) : nullptr;
+  if (list == nullptr || list->size() == static_cast<std::size_t>(replicas)) return;
+  errors.add(value->place, value->path,
+             fmt::format("expected one number, or a list with one for each of the {} replica{}, found {}", replicas,
+                         replicas == 1 ? "" : "s", list->size()));
 }
 
 }  // namespace
@@ -98,7 +96,7 @@ StateType StateOptions::type() const {
 }
 
 StateNumber StateOptions::value_for(int replica) const {
-  const std::vector<StateNumber> numbers = numbers_of(assign ? *assign : *assign_add);
+  const std::vector<StateNumber> numbers = numbers_of((assign ? *assign : *assign_add).value);
   return numbers[numbers.size() == 1 ? 0 : static_cast<std::size_t>(replica)];
 }
 
@@ -110,10 +108,7 @@ void check_state(const State& state, int replicas, config::Errors& errors) {
     if (!name.empty() && !names.insert(name).second) {
       errors.add(item.place, item.path, fmt::format("'{}' stands there twice", name));
     }
-    const std::string complaint = length_complaint(item.value, replicas);
-    if (!complaint.empty()) {
-      errors.add(item.place, item.path + (item.value.assign ? ".assign" : ".assign_add"), complaint);
-    }
+    for (const auto* value : {&item.value.assign, &item.value.assign_add}) check_length(*value, replicas, errors);
   }
 }
 

@@ -31,7 +31,7 @@ struct StateOptions {
   StateNumber initial_value = std::int64_t{0};
   Synchronization synchronization = Synchronization::kAuto;
   Aggregation aggregation = Aggregation::kNone;
-  std::optional<StateValue> assign, assign_add;
+  std::optional<config::Located<StateValue>> assign, assign_add;
   static config::Section<StateOptions> section();
 
   /// As given, else by the initial value, as tf.Variable does: int32 for an integer, float32 for another number.

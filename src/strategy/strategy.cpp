@@ -51,12 +51,13 @@ Strategy::Strategy(Placement placement, const Model& model, const StrategyParts&
 }
 
 void Strategy::make_exchange(const StrategyParts& parts) {
-  if (model_.layers.empty()) return;
-  const CrossDevice cross_device =
-      choose_cross_device(parts.options, placement_, parts.gradients.aggregation_method, *variables_);
+  const auto& groups = variables_->groups();
+  if (std::none_of(groups.begin(), groups.end(), [](const VariableGroup& group) { return group.shared(); })) return;
+  const CrossDevice cross_device = choose_cross_device(parts.options, placement_, parts.gradients.aggregation_method);
   cross_device_note_ = cross_device.note;
   if (!cross_device.reduction) return;
   exchange_.emplace(*variables_, *cross_device.reduction, parts.options.communication.bytes_per_pack.bytes);
+  cross_device_note_ += fmt::format("; {} pack{}", exchange_->packs(), exchange_->packs() == 1 ? "" : "s");
 }
 
 void Strategy::prepare(const BatchSizes& sizes) {

@@ -30,6 +30,14 @@ ResolvedVariable without_rule(const Model& model, std::size_t variable) {
   return {{Synchronization::kAuto, Aggregation::kMean}, trainable ? "weight" : "frozen weight"};
 }
 
+/// At what the rule says of synchronization, which is what makes a pair illegal for some variables and not for others.
+void add_complaint(const config::Located<VariableRule>& rule, const std::string& complaint, config::Errors& errors) {
+  const auto& [match, synchronization, aggregation] = rule.value;
+  if (synchronization) return errors.add(synchronization->place, synchronization->path, complaint);
+  if (aggregation) return errors.add(aggregation->place, aggregation->path, complaint);
+  errors.add(rule.place, rule.path, complaint);
+}
+
 }  // namespace
 
 config::Section<VariableRule> VariableRule::section() {
@@ -46,7 +54,7 @@ config::Section<VariableRule> VariableRule::section() {
       .check("aggregation", [](const VariableRule& rule) -> std::string {
         if (!rule.synchronization || !rule.aggregation) return "";
         const std::string complaint =
-            policy_complaint({*rule.synchronization, *rule.aggregation}, DType::kFloat32, false);
+            policy_complaint({rule.synchronization->value, rule.aggregation->value}, DType::kFloat32, false);
         return complaint.empty() ? "" : fmt::format("'{}': {}", rule.match, complaint);
       });
 }
@@ -58,13 +66,12 @@ std::vector<ResolvedVariable> resolve_variables(const Model& model, const Variab
     const VariableSpec& spec = model.variables[i].spec;
     ResolvedVariable variable = without_rule(model, i);
     if (const auto* rule = rule_for(rules, spec.name)) {
-      variable.policy.synchronization = rule->value.synchronization.value_or(variable.policy.synchronization);
-      variable.policy.aggregation = rule->value.aggregation.value_or(variable.policy.aggregation);
+      if (rule->value.synchronization) variable.policy.synchronization = rule->value.synchronization->value;
+      if (rule->value.aggregation) variable.policy.aggregation = rule->value.aggregation->value;
       variable.why = fmt::format("{} '{}'", rule->path, rule->value.match);
       // One complaint a rule: what is wrong with it for one variable is so for the next.
       const std::string complaint = policy_complaint(variable.policy, DType::kFloat32, spec.trainable);
-      if (!complaint.empty() && !errors.concern(rule->path))
-        errors.add(rule->place, rule->path, spec.name + ": " + complaint);
+      if (!complaint.empty() && !errors.concern(rule->path)) add_complaint(*rule, spec.name + ": " + complaint, errors);
     }
     const bool one_plain_copy = strategy == StrategyType::kOneDevice;
     if (one_plain_copy) variable.why += "; one_device keeps one plain copy";

@@ -15,8 +15,8 @@ namespace mirrortrain {
 /// without a rule.
 struct VariableRule {
   std::string match;
-  std::optional<Synchronization> synchronization;
-  std::optional<Aggregation> aggregation;
+  std::optional<config::Located<Synchronization>> synchronization;
+  std::optional<config::Located<Aggregation>> aggregation;
   static config::Section<VariableRule> section();
 };
 
@@ -29,7 +29,7 @@ struct ResolvedVariable {
 
 /// The policy of each variable of the model, in its order: the first rule whose glob (`*` matches `/` too) matches the
 /// name, else on_write x mean for weights and on_read x mean for what the layers write themselves. A rule that gives a
-/// variable a policy it cannot have is added to `errors` at the rule's place.
+/// variable a policy it cannot have is added to `errors`, once.
 std::vector<ResolvedVariable> resolve_variables(const Model& model, const VariableRules& rules, StrategyType strategy,
                                                 config::Errors& errors);
 

@@ -51,7 +51,15 @@ config::Section<Configuration> Configuration::section() {
       .key("gradients", &Configuration::gradients, "What happens to gradients on their way to the optimizer.")
       .key("training", &Configuration::training, "How long and how precisely to train.")
       .key("checkpoint", &Configuration::checkpoint, "When to save what is needed to go on.")
-      .key("logging", &Configuration::logging, "What a run tells while it trains.");
+      .key("logging", &Configuration::logging, "What a run tells while it trains.")
+      .check("gradients", [](const Configuration& values) -> std::string {
+        const auto text = [](const GradientOptions& options) {
+          return config::to_yaml(config::Codec<GradientOptions>::show(options));
+        };
+        return values.model || text(values.gradients) == text({})
+                   ? ""
+                   : "there is no model whose gradients this could concern; leave it out";
+      });
 }
 
 ReadConfiguration read_configuration(const std::string& file, std::span<const std::string> overrides,

@@ -126,7 +126,7 @@ TEST_CASE("steps allocate nothing") {
     StateOptions counter;
     counter.name = "counter";
     counter.aggregation = Aggregation::kSum;
-    counter.assign_add = std::int64_t{1};
+    counter.assign_add = {StateValue(std::int64_t{1}), {}, ""};
     parts.state.push_back({counter, {}, "state[0]"});
     Strategy strategy(placement, model, parts);
     strategy.prepare({{12, 8, 2}, {12, 8}});
