@@ -111,11 +111,10 @@ bool FitRun::open_folder() {
   log_to_file(folder_.log());
   spdlog::info("run folder: {}", folder_.path.string());
 
-  std::vector<std::string> slot_names;
+  CheckpointNames names{{}, checked_.model->metric_names};
   const UpdateRule update_rule = values().optimizer ? rule(*values().optimizer) : UpdateRule{};
-  for (const std::string_view slot : update_rule.slots()) slot_names.emplace_back(slot);
-  checkpoints_ = std::make_unique<Checkpoints>(folder_.checkpoints(), strategy_->variables(), strategy_->state(),
-                                               std::move(slot_names), values().seed);
+  for (const std::string_view slot : update_rule.slots()) names.slots.emplace_back(slot);
+  checkpoints_ = std::make_unique<Checkpoints>(folder_.checkpoints(), *strategy_, std::move(names), values().seed);
   return true;
 }
 
