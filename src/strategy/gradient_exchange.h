@@ -11,7 +11,7 @@
 
 namespace mirrortrain {
 
-/// Reduces the replicas' gradients pack by pack with a cross-device operation, while backward goes on: afterwards every
+/// Reduces the replicas' gradients pack by pack with a cross-device operation, each as soon as it is full: afterwards every
 /// replica's gradients hold the sum. The order of each sum is over replicas, whichever lane runs them.
 class GradientExchange {
  public:
