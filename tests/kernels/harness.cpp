@@ -7,7 +7,6 @@
 #include <cstring>
 #include <random>
 
-#include "kernels/cpu/registry.h"
 #include "kernels/harness_parts.h"
 #include "kernels/storage.h"
 
@@ -62,7 +61,7 @@ class Bench {
       specs.inputs.push_back({spec.dtype, values.absent ? Shape{0} : spec.shape_at(rows)});
     }
     for (const ValueSpec& spec : op.infer(input_specs)) specs.outputs.push_back({spec.dtype, spec.shape_at(rows)});
-    kernel_ = cpu::kernel_registry().make(op, specs);
+    kernel_ = registry_under_test().make(op, specs);
     inputs_ = specs.inputs;
     outputs_ = specs.outputs;
     for (std::size_t i = 0; i < inputs.size(); ++i) {

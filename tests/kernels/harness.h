@@ -58,7 +58,10 @@ struct Case {
   bool is_loss = false;
 };
 
-/// Makes the op's kernel through the CPU registry at each number of rows and threads, runs it and compares every output
+/// The backend whose kernels are tested: every test program has its own.
+const KernelRegistry& registry_under_test();
+
+/// Makes the op's kernel through the registry at each number of rows and threads, runs it and compares every output
 /// with the reference. Also checks that two runs give the same bits, that inputs and the bytes after the outputs stay
 /// as they are, that workspace may hold anything, that each output may be null without changing the others, and that
 /// output 0 may have the storage of an input that the op may overwrite.

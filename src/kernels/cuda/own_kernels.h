@@ -1,0 +1,13 @@
+#pragma once
+
+#include "kernels/kernel.h"
+
+namespace mirrortrain::cuda {
+
+/// The kernels for CUDA that are not a library's: every op but matrix products and convolutions.
+void add_own_kernels(KernelRegistry& registry);
+
+// Each file of kernels adds its own.
+void add_elementwise_kernels(KernelRegistry& registry);
+
+}  // namespace mirrortrain::cuda
