@@ -74,7 +74,8 @@ void check_gradient(const Case& test, const std::vector<bool>& wanted);
 
 /// Runs one op as check_forward does and returns its outputs, for behaviour that a reference does not catch.
 std::vector<Values> run_op(const Op& op, const std::vector<std::pair<ValueSpec, Values>>& inputs, std::int64_t rows,
-                           int threads = 1, const StepScalars& step = {});
+                           int threads = 1, const StepScalars& step = {},
+                           const KernelRegistry& registry = registry_under_test());
 
 /// `value` as it is stored in the dtype.
 double rounded(DType dtype, double value);

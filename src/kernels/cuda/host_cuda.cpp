@@ -1,5 +1,9 @@
+// The checked longjmp takes a jump between stacks for a mistake.
+#undef _FORTIFY_SOURCE
+
 #include "kernels/cuda/host_cuda.h"
 
+#include <setjmp.h>
 #include <sys/mman.h>
 #include <ucontext.h>
 
@@ -45,42 +49,45 @@ class Fiber {
     makecontext(&own_, entry, 0);
   }
 
+#if defined(__SANITIZE_ADDRESS__)
   /// Returns when the fiber gives way.
   void resume() {
-#if defined(__SANITIZE_ADDRESS__)
     void* fake = nullptr;
     __sanitizer_start_switch_fiber(&fake, stack_ + kPage, kStackBytes - kPage);
-#endif
     swapcontext(&outside_, &own_);
-#if defined(__SANITIZE_ADDRESS__)
     __sanitizer_finish_switch_fiber(fake, nullptr, nullptr);
-#endif
   }
-
   void give_way() {
-#if defined(__SANITIZE_ADDRESS__)
     void* fake = nullptr;
     __sanitizer_start_switch_fiber(&fake, outside_stack_, outside_bytes_);
-#endif
     swapcontext(&own_, &outside_);
-#if defined(__SANITIZE_ADDRESS__)
     __sanitizer_finish_switch_fiber(fake, &outside_stack_, &outside_bytes_);
-#endif
   }
-
   /// The first thing that the entry does.
-  void entered() {
-#if defined(__SANITIZE_ADDRESS__)
-    __sanitizer_finish_switch_fiber(nullptr, &outside_stack_, &outside_bytes_);
-#endif
+  void entered() { __sanitizer_finish_switch_fiber(nullptr, &outside_stack_, &outside_bytes_); }
+#else
+  // Jumps, since a switch of contexts is a system call.
+  void resume() {
+    if (_setjmp(outside_) != 0) return;
+    if (entered_) _longjmp(inside_, 1);
+    setcontext(&own_);
   }
+  void give_way() {
+    if (_setjmp(inside_) == 0) _longjmp(outside_, 1);
+  }
+  void entered() { entered_ = true; }
+#endif
 
  private:
-  ucontext_t own_{}, outside_{};
+  ucontext_t own_{};
   std::byte* stack_ = nullptr;
 #if defined(__SANITIZE_ADDRESS__)
+  ucontext_t outside_{};
   const void* outside_stack_ = nullptr;
   std::size_t outside_bytes_ = 0;
+#else
+  jmp_buf outside_{}, inside_{};
+  bool entered_ = false;
 #endif
 };
 

@@ -12,6 +12,12 @@ void refuse_dtype(const Op& op, DType dtype) {
       fmt::format("{} has no kernel for {} on CUDA; it computes on float32 and bfloat16", op.name(), name_of(dtype)));
 }
 
-void add_own_kernels(KernelRegistry& registry) { add_elementwise_kernels(registry); }
+void add_own_kernels(KernelRegistry& registry) {
+  add_elementwise_kernels(registry);
+  add_dropout_kernels(registry);
+  add_softmax_kernels(registry);
+  add_loss_kernels(registry);
+  add_metric_kernels(registry);
+}
 
 }  // namespace mirrortrain::cuda

@@ -9,5 +9,9 @@ void add_own_kernels(KernelRegistry& registry);
 
 // Each file of kernels adds its own.
 void add_elementwise_kernels(KernelRegistry& registry);
+void add_dropout_kernels(KernelRegistry& registry);
+void add_softmax_kernels(KernelRegistry& registry);
+void add_loss_kernels(KernelRegistry& registry);
+void add_metric_kernels(KernelRegistry& registry);
 
 }  // namespace mirrortrain::cuda
