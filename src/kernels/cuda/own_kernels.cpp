@@ -18,6 +18,8 @@ void add_own_kernels(KernelRegistry& registry) {
   add_softmax_kernels(registry);
   add_loss_kernels(registry);
   add_metric_kernels(registry);
+  add_max_pool2d_kernels(registry);
+  add_average_pool2d_kernels(registry);
 }
 
 }  // namespace mirrortrain::cuda

@@ -13,5 +13,7 @@ void add_dropout_kernels(KernelRegistry& registry);
 void add_softmax_kernels(KernelRegistry& registry);
 void add_loss_kernels(KernelRegistry& registry);
 void add_metric_kernels(KernelRegistry& registry);
+void add_max_pool2d_kernels(KernelRegistry& registry);
+void add_average_pool2d_kernels(KernelRegistry& registry);
 
 }  // namespace mirrortrain::cuda
