@@ -20,6 +20,8 @@ void add_own_kernels(KernelRegistry& registry) {
   add_metric_kernels(registry);
   add_max_pool2d_kernels(registry);
   add_average_pool2d_kernels(registry);
+  add_batch_norm_kernels(registry);
+  add_batch_norm_inference_kernels(registry);
 }
 
 }  // namespace mirrortrain::cuda

@@ -15,5 +15,7 @@ void add_loss_kernels(KernelRegistry& registry);
 void add_metric_kernels(KernelRegistry& registry);
 void add_max_pool2d_kernels(KernelRegistry& registry);
 void add_average_pool2d_kernels(KernelRegistry& registry);
+void add_batch_norm_kernels(KernelRegistry& registry);
+void add_batch_norm_inference_kernels(KernelRegistry& registry);
 
 }  // namespace mirrortrain::cuda

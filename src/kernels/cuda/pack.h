@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <type_traits>
 
 #include "base/bfloat16.h"
 #include "kernels/cuda/launch.h"
@@ -20,6 +21,17 @@ struct alignas(kCount * sizeof(T) < 16 ? kCount * sizeof(T) : 16) Pack {
 template <class... T>
 bool in_packs(const T*... pointers) {
   return ((reinterpret_cast<std::uintptr_t>(pointers) % 16 == 0) && ...);
+}
+
+/// Calls function(std::integral_constant<int, N>) with the channels that a thread takes at once: a pack where channels
+/// come in packs and memory is aligned to them, else one.
+template <class T, class Function>
+void with_pack(bool whole, const Function& function) {
+  if (whole) {
+    function(std::integral_constant<int, kPackOf<T>>{});
+  } else {
+    function(std::integral_constant<int, 1>{});
+  }
 }
 
 /// The elements from `from` on in float, zero beyond `count`. `whole`: there are kCount and `from` is aligned.

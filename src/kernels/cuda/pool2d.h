@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <type_traits>
 
 #include "graph/ops/pool2d.h"
 #include "kernels/cuda/pack.h"
@@ -95,17 +94,6 @@ __device__ inline void each_seeing(const PoolShape& s, const Cell& in, const Bod
   const Range ys = s.lines.seeing(in.y), xs = s.columns.seeing(in.x);
   for (int y = ys.begin; y < ys.end; ++y) {
     for (int x = xs.begin; x < xs.end; ++x) body(y, x, s.output_cell(in.row, y, x) + in.channel);
-  }
-}
-
-/// Calls function(std::integral_constant<int, N>) with the channels that a thread takes at once: a pack where channels
-/// come in packs and memory is aligned to them, else one.
-template <class T, class Function>
-void with_pack(bool whole, const Function& function) {
-  if (whole) {
-    function(std::integral_constant<int, kPackOf<T>>{});
-  } else {
-    function(std::integral_constant<int, 1>{});
   }
 }
 
