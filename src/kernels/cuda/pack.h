@@ -34,21 +34,22 @@ void with_pack(bool whole, const Function& function) {
   }
 }
 
-/// The elements from `from` on in float, zero beyond `count`. `whole`: there are kCount and `from` is aligned.
-template <int kCount, class T>
-__device__ inline void load(float (&to)[kCount], const T* from, std::int64_t count, bool whole) {
+/// The elements from `from` on as float (or another Real), zero beyond `count`. `whole`: there are kCount and `from` is
+/// aligned.
+template <class Real, int kCount, class T>
+__device__ inline void load(Real (&to)[kCount], const T* from, std::int64_t count, bool whole) {
   if (whole) {
     const auto pack = *reinterpret_cast<const Pack<T, kCount>*>(from);
 #pragma unroll
-    for (int i = 0; i < kCount; ++i) to[i] = static_cast<float>(pack.element[i]);
+    for (int i = 0; i < kCount; ++i) to[i] = static_cast<Real>(pack.element[i]);
   } else {
 #pragma unroll
-    for (int i = 0; i < kCount; ++i) to[i] = i < count ? static_cast<float>(from[i]) : 0.0f;
+    for (int i = 0; i < kCount; ++i) to[i] = i < count ? static_cast<Real>(from[i]) : Real{0};
   }
 }
 
-template <int kCount, class T>
-__device__ inline void store(T* to, const float (&from)[kCount], std::int64_t count, bool whole) {
+template <class Real, int kCount, class T>
+__device__ inline void store(T* to, const Real (&from)[kCount], std::int64_t count, bool whole) {
   if (whole) {
     Pack<T, kCount> pack;
 #pragma unroll
