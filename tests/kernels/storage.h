@@ -36,4 +36,6 @@ class Storage {
   std::unique_ptr<std::byte[], Free> data_;
 };
 
+using mirrortrain::InlineStream;
+
 }  // namespace mirrortrain::testing
