@@ -35,8 +35,8 @@ else()
       set(MIRRORTRAIN_CUDA_ABSENT "it was built with a CUDA toolkit, but without cuBLASLt")
     else()
       set(CMAKE_CUDA_ARCHITECTURES ${MIRRORTRAIN_CUDA_ARCHITECTURES})
-      if(NOT CMAKE_CUDA_COMPILER AND NOT DEFINED ENV{CUDACXX} AND CUDAToolkit_NVCC_EXECUTABLE)
-        set(CMAKE_CUDA_COMPILER ${CUDAToolkit_NVCC_EXECUTABLE})  # a toolkit need not be on PATH
+      if(NOT DEFINED ENV{CUDACXX} AND CUDAToolkit_NVCC_EXECUTABLE)
+        set(ENV{CUDACXX} ${CUDAToolkit_NVCC_EXECUTABLE})  # a toolkit need not be on PATH
       endif()
       if(CCACHE AND NOT CMAKE_CUDA_COMPILER_LAUNCHER)
         set(CMAKE_CUDA_COMPILER_LAUNCHER ${CCACHE})
@@ -56,8 +56,10 @@ endif()
 if(MIRRORTRAIN_WITH_CUDA)
   message(STATUS "CUDA ${CUDAToolkit_VERSION} (${CMAKE_CUDA_COMPILER}), architectures ${MIRRORTRAIN_CUDA_ARCHITECTURES}; "
     "cuDNN: ${CUDNN_INCLUDE_DIR}")
-  set(CMAKE_CUDA_STANDARD 20)
-  set(CMAKE_CUDA_STANDARD_REQUIRED ON)
+  if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)  # CMake 3.25 does not know that nvcc has C++20
+    set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION "-std=c++20")
+    set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION "-std=c++20")
+  endif()
   add_library(mirrortrain_cuda INTERFACE)
   target_link_libraries(mirrortrain_cuda INTERFACE CUDA::cudart_static)
   target_include_directories(mirrortrain_cuda SYSTEM INTERFACE ${CUDNN_INCLUDE_DIR} ${CUBLASLT_INCLUDE_DIR})

@@ -2,18 +2,12 @@
 
 #include <cudnn_graph.h>
 
-#include <memory>
 #include <string_view>
 
 #include "kernels/cuda/cudnn_descriptor.h"
+#include "kernels/cuda/math_options.h"
 
 namespace mirrortrain::cuda {
-
-/// How matrices and convolutions may be computed.
-struct MathOptions {
-  bool tf32 = true;  ///< float32 products on tensor cores, inputs rounded to 10 bits, as Keras and TensorFlow do
-  bool deterministic = true;  ///< only algorithms that give the same bits each time
-};
 
 /// What plans are made for: a GPU, or the description of one, which is enough to choose and compile everything but not
 /// to run it. One per lane: its handle must not be used by two threads at once.

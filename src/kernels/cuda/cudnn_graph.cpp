@@ -16,8 +16,7 @@ cudnnDataType_t type_of(DType dtype) {
   throw Error(fmt::format("cuDNN is not asked to compute with {}", name_of(dtype)));
 }
 
-}  // namespace
-
+/// The strides of a channels-last tensor.
 Dims channels_last(const Dims& dims) {
   Dims strides(dims.size());
   std::int64_t stride = 1;
@@ -31,22 +30,14 @@ Dims channels_last(const Dims& dims) {
   return strides;
 }
 
-Dims row_major(const Dims& dims) {
-  Dims strides(dims.size());
-  std::int64_t stride = 1;
-  for (std::size_t axis = dims.size(); axis-- > 0;) {
-    strides[axis] = stride;
-    stride *= dims[axis];
-  }
-  return strides;
-}
+}  // namespace
 
-TensorId CudnnGraph::add_tensor(DType dtype, const Dims& dims, const Dims& strides, bool is_virtual) {
+TensorId CudnnGraph::add_tensor(DType dtype, const Dims& dims, bool is_virtual) {
   const auto id = static_cast<TensorId>(tensors_.size());
   Descriptor& tensor = tensors_.emplace_back(CUDNN_BACKEND_TENSOR_DESCRIPTOR);
   tensor.set(CUDNN_ATTR_TENSOR_DATA_TYPE, type_of(dtype));
-  tensor.set(CUDNN_ATTR_TENSOR_DIMENSIONS, std::span(dims));
-  tensor.set(CUDNN_ATTR_TENSOR_STRIDES, std::span(strides));
+  tensor.set(CUDNN_ATTR_TENSOR_DIMENSIONS, std::span<const std::int64_t>(dims));
+  tensor.set(CUDNN_ATTR_TENSOR_STRIDES, std::span<const std::int64_t>(channels_last(dims)));
   tensor.set(CUDNN_ATTR_TENSOR_UNIQUE_ID, id);
   tensor.set(CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, kAlignment);
   tensor.set(CUDNN_ATTR_TENSOR_IS_VIRTUAL, is_virtual);
@@ -54,13 +45,12 @@ TensorId CudnnGraph::add_tensor(DType dtype, const Dims& dims, const Dims& strid
   return id;
 }
 
-TensorId CudnnGraph::tensor(DType dtype, const Dims& dims, const Dims& strides) {
-  return add_tensor(dtype, dims, strides, false);
+TensorId CudnnGraph::tensor(DType dtype, const Dims& dims) {
+  multiplies_float32_ = multiplies_float32_ || dtype == DType::kFloat32;
+  return add_tensor(dtype, dims, false);
 }
 
-TensorId CudnnGraph::virtual_tensor(const Dims& dims, const Dims& strides) {
-  return add_tensor(DType::kFloat32, dims, strides, true);
-}
+TensorId CudnnGraph::virtual_tensor(const Dims& dims) { return add_tensor(DType::kFloat32, dims, true); }
 
 void CudnnGraph::convolve(cudnnBackendDescriptorType_t type, const ConvolutionWindow& window,
                           const std::vector<std::pair<cudnnBackendAttributeName_t, TensorId>>& tensors,
@@ -124,37 +114,12 @@ void CudnnGraph::pointwise(cudnnPointwiseMode_t mode, TensorId x, TensorId b, Te
 
 void CudnnGraph::add(TensorId x, TensorId b, TensorId y) { pointwise(CUDNN_POINTWISE_ADD, x, b, y); }
 void CudnnGraph::relu(TensorId x, TensorId y) { pointwise(CUDNN_POINTWISE_RELU_FWD, x, kNone, y); }
-void CudnnGraph::convert(TensorId x, TensorId y) { pointwise(CUDNN_POINTWISE_IDENTITY, x, kNone, y); }
-
-void CudnnGraph::sum(TensorId x, TensorId y) {
-  Descriptor& reduction = parts_.emplace_back(CUDNN_BACKEND_REDUCTION_DESCRIPTOR);
-  reduction.set(CUDNN_ATTR_REDUCTION_OPERATOR, CUDNN_REDUCE_TENSOR_ADD);
-  reduction.set(CUDNN_ATTR_REDUCTION_COMP_TYPE, CUDNN_DATA_FLOAT);
-  reduction.finalize("a reduction");
-  Descriptor& operation = operations_.emplace_back(CUDNN_BACKEND_OPERATION_REDUCTION_DESCRIPTOR);
-  operation.set(CUDNN_ATTR_OPERATION_REDUCTION_DESC, reduction);
-  operation.set(CUDNN_ATTR_OPERATION_REDUCTION_XDESC, at(x));
-  operation.set(CUDNN_ATTR_OPERATION_REDUCTION_YDESC, at(y));
-  operation.finalize("a sum");
-}
-
-void CudnnGraph::multiply(TensorId a, TensorId b, TensorId c) {
-  Descriptor& product = parts_.emplace_back(CUDNN_BACKEND_MATMUL_DESCRIPTOR);
-  product.set(CUDNN_ATTR_MATMUL_COMP_TYPE, CUDNN_DATA_FLOAT);
-  product.finalize("a matrix product");
-  Descriptor& operation = operations_.emplace_back(CUDNN_BACKEND_OPERATION_MATMUL_DESCRIPTOR);
-  operation.set(CUDNN_ATTR_OPERATION_MATMUL_DESC, product);
-  operation.set(CUDNN_ATTR_OPERATION_MATMUL_ADESC, at(a));
-  operation.set(CUDNN_ATTR_OPERATION_MATMUL_BDESC, at(b));
-  operation.set(CUDNN_ATTR_OPERATION_MATMUL_CDESC, at(c));
-  operation.finalize("a matrix product");
-}
 
 CudnnPlan CudnnGraph::plan(const Cudnn& cudnn) {
   Descriptor graph(CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR);
   graph.set(CUDNN_ATTR_OPERATIONGRAPH_OPS, std::span<const Descriptor>(operations_));
   graph.finalize("a graph of operations");
-  return choose_plan(cudnn, graph);
+  return choose_plan(cudnn, graph, multiplies_float32_);
 }
 
 }  // namespace mirrortrain::cuda

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "base/dtype.h"
@@ -16,12 +17,6 @@ using TensorId = std::int64_t;
 /// In cuDNN's order of axes: images [n, channels, h, w], filters [out, in / groups, h, w].
 using Dims = std::vector<std::int64_t>;
 
-/// The strides of channels-last tensors with those extents.
-Dims channels_last(const Dims& dims);
-
-/// The strides of row-major ones.
-Dims row_major(const Dims& dims);
-
 struct ConvolutionWindow {
   Dims strides, dilations, pad_before, pad_after;
 };
@@ -30,9 +25,9 @@ struct ConvolutionWindow {
 /// are virtual. Every function may throw Error with cuDNN's reason.
 class CudnnGraph {
  public:
-  /// `dims` with `strides` in elements.
-  TensorId tensor(DType dtype, const Dims& dims, const Dims& strides);
-  TensorId virtual_tensor(const Dims& dims, const Dims& strides);
+  /// In channels-last order; `dtype` float32 or bfloat16.
+  TensorId tensor(DType dtype, const Dims& dims);
+  TensorId virtual_tensor(const Dims& dims);
 
   /// y = x * w; dx from dy and w; dw from x and dy.
   void convolution(const ConvolutionWindow& window, TensorId x, TensorId w, TensorId y);
@@ -41,18 +36,12 @@ class CudnnGraph {
   /// y = x + b, b broadcast over axes of extent 1.
   void add(TensorId x, TensorId b, TensorId y);
   void relu(TensorId x, TensorId y);
-  /// y = x in y's dtype.
-  void convert(TensorId x, TensorId y);
-  /// Sums over the axes that are 1 in y.
-  void sum(TensorId x, TensorId y);
-  /// c = a · b, [batch, m, k] and [batch, k, n].
-  void multiply(TensorId a, TensorId b, TensorId c);
 
   /// The first plan of cuDNN's heuristics that can be had under the options. Ends the graph.
   CudnnPlan plan(const Cudnn& cudnn);
 
  private:
-  TensorId add_tensor(DType dtype, const Dims& dims, const Dims& strides, bool is_virtual);
+  TensorId add_tensor(DType dtype, const Dims& dims, bool is_virtual);
   void convolve(cudnnBackendDescriptorType_t type, const ConvolutionWindow& window,
                 const std::vector<std::pair<cudnnBackendAttributeName_t, TensorId>>& tensors,
                 const std::vector<cudnnBackendAttributeName_t>& parts);
@@ -60,6 +49,7 @@ class CudnnGraph {
   const Descriptor& at(TensorId id) const { return tensors_[static_cast<std::size_t>(id)]; }
 
   std::vector<Descriptor> tensors_, parts_, operations_;
+  bool multiplies_float32_ = false;
 };
 
 }  // namespace mirrortrain::cuda

@@ -46,6 +46,7 @@ std::vector<Descriptor> configurations(const Cudnn& cudnn, const Descriptor& gra
 struct Engine {
   std::int64_t index = 0;
   std::vector<cudnnBackendNumericalNote_t> notes;
+  bool compiles_later = false;
   bool has(cudnnBackendNumericalNote_t note) const {
     return std::find(notes.begin(), notes.end(), note) != notes.end();
   }
@@ -61,12 +62,19 @@ Engine engine_of(const Descriptor& config) {
   const std::int64_t count = get(engine, CUDNN_ATTR_ENGINE_NUMERICAL_NOTE, CUDNN_TYPE_NUMERICAL_NOTE,
                                  CUDNN_NUMERICAL_NOTE_TYPE_COUNT, found.notes.data());
   found.notes.resize(static_cast<std::size_t>(count));
+  std::vector<cudnnBackendBehaviorNote_t> behavior(CUDNN_BEHAVIOR_NOTE_TYPE_COUNT);
+  behavior.resize(static_cast<std::size_t>(get(engine, CUDNN_ATTR_ENGINE_BEHAVIOR_NOTE, CUDNN_TYPE_BEHAVIOR_NOTE,
+                                               CUDNN_BEHAVIOR_NOTE_TYPE_COUNT, behavior.data())));
+  found.compiles_later =
+      std::find(behavior.begin(), behavior.end(), CUDNN_BEHAVIOR_NOTE_RUNTIME_COMPILATION) != behavior.end();
   return found;
 }
 
-/// Why the options forbid an engine, or nothing.
-const char* forbidden(const Engine& engine, const MathOptions& options) {
-  if (options.deterministic && engine.has(CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC)) return "not deterministic";
+/// Why an engine is left out, or null.
+const char* forbidden(const Engine& engine, const MathOptions& options, bool on_float32) {
+  if (engine.compiles_later) return "compiles its kernels late";
+  if (options.deterministic && engine.has(CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC)) return "is not deterministic";
+  if (!on_float32) return nullptr;
   if (engine.has(CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS)) return "rounds its inputs to float16";
   if (!options.tf32 && engine.has(CUDNN_NUMERICAL_NOTE_TENSOR_CORE)) return "computes in tf32";
   return nullptr;
@@ -105,13 +113,13 @@ void CudnnPlan::enqueue(const Cudnn& cudnn, cudaStream_t stream, std::span<void*
   check(cudnn_library().execute(cudnn.handle(), plan_.get(), pack_->get()), "cudnnBackendExecute");
 }
 
-CudnnPlan choose_plan(const Cudnn& cudnn, const Descriptor& graph) {
+CudnnPlan choose_plan(const Cudnn& cudnn, const Descriptor& graph, bool on_float32) {
   std::string refusals;
   for (const auto mode : {CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_FALLBACK}) {
     for (Descriptor& config : configurations(cudnn, graph, mode, refusals)) {
       const Engine engine = engine_of(config);
-      if (const char* const reason = forbidden(engine, cudnn.options())) {
-        refusals += fmt::format("; engine {} is {}", engine.index, reason);
+      if (const char* const reason = forbidden(engine, cudnn.options(), on_float32)) {
+        refusals += fmt::format("; engine {} {}", engine.index, reason);
         continue;
       }
       Descriptor plan(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);

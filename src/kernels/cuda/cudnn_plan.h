@@ -34,8 +34,10 @@ class CudnnPlan {
   std::optional<Descriptor> pack_;
 };
 
-/// The first plan of cuDNN's heuristics for a finalized operation graph that compiles and keeps to the options. Throws
-/// Error with cuDNN's reasons where there is none.
-CudnnPlan choose_plan(const Cudnn& cudnn, const Descriptor& graph);
+/// The first plan of cuDNN's heuristics for a finalized operation graph that keeps to the options; `on_float32` where it
+/// multiplies float32. Engines that compile their kernels when a plan is made are left out: that takes seconds each, so
+/// that a program would not start at once, and needs a driver, so that nobody could tell without a GPU what is supported.
+/// Throws Error with cuDNN's reasons where no plan is left.
+CudnnPlan choose_plan(const Cudnn& cudnn, const Descriptor& graph, bool on_float32);
 
 }  // namespace mirrortrain::cuda
