@@ -123,6 +123,18 @@ TEST_CASE("a plan's workspace is known, and a derived weight has the images' dty
   }
 }
 
+TEST_CASE("a plan keeps to the workspace it may have, in place of a faster one that would not") {
+  const Conv2dGeometry& stem = kNetworks[4];
+  const auto workspace = [&](std::size_t most) {
+    return make(registry({.most_workspace_bytes = most}), stem, DType::kFloat32, 256)
+        .weight_gradient->workspace_bytes();
+  };
+  constexpr std::size_t kMiB = std::size_t{1} << 20;
+  CHECK(workspace(2048 * kMiB) > 512 * kMiB);
+  CHECK(workspace(512 * kMiB) <= 513 * kMiB);  // the passes' part comes on top
+  CHECK(workspace(16 * kMiB) <= 17 * kMiB);
+}
+
 TEST_CASE("a convolution of no rows asks cuDNN for nothing") {
   for (const Conv2dGeometry& g : testing::kSmall) {
     CHECK(make(registry(), g, DType::kFloat32, 0).forward->workspace_bytes() == 0);

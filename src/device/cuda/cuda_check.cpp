@@ -5,6 +5,12 @@
 #include "base/error.h"
 
 namespace mirrortrain::cuda {
+namespace {
+
+constexpr int kNone = -1;
+thread_local int own_device = kNone;
+
+}  // namespace
 
 void check(cudaError_t error, const char* call) {
   if (error == cudaSuccess) return;
@@ -15,11 +21,15 @@ void check(cudaError_t error, const char* call) {
                           cudaGetErrorString(error), cudaGetErrorName(error)));
 }
 
-CurrentDevice::CurrentDevice(int index) {
-  check(cudaGetDevice(&before_), "cudaGetDevice");
-  if (before_ != index) check(cudaSetDevice(index), "cudaSetDevice");
+void enter_device(int index) {
+  check(cudaSetDevice(index), "cudaSetDevice");
+  own_device = index;
 }
 
-CurrentDevice::~CurrentDevice() { cudaSetDevice(before_); }
+CurrentDevice::CurrentDevice(int index) : index_(index) { check(cudaSetDevice(index), "cudaSetDevice"); }
+
+CurrentDevice::~CurrentDevice() {
+  if (own_device != kNone && own_device != index_) cudaSetDevice(own_device);
+}
 
 }  // namespace mirrortrain::cuda

@@ -8,7 +8,11 @@ namespace mirrortrain::cuda {
 /// check(cudaMemcpyAsync(...), "cudaMemcpyAsync").
 void check(cudaError_t error, const char* call);
 
-/// Makes a GPU the thread's current one, and the former one again at the end.
+/// Makes a GPU this thread's own, current whenever no CurrentDevice says otherwise.
+void enter_device(int index);
+
+/// Makes a GPU the thread's current one, and its own one again at the end. A thread without one is left with this:
+/// going back to what was current, GPU 0 unless told otherwise, would make a context there, which takes hundreds of MB.
 class CurrentDevice {
  public:
   explicit CurrentDevice(int index);
@@ -17,7 +21,7 @@ class CurrentDevice {
   CurrentDevice& operator=(const CurrentDevice&) = delete;
 
  private:
-  int before_ = 0;
+  int index_;
 };
 
 }  // namespace mirrortrain::cuda

@@ -3,6 +3,8 @@
 #include <cuda_runtime_api.h>
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "device/cuda/cuda_check.h"
 #include "device/cuda/cuda_stream.h"
@@ -53,7 +55,7 @@ class CudaDevice : public Device {
     return std::make_unique<cuda::CudaEvent>();
   }
 
-  void enter_thread() override { check(cudaSetDevice(index_), "cudaSetDevice"); }
+  void enter_thread() override { cuda::enter_device(index_); }
 
  private:
   void require_memory(cudaError_t error, const char* call, std::size_t bytes) const {

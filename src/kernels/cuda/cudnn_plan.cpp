@@ -125,11 +125,14 @@ CudnnPlan choose_plan(const Cudnn& cudnn, const Descriptor& graph, bool on_float
       Descriptor plan(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
       plan.set(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, config);
       plan.set(CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP, cudnn.properties());
-      const cudnnStatus_t status = plan.try_finalize();
-      if (status == CUDNN_STATUS_SUCCESS) {
-        return {std::move(config), std::move(plan), fmt::format("engine {}", engine.index)};
+      if (const cudnnStatus_t status = plan.try_finalize(); status != CUDNN_STATUS_SUCCESS) {
+        refusals += fmt::format("; engine {}: {}", engine.index, reason_of(status));
+        continue;
       }
-      refusals += fmt::format("; engine {}: {}", engine.index, reason_of(status));
+      const char* const cores = engine.has(CUDNN_NUMERICAL_NOTE_TENSOR_CORE) ? " (tensor cores)" : "";
+      CudnnPlan made(std::move(config), std::move(plan), fmt::format("engine {}{}", engine.index, cores));
+      if (made.workspace_bytes() <= cudnn.options().most_workspace_bytes) return made;
+      refusals += fmt::format("; {} wants a workspace of {} bytes", made.name(), made.workspace_bytes());
     }
   }
   throw Error(fmt::format("cuDNN has no plan{}", refusals));
