@@ -43,7 +43,8 @@ T written(WriteKind kind, T old, T value) {
   }
 }
 
-/// Element i of all replicas as one. Floats are added in double, so that the sum does not depend on their order.
+/// Element i of all replicas as one. Floats are added in double, so that what is stored is rounded
+/// once.
 template <class T>
 T combined(Aggregation aggregation, std::span<const std::byte* const> values, std::size_t i) {
   if (aggregation == Aggregation::kOnlyFirstReplica || aggregation == Aggregation::kNone) return as<T>(values[0])[i];

@@ -1,11 +1,25 @@
 #include "strategy/lane_team.h"
 
+#include <fmt/format.h>
+
+#include <system_error>
+
+#include "base/error.h"
+
 namespace mirrortrain {
 
 LaneTeam::LaneTeam(std::vector<Device*> devices, bool spin, double timeout_seconds)
     : devices_(std::move(devices)), start_(size(), spin), meet_(size(), spin, timeout_seconds) {
-  for (int lane = 1; lane < size(); ++lane) threads_.emplace_back([this, lane] { loop(lane); });
-  devices_[0]->enter_thread();
+  try {
+    for (int lane = 1; lane < size(); ++lane) threads_.emplace_back([this, lane] { loop(lane); });
+    devices_[0]->enter_thread();
+  } catch (const std::system_error& error) {
+    end_threads("not every lane could start");  // no destructor does it for a team that was never made
+    throw Error(fmt::format("cannot start {} threads, one for each lane: {}", size(), error.what()));
+  } catch (...) {
+    end_threads("not every lane could start");
+    throw;
+  }
 }
 
 LaneTeam::~LaneTeam() { end_threads("the run is over"); }

@@ -19,7 +19,7 @@ namespace mirrortrain {
 class LaneTeam {
  public:
   /// `spin`: every lane has cores of its own. `timeout_seconds`: how long a lane waits for the others in `meet`; 0: for
-  /// ever. The devices must outlive the team.
+  /// ever. The devices must outlive the team. Throws Error where the system gives no more threads.
   LaneTeam(std::vector<Device*> devices, bool spin, double timeout_seconds);
   LaneTeam(const LaneTeam&) = delete;
   LaneTeam& operator=(const LaneTeam&) = delete;
