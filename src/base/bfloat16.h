@@ -1,7 +1,8 @@
 #pragma once
 
-#include <bit>
 #include <cstdint>
+
+#include "base/host_device.h"
 
 namespace mirrortrain {
 
@@ -10,13 +11,13 @@ struct bfloat16 {
   std::uint16_t bits = 0;
 
   bfloat16() = default;
-  explicit bfloat16(float value) {
-    const auto word = std::bit_cast<std::uint32_t>(value);
+  MIRRORTRAIN_HOST_DEVICE explicit bfloat16(float value) {
+    const auto word = bit_cast<std::uint32_t>(value);
     const std::uint32_t rounded = (word + 0x7fffu + ((word >> 16) & 1u)) >> 16;
     const std::uint32_t quiet_nan = (word >> 16) | 0x40u;
     bits = static_cast<std::uint16_t>((word & 0x7fffffffu) > 0x7f800000u ? quiet_nan : rounded);
   }
-  operator float() const { return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16); }
+  MIRRORTRAIN_HOST_DEVICE operator float() const { return bit_cast<float>(static_cast<std::uint32_t>(bits) << 16); }
 };
 
 static_assert(sizeof(bfloat16) == 2);

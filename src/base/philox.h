@@ -4,11 +4,7 @@
 #include <cstdint>
 #include <string_view>
 
-#if defined(__CUDACC__)
-#define MIRRORTRAIN_HOST_DEVICE __host__ __device__
-#else
-#define MIRRORTRAIN_HOST_DEVICE
-#endif
+#include "base/host_device.h"
 
 namespace mirrortrain {
 

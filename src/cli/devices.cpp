@@ -4,6 +4,7 @@
 
 #include "cli/commands.h"
 #include "device/cpu/cpu_device.h"
+#include "device/cuda/gpus.h"
 #include "strategy/placement.h"
 
 namespace mirrortrain::cli {
@@ -15,6 +16,11 @@ void list_devices() {
   for (const LanePlacement& lane : placement.lanes) {
     fmt::print("{}  {}, {} thread{}\n", lane.device.text(), cpu_name(), lane.threads, lane.threads == 1 ? "" : "s");
   }
+  const cuda::Gpus found = cuda::visible_gpus();
+  for (std::size_t i = 0; i < found.gpus.size(); ++i) {
+    fmt::print(stderr, "cuda:{}  {}: there, but not trained on yet\n", i, cuda::describe(found, i));
+  }
+  if (found.gpus.empty()) fmt::print(stderr, "{}\n", found.why_none);
   for (const std::string& note : placement.notes) fmt::print(stderr, "{}\n", note);
 }
 

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "kernels/conv2d_geometries.h"
 #include "kernels/harness.h"
 
 using namespace mirrortrain;
@@ -15,46 +16,8 @@ using ops::Padding;
 
 namespace {
 
-struct Geometry {
-  Shape image;   ///< [height, width, channels]
-  Shape kernel;  ///< [height, width, channels / groups, filters]
-  ops::Conv2dAttributes attributes;
-  bool with_bias = true;
-  ActivationKind activation = ActivationKind::kLinear;
-};
-
+using Geometry = Conv2dGeometry;
 constexpr auto kSame = Padding::kSame, kValid = Padding::kValid;
-
-/// Small enough for finite differences.
-const Geometry kSmall[] = {
-    {{5, 6, 3}, {3, 3, 3, 4}, {}},
-    {{5, 6, 3}, {3, 3, 3, 4}, {.padding = kSame}, false, ActivationKind::kRelu},
-    {{7, 5, 2}, {3, 2, 2, 5}, {.strides = {2, 1}, .padding = kSame}, true, ActivationKind::kTanh},
-    {{6, 6, 1}, {4, 4, 1, 3}, {.strides = {2, 2}, .padding = kSame}},
-    {{9, 8, 2}, {3, 3, 2, 3}, {.dilation_rate = {2, 3}, .padding = kSame}},
-    {{9, 8, 2}, {3, 2, 2, 3}, {.dilation_rate = {2, 1}}, true, ActivationKind::kRelu},
-    {{5, 4, 6}, {3, 3, 3, 4}, {.padding = kSame, .groups = 2}},
-    {{5, 4, 3}, {3, 3, 1, 6}, {.groups = 3}, false},
-    {{4, 3, 5}, {1, 1, 5, 7}, {}},
-    {{3, 3, 2}, {3, 3, 2, 2}, {}},
-    {{1, 1, 4}, {3, 3, 4, 4}, {.padding = kSame}, true, ActivationKind::kRelu},
-    {{5, 5, 2}, {1, 1, 2, 3}, {.strides = {3, 2}, .padding = kSame}},
-};
-
-/// Large enough for the kernels that need many channels, with tails of every kind.
-const Geometry kLarge[] = {
-    {{13, 13, 32}, {3, 3, 32, 64}, {}, true, ActivationKind::kRelu},
-    {{8, 9, 32}, {3, 3, 32, 32}, {.padding = kSame}},
-    {{11, 6, 19}, {3, 3, 19, 37}, {.padding = kSame}, false, ActivationKind::kRelu},
-    {{7, 10, 48}, {3, 3, 48, 21}, {}},
-    {{6, 5, 160}, {3, 3, 160, 32}, {.padding = kSame}},
-    {{14, 15, 1}, {3, 3, 1, 32}, {}, true, ActivationKind::kRelu},
-    {{12, 9, 3}, {5, 5, 3, 20}, {.padding = kSame}},
-    {{12, 9, 3}, {3, 3, 3, 33}, {.strides = {2, 2}, .padding = kSame}, false},
-    {{9, 9, 32}, {3, 3, 16, 32}, {.padding = kSame, .groups = 2}},
-    {{9, 9, 32}, {3, 3, 1, 32}, {.padding = kSame, .groups = 32}, true, ActivationKind::kRelu},
-    {{6, 7, 40}, {1, 1, 40, 24}, {}},
-};
 
 double activated(ActivationKind kind, double x) {
   switch (kind) {

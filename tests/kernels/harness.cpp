@@ -7,7 +7,6 @@
 #include <cstring>
 #include <random>
 
-#include "kernels/cpu/registry.h"
 #include "kernels/harness_parts.h"
 #include "kernels/storage.h"
 
@@ -53,7 +52,9 @@ Values load(const TensorView& view) {
 /// A kernel with memory for its operands.
 class Bench {
  public:
-  Bench(const Op& op, const Inputs& inputs, std::int64_t rows, int threads, const StepScalars& step) : step_(step) {
+  Bench(const KernelRegistry& registry, const Op& op, const Inputs& inputs, std::int64_t rows, int threads,
+        const StepScalars& step)
+      : step_(step) {
     std::vector<ValueSpec> input_specs;
     KernelSpecs specs{.threads = threads};
     for (const auto& [spec, values] : inputs) {
@@ -62,7 +63,7 @@ class Bench {
       specs.inputs.push_back({spec.dtype, values.absent ? Shape{0} : spec.shape_at(rows)});
     }
     for (const ValueSpec& spec : op.infer(input_specs)) specs.outputs.push_back({spec.dtype, spec.shape_at(rows)});
-    kernel_ = cpu::kernel_registry().make(op, specs);
+    kernel_ = registry.make(op, specs);
     inputs_ = specs.inputs;
     outputs_ = specs.outputs;
     for (std::size_t i = 0; i < inputs.size(); ++i) {
@@ -190,9 +191,9 @@ double rounded(DType dtype, double value) {
   return with_type(dtype, [&]<class T>(T) { return static_cast<double>(stored<T>(value)); });
 }
 
-std::vector<Values> run_op(const Op& op, const Inputs& inputs, std::int64_t rows, int threads,
-                           const StepScalars& step) {
-  Bench bench(op, inputs, rows, threads, step);
+std::vector<Values> run_op(const Op& op, const Inputs& inputs, std::int64_t rows, int threads, const StepScalars& step,
+                           const KernelRegistry& registry) {
+  Bench bench(registry, op, inputs, rows, threads, step);
   const auto first = bench.run();
   std::vector<Values> outputs;
   for (std::size_t i = 0; i < first.size(); ++i) {

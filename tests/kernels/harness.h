@@ -58,7 +58,10 @@ struct Case {
   bool is_loss = false;
 };
 
-/// Makes the op's kernel through the CPU registry at each number of rows and threads, runs it and compares every output
+/// The backend whose kernels are tested: every test program has its own.
+const KernelRegistry& registry_under_test();
+
+/// Makes the op's kernel through the registry at each number of rows and threads, runs it and compares every output
 /// with the reference. Also checks that two runs give the same bits, that inputs and the bytes after the outputs stay
 /// as they are, that workspace may hold anything, that each output may be null without changing the others, and that
 /// output 0 may have the storage of an input that the op may overwrite.
@@ -71,7 +74,8 @@ void check_gradient(const Case& test, const std::vector<bool>& wanted);
 
 /// Runs one op as check_forward does and returns its outputs, for behaviour that a reference does not catch.
 std::vector<Values> run_op(const Op& op, const std::vector<std::pair<ValueSpec, Values>>& inputs, std::int64_t rows,
-                           int threads = 1, const StepScalars& step = {});
+                           int threads = 1, const StepScalars& step = {},
+                           const KernelRegistry& registry = registry_under_test());
 
 /// `value` as it is stored in the dtype.
 double rounded(DType dtype, double value);

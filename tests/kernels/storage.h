@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/tensor_view.h"
-#include "device/device.h"
+#include "device/cpu/inline_stream.h"
 
 namespace mirrortrain::testing {
 
@@ -36,12 +36,6 @@ class Storage {
   std::unique_ptr<std::byte[], Free> data_;
 };
 
-/// Does everything at once, as a CPU's stream.
-class InlineStream : public Stream {
- public:
-  void copy(std::byte* to, const std::byte* from, std::size_t bytes) override { std::memcpy(to, from, bytes); }
-  void zero(std::byte* to, std::size_t bytes) override { std::memset(to, 0, bytes); }
-  void synchronize() override {}
-};
+using mirrortrain::InlineStream;
 
 }  // namespace mirrortrain::testing

@@ -6,11 +6,11 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <cstring>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "device/cpu/inline_stream.h"
 #include "graph/ops/conv2d.h"
 #include "graph/ops/dense.h"
 #include "kernels/cpu/onednn_kernel.h"
@@ -20,13 +20,6 @@
 using namespace mirrortrain;
 
 namespace {
-
-class InlineStream : public Stream {
- public:
-  void copy(std::byte* to, const std::byte* from, std::size_t bytes) override { std::memcpy(to, from, bytes); }
-  void zero(std::byte* to, std::size_t bytes) override { std::memset(to, 0, bytes); }
-  void synchronize() override {}
-};
 
 double thread_seconds() {
   timespec time{};

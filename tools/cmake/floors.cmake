@@ -23,9 +23,13 @@ function(mirrortrain_library name)
 endfunction()
 
 # mirrortrain_test(config SOURCES a_test.cpp LINKS config) makes the program test_config and its ctest entry `config`.
+# MAIN is the file with main() where it is not the tests' common one.
 function(mirrortrain_test name)
-  cmake_parse_arguments(ARG "" "" "SOURCES;LINKS" ${ARGN})
-  add_executable(test_${name} ${ARG_SOURCES} ${CMAKE_SOURCE_DIR}/tests/main.cpp)
+  cmake_parse_arguments(ARG "" "MAIN" "SOURCES;LINKS" ${ARGN})
+  if(NOT ARG_MAIN)
+    set(ARG_MAIN ${CMAKE_SOURCE_DIR}/tests/main.cpp)
+  endif()
+  add_executable(test_${name} ${ARG_SOURCES} ${ARG_MAIN})
   target_include_directories(test_${name} PRIVATE ${CMAKE_SOURCE_DIR}/tests)
   target_compile_definitions(test_${name} PRIVATE MIRRORTRAIN_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
   target_link_libraries(test_${name} PRIVATE doctest::doctest)
@@ -37,6 +41,13 @@ function(mirrortrain_test name)
     endif()
   endforeach()
   add_test(NAME ${name} COMMAND test_${name})
+endfunction()
+
+# The same for a test that needs a GPU: labelled `cuda`, and reported as skipped where there is none.
+function(mirrortrain_cuda_test name)
+  mirrortrain_test(${name} ${ARGN} MAIN ${CMAKE_SOURCE_DIR}/tests/cuda_main.cpp)
+  target_link_libraries(test_${name} PRIVATE mirrortrain_device)
+  set_tests_properties(${name} PROPERTIES LABELS cuda SKIP_RETURN_CODE 77)
 endfunction()
 
 # Compiles a folder's loops for this machine's vectors. None of them reads errno or floating-point exceptions.

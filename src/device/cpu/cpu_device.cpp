@@ -4,10 +4,7 @@
 #include <omp.h>
 #include <pthread.h>
 #include <sched.h>
-#include <sys/mman.h>
 
-#include <cstdlib>
-#include <cstring>
 #include <fstream>
 #include <string>
 
@@ -16,32 +13,11 @@
 #endif
 
 #include "base/error.h"
+#include "device/cpu/host_memory.h"
+#include "device/cpu/inline_stream.h"
 
 namespace mirrortrain {
 namespace {
-
-constexpr std::size_t kCacheLine = 64;
-constexpr std::size_t kHugePage = std::size_t{2} << 20;
-
-/// The work is done by the time a call returns.
-class CpuStream : public Stream {
- public:
-  void copy(std::byte* to, const std::byte* from, std::size_t bytes) override { std::memcpy(to, from, bytes); }
-  void zero(std::byte* to, std::size_t bytes) override { std::memset(to, 0, bytes); }
-  void synchronize() override {}
-};
-
-Buffer allocate_host(std::size_t bytes) {
-  if (bytes == 0) return {};
-  const std::size_t alignment = bytes >= kHugePage ? kHugePage : kCacheLine;
-  const std::size_t rounded = (bytes + alignment - 1) / alignment * alignment;
-  auto* data = rounded < bytes ? nullptr : static_cast<std::byte*>(std::aligned_alloc(alignment, rounded));
-  if (data == nullptr)
-    throw Error(fmt::format("no memory for {} bytes on the CPU; use a smaller batch or model", bytes));
-  if (alignment == kHugePage) madvise(data, rounded, MADV_HUGEPAGE);  // fewer TLB misses; a refusal does no harm
-  std::memset(data, 0, rounded);
-  return {data, bytes, [](std::byte* memory) { std::free(memory); }};
-}
 
 /// Numbers below 1e-38 become zero, as in TensorFlow: an optimizer's moments decay into them, and processors are slow
 /// there.
@@ -59,8 +35,10 @@ class CpuDevice : public Device {
 
   DeviceId id() const override { return {DeviceId::Kind::kCpu, index_}; }
   int threads() const override { return threads_; }
-  Buffer allocate(std::size_t bytes) override { return allocate_host(bytes); }
-  std::unique_ptr<Stream> make_stream() override { return std::make_unique<CpuStream>(); }
+  Buffer allocate(std::size_t bytes) override { return allocate_host_memory(bytes); }
+  Buffer allocate_host(std::size_t bytes) override { return allocate_host_memory(bytes); }
+  std::unique_ptr<Stream> make_stream() override { return std::make_unique<InlineStream>(); }
+  std::unique_ptr<Event> make_event() override { return std::make_unique<Event>(); }
 
   void enter_thread() override {
     omp_set_num_threads(threads_);

@@ -34,9 +34,7 @@ void add_regularization(const UpdateGroupView& group, float times, std::int64_t 
   for (const RegularizedSegment& segment : group.regularized) {
     const auto [from, to] = overlap(segment, begin, end);
     for (std::int64_t i = from; i < to; ++i) {
-      const float w = group.master[i];
-      const float sign = w > 0 ? 1.0f : (w < 0 ? -1.0f : 0.0f);
-      gradient[i - begin] += times * (segment.l1 * sign + 2 * segment.l2 * w);
+      gradient[i - begin] += times * scalar::regularization_slope(group.master[i], segment.l1, segment.l2);
     }
   }
 }

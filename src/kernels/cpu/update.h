@@ -1,60 +1,19 @@
 #pragma once
 
-#include <array>
 #include <cstdint>
-#include <limits>
-#include <span>
-#include <variant>
 
-#include "kernels/scalar/update_rules.h"
+#include "kernels/scalar/update_group.h"
 
 namespace mirrortrain::cpu {
 
-/// Update rules that the CPU has kernels for.
-using UpdateRule = std::variant<scalar::Sgd, scalar::SgdMomentum<false>, scalar::SgdMomentum<true>, scalar::Adam<false>,
-                                scalar::Adam<true>>;
-
-inline constexpr int kMaxSlots = 2;
-
-/// A group's shards and its sums are cut in chunks of so many elements, so that no sum depends on who computes it.
-inline constexpr std::int64_t kUpdateChunk = 2048;
-
-/// Elements [begin, end) of a group whose weights add l1 sum|w| + l2 sum(w^2) to the loss.
-struct RegularizedSegment {
-  std::int64_t begin = 0, end = 0;
-  float l1 = 0, l2 = 0;
-};
-
-/// One replica's gradient of a group and the scale with which it enters the sum.
-struct GradientSource {
-  const float* elements = nullptr;
-  float scale = 1;
-};
-
-/// A group's memory: everything flat and in the same order.
-struct UpdateGroupView {
-  std::span<const RegularizedSegment> regularized;
-  float* master = nullptr;
-  std::array<float*, kMaxSlots> slots{};
-  float* accumulated = nullptr;      ///< gradients of the steps since the last update; null where each step updates
-  double* regularization = nullptr;  ///< one sum per chunk, of the weights before the update
-  double* squares = nullptr;         ///< one sum per chunk, of the accumulated gradients squared; may be null
-};
-
-/// A step's gradient of a group: the sources, added in their order, and so many times the regularization's gradient.
-struct GradientSum {
-  std::span<const GradientSource> sources;
-  float regularization = 1;
-};
-
-/// How a gradient becomes an update: it is multiplied by `scale`, each element is limited to [-clip_value, clip_value],
-/// and the rule is applied.
-struct UpdateScalars {
-  float learning_rate = 0;
-  std::int64_t updates = 1;  ///< counts this one, from 1
-  float scale = 1;
-  float clip_value = std::numeric_limits<float>::infinity();
-};
+using scalar::GradientSource;
+using scalar::GradientSum;
+using scalar::kMaxSlots;
+using scalar::kUpdateChunk;
+using scalar::RegularizedSegment;
+using scalar::UpdateGroupView;
+using scalar::UpdateRule;
+using scalar::UpdateScalars;
 
 // Each works on the elements [begin, end), where `begin` is a multiple of kUpdateChunk.
 

@@ -1,10 +1,9 @@
 #pragma once
 
-#include <bit>
 #include <cmath>
 #include <cstdint>
 
-#include "base/philox.h"
+#include "base/host_device.h"
 
 // exp, log and their like without branches or tables, so that loops over them become vector code and the host and every
 // device get the same arithmetic. Accurate to about two units in the last place; coefficients are minimax fits.
@@ -35,7 +34,7 @@ MIRRORTRAIN_HOST_DEVICE inline ReducedExponent<Real> reduce_exponent(Real x) {
   const Real n = shifted - kRounder;
   // ln 2 in two parts: n times the first is exact.
   const Real r = (x - n * 0.693359375f) + n * 2.12194440e-4f;
-  return {std::bit_cast<Integers<Real>>(shifted) - std::bit_cast<std::int32_t>(kRounder), r};
+  return {bit_cast<Integers<Real>>(shifted) - bit_cast<std::int32_t>(kRounder), r};
 }
 
 /// e^r - 1 for |r| <= ln 2 / 2.
@@ -48,7 +47,7 @@ MIRRORTRAIN_HOST_DEVICE inline Real exp_minus_one_near_zero(Real r) {
 /// 2^n for -126 <= n <= 127.
 template <class Real>
 MIRRORTRAIN_HOST_DEVICE inline Real power_of_two(Integers<Real> n) {
-  return std::bit_cast<Real>((n + 127) << 23);
+  return bit_cast<Real>((n + 127) << 23);
 }
 
 /// e^x; 0 and infinity at the ends, NaN stays.
@@ -74,8 +73,8 @@ MIRRORTRAIN_HOST_DEVICE inline float expm1_negative(float x) {
 /// ln x for normal x > 0.
 MIRRORTRAIN_HOST_DEVICE inline float log(float x) {
   // x = 2^n (1 + f) with 1 + f in [sqrt(1/2), sqrt(2)).
-  const std::int32_t bits = std::bit_cast<std::int32_t>(x), n = (bits - 0x3f3504f3) >> 23;
-  const float f = std::bit_cast<float>(bits - (n << 23)) - 1.0f;
+  const std::int32_t bits = bit_cast<std::int32_t>(x), n = (bits - 0x3f3504f3) >> 23;
+  const float f = bit_cast<float>(bits - (n << 23)) - 1.0f;
   float p = 6.74664006e-2f;
   p = p * f - 1.16756521e-1f;
   p = p * f + 1.1888162e-1f;

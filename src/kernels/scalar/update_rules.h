@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "base/philox.h"
+#include "base/host_device.h"
 
 namespace mirrortrain::scalar {
 
@@ -15,7 +15,7 @@ struct Sgd {
   static constexpr int kSlots = 0;
   float rate = 0;
 
-  Sgd at(float learning_rate, long) const { return {learning_rate}; }
+  MIRRORTRAIN_HOST_DEVICE Sgd at(float learning_rate, long) const { return {learning_rate}; }
   MIRRORTRAIN_HOST_DEVICE void operator()(float& w, float g, float*) const { w -= rate * g; }
 };
 
@@ -26,7 +26,7 @@ struct SgdMomentum {
   float momentum = 0;
   float rate = 0;
 
-  SgdMomentum at(float learning_rate, long) const { return {momentum, learning_rate}; }
+  MIRRORTRAIN_HOST_DEVICE SgdMomentum at(float learning_rate, long) const { return {momentum, learning_rate}; }
   MIRRORTRAIN_HOST_DEVICE void operator()(float& w, float g, float* slots) const {
     slots[0] = momentum * slots[0] - rate * g;
     w += kNesterov ? momentum * slots[0] - rate * g : slots[0];
@@ -41,7 +41,7 @@ struct Adam {
   float beta_1 = 0.9f, beta_2 = 0.999f, epsilon = 1e-7f, weight_decay = 0;
   float corrected_rate = 0, kept = 1;
 
-  Adam at(float learning_rate, long t) const {
+  MIRRORTRAIN_HOST_DEVICE Adam at(float learning_rate, long t) const {
     Adam rule = *this;
     const double count = static_cast<double>(t);
     rule.corrected_rate = static_cast<float>(learning_rate * std::sqrt(1.0 - std::pow(double{beta_2}, count)) /

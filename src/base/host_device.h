@@ -1,0 +1,19 @@
+#pragma once
+
+/// Marks what compiles for the host and for a CUDA device alike.
+#if defined(__CUDACC__)
+#define MIRRORTRAIN_HOST_DEVICE __host__ __device__
+#else
+#define MIRRORTRAIN_HOST_DEVICE
+#endif
+
+namespace mirrortrain {
+
+/// std::bit_cast, which device code may call only with a compiler option.
+template <class To, class From>
+MIRRORTRAIN_HOST_DEVICE constexpr To bit_cast(const From& from) {
+  static_assert(sizeof(To) == sizeof(From));
+  return __builtin_bit_cast(To, from);
+}
+
+}  // namespace mirrortrain

@@ -1,0 +1,10 @@
+#pragma once
+
+#include "device/device.h"
+
+namespace mirrortrain {
+
+/// Zeroed memory of this machine, in huge pages where it is large. Throws Error, naming the bytes, where there is none.
+Buffer allocate_host_memory(std::size_t bytes);
+
+}  // namespace mirrortrain

@@ -1,0 +1,140 @@
+#include "device/cpu/threaded_device.h"
+
+#include <atomic>
+#include <cstring>
+#include <functional>
+#include <random>
+#include <thread>
+#include <utility>
+
+#include "device/cpu/host_memory.h"
+
+namespace mirrortrain {
+namespace {
+
+using std::chrono::microseconds;
+using Flag = std::atomic<bool>;
+
+// Polled rather than signalled: a lock or a condition variable would also order the waiting thread's work after that of
+// the stream, and so hide a missing wait from the sanitizer.
+void await(const Flag& flag) {
+  while (!flag.load(std::memory_order_acquire)) std::this_thread::sleep_for(microseconds(20));
+}
+
+class ThreadedEvent : public Event {
+ public:
+  /// Set when the place recorded last is reached; null before the first. Not guarded: record and wait have an order.
+  std::shared_ptr<Flag> happened;
+};
+
+/// From one thread to another, which is ordered after the one, but never the other way round.
+class Queue {
+ public:
+  Queue() : first_(new Node), last_(first_) {}
+  ~Queue() {
+    while (first_ != nullptr) delete std::exchange(first_, first_->next.load());
+  }
+  Queue(const Queue&) = delete;
+  Queue& operator=(const Queue&) = delete;
+
+  void push(std::function<void()> work) {
+    auto* const node = new Node;
+    node->work = std::move(work);
+    last_->next.store(node, std::memory_order_release);
+    last_ = node;
+  }
+
+  /// Waits for the next piece.
+  std::function<void()> pop() {
+    Node* next = nullptr;
+    while ((next = first_->next.load(std::memory_order_acquire)) == nullptr) {
+      std::this_thread::sleep_for(microseconds(20));
+    }
+    delete std::exchange(first_, next);
+    return std::move(next->work);
+  }
+
+ private:
+  struct Node {
+    std::function<void()> work;
+    std::atomic<Node*> next = nullptr;
+  };
+  Node* first_;  ///< the node popped last: the consumer's
+  Node* last_;   ///< the producer's
+};
+
+class ThreadedStream : public Stream {
+ public:
+  ThreadedStream(std::uint64_t seed, microseconds longest_pause)
+      : thread_([this, seed, longest_pause] { run(seed, longest_pause); }) {}
+
+  ~ThreadedStream() override {
+    queue_.push(nullptr);
+    thread_.join();
+  }
+
+  void copy(std::byte* to, const std::byte* from, std::size_t bytes) override {
+    queue_.push([=] { std::memcpy(to, from, bytes); });
+  }
+  void zero(std::byte* to, std::size_t bytes) override {
+    queue_.push([=] { std::memset(to, 0, bytes); });
+  }
+  void call(void (*function)(void*), void* argument) override {
+    queue_.push([=] { function(argument); });
+  }
+  void record(Event& event) override {
+    auto happened = std::make_shared<Flag>(false);
+    static_cast<ThreadedEvent&>(event).happened = happened;
+    queue_.push([happened] { happened->store(true, std::memory_order_release); });
+  }
+  void wait(const Event& event) override {
+    if (const auto happened = static_cast<const ThreadedEvent&>(event).happened) {
+      queue_.push([happened] { await(*happened); });
+    }
+  }
+  void synchronize() override {
+    ThreadedEvent event;
+    record(event);
+    await(*event.happened);
+  }
+
+ private:
+  void run(std::uint64_t seed, microseconds longest_pause) {
+    std::mt19937_64 random(seed);
+    std::uniform_int_distribution<microseconds::rep> pause(0, longest_pause.count());
+    while (const std::function<void()> work = queue_.pop()) {
+      if (random() % 2 == 0) std::this_thread::sleep_for(microseconds(pause(random)));
+      work();
+    }
+  }
+
+  Queue queue_;
+  std::thread thread_;
+};
+
+class ThreadedDevice : public Device {
+ public:
+  ThreadedDevice(DeviceId id, std::uint64_t seed, microseconds longest_pause)
+      : id_(id), random_(seed), longest_pause_(longest_pause) {}
+
+  DeviceId id() const override { return id_; }
+  int threads() const override { return 1; }
+  Buffer allocate(std::size_t bytes) override { return allocate_host_memory(bytes); }
+  Buffer allocate_host(std::size_t bytes) override { return allocate_host_memory(bytes); }
+  std::unique_ptr<Stream> make_stream() override { return std::make_unique<ThreadedStream>(random_(), longest_pause_); }
+  std::unique_ptr<Event> make_event() override { return std::make_unique<ThreadedEvent>(); }
+  void enter_thread() override {}
+
+ private:
+  DeviceId id_;
+  std::mt19937_64 random_;
+  microseconds longest_pause_;
+};
+
+}  // namespace
+
+std::unique_ptr<Device> make_threaded_device(DeviceId id, std::uint64_t seed, microseconds longest_pause) {
+  return std::make_unique<ThreadedDevice>(id, seed, longest_pause);
+}
+
+}  // namespace mirrortrain

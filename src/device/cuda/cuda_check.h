@@ -1,0 +1,27 @@
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+namespace mirrortrain::cuda {
+
+/// Throws Error naming the call, the thread's current GPU and what failed, where `error` is one. As
+/// check(cudaMemcpyAsync(...), "cudaMemcpyAsync").
+void check(cudaError_t error, const char* call);
+
+/// Makes a GPU this thread's own, current whenever no CurrentDevice says otherwise.
+void enter_device(int index);
+
+/// Makes a GPU the thread's current one, and its own one again at the end. A thread without one is left with this:
+/// going back to what was current, GPU 0 unless told otherwise, would make a context there, which takes hundreds of MB.
+class CurrentDevice {
+ public:
+  explicit CurrentDevice(int index);
+  ~CurrentDevice();
+  CurrentDevice(const CurrentDevice&) = delete;
+  CurrentDevice& operator=(const CurrentDevice&) = delete;
+
+ private:
+  int index_;
+};
+
+}  // namespace mirrortrain::cuda

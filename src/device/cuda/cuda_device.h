@@ -1,0 +1,12 @@
+#pragma once
+
+#include <memory>
+
+#include "device/device.h"
+
+namespace mirrortrain {
+
+/// The index-th visible GPU. Throws UsageError, saying why, where it is not there or this build has no CUDA.
+std::unique_ptr<Device> make_cuda_device(int index);
+
+}  // namespace mirrortrain

@@ -1,0 +1,44 @@
+#include "device/cuda/cuda_stream.h"
+
+#include "device/cuda/cuda_check.h"
+
+namespace mirrortrain::cuda {
+
+CudaEvent::CudaEvent() { check(cudaEventCreateWithFlags(&event_, cudaEventDisableTiming), "cudaEventCreateWithFlags"); }
+
+CudaEvent::~CudaEvent() { cudaEventDestroy(event_); }
+
+CudaStream::CudaStream(int device) : device_(device) {
+  check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
+}
+
+CudaStream::~CudaStream() {
+  cudaStreamSynchronize(
+      stream_);  // what it works on may be freed next; a failure was told elsewhere or does not matter
+  cudaStreamDestroy(stream_);
+}
+
+void CudaStream::copy(std::byte* to, const std::byte* from, std::size_t bytes) {
+  // With unified addressing the driver sees which device or host a pointer belongs to.
+  if (bytes > 0) check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream_), "cudaMemcpyAsync");
+}
+
+void CudaStream::zero(std::byte* to, std::size_t bytes) {
+  if (bytes > 0) check(cudaMemsetAsync(to, 0, bytes, stream_), "cudaMemsetAsync");
+}
+
+void CudaStream::call(void (*function)(void*), void* argument) {
+  check(cudaLaunchHostFunc(stream_, function, argument), "cudaLaunchHostFunc");
+}
+
+void CudaStream::record(Event& event) {
+  check(cudaEventRecord(static_cast<CudaEvent&>(event).get(), stream_), "cudaEventRecord");
+}
+
+void CudaStream::wait(const Event& event) {
+  check(cudaStreamWaitEvent(stream_, static_cast<const CudaEvent&>(event).get(), 0), "cudaStreamWaitEvent");
+}
+
+void CudaStream::synchronize() { check(cudaStreamSynchronize(stream_), "cudaStreamSynchronize"); }
+
+}  // namespace mirrortrain::cuda

@@ -1,0 +1,188 @@
+#include "graph/ops/conv2d.h"
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "device/cuda/cuda_stream.h"
+#include "kernels/cuda/cudnn_graph.h"
+#include "kernels/cuda/libraries.h"
+#include "kernels/cuda/matrix_passes.h"
+#include "kernels/cuda/weight_forms.h"
+
+namespace mirrortrain::cuda {
+namespace {
+
+/// A convolution in cuDNN's order of axes.
+struct Convolution {
+  DType dtype;  ///< of images
+  Dims x, w, y, bias;
+  ConvolutionWindow window;
+
+  Convolution(const ops::Conv2dAttributes& op, const TensorView& images, const Shape& kernel, const Shape& output)
+      : dtype(images.dtype),
+        x{images.shape[0], images.shape[3], images.shape[1], images.shape[2]},
+        w{kernel[3], kernel[2], kernel[0], kernel[1]},
+        y{output[0], output[3], output[1], output[2]},
+        bias{1, kernel[3], 1, 1} {
+    for (const std::size_t axis : {0, 1}) {
+      const ops::WindowAxis along =
+          ops::window_axis(images.shape[axis + 1], kernel[axis], op.strides[axis], op.dilation_rate[axis], op.padding);
+      window.strides.push_back(op.strides[axis]);
+      window.dilations.push_back(op.dilation_rate[axis]);
+      window.pad_before.push_back(along.pad_before);
+      window.pad_after.push_back(along.pad_after);
+    }
+  }
+};
+
+/// `plan` for an op, or its refusal with the shapes.
+template <class Build>
+CudnnPlan plan_for(const Op& op, const Convolution& c, const Cudnn& cudnn, const Build& build) {
+  try {
+    CudnnGraph graph;
+    build(graph);
+    return graph.plan(cudnn);
+  } catch (const Error& error) {
+    throw Error(fmt::format("{} on cuda ({}, images {} x {} x {} x {}, {} filters {} x {} x {}): {}", op.name(),
+                            name_of(c.dtype), c.x[0], c.x[2], c.x[3], c.x[1], c.w[0], c.w[2], c.w[3], c.w[1],
+                            error.what()));
+  }
+}
+
+class Forward : public Kernel {
+ public:
+  Forward(const ops::Conv2d& op, const KernelSpecs& specs, std::shared_ptr<Cudnn> cudnn)
+      : kernel_(specs.inputs[1]),
+        dtype_(specs.inputs[0].dtype),
+        with_bias_(specs.inputs.size() > 2 && specs.input_present[2]),
+        with_relu_(with_bias_ && op.activation == ops::ActivationKind::kRelu),
+        cudnn_(std::move(cudnn)),
+        plan_(make_plan(op, specs)),
+        activation_(with_relu_ ? ops::ActivationKind::kLinear : op.activation, specs.outputs[0]) {
+    if (with_bias_) bias_ = specs.inputs[2];
+  }
+
+  std::size_t workspace_bytes() const override { return plan_.workspace_bytes(); }
+
+  std::optional<DerivedForm> derived_form(std::size_t input) const override {
+    if (input == 1) return filter_form(kernel_, dtype_);
+    // cuDNN adds a bias in the images' dtype, as Keras does.
+    if (input == 2 && with_bias_) return dtype_form(bias_, dtype_);
+    return std::nullopt;
+  }
+
+  void enqueue(Stream& stream, const KernelArgs& args) override {
+    void* const pointers[] = {args.inputs[0].data, args.inputs[1].data, args.outputs[0].data,
+                              with_bias_ ? args.inputs[2].data : nullptr};
+    plan_.enqueue(*cudnn_, native(stream), std::span(pointers), args.workspace);
+    activation_.enqueue(stream, args);
+  }
+
+ private:
+  CudnnPlan make_plan(const ops::Conv2d& op, const KernelSpecs& specs) const {
+    const Convolution c(op, specs.inputs[0], kernel_.shape, specs.outputs[0].shape);
+    return plan_for(op, c, *cudnn_, [&](CudnnGraph& graph) {
+      const TensorId x = graph.tensor(dtype_, c.x), w = graph.tensor(dtype_, c.w), y = graph.tensor(dtype_, c.y);
+      if (!with_bias_) return graph.convolution(c.window, x, w, y);
+      const TensorId bias = graph.tensor(dtype_, c.bias), product = graph.virtual_tensor(c.y);
+      graph.convolution(c.window, x, w, product);
+      if (!with_relu_) return graph.add(product, bias, y);
+      const TensorId sum = graph.virtual_tensor(c.y);
+      graph.add(product, bias, sum);
+      graph.relu(sum, y);
+    });
+  }
+
+  TensorView kernel_, bias_;
+  DType dtype_;
+  bool with_bias_, with_relu_;
+  std::shared_ptr<Cudnn> cudnn_;
+  CudnnPlan plan_;
+  ActivationPass activation_;
+};
+
+class InputGradient : public Kernel {
+ public:
+  InputGradient(const ops::Conv2dInputGradient& op, const KernelSpecs& specs, std::shared_ptr<Cudnn> cudnn)
+      : kernel_(specs.inputs[1]), cudnn_(std::move(cudnn)), plan_(make_plan(op, specs)) {
+    dtype_ = specs.inputs[0].dtype;
+  }
+
+  std::size_t workspace_bytes() const override { return plan_.workspace_bytes(); }
+  std::optional<DerivedForm> derived_form(std::size_t input) const override {
+    return input == 1 ? std::optional(filter_form(kernel_, dtype_)) : std::nullopt;
+  }
+  void enqueue(Stream& stream, const KernelArgs& args) override {
+    void* const pointers[] = {args.inputs[0].data, args.inputs[1].data, args.outputs[0].data};
+    plan_.enqueue(*cudnn_, native(stream), std::span(pointers), args.workspace);
+  }
+
+ private:
+  CudnnPlan make_plan(const ops::Conv2dInputGradient& op, const KernelSpecs& specs) const {
+    const Convolution c(op, specs.outputs[0], kernel_.shape, specs.inputs[0].shape);
+    return plan_for(op, c, *cudnn_, [&](CudnnGraph& graph) {
+      const TensorId dy = graph.tensor(c.dtype, c.y), w = graph.tensor(c.dtype, c.w), dx = graph.tensor(c.dtype, c.x);
+      graph.convolution_data_gradient(c.window, dy, w, dx);
+    });
+  }
+
+  TensorView kernel_;
+  DType dtype_ = DType::kFloat32;
+  std::shared_ptr<Cudnn> cudnn_;
+  CudnnPlan plan_;
+};
+
+/// cuDNN's gradient comes as [out, h, w, in] in the images' dtype (sums are in float32), so a pass brings it into the
+/// canonical order and dtype.
+class WeightGradient : public Kernel {
+ public:
+  WeightGradient(const ops::Conv2dWeightGradient& op, const KernelSpecs& specs, std::shared_ptr<Cudnn> cudnn)
+      : dtype_(specs.inputs[0].dtype),
+        out_(op.kernel_shape.back()),
+        taps_(op.kernel_shape.elements() / out_),
+        positions_(specs.inputs[1].elements() / out_),
+        cudnn_(std::move(cudnn)),
+        plan_(make_plan(op, specs)) {}
+
+  std::size_t workspace_bytes() const override {
+    const std::size_t gradient = static_cast<std::size_t>(taps_ * out_) * size_of(dtype_);
+    return std::max(padded(plan_.workspace_bytes()) + gradient, column_sums_workspace(positions_, out_));
+  }
+
+  void enqueue(Stream& stream, const KernelArgs& args) override {
+    const TensorView &x = args.inputs[0], &dy = args.inputs[1];
+    if (std::byte* const kernel = args.outputs[0].data) {
+      std::byte* const gradient = args.workspace + padded(plan_.workspace_bytes());
+      void* const pointers[] = {x.data, dy.data, gradient};
+      plan_.enqueue(*cudnn_, native(stream), std::span(pointers), args.workspace);
+      transpose(stream, out_, taps_, dtype_, gradient, DType::kFloat32, kernel);
+    }
+    if (args.outputs.size() > 1 && args.outputs[1].data != nullptr) {
+      column_sums(stream, positions_, out_, dtype_, dy.data, args.outputs[1].as<float>(), args.workspace);
+    }
+  }
+
+ private:
+  CudnnPlan make_plan(const ops::Conv2dWeightGradient& op, const KernelSpecs& specs) const {
+    const Convolution c(op, specs.inputs[0], op.kernel_shape, specs.inputs[1].shape);
+    return plan_for(op, c, *cudnn_, [&](CudnnGraph& graph) {
+      const TensorId x = graph.tensor(c.dtype, c.x), dy = graph.tensor(c.dtype, c.y), dw = graph.tensor(c.dtype, c.w);
+      graph.convolution_filter_gradient(c.window, x, dy, dw);
+    });
+  }
+
+  DType dtype_;
+  std::int64_t out_, taps_, positions_;  ///< taps_: weights per filter; positions_: rows x height x width of the output
+  std::shared_ptr<Cudnn> cudnn_;
+  CudnnPlan plan_;
+};
+
+}  // namespace
+
+void add_conv2d_kernels(KernelRegistry& registry, std::shared_ptr<Cudnn> cudnn) {
+  registry.add<ops::Conv2d>(for_rows<ops::Conv2d, Forward>(cudnn));
+  registry.add<ops::Conv2dInputGradient>(for_rows<ops::Conv2dInputGradient, InputGradient>(cudnn));
+  registry.add<ops::Conv2dWeightGradient>(for_rows<ops::Conv2dWeightGradient, WeightGradient>(cudnn));
+}
+
+}  // namespace mirrortrain::cuda

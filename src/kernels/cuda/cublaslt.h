@@ -1,0 +1,50 @@
+#pragma once
+
+#include <cublasLt.h>
+
+#include <memory>
+
+#include "kernels/cuda/math_options.h"
+
+namespace mirrortrain::cuda {
+
+/// cuBLASLt's functions.
+struct CublasLtLibrary {
+  decltype(&::cublasLtGetStatusString) get_status_string;
+  decltype(&::cublasLtCreate) create;
+  decltype(&::cublasLtDestroy) destroy;
+  decltype(&::cublasLtMatmul) matmul;
+  decltype(&::cublasLtMatmulAlgoGetHeuristic) heuristic;
+  decltype(&::cublasLtMatmulDescCreate) create_operation;
+  decltype(&::cublasLtMatmulDescDestroy) destroy_operation;
+  decltype(&::cublasLtMatmulDescSetAttribute) set_operation;
+  decltype(&::cublasLtMatrixLayoutCreate) create_layout;
+  decltype(&::cublasLtMatrixLayoutDestroy) destroy_layout;
+  decltype(&::cublasLtMatmulPreferenceCreate) create_preference;
+  decltype(&::cublasLtMatmulPreferenceDestroy) destroy_preference;
+  decltype(&::cublasLtMatmulPreferenceSetAttribute) set_preference;
+};
+
+/// Opened at the first call. Throws Error where there is none.
+const CublasLtLibrary& cublaslt_library();
+
+/// Throws Error naming the call and what cuBLASLt says of it, where it failed.
+void check(cublasStatus_t status, const char* call);
+
+/// A GPU's cuBLASLt, for one lane.
+class CublasLt {
+ public:
+  CublasLt(int gpu, const MathOptions& options);
+  ~CublasLt();
+  CublasLt(const CublasLt&) = delete;
+  CublasLt& operator=(const CublasLt&) = delete;
+
+  cublasLtHandle_t handle() const { return handle_; }
+  const MathOptions& options() const { return options_; }
+
+ private:
+  MathOptions options_;
+  cublasLtHandle_t handle_ = nullptr;
+};
+
+}  // namespace mirrortrain::cuda

@@ -1,0 +1,99 @@
+#include "kernels/cuda/cublaslt_product.h"
+
+#include "device/cuda/cuda_stream.h"
+
+namespace mirrortrain::cuda {
+namespace {
+
+/// What an algorithm may use: what cuBLAS itself takes on a large GPU.
+constexpr std::size_t kMostWorkspace = std::size_t{32} << 20;
+
+cudaDataType type_of(DType dtype) { return dtype == DType::kFloat32 ? CUDA_R_32F : CUDA_R_16BF; }
+
+cublasLtEpilogue_t epilogue_of(CublasLtProduct::Epilogue epilogue) {
+  using enum CublasLtProduct::Epilogue;
+  switch (epilogue) {
+    case kRelu: return CUBLASLT_EPILOGUE_RELU;
+    case kBias: return CUBLASLT_EPILOGUE_BIAS;
+    case kReluBias: return CUBLASLT_EPILOGUE_RELU_BIAS;
+    case kSumsOfRight: return CUBLASLT_EPILOGUE_BGRADA;  // right comes first in the transposed product
+    case kNone: break;
+  }
+  return CUBLASLT_EPILOGUE_DEFAULT;
+}
+
+}  // namespace
+
+template <class Value>
+void CublasLtProduct::set(cublasLtMatmulDescAttributes_t attribute, const Value& value) {
+  check(cublaslt_library().set_operation(operation_.get(), attribute, &value, sizeof(value)),
+        "cublasLtMatmulDescSetAttribute");
+}
+
+CublasLtProduct::Layout CublasLtProduct::layout(DType dtype, std::int64_t rows, std::int64_t columns) {
+  cublasLtMatrixLayout_t made = nullptr;
+  check(cublaslt_library().create_layout(&made, type_of(dtype), static_cast<std::uint64_t>(columns),
+                                         static_cast<std::uint64_t>(rows), columns),
+        "cublasLtMatrixLayoutCreate");
+  return Layout(made);
+}
+
+CublasLtProduct::CublasLtProduct(std::shared_ptr<CublasLt> blas, const Factor& left, const Factor& right, DType dtype,
+                                 DType c_dtype, Epilogue epilogue)
+    : blas_(std::move(blas)),
+      left_(layout(dtype, left.rows, left.columns)),
+      right_(layout(dtype, right.rows, right.columns)),
+      c_(layout(c_dtype, left.transposed ? left.columns : left.rows, right.transposed ? right.rows : right.columns)),
+      with_vector_(epilogue != Epilogue::kNone && epilogue != Epilogue::kRelu) {
+  const bool tf32 = dtype == DType::kFloat32 && blas_->options().tf32;
+  cublasLtMatmulDesc_t made = nullptr;
+  check(
+      cublaslt_library().create_operation(&made, tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F, CUDA_R_32F),
+      "cublasLtMatmulDescCreate");
+  operation_.reset(made);
+  // c^T = right^T · left^T, so right is cuBLASLt's A and left its B.
+  set(CUBLASLT_MATMUL_DESC_TRANSA, right.transposed ? CUBLAS_OP_T : CUBLAS_OP_N);
+  set(CUBLASLT_MATMUL_DESC_TRANSB, left.transposed ? CUBLAS_OP_T : CUBLAS_OP_N);
+  set(CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue_of(epilogue));
+}
+
+bool CublasLtProduct::choose_algorithm() {
+  const CublasLtLibrary& library = cublaslt_library();
+  cublasLtMatmulPreference_t made = nullptr;
+  check(library.create_preference(&made), "cublasLtMatmulPreferenceCreate");
+  const std::unique_ptr<cublasLtMatmulPreferenceOpaque_t, Destroy<&CublasLtLibrary::destroy_preference>> preference(
+      made);
+  const auto prefer = [&](cublasLtMatmulPreferenceAttributes_t attribute, const auto& value) {
+    check(library.set_preference(made, attribute, &value, sizeof(value)), "cublasLtMatmulPreferenceSetAttribute");
+  };
+  prefer(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, kMostWorkspace);
+  if (blas_->options().deterministic) {
+    // Partial sums added in place come in the order in which blocks end.
+    prefer(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
+           std::uint32_t{CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE | CUBLASLT_REDUCTION_SCHEME_OUTPUT_TYPE});
+  }
+  int found = 0;
+  const cublasStatus_t status = library.heuristic(blas_->handle(), operation_.get(), right_.get(), left_.get(),
+                                                  c_.get(), c_.get(), made, 1, &algorithm_, &found);
+  return status == CUBLAS_STATUS_SUCCESS && found == 1 && algorithm_.state == CUBLAS_STATUS_SUCCESS;
+}
+
+std::optional<CublasLtProduct> CublasLtProduct::make(std::shared_ptr<CublasLt> blas, const Factor& left,
+                                                     const Factor& right, DType dtype, DType c_dtype,
+                                                     Epilogue epilogue) {
+  CublasLtProduct product(std::move(blas), left, right, dtype, c_dtype, epilogue);
+  if (!product.choose_algorithm()) return std::nullopt;
+  return product;
+}
+
+void CublasLtProduct::enqueue(Stream& stream, const std::byte* left, const std::byte* right, std::byte* c, void* vector,
+                              std::byte* workspace) {
+  if (with_vector_) set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, vector);
+  const float one = 1, zero = 0;
+  check(cublaslt_library().matmul(blas_->handle(), operation_.get(), &one, right, right_.get(), left, left_.get(),
+                                  &zero, c, c_.get(), c, c_.get(), &algorithm_.algo, workspace,
+                                  algorithm_.workspaceSize, native(stream)),
+        "cublasLtMatmul");
+}
+
+}  // namespace mirrortrain::cuda

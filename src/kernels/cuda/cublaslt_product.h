@@ -1,0 +1,64 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+#include "base/dtype.h"
+#include "device/device.h"
+#include "kernels/cuda/cublaslt.h"
+
+namespace mirrortrain::cuda {
+
+/// A row-major matrix as cuBLASLt, which goes down columns, sees it: its transpose.
+struct Factor {
+  std::int64_t rows = 0, columns = 0;  ///< row-major
+  bool transposed = false;             ///< in the product
+};
+
+/// c = left · right with something done to it on the way out. All row-major; products are added up in float32.
+class CublasLtProduct {
+ public:
+  enum class Epilogue {
+    kNone,
+    kRelu,
+    kBias,  ///< `vector`, as long as a row of c and in its dtype, is added to each row
+    kReluBias,
+    kSumsOfRight,  ///< `vector` gets the sums of right's columns, in c's dtype
+  };
+
+  /// `dtype` is that of left and right. Nothing where cuBLASLt has no algorithm for it with this epilogue.
+  static std::optional<CublasLtProduct> make(std::shared_ptr<CublasLt> blas, const Factor& left, const Factor& right,
+                                             DType dtype, DType c_dtype, Epilogue epilogue);
+
+  std::size_t workspace_bytes() const { return algorithm_.workspaceSize; }
+  void enqueue(Stream& stream, const std::byte* left, const std::byte* right, std::byte* c, void* vector,
+               std::byte* workspace);
+
+ private:
+  template <auto kDestroy>
+  struct Destroy {
+    template <class Pointer>
+    void operator()(Pointer* object) const {
+      (cublaslt_library().*kDestroy)(object);
+    }
+  };
+  using Operation = std::unique_ptr<cublasLtMatmulDescOpaque_t, Destroy<&CublasLtLibrary::destroy_operation>>;
+  using Layout = std::unique_ptr<cublasLtMatrixLayoutOpaque_t, Destroy<&CublasLtLibrary::destroy_layout>>;
+
+  CublasLtProduct(std::shared_ptr<CublasLt> blas, const Factor& left, const Factor& right, DType dtype, DType c_dtype,
+                  Epilogue epilogue);
+  static Layout layout(DType dtype, std::int64_t rows, std::int64_t columns);
+  template <class Value>
+  void set(cublasLtMatmulDescAttributes_t attribute, const Value& value);
+  bool choose_algorithm();
+
+  std::shared_ptr<CublasLt> blas_;
+  Operation operation_;
+  Layout left_, right_, c_;
+  bool with_vector_;
+  cublasLtMatmulHeuristicResult_t algorithm_{};
+};
+
+}  // namespace mirrortrain::cuda

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <cudnn_graph.h>
+
+#include <string_view>
+
+#include "kernels/cuda/cudnn_descriptor.h"
+#include "kernels/cuda/math_options.h"
+
+namespace mirrortrain::cuda {
+
+/// What plans are made for: a GPU, or the description of one, which is enough to choose and compile everything but not
+/// to run it. One per lane: its handle must not be used by two threads at once.
+class Cudnn {
+ public:
+  /// The index-th visible GPU.
+  Cudnn(int index, const MathOptions& options);
+  /// A GPU that is not there, described by cuDNN's JSON of its properties.
+  Cudnn(std::string_view properties_json, const MathOptions& options);
+  ~Cudnn();
+  Cudnn(const Cudnn&) = delete;
+  Cudnn& operator=(const Cudnn&) = delete;
+
+  const Descriptor& properties() const { return properties_; }
+  const MathOptions& options() const { return options_; }
+  /// Null where the GPU is only described.
+  cudnnHandle_t handle() const { return handle_; }
+
+ private:
+  Descriptor properties_;
+  MathOptions options_;
+  cudnnHandle_t handle_ = nullptr;
+};
+
+}  // namespace mirrortrain::cuda

@@ -1,0 +1,125 @@
+#include "kernels/cuda/cudnn_graph.h"
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+
+namespace mirrortrain::cuda {
+namespace {
+
+constexpr TensorId kNone = -1;
+constexpr std::int64_t kAlignment = 16;
+
+cudnnDataType_t type_of(DType dtype) {
+  if (dtype == DType::kFloat32) return CUDNN_DATA_FLOAT;
+  if (dtype == DType::kBfloat16) return CUDNN_DATA_BFLOAT16;
+  throw Error(fmt::format("cuDNN is not asked to compute with {}", name_of(dtype)));
+}
+
+/// The strides of a channels-last tensor.
+Dims channels_last(const Dims& dims) {
+  Dims strides(dims.size());
+  std::int64_t stride = 1;
+  strides[1] = stride;
+  stride *= dims[1];
+  for (std::size_t axis = dims.size(); --axis > 1;) {
+    strides[axis] = stride;
+    stride *= dims[axis];
+  }
+  strides[0] = stride;
+  return strides;
+}
+
+}  // namespace
+
+TensorId CudnnGraph::add_tensor(DType dtype, const Dims& dims, bool is_virtual) {
+  const auto id = static_cast<TensorId>(tensors_.size());
+  Descriptor& tensor = tensors_.emplace_back(CUDNN_BACKEND_TENSOR_DESCRIPTOR);
+  tensor.set(CUDNN_ATTR_TENSOR_DATA_TYPE, type_of(dtype));
+  tensor.set(CUDNN_ATTR_TENSOR_DIMENSIONS, std::span<const std::int64_t>(dims));
+  tensor.set(CUDNN_ATTR_TENSOR_STRIDES, std::span<const std::int64_t>(channels_last(dims)));
+  tensor.set(CUDNN_ATTR_TENSOR_UNIQUE_ID, id);
+  tensor.set(CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, kAlignment);
+  tensor.set(CUDNN_ATTR_TENSOR_IS_VIRTUAL, is_virtual);
+  tensor.finalize("a tensor");
+  return id;
+}
+
+TensorId CudnnGraph::tensor(DType dtype, const Dims& dims) {
+  multiplies_float32_ = multiplies_float32_ || dtype == DType::kFloat32;
+  return add_tensor(dtype, dims, false);
+}
+
+TensorId CudnnGraph::virtual_tensor(const Dims& dims) { return add_tensor(DType::kFloat32, dims, true); }
+
+void CudnnGraph::convolve(cudnnBackendDescriptorType_t type, const ConvolutionWindow& window,
+                          const std::vector<std::pair<cudnnBackendAttributeName_t, TensorId>>& tensors,
+                          const std::vector<cudnnBackendAttributeName_t>& parts) {
+  Descriptor& convolution = parts_.emplace_back(CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR);
+  convolution.set(CUDNN_ATTR_CONVOLUTION_COMP_TYPE, CUDNN_DATA_FLOAT);
+  convolution.set(CUDNN_ATTR_CONVOLUTION_CONV_MODE, CUDNN_CROSS_CORRELATION);
+  convolution.set(CUDNN_ATTR_CONVOLUTION_SPATIAL_DIMS, static_cast<std::int64_t>(window.strides.size()));
+  convolution.set(CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES, std::span(window.strides));
+  convolution.set(CUDNN_ATTR_CONVOLUTION_DILATIONS, std::span(window.dilations));
+  convolution.set(CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS, std::span(window.pad_before));
+  convolution.set(CUDNN_ATTR_CONVOLUTION_POST_PADDINGS, std::span(window.pad_after));
+  convolution.finalize("a convolution's window");
+  Descriptor& operation = operations_.emplace_back(type);
+  operation.set(parts[0], convolution);
+  for (const auto& [attribute, tensor] : tensors) operation.set(attribute, at(tensor));
+  operation.set(parts[1], 1.0);
+  operation.set(parts[2], 0.0);
+  operation.finalize("a convolution");
+}
+
+void CudnnGraph::convolution(const ConvolutionWindow& window, TensorId x, TensorId w, TensorId y) {
+  convolve(CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR, window,
+           {{CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_X, x},
+            {CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_W, w},
+            {CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_Y, y}},
+           {CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_CONV_DESC, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_ALPHA,
+            CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_BETA});
+}
+
+void CudnnGraph::convolution_data_gradient(const ConvolutionWindow& window, TensorId dy, TensorId w, TensorId dx) {
+  convolve(CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR, window,
+           {{CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DY, dy},
+            {CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_W, w},
+            {CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DX, dx}},
+           {CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_CONV_DESC, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_ALPHA,
+            CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_BETA});
+}
+
+void CudnnGraph::convolution_filter_gradient(const ConvolutionWindow& window, TensorId x, TensorId dy, TensorId dw) {
+  convolve(CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR, window,
+           {{CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_X, x},
+            {CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DY, dy},
+            {CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DW, dw}},
+           {CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_CONV_DESC, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_ALPHA,
+            CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_BETA});
+}
+
+void CudnnGraph::pointwise(cudnnPointwiseMode_t mode, TensorId x, TensorId b, TensorId y) {
+  Descriptor& function = parts_.emplace_back(CUDNN_BACKEND_POINTWISE_DESCRIPTOR);
+  function.set(CUDNN_ATTR_POINTWISE_MODE, mode);
+  function.set(CUDNN_ATTR_POINTWISE_MATH_PREC, CUDNN_DATA_FLOAT);
+  function.finalize("an elementwise function");
+  Descriptor& operation = operations_.emplace_back(CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR);
+  operation.set(CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR, function);
+  operation.set(CUDNN_ATTR_OPERATION_POINTWISE_XDESC, at(x));
+  if (b != kNone) operation.set(CUDNN_ATTR_OPERATION_POINTWISE_BDESC, at(b));
+  operation.set(CUDNN_ATTR_OPERATION_POINTWISE_YDESC, at(y));
+  operation.finalize("an elementwise operation");
+}
+
+void CudnnGraph::add(TensorId x, TensorId b, TensorId y) { pointwise(CUDNN_POINTWISE_ADD, x, b, y); }
+void CudnnGraph::relu(TensorId x, TensorId y) { pointwise(CUDNN_POINTWISE_RELU_FWD, x, kNone, y); }
+
+CudnnPlan CudnnGraph::plan(const Cudnn& cudnn) {
+  Descriptor graph(CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR);
+  graph.set(CUDNN_ATTR_OPERATIONGRAPH_OPS, std::span<const Descriptor>(operations_));
+  graph.finalize("a graph of operations");
+  return choose_plan(cudnn, graph, multiplies_float32_);
+}
+
+}  // namespace mirrortrain::cuda

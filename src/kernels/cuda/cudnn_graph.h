@@ -1,0 +1,55 @@
+#pragma once
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "base/dtype.h"
+#include "kernels/cuda/cudnn.h"
+#include "kernels/cuda/cudnn_descriptor.h"
+#include "kernels/cuda/cudnn_plan.h"
+
+namespace mirrortrain::cuda {
+
+/// A tensor of a cuDNN graph. Its number is its place in the order that they were made in, from 0.
+using TensorId = std::int64_t;
+
+/// In cuDNN's order of axes: images [n, channels, h, w], filters [out, in / groups, h, w].
+using Dims = std::vector<std::int64_t>;
+
+struct ConvolutionWindow {
+  Dims strides, dilations, pad_before, pad_after;
+};
+
+/// Ops for one cuDNN plan; the arithmetic between them is in float32. Tensors that only pass values on inside the plan
+/// are virtual. Every function may throw Error with cuDNN's reason.
+class CudnnGraph {
+ public:
+  /// In channels-last order; `dtype` float32 or bfloat16.
+  TensorId tensor(DType dtype, const Dims& dims);
+  TensorId virtual_tensor(const Dims& dims);
+
+  /// y = x * w; dx from dy and w; dw from x and dy.
+  void convolution(const ConvolutionWindow& window, TensorId x, TensorId w, TensorId y);
+  void convolution_data_gradient(const ConvolutionWindow& window, TensorId dy, TensorId w, TensorId dx);
+  void convolution_filter_gradient(const ConvolutionWindow& window, TensorId x, TensorId dy, TensorId dw);
+  /// y = x + b, b broadcast over axes of extent 1.
+  void add(TensorId x, TensorId b, TensorId y);
+  void relu(TensorId x, TensorId y);
+
+  /// The first plan of cuDNN's heuristics that can be had under the options. Ends the graph.
+  CudnnPlan plan(const Cudnn& cudnn);
+
+ private:
+  TensorId add_tensor(DType dtype, const Dims& dims, bool is_virtual);
+  void convolve(cudnnBackendDescriptorType_t type, const ConvolutionWindow& window,
+                const std::vector<std::pair<cudnnBackendAttributeName_t, TensorId>>& tensors,
+                const std::vector<cudnnBackendAttributeName_t>& parts);
+  void pointwise(cudnnPointwiseMode_t mode, TensorId x, TensorId b, TensorId y);
+  const Descriptor& at(TensorId id) const { return tensors_[static_cast<std::size_t>(id)]; }
+
+  std::vector<Descriptor> tensors_, parts_, operations_;
+  bool multiplies_float32_ = false;
+};
+
+}  // namespace mirrortrain::cuda

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "kernels/cuda/cudnn.h"
+#include "kernels/cuda/cudnn_descriptor.h"
+
+namespace mirrortrain::cuda {
+
+/// A graph compiled for one GPU by one engine.
+class CudnnPlan {
+ public:
+  /// `config` is the engine's, `plan` finalized from it.
+  CudnnPlan(Descriptor config, Descriptor plan, std::string name);
+
+  std::size_t workspace_bytes() const { return workspace_bytes_; }
+  /// The engine and why it was taken, for the log.
+  const std::string& name() const { return name_; }
+
+  /// Runs on `stream`, tensor i at pointers[i] (null for virtual ones). Pointers that repeat from call to call cost no
+  /// allocation.
+  void enqueue(const Cudnn& cudnn, cudaStream_t stream, std::span<void* const> pointers, std::byte* workspace);
+
+ private:
+  Descriptor config_, plan_;
+  std::string name_;
+  std::size_t workspace_bytes_ = 0;
+  std::vector<void*> bound_;  ///< what `pack_` was made from: the pointers, then the workspace
+  std::optional<Descriptor> pack_;
+};
+
+/// The first plan of cuDNN's heuristics for a finalized operation graph that keeps to the options; `on_float32` where it
+/// multiplies float32. Engines that compile their kernels when a plan is made are left out: that takes seconds each, so
+/// that a program would not start at once, and needs a driver, so that nobody could tell without a GPU what is supported.
+/// Throws Error with cuDNN's reasons where no plan is left.
+CudnnPlan choose_plan(const Cudnn& cudnn, const Descriptor& graph, bool on_float32);
+
+}  // namespace mirrortrain::cuda

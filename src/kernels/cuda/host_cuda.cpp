@@ -1,0 +1,343 @@
+// The checked longjmp takes a jump between stacks for a mistake.
+#undef _FORTIFY_SOURCE
+
+#include "kernels/cuda/host_cuda.h"
+
+#include <setjmp.h>
+#include <sys/mman.h>
+#include <ucontext.h>
+
+#include <array>
+#include <cstring>
+#include <deque>
+#include <exception>
+#include <memory>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+
+#if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/common_interface_defs.h>
+#endif
+
+namespace mirrortrain::cuda::host {
+namespace {
+
+constexpr unsigned kWarp = 32;
+constexpr std::size_t kStackBytes = std::size_t{256} << 10, kPage = 4096, kGuard = 64;
+
+/// A stack of its own that work switches to and from.
+class Fiber {
+ public:
+  Fiber() {
+    void* memory = mmap(nullptr, kStackBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) throw Error("no memory for a fiber's stack");
+    stack_ = static_cast<std::byte*>(memory);
+    mprotect(stack_, kPage, PROT_NONE);  // a stack that grows too large ends the program at once
+  }
+  ~Fiber() { munmap(stack_, kStackBytes); }
+  Fiber(const Fiber&) = delete;
+  Fiber& operator=(const Fiber&) = delete;
+
+  /// The next resume() calls `entry`, which must not return.
+  void start_with(void (*entry)()) {
+    getcontext(&own_);
+    own_.uc_stack.ss_sp = stack_ + kPage;
+    own_.uc_stack.ss_size = kStackBytes - kPage;
+    makecontext(&own_, entry, 0);
+  }
+
+#if defined(__SANITIZE_ADDRESS__)
+  /// Returns when the fiber gives way.
+  void resume() {
+    void* fake = nullptr;
+    __sanitizer_start_switch_fiber(&fake, stack_ + kPage, kStackBytes - kPage);
+    swapcontext(&outside_, &own_);
+    __sanitizer_finish_switch_fiber(fake, nullptr, nullptr);
+  }
+  void give_way() {
+    void* fake = nullptr;
+    __sanitizer_start_switch_fiber(&fake, outside_stack_, outside_bytes_);
+    swapcontext(&own_, &outside_);
+    __sanitizer_finish_switch_fiber(fake, &outside_stack_, &outside_bytes_);
+  }
+  /// The first thing that the entry does.
+  void entered() { __sanitizer_finish_switch_fiber(nullptr, &outside_stack_, &outside_bytes_); }
+#else
+  // Jumps, since a switch of contexts is a system call.
+  void resume() {
+    if (_setjmp(outside_) != 0) return;
+    if (entered_) _longjmp(inside_, 1);
+    setcontext(&own_);
+  }
+  void give_way() {
+    if (_setjmp(inside_) == 0) _longjmp(outside_, 1);
+  }
+  void entered() { entered_ = true; }
+#endif
+
+ private:
+  ucontext_t own_{};
+  std::byte* stack_ = nullptr;
+#if defined(__SANITIZE_ADDRESS__)
+  ucontext_t outside_{};
+  const void* outside_stack_ = nullptr;
+  std::size_t outside_bytes_ = 0;
+#else
+  jmp_buf outside_{}, inside_{};
+  bool entered_ = false;
+#endif
+};
+
+/// Lanes of a warp that exchange values. It is free again when the last of them has read.
+struct Meeting {
+  unsigned mask = 0, arrived = 0, reading = 0;
+  std::source_location place;
+  std::array<std::uint64_t, kWarp> values{};
+  std::vector<unsigned> waiting;
+};
+using Warp = std::deque<Meeting>;  // several at once where lanes diverge; what waits keeps its place
+
+std::string text_of(const std::source_location& place) {
+  const std::string file = place.file_name();
+  return file.substr(file.rfind('/') + 1) + ":" + std::to_string(place.line());
+}
+
+bool same(const std::source_location& a, const std::source_location& b) {
+  return a.line() == b.line() && a.column() == b.column() && std::strcmp(a.file_name(), b.file_name()) == 0;
+}
+
+/// Runs blocks. A fiber takes one thread after the other; only one that waits keeps its fiber.
+class Runner {
+ public:
+  void run(dim3 grid, dim3 block, std::size_t shared_bytes, const std::function<void()>& kernel);
+
+  void block_barrier(const std::source_location& place);
+  /// What every lane of the mask gave.
+  std::array<std::uint64_t, kWarp> meet(unsigned mask, std::uint64_t value, const std::source_location& place);
+  std::byte* shared() { return shared_.data(); }
+  unsigned lane() const { return thread_ % kWarp; }
+
+ private:
+  void run_block();
+  void run_threads();
+  void take_thread(unsigned thread);
+  void wait();
+  Meeting& meeting_for(unsigned mask, const std::source_location& place);
+  void fail(const std::string& what) {
+    if (problem_.empty()) problem_ = what;
+  }
+  unsigned random(unsigned below) {
+    random_ = random_ * 6364136223846793005u + 1442695040888963407u;
+    return static_cast<unsigned>((random_ >> 33) % below);
+  }
+  static void entry();
+
+  const std::function<void()>* kernel_ = nullptr;
+  unsigned threads_ = 0;
+  std::vector<std::byte> shared_;
+  std::vector<std::unique_ptr<Fiber>> fibers_;
+  std::vector<unsigned> idle_, fiber_of_;  // fibers without a thread; by thread: the fiber it waits on
+  std::vector<unsigned> ready_, at_barrier_;
+  std::source_location barrier_;
+  std::vector<Warp> warps_;
+  unsigned started_ = 0, left_ = 0, step_ = 1, offset_ = 0;
+  unsigned thread_ = 0, fiber_ = 0;
+  std::uint64_t random_ = 1;
+  std::string problem_;
+  std::exception_ptr thrown_;
+};
+
+thread_local Runner* running = nullptr;
+
+void Runner::entry() {
+  Runner& runner = *running;
+  Fiber& fiber = *runner.fibers_[runner.fiber_];
+  fiber.entered();
+  for (;;) {
+    runner.run_threads();
+    runner.idle_.push_back(runner.fiber_);
+    fiber.give_way();
+  }
+}
+
+void Runner::take_thread(unsigned thread) {
+  thread_ = thread;
+  threadIdx = {thread % blockDim.x, thread / blockDim.x % blockDim.y, thread / blockDim.x / blockDim.y};
+}
+
+/// On a fiber: runs threads that have not started until there are none.
+void Runner::run_threads() {
+  while (started_ < threads_) {
+    const auto at = std::uint64_t{started_++} * step_ + offset_;
+    take_thread(static_cast<unsigned>(at % threads_));
+    try {
+      (*kernel_)();
+    } catch (...) {
+      thrown_ = std::current_exception();
+    }
+    ++left_;
+  }
+}
+
+void Runner::wait() {
+  const unsigned thread = thread_, fiber = fiber_;
+  fiber_of_[thread] = fiber;
+  fibers_[fiber]->give_way();
+  fiber_ = fiber;
+  take_thread(thread);
+}
+
+void Runner::block_barrier(const std::source_location& place) {
+  if (at_barrier_.empty()) barrier_ = place;
+  if (!same(barrier_, place)) fail("threads of a block wait at " + text_of(barrier_) + " and at " + text_of(place));
+  at_barrier_.push_back(thread_);
+  if (at_barrier_.size() == threads_) {
+    ready_.insert(ready_.end(), at_barrier_.begin(), at_barrier_.end());
+    at_barrier_.clear();
+  }
+  wait();
+}
+
+Meeting& Runner::meeting_for(unsigned mask, const std::source_location& place) {
+  Warp& warp = warps_[thread_ / kWarp];
+  for (Meeting& open : warp) {
+    if (open.arrived != 0 && open.mask == mask && same(open.place, place)) return open;
+  }
+  for (Meeting& free : warp) {
+    if (free.arrived == 0 && free.reading == 0) return free;
+  }
+  return warp.emplace_back();
+}
+
+std::array<std::uint64_t, kWarp> Runner::meet(unsigned mask, std::uint64_t value, const std::source_location& place) {
+  const unsigned bit = 1u << lane();
+  if ((mask & bit) == 0) throw Error("a lane is not in its own mask at " + text_of(place));
+  Meeting& meeting = meeting_for(mask, place);
+  meeting.mask = mask;
+  meeting.place = place;
+  meeting.values[lane()] = value;
+  meeting.arrived |= bit;
+  meeting.waiting.push_back(thread_);
+  if (meeting.arrived == mask) {
+    ready_.insert(ready_.end(), meeting.waiting.begin(), meeting.waiting.end());
+    meeting.waiting.clear();
+    meeting.arrived = 0;
+    meeting.reading = mask;
+  }
+  wait();
+  meeting.reading &= ~bit;
+  return meeting.values;
+}
+
+void Runner::run_block() {
+  std::memset(shared_.data(), 0xff, shared_.size());
+  started_ = left_ = 0;
+  do step_ = 1 + random(threads_);
+  while (std::gcd(step_, threads_) != 1);
+  offset_ = random(threads_);
+  // Threads that wait may continue before others have started.
+  while (problem_.empty() && !thrown_ && (started_ < threads_ || !ready_.empty())) {
+    if (started_ < threads_ && (ready_.empty() || random(2) == 0)) {
+      if (idle_.empty()) {
+        idle_.push_back(static_cast<unsigned>(fibers_.size()));
+        fibers_.emplace_back(std::make_unique<Fiber>())->start_with(&Runner::entry);
+      }
+      fiber_ = idle_.back();
+      idle_.pop_back();
+      fibers_[fiber_]->resume();
+    } else {
+      std::swap(ready_[random(static_cast<unsigned>(ready_.size()))], ready_.back());
+      const unsigned thread = ready_.back();
+      ready_.pop_back();
+      fibers_[fiber_of_[thread]]->resume();
+    }
+  }
+  if (thrown_) std::rethrow_exception(thrown_);
+  if (!problem_.empty()) throw Error(problem_);
+  if (left_ < threads_) {
+    std::string text = std::to_string(left_) + " of " + std::to_string(threads_) + " threads have left the block";
+    if (!at_barrier_.empty())
+      text += ", " + std::to_string(at_barrier_.size()) + " wait for them at the barrier " + text_of(barrier_);
+    for (const Warp& warp : warps_) {
+      for (const Meeting& meeting : warp) {
+        if (meeting.arrived != 0)
+          text += ", " + std::to_string(meeting.waiting.size()) + " wait for lanes at " + text_of(meeting.place);
+      }
+    }
+    throw Error(text);
+  }
+  for (std::size_t i = shared_.size() - kGuard; i < shared_.size(); ++i) {
+    if (shared_[i] != std::byte{0xff}) throw Error("a block wrote past its dynamic shared memory");
+  }
+}
+
+void Runner::run(dim3 grid, dim3 block, std::size_t shared_bytes, const std::function<void()>& kernel) {
+  const std::uint64_t blocks = std::uint64_t{grid.x} * grid.y * grid.z;
+  threads_ = block.x * block.y * block.z;
+  if (blocks == 0 || threads_ == 0 || threads_ > 1024 || grid.y > 65535 || grid.z > 65535 || grid.x > 0x7fffffffu ||
+      shared_bytes > 48 * 1024) {
+    throw Error("a device refuses a grid of " + std::to_string(grid.x) + " x " + std::to_string(grid.y) + " x " +
+                std::to_string(grid.z) + " blocks of " + std::to_string(threads_) + " threads with " +
+                std::to_string(shared_bytes) + " bytes of shared memory");
+  }
+  kernel_ = &kernel;
+  shared_.resize((shared_bytes + 15) / 16 * 16 + kGuard);
+  fiber_of_.assign(threads_, 0);
+  ready_.clear();
+  at_barrier_.clear();
+  warps_.assign((threads_ + kWarp - 1) / kWarp, {});
+  problem_.clear();
+  gridDim = grid;
+  blockDim = block;
+  const bool backwards = random(2) == 0;
+  for (std::uint64_t i = 0; i < blocks; ++i) {
+    const std::uint64_t number = backwards ? blocks - 1 - i : i;
+    blockIdx = {static_cast<unsigned>(number % grid.x), static_cast<unsigned>(number / grid.x % grid.y),
+                static_cast<unsigned>(number / grid.x / grid.y)};
+    run_block();
+  }
+}
+
+/// One per OS thread. A launch that failed leaves fibers in the middle of a kernel, so it takes its runner with it.
+std::unique_ptr<Runner>& runner_of_this_thread() {
+  thread_local std::unique_ptr<Runner> runner;
+  if (!runner) runner = std::make_unique<Runner>();
+  return runner;
+}
+
+}  // namespace
+
+void run_grid(dim3 grid, dim3 block, std::size_t shared_bytes, const std::function<void()>& kernel) {
+  std::unique_ptr<Runner>& runner = runner_of_this_thread();
+  running = runner.get();
+  try {
+    runner->run(grid, block, shared_bytes, kernel);
+  } catch (...) {
+    running = nullptr;
+    runner.reset();
+    throw;
+  }
+  running = nullptr;
+}
+
+std::byte* dynamic_shared() { return running->shared(); }
+void block_barrier(const std::source_location& place) { running->block_barrier(place); }
+int lane() { return static_cast<int>(running->lane()); }
+
+std::uint64_t exchange(unsigned mask, std::uint64_t value, int source_lane, const std::source_location& place) {
+  if (source_lane < 0 || source_lane >= static_cast<int>(kWarp) || (mask >> source_lane & 1) == 0)
+    throw Error("a lane reads from one outside the mask at " + text_of(place));
+  return running->meet(mask, value, place)[static_cast<std::size_t>(source_lane)];
+}
+
+unsigned ballot(unsigned mask, bool value, const std::source_location& place) {
+  const auto values = running->meet(mask, value, place);
+  unsigned bits = 0;
+  for (unsigned lane = 0; lane < kWarp; ++lane) bits |= (mask >> lane & 1) != 0 && values[lane] != 0 ? 1u << lane : 0;
+  return bits;
+}
+
+}  // namespace mirrortrain::cuda::host

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "kernels/cuda/stream_kernel.h"
+#include "kernels/kernel.h"
+
+// Kernels that are a library's: products and convolutions.
+namespace mirrortrain::cuda {
+
+class Cudnn;
+class CublasLt;
+
+void add_conv2d_kernels(KernelRegistry& registry, std::shared_ptr<Cudnn> cudnn);
+
+/// Where `blas` is null (a GPU that is only described) making a kernel throws Error.
+void add_dense_kernels(KernelRegistry& registry, std::shared_ptr<CublasLt> blas);
+
+/// A maker of `Made(op, specs, library)`, but for no rows of a kernel that only sets its outputs to zero: the libraries
+/// know no empty tensors.
+template <class OpType, class Made, class Library>
+auto for_rows(std::shared_ptr<Library> library) {
+  return [library](const OpType& op, const KernelSpecs& specs) -> std::unique_ptr<Kernel> {
+    if (std::any_of(specs.inputs[0].shape.begin(), specs.inputs[0].shape.end(),
+                    [](auto extent) { return extent == 0; })) {
+      return stream_kernel([](Stream& stream, const KernelArgs& args) {
+        for (const TensorView& output : args.outputs) {
+          if (output.data != nullptr) stream.zero(output.data, output.bytes());
+        }
+      });
+    }
+    return std::make_unique<Made>(op, specs, library);
+  };
+}
+
+}  // namespace mirrortrain::cuda

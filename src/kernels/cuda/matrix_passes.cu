@@ -1,0 +1,104 @@
+#include "base/bfloat16.h"
+#include "base/error.h"
+#include "kernels/cuda/launch.h"
+#include "kernels/cuda/matrix_passes.h"
+
+namespace mirrortrain::cuda {
+namespace {
+
+/// A warp reads or writes a row of a tile at once; a block of kTile x kTileRows threads goes over it.
+constexpr int kTile = 32, kTileRows = 8;
+
+/// Rows that one thread adds up before partial sums are added: enough to be worth a block, few enough to fill a GPU.
+constexpr std::int64_t kRowsOfPart = 256;
+
+std::int64_t tiles_of(std::int64_t extent) { return (extent + kTile - 1) / kTile; }
+std::int64_t parts_of(std::int64_t rows) { return (rows + kRowsOfPart - 1) / kRowsOfPart; }
+unsigned grid_of(std::int64_t tiles) { return blocks_for(tiles, 1); }
+
+template <class From, class To>
+__global__ void __launch_bounds__(kTile* kTileRows)
+    transpose_tiles(std::int64_t rows, std::int64_t columns, const From* from, To* to) {
+  __shared__ float tile[kTile][kTile + 1];  // the odd length keeps a column's elements in different banks
+  const std::int64_t across = (columns + kTile - 1) / kTile, tiles = across * ((rows + kTile - 1) / kTile);
+  const auto x = static_cast<int>(threadIdx.x), y = static_cast<int>(threadIdx.y);
+  for (std::int64_t index = blockIdx.x; index < tiles; index += gridDim.x) {
+    const std::int64_t row = index / across * kTile, column = index % across * kTile;
+    for (int i = y; i < kTile; i += kTileRows) {
+      if (row + i < rows && column + x < columns) {
+        tile[i][x] = static_cast<float>(from[(row + i) * columns + column + x]);
+      }
+    }
+    __syncthreads();
+    for (int i = y; i < kTile; i += kTileRows) {
+      if (column + i < columns && row + x < rows) to[(column + i) * rows + row + x] = To(tile[x][i]);
+    }
+    __syncthreads();
+  }
+}
+
+/// partial[part][column]: the sum over the part's `rows_of_part` rows.
+template <class From>
+__global__ void __launch_bounds__(kTile* kTileRows)
+    sum_parts(std::int64_t rows, std::int64_t columns, std::int64_t rows_of_part, const From* from, float* partial) {
+  __shared__ float sums[kTileRows][kTile];
+  const std::int64_t across = (columns + kTile - 1) / kTile;
+  const std::int64_t blocks = across * ((rows + rows_of_part - 1) / rows_of_part);
+  for (std::int64_t index = blockIdx.x; index < blocks; index += gridDim.x) {
+    const std::int64_t part = index / across, column = index % across * kTile + threadIdx.x;
+    const std::int64_t end = (part + 1) * rows_of_part < rows ? (part + 1) * rows_of_part : rows;
+    float sum = 0;
+    if (column < columns) {
+      for (std::int64_t row = part * rows_of_part + threadIdx.y; row < end; row += kTileRows) {
+        sum += static_cast<float>(from[row * columns + column]);
+      }
+    }
+    sums[threadIdx.y][threadIdx.x] = sum;
+    __syncthreads();
+    if (threadIdx.y == 0 && column < columns) {
+      for (int i = 1; i < kTileRows; ++i) sum += sums[i][threadIdx.x];
+      partial[part * columns + column] = sum;
+    }
+    __syncthreads();
+  }
+}
+
+template <class Body>
+void with_type(DType dtype, const Body& body) {
+  if (dtype == DType::kFloat32) return body(float{});
+  if (dtype == DType::kBfloat16) return body(bfloat16{});
+  throw Error("a pass over a matrix on CUDA takes float32 or bfloat16, not " + std::string(name_of(dtype)));
+}
+
+const dim3 kBlockOfTile{kTile, kTileRows};
+
+}  // namespace
+
+void transpose(Stream& stream, std::int64_t rows, std::int64_t columns, DType from_dtype, const std::byte* from,
+               DType to_dtype, std::byte* to) {
+  with_type(from_dtype, [&]<class From>(From) {
+    with_type(to_dtype, [&]<class To>(To) {
+      launch(stream, grid_of(tiles_of(rows) * tiles_of(columns)), kBlockOfTile, 0, transpose_tiles<From, To>, rows,
+             columns, reinterpret_cast<const From*>(from), reinterpret_cast<To*>(to));
+    });
+  });
+}
+
+void column_sums(Stream& stream, std::int64_t rows, std::int64_t columns, DType dtype, const std::byte* from,
+                 float* sums, std::byte* workspace) {
+  if (rows == 0) return stream.zero(reinterpret_cast<std::byte*>(sums), static_cast<std::size_t>(columns) * 4);
+  const std::int64_t parts = parts_of(rows);
+  auto* const partial = parts == 1 ? sums : reinterpret_cast<float*>(workspace);
+  with_type(dtype, [&]<class From>(From) {
+    launch(stream, grid_of(tiles_of(columns) * parts), kBlockOfTile, 0, sum_parts<From>, rows, columns, kRowsOfPart,
+           reinterpret_cast<const From*>(from), partial);
+  });
+  if (parts == 1) return;
+  launch(stream, grid_of(tiles_of(columns)), kBlockOfTile, 0, sum_parts<float>, parts, columns, parts, partial, sums);
+}
+
+std::size_t column_sums_workspace(std::int64_t rows, std::int64_t columns) {
+  return parts_of(rows) > 1 ? static_cast<std::size_t>(parts_of(rows) * columns) * sizeof(float) : 0;
+}
+
+}  // namespace mirrortrain::cuda

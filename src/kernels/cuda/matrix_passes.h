@@ -1,0 +1,22 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "base/dtype.h"
+#include "device/device.h"
+
+// Passes over matrices that go with the libraries' products: their forms of weights and the gradients of biases.
+namespace mirrortrain::cuda {
+
+/// to[column][row] = from[row][column] in `to_dtype`; both dtypes float32 or bfloat16.
+void transpose(Stream& stream, std::int64_t rows, std::int64_t columns, DType from_dtype, const std::byte* from,
+               DType to_dtype, std::byte* to);
+
+/// sums[column] = the sum of from[row][column] over all rows, in a fixed order. `workspace` holds
+/// column_sums_workspace() bytes.
+void column_sums(Stream& stream, std::int64_t rows, std::int64_t columns, DType dtype, const std::byte* from,
+                 float* sums, std::byte* workspace);
+std::size_t column_sums_workspace(std::int64_t rows, std::int64_t columns);
+
+}  // namespace mirrortrain::cuda

@@ -1,0 +1,27 @@
+#include "kernels/cuda/own_kernels.h"
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "kernels/cuda/stream_kernel.h"
+
+namespace mirrortrain::cuda {
+
+void refuse_dtype(const Op& op, DType dtype) {
+  throw Error(
+      fmt::format("{} has no kernel for {} on CUDA; it computes on float32 and bfloat16", op.name(), name_of(dtype)));
+}
+
+void add_own_kernels(KernelRegistry& registry) {
+  add_elementwise_kernels(registry);
+  add_dropout_kernels(registry);
+  add_softmax_kernels(registry);
+  add_loss_kernels(registry);
+  add_metric_kernels(registry);
+  add_max_pool2d_kernels(registry);
+  add_average_pool2d_kernels(registry);
+  add_batch_norm_kernels(registry);
+  add_batch_norm_inference_kernels(registry);
+}
+
+}  // namespace mirrortrain::cuda

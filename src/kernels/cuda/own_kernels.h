@@ -1,0 +1,21 @@
+#pragma once
+
+#include "kernels/kernel.h"
+
+namespace mirrortrain::cuda {
+
+/// The kernels for CUDA that are not a library's: every op but matrix products and convolutions.
+void add_own_kernels(KernelRegistry& registry);
+
+// Each file of kernels adds its own.
+void add_elementwise_kernels(KernelRegistry& registry);
+void add_dropout_kernels(KernelRegistry& registry);
+void add_softmax_kernels(KernelRegistry& registry);
+void add_loss_kernels(KernelRegistry& registry);
+void add_metric_kernels(KernelRegistry& registry);
+void add_max_pool2d_kernels(KernelRegistry& registry);
+void add_average_pool2d_kernels(KernelRegistry& registry);
+void add_batch_norm_kernels(KernelRegistry& registry);
+void add_batch_norm_inference_kernels(KernelRegistry& registry);
+
+}  // namespace mirrortrain::cuda

@@ -1,0 +1,70 @@
+#pragma once
+
+#include "kernels/cuda/reduce.h"
+
+// The threads that share a row. Each has rank() and size() in its team, and a team takes every step()-th row from
+// first() on. Reductions have a fixed tree, give their result to every thread, and need all threads of the team.
+namespace mirrortrain::cuda {
+
+/// Part of a warp, or all of it.
+template <int kWidth>
+struct Lanes {
+  static constexpr unsigned kThreads = kWidth;
+
+  __device__ static unsigned rank() { return threadIdx.x % kWidth; }
+  __device__ static unsigned size() { return kWidth; }
+  __device__ static std::int64_t first() { return grid_thread() / kWidth; }
+  __device__ static std::int64_t step() { return grid_threads() / kWidth; }
+
+  template <class T, class Combine>
+  __device__ static T reduce(T value, T, const Combine& combine) {
+    const unsigned first_lane = threadIdx.x % kWarpSize / kWidth * kWidth;
+    const unsigned mask = kWidth == kWarpSize ? kAllLanes : ((1u << kWidth % kWarpSize) - 1) << first_lane;
+#pragma unroll
+    for (int distance = kWidth / 2; distance > 0; distance /= 2) {
+      value = combine(value, __shfl_xor_sync(mask, value, distance, kWidth));
+    }
+    return value;
+  }
+};
+
+struct WholeBlock {
+  static constexpr unsigned kThreads = kBlock;
+
+  __device__ static unsigned rank() { return threadIdx.x; }
+  __device__ static unsigned size() { return blockDim.x; }
+  __device__ static std::int64_t first() { return blockIdx.x; }
+  __device__ static std::int64_t step() { return gridDim.x; }
+
+  template <class T, class Combine>
+  __device__ static T reduce(T value, T neutral, const Combine& combine) {
+    return block_reduce(value, neutral, combine);
+  }
+};
+
+template <class Team, class T>
+__device__ inline T team_sum(Team team, T value) {
+  return team.reduce(value, T{0}, Plus<T>{});
+}
+
+/// NaN counts for nothing, as in `a > b ? a : b` from minus infinity on.
+template <class Team>
+__device__ inline float team_max(Team team, float value) {
+  return team.reduce(value, -INFINITY, [](float a, float b) { return a > b ? a : b; });
+}
+
+/// Calls function(team) with a team that suits rows of so many elements.
+template <class Function>
+auto with_team(std::int64_t row_elements, const Function& function) {
+  if (row_elements <= 32) return function(Lanes<8>{});
+  if (row_elements <= 1024) return function(Lanes<32>{});
+  return function(WholeBlock{});
+}
+
+/// The elements of a row that are this thread's.
+template <class Team, class Body>
+__device__ inline void each_element(Team team, std::int64_t elements, const Body& body) {
+  for (std::int64_t i = team.rank(); i < elements; i += team.size()) body(i);
+}
+
+}  // namespace mirrortrain::cuda

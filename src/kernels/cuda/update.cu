@@ -1,0 +1,305 @@
+#include <string>
+#include <variant>
+
+#include "base/error.h"
+#include "kernels/cuda/pack.h"
+#include "kernels/cuda/reduce.h"
+#include "kernels/cuda/update.h"
+
+namespace mirrortrain::cuda {
+namespace {
+
+using scalar::GradientSource;
+using scalar::kUpdateChunk;
+using scalar::RegularizedSegment;
+using scalar::UpdateScalars;
+
+constexpr int kPack = kPackOf<float>;
+/// A block takes a chunk at a time, a thread so many packs of it.
+constexpr int kPacks = static_cast<int>(kUpdateChunk / kBlock / kPack);
+
+/// A group and a step's gradients as a kernel's parameter.
+struct Group {
+  const RegularizedSegment* segments;
+  int segment_count;
+  float* master;
+  float* slots[scalar::kMaxSlots];
+  float* accumulated;
+  double *regularization, *squares;
+  bfloat16* rounded;
+};
+struct Sources {
+  GradientSource source[kMaxSources];
+  int count;
+  float regularization;
+};
+
+struct Elements {
+  std::int64_t begin, end;
+};
+
+/// The place of one of a thread's packs in the chunk that begins at `chunk`.
+struct Place {
+  std::int64_t at, count;
+  bool whole;
+
+  __device__ Place(std::int64_t chunk, int pack, std::int64_t end)
+      : at(chunk + (pack * static_cast<int>(kBlock) + static_cast<int>(threadIdx.x)) * kPack),
+        count(end - at),
+        whole(count >= kPack) {}
+};
+
+__device__ void sum_sources(const Sources& sources, const Place& place, float (&gradient)[kPack]) {
+  for (float& one : gradient) one = 0.0f;
+  for (int s = 0; s < sources.count; ++s) {
+    const float scale = sources.source[s].scale;
+    if (scale == 0) continue;  // a replica without examples: its memory holds another step's gradient
+    float elements[kPack];
+    load(elements, sources.source[s].elements + place.at, place.count, place.whole);
+    for (int i = 0; i < kPack; ++i) gradient[i] += scale * elements[i];
+  }
+}
+
+/// The first segment that ends behind `element`.
+__device__ int first_segment(const Group& group, std::int64_t element) {
+  int low = 0, high = group.segment_count;
+  while (low < high) {
+    const int middle = (low + high) / 2;
+    if (group.segments[middle].end <= element) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  return low;
+}
+
+/// Calls body(i, segment) for the weights of a pack that are regularized.
+template <class Body>
+__device__ void each_regularized(const Group& group, int segment, std::int64_t chunk_end, const Place& place,
+                                 const Body& body) {
+  for (; segment < group.segment_count && group.segments[segment].begin < chunk_end; ++segment) {
+    const RegularizedSegment one = group.segments[segment];
+    for (int i = 0; i < kPack; ++i) {
+      const std::int64_t element = place.at + i;
+      if (i < place.count && element >= one.begin && element < one.end) body(i, one);
+    }
+  }
+}
+
+__device__ double regularization_of(float w, const RegularizedSegment& segment) {
+  const double weight = w;
+  return segment.l1 * fabs(weight) + segment.l2 * (weight * weight);
+}
+
+/// Calls body(chunk, its end) for the block's chunks.
+template <class Body>
+__device__ void each_chunk(const Elements& elements, const Body& body) {
+  for (std::int64_t chunk = elements.begin + blockIdx.x * kUpdateChunk; chunk < elements.end;
+       chunk += gridDim.x * kUpdateChunk) {
+    body(chunk, chunk + kUpdateChunk < elements.end ? chunk + kUpdateChunk : elements.end);
+  }
+}
+
+/// The step's gradient of a thread's part of a chunk, regularization included, and the chunk's regularization sum.
+__device__ void chunk_gradient(const Group& group, const Sources& sources, std::int64_t chunk, std::int64_t end,
+                               float (&gradient)[kPacks][kPack], float (&weight)[kPacks][kPack]) {
+  const int segment = first_segment(group, chunk);
+  double regularization = 0;
+#pragma unroll
+  for (int p = 0; p < kPacks; ++p) {
+    const Place place(chunk, p, end);
+    load(weight[p], group.master + place.at, place.count, place.whole);
+    sum_sources(sources, place, gradient[p]);
+    each_regularized(group, segment, end, place, [&](int i, const RegularizedSegment& one) {
+      regularization += regularization_of(weight[p][i], one);
+      gradient[p][i] += sources.regularization * scalar::regularization_slope(weight[p][i], one.l1, one.l2);
+    });
+  }
+  if (group.segment_count == 0) return;
+  regularization = block_sum(regularization);
+  if (threadIdx.x == 0) group.regularization[chunk / kUpdateChunk] = regularization;
+}
+
+template <class Rule>
+__device__ void apply(const Rule& rule, const UpdateScalars& scalars, const Group& group, const Place& place,
+                      float (&weight)[kPack], float (&gradient)[kPack]) {
+  constexpr int kSlots = Rule::kSlots, kRoom = kSlots > 0 ? kSlots : 1;
+  float slots[kRoom][kPack];
+  for (int s = 0; s < kSlots; ++s) load(slots[s], group.slots[s] + place.at, place.count, place.whole);
+  for (int i = 0; i < kPack; ++i) {
+    // Comparisons that leave NaN as it is.
+    float g = gradient[i] * scalars.scale;
+    g = g < -scalars.clip_value ? -scalars.clip_value : g;
+    g = g > scalars.clip_value ? scalars.clip_value : g;
+    float of_weight[kRoom];
+    for (int s = 0; s < kSlots; ++s) of_weight[s] = slots[s][i];
+    rule(weight[i], g, of_weight);
+    for (int s = 0; s < kSlots; ++s) slots[s][i] = of_weight[s];
+  }
+  store(group.master + place.at, weight, place.count, place.whole);
+  for (int s = 0; s < kSlots; ++s) store(group.slots[s] + place.at, slots[s], place.count, place.whole);
+  if (group.rounded != nullptr) store(group.rounded + place.at, weight, place.count, place.whole);
+}
+
+/// The rule as it is at this step: powers in double, which one thread computes for its block.
+template <class Rule>
+__device__ Rule rule_at(const Rule& rule, const UpdateScalars& scalars) {
+  Rule* shared = shared_memory<Rule>();
+  if (threadIdx.x == 0) *shared = rule.at(scalars.learning_rate, static_cast<long>(scalars.updates));
+  __syncthreads();
+  return *shared;
+}
+
+template <class Rule>
+__global__ void __launch_bounds__(kBlock)
+    update_with_sources(Rule rule, Group group, Sources sources, const UpdateScalars* step, Elements elements) {
+  const UpdateScalars scalars = *step;
+  const Rule now = rule_at(rule, scalars);
+  each_chunk(elements, [&](std::int64_t chunk, std::int64_t end) {
+    float gradient[kPacks][kPack], weight[kPacks][kPack];
+    chunk_gradient(group, sources, chunk, end, gradient, weight);
+#pragma unroll
+    for (int p = 0; p < kPacks; ++p) apply(now, scalars, group, Place(chunk, p, end), weight[p], gradient[p]);
+  });
+}
+
+template <class Rule>
+__global__ void __launch_bounds__(kBlock)
+    update_with_accumulated(Rule rule, Group group, const UpdateScalars* step, Elements elements) {
+  const UpdateScalars scalars = *step;
+  const Rule now = rule_at(rule, scalars);
+  each_chunk(elements, [&](std::int64_t chunk, std::int64_t end) {
+#pragma unroll
+    for (int p = 0; p < kPacks; ++p) {
+      const Place place(chunk, p, end);
+      float gradient[kPack], weight[kPack];
+      load(weight, group.master + place.at, place.count, place.whole);
+      load(gradient, group.accumulated + place.at, place.count, place.whole);
+      apply(now, scalars, group, place, weight, gradient);
+    }
+  });
+}
+
+__global__ void __launch_bounds__(kBlock)
+    accumulate_sources(Group group, Sources sources, bool first, Elements elements) {
+  each_chunk(elements, [&](std::int64_t chunk, std::int64_t end) {
+    float gradient[kPacks][kPack], weight[kPacks][kPack];
+    chunk_gradient(group, sources, chunk, end, gradient, weight);
+    double squares = 0;
+#pragma unroll
+    for (int p = 0; p < kPacks; ++p) {
+      const Place place(chunk, p, end);
+      float sum[kPack] = {};
+      if (!first) load(sum, group.accumulated + place.at, place.count, place.whole);
+      for (int i = 0; i < kPack; ++i) {
+        sum[i] += gradient[p][i];
+        if (i < place.count) squares += static_cast<double>(sum[i]) * static_cast<double>(sum[i]);
+      }
+      store(group.accumulated + place.at, sum, place.count, place.whole);
+    }
+    if (group.squares == nullptr) return;
+    squares = block_sum(squares);
+    if (threadIdx.x == 0) group.squares[chunk / kUpdateChunk] = squares;
+  });
+}
+
+__global__ void __launch_bounds__(kBlock) sum_regularization(Group group, Elements elements) {
+  each_chunk(elements, [&](std::int64_t chunk, std::int64_t end) {
+    const int segment = first_segment(group, chunk);
+    double sum = 0;
+    for (int p = 0; p < kPacks; ++p) {
+      const Place place(chunk, p, end);
+      each_regularized(group, segment, end, place, [&](int i, const RegularizedSegment& one) {
+        sum += regularization_of(group.master[place.at + i], one);
+      });
+    }
+    sum = block_sum(sum);
+    if (threadIdx.x == 0) group.regularization[chunk / kUpdateChunk] = sum;
+  });
+}
+
+__global__ void __launch_bounds__(kBlock)
+    add_chunks(const double* sums, std::int64_t count, bool first, double* total) {
+  const double sum = block_sum_of(sums, count);
+  if (threadIdx.x == 0) *total = first ? sum : *total + sum;
+}
+
+__global__ void clip_scale(const double* squares, double clip_norm, std::int64_t gradients, UpdateScalars* scalars) {
+  const double norm = sqrt(*squares) / static_cast<double>(gradients);
+  const float factor = norm > clip_norm ? static_cast<float>(clip_norm / norm) : 1.0f;
+  scalars->scale = factor / static_cast<float>(gradients);
+}
+
+Group parameter(const UpdateGroup& group) {
+  const scalar::UpdateGroupView& view = group.view;
+  return {view.regularized.data(),
+          static_cast<int>(view.regularized.size()),
+          view.master,
+          {view.slots[0], view.slots[1]},
+          view.accumulated,
+          view.regularization,
+          view.squares,
+          group.rounded};
+}
+
+Sources parameter(const scalar::GradientSum& gradient) {
+  if (gradient.sources.size() > static_cast<std::size_t>(kMaxSources)) {
+    throw Error("an update on CUDA adds at most " + std::to_string(kMaxSources) + " gradients, found " +
+                std::to_string(gradient.sources.size()) + "; use fewer replicas on one GPU");
+  }
+  Sources sources{};
+  for (const GradientSource& source : gradient.sources) sources.source[sources.count++] = source;
+  sources.regularization = gradient.regularization;
+  return sources;
+}
+
+unsigned blocks_of(const Elements& elements) { return blocks_for(elements.end - elements.begin, kUpdateChunk); }
+
+}  // namespace
+
+void update(Stream& stream, const scalar::UpdateRule& rule, const UpdateGroup& group,
+            const scalar::GradientSum& gradient, const UpdateScalars* scalars, std::int64_t begin, std::int64_t end) {
+  const Elements elements{begin, end};
+  std::visit(
+      [&]<class Rule>(const Rule& one) {
+        launch(stream, blocks_of(elements), kBlock, sizeof(Rule), update_with_sources<Rule>, one, parameter(group),
+               parameter(gradient), scalars, elements);
+      },
+      rule);
+}
+
+void accumulate(Stream& stream, const UpdateGroup& group, const scalar::GradientSum& gradient, bool first,
+                std::int64_t begin, std::int64_t end) {
+  const Elements elements{begin, end};
+  launch(stream, blocks_of(elements), kBlock, 0, accumulate_sources, parameter(group), parameter(gradient), first,
+         elements);
+}
+
+void update_accumulated(Stream& stream, const scalar::UpdateRule& rule, const UpdateGroup& group,
+                        const UpdateScalars* scalars, std::int64_t begin, std::int64_t end) {
+  const Elements elements{begin, end};
+  std::visit(
+      [&]<class Rule>(const Rule& one) {
+        launch(stream, blocks_of(elements), kBlock, sizeof(Rule), update_with_accumulated<Rule>, one, parameter(group),
+               scalars, elements);
+      },
+      rule);
+}
+
+void regularization_sums(Stream& stream, const UpdateGroup& group, std::int64_t begin, std::int64_t end) {
+  if (group.view.regularized.empty()) return;
+  const Elements elements{begin, end};
+  launch(stream, blocks_of(elements), kBlock, 0, sum_regularization, parameter(group), elements);
+}
+
+void sum_chunks(Stream& stream, const double* sums, std::int64_t count, bool first, double* total) {
+  launch(stream, 1, kBlock, 0, add_chunks, sums, count, first, total);
+}
+
+void scale_to_norm(Stream& stream, const double* squares, double clip_norm, std::int64_t gradients,
+                   UpdateScalars* scalars) {
+  launch(stream, 1, 1, 0, clip_scale, squares, clip_norm, gradients, scalars);
+}
+
+}  // namespace mirrortrain::cuda

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <cstdint>
+
+#include "base/bfloat16.h"
+#include "device/device.h"
+#include "kernels/scalar/update_group.h"
+
+namespace mirrortrain::cuda {
+
+/// A group in device memory. Every pointer, and what `view.regularized` spans, is the device's; memory that is walked
+/// along (master, slots, accumulated, rounded and the sources) is aligned to 16 bytes. The segments are in ascending
+/// order and apart.
+struct UpdateGroup {
+  scalar::UpdateGroupView view;
+  bfloat16* rounded = nullptr;  ///< a copy of the master that each update refreshes; may be null
+};
+
+/// More gradients than these are not added in one update.
+inline constexpr int kMaxSources = 64;
+
+// As the CPU's, in one launch each: they work on the elements [begin, end), where `begin` is a multiple of
+// kUpdateChunk, and read `scalars` on the device, so that a captured step can be replayed. They throw Error where there
+// are more sources than kMaxSources.
+
+/// Updates with a step's gradient: one pass over memory.
+void update(Stream& stream, const scalar::UpdateRule& rule, const UpdateGroup& group,
+            const scalar::GradientSum& gradient, const scalar::UpdateScalars* scalars, std::int64_t begin,
+            std::int64_t end);
+
+/// Adds a step's gradient to `accumulated`, or puts it there where it is the first, and leaves its sums of squares.
+void accumulate(Stream& stream, const UpdateGroup& group, const scalar::GradientSum& gradient, bool first,
+                std::int64_t begin, std::int64_t end);
+
+/// Updates with what `accumulate` left.
+void update_accumulated(Stream& stream, const scalar::UpdateRule& rule, const UpdateGroup& group,
+                        const scalar::UpdateScalars* scalars, std::int64_t begin, std::int64_t end);
+
+/// The regularization sums of the chunks, without an update.
+void regularization_sums(Stream& stream, const UpdateGroup& group, std::int64_t begin, std::int64_t end);
+
+/// Puts the sum of `count` chunks' sums into `total`, or adds it to what is there.
+void sum_chunks(Stream& stream, const double* sums, std::int64_t count, bool first, double* total);
+
+/// Sets scalars->scale to 1 / gradients, or to less where the norm of the mean of so many accumulated gradients, given
+/// the sum of their squares, is larger than `clip_norm`.
+void scale_to_norm(Stream& stream, const double* squares, double clip_norm, std::int64_t gradients,
+                   scalar::UpdateScalars* scalars);
+
+}  // namespace mirrortrain::cuda

@@ -1,0 +1,56 @@
+#include "kernels/cuda/weight_forms.h"
+
+#include <fmt/format.h>
+
+#include "graph/ops/elementwise.h"
+#include "kernels/cuda/matrix_passes.h"
+#include "kernels/cuda/own_kernels.h"
+
+namespace mirrortrain::cuda {
+namespace {
+
+std::size_t bytes_of(const TensorView& tensor, DType dtype) {
+  return static_cast<std::size_t>(tensor.elements()) * size_of(dtype);
+}
+
+/// An op of the own kernels, from one tensor to another.
+std::unique_ptr<Kernel> make_own(const Op& op, const TensorView& from, const TensorView& to) {
+  KernelRegistry own("cuda");
+  add_own_kernels(own);
+  KernelSpecs specs;
+  specs.inputs = {from};
+  specs.outputs = {to};
+  specs.input_present = {true};
+  return own.make(op, specs);
+}
+
+}  // namespace
+
+DerivedForm filter_form(const TensorView& kernel, DType dtype) {
+  const std::int64_t out = kernel.shape.back(), taps = kernel.elements() / out;
+  return {fmt::format("cudnn filter {}", name_of(dtype)), bytes_of(kernel, dtype),
+          [=](Stream& stream, const TensorView& canonical, std::byte* copy) {
+            transpose(stream, taps, out, DType::kFloat32, canonical.data, dtype, copy);
+          }};
+}
+
+std::optional<DerivedForm> dtype_form(const TensorView& weight, DType dtype) {
+  if (dtype == DType::kFloat32) return std::nullopt;
+  const std::shared_ptr<Kernel> cast =
+      make_own(ops::Cast(dtype), {DType::kFloat32, weight.shape}, {dtype, weight.shape});
+  return DerivedForm{std::string(name_of(dtype)), bytes_of(weight, dtype),
+                     [=](Stream& stream, const TensorView& canonical, std::byte* copy) {
+                       const TensorView to{dtype, canonical.shape, copy};
+                       cast->enqueue(stream, {.inputs = {&canonical, 1}, .outputs = {&to, 1}});
+                     }};
+}
+
+ActivationPass::ActivationPass(ops::ActivationKind kind, const TensorView& y) {
+  if (kind != ops::ActivationKind::kLinear) kernel_ = make_own(ops::Activation(kind), y, y);
+}
+
+void ActivationPass::enqueue(Stream& stream, const KernelArgs& args) {
+  if (kernel_) kernel_->enqueue(stream, {.inputs = args.outputs, .outputs = args.outputs});
+}
+
+}  // namespace mirrortrain::cuda

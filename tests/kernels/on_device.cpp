@@ -1,0 +1,108 @@
+#include "kernels/on_device.h"
+
+#include <map>
+
+#include "graph/ops/batch_norm.h"
+#include "graph/ops/conv2d.h"
+#include "graph/ops/dense.h"
+#include "graph/ops/elementwise.h"
+#include "graph/ops/loss.h"
+#include "graph/ops/metric.h"
+#include "graph/ops/pool2d.h"
+
+namespace mirrortrain::testing {
+namespace {
+
+/// Host memory and its twins on a device.
+class Twins {
+ public:
+  Twins(Device& device, Stream& stream) : device_(device), stream_(stream) {}
+
+  /// The twin of `bytes` from `host` on; null for null. The same place asked for again is the same twin.
+  std::byte* of(std::byte* host, std::size_t bytes) {
+    if (host == nullptr) return nullptr;
+    const auto [place, is_new] = twins_.try_emplace(host);
+    if (is_new) {
+      place->second = device_.allocate(bytes);
+      stream_.copy(place->second.data(), host, bytes);
+    }
+    return place->second.data();
+  }
+
+  void bring_back() {
+    for (const auto& [host, twin] : twins_) stream_.copy(host, twin.data(), twin.bytes());
+    stream_.synchronize();
+  }
+
+ private:
+  Device& device_;
+  Stream& stream_;
+  std::map<std::byte*, Buffer> twins_;
+};
+
+class OnDevice : public Kernel {
+ public:
+  OnDevice(std::unique_ptr<Kernel> kernel, Device& device)
+      : kernel_(std::move(kernel)), device_(device), stream_(device.make_stream()) {}
+
+  std::size_t workspace_bytes() const override { return kernel_->workspace_bytes(); }
+
+  std::optional<DerivedForm> derived_form(std::size_t input) const override {
+    auto form = kernel_->derived_form(input);
+    if (!form) return form;
+    form->refresh = [this, refresh = form->refresh, bytes = form->bytes](Stream&, const TensorView& canonical,
+                                                                         std::byte* copy) {
+      Twins twins(device_, *stream_);
+      TensorView there = canonical;
+      there.data = twins.of(canonical.data, canonical.bytes());
+      refresh(*stream_, there, twins.of(copy, bytes));
+      twins.bring_back();
+    };
+    return form;
+  }
+
+  void enqueue(Stream&, const KernelArgs& args) override {
+    Twins twins(device_, *stream_);
+    std::vector<TensorView> inputs(args.inputs.begin(), args.inputs.end());
+    std::vector<TensorView> outputs(args.outputs.begin(), args.outputs.end());
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      const auto form = kernel_->derived_form(i);
+      inputs[i].data = twins.of(inputs[i].data, form ? form->bytes : inputs[i].bytes());
+    }
+    for (TensorView& output : outputs) output.data = twins.of(output.data, output.bytes());
+    std::byte* const workspace = twins.of(args.workspace, workspace_bytes());
+    StepScalars step = *args.step;
+    auto* const step_there =
+        reinterpret_cast<StepScalars*>(twins.of(reinterpret_cast<std::byte*>(&step), sizeof(step)));
+    kernel_->enqueue(*stream_, {inputs, outputs, workspace, step_there});
+    twins.bring_back();
+  }
+
+ private:
+  std::unique_ptr<Kernel> kernel_;
+  Device& device_;
+  std::unique_ptr<Stream> stream_;
+};
+
+template <class... Ops>
+void add_all(KernelRegistry& to, const KernelRegistry& kernels, Device& device) {
+  (to.add<Ops>([&kernels, &device](const Ops& op, const KernelSpecs& specs) -> std::unique_ptr<Kernel> {
+    return std::make_unique<OnDevice>(kernels.make(op, specs), device);
+  }),
+   ...);
+}
+
+}  // namespace
+
+KernelRegistry on_device(const KernelRegistry& kernels, Device& device) {
+  KernelRegistry all(device.id().text());
+  add_all<ops::Activation, ops::ActivationGradient, ops::AddN, ops::AveragePool2d, ops::AveragePool2dGradient,
+          ops::BatchNorm, ops::BatchNormGradient, ops::BatchNormInference, ops::BatchNormInferenceGradient, ops::Cast,
+          ops::Conv2d, ops::Conv2dInputGradient, ops::Conv2dWeightGradient, ops::Dense, ops::DenseInputGradient,
+          ops::DenseWeightGradient, ops::Dropout, ops::GlobalAveragePool2d, ops::GlobalAveragePool2dGradient, ops::Loss,
+          ops::MaxPool2d, ops::MaxPool2dGradient, ops::Metric, ops::Softmax, ops::SoftmaxGradient>(all, kernels,
+                                                                                                   device);
+  return all;
+}
+
+}  // namespace mirrortrain::testing

@@ -1,0 +1,28 @@
+#include "kernels_cuda/compare_with_cpu.h"
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include "kernels/cpu/registry.h"
+#include "kernels/harness_parts.h"
+#include "kernels_cuda/geometry.h"
+
+namespace mirrortrain::testing {
+
+void compare_with_cpu(const Comparison& test) {
+  for (const std::int64_t rows : test.rows) {
+    const Inputs inputs = random_inputs(test.inputs, rows);
+    const std::vector<Values> expected = run_op(*test.op, inputs, rows, 1, test.step, cpu::kernel_registry());
+    for (const std::int64_t blocks : {1, 3, 2048}) {
+      const MaxBlocks limit(blocks);
+      const std::vector<Values> found = run_op(*test.op, inputs, rows, 1, test.step);
+      REQUIRE(found.size() == expected.size());
+      for (std::size_t i = 0; i < found.size(); ++i) {
+        compare(found[i], expected[i], test.tolerance,
+                fmt::format("{}: output {} at {} rows in {} blocks", test.name, i, rows, blocks));
+      }
+    }
+  }
+}
+
+}  // namespace mirrortrain::testing

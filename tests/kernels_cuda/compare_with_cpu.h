@@ -1,0 +1,24 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "kernels/harness.h"
+
+namespace mirrortrain::testing {
+
+/// What an op is given, and how near to the CPU's its outputs must be: as in Case, 0 for the same bits.
+struct Comparison {
+  std::string name;
+  std::shared_ptr<const Op> op;
+  std::vector<Operand> inputs;
+  std::vector<std::int64_t> rows;
+  double tolerance = 0;
+  StepScalars step = {.seed = 7, .step = 3, .first_row = 11, .global_examples = 13};
+};
+
+/// Runs the op's kernels of both backends, this one's in grids of at most 1, 3 and many blocks, and compares all
+/// outputs.
+void compare_with_cpu(const Comparison& test);
+
+}  // namespace mirrortrain::testing

@@ -1,0 +1,115 @@
+#include "kernels/cuda/gather.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <vector>
+
+#include "data/gather.h"
+#include "kernels/storage.h"
+#include "kernels_cuda/geometry.h"
+
+using namespace mirrortrain;
+using testing::InlineStream;
+using testing::MaxBlocks;
+using testing::Storage;
+
+namespace {
+
+constexpr DType kTypes[] = {DType::kUint8,    DType::kInt32,   DType::kInt64,
+                            DType::kBfloat16, DType::kFloat32, DType::kFloat64};
+constexpr std::int64_t kRows = 12, kFirst = 2;
+
+/// Small whole numbers, which every type holds; those of labels are not negative.
+data::Array array_of(DType dtype, const Shape& row) {
+  data::Array array(dtype, row.with_rows(kRows), "array");
+  data::with_element_type(dtype, [&](auto* type) {
+    using T = std::remove_pointer_t<decltype(type)>;
+    auto elements = array.span<T>();
+    for (std::size_t i = 0; i < elements.size(); ++i) elements[i] = T(static_cast<float>(i * 7 % 11));
+  });
+  return array;
+}
+
+cuda::DeviceRows rows_of(const data::Array& array) { return {array.bytes.data(), array.dtype, array.row_elements()}; }
+
+/// Rows in any order, one of them twice; or none.
+const std::vector<std::int64_t> kChoices[] = {{3, 0, 9, 3, 7}, {5}, {}};
+
+/// Elements of `dtype` as double.
+std::vector<double> values(const Storage& storage, DType dtype, std::int64_t count) {
+  CHECK(storage.intact());
+  std::vector<double> result;
+  for (std::int64_t i = 0; i < count; ++i) {
+    data::with_element_type(dtype, [&](auto* type) {
+      using T = std::remove_pointer_t<decltype(type)>;
+      result.push_back(static_cast<double>(reinterpret_cast<const T*>(storage.data())[i]));
+    });
+  }
+  return result;
+}
+
+void check_near(const std::vector<double>& found, const std::vector<double>& expected, double tolerance) {
+  REQUIRE(found.size() == expected.size());
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    if (!(std::abs(found[i] - expected[i]) <= tolerance * (1 + std::abs(expected[i])))) {
+      FAIL_CHECK("element ", i, " is ", found[i], ", expected ", expected[i]);
+    }
+  }
+}
+
+}  // namespace
+
+TEST_CASE("rows gathered on a device are the host's, for every type and length of a row") {
+  InlineStream stream;
+  const data::Affine affines[] = {{}, {{3.0}, {0.125}, {-1.0}}, {{0.5, 1.0, 2.0}, {2.0, 3.0, 0.1}, {0.0, 7.0, -1.5}}};
+  for (const DType from : kTypes) {
+    for (const DType to : {DType::kFloat32, DType::kBfloat16}) {
+      for (const data::Affine& affine : affines) {
+        for (const Shape& row : {Shape{3}, Shape{8, 3}, Shape{5, 7, 3}}) {
+          const data::Array array = array_of(from, row);
+          const bool identity = &affine == &affines[0];
+          const cuda::DeviceAffine on_device{affine.shift.data(), affine.scale.data(), affine.offset.data(),
+                                             static_cast<std::int64_t>(affine.channels()), identity};
+          for (const auto& chosen : kChoices) {
+            const auto count = static_cast<std::int64_t>(chosen.size());
+            const std::int64_t elements = count * row.elements();
+            const std::size_t bytes = static_cast<std::size_t>(elements) * size_of(to);
+            const Storage expected(bytes), found(bytes);
+            data::RowConverter(array, affine, to)(kFirst, chosen, expected.data());
+            for (const std::int64_t blocks : {1, 2048}) {
+              const MaxBlocks limit(blocks);
+              cuda::gather_rows(stream, rows_of(array), {chosen.data(), count, kFirst}, on_device, to, found.data());
+              // Whether a product and a sum are rounded together may differ.
+              check_near(values(found, to, elements), values(expected, to, elements),
+                         to == DType::kFloat32 ? 3e-7 : 8e-3);
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("labels gathered on a device are the host's, also one-hot") {
+  InlineStream stream;
+  for (const DType from : kTypes) {
+    for (const Shape& row : {Shape{}, Shape{1}, Shape{5}, Shape{2, 4}}) {
+      const data::Array array = array_of(from, row);
+      for (const auto& chosen : kChoices) {
+        const auto count = static_cast<std::int64_t>(chosen.size());
+        for (const std::int64_t depth : {0, 11}) {
+          for (const DType to : {DType::kFloat32, DType::kInt32}) {
+            if (depth > 0 && to == DType::kInt32) continue;
+            const std::int64_t elements = count * row.elements() * std::max<std::int64_t>(1, depth);
+            const std::size_t bytes = static_cast<std::size_t>(elements) * size_of(to);
+            const Storage expected(bytes), found(bytes);
+            data::LabelConverter(array, to, depth)(kFirst, chosen, expected.data());
+            cuda::gather_labels(stream, rows_of(array), {chosen.data(), count, kFirst}, to, depth, found.data());
+            CHECK(values(found, to, elements) == values(expected, to, elements));
+          }
+        }
+      }
+    }
+  }
+}

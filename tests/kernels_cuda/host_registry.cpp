@@ -1,0 +1,15 @@
+#include "kernels/cuda/own_kernels.h"
+#include "kernels/harness.h"
+
+namespace mirrortrain::testing {
+
+const KernelRegistry& registry_under_test() {
+  static const KernelRegistry registry = [] {
+    KernelRegistry own("cuda");
+    cuda::add_own_kernels(own);
+    return own;
+  }();
+  return registry;
+}
+
+}  // namespace mirrortrain::testing

@@ -1,0 +1,214 @@
+#include "kernels/cuda/update.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "kernels/cpu/update.h"
+#include "kernels/storage.h"
+#include "kernels_cuda/geometry.h"
+
+namespace mirrortrain {
+namespace {
+
+using namespace scalar;
+using testing::InlineStream;
+using testing::MaxBlocks;
+
+/// Memory that is aligned as a device's, and NaN from the first element behind the group on.
+class Floats {
+ public:
+  explicit Floats(std::int64_t count)
+      : count_(count), storage_(static_cast<std::size_t>(count) * sizeof(float)), data_(storage_data()) {}
+  Floats(const Floats& other) : Floats(other.count_) { std::copy_n(other.data_, count_, data_); }
+  Floats(Floats&&) = default;
+  float* data() const { return data_; }
+  float& operator[](std::int64_t i) const { return data_[i]; }
+  bool intact() const { return storage_.intact(); }
+  bool is_near(const Floats& other, float tolerance) const {
+    for (std::int64_t i = 0; i < count_; ++i) {
+      if (!(std::abs(data_[i] - other[i]) <= tolerance)) return false;
+    }
+    return intact();
+  }
+
+ private:
+  float* storage_data() const { return reinterpret_cast<float*>(storage_.data()); }
+  std::int64_t count_;
+  testing::Storage storage_;
+  float* data_;
+};
+
+/// A group, and twice the memory for it: what the CPU's kernels and what the GPU's work on.
+struct Group {
+  std::int64_t elements;
+  std::vector<RegularizedSegment> segments;
+  std::vector<Floats> gradients;
+  struct Memory {
+    Floats master, first, second, accumulated;
+    std::vector<double> regularization, squares;
+    UpdateGroupView view(std::span<const RegularizedSegment> segments) {
+      return {segments,           master.data(),         {first.data(), second.data()},
+              accumulated.data(), regularization.data(), squares.data()};
+    }
+  };
+  std::vector<Memory> memory;
+  std::vector<bfloat16> rounded;
+
+  Group(std::int64_t count, int replicas, std::vector<RegularizedSegment> regularized)
+      : elements(count), segments(std::move(regularized)), rounded(static_cast<std::size_t>(count)) {
+    std::mt19937 random(5);
+    std::uniform_real_distribution<float> uniform(-1, 1);
+    const auto fill = [&](const Floats& floats) {
+      for (std::int64_t i = 0; i < count; ++i) floats[i] = uniform(random);
+    };
+    for (int r = 0; r < replicas; ++r) fill(gradients.emplace_back(count));
+    Floats master(count), zeros(count);
+    fill(master);
+    std::fill_n(zeros.data(), count, 0.0f);
+    const std::vector<double> sums(static_cast<std::size_t>((count + kUpdateChunk - 1) / kUpdateChunk), 0.0);
+    for (int twin = 0; twin < 2; ++twin) memory.push_back({master, zeros, zeros, Floats(count), sums, sums});
+  }
+  UpdateGroupView host() { return memory[0].view(segments); }
+  cuda::UpdateGroup device() { return {memory[1].view(segments), rounded.data()}; }
+  /// The last replica has no examples.
+  std::vector<GradientSource> sources() const {
+    std::vector<GradientSource> all;
+    float scale = 1;
+    for (const Floats& gradient : gradients) all.push_back({gradient.data(), scale *= 0.75f});
+    if (all.size() > 2) all.back().scale = 0;
+    return all;
+  }
+  void check_equal() {
+    CHECK(memory[1].master.is_near(memory[0].master, 3e-7f));
+    CHECK(memory[1].first.is_near(memory[0].first, 3e-7f));
+    CHECK(memory[1].second.is_near(memory[0].second, 3e-7f));
+    for (std::size_t i = 0; i < memory[0].regularization.size(); ++i) {
+      CHECK(memory[1].regularization[i] == doctest::Approx(memory[0].regularization[i]).epsilon(1e-12));
+    }
+    for (std::int64_t i = 0; i < elements; ++i) {
+      if (rounded[static_cast<std::size_t>(i)].bits != bfloat16(memory[1].master[i]).bits) FAIL("not rounded: ", i);
+    }
+  }
+};
+
+const UpdateRule kRules[] = {Sgd{}, SgdMomentum<false>{0.9f}, SgdMomentum<true>{0.9f}, Adam<false>{0.9f, 0.99f, 1e-3f},
+                             Adam<true>{0.9f, 0.99f, 1e-3f, 0.05f}};
+
+/// Whole chunks, a part of one, and a last element alone.
+const std::int64_t kCounts[] = {1, 5, kUpdateChunk, kUpdateChunk + 1, 3 * kUpdateChunk + 78};
+
+std::vector<RegularizedSegment> segments_within(std::int64_t count) {
+  std::vector<RegularizedSegment> segments;
+  for (const RegularizedSegment& one :
+       {RegularizedSegment{0, 3, 0.01f, 0}, {3, 4, 0, 0.5f}, {10, 5000, 0.01f, 0.02f}, {5001, 6200, 0.3f, 0.2f}}) {
+    if (one.end <= count) segments.push_back(one);
+  }
+  return segments;
+}
+
+}  // namespace
+
+TEST_CASE("every rule updates as the CPU does, for any number of elements, sources and blocks") {
+  InlineStream stream;
+  for (const UpdateRule& rule : kRules) {
+    for (const std::int64_t count : kCounts) {
+      for (const int replicas : {1, 2, 5}) {
+        for (const std::int64_t blocks : {1, 2, 2048}) {
+          const MaxBlocks limit(blocks);
+          Group group(count, replicas, segments_within(count));
+          const auto sources = group.sources();
+          for (int t = 1; t <= 2; ++t) {
+            UpdateScalars scalars{0.1f / static_cast<float>(t), t};
+            scalars.scale = t == 1 ? 1.0f : 0.5f;
+            if (t == 2) scalars.clip_value = 0.3f;
+            cpu::update(rule, group.host(), {sources, 0.7f}, scalars, 0, count);
+            // In two shards, as two lanes do it.
+            const std::int64_t middle = std::min(count, kUpdateChunk);
+            cuda::update(stream, rule, group.device(), {sources, 0.7f}, &scalars, 0, middle);
+            cuda::update(stream, rule, group.device(), {sources, 0.7f}, &scalars, middle, count);
+          }
+          group.check_equal();
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("gradients accumulated over steps, with their squares, update as the CPU's") {
+  InlineStream stream;
+  for (const UpdateRule& rule : kRules) {
+    for (const std::int64_t count : kCounts) {
+      Group group(count, 3, segments_within(count));
+      const auto sources = group.sources();
+      for (int step = 0; step < 3; ++step) {
+        cpu::accumulate(group.host(), {sources, 1}, step == 0, 0, count);
+        cuda::accumulate(stream, group.device(), {sources, 1}, step == 0, 0, count);
+      }
+      double squares = 0, total = -1;
+      for (std::size_t i = 0; i < group.memory[0].squares.size(); ++i) {
+        squares += group.memory[0].squares[i];
+        CHECK(group.memory[1].squares[i] == doctest::Approx(group.memory[0].squares[i]).epsilon(1e-6));
+      }
+      const auto chunks = static_cast<std::int64_t>(group.memory[1].squares.size());
+      cuda::sum_chunks(stream, group.memory[1].squares.data(), chunks, true, &total);
+      CHECK(total == doctest::Approx(squares).epsilon(1e-6));
+      cuda::sum_chunks(stream, group.memory[1].squares.data(), chunks, false, &total);
+      CHECK(total == doctest::Approx(2 * squares).epsilon(1e-6));
+
+      UpdateScalars scalars{0.1f, 1};
+      cuda::scale_to_norm(stream, &squares, 0.5, 3, &scalars);
+      const double norm = std::sqrt(squares) / 3;
+      CHECK(scalars.scale == doctest::Approx(std::min(1.0, 0.5 / norm) / 3));
+      cpu::update_accumulated(rule, group.host(), scalars, 0, count);
+      cuda::update_accumulated(stream, rule, group.device(), &scalars, 0, count);
+      group.check_equal();
+    }
+  }
+}
+
+TEST_CASE("a norm below the limit only divides by the number of gradients") {
+  InlineStream stream;
+  const double squares = 4;
+  UpdateScalars scalars;
+  cuda::scale_to_norm(stream, &squares, 1.0, 2, &scalars);
+  CHECK(scalars.scale == 0.5f);
+}
+
+TEST_CASE("regularization sums without an update") {
+  InlineStream stream;
+  for (const std::int64_t count : kCounts) {
+    Group group(count, 0, segments_within(count));
+    cpu::regularization_sums(group.host(), 0, count);
+    cuda::regularization_sums(stream, group.device(), 0, count);
+    for (std::size_t i = 0; i < group.memory[0].regularization.size(); ++i) {
+      CHECK(group.memory[1].regularization[i] == doctest::Approx(group.memory[0].regularization[i]).epsilon(1e-12));
+    }
+  }
+}
+
+TEST_CASE("a group without regularization and an empty shard are updated as well") {
+  InlineStream stream;
+  Group group(100, 1, {});
+  const auto sources = group.sources();
+  const UpdateScalars scalars{0.1f};
+  cpu::update(Sgd{}, group.host(), {sources}, scalars, 0, 100);
+  cuda::update(stream, Sgd{}, group.device(), {sources}, &scalars, 0, 100);
+  cuda::update(stream, Sgd{}, group.device(), {sources}, &scalars, 0, 0);
+  group.check_equal();
+}
+
+TEST_CASE("more sources than an update takes are refused") {
+  InlineStream stream;
+  Group group(4, 65, {});
+  const auto sources = group.sources();
+  const UpdateScalars scalars;
+  CHECK_THROWS_WITH(cuda::update(stream, Sgd{}, group.device(), {sources}, &scalars, 0, 4),
+                    "an update on CUDA adds at most 64 gradients, found 65; use fewer replicas on one GPU");
+}
+
+}  // namespace mirrortrain

@@ -1,0 +1,156 @@
+// What the GPU's convolutions would run is chosen and compiled here for a described H200: a shape that cuDNN refuses
+// fails on a machine without a GPU.
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <fstream>
+#include <iterator>
+#include <string>
+
+#include "base/error.h"
+#include "graph/ops/dense.h"
+#include "kernels/conv2d_geometries.h"
+#include "kernels/cuda/registry.h"
+
+using namespace mirrortrain;
+using testing::Conv2dGeometry;
+
+namespace {
+
+constexpr auto kSame = ops::Padding::kSame;
+constexpr auto kRelu = ops::ActivationKind::kRelu;
+
+/// The convolutions of networks that the examples and benchmarks train.
+const Conv2dGeometry kNetworks[] = {
+    {{28, 28, 1}, {3, 3, 1, 32}, {}, true, kRelu},
+    {{13, 13, 32}, {3, 3, 32, 64}, {}, true, kRelu},
+    {{32, 32, 3}, {3, 3, 3, 16}, {.padding = kSame}, false},
+    {{32, 32, 16}, {3, 3, 16, 32}, {.strides = {2, 2}, .padding = kSame}, false},
+    {{224, 224, 3}, {7, 7, 3, 64}, {.strides = {2, 2}, .padding = kSame}, false},
+    {{56, 56, 64}, {1, 1, 64, 256}, {}, false},
+    {{56, 56, 64}, {3, 3, 64, 64}, {.padding = kSame}, false},
+    {{56, 56, 256}, {1, 1, 256, 512}, {.strides = {2, 2}}, false},
+    {{56, 56, 128}, {3, 3, 128, 128}, {.strides = {2, 2}, .padding = kSame}, false},
+    {{14, 14, 256}, {3, 3, 256, 256}, {.padding = kSame}, false},
+    {{14, 14, 512}, {3, 3, 512, 512}, {.strides = {2, 2}, .padding = kSame}, false},
+    {{7, 7, 512}, {1, 1, 512, 2048}, {}, false},
+    {{14, 14, 512}, {3, 3, 1, 512}, {.padding = kSame, .groups = 512}, true, kRelu},
+};
+
+std::string described_gpu() {
+  std::ifstream file(MIRRORTRAIN_SOURCE_DIR "/tests/kernels_cuda_libraries/h200.json");
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+KernelRegistry registry(const cuda::MathOptions& options = {}) {
+  return cuda::make_kernel_registry_for(described_gpu(), options);
+}
+
+TensorView view(DType dtype, Shape shape) { return {dtype, std::move(shape), nullptr}; }
+
+KernelSpecs specs(std::vector<TensorView> inputs, std::vector<TensorView> outputs) {
+  KernelSpecs made;
+  for (const TensorView& input : inputs) made.input_present.push_back(input.shape != Shape{0});
+  made.inputs = std::move(inputs);
+  made.outputs = std::move(outputs);
+  return made;
+}
+
+struct Kernels {
+  std::unique_ptr<Kernel> forward, input_gradient, weight_gradient;
+};
+
+Kernels make(const KernelRegistry& registry, const Conv2dGeometry& g, DType dtype, std::int64_t rows) {
+  const ValueSpec inferred[] = {{dtype, g.image, true}, {DType::kFloat32, g.kernel, false}};
+  const ops::Conv2d op(g.attributes, g.activation);
+  const TensorView x = view(dtype, g.image.with_rows(rows)), kernel = view(DType::kFloat32, g.kernel);
+  const TensorView y = view(dtype, op.infer(inferred)[0].shape.with_rows(rows));
+  const TensorView bias = view(DType::kFloat32, g.with_bias ? Shape{g.kernel[3]} : Shape{0});
+  std::vector<TensorView> gradients{kernel};
+  if (g.with_bias) gradients.push_back(bias);
+  return {registry.make(op, specs({x, kernel, bias}, {y})),
+          registry.make(ops::Conv2dInputGradient(g.attributes, g.image), specs({y, kernel}, {x})),
+          registry.make(ops::Conv2dWeightGradient(g.attributes, g.kernel, g.with_bias), specs({x, y}, gradients))};
+}
+
+std::string title(const Conv2dGeometry& g, DType dtype, std::int64_t rows) {
+  return fmt::format("{} images {} with {}, strides {}, {} groups, {}", rows, g.image.text(), g.kernel.text(),
+                     g.attributes.strides[0], g.attributes.groups, name_of(dtype));
+}
+
+void check_plans(const cuda::MathOptions& options, std::span<const Conv2dGeometry> geometries,
+                 std::initializer_list<std::int64_t> batches) {
+  const KernelRegistry all = registry(options);
+  for (const DType dtype : {DType::kFloat32, DType::kBfloat16}) {
+    for (const Conv2dGeometry& g : geometries) {
+      for (const std::int64_t rows : batches) {
+        INFO(title(g, dtype, rows));
+        CHECK_NOTHROW(make(all, g, dtype, rows));
+      }
+    }
+  }
+}
+
+}  // namespace
+
+TEST_CASE("cuDNN has a plan for every convolution of the op's table, forward and backward") {
+  for (const bool tf32 : {true, false}) {
+    for (const bool deterministic : {true, false}) {
+      INFO("tf32 " << tf32 << ", deterministic " << deterministic);
+      check_plans({tf32, deterministic}, testing::kSmall, {5, 1});
+      check_plans({tf32, deterministic}, testing::kLarge, {5, 1});
+    }
+  }
+}
+
+TEST_CASE("cuDNN has a plan for the networks that are trained here") {
+  for (const bool tf32 : {true, false}) check_plans({.tf32 = tf32}, kNetworks, {128, 1});
+}
+
+TEST_CASE("a plan's workspace is known, and a derived weight has the images' dtype") {
+  const KernelRegistry all = registry();
+  const Conv2dGeometry& g = kNetworks[1];
+  for (const DType dtype : {DType::kFloat32, DType::kBfloat16}) {
+    const Kernels kernels = make(all, g, dtype, 128);
+    const std::size_t weight = static_cast<std::size_t>(g.kernel.elements()) * size_of(dtype);
+    CHECK(kernels.forward->derived_form(1)->bytes == weight);
+    CHECK(kernels.forward->derived_form(1)->key == kernels.input_gradient->derived_form(1)->key);
+    CHECK_FALSE(kernels.forward->derived_form(0));
+    CHECK(kernels.forward->derived_form(2).has_value() == (dtype == DType::kBfloat16));
+    CHECK_FALSE(kernels.weight_gradient->derived_form(0));
+    CHECK(kernels.weight_gradient->workspace_bytes() >= weight);
+    CHECK(kernels.forward->workspace_bytes() < (std::size_t{256} << 20));
+  }
+}
+
+TEST_CASE("a plan keeps to the workspace it may have, in place of a faster one that would not") {
+  const Conv2dGeometry& stem = kNetworks[4];
+  const auto workspace = [&](std::size_t most) {
+    return make(registry({.most_workspace_bytes = most}), stem, DType::kFloat32, 256)
+        .weight_gradient->workspace_bytes();
+  };
+  constexpr std::size_t kMiB = std::size_t{1} << 20;
+  CHECK(workspace(2048 * kMiB) > 512 * kMiB);
+  CHECK(workspace(512 * kMiB) <= 513 * kMiB);  // the passes' part comes on top
+  CHECK(workspace(16 * kMiB) <= 17 * kMiB);
+}
+
+TEST_CASE("a convolution of no rows asks cuDNN for nothing") {
+  for (const Conv2dGeometry& g : testing::kSmall) {
+    CHECK(make(registry(), g, DType::kFloat32, 0).forward->workspace_bytes() == 0);
+  }
+}
+
+TEST_CASE("what cuDNN refuses is told with the op, the dtype and the shapes") {
+  const ops::Conv2d op({});
+  const auto x = view(DType::kInt32, {2, 5, 5, 3}), kernel = view(DType::kFloat32, {3, 3, 3, 4});
+  CHECK_THROWS_WITH_AS(
+      registry().make(op, specs({x, kernel, view(DType::kFloat32, {0})}, {view(DType::kInt32, {2, 3, 3, 4})})),
+      doctest::Contains("conv2d on cuda (int32, images 2 x 5 x 5 x 3, 4 filters 3 x 3 x 3)"), Error);
+}
+
+TEST_CASE("a described GPU has no algorithms for matrix products, and a wrong description is refused") {
+  const auto x = view(DType::kFloat32, {2, 3}), kernel = view(DType::kFloat32, {3, 4});
+  CHECK_THROWS_AS(registry().make(ops::Dense(), specs({x, kernel}, {view(DType::kFloat32, {2, 4})})), Error);
+  CHECK_THROWS_AS(cuda::make_kernel_registry_for("{", {}), Error);
+}

@@ -1,0 +1,106 @@
+#include "kernels/cuda/matrix_passes.h"
+
+#include <doctest/doctest.h>
+
+#include <cstring>
+#include <vector>
+
+#include "base/bfloat16.h"
+#include "device/cpu/inline_stream.h"
+#include "kernels/cuda/launch.h"
+
+using namespace mirrortrain;
+
+namespace {
+
+/// A number that bfloat16 holds exactly, different for neighbours in both directions.
+float element(std::int64_t row, std::int64_t column) { return static_cast<float>((row * 37 + column * 5) % 251 - 125); }
+
+template <class T>
+std::vector<T> matrix(std::int64_t rows, std::int64_t columns) {
+  std::vector<T> made;
+  for (std::int64_t i = 0; i < rows * columns; ++i) made.push_back(T(element(i / columns, i % columns)));
+  return made;
+}
+
+template <class T>
+const std::byte* bytes(const std::vector<T>& elements) {
+  return reinterpret_cast<const std::byte*>(elements.data());
+}
+template <class T>
+std::byte* bytes(std::vector<T>& elements) {
+  return reinterpret_cast<std::byte*>(elements.data());
+}
+
+struct Extents {
+  std::int64_t rows, columns;
+};
+constexpr Extents kExtents[] = {{1, 1},   {1, 70},  {70, 1},    {31, 33}, {32, 32},
+                                {64, 96}, {9, 200}, {1300, 10}, {700, 65}};
+
+/// Small grids make blocks go round.
+constexpr std::int64_t kMostBlocks[] = {1, 3, 2048};
+
+template <class From, class To>
+void check_transpose(const Extents& e) {
+  InlineStream stream;
+  const auto from = matrix<From>(e.rows, e.columns);
+  std::vector<To> to(from.size() + 1, To(-1.0f));
+  cuda::transpose(stream, e.rows, e.columns, kDTypeOf<From>, bytes(from), kDTypeOf<To>, bytes(to));
+  bool right = static_cast<float>(to.back()) == -1.0f;  // nothing past the end
+  for (std::int64_t i = 0; i < e.rows * e.columns; ++i) {
+    right = right && static_cast<float>(to[static_cast<std::size_t>(i)]) == element(i % e.rows, i / e.rows);
+  }
+  CHECK(right);
+}
+
+template <class T>
+void check_sums(const Extents& e) {
+  InlineStream stream;
+  const auto from = matrix<T>(e.rows, e.columns);
+  std::vector<float> sums(static_cast<std::size_t>(e.columns) + 1, -1.0f);
+  std::vector<std::byte> workspace(cuda::column_sums_workspace(e.rows, e.columns));
+  cuda::column_sums(stream, e.rows, e.columns, kDTypeOf<T>, bytes(from), sums.data(), workspace.data());
+  CHECK(sums.back() == -1.0f);
+  for (std::int64_t column = 0; column < e.columns; ++column) {
+    float expected = 0;  // whole numbers, so that any order gives the same
+    for (std::int64_t row = 0; row < e.rows; ++row) expected += element(row, column);
+    if (sums[static_cast<std::size_t>(column)] != expected) FAIL_CHECK("column " << column);
+  }
+}
+
+template <class Check>
+void in_every_grid(const Check& check) {
+  for (const std::int64_t blocks : kMostBlocks) {
+    cuda::host_max_blocks = blocks;
+    for (const Extents& e : kExtents) {
+      INFO(e.rows << " x " << e.columns << ", " << blocks << " blocks");
+      check(e);
+    }
+  }
+  cuda::host_max_blocks = kMostBlocks[2];
+}
+
+}  // namespace
+
+TEST_CASE("transpose turns matrices of any extents, between dtypes") {
+  in_every_grid([](const Extents& e) {
+    check_transpose<float, float>(e);
+    check_transpose<float, bfloat16>(e);
+    check_transpose<bfloat16, float>(e);
+  });
+}
+
+TEST_CASE("column_sums adds up every column of matrices of any extents") {
+  in_every_grid([](const Extents& e) {
+    check_sums<float>(e);
+    check_sums<bfloat16>(e);
+  });
+}
+
+TEST_CASE("column_sums of no rows are zero") {
+  InlineStream stream;
+  std::vector<float> sums(5, -1.0f);
+  cuda::column_sums(stream, 0, 5, DType::kFloat32, nullptr, sums.data(), nullptr);
+  CHECK(sums == std::vector<float>(5, 0.0f));
+}

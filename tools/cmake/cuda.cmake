@@ -1,0 +1,77 @@
+# Decides whether the CUDA side is built: MIRRORTRAIN_WITH_CUDA, and in MIRRORTRAIN_CUDA_ABSENT why not. Where it is, enables
+# the language CUDA and gives:
+#   mirrortrain_cuda  what CUDA sources link: the runtime (static, so that the executable starts on a machine without a
+#                     driver) and the headers of cuDNN and cuBLASLt. Their libraries are opened when a GPU is used, never linked:
+#                     hundreds of MB that a run on CPUs should not need, load or wait for.
+# Variables to set: CUDAToolkit_ROOT or CUDACXX (a toolkit in another place), MIRRORTRAIN_CUDNN_ROOT (cuDNN in another place,
+# such as a Python environment's nvidia/cudnn).
+set(MIRRORTRAIN_CUDA_ARCHITECTURES "90a" CACHE STRING
+  "GPU architectures to compile for, as in CMAKE_CUDA_ARCHITECTURES; a release takes 75;80;86;89;90a;100;120")
+set(MIRRORTRAIN_CUDNN_ROOT "" CACHE PATH "A folder with include/cudnn.h and lib/libcudnn.so.9, where the toolkit has none")
+set(MIRRORTRAIN_WITH_CUDA OFF)
+set(MIRRORTRAIN_CUDA_ABSENT "")
+
+if(NOT MIRRORTRAIN_CUDA)
+  set(MIRRORTRAIN_CUDA_ABSENT "it was built with MIRRORTRAIN_CUDA=OFF")
+elseif(MIRRORTRAIN_SANITIZE)
+  set(MIRRORTRAIN_CUDA_ABSENT "it was built with sanitizers")
+else()
+  find_package(CUDAToolkit 12.0 QUIET)
+  if(NOT CUDAToolkit_FOUND)
+    set(MIRRORTRAIN_CUDA_ABSENT "it was built without a CUDA toolkit")
+  else()
+    # cuDNN lies in the toolkit, in the system's folders or in pip's layout: nvidia/cudnn beside the toolkit's nvidia/*.
+    list(GET CUDAToolkit_INCLUDE_DIRS 0 MIRRORTRAIN_TOOLKIT_INCLUDE)
+    find_path(CUDNN_INCLUDE_DIR cudnn_graph.h HINTS ${MIRRORTRAIN_CUDNN_ROOT}/include ${MIRRORTRAIN_TOOLKIT_INCLUDE}
+      ${MIRRORTRAIN_TOOLKIT_INCLUDE}/../../cudnn/include)
+    find_library(CUDNN_LIBRARY NAMES cudnn libcudnn.so.9 HINTS ${CUDNN_INCLUDE_DIR}/../lib ${CUDNN_INCLUDE_DIR}/../lib64
+      ${CUDAToolkit_LIBRARY_DIR})
+    find_path(CUBLASLT_INCLUDE_DIR cublasLt.h HINTS ${MIRRORTRAIN_TOOLKIT_INCLUDE}
+      ${MIRRORTRAIN_TOOLKIT_INCLUDE}/../../cublas/include)
+    mark_as_advanced(CUDNN_INCLUDE_DIR CUDNN_LIBRARY CUBLASLT_INCLUDE_DIR)
+    set(cudnn_version 0)
+    if(CUDNN_INCLUDE_DIR)
+      file(STRINGS ${CUDNN_INCLUDE_DIR}/cudnn_version.h version_lines REGEX "define CUDNN_M(AJOR|INOR) ")
+      string(REGEX REPLACE "[^0-9;]" "" cudnn_version "${version_lines}")
+      string(REPLACE ";" "." cudnn_version "${cudnn_version}")
+    endif()
+    if(cudnn_version VERSION_LESS 9.8)
+      set(MIRRORTRAIN_CUDA_ABSENT "it was built with a CUDA toolkit, but without cuDNN 9.8 or newer")
+    elseif(NOT CUBLASLT_INCLUDE_DIR)
+      set(MIRRORTRAIN_CUDA_ABSENT "it was built with a CUDA toolkit, but without cuBLASLt")
+    else()
+      set(CMAKE_CUDA_ARCHITECTURES ${MIRRORTRAIN_CUDA_ARCHITECTURES})
+      if(NOT DEFINED ENV{CUDACXX} AND CUDAToolkit_NVCC_EXECUTABLE)
+        set(ENV{CUDACXX} ${CUDAToolkit_NVCC_EXECUTABLE})  # a toolkit need not be on PATH
+      endif()
+      if(CCACHE AND NOT CMAKE_CUDA_COMPILER_LAUNCHER)
+        set(CMAKE_CUDA_COMPILER_LAUNCHER ${CCACHE})
+      endif()
+      include(CheckLanguage)
+      check_language(CUDA)
+      if(CMAKE_CUDA_COMPILER)
+        enable_language(CUDA)
+        set(MIRRORTRAIN_WITH_CUDA ON)
+      else()
+        set(MIRRORTRAIN_CUDA_ABSENT "it was built with a CUDA toolkit whose nvcc did not work")
+      endif()
+    endif()
+  endif()
+endif()
+
+if(MIRRORTRAIN_WITH_CUDA)
+  message(STATUS "CUDA ${CUDAToolkit_VERSION} (${CMAKE_CUDA_COMPILER}), architectures ${MIRRORTRAIN_CUDA_ARCHITECTURES}; "
+    "cuDNN ${cudnn_version} (${CUDNN_INCLUDE_DIR})")
+  if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)  # CMake 3.25 does not know that nvcc has C++20
+    set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION "-std=c++20")
+    set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION "-std=c++20")
+  endif()
+  add_library(mirrortrain_cuda INTERFACE)
+  target_link_libraries(mirrortrain_cuda INTERFACE CUDA::cudart_static)
+  target_include_directories(mirrortrain_cuda SYSTEM INTERFACE ${CUDNN_INCLUDE_DIR} ${CUBLASLT_INCLUDE_DIR})
+  # -Wpedantic does not go with the code that nvcc generates for the host.
+  add_compile_options($<$<COMPILE_LANGUAGE:CUDA>:--Werror=all-warnings>
+    "$<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra,-Wshadow,-Wno-missing-field-initializers,-Werror>")
+else()
+  message(STATUS "No GPU support: ${MIRRORTRAIN_CUDA_ABSENT}")
+endif()
