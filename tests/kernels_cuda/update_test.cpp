@@ -202,6 +202,23 @@ TEST_CASE("a group without regularization and an empty shard are updated as well
   group.check_equal();
 }
 
+TEST_CASE("sources are added in their order, also over one of them") {
+  InlineStream stream;
+  for (const std::int64_t count : kCounts) {
+    Group group(count, 4, {});
+    const auto sources = group.sources();
+    Floats expected(count), found(count);
+    for (std::int64_t i = 0; i < count; ++i) {
+      expected[i] = 0;
+      for (const GradientSource& source : sources) expected[i] += source.scale * source.elements[i];
+    }
+    cuda::sum_sources(stream, sources, found.data(), 0, count);
+    CHECK(found.is_near(expected, 3e-7f));
+    cuda::sum_sources(stream, sources, group.gradients[1].data(), 0, count);
+    CHECK(group.gradients[1].is_near(expected, 3e-7f));
+  }
+}
+
 TEST_CASE("more sources than an update takes are refused") {
   InlineStream stream;
   Group group(4, 65, {});
