@@ -50,7 +50,7 @@ void futex_wake_all(std::atomic<std::uint32_t>& word) {
 Barrier::Barrier(int size, bool spin, double timeout_seconds)
     : size_(size),
       spin_(spin),
-      timeout_(std::chrono::duration_cast<nanoseconds>(std::chrono::duration<double>(timeout_seconds))) {}
+      timeout_(from_seconds(timeout_seconds)) {}
 
 void Barrier::arrive_and_wait() {
   const std::uint32_t generation = generation_.load(std::memory_order_acquire);

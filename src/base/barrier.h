@@ -28,16 +28,22 @@ class Barrier {
 
   int size() const { return size_; }
 
+  /// While nobody waits.
+  void set_timeout(double seconds) { timeout_ = from_seconds(seconds); }
+
  private:
   bool past(std::uint32_t generation) const;
   bool spin_until_past(std::uint32_t generation) const;
   bool yield_until_past(std::uint32_t generation) const;
   void sleep_until_past(std::uint32_t generation);
   [[noreturn]] void throw_reason();
+  static std::chrono::nanoseconds from_seconds(double seconds) {
+    return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::duration<double>(seconds));
+  }
 
   const int size_;
   const bool spin_;
-  const std::chrono::nanoseconds timeout_;
+  std::chrono::nanoseconds timeout_;
   std::mutex reason_mutex_;
   std::string reason_;
   std::atomic<bool> aborted_ = false;

@@ -31,10 +31,15 @@ void check(const ConfigArguments& arguments) {
 }
 
 /// How gradients will be added, unless a device is not here to tell.
-void show_cross_device(const Configuration& values) {
+void show_cross_device(const CheckedConfiguration& checked) {
+  const Configuration& values = checked.values();
+  std::vector<VariablePolicy> policies;
+  for (const ResolvedVariable& variable : checked.variables) policies.push_back(variable.policy);
   try {
     const Placement placement = place_replicas(values.strategy, values.data.global_batch_size, usable_cores());
-    const auto note = choose_cross_device(values.strategy, placement, values.gradients.aggregation_method).note;
+    const auto note = choose_cross_device(values.strategy, placement, values.gradients.aggregation_method,
+                                          reduced_gradient_bytes(*checked.model, policies))
+                          .note;
     if (!note.empty()) fmt::print("# {}\n", note);
   } catch (const UsageError& error) {
     fmt::print("# {}\n", error.what());
@@ -47,7 +52,7 @@ void show(const ConfigArguments& arguments) {
   if (checked.has_model()) {
     fmt::print("# The model's variables, as they will be kept:\n{}",
                variable_table(*checked.model, checked.variables, "#   "));
-    show_cross_device(checked.values());
+    show_cross_device(checked);
   }
 }
 

@@ -99,24 +99,27 @@ bool FitRun::open_folder() {
   if (arguments_.resume) {
     folder_ = folder_to_resume(arguments_, values().name.text);
     require_same_run(folder_, values());
-    if (is_finished(folder_, values())) {
+    if (is_finished(folder_, run_length().steps)) {
       spdlog::info("{}: the run is finished; give it more epochs or steps to go on", folder_.path.string());
       return false;
     }
   } else {
     folder_ = new_run_folder(values().name.text, arguments_.run_dir);
     create_folders(folder_.path);
+    write_configuration();
   }
-  write_file(folder_.config(), config::show(values(), checked_.read.document));
   log_to_file(folder_.log());
   spdlog::info("run folder: {}", folder_.path.string());
 
-  std::vector<std::string> slot_names;
+  CheckpointNames names{{}, checked_.model->metric_names};
   const UpdateRule update_rule = values().optimizer ? rule(*values().optimizer) : UpdateRule{};
-  for (const std::string_view slot : update_rule.slots()) slot_names.emplace_back(slot);
-  checkpoints_ = std::make_unique<Checkpoints>(folder_.checkpoints(), strategy_->variables(), strategy_->state(),
-                                               std::move(slot_names), values().seed);
+  for (const std::string_view slot : update_rule.slots()) names.slots.emplace_back(slot);
+  checkpoints_ = std::make_unique<Checkpoints>(folder_.checkpoints(), *strategy_, std::move(names), values().seed);
   return true;
+}
+
+void FitRun::write_configuration() const {
+  write_file(folder_.config(), config::show(values(), checked_.read.document));
 }
 
 /// The table of variables is on the screen only where the configuration says something of them.
@@ -128,10 +131,13 @@ void FitRun::log_distribution() const {
   if (!strategy_->cross_device_note().empty()) spdlog::info("{}\n", strategy_->cross_device_note());
 }
 
-/// Puts a checkpoint's values over the initial ones where the run goes on.
+/// Puts a checkpoint's values over the initial ones where the run goes on. A folder that it cannot go on from is left
+/// as it is.
 TrainingState FitRun::first_state() {
   if (arguments_.resume) {
-    if (std::optional<TrainingState> restored = checkpoints_->restore()) {
+    std::optional<TrainingState> restored = checkpoints_->restore();
+    write_configuration();
+    if (restored) {
       spdlog::info("going on after step {}", restored->step);
       return *restored;
     }

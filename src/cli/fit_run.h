@@ -35,6 +35,7 @@ class FitRun {
   const Configuration& values() const { return checked_.values(); }
   void prepare();
   bool open_folder();
+  void write_configuration() const;
   void log_distribution() const;
   TrainingState first_state();
   report::RunLength run_length() const;

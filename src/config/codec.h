@@ -27,6 +27,24 @@ struct Codec;
 template <class E>
 struct EnumNames;
 
+/// The first name of an enum's value.
+template <class E>
+std::string_view name_of(E value) {
+  for (const auto& [name, named] : EnumNames<E>::names) {
+    if (named == value) return name;
+  }
+  return {};
+}
+
+/// The value with this name.
+template <class E>
+std::optional<E> value_named(std::string_view wanted) {
+  for (const auto& [name, named] : EnumNames<E>::names) {
+    if (name == wanted) return named;
+  }
+  return std::nullopt;
+}
+
 namespace detail {
 
 // The part of reading that needs no template.
@@ -129,10 +147,8 @@ struct Codec<E> {
     if (const auto index = detail::read_name(node, schema(node.rules()))) out = EnumNames<E>::names[*index].second;
   }
   static Value show(E value) {
-    for (const auto& [name, named] : EnumNames<E>::names) {
-      if (named == value) return text_value(name);
-    }
-    return {};
+    const std::string_view name = name_of(value);
+    return name.empty() ? Value() : text_value(name);
   }
   static Schema schema(const Rules& rules) {
     Schema schema = detail::scalar_schema(Schema::Kind::kNames, rules);

@@ -3,18 +3,12 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "report/format.h"
 #include "strategy/gradient_options.h"
+#include "strategy/measured_all_reduce.h"
 
 namespace mirrortrain {
 namespace {
-
-template <class E>
-std::string_view name_in_configuration(E value) {
-  for (const auto& [name, named] : config::EnumNames<E>::names) {
-    if (named == value) return name;
-  }
-  return "";
-}
 
 LocalAlgorithm algorithm_for(CrossDeviceOps ops) {
   switch (ops) {
@@ -25,6 +19,13 @@ LocalAlgorithm algorithm_for(CrossDeviceOps ops) {
     case CrossDeviceOps::kNccl: break;  // nccl was refused where there is no GPU
   }
   return LocalAlgorithm::kOnePass;
+}
+
+std::string_view name_of(LocalAlgorithm algorithm) {
+  for (const auto& [name, named] : kLocalAlgorithmNames) {
+    if (named == algorithm) return name;
+  }
+  return "";
 }
 
 /// The first replica on the device that the sum is made on.
@@ -40,28 +41,46 @@ int root_replica(const StrategyOptions& options, const Placement& placement) {
 /// What of the aggregation method is left where the reduction has an order of its own.
 std::string fan_in_note(AggregationMethod method) {
   if (method == AggregationMethod::kAddN) return "";
-  return fmt::format("; aggregation_method {} governs fan-in inside the graph alone", name_in_configuration(method));
+  return fmt::format("; aggregation_method {} governs fan-in inside the graph alone", config::name_of(method));
 }
 
 }  // namespace
 
-CrossDevice choose_cross_device(const StrategyOptions& options, const Placement& placement, AggregationMethod method) {
+CrossDevice choose_cross_device(const StrategyOptions& options, const Placement& placement, AggregationMethod method,
+                                std::uint64_t gradient_bytes) {
   const int replicas = placement.replicas;
-  if (options.cross_device_ops == CrossDeviceOps::kAuto) {
-    if (replicas == 1) return {};
-    // bench-allreduce found nothing faster at any size for replicas that share a memory (docs/performance.md).
-    return {{},
-            fmt::format("cross_device_ops: auto adds {} replicas' gradients in one pass, since they share a memory: "
-                        "each lane adds and updates its part{}{}",
-                        replicas, fan_in_note(method),
-                        options.communication.bytes_per_pack.bytes > 0 ? "; there are no packs" : "")};
+  const bool is_auto = options.cross_device_ops == CrossDeviceOps::kAuto;
+  if (gradient_bytes == 0 || (is_auto && replicas == 1)) return {};
+
+  const MeasuredAllReduce& measured = nearest_measurement(replicas, gradient_bytes);
+  const LocalAlgorithm algorithm = is_auto ? fastest(measured) : algorithm_for(options.cross_device_ops);
+  CrossDevice chosen;
+  chosen.note = fmt::format("cross_device_ops: {}", config::name_of(options.cross_device_ops));
+  if (is_auto) {
+    chosen.note += fmt::format(" takes {}, measured as the fastest for {} replicas on one memory and {}",
+                               name_of(algorithm), replicas, report::bytes_text(gradient_bytes));
+  } else {
+    chosen.note += fmt::format(" adds {} replica{} gradients", replicas, replicas == 1 ? "'s" : "s'");
   }
-  const LocalAlgorithm algorithm = algorithm_for(options.cross_device_ops);
-  return {LocalReduction(algorithm, replicas, method, root_replica(options, placement)),
-          fmt::format("cross_device_ops: {} adds {} replica{}' gradients{}",
-                      name_in_configuration(options.cross_device_ops), replicas, replicas == 1 ? "" : "s",
-                      uses_aggregation_method(algorithm) ? fmt::format(" by {}", name_in_configuration(method))
-                                                         : fan_in_note(method))};
+  chosen.note +=
+      uses_aggregation_method(algorithm) ? fmt::format(", by {}", config::name_of(method)) : fan_in_note(method);
+  if (algorithm == LocalAlgorithm::kOnePass) {
+    chosen.note += ": each lane adds and updates its part";
+    if (options.communication.bytes_per_pack.bytes > 0) chosen.note += "; there are no packs";
+  } else {
+    chosen.reduction.emplace(algorithm, replicas, method, root_replica(options, placement));
+  }
+  return chosen;
+}
+
+std::uint64_t reduced_gradient_bytes(const Model& model, const std::vector<VariablePolicy>& policies) {
+  std::uint64_t bytes = 0;
+  for (std::size_t i = 0; i < model.variables.size(); ++i) {
+    const VariableSpec& spec = model.variables[i].spec;
+    if (!spec.trainable || policies[i].aggregation == Aggregation::kNone) continue;
+    bytes += static_cast<std::uint64_t>(spec.shape.elements()) * sizeof(float);
+  }
+  return bytes;
 }
 
 }  // namespace mirrortrain

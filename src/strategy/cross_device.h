@@ -1,12 +1,16 @@
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "collective/local/reduction.h"
 #include "graph/aggregation_method.h"
+#include "model/model.h"
 #include "strategy/placement.h"
 #include "strategy/strategy_options.h"
+#include "strategy/variable_policy.h"
 
 namespace mirrortrain {
 
@@ -17,7 +21,12 @@ struct CrossDevice {
 };
 
 /// Follows `cross_device_ops`; auto chooses by devices, sizes and number of replicas alone, never by timing in the run,
-/// so that the same run gives the same bits. Throws UsageError where reduce_to_device is not among the devices.
-CrossDevice choose_cross_device(const StrategyOptions& options, const Placement& placement, AggregationMethod method);
+/// so that the same run gives the same bits: see measured_all_reduce.h. Without gradients to add there is nothing to
+/// choose. Throws UsageError where reduce_to_device is not among the devices.
+CrossDevice choose_cross_device(const StrategyOptions& options, const Placement& placement, AggregationMethod method,
+                                std::uint64_t gradient_bytes);
+
+/// Bytes of a replica's gradients that are added across replicas. `policies`: of the model's variables.
+std::uint64_t reduced_gradient_bytes(const Model& model, const std::vector<VariablePolicy>& policies);
 
 }  // namespace mirrortrain

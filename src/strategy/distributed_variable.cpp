@@ -43,7 +43,8 @@ T written(WriteKind kind, T old, T value) {
   }
 }
 
-/// Element i of all replicas as one. Floats are added in double, so that the sum does not depend on their order.
+/// Element i of all replicas as one. Floats are added in double, so that what is stored is rounded
+/// once.
 template <class T>
 T combined(Aggregation aggregation, std::span<const std::byte* const> values, std::size_t i) {
   if (aggregation == Aggregation::kOnlyFirstReplica || aggregation == Aggregation::kNone) return as<T>(values[0])[i];
@@ -104,9 +105,14 @@ void DistributedVariable::write_outside(WriteKind kind, const std::byte* value) 
   });
 }
 
-void DistributedVariable::combine(std::span<const std::byte* const> values, std::byte* result) const {
-  const Aggregation aggregation =
-      policy_.synchronization == Synchronization::kOnRead ? policy_.aggregation : Aggregation::kOnlyFirstReplica;
+/// What reading copies with this policy outside gives, or the first one where that has no meaning.
+void DistributedVariable::combine(const VariablePolicy& policy, std::span<const std::byte* const> values,
+                                  std::byte* result) const {
+  if (policy.synchronization != Synchronization::kOnRead || values.size() == 1) {
+    std::memcpy(result, values[0], bytes());
+    return;
+  }
+  const Aggregation aggregation = policy.aggregation;
   with_type(dtype_, [&]<class T>(T) {
     for (std::size_t i = 0; i < static_cast<std::size_t>(shape_.elements()); ++i) {
       as<T>(result)[i] = combined<T>(aggregation, values, i);
@@ -124,7 +130,7 @@ void DistributedVariable::read(std::byte* value) const {
 }
 
 void DistributedVariable::read_or_first(std::byte* value) const {
-  combine(std::span<const std::byte* const>(copies_.data(), copies_.size()), value);
+  combine(policy_, std::span<const std::byte* const>(copies_.data(), copies_.size()), value);
 }
 
 void DistributedVariable::set(const std::byte* value) const {
@@ -138,13 +144,13 @@ void DistributedVariable::set(const std::byte* value) const {
   }
 }
 
-void DistributedVariable::restore(std::span<const std::byte* const> saved) const {
-  if (policy_.copies_can_differ() && saved.size() == copies_.size()) {
+void DistributedVariable::restore(std::span<const std::byte* const> saved, const VariablePolicy& saved_policy) const {
+  if (policy_.copies_can_differ() && policy_ == saved_policy && saved.size() == copies_.size()) {
     for (std::size_t r = 0; r < copies_.size(); ++r) std::memcpy(copies_[r], saved[r], bytes());
     return;
   }
   std::vector<std::byte> value(bytes());
-  combine(saved, value.data());
+  combine(saved_policy, saved, value.data());
   set(value.data());
 }
 

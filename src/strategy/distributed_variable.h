@@ -52,12 +52,13 @@ class DistributedVariable {
   /// From outside, whatever the policy: the total of an on_read x sum variable, else every copy, becomes `value`.
   void set(const std::byte* value) const;
 
-  /// Puts back copies that were saved: one (of copies that were equal) or one per replica of that run. With as many
-  /// replicas as then every copy gets its own again, else all go on from what reading them outside would have given.
-  void restore(std::span<const std::byte* const> saved) const;
+  /// Puts back copies that were saved under a policy: one (of copies that were equal) or one per replica of that run.
+  /// With the same policy and as many replicas every copy gets its own again, else all go on from what reading them
+  /// outside gave then.
+  void restore(std::span<const std::byte* const> saved, const VariablePolicy& saved_policy) const;
 
  private:
-  void combine(std::span<const std::byte* const> values, std::byte* result) const;
+  void combine(const VariablePolicy& policy, std::span<const std::byte* const> values, std::byte* result) const;
 
   std::string name_;
   DType dtype_;

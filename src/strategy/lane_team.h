@@ -19,7 +19,7 @@ namespace mirrortrain {
 class LaneTeam {
  public:
   /// `spin`: every lane has cores of its own. `timeout_seconds`: how long a lane waits for the others in `meet`; 0: for
-  /// ever. The devices must outlive the team.
+  /// ever. The devices must outlive the team. Throws Error where the system gives no more threads.
   LaneTeam(std::vector<Device*> devices, bool spin, double timeout_seconds);
   LaneTeam(const LaneTeam&) = delete;
   LaneTeam& operator=(const LaneTeam&) = delete;
@@ -27,8 +27,12 @@ class LaneTeam {
 
   int size() const { return static_cast<int>(devices_.size()); }
 
+  /// From now on; not while a run is going on.
+  void set_timeout(double seconds);
+
   /// Calls work(lane) on every lane's thread and returns when all are done. Throws the first error of any lane; the
-  /// team cannot run again then. Allocates nothing.
+  /// team cannot run again then. A lane that still hangs when it could have timed out twice is left behind: the process
+  /// has to end then, as it may yet write to what others free. Allocates nothing.
   void run(const std::function<void(int lane)>& work);
 
   /// Inside `work`: waits for the other lanes; what each wrote before, all see after.
@@ -38,13 +42,17 @@ class LaneTeam {
   void loop(int lane);
   void record_error(std::exception_ptr error);
   void end_threads(const std::string& reason);
+  bool leaves_in_time(int lane) const;
+  void end_process_without_lane_0() const;
 
   std::vector<Device*> devices_;
+  double timeout_seconds_;
   Barrier start_, meet_;
   const std::function<void(int)>* work_ = nullptr;
   std::atomic<bool> stop_ = false;
   std::mutex error_mutex_;
   std::exception_ptr error_;
+  std::vector<std::atomic<bool>> left_;  ///< by lane: its thread is about to end
   std::vector<std::thread> threads_;
 };
 

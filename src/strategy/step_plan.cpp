@@ -3,17 +3,15 @@
 namespace mirrortrain {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
-double seconds_between(Clock::time_point start, Clock::time_point end) {
+double seconds_between(StepPlan::Clock::time_point start, StepPlan::Clock::time_point end) {
   return std::chrono::duration<double>(end - start).count();
 }
 
 }  // namespace
 
-void StepPlan::run() {
-  const auto start = Clock::now();
-  auto last = start;
+void StepPlan::run(Clock::time_point step_start) {
+  auto last = Clock::now();
+  waited_seconds_ += seconds_between(step_start, last);
   for (Action& action : actions_) {
     const bool timed = profiling_ || action.waits;
     if (timed) last = Clock::now();
@@ -23,7 +21,7 @@ void StepPlan::run() {
     action.seconds += seconds;
     if (action.waits) waited_seconds_ += seconds;
   }
-  seconds_ += seconds_between(start, Clock::now());
+  seconds_ += seconds_between(step_start, Clock::now());
 }
 
 std::vector<StepPlan::ActionTime> StepPlan::action_times() const {

@@ -17,9 +17,16 @@ constexpr std::size_t kToTheEnd = std::numeric_limits<std::size_t>::max();
 }  // namespace
 
 Strategy::Strategy(Placement placement, const Model& model, const StrategyParts& parts)
-    : placement_(std::move(placement)), model_(model), seed_(parts.seed), sums_(model.metric_names.size()) {
+    : placement_(std::move(placement)),
+      model_(model),
+      seed_(parts.seed),
+      timeout_seconds_(parts.options.communication.timeout_seconds),
+      sums_(model.metric_names.size()) {
+  const CrossDevice cross_device = choose_cross_device(parts.options, placement_, parts.gradients.aggregation_method,
+                                                       reduced_gradient_bytes(model, parts.policies));
+  cross_device_note_ = cross_device.note;
   // A gradient that is kept for later, or handed around, has to be stored.
-  if (parts.options.cross_device_ops == CrossDeviceOps::kAuto && !parts.gradients.accumulates()) {
+  if (!cross_device.reduction && !parts.gradients.accumulates()) {
     products_ = find_product_gradients(model, parts.policies);
   }
   std::vector<Device*> devices;
@@ -42,22 +49,14 @@ Strategy::Strategy(Placement placement, const Model& model, const StrategyParts&
   const bool one_plain_copy = parts.options.type == StrategyType::kOneDevice;
   state_ = std::make_unique<StateVariables>(parts.state, placement_.replicas, one_plain_copy, memory);
   derived_ = std::make_unique<DerivedCopies>(memory);
-  make_exchange(parts);
+  if (cross_device.reduction) {
+    exchange_.emplace(*variables_, *cross_device.reduction, parts.options.communication.bytes_per_pack.bytes);
+    cross_device_note_ += fmt::format("; {} pack{}", exchange_->packs(), exchange_->packs() == 1 ? "" : "s");
+  }
   update_ = std::make_unique<WeightUpdate>(*variables_, parts.rule, parts.gradients, exchange_.has_value());
-  team_ =
-      std::make_unique<LaneTeam>(devices, placement_.cores_of_their_own, parts.options.communication.timeout_seconds);
-  run_train_ = [this](int lane) { train_plans_[static_cast<std::size_t>(lane)].run(); };
-  run_evaluation_ = [this](int lane) { evaluation_plans_[static_cast<std::size_t>(lane)].run(); };
-}
-
-void Strategy::make_exchange(const StrategyParts& parts) {
-  const auto& groups = variables_->groups();
-  if (std::none_of(groups.begin(), groups.end(), [](const VariableGroup& group) { return group.shared(); })) return;
-  const CrossDevice cross_device = choose_cross_device(parts.options, placement_, parts.gradients.aggregation_method);
-  cross_device_note_ = cross_device.note;
-  if (!cross_device.reduction) return;
-  exchange_.emplace(*variables_, *cross_device.reduction, parts.options.communication.bytes_per_pack.bytes);
-  cross_device_note_ += fmt::format("; {} pack{}", exchange_->packs(), exchange_->packs() == 1 ? "" : "s");
+  team_ = std::make_unique<LaneTeam>(devices, placement_.cores_of_their_own, 0);
+  run_train_ = [this](int lane) { train_plans_[static_cast<std::size_t>(lane)].run(step_start_); };
+  run_evaluation_ = [this](int lane) { evaluation_plans_[static_cast<std::size_t>(lane)].run(step_start_); };
 }
 
 void Strategy::prepare(const BatchSizes& sizes) {
@@ -85,6 +84,7 @@ void Strategy::prepare(const BatchSizes& sizes) {
     evaluation_plans_.push_back(evaluation_plan(lane));
   }
   variables_changed();
+  team_->set_timeout(timeout_seconds_);  // building takes as long as it takes; steps are alike
 }
 
 void Strategy::add_products() {
@@ -137,6 +137,7 @@ void Strategy::refresh_derived_copies(int lane) {
 }
 
 const Sums& Strategy::train(const TrainBatch& batch) {
+  step_start_ = StepPlan::Clock::now();
   batch_ = batch;
   batch_.update.examples = static_cast<std::int64_t>(batch.rows.size());
   update_->begin(batch_.update);
@@ -180,6 +181,7 @@ StepPlan Strategy::train_plan(int lane) {
     if (batch_.update.applies) refresh_derived_copies(lane);
   });
   if (lane == 0) plan.add("add sums", [this] { add_sums(variables_->regularization()); });
+  add_meeting(plan);  // the step is over when every lane is
   return plan;
 }
 

@@ -95,7 +95,8 @@ class Strategy {
   /// The sums over one batch of a size that was prepared. Regularization counts as in training.
   const Sums& evaluate(const EvaluationBatch& batch);
 
-  /// The share of its training steps that each lane waited for others, since the last call.
+  /// The share of its training steps that each lane waited for others, since the last call. A step begins with the call
+  /// of `train`: what lane 0 does before its plan, the others wait for.
   std::vector<double> take_waiting_shares();
 
   /// From now on keeps the time of every action and op of training.
@@ -106,7 +107,6 @@ class Strategy {
   std::vector<BoundProgram::StepTime> step_times(int replica) const;
 
  private:
-  void make_exchange(const StrategyParts& parts);
   void add_products();
   void add_model_writes();
   void order_packs();
@@ -129,6 +129,7 @@ class Strategy {
   Placement placement_;
   const Model& model_;
   std::uint64_t seed_;
+  double timeout_seconds_;
   std::string cross_device_note_;
   std::vector<ProductGradient> products_;
   std::vector<std::unique_ptr<Lane>> lanes_;
@@ -143,6 +144,7 @@ class Strategy {
   std::function<void(int)> run_train_, run_evaluation_;
 
   TrainBatch batch_;  ///< that the lanes work on
+  StepPlan::Clock::time_point step_start_;
   double evaluation_regularization_ = 0;
   Sums sums_;
 

@@ -5,14 +5,6 @@
 namespace mirrortrain {
 namespace {
 
-template <class E>
-std::string_view name_of_value(E value) {
-  for (const auto& [name, named] : config::EnumNames<E>::names) {
-    if (named == value) return name;
-  }
-  return "";
-}
-
 bool is_integer(DType dtype) { return dtype == DType::kInt32 || dtype == DType::kInt64; }
 
 std::string legal_policies(DType dtype, bool trainable) {
@@ -22,8 +14,8 @@ std::string legal_policies(DType dtype, bool trainable) {
 
 }  // namespace
 
-std::string_view name_of(Synchronization synchronization) { return name_of_value(synchronization); }
-std::string_view name_of(Aggregation aggregation) { return name_of_value(aggregation); }
+std::string_view name_of(Synchronization synchronization) { return config::name_of(synchronization); }
+std::string_view name_of(Aggregation aggregation) { return config::name_of(aggregation); }
 
 std::string VariablePolicy::text() const {
   return fmt::format("{} x {}", name_of(synchronization), name_of(aggregation));
@@ -46,11 +38,9 @@ std::string policy_complaint(const VariablePolicy& written, DType dtype, bool tr
 }
 
 VariablePolicy resolved(const VariablePolicy& written, bool one_plain_copy) {
-  const bool on_read = written.synchronization == Synchronization::kOnRead;
-  // One copy read is that copy. But a checkpoint of several replicas may hold more, which then still become one.
-  if (one_plain_copy && on_read && written.aggregation != Aggregation::kNone) return written;
-  if (one_plain_copy || written.synchronization == Synchronization::kAuto)
+  if (one_plain_copy || written.synchronization == Synchronization::kAuto) {
     return {Synchronization::kOnWrite, written.aggregation};
+  }
   return written;
 }
 

@@ -48,8 +48,7 @@ struct VariablePolicy {
 /// Why a variable of this kind cannot have this policy, as written, and which ones it can have; empty where it can.
 std::string policy_complaint(const VariablePolicy& written, DType dtype, bool trainable);
 
-/// The policy without auto. Under a strategy with one plain copy all that is left of a policy is how the copies of an
-/// earlier run on several replicas become that one.
+/// The policy without auto. Under a strategy with one plain copy there is nothing to synchronize.
 VariablePolicy resolved(const VariablePolicy& written, bool one_plain_copy);
 
 }  // namespace mirrortrain

@@ -97,15 +97,20 @@ void WeightUpdate::apply(const LaneShare& share) const {
   if (!step_.applies) return;
   cpu::UpdateScalars scalars{static_cast<float>(step_.learning_rate), step_.updates};
   if (options_.clip_value) scalars.clip_value = static_cast<float>(*options_.clip_value);
-  // What the replicas share is clipped by its own norm; what a replica has for itself, by the norm of all it applies.
-  double shared_squares = 0;
-  for (const Part& part : parts_) shared_squares += part.group->shared() && needs_norm() ? part.group->squares(0) : 0;
+  // What a replica has for itself is clipped by the norm of all that it applies; what the replicas share, by that norm
+  // in the mean over the replicas, so that all go on sharing it.
+  double shared_squares = 0, own_squares_mean = 0;
+  for (const Part& part : parts_) {
+    for (int r = 0; needs_norm() && r < part.group->copies(); ++r) {
+      (part.group->shared() ? shared_squares : own_squares_mean) += part.group->squares(r) / part.group->copies();
+    }
+  }
 
   for_each_range(share, [&](const Part& part, int replica, const cpu::GradientSum& gradient, std::int64_t begin,
                             std::int64_t end) {
     const cpu::UpdateGroupView& view = part.group->view(replica);
     if (!accumulates()) return cpu::update(rule_, view, gradient, scalars, begin, end);
-    const double own_squares = part.group->shared() || !needs_norm() ? 0 : part.group->squares(replica);
+    const double own_squares = part.group->shared() || !needs_norm() ? own_squares_mean : part.group->squares(replica);
     scalars.scale = clip_factor(shared_squares + own_squares) / static_cast<float>(step_.gradients);
     cpu::update_accumulated(rule_, view, scalars, begin, end);
   });

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/safetensors.h"
+#include "train/variable_copies.h"
 #include "train/weights.h"
 
 namespace mirrortrain {
@@ -32,53 +33,32 @@ Sums sums_from(const Json& json) {
   return sums;
 }
 
-std::string of_replica(std::size_t replica, const std::string& name) {
-  return fmt::format("replica_{}/{}", replica, name);
-}
-
 std::string slot_name(const std::string& slot, const DistributedVariable& variable) {
   return fmt::format("optimizer/{}/{}", slot, variable.name());
 }
 std::string accumulated_name(const DistributedVariable& variable) { return "accumulated/" + variable.name(); }
 std::string state_name(const DistributedVariable& variable) { return "state/" + variable.name(); }
 
-/// Adds every copy that can differ as replica_R/NAME; copies that are equal by definition as NAME.
-void add_copies(const std::string& name, const DistributedVariable& variable, std::vector<NamedTensor>& tensors) {
-  const bool differ = variable.policy().copies_can_differ();
-  for (int r = 0; r < (differ ? variable.replicas() : 1); ++r) {
-    const TensorView copy = variable.copy(r);
-    tensors.push_back({differ ? of_replica(static_cast<std::size_t>(r), name) : name, copy.dtype, copy.shape,
-                       std::span<const std::byte>(copy.data, variable.bytes())});
+/// The pairs of the variables whose copies can differ, as in a configuration.
+Json to_json(const SavedPolicies& policies) {
+  Json json = Json::object();
+  for (const auto& [name, policy] : policies) {
+    json[name] = {name_of(policy.synchronization), name_of(policy.aggregation)};
   }
+  return json;
 }
 
-/// The copies that add_copies stored, by replica; one where they were equal, none where they are not there. Throws
-/// Error for one of another shape or type.
-std::vector<const std::byte*> stored_copies(const StoredTensors& stored, const std::string& name,
-                                            const DistributedVariable& variable) {
-  std::vector<const std::byte*> copies;
-  const auto add = [&](const std::string& full_name) {
-    const auto found = stored.find(full_name);
-    if (found == stored.end()) return false;
-    if (found->second.shape != variable.shape() || found->second.dtype != variable.dtype()) {
-      throw Error(fmt::format("training.safetensors: expected {} {} {}", full_name, variable.shape().text(),
-                              name_of(variable.dtype())));
-    }
-    copies.push_back(found->second.data.data());
-    return true;
-  };
-  if (!add(name)) {
-    while (add(of_replica(copies.size(), name))) {
-    }
+SavedPolicies policies_from(const Json& json) {
+  SavedPolicies policies;
+  for (const auto& [name, pair] : json.items()) {
+    policies[name] = {config::value_named<Synchronization>(pair.at(0).get<std::string>()).value(),
+                      config::value_named<Aggregation>(pair.at(1).get<std::string>()).value()};
   }
-  return copies;
+  return policies;
 }
 
-/// Restores a variable that has to be there.
-void restore_copies(const StoredTensors& stored, const std::string& name, const DistributedVariable& variable) {
-  const auto copies = stored_copies(stored, name, variable);
-  if (copies.empty()) throw Error(fmt::format("training.safetensors: {} is missing", name));
-  variable.restore(copies);
+void require(bool restored, const std::string& name) {
+  if (!restored) throw Error(fmt::format("training.safetensors: {} is missing", name));
 }
 
 /// The checkpoints in a folder, oldest first.
@@ -108,12 +88,11 @@ void require_checksum(const fs::path& file, const Json& checksums) {
 
 }  // namespace
 
-Checkpoints::Checkpoints(fs::path folder, const VariableStore& variables, const StateVariables& state,
-                         std::vector<std::string> slot_names, std::uint64_t seed)
+Checkpoints::Checkpoints(fs::path folder, const Strategy& strategy, CheckpointNames names, std::uint64_t seed)
     : folder_(std::move(folder)),
-      variables_(variables),
-      state_(state),
-      slot_names_(std::move(slot_names)),
+      variables_(strategy.variables()),
+      state_(strategy.state()),
+      names_(std::move(names)),
       seed_(seed) {}
 
 void Checkpoints::save(const TrainingState& state, std::int64_t keep) {
@@ -127,16 +106,23 @@ void Checkpoints::save(const TrainingState& state, std::int64_t keep) {
   if (has_model())
     checksums["model.safetensors"] = save_weights(temporary / "model.safetensors", variables_, Naming::kWithFolder);
   std::vector<NamedTensor> tensors;
+  SavedPolicies policies;
   for (std::size_t i = 0; i < variables_.variables().size(); ++i) {
     const DistributedVariable& variable = variables_.variables()[i];
-    if (variable.policy().copies_can_differ()) add_copies(variable.name(), variable, tensors);
+    if (variable.policy().copies_can_differ()) {
+      add_copies(variable.name(), variable, tensors);
+      policies[variable.name()] = variable.policy();
+    }
     if (!variables_.trainable(i)) continue;
     for (int slot = 0; slot < variables_.slots(); ++slot) {
-      add_copies(slot_name(slot_names_[static_cast<std::size_t>(slot)], variable), variables_.slot(i, slot), tensors);
+      add_copies(slot_name(names_.slots[static_cast<std::size_t>(slot)], variable), variables_.slot(i, slot), tensors);
     }
     if (state.gradients > 0) add_copies(accumulated_name(variable), variables_.accumulated(i), tensors);
   }
-  for (const DistributedVariable& variable : state_.variables()) add_copies(state_name(variable), variable, tensors);
+  for (const DistributedVariable& variable : state_.variables()) {
+    add_copies(state_name(variable), variable, tensors);
+    policies[state_name(variable)] = variable.policy();
+  }
   checksums["training.safetensors"] =
       write_safetensors(temporary / "training.safetensors", std::move(tensors), Naming::kWithFolder);
   const Json json = {
@@ -148,7 +134,9 @@ void Checkpoints::save(const TrainingState& state, std::int64_t keep) {
       {"position", state.position.examples},
       {"seed", seed_},
       {"replicas", variables_.replicas()},
+      {"policies", to_json(policies)},
       {"seconds", state.seconds},
+      {"metrics", names_.metrics},
       {"epoch_sums", to_json(state.epoch_sums)},
       {"step_sums", to_json(state.step_sums)},
       {"checksums", std::move(checksums)},
@@ -193,30 +181,47 @@ TrainingState Checkpoints::restore_from(const fs::path& checkpoint) {
   state.updates = json.at("updates").get<std::int64_t>();
   state.position = {json.at("epoch").get<std::int64_t>(), json.at("position").get<std::int64_t>()};
   state.seconds = json.at("seconds").get<double>();
-  state.epoch_sums = sums_from(json.at("epoch_sums"));
-  state.step_sums = sums_from(json.at("step_sums"));
+  if (json.at("metrics").get<std::vector<std::string>>() == names_.metrics) {
+    state.epoch_sums = sums_from(json.at("epoch_sums"));
+    state.step_sums = sums_from(json.at("step_sums"));
+  } else {
+    spdlog::warn("the metrics changed: the means of this epoch begin here");
+  }
+  state.gradients = json.at("accumulated_gradients").get<std::int64_t>();
+  if (state.gradients > 0 && !variables_.accumulates()) {
+    spdlog::warn("{} accumulated gradient{} not applied: accumulate_steps is 1 now", state.gradients,
+                 state.gradients == 1 ? " is" : "s are");
+    state.gradients = 0;
+  }
+  restore_variables(checkpoint, policies_from(json.at("policies")), state.gradients > 0);
+  return state;
+}
 
-  state.gradients = variables_.accumulates() ? json.value("accumulated_gradients", std::int64_t{0}) : 0;
-
+void Checkpoints::restore_variables(const fs::path& checkpoint, const SavedPolicies& policies, bool accumulated) {
   if (has_model()) load_weights(checkpoint / "model.safetensors", variables_);
   const StoredTensors stored = read_safetensors(checkpoint / "training.safetensors");
+  const auto policy_of = [&](const std::string& name) {
+    const auto found = policies.find(name);
+    return found == policies.end() ? VariablePolicy{} : found->second;  // not listed: copies were equal
+  };
   for (std::size_t i = 0; i < variables_.variables().size(); ++i) {
     const DistributedVariable& variable = variables_.variables()[i];
-    const auto copies = stored_copies(stored, variable.name(), variable);
-    if (!copies.empty()) variable.restore(copies);
+    const VariablePolicy policy = policy_of(variable.name());
+    restore_copies(stored, variable.name(), policy, variable);  // or the weights file has the only copy
     if (!variables_.trainable(i)) continue;
     for (int slot = 0; slot < variables_.slots(); ++slot) {
-      restore_copies(stored, slot_name(slot_names_[static_cast<std::size_t>(slot)], variable),
-                     variables_.slot(i, slot));
+      const std::string name = slot_name(names_.slots[static_cast<std::size_t>(slot)], variable);
+      require(restore_copies(stored, name, policy, variables_.slot(i, slot)), name);
     }
-    if (state.gradients > 0) restore_copies(stored, accumulated_name(variable), variables_.accumulated(i));
+    const std::string name = accumulated_name(variable);
+    if (accumulated) require(restore_copies(stored, name, policy, variables_.accumulated(i)), name);
   }
   for (const DistributedVariable& variable : state_.variables()) {
-    const auto copies = stored_copies(stored, state_name(variable), variable);
-    if (copies.empty()) spdlog::warn("state '{}' is new: it starts at its initial value", variable.name());
-    if (!copies.empty()) variable.restore(copies);
+    const std::string name = state_name(variable);
+    if (!restore_copies(stored, name, policy_of(name), variable)) {
+      spdlog::warn("state '{}' is new: it starts at its initial value", variable.name());
+    }
   }
-  return state;
 }
 
 std::optional<fs::path> newest_checkpoint(const fs::path& folder) {

@@ -7,11 +7,17 @@
 #include <string_view>
 #include <vector>
 
-#include "strategy/state_variables.h"
-#include "strategy/variable_store.h"
+#include "strategy/strategy.h"
 #include "train/training_state.h"
+#include "train/variable_copies.h"
 
 namespace mirrortrain {
+
+/// What belongs to a checkpoint's figures, in their order.
+struct CheckpointNames {
+  std::vector<std::string> slots;    ///< of the update rule, one per slot of the store
+  std::vector<std::string> metrics;  ///< as in Model::metric_names
+};
 
 /// The checkpoints of a run: checkpoints/step-000500/ with model.safetensors (what reading the variables gives),
 /// training.safetensors (optimizer slots, accumulated gradients, the `state`, and every copy that can differ) and
@@ -19,9 +25,8 @@ namespace mirrortrain {
 /// not at all.
 class Checkpoints {
  public:
-  /// `slot_names`: as the update rule names them, one per slot of the store.
-  Checkpoints(std::filesystem::path folder, const VariableStore& variables, const StateVariables& state,
-              std::vector<std::string> slot_names, std::uint64_t seed);
+  /// `strategy` must outlive it.
+  Checkpoints(std::filesystem::path folder, const Strategy& strategy, CheckpointNames names, std::uint64_t seed);
 
   /// Writes to a temporary name, syncs, renames, then removes all but the newest `keep`. Throws Error.
   void save(const TrainingState& state, std::int64_t keep);
@@ -35,11 +40,12 @@ class Checkpoints {
   bool has_model() const { return !variables_.variables().empty(); }
   void remove_unfinished() const;
   TrainingState restore_from(const std::filesystem::path& checkpoint);
+  void restore_variables(const std::filesystem::path& checkpoint, const SavedPolicies& policies, bool accumulated);
 
   std::filesystem::path folder_;
   const VariableStore& variables_;
   const StateVariables& state_;
-  std::vector<std::string> slot_names_;
+  CheckpointNames names_;
   std::uint64_t seed_;
 };
 

@@ -24,9 +24,6 @@ bool differ(const T& before, const T& now) {
   return config::to_yaml(config::Codec<T>::show(before)) != config::to_yaml(config::Codec<T>::show(now));
 }
 
-/// Whether a limit lets a run go further than another did; 0 is no limit.
-bool grew(std::int64_t before, std::int64_t now) { return before != 0 && (now == 0 || now > before); }
-
 }  // namespace
 
 void require_same_run(const RunFolder& folder, const Configuration& now) {
@@ -69,13 +66,12 @@ void require_same_run(const RunFolder& folder, const Configuration& now) {
   log_if(differ(before.logging, now.logging), "logging");
 }
 
-bool is_finished(const RunFolder& folder, const Configuration& now) {
+bool is_finished(const RunFolder& folder, std::int64_t steps) {
   if (!std::filesystem::exists(folder.summary())) return false;
   const auto summary = nlohmann::json::parse(read_text_file(folder.summary()), nullptr, false);
-  if (summary.is_discarded() || summary.value("status", "") != "done") return false;
-  const TrainingOptions before = configuration_of(folder).training;
-  return !grew(before.epoch_limit(), now.training.epoch_limit()) &&
-         !grew(before.step_limit(), now.training.step_limit());
+  if (!summary.is_object() || summary.value("status", "") != "done") return false;
+  // Not the limits in config.yaml: they are those of a run that went on, and may have been killed since.
+  return steps > 0 && summary.value("step", std::int64_t{0}) >= steps;
 }
 
 }  // namespace mirrortrain

@@ -94,24 +94,33 @@ std::unique_ptr<data::Feeder> load_feeder(const CheckedConfiguration& checked, d
   return feeder_for(checked, *dataset);
 }
 
-std::unique_ptr<Strategy> make_strategy(const CheckedConfiguration& checked, const BatchSizes& sizes) {
-  return make_strategy(checked, checked.values().strategy, sizes);
-}
+namespace {
 
 std::unique_ptr<Strategy> make_strategy(const CheckedConfiguration& checked, const StrategyOptions& options,
-                                        const BatchSizes& sizes) {
+                                        const State& state, const BatchSizes& sizes) {
   const Configuration& values = checked.values();
   Placement placement = place_replicas(options, values.data.global_batch_size, usable_cores());
   if (values.training.precision == Precision::kMixedBfloat16 && !cpu_has_bfloat16()) {
     spdlog::warn("mixed_bfloat16: {} has no bfloat16 instructions, so this will not be faster than float32",
                  cpu_name());
   }
-  StrategyParts parts{options, values.gradients, {}, {}, values.state, values.seed};
+  StrategyParts parts{options, values.gradients, {}, {}, state, values.seed};
   if (values.optimizer) parts.rule = rule(*values.optimizer);
   for (const ResolvedVariable& variable : checked.variables) parts.policies.push_back(variable.policy);
   auto strategy = std::make_unique<Strategy>(std::move(placement), *checked.model, parts);
   strategy->prepare(sizes);
   return strategy;
+}
+
+}  // namespace
+
+std::unique_ptr<Strategy> make_strategy(const CheckedConfiguration& checked, const BatchSizes& sizes) {
+  return make_strategy(checked, checked.values().strategy, checked.values().state, sizes);
+}
+
+std::unique_ptr<Strategy> make_model_strategy(const CheckedConfiguration& checked, const StrategyOptions& options,
+                                              const BatchSizes& sizes) {
+  return make_strategy(checked, options, {}, sizes);
 }
 
 std::string variables_text(const CheckedConfiguration& checked) {

@@ -44,9 +44,9 @@ std::unique_ptr<data::Feeder> load_feeder(const CheckedConfiguration& checked, d
 
 /// The replicas of a run, with every program for the given batch sizes and no values in their variables yet.
 std::unique_ptr<Strategy> make_strategy(const CheckedConfiguration& checked, const BatchSizes& sizes);
-/// On replicas other than the configuration's own.
-std::unique_ptr<Strategy> make_strategy(const CheckedConfiguration& checked, const StrategyOptions& options,
-                                        const BatchSizes& sizes);
+/// On replicas other than the configuration's own, without its `state`: lists there have a value for each of its own.
+std::unique_ptr<Strategy> make_model_strategy(const CheckedConfiguration& checked, const StrategyOptions& options,
+                                              const BatchSizes& sizes);
 
 /// How the variables are kept, and which rules found no use: for the log.
 std::string variables_text(const CheckedConfiguration& checked);

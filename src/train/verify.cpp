@@ -59,8 +59,9 @@ void train_steps(const CheckedConfiguration& checked, const data::Feeder& exampl
                  const AfterStep& after_step) {
   const Configuration& values = checked.values();
   const data::DataOptions& data = values.data;
-  const auto strategy = make_strategy(checked, options_for(values.strategy, replicas),
-                                      {batch_sizes(examples.rows(), data.global_batch_size, data.drop_remainder), {}});
+  const auto strategy =
+      make_model_strategy(checked, options_for(values.strategy, replicas),
+                          {batch_sizes(examples.rows(), data.global_batch_size, data.drop_remainder), {}});
   initialize_weights(*checked.model, strategy->variables(), values.seed);
   if (const auto& file = values.model->initial_weights) load_weights(file->text, strategy->variables());
   strategy->variables_changed();
@@ -120,7 +121,8 @@ std::vector<std::string> differences_explained(const CheckedConfiguration& check
     const auto& layers = checked.model->layers;
     return std::any_of(layers.begin(), layers.end(), [&](const LayerSummary& layer) { return layer.type == type; });
   };
-  if (has_layer("batch_normalization")) {
+  // A frozen one, which writes no statistics, normalizes by its moving ones.
+  if (!checked.model->training.assignments.empty()) {
     reasons.emplace_back(
         "expected: batch_normalization normalizes by the statistics of the replica's own examples, so its output "
         "depends on how "

@@ -85,6 +85,18 @@ TEST_CASE_FIXTURE(Fixture, "a finished run is left as it is, and goes on when it
   CHECK(events("a").back()["epoch"] == 4);
 }
 
+TEST_CASE_FIXTURE(Fixture, "a finished run that was killed while it went on is not finished") {
+  REQUIRE(fit("--run-dir cut --set training.epochs=1").exit_code == 0);
+  run_script(folder,
+             "\"$MIRRORTRAIN\" fit small.yaml --run-dir cut --resume --set training.epochs=100000 & pid=$!\n"
+             "while ! grep -q 'epochs: 100000' cut/config.yaml; do sleep 0.001; done\n"
+             "kill -KILL $pid; wait $pid");
+  // However far it came, it goes on; from the first epoch where no checkpoint was saved since.
+  const Outcome outcome = fit("--run-dir cut --resume --set training.epochs=100000 --set training.steps=12");
+  CHECK(outcome.exit_code == 0);
+  CHECK(outcome.err.find("going on after step") != std::string::npos);
+}
+
 TEST_CASE_FIXTURE(Fixture, "a run whose model, data or seed changed is not resumed") {
   REQUIRE(fit("--run-dir a --set training.steps=2").exit_code == 0);
   for (const char* change :
@@ -110,9 +122,12 @@ TEST_CASE_FIXTURE(Fixture, "a damaged checkpoint is named and the one before it 
 TEST_CASE_FIXTURE(Fixture, "with every checkpoint damaged the run is left alone") {
   REQUIRE(fit("--run-dir a --set training.steps=4 --set checkpoint.keep=1").exit_code == 0);
   write_file(folder / "a" / "checkpoints/step-000004/state.json", "{");
-  const std::string before = read_text_file(folder / "a" / "metrics.jsonl");
-  CHECK(fit("--run-dir a --resume").exit_code == 1);
-  CHECK(read_text_file(folder / "a" / "metrics.jsonl") == before);
+  const auto contents = [&] {
+    return read_text_file(folder / "a/metrics.jsonl") + read_text_file(folder / "a/config.yaml");
+  };
+  const std::string before = contents();
+  CHECK(fit("--run-dir a --resume --set optimizer.learning_rate=0.02").exit_code == 1);
+  CHECK(contents() == before);
 }
 
 TEST_CASE_FIXTURE(Fixture, "a batch smaller than the replicas leaves some without examples") {
@@ -166,7 +181,8 @@ TEST_CASE_FIXTURE(Fixture, "a dry run tells the layers and leaves nothing behind
   CHECK(outcome.out.find("batch_normalization") != std::string::npos);
   CHECK(outcome.out.find("memory per replica") != std::string::npos);
   CHECK(outcome.out.find("moving statistic") != std::string::npos);
-  CHECK(outcome.out.find("cross_device_ops: auto adds 2 replicas' gradients in one pass") != std::string::npos);
+  CHECK(outcome.out.find("cross_device_ops: auto takes one_pass, measured as the fastest for 2 replicas") !=
+        std::string::npos);
   CHECK_FALSE(fs::exists(folder / "runs"));
 }
 

@@ -50,7 +50,7 @@ class Scalar {
   void restore(const std::vector<T>& saved) const {
     std::vector<const std::byte*> pointers;
     for (const T& value : saved) pointers.push_back(bytes(value));
-    variable_.restore(pointers);
+    variable_.restore(pointers, variable_.policy());
   }
 
  private:

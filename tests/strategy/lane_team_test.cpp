@@ -64,5 +64,16 @@ TEST_CASE("a lane that does not come to a meeting fails the run after the timeou
                   Error);
 }
 
+TEST_CASE("a lane that never comes back is named and left behind") {
+  // What the lane left behind still looks at lives on, and it does not go back to the team, which is gone then.
+  static Team* fixture = new Team(3, 0.05);
+  static const std::function<void(int)> work = [](int lane) {
+    while (lane == 2) std::this_thread::sleep_for(std::chrono::seconds(1));
+    fixture->team->meet();
+  };
+  CHECK_THROWS_WITH_AS(fixture->team->run(work),
+                       "lane 2 (cpu:2) did not come to a meeting of the lanes within 0.05 s, and hangs", Error);
+}
+
 }  // namespace
 }  // namespace mirrortrain

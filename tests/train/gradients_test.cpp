@@ -40,6 +40,14 @@ TEST_CASE("clip_norm scales all gradients down to the global norm") {
   for (std::size_t i = 0; i < free.size(); ++i) CHECK(untouched[i] == doctest::Approx(free[i]).epsilon(1e-4));
 }
 
+TEST_CASE("on one replica clip_norm is the norm over all gradients, whatever their aggregation") {
+  const Overrides one = {"strategy.devices=[cpu:0]", "gradients.clip_norm=0.05"};
+  Overrides with_rule = one;
+  with_rule.emplace_back("variables=[{match: \"dense/*\", aggregation: none}]");
+  CHECK(norm(applied_gradient(one)) == doctest::Approx(0.05).epsilon(1e-3));
+  CHECK(norm(applied_gradient(with_rule)) == doctest::Approx(0.05).epsilon(1e-3));
+}
+
 TEST_CASE("clip_value limits each element") {
   const auto free = applied_gradient({});
   const auto clipped = applied_gradient({"gradients.clip_value=0.01"});

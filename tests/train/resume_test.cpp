@@ -11,10 +11,10 @@ namespace {
 using Overrides = std::vector<std::string>;
 
 Checkpoints checkpoints_of(const Training& training, const std::filesystem::path& folder) {
-  std::vector<std::string> slots;
+  CheckpointNames names{{}, training.checked.model->metric_names};
   const UpdateRule update_rule = rule(*training.checked.values().optimizer);
-  for (const std::string_view slot : update_rule.slots()) slots.emplace_back(slot);
-  return {folder, training.strategy->variables(), training.strategy->state(), slots, 0};
+  for (const std::string_view slot : update_rule.slots()) names.slots.emplace_back(slot);
+  return {folder, *training.strategy, names, 0};
 }
 
 TEST_CASE("a resumed run goes on exactly, with every policy and within a group of accumulated gradients") {
@@ -80,6 +80,31 @@ TEST_CASE("one device goes on from what reading the copies of several replicas g
   CHECK(state[1].value == Number{6.5});
   CHECK(state[2].value == Number{std::int64_t{3}});
   CHECK(state[3].value == Number{std::int64_t{3}});
+}
+
+TEST_CASE("with another policy a variable goes on from what reading outside gave") {
+  const auto state = [](const char* synchronization, int add) {
+    return fmt::format("state=[{{name: total, synchronization: {}, aggregation: sum, assign_add: {}}}]",
+                       synchronization, add);
+  };
+  Training before(kMlp, {state("on_read", 1)});
+  before.steps(3);
+  checkpoints_of(before, before.folder()).save(before.state, 1);
+  Training after(kMlp, {state("on_write", 0), "variables=[{match: \"*\", aggregation: none}]"});
+  after.seek(checkpoints_of(after, before.folder()).restore().value());
+  CHECK(after.strategy->state().readings().at(0).value == report::StateReading::Number{std::int64_t{6}});
+  for (const int replica : {0, 1}) CHECK(after.variables(replica) == before.variables(0));
+}
+
+TEST_CASE("gradients of an open group are dropped where none are accumulated any more") {
+  Training before(kMlp, {"gradients.accumulate_steps=3"});
+  before.steps(5);
+  checkpoints_of(before, before.folder()).save(before.state, 1);
+  Training after(kMlp);
+  after.seek(checkpoints_of(after, before.folder()).restore().value());
+  CHECK(after.state.gradients == 0);
+  CHECK(after.variables() == before.variables());
+  after.steps(1);
 }
 
 }  // namespace

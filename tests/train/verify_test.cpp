@@ -25,6 +25,24 @@ TEST_CASE("a policy that makes replicas count is found and explained") {
   CHECK(reasons[0].find("expected: dense/kernel: on_write x sum") == 0);
 }
 
+TEST_CASE("state with a value for each of the configuration's replicas is no part of the model") {
+  const Training training(kMlp, {"state=[{name: n, assign_add: [1, 2]}]"});
+  CHECK(verify_replicas(training.checked, {4}, 2).largest() < 1e-5);
+  const auto strategy = make_model_strategy(training.checked, training.checked.values().strategy, {{10}, {}});
+  CHECK(strategy->state().variables().empty());
+}
+
+TEST_CASE("batch normalization is the cause unless it is frozen") {
+  for (const char* trainable : {"true", "false"}) {
+    const Training training(
+        kMlp, {std::string("model.layers=[{dense: {units: 7}}, {batch_normalization: {trainable: ") + trainable +
+               "}}, {dense: {units: 3}}]"});
+    const bool within = verify_replicas(training.checked, {2}, 3).largest() < 1e-5;
+    CHECK(within == differences_explained(training.checked).empty());
+    CHECK(within == (trainable == std::string("false")));
+  }
+}
+
 TEST_CASE("dropout masks do not depend on the number of replicas") {
   const Training training(kMlp, {"model.layers=[{dense: {units: 7}}, {dropout: {rate: 0.5}}, {dense: {units: 3}}]"});
   CHECK(verify_replicas(training.checked, {2, 4}, 5).largest() < 1e-5);

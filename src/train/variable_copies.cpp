@@ -1,0 +1,48 @@
+#include "train/variable_copies.h"
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+
+namespace mirrortrain {
+namespace {
+
+std::string of_replica(std::size_t replica, const std::string& name) {
+  return fmt::format("replica_{}/{}", replica, name);
+}
+
+/// A stored copy's elements; null where it is not there.
+const std::byte* find_copy(const StoredTensors& stored, const std::string& name, const DistributedVariable& variable) {
+  const auto found = stored.find(name);
+  if (found == stored.end()) return nullptr;
+  if (found->second.shape != variable.shape() || found->second.dtype != variable.dtype()) {
+    throw Error(fmt::format("training.safetensors: expected {} {} {}", name, variable.shape().text(),
+                            name_of(variable.dtype())));
+  }
+  return found->second.data.data();
+}
+
+}  // namespace
+
+void add_copies(const std::string& name, const DistributedVariable& variable, std::vector<NamedTensor>& tensors) {
+  const bool differ = variable.policy().copies_can_differ();
+  for (int r = 0; r < (differ ? variable.replicas() : 1); ++r) {
+    tensors.push_back({differ ? of_replica(static_cast<std::size_t>(r), name) : name, variable.dtype(),
+                       variable.shape(), std::span<const std::byte>(variable.data(r), variable.bytes())});
+  }
+}
+
+bool restore_copies(const StoredTensors& stored, const std::string& name, const VariablePolicy& policy,
+                    const DistributedVariable& variable) {
+  std::vector<const std::byte*> copies;
+  if (const std::byte* shared = find_copy(stored, name, variable)) {
+    copies.push_back(shared);
+  } else {
+    while (const std::byte* copy = find_copy(stored, of_replica(copies.size(), name), variable)) copies.push_back(copy);
+  }
+  if (copies.empty()) return false;
+  variable.restore(copies, policy);
+  return true;
+}
+
+}  // namespace mirrortrain

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/safetensors.h"
+#include "strategy/distributed_variable.h"
+
+namespace mirrortrain {
+
+/// The policies under which copies were saved, by the variable's name.
+using SavedPolicies = std::map<std::string, VariablePolicy, std::less<>>;
+
+/// Adds every copy that can differ as replica_R/NAME; copies that are equal by definition as NAME.
+void add_copies(const std::string& name, const DistributedVariable& variable, std::vector<NamedTensor>& tensors);
+
+/// Puts back what add_copies saved under `policy`. Returns false where the file has no such copies; throws Error for
+/// one of another shape or type.
+bool restore_copies(const StoredTensors& stored, const std::string& name, const VariablePolicy& policy,
+                    const DistributedVariable& variable);
+
+}  // namespace mirrortrain
