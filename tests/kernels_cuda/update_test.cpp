@@ -83,12 +83,13 @@ struct Group {
     if (all.size() > 2) all.back().scale = 0;
     return all;
   }
+  /// As near as they are where products and sums are rounded together in other places.
   void check_equal() {
     CHECK(memory[1].master.is_near(memory[0].master, 3e-7f));
     CHECK(memory[1].first.is_near(memory[0].first, 3e-7f));
     CHECK(memory[1].second.is_near(memory[0].second, 3e-7f));
     for (std::size_t i = 0; i < memory[0].regularization.size(); ++i) {
-      CHECK(memory[1].regularization[i] == doctest::Approx(memory[0].regularization[i]).epsilon(1e-12));
+      CHECK(memory[1].regularization[i] == doctest::Approx(memory[0].regularization[i]).epsilon(1e-6));
     }
     for (std::int64_t i = 0; i < elements; ++i) {
       if (rounded[static_cast<std::size_t>(i)].bits != bfloat16(memory[1].master[i]).bits) FAIL("not rounded: ", i);
