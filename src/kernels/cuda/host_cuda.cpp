@@ -3,10 +3,6 @@
 
 #include "kernels/cuda/host_cuda.h"
 
-#include <setjmp.h>
-#include <sys/mman.h>
-#include <ucontext.h>
-
 #include <array>
 #include <cstring>
 #include <deque>
@@ -17,79 +13,13 @@
 #include <vector>
 
 #include "base/error.h"
-
-#if defined(__SANITIZE_ADDRESS__)
-#include <sanitizer/common_interface_defs.h>
-#endif
+#include "kernels/cuda/host_fiber.h"
 
 namespace mirrortrain::cuda::host {
 namespace {
 
 constexpr unsigned kWarp = 32;
-constexpr std::size_t kStackBytes = std::size_t{256} << 10, kPage = 4096, kGuard = 64;
-
-/// A stack of its own that work switches to and from.
-class Fiber {
- public:
-  Fiber() {
-    void* memory = mmap(nullptr, kStackBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (memory == MAP_FAILED) throw Error("no memory for a fiber's stack");
-    stack_ = static_cast<std::byte*>(memory);
-    mprotect(stack_, kPage, PROT_NONE);  // a stack that grows too large ends the program at once
-  }
-  ~Fiber() { munmap(stack_, kStackBytes); }
-  Fiber(const Fiber&) = delete;
-  Fiber& operator=(const Fiber&) = delete;
-
-  /// The next resume() calls `entry`, which must not return.
-  void start_with(void (*entry)()) {
-    getcontext(&own_);
-    own_.uc_stack.ss_sp = stack_ + kPage;
-    own_.uc_stack.ss_size = kStackBytes - kPage;
-    makecontext(&own_, entry, 0);
-  }
-
-#if defined(__SANITIZE_ADDRESS__)
-  /// Returns when the fiber gives way.
-  void resume() {
-    void* fake = nullptr;
-    __sanitizer_start_switch_fiber(&fake, stack_ + kPage, kStackBytes - kPage);
-    swapcontext(&outside_, &own_);
-    __sanitizer_finish_switch_fiber(fake, nullptr, nullptr);
-  }
-  void give_way() {
-    void* fake = nullptr;
-    __sanitizer_start_switch_fiber(&fake, outside_stack_, outside_bytes_);
-    swapcontext(&own_, &outside_);
-    __sanitizer_finish_switch_fiber(fake, &outside_stack_, &outside_bytes_);
-  }
-  /// The first thing that the entry does.
-  void entered() { __sanitizer_finish_switch_fiber(nullptr, &outside_stack_, &outside_bytes_); }
-#else
-  // Jumps, since a switch of contexts is a system call.
-  void resume() {
-    if (_setjmp(outside_) != 0) return;
-    if (entered_) _longjmp(inside_, 1);
-    setcontext(&own_);
-  }
-  void give_way() {
-    if (_setjmp(inside_) == 0) _longjmp(outside_, 1);
-  }
-  void entered() { entered_ = true; }
-#endif
-
- private:
-  ucontext_t own_{};
-  std::byte* stack_ = nullptr;
-#if defined(__SANITIZE_ADDRESS__)
-  ucontext_t outside_{};
-  const void* outside_stack_ = nullptr;
-  std::size_t outside_bytes_ = 0;
-#else
-  jmp_buf outside_{}, inside_{};
-  bool entered_ = false;
-#endif
-};
+constexpr std::size_t kGuard = 64;
 
 /// Lanes of a warp that exchange values. It is free again when the last of them has read.
 struct Meeting {

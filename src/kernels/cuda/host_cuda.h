@@ -38,6 +38,8 @@ inline constinit thread_local dim3 blockDim{}, gridDim{};
 
 namespace host {
 
+using Place = std::source_location;
+
 /// Runs `kernel` for every thread of every block. Throws Error where a thread leaves while others of its block wait for
 /// it, where threads wait at different barriers or with different masks, and where a block writes past its dynamic
 /// shared memory, which is 0xff when it starts. What a kernel throws is thrown on.
@@ -47,18 +49,18 @@ void run_grid(dim3 grid, dim3 block, std::size_t shared_bytes, const std::functi
 std::byte* dynamic_shared();
 
 /// Returns when every thread of the block has come to this place.
-void block_barrier(const std::source_location& place);
+void block_barrier(const Place& place);
 
 /// Gives `value` to the warp and returns what `source_lane` gave, when every lane of the mask has come to this place.
-std::uint64_t exchange(unsigned mask, std::uint64_t value, int source_lane, const std::source_location& place);
+std::uint64_t exchange(unsigned mask, std::uint64_t value, int source_lane, const Place& place);
 
 /// As exchange, with one bit per lane that gave something other than 0.
-unsigned ballot(unsigned mask, bool value, const std::source_location& place);
+unsigned ballot(unsigned mask, bool value, const Place& place);
 
 int lane();
 
 template <class T>
-T exchange_value(unsigned mask, T value, int source_lane, const std::source_location& place) {
+T exchange_value(unsigned mask, T value, int source_lane, const Place& place) {
   static_assert(std::is_trivially_copyable_v<T> && (sizeof(T) == 4 || sizeof(T) == 8));
   using Bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
   return bit_cast<T>(static_cast<Bits>(exchange(mask, bit_cast<Bits>(value), source_lane, place)));
@@ -66,43 +68,44 @@ T exchange_value(unsigned mask, T value, int source_lane, const std::source_loca
 
 }  // namespace host
 
-using Place = std::source_location;
-
-inline void __syncthreads(const Place& place = Place::current()) { host::block_barrier(place); }
-inline void __syncwarp(unsigned mask = 0xffffffffu, const Place& place = Place::current()) {
+inline void __syncthreads(const host::Place& place = host::Place::current()) { host::block_barrier(place); }
+inline void __syncwarp(unsigned mask = 0xffffffffu, const host::Place& place = host::Place::current()) {
   host::exchange(mask, 0, host::lane(), place);
 }
 inline void __threadfence() {}
 
 template <class T>
-T __shfl_sync(unsigned mask, T value, int source, int width = 32, const Place& place = Place::current()) {
+T __shfl_sync(unsigned mask, T value, int source, int width = 32, const host::Place& place = host::Place::current()) {
   return host::exchange_value(mask, value, (host::lane() & ~(width - 1)) + (source & (width - 1)), place);
 }
 template <class T>
-T __shfl_xor_sync(unsigned mask, T value, int distance, int width = 32, const Place& place = Place::current()) {
+T __shfl_xor_sync(unsigned mask, T value, int distance, int width = 32,
+                  const host::Place& place = host::Place::current()) {
   const int lane = host::lane(), other = lane ^ distance;
   const bool above = (other & ~(width - 1)) > (lane & ~(width - 1));
   return host::exchange_value(mask, value, above ? lane : other, place);
 }
 template <class T>
-T __shfl_down_sync(unsigned mask, T value, unsigned distance, int width = 32, const Place& place = Place::current()) {
+T __shfl_down_sync(unsigned mask, T value, unsigned distance, int width = 32,
+                   const host::Place& place = host::Place::current()) {
   const int lane = host::lane(), other = lane + static_cast<int>(distance);
   return host::exchange_value(mask, value, (lane & (width - 1)) + static_cast<int>(distance) < width ? other : lane,
                               place);
 }
 template <class T>
-T __shfl_up_sync(unsigned mask, T value, unsigned distance, int width = 32, const Place& place = Place::current()) {
+T __shfl_up_sync(unsigned mask, T value, unsigned distance, int width = 32,
+                 const host::Place& place = host::Place::current()) {
   const int lane = host::lane(), within = lane & (width - 1);
   return host::exchange_value(mask, value,
                               within >= static_cast<int>(distance) ? lane - static_cast<int>(distance) : lane, place);
 }
-inline unsigned __ballot_sync(unsigned mask, int value, const Place& place = Place::current()) {
+inline unsigned __ballot_sync(unsigned mask, int value, const host::Place& place = host::Place::current()) {
   return host::ballot(mask, value != 0, place);
 }
-inline int __any_sync(unsigned mask, int value, const Place& place = Place::current()) {
+inline int __any_sync(unsigned mask, int value, const host::Place& place = host::Place::current()) {
   return host::ballot(mask, value != 0, place) != 0;
 }
-inline int __all_sync(unsigned mask, int value, const Place& place = Place::current()) {
+inline int __all_sync(unsigned mask, int value, const host::Place& place = host::Place::current()) {
   return host::ballot(mask, value != 0, place) == mask;
 }
 

@@ -175,6 +175,7 @@ std::unique_ptr<Kernel> make_kernel(const Position& position, const KernelSpecs&
   const std::int64_t rows = shape[0], classes = shape.back();
   const std::int64_t count = classes == 0 ? 0 : specs.inputs[0].elements() / classes;
   const std::int64_t positions = count == 0 ? 1 : count / rows;
+  const PositionSum sum(count, classes, static_cast<double>(positions));
   const auto body = [=](Stream& stream, const KernelArgs& args) {
     const LossOfPosition<Position> of_position{position,
                                                input<float>(args, 0),
@@ -184,10 +185,9 @@ std::unique_ptr<Kernel> make_kernel(const Position& position, const KernelSpecs&
                                                Position::kTargetPerClass ? classes : 1,
                                                positions,
                                                args.step};
-    sum_positions(stream, of_position, count, classes, static_cast<double>(positions),
-                  reinterpret_cast<double*>(args.workspace), output<double>(args, 0));
+    sum.run(stream, of_position, args.workspace, output<double>(args, 0));
   };
-  return stream_kernel(body, static_cast<std::size_t>(count) * sizeof(double));
+  return stream_kernel(body, sum.bytes());
 }
 
 std::unique_ptr<Kernel> make_loss(const ops::Loss& op, const KernelSpecs& specs) {

@@ -81,15 +81,15 @@ std::unique_ptr<Kernel> make_kernel(const Position& position, const KernelSpecs&
   const Shape& shape = specs.inputs[0].shape;
   const std::int64_t rows = shape[0], classes = shape.back();
   const std::int64_t count = classes == 0 ? 0 : specs.inputs[0].elements() / classes;
-  const auto divisor = static_cast<double>(count == 0 ? 1 : count / rows);
+  const PositionSum sum(count, classes, static_cast<double>(count == 0 ? 1 : count / rows));
   const auto body = [=](Stream& stream, const KernelArgs& args) {
     double* total = output<double>(args, 0);
     if (total == nullptr) return;
     const MetricOfPosition<Position> of_position{position, input<float>(args, 0),
                                                  input<typename Position::Target>(args, 1), classes};
-    sum_positions(stream, of_position, count, classes, divisor, reinterpret_cast<double*>(args.workspace), total);
+    sum.run(stream, of_position, args.workspace, total);
   };
-  return stream_kernel(body, static_cast<std::size_t>(count) * sizeof(double));
+  return stream_kernel(body, sum.bytes());
 }
 
 std::unique_ptr<Kernel> make_metric(const ops::Metric& op, const KernelSpecs& specs) {

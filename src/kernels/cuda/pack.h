@@ -6,6 +6,10 @@
 #include "base/bfloat16.h"
 #include "kernels/cuda/launch.h"
 
+#if defined(__CUDACC__)
+#include <cuda_bf16.h>
+#endif
+
 /// Several elements that a thread loads or stores at once: 16 bytes where memory is aligned to them.
 namespace mirrortrain::cuda {
 
@@ -48,13 +52,37 @@ __device__ inline void load(Real (&to)[kCount], const T* from, std::int64_t coun
   }
 }
 
-template <class Real, int kCount, class T>
-__device__ inline void store(T* to, const Real (&from)[kCount], std::int64_t count, bool whole) {
-  if (whole) {
+/// Two floats as bfloat16, the first in the lower half. GPUs have one instruction for both, with the same bits as
+/// bfloat16's own rounding (but for those of a NaN).
+__device__ inline std::uint32_t rounded_pair(float low, float high) {
+#if defined(__CUDACC__)
+  const __nv_bfloat162 pair = __floats2bfloat162_rn(low, high);
+  return __bfloat16_as_ushort(pair.x) | static_cast<std::uint32_t>(__bfloat16_as_ushort(pair.y)) << 16;
+#else
+  return bfloat16(low).bits | static_cast<std::uint32_t>(bfloat16(high).bits) << 16;
+#endif
+}
+
+/// `from` as T.
+template <class T, class Real, int kCount>
+__device__ inline Pack<T, kCount> packed(const Real (&from)[kCount]) {
+  if constexpr (std::is_same_v<T, bfloat16> && std::is_same_v<Real, float> && kCount % 2 == 0) {
+    Pack<std::uint32_t, kCount / 2> pairs;
+#pragma unroll
+    for (int i = 0; i < kCount / 2; ++i) pairs.element[i] = rounded_pair(from[2 * i], from[2 * i + 1]);
+    return bit_cast<Pack<T, kCount>>(pairs);
+  } else {
     Pack<T, kCount> pack;
 #pragma unroll
     for (int i = 0; i < kCount; ++i) pack.element[i] = T(from[i]);
-    *reinterpret_cast<Pack<T, kCount>*>(to) = pack;
+    return pack;
+  }
+}
+
+template <class Real, int kCount, class T>
+__device__ inline void store(T* to, const Real (&from)[kCount], std::int64_t count, bool whole) {
+  if (whole) {
+    *reinterpret_cast<Pack<T, kCount>*>(to) = packed<T>(from);
   } else {
 #pragma unroll
     for (int i = 0; i < kCount; ++i) {

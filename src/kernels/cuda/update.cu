@@ -2,127 +2,18 @@
 #include <variant>
 
 #include "base/error.h"
-#include "kernels/cuda/pack.h"
-#include "kernels/cuda/reduce.h"
 #include "kernels/cuda/update.h"
+#include "kernels/cuda/update_chunks.h"
 
 namespace mirrortrain::cuda {
 namespace {
 
+using namespace chunks;
 using scalar::GradientSource;
-using scalar::kUpdateChunk;
-using scalar::RegularizedSegment;
 using scalar::UpdateScalars;
 
-constexpr int kPack = kPackOf<float>;
-/// A block takes a chunk at a time, a thread so many packs of it.
-constexpr int kPacks = static_cast<int>(kUpdateChunk / kBlock / kPack);
-
-/// A group and a step's gradients as a kernel's parameter.
-struct Group {
-  const RegularizedSegment* segments;
-  int segment_count;
-  float* master;
-  float* slots[scalar::kMaxSlots];
-  float* accumulated;
-  double *regularization, *squares;
-  bfloat16* rounded;
-};
-struct Sources {
-  GradientSource source[kMaxSources];
-  int count;
-  float regularization;
-};
-
-struct Elements {
-  std::int64_t begin, end;
-};
-
-/// The place of one of a thread's packs in the chunk that begins at `chunk`.
-struct Place {
-  std::int64_t at, count;
-  bool whole;
-
-  __device__ Place(std::int64_t chunk, int pack, std::int64_t end)
-      : at(chunk + (pack * static_cast<int>(kBlock) + static_cast<int>(threadIdx.x)) * kPack),
-        count(end - at),
-        whole(count >= kPack) {}
-};
-
-__device__ void sum_sources(const Sources& sources, const Place& place, float (&gradient)[kPack]) {
-  for (float& one : gradient) one = 0.0f;
-  for (int s = 0; s < sources.count; ++s) {
-    const float scale = sources.source[s].scale;
-    if (scale == 0) continue;  // a replica without examples: its memory holds another step's gradient
-    float elements[kPack];
-    load(elements, sources.source[s].elements + place.at, place.count, place.whole);
-    for (int i = 0; i < kPack; ++i) gradient[i] += scale * elements[i];
-  }
-}
-
-/// The first segment that ends behind `element`.
-__device__ int first_segment(const Group& group, std::int64_t element) {
-  int low = 0, high = group.segment_count;
-  while (low < high) {
-    const int middle = (low + high) / 2;
-    if (group.segments[middle].end <= element) {
-      low = middle + 1;
-    } else {
-      high = middle;
-    }
-  }
-  return low;
-}
-
-/// Calls body(i, segment) for the weights of a pack that are regularized.
-template <class Body>
-__device__ void each_regularized(const Group& group, int segment, std::int64_t chunk_end, const Place& place,
-                                 const Body& body) {
-  for (; segment < group.segment_count && group.segments[segment].begin < chunk_end; ++segment) {
-    const RegularizedSegment one = group.segments[segment];
-    for (int i = 0; i < kPack; ++i) {
-      const std::int64_t element = place.at + i;
-      if (i < place.count && element >= one.begin && element < one.end) body(i, one);
-    }
-  }
-}
-
-__device__ double regularization_of(float w, const RegularizedSegment& segment) {
-  const double weight = w;
-  return segment.l1 * fabs(weight) + segment.l2 * (weight * weight);
-}
-
-/// Calls body(chunk, its end) for the block's chunks.
-template <class Body>
-__device__ void each_chunk(const Elements& elements, const Body& body) {
-  for (std::int64_t chunk = elements.begin + blockIdx.x * kUpdateChunk; chunk < elements.end;
-       chunk += gridDim.x * kUpdateChunk) {
-    body(chunk, chunk + kUpdateChunk < elements.end ? chunk + kUpdateChunk : elements.end);
-  }
-}
-
-/// The step's gradient of a thread's part of a chunk, regularization included, and the chunk's regularization sum.
-__device__ void chunk_gradient(const Group& group, const Sources& sources, std::int64_t chunk, std::int64_t end,
-                               float (&gradient)[kPacks][kPack], float (&weight)[kPacks][kPack]) {
-  const int segment = first_segment(group, chunk);
-  double regularization = 0;
-#pragma unroll
-  for (int p = 0; p < kPacks; ++p) {
-    const Place place(chunk, p, end);
-    load(weight[p], group.master + place.at, place.count, place.whole);
-    sum_sources(sources, place, gradient[p]);
-    each_regularized(group, segment, end, place, [&](int i, const RegularizedSegment& one) {
-      regularization += regularization_of(weight[p][i], one);
-      gradient[p][i] += sources.regularization * scalar::regularization_slope(weight[p][i], one.l1, one.l2);
-    });
-  }
-  if (group.segment_count == 0) return;
-  regularization = block_sum(regularization);
-  if (threadIdx.x == 0) group.regularization[chunk / kUpdateChunk] = regularization;
-}
-
-template <class Rule>
-__device__ void apply(const Rule& rule, const UpdateScalars& scalars, const Group& group, const Place& place,
+template <class Rule, bool kWhole>
+__device__ void apply(const Rule& rule, const UpdateScalars& scalars, const Group& group, const Place<kWhole>& place,
                       float (&weight)[kPack], float (&gradient)[kPack]) {
   constexpr int kSlots = Rule::kSlots, kRoom = kSlots > 0 ? kSlots : 1;
   float slots[kRoom][kPack];
@@ -156,11 +47,12 @@ __global__ void __launch_bounds__(kBlock)
     update_with_sources(Rule rule, Group group, Sources sources, const UpdateScalars* step, Elements elements) {
   const UpdateScalars scalars = *step;
   const Rule now = rule_at(rule, scalars);
-  each_chunk(elements, [&](std::int64_t chunk, std::int64_t end) {
+  each_chunk(elements, [&]<class Whole>(Whole, std::int64_t chunk, std::int64_t end) {
     float gradient[kPacks][kPack], weight[kPacks][kPack];
-    chunk_gradient(group, sources, chunk, end, gradient, weight);
+    chunk_gradient<Whole::value>(group, sources, chunk, end, gradient, weight);
 #pragma unroll
-    for (int p = 0; p < kPacks; ++p) apply(now, scalars, group, Place(chunk, p, end), weight[p], gradient[p]);
+    for (int p = 0; p < kPacks; ++p)
+      apply(now, scalars, group, Place<Whole::value>(chunk, p, end), weight[p], gradient[p]);
   });
 }
 
@@ -169,10 +61,10 @@ __global__ void __launch_bounds__(kBlock)
     update_with_accumulated(Rule rule, Group group, const UpdateScalars* step, Elements elements) {
   const UpdateScalars scalars = *step;
   const Rule now = rule_at(rule, scalars);
-  each_chunk(elements, [&](std::int64_t chunk, std::int64_t end) {
+  each_chunk(elements, [&]<class Whole>(Whole, std::int64_t chunk, std::int64_t end) {
 #pragma unroll
     for (int p = 0; p < kPacks; ++p) {
-      const Place place(chunk, p, end);
+      const Place<Whole::value> place(chunk, p, end);
       float gradient[kPack], weight[kPack];
       load(weight, group.master + place.at, place.count, place.whole);
       load(gradient, group.accumulated + place.at, place.count, place.whole);
@@ -183,13 +75,13 @@ __global__ void __launch_bounds__(kBlock)
 
 __global__ void __launch_bounds__(kBlock)
     accumulate_sources(Group group, Sources sources, bool first, Elements elements) {
-  each_chunk(elements, [&](std::int64_t chunk, std::int64_t end) {
+  each_chunk(elements, [&]<class Whole>(Whole, std::int64_t chunk, std::int64_t end) {
     float gradient[kPacks][kPack], weight[kPacks][kPack];
-    chunk_gradient(group, sources, chunk, end, gradient, weight);
+    chunk_gradient<Whole::value>(group, sources, chunk, end, gradient, weight);
     double squares = 0;
 #pragma unroll
     for (int p = 0; p < kPacks; ++p) {
-      const Place place(chunk, p, end);
+      const Place<Whole::value> place(chunk, p, end);
       float sum[kPack] = {};
       if (!first) load(sum, group.accumulated + place.at, place.count, place.whole);
       for (int i = 0; i < kPack; ++i) {
@@ -204,12 +96,25 @@ __global__ void __launch_bounds__(kBlock)
   });
 }
 
+__global__ void __launch_bounds__(kBlock) store_sum(Sources sources, float* to, Elements elements) {
+  each_chunk(elements, [&]<class Whole>(Whole, std::int64_t chunk, std::int64_t end) {
+    float sum[kPacks][kPack];
+#pragma unroll
+    for (int p = 0; p < kPacks; ++p) add_up(sources, Place<Whole::value>(chunk, p, end), sum[p]);
+#pragma unroll
+    for (int p = 0; p < kPacks; ++p) {
+      const Place<Whole::value> place(chunk, p, end);
+      store(to + place.at, sum[p], place.count, place.whole);
+    }
+  });
+}
+
 __global__ void __launch_bounds__(kBlock) sum_regularization(Group group, Elements elements) {
-  each_chunk(elements, [&](std::int64_t chunk, std::int64_t end) {
+  each_chunk(elements, [&]<class Whole>(Whole, std::int64_t chunk, std::int64_t end) {
     const int segment = first_segment(group, chunk);
     double sum = 0;
     for (int p = 0; p < kPacks; ++p) {
-      const Place place(chunk, p, end);
+      const Place<Whole::value> place(chunk, p, end);
       each_regularized(group, segment, end, place, [&](int i, const RegularizedSegment& one) {
         sum += regularization_of(group.master[place.at + i], one);
       });
@@ -285,6 +190,12 @@ void update_accumulated(Stream& stream, const scalar::UpdateRule& rule, const Up
                scalars, elements);
       },
       rule);
+}
+
+void sum_sources(Stream& stream, std::span<const GradientSource> sources, float* to, std::int64_t begin,
+                 std::int64_t end) {
+  const Elements elements{begin, end};
+  launch(stream, blocks_of(elements), kBlock, 0, store_sum, parameter(scalar::GradientSum{sources}), to, elements);
 }
 
 void regularization_sums(Stream& stream, const UpdateGroup& group, std::int64_t begin, std::int64_t end) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "base/bfloat16.h"
 #include "device/device.h"
@@ -35,6 +36,11 @@ void accumulate(Stream& stream, const UpdateGroup& group, const scalar::Gradient
 /// Updates with what `accumulate` left.
 void update_accumulated(Stream& stream, const scalar::UpdateRule& rule, const UpdateGroup& group,
                         const scalar::UpdateScalars* scalars, std::int64_t begin, std::int64_t end);
+
+/// to = the sources, added in their order: what a device gives to the others where several share its replicas. `to` may
+/// be one of the sources.
+void sum_sources(Stream& stream, std::span<const scalar::GradientSource> sources, float* to, std::int64_t begin,
+                 std::int64_t end);
 
 /// The regularization sums of the chunks, without an update.
 void regularization_sums(Stream& stream, const UpdateGroup& group, std::int64_t begin, std::int64_t end);
