@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <system_error>
@@ -9,6 +10,12 @@
 #include "base/error.h"
 
 namespace mirrortrain {
+namespace {
+
+/// How long a late lane may still take to leave, at least: most come back, and those must not find the team gone.
+constexpr double kLeaveSeconds = 3;
+
+}  // namespace
 
 LaneTeam::LaneTeam(std::vector<Device*> devices, bool spin, double timeout_seconds)
     : devices_(std::move(devices)),
@@ -55,7 +62,8 @@ void LaneTeam::set_timeout(double seconds) {
 
 bool LaneTeam::leaves_in_time(int lane) const {
   const auto& left = left_[static_cast<std::size_t>(lane)];
-  const auto deadline = std::chrono::steady_clock::now() + std::chrono::duration<double>(timeout_seconds_);
+  const auto deadline =
+      std::chrono::steady_clock::now() + std::chrono::duration<double>(std::max(timeout_seconds_, kLeaveSeconds));
   while (!left) {
     if (timeout_seconds_ > 0 && std::chrono::steady_clock::now() > deadline) return false;
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
@@ -65,7 +73,8 @@ bool LaneTeam::leaves_in_time(int lane) const {
 
 /// Where lane 0 hangs, nobody is left to tell of it.
 void LaneTeam::end_process_without_lane_0() const {
-  const auto deadline = std::chrono::steady_clock::now() + std::chrono::duration<double>(2 * timeout_seconds_);
+  const auto deadline =
+      std::chrono::steady_clock::now() + std::chrono::duration<double>(timeout_seconds_ + kLeaveSeconds);
   while (!stop_) {
     if (timeout_seconds_ <= 0) return;
     if (std::chrono::steady_clock::now() > deadline) {

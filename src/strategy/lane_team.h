@@ -31,8 +31,8 @@ class LaneTeam {
   void set_timeout(double seconds);
 
   /// Calls work(lane) on every lane's thread and returns when all are done. Throws the first error of any lane; the
-  /// team cannot run again then. A lane that still hangs when it could have timed out twice is left behind: the process
-  /// has to end then, as it may yet write to what others free. Allocates nothing.
+  /// team cannot run again then. A lane that still hangs some seconds, or another timeout, later is left behind: the
+  /// process has to end then, as the lane may yet write to what others free. Allocates nothing.
   void run(const std::function<void(int lane)>& work);
 
   /// Inside `work`: waits for the other lanes; what each wrote before, all see after.
