@@ -3,19 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <limits>
 
 #include "base/error.h"
 #include "kernels/cpu/registry.h"
 #include "strategy/cross_device.h"
 
 namespace mirrortrain {
-namespace {
-
-constexpr std::size_t kToTheEnd = std::numeric_limits<std::size_t>::max();
-
-}  // namespace
-
 Strategy::Strategy(Placement placement, const Model& model, const StrategyParts& parts)
     : placement_(std::move(placement)),
       model_(model),
@@ -159,84 +152,6 @@ const Sums& Strategy::evaluate(const EvaluationBatch& batch) {
   batch_ = {batch.examples, batch.rows, 0, {}};
   team_->run(run_evaluation_);
   return sums_;
-}
-
-StepPlan Strategy::train_plan(int lane) {
-  StepPlan plan;
-  Lane& own = *lanes_[static_cast<std::size_t>(lane)];
-  if (exchange_) {
-    add_exchange(plan, lane);
-  } else {
-    add_whole_programs(plan, own, StepKind::kTrain, own.replicas().size());
-  }
-  add_meeting(plan);  // every gradient is there, every variable was read for the last time
-  if (update_->accumulates()) {
-    plan.add("accumulate gradients", [this, lane] { update_->accumulate(share_of(lane)); });
-    if (update_->needs_norm()) add_meeting(plan);  // every lane adds up the whole norm
-  }
-  plan.add("update", [this, lane] { update_->apply(share_of(lane)); });
-  plan.add("write variables", [this, lane] { write_variables(lane); });
-  add_meeting(plan);  // every variable is written
-  plan.add("refresh derived copies", [this, lane] {
-    if (batch_.update.applies) refresh_derived_copies(lane);
-  });
-  if (lane == 0) plan.add("add sums", [this] { add_sums(variables_->regularization()); });
-  add_meeting(plan);  // the step is over when every lane is
-  return plan;
-}
-
-StepPlan Strategy::evaluation_plan(int lane) {
-  StepPlan plan;
-  Lane& own = *lanes_[static_cast<std::size_t>(lane)];
-  add_whole_programs(plan, own, StepKind::kEvaluate, own.replicas().size());
-  add_meeting(plan);
-  if (lane == 0) plan.add("add sums", [this] { add_sums(evaluation_regularization_); });
-  return plan;
-}
-
-/// The lane's first `replicas` replicas, from gathering their rows to their gradients.
-void Strategy::add_whole_programs(StepPlan& plan, Lane& lane, StepKind kind, std::size_t replicas) {
-  if (model_.layers.empty()) return;
-  for (std::size_t i = 0; i < replicas; ++i) {
-    Replica& replica = lane.replicas()[i];
-    plan.add("gather rows", [this, &replica, kind] { gather_rows(replica, kind); });
-    plan.add("run program", [this, &lane, &replica, kind] {
-      start_program(lane, replica);
-      run_program(lane, replica, kind, 0, kToTheEnd);
-    });
-  }
-}
-
-/// All programs, with the reduction of each pack as soon as it is full: while the lane's last replica still has the
-/// rest of backward to do.
-void Strategy::add_exchange(StepPlan& plan, int lane) {
-  Lane& own = *lanes_[static_cast<std::size_t>(lane)];
-  add_whole_programs(plan, own, StepKind::kTrain, own.replicas().size() - 1);
-  Replica& last = own.replicas().back();
-  plan.add("gather rows", [this, &last] { gather_rows(last, StepKind::kTrain); });
-  plan.add("start program", [this, &own, &last] { start_program(own, last); });
-  std::size_t done = 0;
-  const auto run_until = [&](std::size_t end) {
-    plan.add("run program", [this, &own, &last, done, end] { run_program(own, last, StepKind::kTrain, done, end); });
-    done = end;
-  };
-  for (std::size_t pack = 0; pack < exchange_->packs(); ++pack) {
-    if (exchange_->full_after(pack) > done) run_until(exchange_->full_after(pack));
-    plan.add("prepare pack", [this, &own, pack] {
-      for (const Replica& replica : own.replicas()) exchange_->prepare(pack, replica.index, batch_.update.examples);
-    });
-    for (int stage = 0; stage < exchange_->stages(); ++stage) {
-      add_meeting(plan);
-      plan.add("reduce pack", [this, &own, pack, stage] {
-        for (const Replica& replica : own.replicas()) exchange_->run(pack, stage, replica.index);
-      });
-    }
-  }
-  run_until(kToTheEnd);
-}
-
-void Strategy::add_meeting(StepPlan& plan) {
-  plan.add_wait("meet", [this] { team_->meet(); });
 }
 
 WeightUpdate::LaneShare Strategy::share_of(int lane) const {
