@@ -33,6 +33,8 @@ Feeder::Feeder(const Dataset& dataset, const std::vector<PreprocessingStep>& pre
 
 Feeder::Feeder(const Dataset& dataset, const Affine& affine, std::int64_t depth, const InputSpec& spec)
     : dataset_(fitting(dataset, affine.channels(), depth, spec)),
+      affine_(affine),
+      one_hot_depth_(depth),
       to_float32_(dataset_.features(), affine, DType::kFloat32),
       to_bfloat16_(dataset_.features(), affine, DType::kBfloat16),
       labels_(dataset_.labels(), spec.labels_dtype, depth) {}

@@ -23,12 +23,17 @@ class Feeder {
   void fill(std::span<const std::int64_t> rows, const TensorView& features, const TensorView& labels) const;
 
   const Dataset& dataset() const { return dataset_; }
+  /// What `fill` does to features and labels, for who does it elsewhere; `one_hot_depth` 0 for none.
+  const Affine& affine() const { return affine_; }
+  std::int64_t one_hot_depth() const { return one_hot_depth_; }
   std::int64_t rows() const { return dataset_.rows(); }
 
  private:
   Feeder(const Dataset& dataset, const Affine& affine, std::int64_t one_hot_depth, const InputSpec& spec);
 
   Dataset dataset_;
+  Affine affine_;
+  std::int64_t one_hot_depth_;
   RowConverter to_float32_, to_bfloat16_;  // features
   LabelConverter labels_;
 };

@@ -21,6 +21,8 @@ config::Section<DataOptions> DataOptions::section() {
       .key("validation", &DataOptions::validation, "What to evaluate after each epoch.")
       .key("test", &DataOptions::test, "What to evaluate at the end.")
       .key("preprocessing", &DataOptions::preprocessing, "Steps for every split, in order.")
+      .key("cache", &DataOptions::cache,
+           "Where GPUs find the examples: in their own memory where there is room (`auto`), there, or in the host's.")
       .check("preprocessing", [](const DataOptions& options) -> std::string {
         const auto one_hots = std::count_if(options.preprocessing.begin(), options.preprocessing.end(),
                                             [](const auto& step) { return std::holds_alternative<OneHot>(step); });

@@ -30,6 +30,13 @@ struct ValidationFraction {
 /// A part of train, or a source of its own.
 using Validation = std::variant<ValidationFraction, Idx, Npy, Npz, Csv, Inline, Synthetic>;
 
+/// Where GPUs find the examples.
+enum class Cache : std::uint8_t {
+  kAuto,    ///< in their memory where there is room
+  kDevice,  ///< in their memory
+  kHost,    ///< in the host's: each step's rows are copied over
+};
+
 /// The section `data`.
 struct DataOptions {
   std::int64_t global_batch_size = 0;
@@ -39,6 +46,7 @@ struct DataOptions {
   config::Located<std::optional<Validation>> validation;
   config::Located<std::optional<Source>> test;
   std::vector<PreprocessingStep> preprocessing;
+  Cache cache = Cache::kAuto;
   static config::Section<DataOptions> section();
 };
 
@@ -53,4 +61,12 @@ template <>
 struct mirrortrain::config::ChoiceTag<mirrortrain::data::Validation> {
   static constexpr std::string_view tag = "format", noun = "{fraction: ...} or a data source";
   static constexpr auto planned = std::to_array<std::string_view>({"image_folder"});
+};
+template <>
+struct mirrortrain::config::EnumNames<mirrortrain::data::Cache> {
+  static constexpr auto names = std::to_array<std::pair<std::string_view, mirrortrain::data::Cache>>({
+      {"auto", mirrortrain::data::Cache::kAuto},
+      {"device", mirrortrain::data::Cache::kDevice},
+      {"host", mirrortrain::data::Cache::kHost},
+  });
 };

@@ -41,6 +41,8 @@ class Buffer {
 class Event {
  public:
   virtual ~Event() = default;
+  /// Returns when it happened; at once where it was never recorded. Throws Error where the work before it failed.
+  virtual void synchronize() const {}
 };
 
 /// Work in order, driven by one lane. On a CPU the calling lane's thread does the work before `enqueue` and `copy` return, so
@@ -72,6 +74,8 @@ class Device {
   virtual int threads() const = 0;
   /// Throws Error, naming the wanted bytes, where there is not enough memory.
   virtual Buffer allocate(std::size_t bytes) = 0;
+  /// Bytes that `allocate` can still give, as far as the device knows.
+  virtual std::size_t free_bytes() const = 0;
   /// Host memory that the device reads and writes without detours (pinned, on a GPU). Throws like allocate.
   virtual Buffer allocate_host(std::size_t bytes) = 0;
   virtual std::unique_ptr<Stream> make_stream() = 0;

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "device/cpu/cpu_device.h"
-
 namespace mirrortrain {
 namespace {
 
@@ -11,14 +9,22 @@ std::size_t index(ValueId id) { return static_cast<std::size_t>(id); }
 
 }  // namespace
 
-Lane::Lane(const LanePlacement& placement, const Model& model, const std::vector<ProductGradient>& products)
+Lane::Lane(const LanePlacement& placement, const Model& model, const std::vector<ProductGradient>& products,
+           const Backend& backend, data::Cache cache)
     : model_(model),
       products_(products),
-      device_(make_cpu_device(placement.device.index, placement.threads, placement.cores)),
+      backend_(backend),
+      device_(backend.make_device(placement.device.index, placement.threads, placement.cores)),
       stream_(device_->make_stream()) {
-  for (const int replica : placement.replicas) {
-    replicas_.emplace_back();
-    replicas_.back().index = replica;
+  for (const int number : placement.replicas) {
+    Replica& replica = replicas_.emplace_back();
+    replica.index = number;
+    replica.in_lane = static_cast<int>(replicas_.size()) - 1;
+    replica.in_mirror = backend.shares_host_memory() ? number : replica.in_lane;
+    in_mirror_.push_back(replica.in_mirror);
+  }
+  if (const RowKernels* const rows = backend.row_kernels()) {
+    examples_ = std::make_unique<DeviceExamples>(*device_, *rows, cache);
   }
 }
 
@@ -43,33 +49,41 @@ std::vector<ValueId> Lane::outputs_of(StepKind kind) const {
   return outputs;
 }
 
-void Lane::build(const RowCounts& rows, const KernelRegistry& registry) {
+void Lane::build(const RowCounts& rows) {
   if (model_.layers.empty()) return;
+  registry_ = backend_.make_registry(*device_);
   const auto build_for = [&](const std::set<std::int64_t>& counts, const Graph& graph, StepKind kind,
                              Programs& programs) {
     for (const std::int64_t count : counts) {
-      if (count > 0) programs.try_emplace(count, graph, count, outputs_of(kind), registry, device_->threads());
+      if (count > 0) programs.try_emplace(count, graph, count, outputs_of(kind), *registry_, device_->threads());
     }
   };
   build_for(rows.train, model_.training.graph, StepKind::kTrain, train_);
   build_for(rows.evaluate, model_.evaluation.graph, StepKind::kEvaluate, evaluate_);
 }
 
-void Lane::bind(const VariableStore& variables, DerivedCopies& derived) {
-  if (model_.layers.empty()) return;
-  std::size_t arena_bytes = 0;
-  std::int64_t rows = 0;
+void Lane::bind(Mirror& mirror, const std::vector<const data::Feeder*>& examples, int steps) {
+  const auto replicas = static_cast<int>(replicas_.size());
+  std::int64_t rows = 0;  // of a replica, at most
   for (const Programs* programs : {&train_, &evaluate_}) {
-    for (const auto& [count, program] : *programs) {
-      arena_bytes = std::max(arena_bytes, program.arena_bytes());
-      rows = std::max(rows, count);
-    }
+    if (!programs->empty()) rows = std::max(rows, programs->rbegin()->first);
+  }
+  inputs_.emplace(*device_, replicas, examples_ ? rows * replicas : 0, steps);
+  sums_.emplace(*device_, replicas, model_.metric_names.size(), steps);
+  norms_ = device_->allocate((1 + replicas_.size()) * sizeof(double));
+  if (model_.layers.empty()) return;
+  for (const data::Feeder* feeder : examples) {
+    if (examples_) examples_->add(*feeder, rows * replicas);
+  }
+  std::size_t arena_bytes = 0;
+  for (const Programs* programs : {&train_, &evaluate_}) {
+    for (const auto& [count, program] : *programs) arena_bytes = std::max(arena_bytes, program.arena_bytes());
   }
   arena_ = device_->allocate(arena_bytes);
   for (Replica& replica : replicas_) {
     allocate(replica, rows);
-    bind_programs(replica, StepKind::kTrain, variables, derived);
-    bind_programs(replica, StepKind::kEvaluate, variables, derived);
+    bind_programs(replica, StepKind::kTrain, mirror);
+    bind_programs(replica, StepKind::kEvaluate, mirror);
   }
 }
 
@@ -77,9 +91,11 @@ void Lane::allocate(Replica& replica, std::int64_t rows) {
   const ModelGraph& graph = model_.training;
   replica.features = device_->allocate(graph.graph.spec(graph.features).bytes_at(rows));
   replica.labels = device_->allocate(graph.graph.spec(graph.labels).bytes_at(rows));
-  replica.sums = device_->allocate((1 + graph.metrics.size()) * sizeof(double));
+  const auto assigned_bytes = [&](const Assignment& assignment) {
+    return static_cast<std::size_t>(with_padding(graph.graph.spec(assignment.value).shape.elements())) * sizeof(float);
+  };
   std::size_t assigned = 0;
-  for (const Assignment& assignment : graph.assignments) assigned += graph.graph.spec(assignment.value).bytes_at(rows);
+  for (const Assignment& assignment : graph.assignments) assigned += assigned_bytes(assignment);
   replica.assigned = device_->allocate(assigned);
   for (const ProductGradient& product : products_) {
     for (const ValueId operand : {product.x, product.dy}) {
@@ -90,30 +106,32 @@ void Lane::allocate(Replica& replica, std::int64_t rows) {
   std::byte* next = replica.assigned.data();
   for (const Assignment& assignment : graph.assignments) {
     replica.assigned_values.push_back(next);
-    next += graph.graph.spec(assignment.value).bytes_at(rows);
+    next += assigned_bytes(assignment);
   }
 }
 
-void Lane::bind_programs(Replica& replica, StepKind kind, const VariableStore& variables, DerivedCopies& derived) {
+void Lane::bind_programs(Replica& replica, StepKind kind, Mirror& mirror) {
   const bool train = kind == StepKind::kTrain;
+  const VariableStore& variables = mirror.variables;
   const ModelGraph& graph = train ? model_.training : model_.evaluation;
   Bindings bindings;
   bindings.values.resize(graph.graph.values().size());
   const auto bind = [&](ValueId id, void* data) { bindings.values[index(id)] = static_cast<std::byte*>(data); };
 
   const auto canonical = [&](std::size_t variable) {
-    TensorView view = variables.variables()[variable].copy(replica.index);
+    TensorView view = variables.variables()[variable].copy(replica.in_mirror);
     if (!train) view.data = reinterpret_cast<std::byte*>(variables.evaluation_copy(variable));
     return view;
   };
 
   bind(graph.features, replica.features.data());
   bind(graph.labels, replica.labels.data());
-  bind(graph.loss, replica.sums.as<double>());
-  for (std::size_t i = 0; i < graph.metrics.size(); ++i) bind(graph.metrics[i], replica.sums.as<double>() + 1 + i);
+  double* const sums = sums_->replica(replica.in_lane);
+  bind(graph.loss, sums);
+  for (std::size_t i = 0; i < graph.metrics.size(); ++i) bind(graph.metrics[i], sums + 1 + i);
   for (std::size_t i = 0; i < graph.variables.size(); ++i) {
     bind(graph.variables[i], canonical(i).data);
-    if (train && graph.gradients[i] != kNoValue) bind(graph.gradients[i], variables.gradient(i, replica.index));
+    if (train && graph.gradients[i] != kNoValue) bind(graph.gradients[i], variables.gradient(i, replica.in_mirror));
   }
   if (train) {
     for (const auto& [operand, buffer] : replica.operands) bind(operand, buffer.data());
@@ -122,7 +140,7 @@ void Lane::bind_programs(Replica& replica, StepKind kind, const VariableStore& v
     bind(graph.assignments[i].value, replica.assigned_values[i]);
   }
   bindings.arena = arena_.data();
-  bindings.step = replica.scalars.get();
+  bindings.step = inputs_->replica(replica.in_lane);
 
   auto& bound = replica.programs(kind);
   bound.clear();
@@ -131,7 +149,7 @@ void Lane::bind_programs(Replica& replica, StepKind kind, const VariableStore& v
     for (const DerivedCopy& copy : program.derived_copies()) {
       const auto position = std::find(graph.variables.begin(), graph.variables.end(), copy.variable);
       const auto variable = static_cast<std::size_t>(position - graph.variables.begin());
-      bindings.derived.push_back(derived.request(canonical(variable), copy.form));
+      bindings.derived.push_back(mirror.derived.request(canonical(variable), copy.form));
     }
     const ValueSpec &features = graph.graph.spec(graph.features), &labels = graph.graph.spec(graph.labels);
     bound.emplace(rows, ReplicaProgram{{features.dtype, features.shape_at(rows), replica.features.data()},
@@ -152,9 +170,9 @@ std::optional<std::size_t> Lane::gradient_complete_after(std::size_t variable) c
 }
 
 std::size_t Lane::bytes() const {
-  std::size_t total = arena_.bytes();
+  std::size_t total = arena_.bytes() + norms_.bytes() + (inputs_ ? inputs_->bytes() + sums_->bytes() : 0);
   for (const Replica& replica : replicas_) {
-    total += replica.features.bytes() + replica.labels.bytes() + replica.sums.bytes() + replica.assigned.bytes();
+    total += replica.features.bytes() + replica.labels.bytes() + replica.assigned.bytes();
     for (const auto& [value, buffer] : replica.operands) total += buffer.bytes();
   }
   return total;

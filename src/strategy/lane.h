@@ -7,12 +7,15 @@
 #include <vector>
 
 #include "device/device.h"
+#include "kernels/backend.h"
 #include "model/model.h"
 #include "runtime/program.h"
-#include "strategy/derived_copies.h"
+#include "strategy/device_examples.h"
+#include "strategy/mirror.h"
 #include "strategy/placement.h"
 #include "strategy/product_gradients.h"
-#include "strategy/variable_store.h"
+#include "strategy/step_inputs.h"
+#include "strategy/step_sums.h"
 
 namespace mirrortrain {
 
@@ -26,13 +29,13 @@ struct ReplicaProgram {
 
 /// A replica's own memory and its programs, bound to it.
 struct Replica {
-  int index = 0;
+  int index = 0;                            ///< in the run
+  int in_lane = 0;                          ///< among the lane's replicas
+  int in_mirror = 0;                        ///< among those that compute on the same memory
   Buffer features, labels;                  ///< room for the largest part of a batch
-  Buffer sums;                              ///< float64: the loss, then the metrics
   Buffer assigned;                          ///< float32: new values of assigned variables, one after the other
   std::map<ValueId, Buffer> operands;       ///< of gradients that the update makes: values of the training graph
   std::vector<std::byte*> assigned_values;  ///< where each is, in the order of ModelGraph::assignments
-  std::unique_ptr<StepScalars> scalars = std::make_unique<StepScalars>();
   std::map<std::int64_t, ReplicaProgram> train, evaluate;  ///< by rows
 
   std::map<std::int64_t, ReplicaProgram>& programs(StepKind kind) {
@@ -48,18 +51,30 @@ struct RowCounts {
 /// One device with its stream, the programs of its replicas and the memory they compute in.
 class Lane {
  public:
-  /// `products`: the gradients that the training programs leave to the update.
-  Lane(const LanePlacement& placement, const Model& model, const std::vector<ProductGradient>& products);
+  /// `products`: the gradients that the training programs leave to the update. All but `placement` must outlive it.
+  Lane(const LanePlacement& placement, const Model& model, const std::vector<ProductGradient>& products,
+       const Backend& backend, data::Cache cache);
 
   Device& device() const { return *device_; }
   Stream& stream() const { return *stream_; }
   std::vector<Replica>& replicas() { return replicas_; }
+  /// Their numbers among those of their memory.
+  std::span<const int> replicas_in_mirror() const { return in_mirror_; }
 
   /// Builds the programs. Call it on the lane's thread: kernels take its number of threads.
-  void build(const RowCounts& rows, const KernelRegistry& registry);
+  void build(const RowCounts& rows);
 
-  /// Gives the programs their memory.
-  void bind(const VariableStore& variables, DerivedCopies& derived);
+  /// Gives the programs their memory, with room for `steps` steps on their way, and the device its `examples`.
+  void bind(Mirror& mirror, const std::vector<const data::Feeder*>& examples, int steps);
+
+  /// Once bound.
+  StepInputs& inputs() { return *inputs_; }
+  StepSums& sums() { return *sums_; }
+  const StepSums& sums() const { return *sums_; }
+  /// Null where the host fills the inputs.
+  DeviceExamples* examples() const { return examples_.get(); }
+  /// Of the norms that clipping needs: one for what replicas share, then one for each replica.
+  double* norms() const { return norms_.as<double>(); }
 
   /// Where a replica's programs leave a product gradient's operand: in its input buffer or one of its own.
   const float* operand(const Replica& replica, ValueId value) const;
@@ -74,17 +89,23 @@ class Lane {
  private:
   using Programs = std::map<std::int64_t, Program>;
   void allocate(Replica& replica, std::int64_t rows);
-  void bind_programs(Replica& replica, StepKind kind, const VariableStore& variables, DerivedCopies& derived);
+  void bind_programs(Replica& replica, StepKind kind, Mirror& mirror);
 
   std::vector<ValueId> outputs_of(StepKind kind) const;
 
   const Model& model_;
   const std::vector<ProductGradient>& products_;
+  const Backend& backend_;
   std::unique_ptr<Device> device_;
   std::unique_ptr<Stream> stream_;
+  std::shared_ptr<const KernelRegistry> registry_;
   std::vector<Replica> replicas_;
+  std::vector<int> in_mirror_;
   Programs train_, evaluate_;
-  Buffer arena_;
+  Buffer arena_, norms_;
+  std::optional<StepInputs> inputs_;
+  std::optional<StepSums> sums_;
+  std::unique_ptr<DeviceExamples> examples_;
 };
 
 }  // namespace mirrortrain

@@ -5,51 +5,88 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "kernels/cpu/registry.h"
+#include "device/cpu/cpu_device.h"
 #include "strategy/cross_device.h"
 
 namespace mirrortrain {
+namespace {
+
+/// Steps that may be on their way to a device that works behind the host: enough that waiting for them, once in so many
+/// steps, costs nothing that could be measured.
+constexpr std::size_t kStepsAhead = 64;
+
+}  // namespace
+
 Strategy::Strategy(Placement placement, const Model& model, const StrategyParts& parts)
     : placement_(std::move(placement)),
       model_(model),
+      backend_(parts.backend),
       seed_(parts.seed),
       timeout_seconds_(parts.options.communication.timeout_seconds),
-      sums_(model.metric_names.size()) {
+      sums_(backend_->shares_host_memory() ? 1 : kStepsAhead, Sums(model.metric_names.size())) {
   const CrossDevice cross_device = choose_cross_device(parts.options, placement_, parts.gradients.aggregation_method,
                                                        reduced_gradient_bytes(model, parts.policies));
   cross_device_note_ = cross_device.note;
   // A gradient that is kept for later, or handed around, has to be stored.
-  if (!cross_device.reduction && !parts.gradients.accumulates()) {
+  if (backend_->shares_host_memory() && !cross_device.reduction && !parts.gradients.accumulates()) {
     products_ = find_product_gradients(model, parts.policies);
   }
   std::vector<Device*> devices;
   for (const LanePlacement& lane : placement_.lanes) {
-    lanes_.push_back(std::make_unique<Lane>(lane, model, products_));
+    lanes_.push_back(std::make_unique<Lane>(lane, model, products_, *backend_, parts.cache));
     devices.push_back(&lanes_.back()->device());
   }
   replicas_.resize(static_cast<std::size_t>(placement_.replicas));
-  for (const auto& lane : lanes_) {
-    for (Replica& replica : lane->replicas()) replicas_[static_cast<std::size_t>(replica.index)] = &replica;
+  lane_of_.resize(replicas_.size());
+  written_.reserve(replicas_.size());
+  for (std::size_t lane = 0; lane < lanes_.size(); ++lane) {
+    for (Replica& replica : lanes_[lane]->replicas()) {
+      replicas_[static_cast<std::size_t>(replica.index)] = &replica;
+      lane_of_[static_cast<std::size_t>(replica.index)] = lane;
+    }
   }
-  Device& memory = *devices.front();
+  make_mirrors(parts, cross_device.reduction.has_value());
+  if (cross_device.reduction) {
+    exchange_.emplace(mirrors_[0]->variables, *cross_device.reduction, parts.options.communication.bytes_per_pack.bytes);
+    cross_device_note_ += fmt::format("; {} pack{}", exchange_->packs(), exchange_->packs() == 1 ? "" : "s");
+  }
+  pending_.reserve(sums_.size());
+  team_ = std::make_unique<LaneTeam>(devices, placement_.cores_of_their_own, 0);
+  run_train_ = [this](int lane) { train_plans_[static_cast<std::size_t>(lane)].run(step_start_); };
+  run_evaluation_ = [this](int lane) { evaluation_plans_[static_cast<std::size_t>(lane)].run(step_start_); };
+}
+
+/// The variables where the lanes compute and, where that is not the host's memory, in the host's.
+void Strategy::make_mirrors(const StrategyParts& parts, bool reduced) {
   StoreOptions store{parts.policies,
+                     placement_.replicas,
                      placement_.replicas,
                      static_cast<int>(parts.rule.slots().size()),
                      parts.gradients.accumulates(),
                      {}};
   for (const ProductGradient& product : products_) store.without_gradient.push_back(product.variable);
-  variables_ = std::make_unique<VariableStore>(model, store, memory);
-  const bool one_plain_copy = parts.options.type == StrategyType::kOneDevice;
-  state_ = std::make_unique<StateVariables>(parts.state, placement_.replicas, one_plain_copy, memory);
-  derived_ = std::make_unique<DerivedCopies>(memory);
-  if (cross_device.reduction) {
-    exchange_.emplace(*variables_, *cross_device.reduction, parts.options.communication.bytes_per_pack.bytes);
-    cross_device_note_ += fmt::format("; {} pack{}", exchange_->packs(), exchange_->packs() == 1 ? "" : "s");
+  host_ = make_cpu_device(0, 1, {});
+  if (backend_->shares_host_memory()) {
+    UpdateReplicas all{{}, placement_.replicas};
+    for (int r = 0; r < placement_.replicas; ++r) all.numbers.push_back(r);
+    mirrors_.push_back(std::make_unique<Mirror>(std::move(all), model_, store, lanes_[0]->device()));
+  } else {
+    for (std::size_t i = 0; i < lanes_.size(); ++i) {
+      const std::vector<int>& numbers = placement_.lanes[i].replicas;
+      store.replicas = static_cast<int>(numbers.size());
+      mirrors_.push_back(std::make_unique<Mirror>(UpdateReplicas{numbers, placement_.replicas}, model_, store,
+                                                  lanes_[i]->device()));
+    }
+    store.replicas = placement_.replicas;
+    for (std::size_t i = 0; i < model_.variables.size(); ++i) store.without_gradient.push_back(i);
+    host_variables_ = std::make_unique<VariableStore>(model_, store, *host_);
   }
-  update_ = std::make_unique<WeightUpdate>(*variables_, parts.rule, parts.gradients, exchange_.has_value());
-  team_ = std::make_unique<LaneTeam>(devices, placement_.cores_of_their_own, 0);
-  run_train_ = [this](int lane) { train_plans_[static_cast<std::size_t>(lane)].run(step_start_); };
-  run_evaluation_ = [this](int lane) { evaluation_plans_[static_cast<std::size_t>(lane)].run(step_start_); };
+  for (const auto& mirror : mirrors_) {
+    mirror->update.emplace(mirror->variables, backend_->step_kernels(), mirror->replicas, parts.rule, parts.gradients,
+                           reduced);
+  }
+  const bool one_plain_copy = parts.options.type == StrategyType::kOneDevice;
+  state_ = std::make_unique<StateVariables>(parts.state, placement_.replicas, one_plain_copy, *host_);
 }
 
 void Strategy::prepare(const BatchSizes& sizes) {
@@ -65,11 +102,13 @@ void Strategy::prepare(const BatchSizes& sizes) {
         rows.evaluate.insert(rows_of_replica(size, replica.index, placement_.replicas).count);
       }
     }
-    lane.build(rows, cpu::kernel_registry());
+    lane.build(rows);
   });
-  for (const auto& lane : lanes_) lane->bind(*variables_, *derived_);
+  for (std::size_t i = 0; i < lanes_.size(); ++i) {
+    lanes_[i]->bind(mirror_of(static_cast<int>(i)), sizes.examples, static_cast<int>(sums_.size()));
+  }
   add_products();
-  add_model_writes();
+  if (backend_->shares_host_memory()) add_model_writes();
   writes_.insert(writes_.end(), state_->writes().begin(), state_->writes().end());
   if (exchange_) order_packs();
   for (int lane = 0; lane < static_cast<int>(lanes_.size()); ++lane) {
@@ -84,7 +123,7 @@ void Strategy::add_products() {
   const Graph& graph = model_.training.graph;
   for (const ProductGradient& product : products_) {
     const Shape& shape = model_.variables[product.variable].spec.shape;
-    const auto& place = variables_->place(product.variable);
+    const auto& place = mirrors_[0]->variables.place(product.variable);
     std::vector<cpu::ProductSource> sources(replicas_.size());
     for (const auto& lane : lanes_) {
       for (const Replica& replica : lane->replicas()) {
@@ -92,7 +131,7 @@ void Strategy::add_products() {
                                                             lane->operand(replica, product.dy), 0};
       }
     }
-    update_->add_product(place.group, {place.first, shape[0], shape[1]}, std::move(sources),
+    mirrors_[0]->update->add_product(place.group, {place.first, shape[0], shape[1]}, std::move(sources),
                          graph.spec(product.dy).shape.elements() / shape[1]);
   }
 }
@@ -100,7 +139,7 @@ void Strategy::add_products() {
 /// The model's own writes; which values they take is chosen in each step.
 void Strategy::add_model_writes() {
   for (const Assignment& assignment : model_.training.assignments) {
-    const DistributedVariable& variable = variables_->variables()[assignment.variable];
+    const DistributedVariable& variable = mirrors_[0]->variables.variables()[assignment.variable];
     writes_.push_back({variable, WriteKind::kAssign, std::vector<const std::byte*>(replicas_.size())});
   }
 }
@@ -116,104 +155,35 @@ void Strategy::order_packs() {
 }
 
 MemoryForecast Strategy::memory() const {
-  MemoryForecast forecast{variables_->bytes() + derived_->bytes(), 0};
-  for (const auto& lane : lanes_) forecast.activations += lane->bytes();
+  MemoryForecast forecast;
+  for (const auto& mirror : mirrors_) forecast.variables += mirror->variables.bytes() + mirror->derived.bytes();
+  for (const auto& lane : lanes_) {
+    forecast.activations += lane->bytes();
+    if (lane->examples() != nullptr) forecast.examples += lane->examples()->bytes();
+  }
   return forecast;
 }
 
-void Strategy::variables_changed() {
-  team_->run([this](int lane) { refresh_derived_copies(lane); });
-}
-
-void Strategy::refresh_derived_copies(int lane) {
-  derived_->refresh(lanes_[static_cast<std::size_t>(lane)]->stream(), lane, static_cast<int>(lanes_.size()));
-}
-
-const Sums& Strategy::train(const TrainBatch& batch) {
-  step_start_ = StepPlan::Clock::now();
-  batch_ = batch;
-  batch_.update.examples = static_cast<std::int64_t>(batch.rows.size());
-  update_->begin(batch_.update);
-  choose_written_values();
-  team_->run(run_train_);
-  return sums_;
-}
-
-void Strategy::begin_evaluation() {
-  variables_->fill_evaluation_copies();
-  for (const VariableGroup& group : variables_->groups()) {
-    cpu::regularization_sums(group.view(0), 0, group.elements());
-  }
-  evaluation_regularization_ = variables_->regularization();
-  variables_changed();
-}
-
-const Sums& Strategy::evaluate(const EvaluationBatch& batch) {
-  batch_ = {batch.examples, batch.rows, 0, {}};
-  team_->run(run_evaluation_);
-  return sums_;
-}
-
-WeightUpdate::LaneShare Strategy::share_of(int lane) const {
-  const auto index = static_cast<std::size_t>(lane);
-  const LanePlacement& placement = placement_.lanes[index];
-  return {lane, static_cast<int>(lanes_.size()), placement.threads, placement.replicas};
-}
-
-RowRange Strategy::rows_of(const Replica& replica) const {
-  return rows_of_replica(static_cast<std::int64_t>(batch_.rows.size()), replica.index, placement_.replicas);
-}
-
-void Strategy::gather_rows(Replica& replica, StepKind kind) {
-  const RowRange rows = rows_of(replica);
-  if (rows.count == 0) return;
-  const ReplicaProgram& bound = replica.programs(kind).at(rows.count);
-  batch_.examples->fill(batch_.rows.subspan(static_cast<std::size_t>(rows.first), static_cast<std::size_t>(rows.count)),
-                        bound.features, bound.labels);
-}
-
-void Strategy::start_program(Lane& lane, Replica& replica) {
-  const RowRange rows = rows_of(replica);
-  // A replica without examples runs none: it adds nothing.
-  if (rows.count == 0) return lane.stream().zero(replica.sums.data(), replica.sums.bytes());
-  // The loss is divided by the global examples, so what the replicas give just adds up.
-  *replica.scalars = {seed_, batch_.step, rows.first, static_cast<std::int64_t>(batch_.rows.size())};
-}
-
-void Strategy::run_program(Lane& lane, Replica& replica, StepKind kind, std::size_t first, std::size_t last) {
-  const RowRange rows = rows_of(replica);
-  if (rows.count == 0) return;
-  BoundProgram& program = replica.programs(kind).at(rows.count).program;
-  last = std::min(last, program.steps());
-  if (first < last) program.enqueue(lane.stream(), first, last);
-}
-
-/// A replica without examples keeps its statistics: it writes what its copy holds.
-void Strategy::choose_written_values() {
-  for (std::size_t i = 0; i < model_.training.assignments.size(); ++i) {
-    VariableWrite& write = writes_[i];
-    for (std::size_t r = 0; r < replicas_.size(); ++r) {
-      const Replica& replica = *replicas_[r];
-      const bool runs = rows_of(replica).count > 0;
-      write.values[r] = runs ? replica.assigned_values[i] : write.variable.data(replica.index);
+const VariableStore& Strategy::variables() {
+  if (!host_variables_) return mirrors_[0]->variables;
+  if (!host_is_current_) {
+    for (std::size_t i = 0; i < lanes_.size(); ++i) {
+      mirrors_[i]->copy_to_host(lanes_[i]->stream(), *host_variables_, i == 0);
     }
+    host_is_current_ = true;
   }
+  return *host_variables_;
 }
 
-void Strategy::write_variables(int lane) {
-  for (std::size_t i = static_cast<std::size_t>(lane); i < writes_.size(); i += lanes_.size()) writes_[i].run();
+void Strategy::variables_changed() {
+  team_->run([this](int lane) {
+    if (host_variables_) mirror_of(lane).copy_from_host(lanes_[static_cast<std::size_t>(lane)]->stream(), *host_variables_);
+    refresh_derived_copies(lane);
+  });
 }
 
-void Strategy::add_sums(double regularization) {
-  sums_.clear();
-  sums_.examples = static_cast<std::int64_t>(batch_.rows.size());
-  if (model_.layers.empty()) return;
-  for (const Replica* replica : replicas_) {
-    const double* own = replica->sums.as<double>();
-    sums_.loss += own[0];
-    for (std::size_t i = 0; i < sums_.metrics.size(); ++i) sums_.metrics[i] += own[1 + i];
-  }
-  sums_.loss += regularization * static_cast<double>(sums_.examples);
+Mirror& Strategy::mirror_of(int lane) const {
+  return *mirrors_[mirrors_.size() == 1 ? 0 : static_cast<std::size_t>(lane)];
 }
 
 std::vector<double> Strategy::take_waiting_shares() {

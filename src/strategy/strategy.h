@@ -11,20 +11,18 @@
 #include "data/feeder.h"
 #include "model/model.h"
 #include "strategy/batch_split.h"
-#include "strategy/derived_copies.h"
 #include "strategy/gradient_exchange.h"
 #include "strategy/gradient_options.h"
 #include "strategy/lane.h"
 #include "strategy/lane_team.h"
+#include "strategy/mirror.h"
 #include "strategy/placement.h"
 #include "strategy/product_gradients.h"
 #include "strategy/state_variables.h"
 #include "strategy/step_plan.h"
 #include "strategy/strategy_options.h"
 #include "strategy/sums.h"
-#include "strategy/variable_store.h"
 #include "strategy/variable_write.h"
-#include "strategy/weight_update.h"
 
 namespace mirrortrain {
 
@@ -41,15 +39,18 @@ struct EvaluationBatch {
   std::span<const std::int64_t> rows;
 };
 
-/// Sizes of global batches that a run will meet, so that all programs and memory are there before the first step.
+/// Sizes of global batches that a run will meet, and the data sets that they are from, so that all programs and memory
+/// are there before the first step.
 struct BatchSizes {
   std::vector<std::int64_t> train, evaluate;
+  std::vector<const data::Feeder*> examples;  ///< must outlive the strategy
 };
 
 /// What a run takes, in bytes.
 struct MemoryForecast {
   std::size_t variables = 0;    ///< weights, gradients, optimizer slots, copies and derived copies of all replicas
   std::size_t activations = 0;  ///< arenas and input buffers of all replicas
+  std::size_t examples = 0;     ///< in the memory of GPUs
 };
 
 /// What a strategy is made from, beside its model.
@@ -60,12 +61,16 @@ struct StrategyParts {
   std::vector<VariablePolicy> policies;  ///< of the model's variables, resolved
   State state;
   std::uint64_t seed = 0;
+  data::Cache cache = data::Cache::kAuto;
+  std::shared_ptr<const Backend> backend;  ///< of the placement's devices
 };
 
 /// Trains and evaluates a model on the replicas of one machine, in step. A step is a list of actions for each lane: the
 /// replicas' programs, a meeting, the update, a meeting, derived copies; with a cross-device operation that copies, the
 /// reduction of each pack of gradients stands between the programs' parts. Every sum runs in the order of the replicas,
 /// so the result depends on the replicas alone, not on the lanes that run them.
+///
+/// Devices with memory of their own work behind the host: steps are on their way until their sums are taken.
 class Strategy {
  public:
   /// `model` must outlive it; one without layers just writes the state. The calling thread becomes lane 0. Throws
@@ -81,19 +86,25 @@ class Strategy {
   void prepare(const BatchSizes& sizes);
   MemoryForecast memory() const;
 
-  /// The variables, for who fills, saves and reads them between steps. Call `variables_changed` after writing.
-  const VariableStore& variables() const { return *variables_; }
+  /// The variables of all replicas in host memory, for who fills, saves and reads them between steps: waits for the
+  /// devices' last values. Call `variables_changed` after writing.
+  const VariableStore& variables();
   const StateVariables& state() const { return *state_; }
   void variables_changed();
 
-  /// Trains on one global batch of a size that was prepared; returns the sums over its examples, computed before the
-  /// update.
-  const Sums& train(const TrainBatch& batch);
+  /// Trains on one global batch of a size that was prepared.
+  void train(const TrainBatch& batch);
 
   /// Call once before the batches of an evaluation: takes what reading the variables outside the replicas gives.
   void begin_evaluation();
-  /// The sums over one batch of a size that was prepared. Regularization counts as in training.
-  const Sums& evaluate(const EvaluationBatch& batch);
+  /// Goes over one batch of a size that was prepared. Regularization counts as in training.
+  void evaluate(const EvaluationBatch& batch);
+
+  /// The sums over the examples of each step since the last call, in order, waiting for the devices; those of training
+  /// were computed before the step's update. Valid until the next step.
+  std::span<const Sums> take_sums();
+  /// Whether the sums must be taken before the next step.
+  bool must_take_sums() const { return pending_.size() == sums_.size(); }
 
   /// The share of its training steps that each lane waited for others, since the last call. A step begins with the call
   /// of `train`: what lane 0 does before its plan, the others wait for.
@@ -107,6 +118,13 @@ class Strategy {
   std::vector<BoundProgram::StepTime> step_times(int replica) const;
 
  private:
+  /// A step whose sums nobody has taken.
+  struct Pending {
+    std::int64_t examples = 0;
+    std::optional<double> regularization;  ///< where it is not what the step found
+  };
+
+  void make_mirrors(const StrategyParts& parts, bool reduced);
   void add_products();
   void add_model_writes();
   void order_packs();
@@ -116,37 +134,47 @@ class Strategy {
   void add_exchange(StepPlan& plan, int lane);
   void add_meeting(StepPlan& plan);
   WeightUpdate::LaneShare share_of(int lane) const;
+  Mirror& mirror_of(int lane) const;
 
+  // What the plans are made of.
   RowRange rows_of(const Replica& replica) const;
-  void gather_rows(Replica& replica, StepKind kind);
-  void start_program(Lane& lane, Replica& replica);
+  void send_inputs(Lane& lane);
+  void gather_rows(Lane& lane, Replica& replica, StepKind kind);
   void run_program(Lane& lane, Replica& replica, StepKind kind, std::size_t first, std::size_t last);
   void choose_written_values();
   void write_variables(int lane);
+  void write_on_device(Lane& lane, const Mirror& mirror);
   void refresh_derived_copies(int lane);
-  void add_sums(double regularization);
+  void send_sums(int lane);
+  void add_up(std::size_t slot);
 
   Placement placement_;
   const Model& model_;
+  std::shared_ptr<const Backend> backend_;
   std::uint64_t seed_;
   double timeout_seconds_;
   std::string cross_device_note_;
   std::vector<ProductGradient> products_;
   std::vector<std::unique_ptr<Lane>> lanes_;
-  std::vector<Replica*> replicas_;  ///< in order
-  std::unique_ptr<VariableStore> variables_;
+  std::vector<Replica*> replicas_;    ///< in order
+  std::vector<std::size_t> lane_of_;  ///< by replica
+  std::vector<std::unique_ptr<Mirror>> mirrors_;  ///< one for all lanes, or one for each
+  std::unique_ptr<Device> host_;
+  std::unique_ptr<VariableStore> host_variables_;  ///< absent where the one mirror is in host memory
+  bool host_is_current_ = true;
   std::unique_ptr<StateVariables> state_;
-  std::unique_ptr<DerivedCopies> derived_;
-  std::unique_ptr<WeightUpdate> update_;
   std::optional<GradientExchange> exchange_;  ///< absent where lanes sum what they update
   std::vector<VariableWrite> writes_;         ///< the model's assignments, then the state's
+  std::vector<scalar::GradientSource> written_;  ///< of the assignment that is being written
   std::vector<StepPlan> train_plans_, evaluation_plans_;
   std::function<void(int)> run_train_, run_evaluation_;
 
   TrainBatch batch_;  ///< that the lanes work on
+  scalar::UpdateScalars update_scalars_;
   StepPlan::Clock::time_point step_start_;
   double evaluation_regularization_ = 0;
-  Sums sums_;
+  std::vector<Pending> pending_;
+  std::vector<Sums> sums_;  ///< one for each step that may be on its way
 
   std::unique_ptr<LaneTeam> team_;  ///< last, so that its threads end first
 };

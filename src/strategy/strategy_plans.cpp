@@ -13,23 +13,25 @@ constexpr std::size_t kToTheEnd = std::numeric_limits<std::size_t>::max();
 StepPlan Strategy::train_plan(int lane) {
   StepPlan plan;
   Lane& own = *lanes_[static_cast<std::size_t>(lane)];
+  const WeightUpdate& update = *mirror_of(lane).update;
+  plan.add("send inputs", [this, &own] { send_inputs(own); });
   if (exchange_) {
     add_exchange(plan, lane);
   } else {
     add_whole_programs(plan, own, StepKind::kTrain, own.replicas().size());
   }
   add_meeting(plan);  // every gradient is there, every variable was read for the last time
-  if (update_->accumulates()) {
-    plan.add("accumulate gradients", [this, lane] { update_->accumulate(share_of(lane)); });
-    if (update_->needs_norm()) add_meeting(plan);  // every lane adds up the whole norm
+  if (update.accumulates()) {
+    plan.add("accumulate gradients", [this, &update, lane] { update.accumulate(share_of(lane)); });
+    if (update.needs_norm()) add_meeting(plan);  // every lane adds up the whole norm
   }
-  plan.add("update", [this, lane] { update_->apply(share_of(lane)); });
+  plan.add("update", [this, &update, lane] { update.apply(share_of(lane)); });
   plan.add("write variables", [this, lane] { write_variables(lane); });
   add_meeting(plan);  // every variable is written
   plan.add("refresh derived copies", [this, lane] {
     if (batch_.update.applies) refresh_derived_copies(lane);
   });
-  if (lane == 0) plan.add("add sums", [this] { add_sums(variables_->regularization()); });
+  plan.add("send sums", [this, lane] { send_sums(lane); });
   add_meeting(plan);  // the step is over when every lane is
   return plan;
 }
@@ -37,9 +39,9 @@ StepPlan Strategy::train_plan(int lane) {
 StepPlan Strategy::evaluation_plan(int lane) {
   StepPlan plan;
   Lane& own = *lanes_[static_cast<std::size_t>(lane)];
+  plan.add("send inputs", [this, &own] { send_inputs(own); });
   add_whole_programs(plan, own, StepKind::kEvaluate, own.replicas().size());
-  add_meeting(plan);
-  if (lane == 0) plan.add("add sums", [this] { add_sums(evaluation_regularization_); });
+  plan.add("send sums", [this, lane] { send_sums(lane); });
   return plan;
 }
 
@@ -48,11 +50,8 @@ void Strategy::add_whole_programs(StepPlan& plan, Lane& lane, StepKind kind, std
   if (model_.layers.empty()) return;
   for (std::size_t i = 0; i < replicas; ++i) {
     Replica& replica = lane.replicas()[i];
-    plan.add("gather rows", [this, &replica, kind] { gather_rows(replica, kind); });
-    plan.add("run program", [this, &lane, &replica, kind] {
-      start_program(lane, replica);
-      run_program(lane, replica, kind, 0, kToTheEnd);
-    });
+    plan.add("gather rows", [this, &lane, &replica, kind] { gather_rows(lane, replica, kind); });
+    plan.add("run program", [this, &lane, &replica, kind] { run_program(lane, replica, kind, 0, kToTheEnd); });
   }
 }
 
@@ -62,8 +61,7 @@ void Strategy::add_exchange(StepPlan& plan, int lane) {
   Lane& own = *lanes_[static_cast<std::size_t>(lane)];
   add_whole_programs(plan, own, StepKind::kTrain, own.replicas().size() - 1);
   Replica& last = own.replicas().back();
-  plan.add("gather rows", [this, &last] { gather_rows(last, StepKind::kTrain); });
-  plan.add("start program", [this, &own, &last] { start_program(own, last); });
+  plan.add("gather rows", [this, &own, &last] { gather_rows(own, last, StepKind::kTrain); });
   std::size_t done = 0;
   const auto run_until = [&](std::size_t end) {
     plan.add("run program", [this, &own, &last, done, end] { run_program(own, last, StepKind::kTrain, done, end); });

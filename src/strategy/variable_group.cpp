@@ -1,17 +1,6 @@
 #include "strategy/variable_group.h"
 
-#include <numeric>
-
 namespace mirrortrain {
-namespace {
-
-double total(const Buffer& chunk_sums) {
-  const double* sums = chunk_sums.as<double>();
-  return std::accumulate(sums, sums + chunk_sums.bytes() / sizeof(double), 0.0);
-}
-
-}  // namespace
-
 std::int64_t with_padding(std::int64_t elements) {
   constexpr std::int64_t kLine = 64 / sizeof(float);
   return (elements + kLine - 1) / kLine * kLine;
@@ -27,18 +16,22 @@ std::int64_t VariableGroup::add(std::int64_t elements, float l1, float l2, bool 
 
 void VariableGroup::allocate(int replicas, int slots, bool accumulates, Device& device) {
   const auto bytes = static_cast<std::size_t>(elements_) * sizeof(float);
-  const auto chunks = static_cast<std::size_t>((elements_ + cpu::kUpdateChunk - 1) / cpu::kUpdateChunk);
+  const std::size_t chunk_bytes = static_cast<std::size_t>(chunks()) * sizeof(double);
   const auto gradient_bytes = static_cast<std::size_t>(gradient_elements_) * sizeof(float);
   for (int r = 0; r < replicas; ++r) gradients_.push_back(device.allocate(gradient_bytes));
+  segments_ = device.allocate(std::span(regularized_).size_bytes());
+  const std::unique_ptr<Stream> stream = device.make_stream();
+  stream->copy(segments_.data(), std::as_bytes(std::span(regularized_)).data(), segments_.bytes());
+  stream->synchronize();
   copies_.resize(shared() ? 1 : static_cast<std::size_t>(replicas));
   for (Copy& copy : copies_) {
     copy.values = device.allocate(bytes);
     for (int slot = 0; slot < slots; ++slot) copy.slots.push_back(device.allocate(bytes));
-    copy.regularization = device.allocate(regularized_.empty() ? 0 : chunks * sizeof(double));
+    copy.regularization = device.allocate(is_regularized() ? chunk_bytes : 0);
     copy.accumulated = device.allocate(accumulates ? bytes : 0);
-    copy.squares = device.allocate(accumulates ? chunks * sizeof(double) : 0);
+    copy.squares = device.allocate(accumulates ? chunk_bytes : 0);
 
-    copy.view.regularized = regularized_;
+    copy.view.regularized = {segments_.as<scalar::RegularizedSegment>(), regularized_.size()};
     copy.view.master = copy.values.as<float>();
     for (std::size_t slot = 0; slot < copy.slots.size(); ++slot) copy.view.slots[slot] = copy.slots[slot].as<float>();
     copy.view.regularization = copy.regularization.as<double>();
@@ -47,12 +40,18 @@ void VariableGroup::allocate(int replicas, int slots, bool accumulates, Device& 
   }
 }
 
-double VariableGroup::regularization(int replica) const { return total(copy(replica).regularization); }
-
-double VariableGroup::squares(int replica) const { return total(copy(replica).squares); }
+std::vector<std::span<std::byte>> VariableGroup::lasting(int replica) const {
+  const Copy& of_replica = copy(replica);
+  std::vector<std::span<std::byte>> parts;
+  const auto add = [&](const Buffer& buffer) { parts.emplace_back(buffer.data(), buffer.bytes()); };
+  add(of_replica.values);
+  for (const Buffer& slot : of_replica.slots) add(slot);
+  add(of_replica.accumulated);
+  return parts;
+}
 
 std::size_t VariableGroup::bytes() const {
-  std::size_t bytes = 0;
+  std::size_t bytes = segments_.bytes();
   for (const Buffer& gradient : gradients_) bytes += gradient.bytes();
   for (const Copy& copy : copies_) {
     bytes += copy.values.bytes() + copy.accumulated.bytes() + copy.regularization.bytes() + copy.squares.bytes();

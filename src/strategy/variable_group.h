@@ -1,10 +1,11 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "device/device.h"
-#include "kernels/cpu/update.h"
+#include "kernels/scalar/update_group.h"
 #include "strategy/variable_policy.h"
 
 namespace mirrortrain {
@@ -18,8 +19,8 @@ class VariableGroup {
 
   /// Makes room for one more variable; returns its first element. Those whose gradients are never stored come last.
   std::int64_t add(std::int64_t elements, float l1, float l2, bool stores_gradient);
-  /// Takes the memory, zeroed, once every variable is there. `slots`: optimizer slots per weight; `accumulates`: with
-  /// room for gradients of several steps and the sums of their squares.
+  /// Takes the device's memory, zeroed, once every variable is there. `replicas`: how many use it; `slots`: optimizer
+  /// slots per weight; `accumulates`: with room for gradients of several steps and the sums of their squares.
   void allocate(int replicas, int slots, bool accumulates, Device& device);
 
   Aggregation aggregation() const { return aggregation_; }
@@ -28,16 +29,17 @@ class VariableGroup {
   /// The first so many elements have gradients stored.
   std::int64_t gradient_elements() const { return gradient_elements_; }
   int copies() const { return static_cast<int>(copies_.size()); }
+  /// How many sums of regularization and of squares there are.
+  std::int64_t chunks() const { return (elements_ + scalar::kUpdateChunk - 1) / scalar::kUpdateChunk; }
+  bool is_regularized() const { return !regularized_.empty(); }
 
   /// Values, slots and sums of a replica, for the update kernels.
-  const cpu::UpdateGroupView& view(int replica) const { return copy(replica).view; }
+  const scalar::UpdateGroupView& view(int replica) const { return copy(replica).view; }
   /// Where a replica writes its gradient.
   float* gradient(int replica) const { return gradients_[static_cast<std::size_t>(replica)].as<float>(); }
 
-  /// The regularization terms of a replica's values, as the kernels last left them.
-  double regularization(int replica) const;
-  /// The sum of the squares of a replica's accumulated gradients.
-  double squares(int replica) const;
+  /// What of a replica's copy goes on from step to step: its values, slots and accumulated gradients.
+  std::vector<std::span<std::byte>> lasting(int replica) const;
 
   std::size_t bytes() const;
 
@@ -45,13 +47,14 @@ class VariableGroup {
   struct Copy {
     Buffer values, accumulated, regularization, squares;
     std::vector<Buffer> slots;
-    cpu::UpdateGroupView view;
+    scalar::UpdateGroupView view;
   };
   const Copy& copy(int replica) const { return copies_[shared() ? 0 : static_cast<std::size_t>(replica)]; }
 
   Aggregation aggregation_;
   std::int64_t elements_ = 0, gradient_elements_ = 0;
-  std::vector<cpu::RegularizedSegment> regularized_;
+  std::vector<scalar::RegularizedSegment> regularized_;
+  Buffer segments_;  ///< of regularized_, for the device
   std::vector<Copy> copies_;
   std::vector<Buffer> gradients_;  ///< by replica
 };

@@ -1,8 +1,10 @@
 #include "strategy/variable_store.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "base/error.h"
+#include "kernels/cpu/update.h"
 
 namespace mirrortrain {
 namespace {
@@ -56,7 +58,8 @@ VariableStore::VariableStore(const Model& model, const StoreOptions& options, De
                            : own_copies_.back().data() + (differ ? static_cast<std::size_t>(r) * stride_bytes : 0));
     }
     // What is read outside is replica 0's copy unless copies are combined when they are read.
-    const bool combined = differ && policy.synchronization == Synchronization::kOnRead;
+    const bool combined = policy.copies_can_differ() && options.all_replicas > 1 &&
+                          policy.synchronization == Synchronization::kOnRead;
     evaluation_copies_.push_back(combined ? device.allocate(stride_bytes) : Buffer());
     variables_.emplace_back(spec.name, DType::kFloat32, spec.shape, policy, std::move(copies));
   }
@@ -68,7 +71,7 @@ float* VariableStore::gradient(std::size_t variable, int replica) const {
   return groups_[static_cast<std::size_t>(place.group)].gradient(replica) + place.first;
 }
 
-DistributedVariable VariableStore::beside(std::size_t variable, float* (*of_copy)(const cpu::UpdateGroupView&, int),
+DistributedVariable VariableStore::beside(std::size_t variable, float* (*of_copy)(const scalar::UpdateGroupView&, int),
                                           int slot) const {
   const Place& place = places_[variable];
   const VariableGroup& group = groups_[static_cast<std::size_t>(place.group)];
@@ -80,12 +83,12 @@ DistributedVariable VariableStore::beside(std::size_t variable, float* (*of_copy
 
 DistributedVariable VariableStore::slot(std::size_t variable, int slot) const {
   return beside(
-      variable, [](const cpu::UpdateGroupView& view, int i) { return view.slots[static_cast<std::size_t>(i)]; }, slot);
+      variable, [](const scalar::UpdateGroupView& view, int i) { return view.slots[static_cast<std::size_t>(i)]; }, slot);
 }
 
 DistributedVariable VariableStore::accumulated(std::size_t variable) const {
   return beside(
-      variable, [](const cpu::UpdateGroupView& view, int) { return view.accumulated; }, 0);
+      variable, [](const scalar::UpdateGroupView& view, int) { return view.accumulated; }, 0);
 }
 
 float* VariableStore::evaluation_copy(std::size_t variable) const {
@@ -93,7 +96,7 @@ float* VariableStore::evaluation_copy(std::size_t variable) const {
   return own.data() ? own.as<float>() : variables_[variable].copy(0).as<float>();
 }
 
-void VariableStore::fill_evaluation_copies() {
+void VariableStore::fill_evaluation_copies() const {
   for (std::size_t i = 0; i < variables_.size(); ++i) {
     if (evaluation_copies_[i].data()) variables_[i].read_or_first(evaluation_copies_[i].data());
   }
@@ -101,7 +104,11 @@ void VariableStore::fill_evaluation_copies() {
 
 double VariableStore::regularization() const {
   double total = 0;
-  for (const VariableGroup& group : groups_) total += group.regularization(0);
+  for (const VariableGroup& group : groups_) {
+    const scalar::UpdateGroupView& view = group.view(0);
+    cpu::regularization_sums(view, 0, group.elements());
+    if (group.is_regularized()) total += std::accumulate(view.regularization, view.regularization + group.chunks(), 0.0);
+  }
   return total;
 }
 

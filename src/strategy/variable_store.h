@@ -14,14 +14,15 @@ namespace mirrortrain {
 /// How a store is laid out.
 struct StoreOptions {
   std::vector<VariablePolicy> policies;  ///< one per variable of the model
-  int replicas = 1;
+  int replicas = 1;                      ///< that compute on this memory
+  int all_replicas = 1;                  ///< of the run
   int slots = 0;                              ///< that the update rule keeps per weight
   bool accumulates = false;                   ///< gradients of several steps
   std::vector<std::size_t> without_gradient;  ///< trainable variables whose gradients are never stored
 };
 
-/// The variables of all replicas on one memory: trainable ones in groups by their aggregation, the others on their own.
-/// Copies that are equal by definition are stored once.
+/// The variables of the replicas on one memory: trainable ones in groups by their aggregation, the others on their own.
+/// Copies that are equal by definition are stored once. Replicas are numbered from 0 on each memory.
 class VariableStore {
  public:
   /// Values are zero until somebody assigns them. Throws Error for a policy that a variable cannot have.
@@ -56,15 +57,16 @@ class VariableStore {
   /// What evaluation reads: the variable itself, or where copies can differ what reading it outside the replicas gave
   /// when `fill_evaluation_copies` was last called.
   float* evaluation_copy(std::size_t variable) const;
-  void fill_evaluation_copies();
+  bool has_evaluation_copy(std::size_t variable) const { return evaluation_copies_[variable].data() != nullptr; }
+  void fill_evaluation_copies() const;
 
-  /// The sum of the regularization terms, as the kernels last left them; of replica 0's values where copies differ.
+  /// The sum of the regularization terms, of replica 0's values where copies differ. On host memory alone.
   double regularization() const;
 
   std::size_t bytes() const;
 
  private:
-  DistributedVariable beside(std::size_t variable, float* (*of_copy)(const cpu::UpdateGroupView&, int), int slot) const;
+  DistributedVariable beside(std::size_t variable, float* (*of_copy)(const scalar::UpdateGroupView&, int), int slot) const;
 
   int replicas_, slots_;
   bool accumulates_;

@@ -1,7 +1,8 @@
 #include "strategy/weight_update.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
 #include "base/error.h"
@@ -10,7 +11,7 @@
 namespace mirrortrain {
 namespace {
 
-cpu::UpdateRule kernel_rule(const UpdateRule& rule) {
+scalar::UpdateRule kernel_rule(const UpdateRule& rule) {
   switch (rule.kind) {
     case UpdateRule::Kind::kSgd: return scalar::Sgd{};
     case UpdateRule::Kind::kSgdMomentum: return scalar::SgdMomentum<false>{rule.momentum};
@@ -33,14 +34,23 @@ constexpr std::int64_t kProductRows = 8;
 
 }  // namespace
 
-WeightUpdate::WeightUpdate(const VariableStore& variables, const UpdateRule& rule, const GradientOptions& options,
-                           bool reduced)
-    : rule_(kernel_rule(rule)), options_(options), reduced_(reduced), replicas_(variables.replicas()) {
+WeightUpdate::WeightUpdate(const VariableStore& variables, const StepKernels& kernels, UpdateReplicas replicas,
+                           const UpdateRule& rule, const GradientOptions& options, bool reduced)
+    : kernels_(kernels),
+      replicas_(std::move(replicas)),
+      rule_(kernel_rule(rule)),
+      options_(options),
+      reduced_(reduced) {
   for (const VariableGroup& group : variables.groups()) {
     Part& part = parts_.emplace_back();
     part.group = &group;
-    const int sources = reduced_ && group.shared() ? 1 : replicas_;
+    const int sources = reduced_ && group.shared() ? 1 : variables.replicas();
     for (int r = 0; r < sources; ++r) part.sources.push_back({group.gradient(r), 1});
+    if (group.shared() && sources > kernels_.most_sources()) {
+      throw UsageError(fmt::format("strategy: at most {} replicas can be on one GPU, found {}; use more devices or fewer "
+                                   "replicas",
+                                   kernels_.most_sources(), sources));
+    }
   }
 }
 
@@ -50,82 +60,107 @@ void WeightUpdate::add_product(int group, const cpu::ProductWeight& weight, std:
   products_.push_back({of_group, weight, std::move(operands), rows_per_example});
 }
 
-void WeightUpdate::begin(const UpdateStep& step) {
+scalar::UpdateScalars WeightUpdate::begin(const UpdateStep& step) {
   step_ = step;
   for (Product& product : products_) {
-    for (int r = 0; r < replicas_; ++r) {
-      product.sources[static_cast<std::size_t>(r)].rows =
-          rows_of_replica(step.examples, r, replicas_).count * product.rows_per_example;
+    for (std::size_t r = 0; r < replicas_.numbers.size(); ++r) {
+      product.sources[r].rows =
+          rows_of_replica(step.examples, replicas_.numbers[r], replicas_.all).count * product.rows_per_example;
     }
   }
   for (Part& part : parts_) {
     const Aggregation aggregation = part.group->aggregation();
-    part.regularization = regularization_times(aggregation, step.examples, replicas_);
+    part.regularization = regularization_times(aggregation, step.examples, replicas_.all);
     if (reduced_ && part.group->shared()) continue;  // scaled before they were added
-    for (int r = 0; r < replicas_; ++r) {
-      part.sources[static_cast<std::size_t>(r)].scale = gradient_scale(aggregation, r, step.examples, replicas_);
+    for (std::size_t r = 0; r < replicas_.numbers.size(); ++r) {
+      part.sources[r].scale = gradient_scale(aggregation, replicas_.numbers[r], step.examples, replicas_.all);
     }
   }
+  scalar::UpdateScalars scalars{static_cast<float>(step.learning_rate), step.updates};
+  if (options_.clip_value) scalars.clip_value = static_cast<float>(*options_.clip_value);
+  if (accumulates()) scalars.scale = 1 / static_cast<float>(step.gradients);
+  return scalars;
 }
 
-/// Calls work(part, view, gradient, begin, end) for what the lane has to do.
+/// Calls work(part, replica, which scalars, gradient, begin, end) for what the lane has to do.
 template <class Work>
 void WeightUpdate::for_each_range(const LaneShare& share, const Work& work) const {
   for (const Part& part : parts_) {
     const std::int64_t elements = part.group->gradient_elements();
     if (part.group->shared()) {
-      const auto [begin, end] = part_of_lane(elements, cpu::kUpdateChunk, share.lane, share.lanes);
-      work(part, 0, cpu::GradientSum{part.sources, part.regularization}, begin, end);
+      const auto [begin, end] = part_of_lane(elements, scalar::kUpdateChunk, share.lane, share.lanes);
+      work(part, 0, 0, scalar::GradientSum{part.sources, part.regularization}, begin, end);
       continue;
     }
-    for (const int replica : share.replicas) {
+    for (std::size_t i = 0; i < share.replicas.size(); ++i) {
+      const int replica = share.replicas[i];
       const auto source = std::span(part.sources).subspan(static_cast<std::size_t>(replica), 1);
       // A replica without examples adds a zero gradient, regularization included.
-      work(part, replica, cpu::GradientSum{source, source[0].scale != 0 ? 1.0f : 0.0f}, std::int64_t{0}, elements);
+      work(part, replica, 1 + i, scalar::GradientSum{source, source[0].scale != 0 ? 1.0f : 0.0f}, std::int64_t{0},
+           elements);
     }
   }
 }
 
 void WeightUpdate::accumulate(const LaneShare& share) const {
-  for_each_range(share, [&](const Part& part, int replica, const cpu::GradientSum& gradient, std::int64_t begin,
-                            std::int64_t end) {
-    cpu::accumulate(part.group->view(replica), gradient, step_.gradients == 1, begin, end);
+  for_each_range(share, [&](const Part& part, int replica, std::size_t, const scalar::GradientSum& gradient,
+                            std::int64_t begin, std::int64_t end) {
+    kernels_.accumulate(*share.stream, part.group->view(replica), gradient, step_.gradients == 1, begin, end);
   });
+}
+
+/// What a replica has for itself is clipped by the norm of all that it applies; what the replicas share, by that norm in
+/// the mean over the replicas, so that all go on sharing it.
+void WeightUpdate::scale_to_norms(const LaneShare& share) const {
+  Stream& stream = *share.stream;
+  const auto add_squares = [&](const Part& part, int replica, double scale, bool first, double* norm) {
+    kernels_.sum_numbers(stream, part.group->view(replica).squares, part.group->chunks(), scale, first, norm);
+  };
+  for (std::size_t i = 0; i <= share.replicas.size(); ++i) {
+    bool first = true;
+    for (const Part& part : parts_) {
+      if (part.group->shared() || i > 0) {
+        add_squares(part, i > 0 ? share.replicas[i - 1] : 0, 1, first, share.norms + i);
+        first = false;
+        continue;
+      }
+      for (int r = 0; r < part.group->copies(); ++r) {
+        add_squares(part, r, 1.0 / part.group->copies(), first, share.norms);
+        first = false;
+      }
+    }
+    kernels_.scale_to_norm(stream, share.norms + i, *options_.clip_norm, step_.gradients, share.scalars + i);
+  }
 }
 
 void WeightUpdate::apply(const LaneShare& share) const {
   if (!step_.applies) return;
-  cpu::UpdateScalars scalars{static_cast<float>(step_.learning_rate), step_.updates};
-  if (options_.clip_value) scalars.clip_value = static_cast<float>(*options_.clip_value);
-  // What a replica has for itself is clipped by the norm of all that it applies; what the replicas share, by that norm
-  // in the mean over the replicas, so that all go on sharing it.
-  double shared_squares = 0, own_squares_mean = 0;
-  for (const Part& part : parts_) {
-    for (int r = 0; needs_norm() && r < part.group->copies(); ++r) {
-      (part.group->shared() ? shared_squares : own_squares_mean) += part.group->squares(r) / part.group->copies();
-    }
-  }
-
-  for_each_range(share, [&](const Part& part, int replica, const cpu::GradientSum& gradient, std::int64_t begin,
-                            std::int64_t end) {
-    const cpu::UpdateGroupView& view = part.group->view(replica);
-    if (!accumulates()) return cpu::update(rule_, view, gradient, scalars, begin, end);
-    const double own_squares = part.group->shared() || !needs_norm() ? own_squares_mean : part.group->squares(replica);
-    scalars.scale = clip_factor(shared_squares + own_squares) / static_cast<float>(step_.gradients);
-    cpu::update_accumulated(rule_, view, scalars, begin, end);
+  if (needs_norm()) scale_to_norms(share);
+  for_each_range(share, [&](const Part& part, int replica, std::size_t which, const scalar::GradientSum& gradient,
+                            std::int64_t begin, std::int64_t end) {
+    const scalar::UpdateGroupView& view = part.group->view(replica);
+    const scalar::UpdateScalars* const scalars = share.scalars + which;
+    if (accumulates()) return kernels_.update_accumulated(*share.stream, rule_, view, scalars, begin, end);
+    kernels_.update(*share.stream, rule_, view, gradient, scalars, begin, end);
   });
   for (const Product& product : products_) {
     const auto [begin, end] = part_of_lane(product.weight.in, kProductRows, share.lane, share.lanes);
-    cpu::update_with_product(rule_, product.group->view(0), product.weight, product.sources, scalars, share.threads,
-                             begin, end);
+    cpu::update_with_product(rule_, product.group->view(0), product.weight, product.sources, *share.scalars,
+                             share.threads, begin, end);
   }
 }
 
-/// What brings the global norm of the mean gradient down to clip_norm, given the squares of the accumulated ones.
-float WeightUpdate::clip_factor(double squares) const {
-  if (!options_.clip_norm) return 1;
-  const double norm = std::sqrt(squares) / static_cast<double>(step_.gradients);
-  return norm > *options_.clip_norm ? static_cast<float>(*options_.clip_norm / norm) : 1;
+bool WeightUpdate::is_regularized() const {
+  return std::any_of(parts_.begin(), parts_.end(), [](const Part& part) { return part.group->is_regularized(); });
+}
+
+void WeightUpdate::sum_regularization(Stream& stream, double* total) const {
+  bool first = true;
+  for (const Part& part : parts_) {
+    if (!part.group->is_regularized()) continue;
+    kernels_.sum_numbers(stream, part.group->view(0).regularization, part.group->chunks(), 1, first, total);
+    first = false;
+  }
 }
 
 }  // namespace mirrortrain

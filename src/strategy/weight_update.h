@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "kernels/cpu/product_update.h"
-#include "kernels/cpu/update.h"
+#include "kernels/step_kernels.h"
 #include "model/update_rule.h"
 #include "strategy/gradient_options.h"
 #include "strategy/variable_store.h"
@@ -21,25 +21,36 @@ struct UpdateStep {
   double learning_rate = 0;
 };
 
-/// Brings the gradients of the replicas to the weights. Groups that the replicas share are cut in shards, one for each
-/// lane; where every replica has its own values, its lane updates them.
+/// The replicas whose gradients meet on one memory, by their numbers in the run: replica i of the store is numbers[i].
+struct UpdateReplicas {
+  std::vector<int> numbers;
+  int all = 1;
+};
+
+/// Brings the gradients of one memory's replicas to the weights there. Groups that the replicas share are cut in shards,
+/// one for each lane; where every replica has its own values, its lane updates them.
 class WeightUpdate {
  public:
-  /// `reduced`: every replica's gradients already hold the sum over the replicas.
-  WeightUpdate(const VariableStore& variables, const UpdateRule& rule, const GradientOptions& options, bool reduced);
+  /// `reduced`: every replica's gradients already hold the sum over the replicas. `kernels` and `variables` must
+  /// outlive it. Throws UsageError where more gradients would be added than the kernels can.
+  WeightUpdate(const VariableStore& variables, const StepKernels& kernels, UpdateReplicas replicas,
+               const UpdateRule& rule, const GradientOptions& options, bool reduced);
 
-  /// A variable whose gradient the update makes itself (see product_gradients.h). `operands`: by replica, as large as a
-  /// replica's examples get; their rows are set in each step. `rows_per_example`: of x and dy.
+  /// A variable whose gradient the update makes itself (see product_gradients.h), on host memory alone. `operands`: by
+  /// replica, as large as a replica's examples get; their rows are set in each step. `rows_per_example`: of x and dy.
   void add_product(int group, const cpu::ProductWeight& weight, std::vector<cpu::ProductSource> operands,
                    std::int64_t rows_per_example);
 
-  /// Before the lanes begin with the step.
-  void begin(const UpdateStep& step);
+  /// Before the lanes begin with the step. Returns what every lane's `scalars` are to hold when its work begins.
+  scalar::UpdateScalars begin(const UpdateStep& step);
 
-  /// A lane among others, with the replicas that run on it.
+  /// A lane among those of the memory, with the replicas that run on it and memory of its device.
   struct LaneShare {
     int lane = 0, lanes = 1, threads = 1;
-    std::span<const int> replicas;
+    std::span<const int> replicas;  ///< of the store
+    Stream* stream = nullptr;
+    scalar::UpdateScalars* scalars = nullptr;  ///< one for what is shared, then one for each of `replicas`
+    double* norms = nullptr;                   ///< as many
   };
 
   /// Whether gradients are kept first. All lanes do `accumulate`, meet if `needs_norm`, and then `apply`; otherwise
@@ -49,10 +60,15 @@ class WeightUpdate {
   void accumulate(const LaneShare& share) const;
   void apply(const LaneShare& share) const;
 
+  /// Puts the regularization terms that the last `accumulate` or `apply` found, of replica 0's values where copies
+  /// differ, into `total`. Once every lane is done with it.
+  void sum_regularization(Stream& stream, double* total) const;
+  bool is_regularized() const;
+
  private:
   struct Part {
     const VariableGroup* group = nullptr;
-    std::vector<cpu::GradientSource> sources;  ///< in the replicas' order; one where they are reduced
+    std::vector<scalar::GradientSource> sources;  ///< in the replicas' order; one where they are reduced
     float regularization = 1;
   };
   struct Product {
@@ -63,12 +79,13 @@ class WeightUpdate {
   };
   template <class Work>
   void for_each_range(const LaneShare& share, const Work& work) const;
-  float clip_factor(double squares) const;
+  void scale_to_norms(const LaneShare& share) const;
 
-  cpu::UpdateRule rule_;
+  const StepKernels& kernels_;
+  UpdateReplicas replicas_;
+  scalar::UpdateRule rule_;
   GradientOptions options_;
   bool reduced_;
-  int replicas_;
   std::vector<Part> parts_;
   std::vector<Product> products_;
   UpdateStep step_;

@@ -88,14 +88,14 @@ void require_checksum(const fs::path& file, const Json& checksums) {
 
 }  // namespace
 
-Checkpoints::Checkpoints(fs::path folder, const Strategy& strategy, CheckpointNames names, std::uint64_t seed)
+Checkpoints::Checkpoints(fs::path folder, Strategy& strategy, CheckpointNames names, std::uint64_t seed)
     : folder_(std::move(folder)),
-      variables_(strategy.variables()),
-      state_(strategy.state()),
+      strategy_(strategy),
       names_(std::move(names)),
       seed_(seed) {}
 
 void Checkpoints::save(const TrainingState& state, std::int64_t keep) {
+  const VariableStore& variables = strategy_.variables();
   create_folders(folder_);
   const fs::path final_name = folder_ / folder_name(state.step);
   const fs::path temporary = final_name.string() + std::string(kUnfinished);
@@ -103,23 +103,23 @@ void Checkpoints::save(const TrainingState& state, std::int64_t keep) {
   create_folders(temporary);
 
   Json checksums;
-  if (has_model())
-    checksums["model.safetensors"] = save_weights(temporary / "model.safetensors", variables_, Naming::kWithFolder);
+  if (!variables.variables().empty())
+    checksums["model.safetensors"] = save_weights(temporary / "model.safetensors", variables, Naming::kWithFolder);
   std::vector<NamedTensor> tensors;
   SavedPolicies policies;
-  for (std::size_t i = 0; i < variables_.variables().size(); ++i) {
-    const DistributedVariable& variable = variables_.variables()[i];
+  for (std::size_t i = 0; i < variables.variables().size(); ++i) {
+    const DistributedVariable& variable = variables.variables()[i];
     if (variable.policy().copies_can_differ()) {
       add_copies(variable.name(), variable, tensors);
       policies[variable.name()] = variable.policy();
     }
-    if (!variables_.trainable(i)) continue;
-    for (int slot = 0; slot < variables_.slots(); ++slot) {
-      add_copies(slot_name(names_.slots[static_cast<std::size_t>(slot)], variable), variables_.slot(i, slot), tensors);
+    if (!variables.trainable(i)) continue;
+    for (int slot = 0; slot < variables.slots(); ++slot) {
+      add_copies(slot_name(names_.slots[static_cast<std::size_t>(slot)], variable), variables.slot(i, slot), tensors);
     }
-    if (state.gradients > 0) add_copies(accumulated_name(variable), variables_.accumulated(i), tensors);
+    if (state.gradients > 0) add_copies(accumulated_name(variable), variables.accumulated(i), tensors);
   }
-  for (const DistributedVariable& variable : state_.variables()) {
+  for (const DistributedVariable& variable : strategy_.state().variables()) {
     add_copies(state_name(variable), variable, tensors);
     policies[state_name(variable)] = variable.policy();
   }
@@ -133,7 +133,7 @@ void Checkpoints::save(const TrainingState& state, std::int64_t keep) {
       {"epoch", state.position.epoch},
       {"position", state.position.examples},
       {"seed", seed_},
-      {"replicas", variables_.replicas()},
+      {"replicas", variables.replicas()},
       {"policies", to_json(policies)},
       {"seconds", state.seconds},
       {"metrics", names_.metrics},
@@ -173,8 +173,9 @@ std::optional<TrainingState> Checkpoints::restore() {
 }
 
 TrainingState Checkpoints::restore_from(const fs::path& checkpoint) {
+  const VariableStore& variables = strategy_.variables();
   const Json json = Json::parse(read_text_file(checkpoint / "state.json"));
-  if (has_model()) require_checksum(checkpoint / "model.safetensors", json.at("checksums"));
+  if (!variables.variables().empty()) require_checksum(checkpoint / "model.safetensors", json.at("checksums"));
   require_checksum(checkpoint / "training.safetensors", json.at("checksums"));
   TrainingState state;
   state.step = json.at("step").get<std::int64_t>();
@@ -188,7 +189,7 @@ TrainingState Checkpoints::restore_from(const fs::path& checkpoint) {
     spdlog::warn("the metrics changed: the means of this epoch begin here");
   }
   state.gradients = json.at("accumulated_gradients").get<std::int64_t>();
-  if (state.gradients > 0 && !variables_.accumulates()) {
+  if (state.gradients > 0 && !variables.accumulates()) {
     spdlog::warn("{} accumulated gradient{} not applied: accumulate_steps is 1 now", state.gradients,
                  state.gradients == 1 ? " is" : "s are");
     state.gradients = 0;
@@ -198,25 +199,26 @@ TrainingState Checkpoints::restore_from(const fs::path& checkpoint) {
 }
 
 void Checkpoints::restore_variables(const fs::path& checkpoint, const SavedPolicies& policies, bool accumulated) {
-  if (has_model()) load_weights(checkpoint / "model.safetensors", variables_);
+  const VariableStore& variables = strategy_.variables();
+  if (!variables.variables().empty()) load_weights(checkpoint / "model.safetensors", variables);
   const StoredTensors stored = read_safetensors(checkpoint / "training.safetensors");
   const auto policy_of = [&](const std::string& name) {
     const auto found = policies.find(name);
     return found == policies.end() ? VariablePolicy{} : found->second;  // not listed: copies were equal
   };
-  for (std::size_t i = 0; i < variables_.variables().size(); ++i) {
-    const DistributedVariable& variable = variables_.variables()[i];
+  for (std::size_t i = 0; i < variables.variables().size(); ++i) {
+    const DistributedVariable& variable = variables.variables()[i];
     const VariablePolicy policy = policy_of(variable.name());
     restore_copies(stored, variable.name(), policy, variable);  // or the weights file has the only copy
-    if (!variables_.trainable(i)) continue;
-    for (int slot = 0; slot < variables_.slots(); ++slot) {
+    if (!variables.trainable(i)) continue;
+    for (int slot = 0; slot < variables.slots(); ++slot) {
       const std::string name = slot_name(names_.slots[static_cast<std::size_t>(slot)], variable);
-      require(restore_copies(stored, name, policy, variables_.slot(i, slot)), name);
+      require(restore_copies(stored, name, policy, variables.slot(i, slot)), name);
     }
     const std::string name = accumulated_name(variable);
-    if (accumulated) require(restore_copies(stored, name, policy, variables_.accumulated(i)), name);
+    if (accumulated) require(restore_copies(stored, name, policy, variables.accumulated(i)), name);
   }
-  for (const DistributedVariable& variable : state_.variables()) {
+  for (const DistributedVariable& variable : strategy_.state().variables()) {
     const std::string name = state_name(variable);
     if (!restore_copies(stored, name, policy_of(name), variable)) {
       spdlog::warn("state '{}' is new: it starts at its initial value", variable.name());

@@ -26,7 +26,7 @@ struct CheckpointNames {
 class Checkpoints {
  public:
   /// `strategy` must outlive it.
-  Checkpoints(std::filesystem::path folder, const Strategy& strategy, CheckpointNames names, std::uint64_t seed);
+  Checkpoints(std::filesystem::path folder, Strategy& strategy, CheckpointNames names, std::uint64_t seed);
 
   /// Writes to a temporary name, syncs, renames, then removes all but the newest `keep`. Throws Error.
   void save(const TrainingState& state, std::int64_t keep);
@@ -37,14 +37,12 @@ class Checkpoints {
   std::optional<TrainingState> restore();
 
  private:
-  bool has_model() const { return !variables_.variables().empty(); }
   void remove_unfinished() const;
   TrainingState restore_from(const std::filesystem::path& checkpoint);
   void restore_variables(const std::filesystem::path& checkpoint, const SavedPolicies& policies, bool accumulated);
 
   std::filesystem::path folder_;
-  const VariableStore& variables_;
-  const StateVariables& state_;
+  Strategy& strategy_;
   CheckpointNames names_;
   std::uint64_t seed_;
 };

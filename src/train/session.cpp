@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "device/cpu/cpu_device.h"
+#include "kernels/cpu/backend.h"
 
 namespace mirrortrain {
 namespace {
@@ -104,7 +105,8 @@ std::unique_ptr<Strategy> make_strategy(const CheckedConfiguration& checked, con
     spdlog::warn("mixed_bfloat16: {} has no bfloat16 instructions, so this will not be faster than float32",
                  cpu_name());
   }
-  StrategyParts parts{options, values.gradients, {}, {}, state, values.seed};
+  StrategyParts parts{options, values.gradients, {}, {}, state, values.seed, values.data.cache, nullptr};
+  parts.backend = {std::shared_ptr<void>(), &cpu::backend()};
   if (values.optimizer) parts.rule = rule(*values.optimizer);
   for (const ResolvedVariable& variable : checked.variables) parts.policies.push_back(variable.policy);
   auto strategy = std::make_unique<Strategy>(std::move(placement), *checked.model, parts);

@@ -27,14 +27,20 @@ report::Scores scores_of(const Sums& sums, const std::vector<std::string>& metri
 Sums evaluate_all(Strategy& strategy, const data::Feeder& examples, std::int64_t batch_size) {
   std::vector<std::int64_t> rows(static_cast<std::size_t>(std::min(batch_size, examples.rows())));
   Sums total;
+  const auto collect = [&] {
+    for (const Sums& sums : strategy.take_sums()) {
+      total.metrics.resize(sums.metrics.size());
+      total += sums;
+    }
+  };
   strategy.begin_evaluation();
   for (std::int64_t first = 0; first < examples.rows(); first += batch_size) {
     rows.resize(static_cast<std::size_t>(std::min(batch_size, examples.rows() - first)));
     std::iota(rows.begin(), rows.end(), first);
-    const Sums& sums = strategy.evaluate({&examples, rows});
-    if (first == 0) total = Sums(sums.metrics.size());
-    total += sums;
+    strategy.evaluate({&examples, rows});
+    if (strategy.must_take_sums()) collect();
   }
+  collect();
   return total;
 }
 
@@ -70,10 +76,14 @@ TrainingState Trainer::run(TrainingState state) {
   while (!finished() && stop_ == 0) {
     step();
     const bool last = finished();
-    if (state_.step % options_.log_every_steps == 0 || last) emit_step();
+    const bool logs = state_.step % options_.log_every_steps == 0 || last;
+    const bool checkpoint_due =
+        options_.checkpoint_every_steps && state_.step % *options_.checkpoint_every_steps == 0;
+    const bool saves = checkpoint_due || epoch_ended_ || last || stop_ != 0;
+    if (logs || saves) collect_sums();
+    if (logs) emit_step();
     if (epoch_ended_) end_epoch();
-    const bool due = options_.checkpoint_every_steps && state_.step % *options_.checkpoint_every_steps == 0;
-    if (due || epoch_ended_ || last || stop_ != 0) save_checkpoint();
+    if (saves) save_checkpoint();
   }
   return state_;
 }
@@ -91,14 +101,23 @@ void Trainer::step() {
   const data::Order::Batch batch = order_.next();
   const UpdateStep update = next_update(state_, options_.accumulate_steps, options_.learning_rate);
   learning_rate_ = update.learning_rate;
-  const Sums& sums = strategy_.train({train_, batch.rows, state_.step, update});
-  state_.epoch_sums += sums;
-  state_.step_sums += sums;
+  strategy_.train({train_, batch.rows, state_.step, update});
   state_.position = order_.position();
   epoch_ended_ = batch.ends_epoch;
+  training_examples_ += static_cast<std::int64_t>(batch.rows.size());
   training_seconds_ += seconds_since(start);
-  training_examples_ += sums.examples;
+  if (strategy_.must_take_sums()) collect_sums();
   emit_progress();
+}
+
+/// Each step's on its own, so that totals do not depend on how many were on their way.
+void Trainer::collect_sums() {
+  const auto start = Clock::now();
+  for (const Sums& sums : strategy_.take_sums()) {
+    state_.epoch_sums += sums;
+    state_.step_sums += sums;
+  }
+  training_seconds_ += seconds_since(start);
 }
 
 void Trainer::end_epoch() {
@@ -137,6 +156,7 @@ void Trainer::emit_progress() {
   const double now = seconds();
   if (now < next_progress_) return;
   next_progress_ = now + kProgressSeconds;
+  collect_sums();
   progress_ = scores_of(state_.epoch_sums, model_.metric_names);
   progress_state_ = strategy_.state().readings();
   report::ProgressEvent event;

@@ -65,6 +65,7 @@ class Trainer {
   bool finished() const;
   bool has_model() const { return !model_.layers.empty(); }
   void step();
+  void collect_sums();
   void end_epoch();
   void emit_step();
   void emit_progress();

@@ -72,7 +72,8 @@ void train_steps(const CheckedConfiguration& checked, const data::Feeder& exampl
     const data::Order::Batch batch = order.next();
     const UpdateStep update =
         next_update(state, values.gradients.accumulate_steps, learning_rate_of(*values.optimizer));
-    const Sums& sums = strategy->train({&examples, batch.rows, state.step, update});
+    strategy->train({&examples, batch.rows, state.step, update});
+    const Sums& sums = strategy->take_sums().back();
     after_step(sums.loss / static_cast<double>(sums.examples), snapshot(strategy->variables()));
   }
 }

@@ -31,7 +31,7 @@ data::Array array_of(DType dtype, const Shape& row) {
   return array;
 }
 
-cuda::DeviceRows rows_of(const data::Array& array) { return {array.bytes.data(), array.dtype, array.row_elements()}; }
+DeviceRows rows_of(const data::Array& array) { return {array.bytes.data(), array.dtype, array.row_elements()}; }
 
 /// Rows in any order, one of them twice; or none.
 const std::vector<std::int64_t> kChoices[] = {{3, 0, 9, 3, 7}, {5}, {}};
@@ -69,7 +69,7 @@ TEST_CASE("rows gathered on a device are the host's, for every type and length o
         for (const Shape& row : {Shape{3}, Shape{8, 3}, Shape{5, 7, 3}}) {
           const data::Array array = array_of(from, row);
           const bool identity = &affine == &affines[0];
-          const cuda::DeviceAffine on_device{affine.shift.data(), affine.scale.data(), affine.offset.data(),
+          const DeviceAffine on_device{affine.shift.data(), affine.scale.data(), affine.offset.data(),
                                              static_cast<std::int64_t>(affine.channels()), identity};
           for (const auto& chosen : kChoices) {
             const auto count = static_cast<std::int64_t>(chosen.size());

@@ -11,6 +11,7 @@
 #include "config/document.h"
 #include "data/load.h"
 #include "model/build_model.h"
+#include "kernels/cpu/backend.h"
 #include "strategy/strategy.h"
 #include "strategy/variable_rules.h"
 
@@ -128,8 +129,9 @@ TEST_CASE("steps allocate nothing") {
     counter.aggregation = Aggregation::kSum;
     counter.assign_add = {StateValue(std::int64_t{1}), {}, ""};
     parts.state.push_back({counter, {}, "state[0]"});
+    parts.backend = {std::shared_ptr<void>(), &cpu::backend()};
     Strategy strategy(placement, model, parts);
-    strategy.prepare({{12, 8, 2}, {12, 8}});
+    strategy.prepare({{12, 8, 2}, {12, 8}, {}});
 
     std::vector<std::int64_t> rows(12);
     std::iota(rows.begin(), rows.end(), std::int64_t{0});
@@ -137,9 +139,13 @@ TEST_CASE("steps allocate nothing") {
     counting = true;
     for (const std::size_t size : {12u, 8u, 2u}) {
       strategy.train({&feeder, std::span(rows).first(size), 1, {0, 1, true, 1, 0.001}});
+      strategy.take_sums();
     }
     strategy.begin_evaluation();
-    for (const std::size_t size : {12u, 8u}) strategy.evaluate({&feeder, std::span(rows).first(size)});
+    for (const std::size_t size : {12u, 8u}) {
+      strategy.evaluate({&feeder, std::span(rows).first(size)});
+      strategy.take_sums();
+    }
     counting = false;
     CHECK(allocations == 0);
   }

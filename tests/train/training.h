@@ -43,7 +43,8 @@ class Training {
     for (int i = 0; i < count; ++i) {
       const data::Order::Batch batch = order_->next();
       const UpdateStep update = next_update(state, values.gradients.accumulate_steps, rate);
-      const Sums& sums = strategy->train({feeders_.train.get(), batch.rows, state.step, update});
+      strategy->train({feeders_.train.get(), batch.rows, state.step, update});
+      const Sums& sums = strategy->take_sums().back();
       state.position = order_->position();
       losses.push_back(sums.loss / static_cast<double>(sums.examples));
     }

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <cstring>
@@ -26,6 +27,10 @@ Buffer allocate_host_memory(std::size_t bytes) {
   if (alignment == kHugePage) madvise(data, rounded, MADV_HUGEPAGE);  // fewer TLB misses; a refusal does no harm
   std::memset(data, 0, rounded);
   return {data, bytes, [](std::byte* memory) { std::free(memory); }};
+}
+
+std::size_t free_host_memory() {
+  return static_cast<std::size_t>(sysconf(_SC_AVPHYS_PAGES)) * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
 }
 
 }  // namespace mirrortrain

@@ -25,6 +25,10 @@ class ThreadedEvent : public Event {
  public:
   /// Set when the place recorded last is reached; null before the first. Not guarded: record and wait have an order.
   std::shared_ptr<Flag> happened;
+
+  void synchronize() const override {
+    if (happened) await(*happened);
+  }
 };
 
 /// From one thread to another, which is ordered after the one, but never the other way round.
@@ -95,7 +99,7 @@ class ThreadedStream : public Stream {
   void synchronize() override {
     ThreadedEvent event;
     record(event);
-    await(*event.happened);
+    event.synchronize();
   }
 
  private:
@@ -120,6 +124,7 @@ class ThreadedDevice : public Device {
   DeviceId id() const override { return id_; }
   int threads() const override { return 1; }
   Buffer allocate(std::size_t bytes) override { return allocate_host_memory(bytes); }
+  std::size_t free_bytes() const override { return free_host_memory(); }
   Buffer allocate_host(std::size_t bytes) override { return allocate_host_memory(bytes); }
   std::unique_ptr<Stream> make_stream() override { return std::make_unique<ThreadedStream>(random_(), longest_pause_); }
   std::unique_ptr<Event> make_event() override { return std::make_unique<ThreadedEvent>(); }

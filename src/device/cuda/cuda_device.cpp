@@ -35,6 +35,13 @@ class CudaDevice : public Device {
     return buffer;
   }
 
+  std::size_t free_bytes() const override {
+    const CurrentDevice current(index_);
+    std::size_t free = 0, total = 0;
+    check(cudaMemGetInfo(&free, &total), "cudaMemGetInfo");
+    return free;
+  }
+
   Buffer allocate_host(std::size_t bytes) override {
     if (bytes == 0) return {};
     const CurrentDevice current(index_);

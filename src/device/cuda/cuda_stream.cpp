@@ -8,6 +8,8 @@ CudaEvent::CudaEvent() { check(cudaEventCreateWithFlags(&event_, cudaEventDisabl
 
 CudaEvent::~CudaEvent() { cudaEventDestroy(event_); }
 
+void CudaEvent::synchronize() const { check(cudaEventSynchronize(event_), "cudaEventSynchronize"); }
+
 CudaStream::CudaStream(int device) : device_(device) {
   check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
 }

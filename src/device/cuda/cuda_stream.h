@@ -14,6 +14,7 @@ class CudaEvent : public Event {
   ~CudaEvent() override;
   CudaEvent(const CudaEvent&) = delete;
   CudaEvent& operator=(const CudaEvent&) = delete;
+  void synchronize() const override;
   cudaEvent_t get() const { return event_; }
 
  private:

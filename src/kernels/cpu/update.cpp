@@ -9,7 +9,7 @@ namespace mirrortrain::cpu {
 namespace {
 
 /// gradient[i] = sum of scale * source[begin + i], in the order of the sources.
-void sum_sources(std::span<const GradientSource> sources, std::int64_t begin, std::int64_t count,
+void sum_chunk(std::span<const GradientSource> sources, std::int64_t begin, std::int64_t count,
                  float* __restrict gradient) {
   std::fill_n(gradient, count, 0.0f);
   for (const GradientSource& source : sources) {
@@ -71,7 +71,7 @@ double chunk_regularization(const UpdateGroupView& group, std::int64_t begin, st
 /// The step's gradient of one chunk, regularization included, and the chunk's regularization sum beside it.
 void chunk_gradient(const UpdateGroupView& group, const GradientSum& sum, std::int64_t begin, std::int64_t end,
                     float* gradient) {
-  sum_sources(sum.sources, begin, end - begin, gradient);
+  sum_chunk(sum.sources, begin, end - begin, gradient);
   if (group.regularized.empty()) return;
   group.regularization[begin / kUpdateChunk] = chunk_regularization(group, begin, end);
   add_regularization(group, sum.regularization, begin, end, gradient);
@@ -125,6 +125,14 @@ void update_accumulated(const UpdateRule& rule, const UpdateGroupView& group, co
                         std::int64_t begin, std::int64_t end) {
   update_chunks(rule, group, scalars, begin, end, [&](std::int64_t from, std::int64_t to, float* chunk) {
     std::copy_n(group.accumulated + from, to - from, chunk);
+  });
+}
+
+void sum_sources(std::span<const GradientSource> sources, float* to, std::int64_t begin, std::int64_t end) {
+  alignas(64) float chunk[kUpdateChunk];
+  for_each_chunk(begin, end, [&](std::int64_t from, std::int64_t until) {
+    sum_chunk(sources, from, until - from, chunk);
+    std::copy_n(chunk, until - from, to + from);
   });
 }
 

@@ -29,6 +29,9 @@ void accumulate(const UpdateGroupView& group, const GradientSum& gradient, bool 
 void update_accumulated(const UpdateRule& rule, const UpdateGroupView& group, const UpdateScalars& scalars,
                         std::int64_t begin, std::int64_t end);
 
+/// to = the sources, added in their order. `to` may be one of the sources.
+void sum_sources(std::span<const GradientSource> sources, float* to, std::int64_t begin, std::int64_t end);
+
 /// The regularization sums of the chunks, without an update.
 void regularization_sums(const UpdateGroupView& group, std::int64_t begin, std::int64_t end);
 

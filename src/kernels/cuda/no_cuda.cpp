@@ -1,6 +1,7 @@
 // Stands in for the CUDA kernels in a build without them.
 #include "base/error.h"
 #include "device/cuda/gpus.h"
+#include "kernels/cuda/backend.h"
 #include "kernels/cuda/registry.h"
 
 namespace mirrortrain::cuda {
@@ -10,5 +11,7 @@ KernelRegistry make_kernel_registry(int, const MathOptions&) { throw UsageError(
 KernelRegistry make_kernel_registry_for(std::string_view, const MathOptions&) {
   throw UsageError(visible_gpus().why_none);
 }
+
+std::unique_ptr<Backend> make_backend(const MathOptions&) { throw UsageError(visible_gpus().why_none); }
 
 }  // namespace mirrortrain::cuda

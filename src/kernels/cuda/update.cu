@@ -10,6 +10,7 @@ namespace {
 
 using namespace chunks;
 using scalar::GradientSource;
+using scalar::UpdateGroupView;
 using scalar::UpdateScalars;
 
 template <class Rule, bool kWhole>
@@ -109,24 +110,9 @@ __global__ void __launch_bounds__(kBlock) store_sum(Sources sources, float* to, 
   });
 }
 
-__global__ void __launch_bounds__(kBlock) sum_regularization(Group group, Elements elements) {
-  each_chunk(elements, [&]<class Whole>(Whole, std::int64_t chunk, std::int64_t end) {
-    const int segment = first_segment(group, chunk);
-    double sum = 0;
-    for (int p = 0; p < kPacks; ++p) {
-      const Place<Whole::value> place(chunk, p, end);
-      each_regularized(group, segment, end, place, [&](int i, const RegularizedSegment& one) {
-        sum += regularization_of(group.master[place.at + i], one);
-      });
-    }
-    sum = block_sum(sum);
-    if (threadIdx.x == 0) group.regularization[chunk / kUpdateChunk] = sum;
-  });
-}
-
 __global__ void __launch_bounds__(kBlock)
-    add_chunks(const double* sums, std::int64_t count, bool first, double* total) {
-  const double sum = block_sum_of(sums, count);
+    add_numbers(const double* numbers, std::int64_t count, double scale, bool first, double* total) {
+  const double sum = scale * block_sum_of(numbers, count);
   if (threadIdx.x == 0) *total = first ? sum : *total + sum;
 }
 
@@ -136,16 +122,11 @@ __global__ void clip_scale(const double* squares, double clip_norm, std::int64_t
   scalars->scale = factor / static_cast<float>(gradients);
 }
 
-Group parameter(const UpdateGroup& group) {
-  const scalar::UpdateGroupView& view = group.view;
-  return {view.regularized.data(),
-          static_cast<int>(view.regularized.size()),
-          view.master,
-          {view.slots[0], view.slots[1]},
-          view.accumulated,
-          view.regularization,
-          view.squares,
-          group.rounded};
+Group parameter(const UpdateGroupView& group) {
+  return {group.regularized.data(), static_cast<int>(group.regularized.size()),
+          group.master,             {group.slots[0], group.slots[1]},
+          group.accumulated,        group.regularization,
+          group.squares,            group.rounded};
 }
 
 Sources parameter(const scalar::GradientSum& gradient) {
@@ -163,7 +144,7 @@ unsigned blocks_of(const Elements& elements) { return blocks_for(elements.end - 
 
 }  // namespace
 
-void update(Stream& stream, const scalar::UpdateRule& rule, const UpdateGroup& group,
+void update(Stream& stream, const scalar::UpdateRule& rule, const UpdateGroupView& group,
             const scalar::GradientSum& gradient, const UpdateScalars* scalars, std::int64_t begin, std::int64_t end) {
   const Elements elements{begin, end};
   std::visit(
@@ -174,14 +155,14 @@ void update(Stream& stream, const scalar::UpdateRule& rule, const UpdateGroup& g
       rule);
 }
 
-void accumulate(Stream& stream, const UpdateGroup& group, const scalar::GradientSum& gradient, bool first,
+void accumulate(Stream& stream, const UpdateGroupView& group, const scalar::GradientSum& gradient, bool first,
                 std::int64_t begin, std::int64_t end) {
   const Elements elements{begin, end};
   launch(stream, blocks_of(elements), kBlock, 0, accumulate_sources, parameter(group), parameter(gradient), first,
          elements);
 }
 
-void update_accumulated(Stream& stream, const scalar::UpdateRule& rule, const UpdateGroup& group,
+void update_accumulated(Stream& stream, const scalar::UpdateRule& rule, const UpdateGroupView& group,
                         const UpdateScalars* scalars, std::int64_t begin, std::int64_t end) {
   const Elements elements{begin, end};
   std::visit(
@@ -198,14 +179,8 @@ void sum_sources(Stream& stream, std::span<const GradientSource> sources, float*
   launch(stream, blocks_of(elements), kBlock, 0, store_sum, parameter(scalar::GradientSum{sources}), to, elements);
 }
 
-void regularization_sums(Stream& stream, const UpdateGroup& group, std::int64_t begin, std::int64_t end) {
-  if (group.view.regularized.empty()) return;
-  const Elements elements{begin, end};
-  launch(stream, blocks_of(elements), kBlock, 0, sum_regularization, parameter(group), elements);
-}
-
-void sum_chunks(Stream& stream, const double* sums, std::int64_t count, bool first, double* total) {
-  launch(stream, 1, kBlock, 0, add_chunks, sums, count, first, total);
+void sum_numbers(Stream& stream, const double* numbers, std::int64_t count, double scale, bool first, double* total) {
+  launch(stream, 1, kBlock, 0, add_numbers, numbers, count, scale, first, total);
 }
 
 void scale_to_norm(Stream& stream, const double* squares, double clip_norm, std::int64_t gradients,

@@ -3,38 +3,31 @@
 #include <cstdint>
 #include <span>
 
-#include "base/bfloat16.h"
 #include "device/device.h"
 #include "kernels/scalar/update_group.h"
 
 namespace mirrortrain::cuda {
-
-/// A group in device memory. Every pointer, and what `view.regularized` spans, is the device's; memory that is walked
-/// along (master, slots, accumulated, rounded and the sources) is aligned to 16 bytes. The segments are in ascending
-/// order and apart.
-struct UpdateGroup {
-  scalar::UpdateGroupView view;
-  bfloat16* rounded = nullptr;  ///< a copy of the master that each update refreshes; may be null
-};
 
 /// More gradients than these are not added in one update.
 inline constexpr int kMaxSources = 64;
 
 // As the CPU's, in one launch each: they work on the elements [begin, end), where `begin` is a multiple of
 // kUpdateChunk, and read `scalars` on the device, so that a captured step can be replayed. They throw Error where there
-// are more sources than kMaxSources.
+// are more sources than kMaxSources. Every pointer of a group, and what its `regularized` spans, is the device's; memory
+// that is walked along (master, slots, accumulated, rounded and the sources) is aligned to 16 bytes. The segments are in
+// ascending order and apart.
 
 /// Updates with a step's gradient: one pass over memory.
-void update(Stream& stream, const scalar::UpdateRule& rule, const UpdateGroup& group,
+void update(Stream& stream, const scalar::UpdateRule& rule, const scalar::UpdateGroupView& group,
             const scalar::GradientSum& gradient, const scalar::UpdateScalars* scalars, std::int64_t begin,
             std::int64_t end);
 
 /// Adds a step's gradient to `accumulated`, or puts it there where it is the first, and leaves its sums of squares.
-void accumulate(Stream& stream, const UpdateGroup& group, const scalar::GradientSum& gradient, bool first,
+void accumulate(Stream& stream, const scalar::UpdateGroupView& group, const scalar::GradientSum& gradient, bool first,
                 std::int64_t begin, std::int64_t end);
 
 /// Updates with what `accumulate` left.
-void update_accumulated(Stream& stream, const scalar::UpdateRule& rule, const UpdateGroup& group,
+void update_accumulated(Stream& stream, const scalar::UpdateRule& rule, const scalar::UpdateGroupView& group,
                         const scalar::UpdateScalars* scalars, std::int64_t begin, std::int64_t end);
 
 /// to = the sources, added in their order: what a device gives to the others where several share its replicas. `to` may
@@ -42,11 +35,8 @@ void update_accumulated(Stream& stream, const scalar::UpdateRule& rule, const Up
 void sum_sources(Stream& stream, std::span<const scalar::GradientSource> sources, float* to, std::int64_t begin,
                  std::int64_t end);
 
-/// The regularization sums of the chunks, without an update.
-void regularization_sums(Stream& stream, const UpdateGroup& group, std::int64_t begin, std::int64_t end);
-
-/// Puts the sum of `count` chunks' sums into `total`, or adds it to what is there.
-void sum_chunks(Stream& stream, const double* sums, std::int64_t count, bool first, double* total);
+/// Puts `scale` times the sum of `count` numbers into `total`, or adds it to what is there.
+void sum_numbers(Stream& stream, const double* numbers, std::int64_t count, double scale, bool first, double* total);
 
 /// Sets scalars->scale to 1 / gradients, or to less where the norm of the mean of so many accumulated gradients, given
 /// the sum of their squares, is larger than `clip_norm`.

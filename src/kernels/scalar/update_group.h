@@ -6,6 +6,7 @@
 #include <span>
 #include <variant>
 
+#include "base/bfloat16.h"
 #include "kernels/scalar/update_rules.h"
 
 // What an update works on, the same for every backend; the memory is the device's.
@@ -40,6 +41,7 @@ struct UpdateGroupView {
   float* accumulated = nullptr;      ///< gradients of the steps since the last update; null where each step updates
   double* regularization = nullptr;  ///< one sum per chunk, of the weights before the update
   double* squares = nullptr;         ///< one sum per chunk, of the accumulated gradients squared; may be null
+  bfloat16* rounded = nullptr;       ///< a copy of the master that updates on a GPU refresh; may be null
 };
 
 /// A step's gradient of a group: the sources, added in their order, and so many times the regularization's gradient.

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "device/device.h"
+#include "kernels/kernel.h"
+#include "kernels/row_kernels.h"
+#include "kernels/step_kernels.h"
+
+namespace mirrortrain {
+
+/// A kind of device as a run uses it: its memory and streams, and every kernel for it.
+class Backend {
+ public:
+  virtual ~Backend() = default;
+
+  /// The index-th device for one lane. `threads` and `cores` (one per thread, or none) are for devices that compute on
+  /// the host's. Throws UsageError where it is not there.
+  virtual std::unique_ptr<Device> make_device(int index, int threads, const std::vector<int>& cores) const = 0;
+
+  /// The kernels of programs for a device made here. A lane has its own, made on its thread.
+  virtual std::shared_ptr<const KernelRegistry> make_registry(const Device& device) const = 0;
+
+  virtual const StepKernels& step_kernels() const = 0;
+
+  /// Null where the devices' memory is the host's: then all of them share it, and the host fills input buffers itself.
+  virtual const RowKernels* row_kernels() const = 0;
+  bool shares_host_memory() const { return row_kernels() == nullptr; }
+};
+
+}  // namespace mirrortrain

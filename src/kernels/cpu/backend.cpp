@@ -1,0 +1,71 @@
+#include "kernels/cpu/backend.h"
+
+#include <cmath>
+#include <numeric>
+
+#include "device/cpu/cpu_device.h"
+#include "kernels/cpu/registry.h"
+#include "kernels/cpu/update.h"
+
+namespace mirrortrain::cpu {
+namespace {
+
+class CpuStepKernels : public StepKernels {
+ public:
+  void update(Stream&, const UpdateRule& rule, const Group& group, const GradientSum& gradient,
+              const UpdateScalars* scalars, std::int64_t begin, std::int64_t end) const override {
+    cpu::update(rule, group, gradient, *scalars, begin, end);
+  }
+  int most_sources() const override { return std::numeric_limits<int>::max(); }
+
+  void accumulate(Stream&, const Group& group, const GradientSum& gradient, bool first, std::int64_t begin,
+                  std::int64_t end) const override {
+    cpu::accumulate(group, gradient, first, begin, end);
+  }
+
+  void update_accumulated(Stream&, const UpdateRule& rule, const Group& group, const UpdateScalars* scalars,
+                          std::int64_t begin, std::int64_t end) const override {
+    cpu::update_accumulated(rule, group, *scalars, begin, end);
+  }
+
+  void sum_sources(Stream&, std::span<const GradientSource> sources, float* to, std::int64_t begin,
+                   std::int64_t end) const override {
+    cpu::sum_sources(sources, to, begin, end);
+  }
+
+  void sum_numbers(Stream&, const double* numbers, std::int64_t count, double scale, bool first,
+                   double* total) const override {
+    *total = (first ? 0 : *total) + scale * std::accumulate(numbers, numbers + count, 0.0);
+  }
+
+  void scale_to_norm(Stream&, const double* squares, double clip_norm, std::int64_t gradients,
+                     UpdateScalars* scalars) const override {
+    const double norm = std::sqrt(*squares) / static_cast<double>(gradients);
+    const float factor = norm > clip_norm ? static_cast<float>(clip_norm / norm) : 1.0f;
+    scalars->scale = factor / static_cast<float>(gradients);
+  }
+};
+
+class CpuBackend : public Backend {
+ public:
+  std::unique_ptr<Device> make_device(int index, int threads, const std::vector<int>& cores) const override {
+    return make_cpu_device(index, threads, cores);
+  }
+  std::shared_ptr<const KernelRegistry> make_registry(const Device&) const override {
+    return {std::shared_ptr<void>(), &kernel_registry()};
+  }
+  const StepKernels& step_kernels() const override { return kernels_; }
+  const RowKernels* row_kernels() const override { return nullptr; }
+
+ private:
+  CpuStepKernels kernels_;
+};
+
+}  // namespace
+
+const Backend& backend() {
+  static const CpuBackend backend;
+  return backend;
+}
+
+}  // namespace mirrortrain::cpu

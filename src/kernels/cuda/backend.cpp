@@ -1,0 +1,31 @@
+#include "kernels/cuda/backend.h"
+
+#include "device/cuda/cuda_device.h"
+#include "kernels/cuda/registry.h"
+#include "kernels/cuda/step_kernels.h"
+
+namespace mirrortrain::cuda {
+namespace {
+
+class CudaBackend : public Backend {
+ public:
+  explicit CudaBackend(const MathOptions& options) : options_(options) {}
+
+  std::unique_ptr<Device> make_device(int index, int, const std::vector<int>&) const override {
+    return make_cuda_device(index);
+  }
+  std::shared_ptr<const KernelRegistry> make_registry(const Device& device) const override {
+    return std::make_shared<const KernelRegistry>(make_kernel_registry(device.id().index, options_));
+  }
+  const StepKernels& step_kernels() const override { return cuda::step_kernels(); }
+  const RowKernels* row_kernels() const override { return &cuda::row_kernels(); }
+
+ private:
+  MathOptions options_;
+};
+
+}  // namespace
+
+std::unique_ptr<Backend> make_backend(const MathOptions& options) { return std::make_unique<CudaBackend>(options); }
+
+}  // namespace mirrortrain::cuda

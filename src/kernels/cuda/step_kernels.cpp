@@ -1,0 +1,68 @@
+#include "kernels/cuda/step_kernels.h"
+
+#include "kernels/cuda/gather.h"
+#include "kernels/cuda/update.h"
+
+namespace mirrortrain::cuda {
+namespace {
+
+class CudaStepKernels : public StepKernels {
+ public:
+  void update(Stream& stream, const scalar::UpdateRule& rule, const Group& group, const scalar::GradientSum& gradient,
+              const scalar::UpdateScalars* scalars, std::int64_t begin, std::int64_t end) const override {
+    cuda::update(stream, rule, group, gradient, scalars, begin, end);
+  }
+  int most_sources() const override { return kMaxSources; }
+
+  void accumulate(Stream& stream, const Group& group, const scalar::GradientSum& gradient, bool first,
+                  std::int64_t begin, std::int64_t end) const override {
+    cuda::accumulate(stream, group, gradient, first, begin, end);
+  }
+
+  void update_accumulated(Stream& stream, const scalar::UpdateRule& rule, const Group& group,
+                          const scalar::UpdateScalars* scalars, std::int64_t begin, std::int64_t end) const override {
+    cuda::update_accumulated(stream, rule, group, scalars, begin, end);
+  }
+
+  void sum_sources(Stream& stream, std::span<const scalar::GradientSource> sources, float* to, std::int64_t begin,
+                   std::int64_t end) const override {
+    cuda::sum_sources(stream, sources, to, begin, end);
+  }
+
+  void sum_numbers(Stream& stream, const double* numbers, std::int64_t count, double scale, bool first,
+                   double* total) const override {
+    cuda::sum_numbers(stream, numbers, count, scale, first, total);
+  }
+
+  void scale_to_norm(Stream& stream, const double* squares, double clip_norm, std::int64_t gradients,
+                     scalar::UpdateScalars* scalars) const override {
+    cuda::scale_to_norm(stream, squares, clip_norm, gradients, scalars);
+  }
+};
+
+class CudaRowKernels : public RowKernels {
+ public:
+  void gather_rows(Stream& stream, const DeviceRows& source, const RowChoice& rows, const DeviceAffine& affine,
+                   DType dtype, std::byte* to) const override {
+    cuda::gather_rows(stream, source, rows, affine, dtype, to);
+  }
+
+  void gather_labels(Stream& stream, const DeviceRows& source, const RowChoice& rows, DType dtype,
+                     std::int64_t one_hot_depth, std::byte* to) const override {
+    cuda::gather_labels(stream, source, rows, dtype, one_hot_depth, to);
+  }
+};
+
+}  // namespace
+
+const StepKernels& step_kernels() {
+  static const CudaStepKernels kernels;
+  return kernels;
+}
+
+const RowKernels& row_kernels() {
+  static const CudaRowKernels kernels;
+  return kernels;
+}
+
+}  // namespace mirrortrain::cuda

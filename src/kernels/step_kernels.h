@@ -1,0 +1,47 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "device/device.h"
+#include "kernels/scalar/update_group.h"
+
+namespace mirrortrain {
+
+/// What a step does on a device beside its programs: work on whole groups of variables. Memory and scalars are the
+/// device's; everything is enqueued. Those that take [begin, end) work on these elements, where `begin` is a multiple of
+/// kUpdateChunk.
+class StepKernels {
+ public:
+  using Group = scalar::UpdateGroupView;
+  virtual ~StepKernels() = default;
+
+  /// Updates with a step's gradient: one pass over memory. At most `most_sources()` gradients are added.
+  virtual void update(Stream& stream, const scalar::UpdateRule& rule, const Group& group,
+                      const scalar::GradientSum& gradient, const scalar::UpdateScalars* scalars, std::int64_t begin,
+                      std::int64_t end) const = 0;
+  virtual int most_sources() const = 0;
+
+  /// Adds a step's gradient to `accumulated`, or puts it there where it is the first, and leaves its sums of squares.
+  virtual void accumulate(Stream& stream, const Group& group, const scalar::GradientSum& gradient, bool first,
+                          std::int64_t begin, std::int64_t end) const = 0;
+
+  /// Updates with what `accumulate` left.
+  virtual void update_accumulated(Stream& stream, const scalar::UpdateRule& rule, const Group& group,
+                                  const scalar::UpdateScalars* scalars, std::int64_t begin, std::int64_t end) const = 0;
+
+  /// to = the sources, added in their order. `to` may be one of the sources.
+  virtual void sum_sources(Stream& stream, std::span<const scalar::GradientSource> sources, float* to,
+                           std::int64_t begin, std::int64_t end) const = 0;
+
+  /// Puts `scale` times the sum of `count` numbers into `total`, or adds it to what is there.
+  virtual void sum_numbers(Stream& stream, const double* numbers, std::int64_t count, double scale, bool first,
+                           double* total) const = 0;
+
+  /// Sets scalars->scale to 1 / gradients, or to less where the norm of the mean of so many accumulated gradients,
+  /// given the sum of their squares, is larger than `clip_norm`.
+  virtual void scale_to_norm(Stream& stream, const double* squares, double clip_norm, std::int64_t gradients,
+                             scalar::UpdateScalars* scalars) const = 0;
+};
+
+}  // namespace mirrortrain

@@ -1,0 +1,181 @@
+// What a step's actions do.
+#include <algorithm>
+
+#include "strategy/strategy.h"
+
+namespace mirrortrain {
+
+void Strategy::train(const TrainBatch& batch) {
+  step_start_ = StepPlan::Clock::now();
+  batch_ = batch;
+  batch_.update.examples = static_cast<std::int64_t>(batch.rows.size());
+  for (const auto& mirror : mirrors_) update_scalars_ = mirror->update->begin(batch_.update);
+  if (backend_->shares_host_memory()) choose_written_values();
+  pending_.push_back({batch_.update.examples, std::nullopt});
+  host_is_current_ = false;
+  team_->run(run_train_);
+}
+
+void Strategy::begin_evaluation() {
+  const VariableStore& host = variables();
+  host.fill_evaluation_copies();
+  evaluation_regularization_ = host.regularization();
+  team_->run([this](int lane) {
+    if (host_variables_) {
+      mirror_of(lane).copy_evaluation_from_host(lanes_[static_cast<std::size_t>(lane)]->stream(), *host_variables_);
+    }
+    refresh_derived_copies(lane);
+  });
+}
+
+void Strategy::evaluate(const EvaluationBatch& batch) {
+  batch_ = {batch.examples, batch.rows, 0, {}};
+  pending_.push_back({static_cast<std::int64_t>(batch.rows.size()), evaluation_regularization_});
+  team_->run(run_evaluation_);
+}
+
+std::span<const Sums> Strategy::take_sums() {
+  const std::size_t steps = pending_.size();
+  for (const auto& lane : lanes_) lane->stream().synchronize();
+  for (std::size_t slot = 0; slot < steps; ++slot) add_up(slot);
+  for (const auto& lane : lanes_) lane->sums().rewind();
+  pending_.clear();
+  return {sums_.data(), steps};
+}
+
+/// In the order of the replicas, whichever lanes they are on.
+void Strategy::add_up(std::size_t slot) {
+  Sums& sums = sums_[slot];
+  sums.clear();
+  sums.examples = pending_[slot].examples;
+  if (model_.layers.empty()) return;
+  for (std::size_t r = 0; r < replicas_.size(); ++r) {
+    const Lane& lane = *lanes_[lane_of_[r]];
+    const std::span<const double> own = lane.sums().replica(static_cast<int>(slot), replicas_[r]->in_lane);
+    sums.loss += own[0];
+    for (std::size_t i = 0; i < sums.metrics.size(); ++i) sums.metrics[i] += own[1 + i];
+  }
+  const double regularization =
+      pending_[slot].regularization.value_or(lanes_[0]->sums().regularization(static_cast<int>(slot)));
+  sums.loss += regularization * static_cast<double>(sums.examples);
+}
+
+WeightUpdate::LaneShare Strategy::share_of(int lane) const {
+  const auto index = static_cast<std::size_t>(lane);
+  Lane& own = *lanes_[index];
+  const bool alone = mirrors_.size() > 1;  // its memory is its own
+  return {alone ? 0 : lane,
+          alone ? 1 : static_cast<int>(lanes_.size()),
+          placement_.lanes[index].threads,
+          own.replicas_in_mirror(),
+          &own.stream(),
+          own.inputs().update(),
+          own.norms()};
+}
+
+RowRange Strategy::rows_of(const Replica& replica) const {
+  return rows_of_replica(static_cast<std::int64_t>(batch_.rows.size()), replica.index, placement_.replicas);
+}
+
+void Strategy::send_inputs(Lane& lane) {
+  const StepInputs::Slot slot = lane.inputs().next();
+  for (const Replica& replica : lane.replicas()) {
+    // The loss is divided by the global examples, so what the replicas give just adds up.
+    slot.replicas[static_cast<std::size_t>(replica.in_lane)] = {seed_, batch_.step, rows_of(replica).first,
+                                                                static_cast<std::int64_t>(batch_.rows.size())};
+  }
+  std::fill(slot.update.begin(), slot.update.end(), update_scalars_);
+  std::int64_t rows = 0;
+  if (DeviceExamples* const examples = lane.examples(); examples != nullptr && batch_.examples != nullptr) {
+    for (const Replica& replica : lane.replicas()) {
+      const RowRange own = rows_of(replica);
+      std::copy_n(batch_.rows.begin() + own.first, own.count, slot.rows.begin() + rows);
+      rows += own.count;
+    }
+    examples->begin(lane.stream(), *batch_.examples, slot.rows.first(static_cast<std::size_t>(rows)));
+  }
+  lane.inputs().enqueue(lane.stream(), rows);
+}
+
+void Strategy::gather_rows(Lane& lane, Replica& replica, StepKind kind) {
+  const RowRange rows = rows_of(replica);
+  if (rows.count == 0) return;
+  const ReplicaProgram& bound = replica.programs(kind).at(rows.count);
+  if (const DeviceExamples* const examples = lane.examples()) {
+    std::int64_t before = 0;
+    for (int i = 0; i < replica.in_lane; ++i) before += rows_of(lane.replicas()[static_cast<std::size_t>(i)]).count;
+    return examples->gather(lane.stream(), *batch_.examples, lane.inputs().rows() + before, rows.count, bound.features,
+                            bound.labels);
+  }
+  batch_.examples->fill(batch_.rows.subspan(static_cast<std::size_t>(rows.first), static_cast<std::size_t>(rows.count)),
+                        bound.features, bound.labels);
+}
+
+void Strategy::run_program(Lane& lane, Replica& replica, StepKind kind, std::size_t first, std::size_t last) {
+  const RowRange rows = rows_of(replica);
+  if (rows.count == 0) {
+    // A replica without examples runs none: it adds nothing.
+    StepSums& sums = lane.sums();
+    if (first == 0) lane.stream().zero(reinterpret_cast<std::byte*>(sums.replica(replica.in_lane)), sums.replica_bytes());
+    return;
+  }
+  BoundProgram& program = replica.programs(kind).at(rows.count).program;
+  last = std::min(last, program.steps());
+  if (first < last) program.enqueue(lane.stream(), first, last);
+}
+
+/// A replica without examples keeps its statistics: it writes what its copy holds.
+void Strategy::choose_written_values() {
+  for (std::size_t i = 0; i < model_.training.assignments.size(); ++i) {
+    VariableWrite& write = writes_[i];
+    for (std::size_t r = 0; r < replicas_.size(); ++r) {
+      const Replica& replica = *replicas_[r];
+      const bool runs = rows_of(replica).count > 0;
+      write.values[r] = runs ? replica.assigned_values[i] : write.variable.data(replica.index);
+    }
+  }
+}
+
+void Strategy::write_variables(int lane) {
+  if (!backend_->shares_host_memory()) write_on_device(*lanes_[static_cast<std::size_t>(lane)], mirror_of(lane));
+  for (std::size_t i = static_cast<std::size_t>(lane); i < writes_.size(); i += lanes_.size()) writes_[i].run();
+}
+
+/// The model's assignments where the host does not see the variables.
+void Strategy::write_on_device(Lane& lane, const Mirror& mirror) {
+  for (std::size_t i = 0; i < model_.training.assignments.size(); ++i) {
+    const DistributedVariable& variable = mirror.variables.variables()[model_.training.assignments[i].variable];
+    const Aggregation aggregation = variable.policy().aggregation;
+    written_.clear();
+    for (const Replica& replica : lane.replicas()) {
+      const bool runs = rows_of(replica).count > 0;
+      std::byte* const copy = variable.data(replica.in_mirror);
+      if (variable.policy().copies_can_differ()) {
+        if (runs) lane.stream().copy(copy, replica.assigned_values[i], variable.bytes());
+        continue;
+      }
+      // The replicas' values as one. One without examples writes what is there.
+      const bool counts = aggregation != Aggregation::kOnlyFirstReplica || replica.index == 0;
+      const float share = aggregation == Aggregation::kMean ? 1.0f / static_cast<float>(placement_.replicas) : 1.0f;
+      written_.push_back({reinterpret_cast<const float*>(runs ? replica.assigned_values[i] : copy), counts ? share : 0});
+    }
+    if (written_.empty()) continue;
+    backend_->step_kernels().sum_sources(lane.stream(), written_, reinterpret_cast<float*>(variable.data(0)), 0,
+                                         variable.shape().elements());
+  }
+}
+
+void Strategy::refresh_derived_copies(int lane) {
+  Lane& own = *lanes_[static_cast<std::size_t>(lane)];
+  const WeightUpdate::LaneShare share = share_of(lane);
+  mirror_of(lane).derived.refresh(own.stream(), share.lane, share.lanes);
+}
+
+void Strategy::send_sums(int lane) {
+  Lane& own = *lanes_[static_cast<std::size_t>(lane)];
+  const bool found = lane == 0 && !pending_.back().regularization && mirror_of(lane).update->is_regularized();
+  if (found) mirror_of(lane).update->sum_regularization(own.stream(), own.sums().regularization());
+  own.sums().enqueue(own.stream());
+}
+
+}  // namespace mirrortrain
