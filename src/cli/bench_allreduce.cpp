@@ -27,7 +27,7 @@ struct BenchArguments {
 std::vector<std::unique_ptr<Device>> bench_devices(const std::string& list) {
   StrategyOptions strategy;
   strategy.devices = config::read_option<Devices>("--devices", list);
-  const Placement placement = place_replicas(strategy, std::int64_t{1} << 30, usable_cores());
+  const Placement placement = place_replicas(strategy, std::int64_t{1} << 30, this_machine());
   std::vector<std::unique_ptr<Device>> devices;
   for (const LanePlacement& lane : placement.lanes) {
     if (lane.replicas.size() > 1) {

@@ -23,7 +23,7 @@ struct ConfigArguments {
 void check(const ConfigArguments& arguments) {
   const CheckedConfiguration checked = check_configuration(arguments.config, arguments.overrides);
   try {
-    place_replicas(checked.values().strategy, checked.values().data.global_batch_size, usable_cores());
+    place_replicas(checked.values().strategy, checked.values().data.global_batch_size, this_machine());
   } catch (const UsageError& error) {  // a device that is not here may be where the run will be
     fmt::print(stderr, "warning: {}\n", error.what());
   }
@@ -36,7 +36,7 @@ void show_cross_device(const CheckedConfiguration& checked) {
   std::vector<VariablePolicy> policies;
   for (const ResolvedVariable& variable : checked.variables) policies.push_back(variable.policy);
   try {
-    const Placement placement = place_replicas(values.strategy, values.data.global_batch_size, usable_cores());
+    const Placement placement = place_replicas(values.strategy, values.data.global_batch_size, this_machine());
     const auto note = choose_cross_device(values.strategy, placement, values.gradients.aggregation_method,
                                           reduced_gradient_bytes(*checked.model, policies))
                           .note;

@@ -11,16 +11,15 @@ namespace mirrortrain::cli {
 namespace {
 
 void list_devices() {
+  const Machine machine = this_machine();
+  const cuda::Gpus found = machine.gpus();
+  for (std::size_t i = 0; i < found.gpus.size(); ++i) fmt::print("cuda:{}  {}\n", i, cuda::describe(found, i));
+  if (!found.gpus.empty()) return;
   // A batch that no replica is too small for.
-  const Placement placement = place_replicas({}, std::int64_t{1} << 30, usable_cores());
+  const Placement placement = place_replicas({}, std::int64_t{1} << 30, {machine.cores, [&] { return found; }});
   for (const LanePlacement& lane : placement.lanes) {
     fmt::print("{}  {}, {} thread{}\n", lane.device.text(), cpu_name(), lane.threads, lane.threads == 1 ? "" : "s");
   }
-  const cuda::Gpus found = cuda::visible_gpus();
-  for (std::size_t i = 0; i < found.gpus.size(); ++i) {
-    fmt::print(stderr, "cuda:{}  {}: there, but not trained on yet\n", i, cuda::describe(found, i));
-  }
-  if (found.gpus.empty()) fmt::print(stderr, "{}\n", found.why_none);
   for (const std::string& note : placement.notes) fmt::print(stderr, "{}\n", note);
 }
 

@@ -87,7 +87,8 @@ int evaluate(const EvalArguments& arguments) {
   if (!is_run) folder = newest_run(values.name.text);
 
   const auto feeder = load_feeder(checked, split_of(arguments.split));
-  const auto strategy = make_strategy(checked, {{}, batch_sizes(feeder->rows(), values.data.global_batch_size, false)});
+  const auto strategy =
+      make_strategy(checked, {{}, batch_sizes(feeder->rows(), values.data.global_batch_size, false), {feeder.get()}});
   const fs::path weights = choose_weights(arguments, folder, values);
   spdlog::info("weights: {}", weights.string());
   load_weights(weights, strategy->variables());

@@ -83,8 +83,10 @@ void FitRun::prepare() {
                                                                                    data.drop_remainder, values().seed});
   BatchSizes sizes;
   sizes.train = batch_sizes(feeders_.train_rows, data.global_batch_size, data.drop_remainder);
+  if (feeders_.train) sizes.examples.push_back(feeders_.train.get());
   for (const auto* feeder : {feeders_.validation.get(), feeders_.test.get()}) {
     if (feeder == nullptr) continue;
+    sizes.examples.push_back(feeder);
     for (const std::int64_t size : batch_sizes(feeder->rows(), data.global_batch_size, false))
       sizes.evaluate.push_back(size);
   }

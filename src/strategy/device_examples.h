@@ -7,20 +7,21 @@
 #include <span>
 
 #include "data/feeder.h"
+#include "data/options.h"
 #include "device/device.h"
 #include "kernels/row_kernels.h"
-#include "data/options.h"
 
 namespace mirrortrain {
 
-/// Where a device with memory of its own gets its examples from: data sets lie in its memory, or the host picks a step's
-/// rows and copies them over, some steps ahead. In both cases in the type of their file: the device converts them.
+/// Where a device with memory of its own gets its examples from: data sets lie in its memory, or the host picks a
+/// step's rows and copies them over, some steps ahead. In both cases in the type of their file: the device converts
+/// them.
 class DeviceExamples {
  public:
   DeviceExamples(Device& device, const RowKernels& kernels, data::Cache cache);
 
-  /// Makes a data set ready whose steps take up to `most_rows` rows here. Throws Error where it is to be in the device's
-  /// memory and there is not enough.
+  /// Makes a data set ready whose steps take up to `most_rows` rows here. Throws Error where it is to be in the
+  /// device's memory and there is not enough.
   void add(const data::Feeder& examples, std::int64_t most_rows);
 
   // For each step: `begin`, `gather` for each replica, `end`. `examples` was added.
@@ -28,8 +29,8 @@ class DeviceExamples {
   /// Brings what the step's `rows` of the data set need on its way; work enqueued to `stream` from here on finds it.
   /// Puts into their place what `gather` is to find in device memory.
   void begin(Stream& stream, const data::Feeder& examples, std::span<std::int64_t> rows);
-  /// Writes `count` examples, preprocessed, to a replica's inputs. `choice`: the device's copy of a part of what `begin`
-  /// left.
+  /// Writes `count` examples, preprocessed, to a replica's inputs. `choice`: the device's copy of a part of what
+  /// `begin` left.
   void gather(Stream& stream, const data::Feeder& examples, const std::int64_t* choice, std::int64_t count,
               const TensorView& features, const TensorView& labels) const;
   void end(Stream& stream);
@@ -57,9 +58,9 @@ class DeviceExamples {
   data::Cache cache_;
   std::map<const std::byte*, Buffer> arrays_;  ///< by where the host has them: data sets may share arrays
   std::map<const data::Feeder*, Source> sources_;
-  std::unique_ptr<Stream> copies_;
   std::array<Staging, 3> stagings_;
   std::size_t staging_bytes_ = 0, staging_ = 0, staged_labels_ = 0;  ///< room, the one in use, where its labels begin
+  std::unique_ptr<Stream> copies_;                                   ///< last, so that it ends first
 };
 
 }  // namespace mirrortrain

@@ -14,8 +14,8 @@ Lane::Lane(const LanePlacement& placement, const Model& model, const std::vector
     : model_(model),
       products_(products),
       backend_(backend),
-      device_(backend.make_device(placement.device.index, placement.threads, placement.cores)),
-      stream_(device_->make_stream()) {
+      device_(backend.make_device(placement.device.index, placement.threads, placement.cores)) {
+  stream_ = device_->make_stream();
   for (const int number : placement.replicas) {
     Replica& replica = replicas_.emplace_back();
     replica.index = number;

@@ -97,7 +97,6 @@ class Lane {
   const std::vector<ProductGradient>& products_;
   const Backend& backend_;
   std::unique_ptr<Device> device_;
-  std::unique_ptr<Stream> stream_;
   std::shared_ptr<const KernelRegistry> registry_;
   std::vector<Replica> replicas_;
   std::vector<int> in_mirror_;
@@ -106,6 +105,7 @@ class Lane {
   std::optional<StepInputs> inputs_;
   std::optional<StepSums> sums_;
   std::unique_ptr<DeviceExamples> examples_;
+  std::unique_ptr<Stream> stream_;  ///< last, so that its work ends first
 };
 
 }  // namespace mirrortrain

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "device/cpu/cpu_device.h"
 
 namespace mirrortrain {
 namespace {
@@ -25,17 +26,45 @@ int suitable_cpu_devices(const StrategyOptions& options, std::int64_t global_bat
   return static_cast<int>(devices);
 }
 
-std::vector<DeviceId> chosen_devices(const StrategyOptions& options, std::int64_t global_batch, std::size_t cores,
+std::vector<DeviceId> first_devices(DeviceId::Kind kind, std::size_t count) {
+  std::vector<DeviceId> devices;
+  for (std::size_t i = 0; i < count; ++i) devices.push_back({kind, static_cast<int>(i)});
+  return devices;
+}
+
+/// Throws UsageError where a GPU of the list is not there, or not all are GPUs.
+void require_gpus(const std::vector<DeviceId>& listed, const Machine& machine) {
+  const auto is_gpu = [](const DeviceId& device) { return device.kind == DeviceId::Kind::kCuda; };
+  if (std::none_of(listed.begin(), listed.end(), is_gpu)) return;
+  if (!std::all_of(listed.begin(), listed.end(), is_gpu))
+    throw UsageError(fmt::format("strategy.devices: {}", kMixedDevices));
+  const cuda::Gpus found = machine.gpus();
+  for (const DeviceId& device : listed) {
+    if (static_cast<std::size_t>(device.index) < found.gpus.size()) continue;
+    const std::string why =
+        found.gpus.empty() ? found.why_none : fmt::format("the last visible GPU is cuda:{}", found.gpus.size() - 1);
+    throw UsageError(fmt::format("strategy.devices: {} is not there: {}; use `devices: all`, which takes what is there",
+                                 device.text(), why));
+  }
+}
+
+std::vector<DeviceId> chosen_devices(const StrategyOptions& options, std::int64_t global_batch, const Machine& machine,
                                      Placement& placement) {
-  if (const auto* listed = std::get_if<std::vector<DeviceId>>(&options.devices)) return *listed;
+  if (const auto* listed = std::get_if<std::vector<DeviceId>>(&options.devices)) {
+    return *listed;
+  }
+  const cuda::Gpus found = machine.gpus();
+  if (!found.gpus.empty()) {
+    const std::size_t count = options.type == StrategyType::kOneDevice ? 1 : found.gpus.size();
+    return first_devices(DeviceId::Kind::kCuda, count);
+  }
+  const std::size_t cores = machine.cores.size();
   const int count = suitable_cpu_devices(options, global_batch, cores);
   if (options.type == StrategyType::kMirrored) {
-    placement.notes.push_back(fmt::format("no GPU is used by this build: {} CPU device{} on {} core{}", count,
+    placement.notes.push_back(fmt::format("{}: {} CPU device{} on {} core{}", found.why_none, count,
                                           count == 1 ? "" : "s", cores, cores == 1 ? "" : "s"));
   }
-  std::vector<DeviceId> devices;
-  for (int i = 0; i < count; ++i) devices.push_back({DeviceId::Kind::kCpu, i});
-  return devices;
+  return first_devices(DeviceId::Kind::kCpu, static_cast<std::size_t>(count));
 }
 
 int number_of_replicas(const StrategyOptions& options, std::size_t devices) {
@@ -59,23 +88,19 @@ LanePlacement& lane_of(std::vector<LanePlacement>& lanes, const DeviceId& device
 
 }  // namespace
 
-int count_replicas(const StrategyOptions& options, std::int64_t global_batch, const std::vector<int>& cores) {
+Machine this_machine() { return {usable_cores(), cuda::visible_gpus}; }
+
+int count_replicas(const StrategyOptions& options, std::int64_t global_batch, const Machine& machine) {
   Placement unused;
-  return number_of_replicas(options, chosen_devices(options, global_batch, cores.size(), unused).size());
+  return number_of_replicas(options, chosen_devices(options, global_batch, machine, unused).size());
 }
 
-Placement place_replicas(const StrategyOptions& options, std::int64_t global_batch, const std::vector<int>& cores) {
+Placement place_replicas(const StrategyOptions& options, std::int64_t global_batch, const Machine& machine) {
   Placement placement;
-  const std::vector<DeviceId> devices = chosen_devices(options, global_batch, cores.size(), placement);
-  for (const DeviceId& device : devices) {
-    if (device.kind == DeviceId::Kind::kCuda) {
-      throw UsageError(
-          fmt::format("strategy.devices: {} is not there: this build has no CUDA support; use cpu:0, cpu:1, ... "
-                      "or `devices: all`",
-                      device.text()));
-    }
-  }
-  if (options.cross_device_ops == CrossDeviceOps::kNccl) {
+  const std::vector<DeviceId> devices = chosen_devices(options, global_batch, machine, placement);
+  require_gpus(devices, machine);
+  const bool on_gpus = devices.front().kind == DeviceId::Kind::kCuda;
+  if (options.cross_device_ops == CrossDeviceOps::kNccl && !on_gpus) {
     throw UsageError(fmt::format("strategy.cross_device_ops: {}", kNcclNeedsGpus));
   }
   placement.replicas = number_of_replicas(options, devices.size());
@@ -85,7 +110,12 @@ Placement place_replicas(const StrategyOptions& options, std::int64_t global_bat
     lane_of(placement.lanes, devices[static_cast<std::size_t>(replica / each)]).replicas.push_back(replica);
   }
 
+  const std::vector<int>& cores = machine.cores;
   const auto core_count = static_cast<int>(cores.size());
+  if (on_gpus) {  // a lane's thread only says what is to be done
+    placement.cores_of_their_own = static_cast<int>(placement.lanes.size()) <= core_count;
+    return placement;
+  }
   const int threads =
       static_cast<int>(options.threads_per_replica.value_or(std::max(1, core_count / placement.replicas)));
   const int wanted = threads * static_cast<int>(placement.lanes.size());

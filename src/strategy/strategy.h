@@ -138,8 +138,10 @@ class Strategy {
 
   // What the plans are made of.
   RowRange rows_of(const Replica& replica) const;
-  void send_inputs(Lane& lane);
-  void gather_rows(Lane& lane, Replica& replica, StepKind kind);
+  void require_room() const;
+  void send_inputs(Lane& lane, StepKind kind);
+  void pick_on_device(Lane& lane, StepKind kind, std::span<std::int64_t> rows);
+  void gather_rows(Replica& replica, StepKind kind);
   void run_program(Lane& lane, Replica& replica, StepKind kind, std::size_t first, std::size_t last);
   void choose_written_values();
   void write_variables(int lane);
@@ -155,16 +157,16 @@ class Strategy {
   double timeout_seconds_;
   std::string cross_device_note_;
   std::vector<ProductGradient> products_;
-  std::vector<std::unique_ptr<Lane>> lanes_;
-  std::vector<Replica*> replicas_;    ///< in order
-  std::vector<std::size_t> lane_of_;  ///< by replica
   std::vector<std::unique_ptr<Mirror>> mirrors_;  ///< one for all lanes, or one for each
   std::unique_ptr<Device> host_;
   std::unique_ptr<VariableStore> host_variables_;  ///< absent where the one mirror is in host memory
   bool host_is_current_ = true;
+  std::vector<std::unique_ptr<Lane>> lanes_;  ///< after the mirrors, so that their streams end first
+  std::vector<Replica*> replicas_;            ///< in order
+  std::vector<std::size_t> lane_of_;          ///< by replica
   std::unique_ptr<StateVariables> state_;
-  std::optional<GradientExchange> exchange_;  ///< absent where lanes sum what they update
-  std::vector<VariableWrite> writes_;         ///< the model's assignments, then the state's
+  std::optional<GradientExchange> exchange_;     ///< absent where lanes sum what they update
+  std::vector<VariableWrite> writes_;            ///< the model's assignments, then the state's
   std::vector<scalar::GradientSource> written_;  ///< of the assignment that is being written
   std::vector<StepPlan> train_plans_, evaluation_plans_;
   std::function<void(int)> run_train_, run_evaluation_;

@@ -41,7 +41,10 @@ config::Section<StrategyOptions> StrategyOptions::section() {
       .check("devices",
              [](const StrategyOptions& options) -> std::string {
                const auto* listed = std::get_if<std::vector<DeviceId>>(&options.devices);
-               if (listed == nullptr || options.type != StrategyType::kOneDevice || listed->size() == 1) return "";
+               if (listed == nullptr) return "";
+               const auto cpus = std::count_if(listed->begin(), listed->end(), is_cpu);
+               if (cpus > 0 && cpus < std::ssize(*listed)) return kMixedDevices;
+               if (options.type != StrategyType::kOneDevice || listed->size() == 1) return "";
                return fmt::format("one_device takes one device, found {}; use `type: mirrored`", listed->size());
              })
       .check("cross_device_ops",

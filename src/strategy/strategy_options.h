@@ -24,6 +24,10 @@ enum class AllDevices : std::uint8_t { kAll };
 inline constexpr const char* kNcclNeedsGpus =
     "nccl adds across GPUs alone; use auto, ring, hierarchical_copy or reduction_to_one_device";
 
+/// Told where a list has both kinds of devices.
+inline constexpr const char* kMixedDevices =
+    "CPU and CUDA replicas cannot train together: each step would wait for the CPU's; list devices of one kind";
+
 /// Every visible GPU, or CPU replicas; or a list, where naming a device twice puts two replicas on it.
 using Devices = std::variant<AllDevices, std::vector<DeviceId>>;
 

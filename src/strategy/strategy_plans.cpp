@@ -14,7 +14,7 @@ StepPlan Strategy::train_plan(int lane) {
   StepPlan plan;
   Lane& own = *lanes_[static_cast<std::size_t>(lane)];
   const WeightUpdate& update = *mirror_of(lane).update;
-  plan.add("send inputs", [this, &own] { send_inputs(own); });
+  plan.add("send inputs", [this, &own] { send_inputs(own, StepKind::kTrain); });
   if (exchange_) {
     add_exchange(plan, lane);
   } else {
@@ -39,7 +39,7 @@ StepPlan Strategy::train_plan(int lane) {
 StepPlan Strategy::evaluation_plan(int lane) {
   StepPlan plan;
   Lane& own = *lanes_[static_cast<std::size_t>(lane)];
-  plan.add("send inputs", [this, &own] { send_inputs(own); });
+  plan.add("send inputs", [this, &own] { send_inputs(own, StepKind::kEvaluate); });
   add_whole_programs(plan, own, StepKind::kEvaluate, own.replicas().size());
   plan.add("send sums", [this, lane] { send_sums(lane); });
   return plan;
@@ -50,7 +50,9 @@ void Strategy::add_whole_programs(StepPlan& plan, Lane& lane, StepKind kind, std
   if (model_.layers.empty()) return;
   for (std::size_t i = 0; i < replicas; ++i) {
     Replica& replica = lane.replicas()[i];
-    plan.add("gather rows", [this, &lane, &replica, kind] { gather_rows(lane, replica, kind); });
+    if (lane.examples() == nullptr) {
+      plan.add("gather rows", [this, &replica, kind] { gather_rows(replica, kind); });
+    }
     plan.add("run program", [this, &lane, &replica, kind] { run_program(lane, replica, kind, 0, kToTheEnd); });
   }
 }
@@ -61,7 +63,7 @@ void Strategy::add_exchange(StepPlan& plan, int lane) {
   Lane& own = *lanes_[static_cast<std::size_t>(lane)];
   add_whole_programs(plan, own, StepKind::kTrain, own.replicas().size() - 1);
   Replica& last = own.replicas().back();
-  plan.add("gather rows", [this, &own, &last] { gather_rows(own, last, StepKind::kTrain); });
+  plan.add("gather rows", [this, &last] { gather_rows(last, StepKind::kTrain); });
   std::size_t done = 0;
   const auto run_until = [&](std::size_t end) {
     plan.add("run program", [this, &own, &last, done, end] { run_program(own, last, StepKind::kTrain, done, end); });

@@ -1,12 +1,14 @@
 // What a step's actions do.
 #include <algorithm>
 
+#include "base/error.h"
 #include "strategy/strategy.h"
 
 namespace mirrortrain {
 
 void Strategy::train(const TrainBatch& batch) {
   step_start_ = StepPlan::Clock::now();
+  require_room();
   batch_ = batch;
   batch_.update.examples = static_cast<std::int64_t>(batch.rows.size());
   for (const auto& mirror : mirrors_) update_scalars_ = mirror->update->begin(batch_.update);
@@ -29,9 +31,14 @@ void Strategy::begin_evaluation() {
 }
 
 void Strategy::evaluate(const EvaluationBatch& batch) {
+  require_room();
   batch_ = {batch.examples, batch.rows, 0, {}};
   pending_.push_back({static_cast<std::int64_t>(batch.rows.size()), evaluation_regularization_});
   team_->run(run_evaluation_);
+}
+
+void Strategy::require_room() const {
+  if (must_take_sums()) throw Error("the sums of earlier steps must be taken before the next one");
 }
 
 std::span<const Sums> Strategy::take_sums() {
@@ -77,7 +84,7 @@ RowRange Strategy::rows_of(const Replica& replica) const {
   return rows_of_replica(static_cast<std::int64_t>(batch_.rows.size()), replica.index, placement_.replicas);
 }
 
-void Strategy::send_inputs(Lane& lane) {
+void Strategy::send_inputs(Lane& lane, StepKind kind) {
   const StepInputs::Slot slot = lane.inputs().next();
   for (const Replica& replica : lane.replicas()) {
     // The loss is divided by the global examples, so what the replicas give just adds up.
@@ -85,28 +92,36 @@ void Strategy::send_inputs(Lane& lane) {
                                                                 static_cast<std::int64_t>(batch_.rows.size())};
   }
   std::fill(slot.update.begin(), slot.update.end(), update_scalars_);
-  std::int64_t rows = 0;
-  if (DeviceExamples* const examples = lane.examples(); examples != nullptr && batch_.examples != nullptr) {
-    for (const Replica& replica : lane.replicas()) {
-      const RowRange own = rows_of(replica);
-      std::copy_n(batch_.rows.begin() + own.first, own.count, slot.rows.begin() + rows);
-      rows += own.count;
-    }
-    examples->begin(lane.stream(), *batch_.examples, slot.rows.first(static_cast<std::size_t>(rows)));
-  }
-  lane.inputs().enqueue(lane.stream(), rows);
+  if (lane.examples() != nullptr && batch_.examples != nullptr) return pick_on_device(lane, kind, slot.rows);
+  lane.inputs().enqueue(lane.stream(), 0);
 }
 
-void Strategy::gather_rows(Lane& lane, Replica& replica, StepKind kind) {
+/// The device converts the rows that it is told, of all replicas one after the other.
+void Strategy::pick_on_device(Lane& lane, StepKind kind, std::span<std::int64_t> rows) {
+  std::int64_t count = 0;
+  for (const Replica& replica : lane.replicas()) {
+    const RowRange own = rows_of(replica);
+    std::copy_n(batch_.rows.begin() + own.first, own.count, rows.begin() + count);
+    count += own.count;
+  }
+  DeviceExamples& examples = *lane.examples();
+  examples.begin(lane.stream(), *batch_.examples, rows.first(static_cast<std::size_t>(count)));
+  lane.inputs().enqueue(lane.stream(), count);
+  const std::int64_t* choice = lane.inputs().rows();
+  for (Replica& replica : lane.replicas()) {
+    const std::int64_t own = rows_of(replica).count;
+    if (own == 0) continue;
+    const ReplicaProgram& bound = replica.programs(kind).at(own);
+    examples.gather(lane.stream(), *batch_.examples, choice, own, bound.features, bound.labels);
+    choice += own;
+  }
+  examples.end(lane.stream());
+}
+
+void Strategy::gather_rows(Replica& replica, StepKind kind) {
   const RowRange rows = rows_of(replica);
   if (rows.count == 0) return;
   const ReplicaProgram& bound = replica.programs(kind).at(rows.count);
-  if (const DeviceExamples* const examples = lane.examples()) {
-    std::int64_t before = 0;
-    for (int i = 0; i < replica.in_lane; ++i) before += rows_of(lane.replicas()[static_cast<std::size_t>(i)]).count;
-    return examples->gather(lane.stream(), *batch_.examples, lane.inputs().rows() + before, rows.count, bound.features,
-                            bound.labels);
-  }
   batch_.examples->fill(batch_.rows.subspan(static_cast<std::size_t>(rows.first), static_cast<std::size_t>(rows.count)),
                         bound.features, bound.labels);
 }
@@ -116,7 +131,8 @@ void Strategy::run_program(Lane& lane, Replica& replica, StepKind kind, std::siz
   if (rows.count == 0) {
     // A replica without examples runs none: it adds nothing.
     StepSums& sums = lane.sums();
-    if (first == 0) lane.stream().zero(reinterpret_cast<std::byte*>(sums.replica(replica.in_lane)), sums.replica_bytes());
+    if (first == 0)
+      lane.stream().zero(reinterpret_cast<std::byte*>(sums.replica(replica.in_lane)), sums.replica_bytes());
     return;
   }
   BoundProgram& program = replica.programs(kind).at(rows.count).program;
@@ -157,7 +173,8 @@ void Strategy::write_on_device(Lane& lane, const Mirror& mirror) {
       // The replicas' values as one. One without examples writes what is there.
       const bool counts = aggregation != Aggregation::kOnlyFirstReplica || replica.index == 0;
       const float share = aggregation == Aggregation::kMean ? 1.0f / static_cast<float>(placement_.replicas) : 1.0f;
-      written_.push_back({reinterpret_cast<const float*>(runs ? replica.assigned_values[i] : copy), counts ? share : 0});
+      written_.push_back(
+          {reinterpret_cast<const float*>(runs ? replica.assigned_values[i] : copy), counts ? share : 0});
     }
     if (written_.empty()) continue;
     backend_->step_kernels().sum_sources(lane.stream(), written_, reinterpret_cast<float*>(variable.data(0)), 0,

@@ -17,7 +17,11 @@ config::Section<TrainingOptions> TrainingOptions::section() {
       .key("steps", &TrainingOptions::steps, "Global batches after which the run ends; null: no limit.",
            config::at_least(1))
       .key("precision", &TrainingOptions::precision,
-           "What the layers compute in; variables, loss and metrics are float32 in both.");
+           "What the layers compute in; variables, loss and metrics are float32 in both.")
+      .key("tf32", &TrainingOptions::tf32,
+           "Whether GPUs round the inputs of float32 products and convolutions to 10 bits, which is many times faster.")
+      .planned("cuda_graph")
+      .planned("autotune");
 }
 
 config::Section<CheckpointOptions> CheckpointOptions::section() {

@@ -24,6 +24,7 @@ namespace mirrortrain {
 struct TrainingOptions {
   std::optional<std::int64_t> epochs, steps;
   Precision precision = Precision::kFloat32;
+  bool tf32 = true;
   static config::Section<TrainingOptions> section();
 
   /// 0: no limit. One epoch where neither is given.

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "device/cpu/cpu_device.h"
 #include "kernels/cpu/backend.h"
+#include "kernels/cuda/backend.h"
 
 namespace mirrortrain {
 namespace {
@@ -66,7 +67,7 @@ CheckedConfiguration check_configuration(const std::string& file, std::span<cons
   check_model(checked, readable, errors);
   const Configuration& values = checked.values();
   if (!values.state.empty() && !errors.concern("strategy")) {
-    check_state(values.state, count_replicas(values.strategy, values.data.global_batch_size, usable_cores()), errors);
+    check_state(values.state, count_replicas(values.strategy, values.data.global_batch_size, this_machine()), errors);
   }
   check_stored_names(checked, errors);
   errors.throw_if_any();
@@ -97,16 +98,23 @@ std::unique_ptr<data::Feeder> load_feeder(const CheckedConfiguration& checked, d
 
 namespace {
 
+std::shared_ptr<const Backend> backend_for(const Placement& placement, const TrainingOptions& training) {
+  if (!placement.on_gpus()) return {std::shared_ptr<void>(), &cpu::backend()};
+  cuda::MathOptions math;
+  math.tf32 = training.tf32;
+  return cuda::make_backend(math);
+}
+
 std::unique_ptr<Strategy> make_strategy(const CheckedConfiguration& checked, const StrategyOptions& options,
-                                        const State& state, const BatchSizes& sizes) {
+                                        const State& state, const BatchSizes& sizes, const Hardware& hardware) {
   const Configuration& values = checked.values();
-  Placement placement = place_replicas(options, values.data.global_batch_size, usable_cores());
-  if (values.training.precision == Precision::kMixedBfloat16 && !cpu_has_bfloat16()) {
+  Placement placement = place_replicas(options, values.data.global_batch_size, hardware.machine);
+  if (values.training.precision == Precision::kMixedBfloat16 && !placement.on_gpus() && !cpu_has_bfloat16()) {
     spdlog::warn("mixed_bfloat16: {} has no bfloat16 instructions, so this will not be faster than float32",
                  cpu_name());
   }
   StrategyParts parts{options, values.gradients, {}, {}, state, values.seed, values.data.cache, nullptr};
-  parts.backend = {std::shared_ptr<void>(), &cpu::backend()};
+  parts.backend = hardware.backend(placement, values.training);
   if (values.optimizer) parts.rule = rule(*values.optimizer);
   for (const ResolvedVariable& variable : checked.variables) parts.policies.push_back(variable.policy);
   auto strategy = std::make_unique<Strategy>(std::move(placement), *checked.model, parts);
@@ -116,13 +124,16 @@ std::unique_ptr<Strategy> make_strategy(const CheckedConfiguration& checked, con
 
 }  // namespace
 
-std::unique_ptr<Strategy> make_strategy(const CheckedConfiguration& checked, const BatchSizes& sizes) {
-  return make_strategy(checked, checked.values().strategy, checked.values().state, sizes);
+Hardware this_hardware() { return {this_machine(), backend_for}; }
+
+std::unique_ptr<Strategy> make_strategy(const CheckedConfiguration& checked, const BatchSizes& sizes,
+                                        const Hardware& hardware) {
+  return make_strategy(checked, checked.values().strategy, checked.values().state, sizes, hardware);
 }
 
 std::unique_ptr<Strategy> make_model_strategy(const CheckedConfiguration& checked, const StrategyOptions& options,
                                               const BatchSizes& sizes) {
-  return make_strategy(checked, options, {}, sizes);
+  return make_strategy(checked, options, {}, sizes, this_hardware());
 }
 
 std::string variables_text(const CheckedConfiguration& checked) {

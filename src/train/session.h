@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -42,8 +43,18 @@ FeederSet load_feeders(const CheckedConfiguration& checked);
 /// Reads one split. Throws UsageError where the configuration has none of that name.
 std::unique_ptr<data::Feeder> load_feeder(const CheckedConfiguration& checked, data::Split split);
 
+/// What a run can compute on.
+struct Hardware {
+  Machine machine;
+  std::function<std::shared_ptr<const Backend>(const Placement&, const TrainingOptions&)> backend;
+};
+
+/// This machine's CPUs and GPUs.
+Hardware this_hardware();
+
 /// The replicas of a run, with every program for the given batch sizes and no values in their variables yet.
-std::unique_ptr<Strategy> make_strategy(const CheckedConfiguration& checked, const BatchSizes& sizes);
+std::unique_ptr<Strategy> make_strategy(const CheckedConfiguration& checked, const BatchSizes& sizes,
+                                        const Hardware& hardware = this_hardware());
 /// On replicas other than the configuration's own, without its `state`: lists there have a value for each of its own.
 std::unique_ptr<Strategy> make_model_strategy(const CheckedConfiguration& checked, const StrategyOptions& options,
                                               const BatchSizes& sizes);

@@ -61,7 +61,7 @@ void train_steps(const CheckedConfiguration& checked, const data::Feeder& exampl
   const data::DataOptions& data = values.data;
   const auto strategy =
       make_model_strategy(checked, options_for(values.strategy, replicas),
-                          {batch_sizes(examples.rows(), data.global_batch_size, data.drop_remainder), {}});
+                          {batch_sizes(examples.rows(), data.global_batch_size, data.drop_remainder), {}, {&examples}});
   initialize_weights(*checked.model, strategy->variables(), values.seed);
   if (const auto& file = values.model->initial_weights) load_weights(file->text, strategy->variables());
   strategy->variables_changed();

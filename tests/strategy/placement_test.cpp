@@ -15,17 +15,59 @@ StrategyOptions on_cpus(std::initializer_list<int> devices) {
   return options;
 }
 
+Machine with_cores(std::vector<int> cores) {
+  return {std::move(cores), [] { return cuda::Gpus{{}, "no GPU"}; }};
+}
+
+Machine with_gpus(std::size_t count) {
+  return {{0, 1, 2, 3}, [count] { return cuda::Gpus{std::vector<cuda::Gpu>(count), ""}; }};
+}
+
+StrategyOptions on_gpus(std::initializer_list<int> devices) {
+  StrategyOptions options;
+  std::vector<DeviceId> list;
+  for (const int index : devices) list.push_back({DeviceId::Kind::kCuda, index});
+  options.devices = list;
+  return options;
+}
+
+TEST_CASE("devices: all takes every GPU, one_device the first") {
+  const Placement all = place_replicas({}, 4, with_gpus(3));
+  CHECK(all.on_gpus());
+  REQUIRE(all.lanes.size() == 3);
+  CHECK(all.lanes[2].device.text() == "cuda:2");
+  CHECK(all.replicas == 3);
+  StrategyOptions one;
+  one.type = StrategyType::kOneDevice;
+  CHECK(place_replicas(one, 4, with_gpus(3)).lanes.size() == 1);
+}
+
+TEST_CASE("several replicas share a GPU") {
+  CHECK(place_replicas(on_gpus({0, 0}), 4, with_gpus(1)).lanes[0].replicas == std::vector{0, 1});
+  StrategyOptions eight = on_gpus({0, 1});
+  eight.replicas = 8;
+  CHECK(place_replicas(eight, 8, with_gpus(2)).lanes[1].replicas == std::vector{4, 5, 6, 7});
+}
+
+TEST_CASE("a GPU that is not there and devices of both kinds are refused") {
+  CHECK_THROWS_AS(place_replicas(on_gpus({1}), 4, with_gpus(1)), UsageError);
+  CHECK_THROWS_AS(place_replicas(on_gpus({0}), 4, with_cores({0})), UsageError);
+  StrategyOptions mixed = on_gpus({0});
+  std::get<std::vector<DeviceId>>(mixed.devices).push_back({DeviceId::Kind::kCpu, 0});
+  CHECK_THROWS_AS(place_replicas(mixed, 4, with_gpus(1)), UsageError);
+}
+
 TEST_CASE("replicas are dealt to devices in order") {
   StrategyOptions options = on_cpus({0, 1});
   options.replicas = 6;
-  const Placement placement = place_replicas(options, 96, {0, 1});
+  const Placement placement = place_replicas(options, 96, with_cores({0, 1}));
   REQUIRE(placement.lanes.size() == 2);
   CHECK(placement.lanes[0].replicas == std::vector{0, 1, 2});
   CHECK(placement.lanes[1].replicas == std::vector{3, 4, 5});
 }
 
 TEST_CASE("a device that is named twice holds two replicas on one lane") {
-  const Placement placement = place_replicas(on_cpus({0, 1, 0}), 96, {0, 1});
+  const Placement placement = place_replicas(on_cpus({0, 1, 0}), 96, with_cores({0, 1}));
   REQUIRE(placement.lanes.size() == 2);
   CHECK(placement.lanes[0].replicas == std::vector{0, 2});
   CHECK(placement.lanes[1].replicas == std::vector{1});
@@ -36,30 +78,30 @@ TEST_CASE("threads of a replica depend on replicas and cores, not on devices") {
   for (const auto& devices : {std::initializer_list<int>{0}, {0, 1}, {0, 1, 2, 3}}) {
     StrategyOptions options = on_cpus(devices);
     options.replicas = 4;
-    for (const LanePlacement& lane : place_replicas(options, 96, cores).lanes) CHECK(lane.threads == 2);
+    for (const LanePlacement& lane : place_replicas(options, 96, with_cores(cores)).lanes) CHECK(lane.threads == 2);
   }
 }
 
 TEST_CASE("lanes are pinned only where they take every core") {
-  CHECK(place_replicas(on_cpus({0, 1}), 96, {4, 7}).lanes[1].cores == std::vector{7});
-  CHECK(place_replicas(on_cpus({0, 1, 2}), 96, {4, 7}).lanes[1].cores.empty());
-  CHECK_FALSE(place_replicas(on_cpus({0, 1, 2}), 96, {4, 7}).cores_of_their_own);
+  CHECK(place_replicas(on_cpus({0, 1}), 96, with_cores({4, 7})).lanes[1].cores == std::vector{7});
+  CHECK(place_replicas(on_cpus({0, 1, 2}), 96, with_cores({4, 7})).lanes[1].cores.empty());
+  CHECK_FALSE(place_replicas(on_cpus({0, 1, 2}), 96, with_cores({4, 7})).cores_of_their_own);
 }
 
 TEST_CASE("devices: all takes as many CPU replicas as suit the cores and the batch") {
-  CHECK(place_replicas({}, 256, {0, 1, 2, 3}).replicas == 4);
-  CHECK(place_replicas({}, 4, {0, 1, 2, 3}).replicas == 1);
+  CHECK(place_replicas({}, 256, with_cores({0, 1, 2, 3})).replicas == 4);
+  CHECK(place_replicas({}, 4, with_cores({0, 1, 2, 3})).replicas == 1);
   StrategyOptions options;
   options.cpu_replicas = 3;
-  CHECK(place_replicas(options, 256, {0, 1}).replicas == 3);
+  CHECK(place_replicas(options, 256, with_cores({0, 1})).replicas == 3);
   options = {};
   options.replicas = 9;
-  const Placement nine = place_replicas(options, 256, {0, 1, 2, 3});
+  const Placement nine = place_replicas(options, 256, with_cores({0, 1, 2, 3}));
   CHECK(nine.replicas == 9);
   CHECK(nine.lanes.size() == 3);  // the most that divide them
   options = {};
   options.type = StrategyType::kOneDevice;
-  const Placement one = place_replicas(options, 256, {0, 1});
+  const Placement one = place_replicas(options, 256, with_cores({0, 1}));
   CHECK(one.replicas == 1);
   CHECK(one.lanes[0].threads == 2);
 }
@@ -67,10 +109,10 @@ TEST_CASE("devices: all takes as many CPU replicas as suit the cores and the bat
 TEST_CASE("what cannot be placed is refused") {
   StrategyOptions options;
   options.devices = std::vector<DeviceId>{{DeviceId::Kind::kCuda, 1}};
-  CHECK_THROWS_AS(place_replicas(options, 256, {0}), UsageError);
+  CHECK_THROWS_AS(place_replicas(options, 256, with_cores({0})), UsageError);
   options = on_cpus({0, 1});
   options.replicas = 3;
-  CHECK_THROWS_AS(place_replicas(options, 256, {0}), UsageError);
+  CHECK_THROWS_AS(place_replicas(options, 256, with_cores({0})), UsageError);
 }
 
 }  // namespace

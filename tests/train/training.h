@@ -19,35 +19,41 @@ namespace mirrortrain {
 /// A configuration's training, step by step.
 class Training {
  public:
-  explicit Training(const std::string& text, const std::vector<std::string>& overrides = {}) {
+  explicit Training(const std::string& text, const std::vector<std::string>& overrides = {},
+                    const Hardware& hardware = this_hardware()) {
     const auto file = folder_.path() / "test.yaml";
     std::ofstream(file) << text;
     checked = check_configuration(file.string(), overrides);
     const Configuration& values = checked.values();
-    feeders_ = load_feeders(checked);
+    feeders = load_feeders(checked);
     const data::DataOptions& data = values.data;
     order_ = std::make_unique<data::Order>(
-        feeders_.train_rows,
+        feeders.train_rows,
         data::Order::Options{data.global_batch_size, data.shuffle, data.drop_remainder, values.seed});
-    strategy =
-        make_strategy(checked, {batch_sizes(feeders_.train_rows, data.global_batch_size, data.drop_remainder), {}});
+    const auto sizes = batch_sizes(feeders.train_rows, data.global_batch_size, data.drop_remainder);
+    strategy = make_strategy(checked, {sizes, sizes, {feeders.train.get()}}, hardware);
     initialize_weights(*checked.model, strategy->variables(), values.seed);
     strategy->variables_changed();
   }
 
-  /// Trains so many steps; returns the loss of each.
+  /// Trains so many steps, waiting for each; returns the loss of each.
   std::vector<double> steps(int count) {
-    const Configuration& values = checked.values();
-    const LearningRate rate = values.optimizer ? learning_rate_of(*values.optimizer) : LearningRate{};
     std::vector<double> losses;
     for (int i = 0; i < count; ++i) {
-      const data::Order::Batch batch = order_->next();
-      const UpdateStep update = next_update(state, values.gradients.accumulate_steps, rate);
-      strategy->train({feeders_.train.get(), batch.rows, state.step, update});
-      const Sums& sums = strategy->take_sums().back();
-      state.position = order_->position();
-      losses.push_back(sums.loss / static_cast<double>(sums.examples));
+      step();
+      take_losses(losses);
     }
+    return losses;
+  }
+
+  /// Waits only where it has to.
+  std::vector<double> steps_in_flight(int count) {
+    std::vector<double> losses;
+    for (int i = 0; i < count; ++i) {
+      if (strategy->must_take_sums()) take_losses(losses);
+      step();
+    }
+    take_losses(losses);
     return losses;
   }
 
@@ -68,16 +74,29 @@ class Training {
     strategy->variables_changed();
   }
 
-  const data::Feeder& examples() const { return *feeders_.train; }
+  const data::Feeder& examples() const { return *feeders.train; }
   const std::filesystem::path& folder() const { return folder_.path(); }
 
   CheckedConfiguration checked;
+  FeederSet feeders;  ///< outlive what takes examples from them
   std::unique_ptr<Strategy> strategy;
   TrainingState state;
 
  private:
+  void step() {
+    const Configuration& values = checked.values();
+    const LearningRate rate = values.optimizer ? learning_rate_of(*values.optimizer) : LearningRate{};
+    const data::Order::Batch batch = order_->next();
+    const UpdateStep update = next_update(state, values.gradients.accumulate_steps, rate);
+    strategy->train({feeders.train.get(), batch.rows, state.step, update});
+    state.position = order_->position();
+  }
+
+  void take_losses(std::vector<double>& losses) const {
+    for (const Sums& sums : strategy->take_sums()) losses.push_back(sums.loss / static_cast<double>(sums.examples));
+  }
+
   TemporaryFolder folder_;
-  FeederSet feeders_;
   std::unique_ptr<data::Order> order_;
 };
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <memory>
 #include <type_traits>
 
 #include "device/device.h"
@@ -46,10 +47,12 @@ inline std::int64_t host_max_blocks = 2048;
 inline std::int64_t max_blocks() { return host_max_blocks; }
 
 template <class... Parameters>
-void launch(Stream&, dim3 grid, dim3 block, std::size_t shared_bytes, void (*kernel)(Parameters...),
+void launch(Stream& stream, dim3 grid, dim3 block, std::size_t shared_bytes, void (*kernel)(Parameters...),
             std::type_identity_t<Parameters>... arguments) {
   if (grid.x == 0 || grid.y == 0 || grid.z == 0) return;
-  host::run_grid(grid, block, shared_bytes, [&] { kernel(arguments...); });
+  const auto work = [=] { host::run_grid(grid, block, shared_bytes, [&] { kernel(arguments...); }); };
+  using Work = std::remove_const_t<decltype(work)>;
+  stream.call([](void* argument) { (*std::unique_ptr<Work>(static_cast<Work*>(argument)))(); }, new Work(work));
 }
 
 template <class T>

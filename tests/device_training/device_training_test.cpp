@@ -1,0 +1,142 @@
+// Training on devices with memory of their own gives what training on CPUs gives.
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include "host_gpu.h"
+#include "train/checkpoint.h"
+#include "training.h"
+
+namespace mirrortrain {
+namespace {
+
+using Overrides = std::vector<std::string>;
+
+const char* const kNetwork = R"(
+seed: 4
+data:
+  global_batch_size: 6
+  shuffle: true
+  train: {format: synthetic, examples: 20, shape: [6, 6, 2], classes: 3, seed: 5}
+  preprocessing:
+    - normalization: {mean: [0.1, 0.2], variance: [0.5, 2]}
+model:
+  input_shape: [6, 6, 2]
+  layers:
+    - conv2d: {filters: 3, kernel_size: 3, padding: same, use_bias: false, kernel_regularizer: {l1: 0.001, l2: 0.01}}
+    - batch_normalization: {momentum: 0.8}
+    - activation: {activation: relu}
+    - max_pooling2d: {pool_size: 2}
+    - dropout: {rate: 0.3}
+    - flatten: {}
+    - dense: {units: 3}
+loss: {type: sparse_categorical_crossentropy, from_logits: true}
+metrics: [accuracy]
+optimizer: {type: adam, learning_rate: 0.05}
+)";
+
+std::string strategy_of(const std::string& kind, int replicas) {
+  std::string devices;
+  for (int i = 0; i < replicas; ++i) {
+    devices += fmt::format("{}{}:{}", i == 0 ? "" : ",", kind, kind == "cpu" ? i : 0);
+  }
+  return fmt::format("strategy={{type: mirrored, devices: [{}], threads_per_replica: 1}}", devices);
+}
+
+/// On replicas of CPUs, and on as many of one GPU.
+struct Twins {
+  Training on_cpus, on_gpu;
+
+  Twins(const char* text, Overrides overrides, int replicas)
+      : on_cpus(text, with(overrides, "cpu", replicas)),
+        on_gpu(text, with(overrides, "cuda", replicas), testing::host_gpus(1)) {}
+
+  static Overrides with(Overrides overrides, const std::string& kind, int replicas) {
+    overrides.push_back(strategy_of(kind, replicas));
+    return overrides;
+  }
+
+  void check_equal(int steps) {
+    const auto expected = on_cpus.steps(steps), found = on_gpu.steps(steps);
+    for (std::size_t i = 0; i < expected.size(); ++i) CHECK(found[i] == doctest::Approx(expected[i]).epsilon(1e-5));
+    for (int r = 0; r < on_cpus.strategy->num_replicas_in_sync(); ++r) {
+      CHECK(difference(on_cpus.variables(r), on_gpu.variables(r)) < 2e-5);
+    }
+  }
+};
+
+TEST_CASE("a network trains on a GPU's replicas as on the CPU's") {
+  for (const int replicas : {1, 2, 4}) {
+    CAPTURE(replicas);
+    Twins(kNetwork, {}, replicas).check_equal(9);
+  }
+}
+
+TEST_CASE("aggregations, clipping and accumulation mean the same there") {
+  for (const char* aggregation : {"mean", "sum", "none", "only_first_replica"}) {
+    for (const char* gradients : {"{}", "{clip_norm: 0.5}", "{accumulate_steps: 2, clip_norm: 0.4}",
+                                  "{accumulate_steps: 3}", "{clip_value: 0.05}"}) {
+      CAPTURE(aggregation);
+      CAPTURE(gradients);
+      Twins(kMlp,
+            {fmt::format("variables=[{{match: \"dense/*\", aggregation: {}}}]", aggregation),
+             fmt::format("gradients={}", gradients)},
+            3)
+          .check_equal(7);
+    }
+  }
+}
+
+TEST_CASE("moving statistics follow their rules there") {
+  for (const char* policy :
+       {"synchronization: on_read, aggregation: mean", "synchronization: on_write, aggregation: mean",
+        "synchronization: on_write, aggregation: sum", "synchronization: on_write, aggregation: only_first_replica",
+        "synchronization: none, aggregation: none"}) {
+    CAPTURE(policy);
+    Twins twins(kNetwork, {fmt::format("variables=[{{match: \"*/moving_*\", {}}}]", policy)}, 2);
+    twins.check_equal(5);
+    const Sums expected = evaluate_all(*twins.on_cpus.strategy, twins.on_cpus.examples(), 6);
+    const Sums found = evaluate_all(*twins.on_gpu.strategy, twins.on_gpu.examples(), 6);
+    CHECK(found.loss == doctest::Approx(expected.loss).epsilon(1e-5));
+    CHECK(found.metrics == expected.metrics);
+    twins.check_equal(2);  // evaluation left nothing behind
+  }
+}
+
+TEST_CASE("steps that are on their way end as those that are waited for, from either memory") {
+  const auto after = [](const char* cache, std::uint64_t seed, bool one_by_one) {
+    Training training(kNetwork, {fmt::format("data.cache={}", cache), strategy_of("cuda", 2)},
+                      testing::host_gpus(1, seed));
+    if (one_by_one) return std::pair(training.steps(12), training.variables());
+    return std::pair(training.steps_in_flight(12), training.variables());
+  };
+  const auto reference = after("device", 1, true);
+  for (const std::uint64_t seed : {2u, 3u, 4u}) {
+    CHECK(after("device", seed, false) == reference);
+    CHECK(after("host", seed, false) == reference);
+  }
+}
+
+TEST_CASE("a checkpoint moves between GPUs and CPUs") {
+  const auto checkpoints_of = [](const Training& training, const std::filesystem::path& folder) {
+    return Checkpoints(folder, *training.strategy, {{"m", "v"}, training.checked.model->metric_names}, 0);
+  };
+  const Overrides gpu = {strategy_of("cuda", 2), "gradients.accumulate_steps=2"};
+  const Overrides cpu = {strategy_of("cpu", 2), "gradients.accumulate_steps=2"};
+  const Hardware hardware = testing::host_gpus(1);
+  Training whole(kNetwork, gpu, hardware), first(kNetwork, gpu, hardware), second(kNetwork, gpu, hardware);
+  const auto losses = whole.steps(8);
+  first.steps(5);
+  checkpoints_of(first, first.folder()).save(first.state, 1);
+  second.steps(2);
+  second.seek(checkpoints_of(second, first.folder()).restore().value());
+  CHECK(second.steps(3) == std::vector(losses.begin() + 5, losses.end()));
+  for (const int replica : {0, 1}) CHECK(second.variables(replica) == whole.variables(replica));
+
+  Training on_cpus(kNetwork, cpu);
+  on_cpus.seek(checkpoints_of(on_cpus, first.folder()).restore().value());
+  const auto found = on_cpus.steps(3);
+  for (std::size_t i = 0; i < found.size(); ++i) CHECK(found[i] == doctest::Approx(losses[5 + i]).epsilon(1e-5));
+}
+
+}  // namespace
+}  // namespace mirrortrain

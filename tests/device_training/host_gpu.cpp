@@ -1,0 +1,94 @@
+#include "host_gpu.h"
+
+#include <atomic>
+#include <chrono>
+
+#include "device/cpu/inline_stream.h"
+#include "device/cpu/threaded_device.h"
+#include "graph/ops/conv2d.h"
+#include "graph/ops/dense.h"
+#include "kernels/cpu/registry.h"
+#include "kernels/cuda/own_kernels.h"
+#include "kernels/cuda/step_kernels.h"
+
+namespace mirrortrain::testing {
+namespace {
+
+/// Calls body() on the stream, after what was enqueued before.
+template <class Body>
+void enqueue_body(Stream& stream, Body body) {
+  stream.call([](void* argument) { (*std::unique_ptr<Body>(static_cast<Body*>(argument)))(); },
+              new Body(std::move(body)));
+}
+
+/// A CPU's kernel, late.
+class Enqueued : public Kernel {
+ public:
+  explicit Enqueued(std::unique_ptr<Kernel> kernel) : kernel_(std::move(kernel)) {}
+
+  std::size_t workspace_bytes() const override { return kernel_->workspace_bytes(); }
+
+  std::optional<DerivedForm> derived_form(std::size_t input) const override {
+    auto form = kernel_->derived_form(input);
+    if (!form) return form;
+    form->refresh = [refresh = form->refresh](Stream& stream, const TensorView& canonical, std::byte* copy) {
+      enqueue_body(stream, [=] {
+        InlineStream now;
+        refresh(now, canonical, copy);
+      });
+    };
+    return form;
+  }
+
+  void enqueue(Stream& stream, const KernelArgs& args) override {
+    enqueue_body(stream, [this, args] {  // what the spans show stays where it is
+      InlineStream now;
+      kernel_->enqueue(now, args);
+    });
+  }
+
+ private:
+  std::unique_ptr<Kernel> kernel_;
+};
+
+template <class... Ops>
+void add_enqueued(KernelRegistry& to) {
+  (to.add<Ops>([](const Ops& op, const KernelSpecs& specs) -> std::unique_ptr<Kernel> {
+    return std::make_unique<Enqueued>(cpu::kernel_registry().make(op, specs));
+  }),
+   ...);
+}
+
+class HostGpuBackend : public Backend {
+ public:
+  explicit HostGpuBackend(std::uint64_t seed) : seed_(seed) {}
+
+  std::unique_ptr<Device> make_device(int index, int, const std::vector<int>&) const override {
+    return make_threaded_device({DeviceId::Kind::kCuda, index}, seed_ + static_cast<std::uint64_t>(index),
+                                std::chrono::microseconds(50));
+  }
+
+  std::shared_ptr<const KernelRegistry> make_registry(const Device&) const override {
+    auto registry = std::make_shared<KernelRegistry>("host GPU");
+    cuda::add_own_kernels(*registry);
+    add_enqueued<ops::Conv2d, ops::Conv2dInputGradient, ops::Conv2dWeightGradient, ops::Dense, ops::DenseInputGradient,
+                 ops::DenseWeightGradient>(*registry);
+    return registry;
+  }
+
+  const StepKernels& step_kernels() const override { return cuda::step_kernels(); }
+  const RowKernels* row_kernels() const override { return &cuda::row_kernels(); }
+
+ private:
+  std::uint64_t seed_;
+};
+
+}  // namespace
+
+Hardware host_gpus(int count, std::uint64_t seed) {
+  const auto gpus = [count] { return cuda::Gpus{std::vector<cuda::Gpu>(static_cast<std::size_t>(count)), ""}; };
+  return {{{0, 1}, gpus},
+          [seed](const Placement&, const TrainingOptions&) { return std::make_shared<const HostGpuBackend>(seed); }};
+}
+
+}  // namespace mirrortrain::testing
