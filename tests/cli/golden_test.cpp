@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -20,21 +21,39 @@ namespace {
 using nlohmann::json;
 namespace fs = std::filesystem;
 
-const fs::path kGoldens = fs::path(MIRRORTRAIN_SOURCE_DIR) / "tests/golden";
+/// What a machine that has only the programs says instead of the build: tools/gpu-check does.
+std::string from_environment(const char* name, const std::string& otherwise) {
+  const char* const value = std::getenv(name);
+  return value == nullptr ? otherwise : value;
+}
 
-/// [cpu:0,cpu:1,...]
-std::string device_list(int replicas) {
-  std::string list = "[cpu:0";
-  for (int k = 1; k < replicas; ++k) list += fmt::format(",cpu:{}", k);
-  return list + "]";
+const fs::path kGoldens =
+    fs::path(from_environment("MIRRORTRAIN_TEST_SOURCES", MIRRORTRAIN_SOURCE_DIR)) / "tests/golden";
+const std::string kProgram = from_environment("MIRRORTRAIN_TEST_PROGRAM", MIRRORTRAIN_EXECUTABLE);
+/// "cuda:0,cuda:1": the devices to spread replicas over; "": as many of the CPU's as there are replicas.
+const std::string kDevices = from_environment("MIRRORTRAIN_TEST_DEVICES", "");
+/// Further options of `fit`.
+const std::string kOptions = from_environment("MIRRORTRAIN_TEST_OPTIONS", "");
+
+/// [cpu:0,cpu:1,...]; with devices named, each gets neighbouring replicas: [cuda:0,cuda:0,cuda:1].
+std::string device_list(std::size_t replicas) {
+  std::vector<std::string> devices;
+  std::istringstream named(kDevices);
+  for (std::string device; std::getline(named, device, ',');) devices.push_back(device);
+  std::string list;
+  for (std::size_t k = 0; k < replicas; ++k) {
+    const std::size_t place = replicas < devices.size() ? k : k * devices.size() / replicas;
+    list += (k == 0 ? "" : ",") + (devices.empty() ? fmt::format("cpu:{}", k) : devices[place]);
+  }
+  return "[" + list + "]";
 }
 
 /// Trains the golden's configuration into `run` and returns the lines of metrics.jsonl.
-std::vector<json> fit(const fs::path& golden, int replicas, const fs::path& run) {
+std::vector<json> fit(const fs::path& golden, std::size_t replicas, const fs::path& run) {
   const fs::path log = run.string() + ".log";
   const std::string command =
-      fmt::format("'{}' fit '{}' --run-dir '{}' --set 'strategy.devices={}' > '{}' 2>&1", MIRRORTRAIN_EXECUTABLE,
-                  (golden / "config.yaml").string(), run.string(), device_list(replicas), log.string());
+      fmt::format("'{}' fit '{}' --run-dir '{}' --set 'strategy.devices={}' {} > '{}' 2>&1", kProgram,
+                  (golden / "config.yaml").string(), run.string(), device_list(replicas), kOptions, log.string());
   const int status = std::system(command.c_str());
   REQUIRE_MESSAGE(status == 0, command << "\n" << mirrortrain::read_text_file(log));
   std::vector<json> events;
@@ -134,7 +153,7 @@ void check_not_float32(const std::vector<json>& steps, const json& float32_losse
   CHECK(worst > 1e-4);
 }
 
-void check_run(const fs::path& golden, const json& expected, int replicas, const fs::path& run) {
+void check_run(const fs::path& golden, const json& expected, std::size_t replicas, const fs::path& run) {
   const auto events = fit(golden, replicas, run);
   const double loss_tolerance = expected.at("tolerance").at("loss");
   const bool mixed = expected.at("differs_from_float32");
@@ -156,7 +175,7 @@ void follows_reference(const std::string& name) {
   const fs::path golden = kGoldens / name;
   const auto expected = json::parse(mirrortrain::read_text_file(golden / "expected.json"));
   REQUIRE_FALSE(expected.at("replicas").empty());
-  for (const int replicas : expected.at("replicas")) {
+  for (const std::size_t replicas : expected.at("replicas")) {
     CAPTURE(replicas);
     check_run(golden, expected, replicas, temporary.path() / fmt::format("replicas-{}", replicas));
   }
