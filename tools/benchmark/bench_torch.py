@@ -1,7 +1,8 @@
 """Times PyTorch, a plain training loop, and prints one JSON line.
 
-Strategies: one (one process with all cores) | compiled (the same through torch.compile) | ddp2 (DistributedDataParallel over
-gloo, two processes of half the cores each).
+Strategies on CPUs: one (one process with all cores) | compiled (the same through torch.compile) | ddp2
+(DistributedDataParallel over gloo, two processes of half the cores each). On a GPU: one | compiled | graphs | captured, see
+torch_gpu.py.
 Needs: pip install torch numpy
 """
 import fashion
@@ -14,15 +15,10 @@ import tempfile
 import torch
 from torch import nn
 
+import torch_gpu
+import torch_models
+
 measurement.imported()
-
-
-def build(name):
-    if name == "mlp":
-        return nn.Sequential(nn.Flatten(), nn.Linear(784, 512), nn.ReLU(), nn.Linear(512, 512), nn.ReLU(),
-                             nn.Linear(512, 10))
-    return nn.Sequential(nn.Conv2d(1, 32, 3), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(32, 64, 3), nn.ReLU(), nn.MaxPool2d(2),
-                         nn.Flatten(), nn.Linear(1600, 128), nn.ReLU(), nn.Linear(128, 10))
 
 
 def train(rank, ranks, options, meeting_point):
@@ -32,7 +28,7 @@ def train(rank, ranks, options, meeting_point):
         torch.distributed.init_process_group("gloo", init_method=f"file://{meeting_point}", rank=rank, world_size=ranks)
     images, labels = (torch.from_numpy(array) for array in fashion.training_set(options.data))
     images, labels = images.permute(0, 3, 1, 2), labels.long()  # channels stay last in memory, which is the faster layout
-    model = build(options.model)
+    model = torch_models.build(options.model)
     if options.model == "cnn":
         model = model.to(memory_format=torch.channels_last)
     if ranks > 1:
@@ -67,7 +63,9 @@ def worker(rank, ranks, options, meeting_point, parent):
 
 
 def main():
-    options = fashion.parse(__doc__, ["one", "compiled", "ddp2"])
+    options = fashion.parse(__doc__, ["one", "compiled", "ddp2"], ["one", "compiled", "graphs", "captured"], ["resnet50"])
+    if options.device == "cuda":
+        return torch_gpu.train(options, measurement, "cuda")
     if options.strategy != "ddp2":
         return train(0, 1, options, None)
     with tempfile.TemporaryDirectory() as folder:

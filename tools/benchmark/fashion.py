@@ -29,11 +29,12 @@ class Measurement:
     def end_epoch(self):
         self.epoch_seconds.append(time.perf_counter() - self._epoch)
 
-    def report(self, peer, options, accuracy):
+    def report(self, peer, options, accuracy, examples=EXAMPLES):
         best = min(self.epoch_seconds[1:])
-        steps = EXAMPLES // options.batch
+        steps = examples // options.batch
         print(json.dumps({
             "tool": peer, "model": options.model, "strategy": options.strategy, "batch": options.batch,
+            **({"device": options.device, "precision": options.precision} if options.device == "cuda" else {}),
             "examples_per_second": round(steps * options.batch / best),
             "milliseconds_per_step": round(1000 * best / steps, 3),
             "import_seconds": round(self.import_seconds, 2),
@@ -43,14 +44,26 @@ class Measurement:
         }), flush=True)
 
 
-def parse(description, strategies):
+def parse(description, cpu_strategies, gpu_strategies, gpu_models=()):
+    """The options, after checking that the strategy, the model and the precision go with the device."""
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--model", choices=["mlp", "cnn"], required=True)
-    parser.add_argument("--strategy", choices=strategies, required=True)
+    parser.add_argument("--model", choices=["mlp", "cnn", *gpu_models], required=True)
+    parser.add_argument("--strategy", choices=dict.fromkeys([*cpu_strategies, *gpu_strategies]), required=True)
     parser.add_argument("--batch", type=int, required=True, help="the global batch")
+    parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
+    parser.add_argument("--precision", choices=["float32", "tf32", "mixed_bfloat16"],
+                        help="default: float32 on CPUs, where there is no other; tf32 on a GPU")
     parser.add_argument("--epochs", type=int, default=3, help="timed epochs, after one that is not")
     parser.add_argument("--data", type=Path, default=Path("/usr/share/datasets/fashion-mnist"))
-    return parser.parse_args()
+    if gpu_models:
+        parser.add_argument("--examples", type=int, default=2560, help="how many made-up pictures resnet50 trains on")
+    options = parser.parse_args()
+    options.precision = options.precision or ("tf32" if options.device == "cuda" else "float32")
+    if options.strategy not in (gpu_strategies if options.device == "cuda" else cpu_strategies):
+        parser.error(f"--strategy {options.strategy} does not go with --device {options.device}")
+    if options.device == "cpu" and (options.precision != "float32" or options.model in gpu_models):
+        parser.error(f"--model {options.model} in {options.precision} needs --device cuda")
+    return options
 
 
 def training_set(folder):
