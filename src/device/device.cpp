@@ -2,7 +2,13 @@
 
 #include <fmt/format.h>
 
+#include "base/error.h"
+
 namespace mirrortrain {
+
+std::unique_ptr<Recording> Stream::capture(const std::function<void()>&) {
+  throw Error("this stream captures nothing");
+}
 
 std::string DeviceId::text() const { return fmt::format("{}:{}", kind == Kind::kCpu ? "cpu" : "cuda", index); }
 

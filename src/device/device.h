@@ -45,6 +45,16 @@ class Event {
   virtual void synchronize() const {}
 };
 
+class Stream;
+
+/// Work that was captured once, to be done again and again.
+class Recording {
+ public:
+  virtual ~Recording() = default;
+  /// Puts all of it into a stream of the device that it was captured on.
+  virtual void enqueue(Stream& stream) = 0;
+};
+
 /// Work in order, driven by one lane. On a CPU the calling lane's thread does the work before `enqueue` and `copy` return, so
 /// an event has happened once it is recorded.
 class Stream {
@@ -63,6 +73,12 @@ class Stream {
   virtual void wait(const Event& event) = 0;
   /// Returns when everything enqueued is done. Throws Error where something of it failed.
   virtual void synchronize() = 0;
+
+  /// Whether work can be captured, so that enqueuing it again costs as much as one piece of it.
+  virtual bool can_capture() const { return false; }
+  /// Calls `enqueue` and keeps what it enqueues here instead of doing it: with the same memory and numbers each time,
+  /// and without events of other streams. Throws Error where that cannot be.
+  virtual std::unique_ptr<Recording> capture(const std::function<void()>& enqueue);
 };
 
 /// A place that holds memory and computes. One lane drives it.

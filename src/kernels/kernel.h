@@ -31,17 +31,18 @@ struct KernelArgs {
   const StepScalars* step = nullptr;
 };
 
-/// A copy of an input in the form that a kernel reads fastest (another dtype, blocking or domain). The lowering keeps one per
-/// variable and device for every kernel that asks for the same `key`, and refreshes it after each update; for an input
-/// that is no variable it refreshes it before the kernel. The kernel then gets the copy as that input's `data`.
+/// A copy of an input in the form that a kernel reads fastest (another dtype, blocking or domain). The lowering keeps
+/// one per variable and device for every kernel that asks for the same `key`, and refreshes it after each update; for
+/// an input that is no variable it refreshes it before the kernel. The kernel then gets the copy as that input's
+/// `data`.
 struct DerivedForm {
   std::string key;
   std::size_t bytes = 0;
   std::function<void(Stream&, const TensorView& canonical, std::byte* copy)> refresh;
 };
 
-/// One op at fixed shapes on one device. Made when the program is built; enqueue allocates nothing and may be called with
-/// other data each time, but by one lane at a time.
+/// One op at fixed shapes on one device. Made when the program is built; enqueue allocates nothing and may be called
+/// with other data each time, but by one lane at a time.
 class Kernel {
  public:
   virtual ~Kernel() = default;
@@ -63,7 +64,8 @@ class KernelRegistry {
  public:
   template <class OpType, class Maker>
   void add(Maker maker) {
-    makers_[std::type_index(typeid(OpType))] = [maker](const Op& op, const KernelSpecs& specs) -> std::unique_ptr<Kernel> {
+    makers_[std::type_index(typeid(OpType))] = [maker](const Op& op,
+                                                       const KernelSpecs& specs) -> std::unique_ptr<Kernel> {
       return maker(static_cast<const OpType&>(op), specs);
     };
   }

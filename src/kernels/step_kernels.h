@@ -9,8 +9,8 @@
 namespace mirrortrain {
 
 /// What a step does on a device beside its programs: work on whole groups of variables. Memory and scalars are the
-/// device's; everything is enqueued. Those that take [begin, end) work on these elements, where `begin` is a multiple of
-/// kUpdateChunk.
+/// device's; everything is enqueued. Those that take [begin, end) work on these elements, where `begin` is a multiple
+/// of kUpdateChunk.
 class StepKernels {
  public:
   using Group = scalar::UpdateGroupView;

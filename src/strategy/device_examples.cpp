@@ -124,7 +124,9 @@ void DeviceExamples::gather(Stream& stream, const data::Feeder& examples, const 
                          examples.one_hot_depth(), labels.data);
 }
 
-void DeviceExamples::end(Stream& stream) { stream.record(*stagings_[staging_].consumed); }
+void DeviceExamples::end(Stream& stream) {
+  if (!all_on_device()) stream.record(*stagings_[staging_].consumed);
+}
 
 std::size_t DeviceExamples::bytes() const {
   std::size_t total = stagings_.size() * staging_bytes_;

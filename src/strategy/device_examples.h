@@ -37,6 +37,7 @@ class DeviceExamples {
 
   /// Whether the rows of a data set lie in the device's memory.
   bool on_device(const data::Feeder& examples) const { return sources_.at(&examples).features != nullptr; }
+  bool all_on_device() const { return staging_bytes_ == 0; }
   std::size_t bytes() const;
 
  private:

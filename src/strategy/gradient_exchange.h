@@ -11,8 +11,8 @@
 
 namespace mirrortrain {
 
-/// Reduces the replicas' gradients pack by pack with a cross-device operation, each as soon as it is full: afterwards every
-/// replica's gradients hold the sum. The order of each sum is over replicas, whichever lane runs them.
+/// Reduces the replicas' gradients pack by pack with a cross-device operation, each as soon as it is full: afterwards
+/// every replica's gradients hold the sum. The order of each sum is over replicas, whichever lane runs them.
 class GradientExchange {
  public:
   GradientExchange(const VariableStore& variables, LocalReduction reduction, std::uint64_t bytes_per_pack);

@@ -9,7 +9,8 @@ void for_each_part(const Mirror& mirror, const VariableStore& host, const Body& 
   for (std::size_t g = 0; g < host.groups().size(); ++g) {
     const VariableGroup &own = mirror.variables.groups()[g], &all = host.groups()[g];
     for (int r = 0; r < own.copies(); ++r) {
-      const auto parts = own.lasting(r), twins = all.lasting(own.shared() ? 0 : mirror.replicas.numbers[static_cast<std::size_t>(r)]);
+      const auto parts = own.lasting(r),
+                 twins = all.lasting(own.shared() ? 0 : mirror.replicas.numbers[static_cast<std::size_t>(r)]);
       for (std::size_t i = 0; i < parts.size(); ++i) {
         body(parts[i].data(), twins[i].data(), parts[i].size(), own.shared());
       }
@@ -38,9 +39,8 @@ void Mirror::copy_to_host(Stream& stream, const VariableStore& host, bool shared
 }
 
 void Mirror::copy_from_host(Stream& stream, const VariableStore& host) const {
-  for_each_part(*this, host, [&](std::byte* own, const std::byte* twin, std::size_t bytes, bool) {
-    stream.copy(own, twin, bytes);
-  });
+  for_each_part(*this, host,
+                [&](std::byte* own, const std::byte* twin, std::size_t bytes, bool) { stream.copy(own, twin, bytes); });
   stream.synchronize();
 }
 

@@ -8,7 +8,8 @@
 
 namespace mirrortrain {
 
-/// The variables on one memory, and what keeps them up to date there: one mirror for all CPU replicas, one for each GPU.
+/// The variables on one memory, and what keeps them up to date there: one mirror for all CPU replicas, one for each
+/// GPU.
 struct Mirror {
   /// `replicas` compute on it, by their numbers in the run: replica i of `variables` is replicas[i]. Throws Error where
   /// the device has not enough memory.

@@ -10,14 +10,15 @@
 namespace mirrortrain {
 
 /// What the host tells a lane's device about a step: numbers for each of its replicas and for the update, and where the
-/// device picks the examples itself, their rows. The device has one place for it, so that kernels can be bound to it; the
-/// host has a slot for each step that may be on its way.
+/// device picks the examples itself, their rows. The device has one place for it, so that kernels can be bound to it;
+/// the host has a slot for each step that may be on its way.
 class StepInputs {
  public:
   /// `most_rows`: of the lane's replicas in a step, together; 0 where the host picks the examples.
   StepInputs(Device& device, int replicas, std::int64_t most_rows, int slots);
 
-  /// The next slot, to be filled before `enqueue`. The caller sees to it that no more than `slots` steps are on their way.
+  /// The next slot, to be filled before `enqueue`. The caller sees to it that no more than `slots` steps are on their
+  /// way.
   struct Slot {
     std::span<StepScalars> replicas;
     std::span<scalar::UpdateScalars> update;  ///< one for what replicas share, then one for each

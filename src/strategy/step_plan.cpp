@@ -9,19 +9,41 @@ double seconds_between(StepPlan::Clock::time_point start, StepPlan::Clock::time_
 
 }  // namespace
 
-void StepPlan::run(Clock::time_point step_start) {
-  auto last = Clock::now();
-  waited_seconds_ += seconds_between(step_start, last);
-  for (Action& action : actions_) {
-    const bool timed = profiling_ || action.waits;
-    if (timed) last = Clock::now();
-    action.run();
-    if (!timed) continue;
-    const double seconds = seconds_between(last, Clock::now());
-    action.seconds += seconds;
-    if (action.waits) waited_seconds_ += seconds;
+void StepPlan::run(Clock::time_point step_start, const StepOfKind& kind) {
+  waited_seconds_ += seconds_between(step_start, Clock::now());
+  const bool captures = stream_ != nullptr && !profiling_;
+  const auto seen = recordings_.find(kind);
+  for (std::size_t i = 0; i < actions_.size();) {
+    if (!captures || !actions_[i].fixed || seen == recordings_.end()) {
+      run_action(actions_[i++]);
+      continue;
+    }
+    const std::size_t end = end_of_fixed(i);
+    std::unique_ptr<Recording>& recording = seen->second[i];
+    if (!recording) {
+      recording = stream_->capture([&] {
+        for (std::size_t action = i; action < end; ++action) actions_[action].run();
+      });
+    }
+    recording->enqueue(*stream_);
+    i = end;
   }
+  if (captures && seen == recordings_.end()) recordings_.try_emplace(kind);
   seconds_ += seconds_between(step_start, Clock::now());
+}
+
+void StepPlan::run_action(Action& action) {
+  if (!profiling_ && !action.waits) return action.run();
+  const auto start = Clock::now();
+  action.run();
+  const double seconds = seconds_between(start, Clock::now());
+  action.seconds += seconds;
+  if (action.waits) waited_seconds_ += seconds;
+}
+
+std::size_t StepPlan::end_of_fixed(std::size_t first) const {
+  while (first < actions_.size() && actions_[first].fixed) ++first;
+  return first;
 }
 
 std::vector<StepPlan::ActionTime> StepPlan::action_times() const {

@@ -1,8 +1,14 @@
 #pragma once
 
 #include <chrono>
+#include <compare>
+#include <cstdint>
 #include <functional>
+#include <map>
+#include <memory>
 #include <vector>
+
+#include "device/device.h"
 
 namespace mirrortrain {
 
@@ -17,14 +23,31 @@ class alignas(64) StepPlan {
   };
 
   void add(const char* name, std::function<void()> run) { actions_.push_back({name, std::move(run)}); }
+  /// An action that does nothing but enqueue work, the same whenever the step's kind is: neighbours of this sort are
+  /// captured together where the stream can.
+  void add_fixed(const char* name, std::function<void()> run) {
+    actions_.push_back({name, std::move(run), false, true});
+  }
   /// An action that waits for the other lanes.
   void add_wait(const char* name, std::function<void()> run) { actions_.push_back({name, std::move(run), true}); }
 
+  /// From now on captures what is fixed, the second time that a kind of step comes: kernels that run for the first time
+  /// may still have to be loaded.
+  void capture_on(Stream& stream) { stream_ = &stream; }
+
+  /// What fixed actions enqueue depends on this alone.
+  struct StepOfKind {
+    const void* data_set = nullptr;
+    std::int64_t examples = 0, gradients = 0;
+    bool applies = false;
+    friend auto operator<=>(const StepOfKind&, const StepOfKind&) = default;
+  };
+
   /// `step_start`: when the step began; a lane that started later waited for it.
-  void run(Clock::time_point step_start);
+  void run(Clock::time_point step_start, const StepOfKind& kind);
 
   /// From now on keeps the time of every action.
-  void profile() { profiling_ = true; }
+  void profile() { profiling_ = true; }  // of what is enqueued one by one
   std::vector<ActionTime> action_times() const;
 
   /// Seconds in all runs since the last `reset_seconds`, and those of them in waits.
@@ -36,10 +59,18 @@ class alignas(64) StepPlan {
   struct Action {
     const char* name;
     std::function<void()> run;
-    bool waits = false;
+    bool waits = false, fixed = false;
     double seconds = 0;
   };
+  /// A kind of step that was seen: what was captured, by the first action of each group.
+  using Recordings = std::map<std::size_t, std::unique_ptr<Recording>>;
+
+  void run_action(Action& action);
+  std::size_t end_of_fixed(std::size_t first) const;
+
   std::vector<Action> actions_;
+  Stream* stream_ = nullptr;  ///< to capture on
+  std::map<StepOfKind, Recordings> recordings_;
   bool profiling_ = false;
   double seconds_ = 0, waited_seconds_ = 0;
 };

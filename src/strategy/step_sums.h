@@ -24,7 +24,9 @@ class StepSums {
   void rewind() { next_ = 0; }
 
   // On the host, once the copy is done: what the n-th `enqueue` since the last `rewind` brought.
-  std::span<const double> replica(int slot, int lane_replica) const { return {slot_data(slot) + offset(lane_replica), values_}; }
+  std::span<const double> replica(int slot, int lane_replica) const {
+    return {slot_data(slot) + offset(lane_replica), values_};
+  }
   double regularization(int slot) const { return slot_data(slot)[offset(replicas_)]; }
 
   std::size_t bytes() const { return device_.bytes(); }

@@ -23,6 +23,7 @@ Strategy::Strategy(Placement placement, const Model& model, const StrategyParts&
       backend_(parts.backend),
       seed_(parts.seed),
       timeout_seconds_(parts.options.communication.timeout_seconds),
+      captures_(parts.captures),
       sums_(backend_->shares_host_memory() ? 1 : kStepsAhead, Sums(model.metric_names.size())) {
   const CrossDevice cross_device = choose_cross_device(parts.options, placement_, parts.gradients.aggregation_method,
                                                        reduced_gradient_bytes(model, parts.policies));
@@ -47,13 +48,14 @@ Strategy::Strategy(Placement placement, const Model& model, const StrategyParts&
   }
   make_mirrors(parts, cross_device.reduction.has_value());
   if (cross_device.reduction) {
-    exchange_.emplace(mirrors_[0]->variables, *cross_device.reduction, parts.options.communication.bytes_per_pack.bytes);
+    exchange_.emplace(mirrors_[0]->variables, *cross_device.reduction,
+                      parts.options.communication.bytes_per_pack.bytes);
     cross_device_note_ += fmt::format("; {} pack{}", exchange_->packs(), exchange_->packs() == 1 ? "" : "s");
   }
   pending_.reserve(sums_.size());
   team_ = std::make_unique<LaneTeam>(devices, placement_.cores_of_their_own, 0);
-  run_train_ = [this](int lane) { train_plans_[static_cast<std::size_t>(lane)].run(step_start_); };
-  run_evaluation_ = [this](int lane) { evaluation_plans_[static_cast<std::size_t>(lane)].run(step_start_); };
+  run_train_ = [this](int lane) { train_plans_[static_cast<std::size_t>(lane)].run(step_start_, kind_); };
+  run_evaluation_ = [this](int lane) { evaluation_plans_[static_cast<std::size_t>(lane)].run(step_start_, kind_); };
 }
 
 /// The variables where the lanes compute and, where that is not the host's memory, in the host's.
@@ -74,8 +76,8 @@ void Strategy::make_mirrors(const StrategyParts& parts, bool reduced) {
     for (std::size_t i = 0; i < lanes_.size(); ++i) {
       const std::vector<int>& numbers = placement_.lanes[i].replicas;
       store.replicas = static_cast<int>(numbers.size());
-      mirrors_.push_back(std::make_unique<Mirror>(UpdateReplicas{numbers, placement_.replicas}, model_, store,
-                                                  lanes_[i]->device()));
+      mirrors_.push_back(
+          std::make_unique<Mirror>(UpdateReplicas{numbers, placement_.replicas}, model_, store, lanes_[i]->device()));
     }
     store.replicas = placement_.replicas;
     for (std::size_t i = 0; i < model_.variables.size(); ++i) store.without_gradient.push_back(i);
@@ -132,7 +134,7 @@ void Strategy::add_products() {
       }
     }
     mirrors_[0]->update->add_product(place.group, {place.first, shape[0], shape[1]}, std::move(sources),
-                         graph.spec(product.dy).shape.elements() / shape[1]);
+                                     graph.spec(product.dy).shape.elements() / shape[1]);
   }
 }
 
@@ -177,7 +179,8 @@ const VariableStore& Strategy::variables() {
 
 void Strategy::variables_changed() {
   team_->run([this](int lane) {
-    if (host_variables_) mirror_of(lane).copy_from_host(lanes_[static_cast<std::size_t>(lane)]->stream(), *host_variables_);
+    if (host_variables_)
+      mirror_of(lane).copy_from_host(lanes_[static_cast<std::size_t>(lane)]->stream(), *host_variables_);
     refresh_derived_copies(lane);
   });
 }

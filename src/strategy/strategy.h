@@ -62,6 +62,7 @@ struct StrategyParts {
   State state;
   std::uint64_t seed = 0;
   data::Cache cache = data::Cache::kAuto;
+  bool captures = true;                    ///< steps, where the devices can
   std::shared_ptr<const Backend> backend;  ///< of the placement's devices
 };
 
@@ -130,6 +131,8 @@ class Strategy {
   void order_packs();
   StepPlan train_plan(int lane);
   StepPlan evaluation_plan(int lane);
+  void add_inputs(StepPlan& plan, Lane& lane, StepKind kind);
+  void add_sums(StepPlan& plan, Lane& lane);
   void add_whole_programs(StepPlan& plan, Lane& lane, StepKind kind, std::size_t replicas);
   void add_exchange(StepPlan& plan, int lane);
   void add_meeting(StepPlan& plan);
@@ -139,15 +142,14 @@ class Strategy {
   // What the plans are made of.
   RowRange rows_of(const Replica& replica) const;
   void require_room() const;
-  void send_inputs(Lane& lane, StepKind kind);
-  void pick_on_device(Lane& lane, StepKind kind, std::span<std::int64_t> rows);
+  void send_inputs(Lane& lane);
+  void gather_on_device(Lane& lane, StepKind kind);
   void gather_rows(Replica& replica, StepKind kind);
   void run_program(Lane& lane, Replica& replica, StepKind kind, std::size_t first, std::size_t last);
   void choose_written_values();
-  void write_variables(int lane);
+  void write_on_host(int lane);
   void write_on_device(Lane& lane, const Mirror& mirror);
   void refresh_derived_copies(int lane);
-  void send_sums(int lane);
   void add_up(std::size_t slot);
 
   Placement placement_;
@@ -155,6 +157,7 @@ class Strategy {
   std::shared_ptr<const Backend> backend_;
   std::uint64_t seed_;
   double timeout_seconds_;
+  bool captures_;
   std::string cross_device_note_;
   std::vector<ProductGradient> products_;
   std::vector<std::unique_ptr<Mirror>> mirrors_;  ///< one for all lanes, or one for each
@@ -173,6 +176,7 @@ class Strategy {
 
   TrainBatch batch_;  ///< that the lanes work on
   scalar::UpdateScalars update_scalars_;
+  StepPlan::StepOfKind kind_;
   StepPlan::Clock::time_point step_start_;
   double evaluation_regularization_ = 0;
   std::vector<Pending> pending_;

@@ -14,7 +14,7 @@ StepPlan Strategy::train_plan(int lane) {
   StepPlan plan;
   Lane& own = *lanes_[static_cast<std::size_t>(lane)];
   const WeightUpdate& update = *mirror_of(lane).update;
-  plan.add("send inputs", [this, &own] { send_inputs(own, StepKind::kTrain); });
+  add_inputs(plan, own, StepKind::kTrain);
   if (exchange_) {
     add_exchange(plan, lane);
   } else {
@@ -22,16 +22,23 @@ StepPlan Strategy::train_plan(int lane) {
   }
   add_meeting(plan);  // every gradient is there, every variable was read for the last time
   if (update.accumulates()) {
-    plan.add("accumulate gradients", [this, &update, lane] { update.accumulate(share_of(lane)); });
+    plan.add_fixed("accumulate gradients", [this, &update, lane] { update.accumulate(share_of(lane)); });
     if (update.needs_norm()) add_meeting(plan);  // every lane adds up the whole norm
   }
-  plan.add("update", [this, &update, lane] { update.apply(share_of(lane)); });
-  plan.add("write variables", [this, lane] { write_variables(lane); });
+  plan.add_fixed("update", [this, &update, lane] { update.apply(share_of(lane)); });
+  if (!backend_->shares_host_memory()) {
+    plan.add_fixed("write variables", [this, &own, lane] { write_on_device(own, mirror_of(lane)); });
+  }
+  plan.add(backend_->shares_host_memory() ? "write variables" : "write state", [this, lane] { write_on_host(lane); });
   add_meeting(plan);  // every variable is written
-  plan.add("refresh derived copies", [this, lane] {
+  plan.add_fixed("refresh derived copies", [this, lane] {
     if (batch_.update.applies) refresh_derived_copies(lane);
   });
-  plan.add("send sums", [this, lane] { send_sums(lane); });
+  if (lane == 0 && update.is_regularized()) {
+    plan.add_fixed("sum regularization",
+                   [this, &own, &update] { update.sum_regularization(own.stream(), own.sums().regularization()); });
+  }
+  add_sums(plan, own);
   add_meeting(plan);  // the step is over when every lane is
   return plan;
 }
@@ -39,10 +46,26 @@ StepPlan Strategy::train_plan(int lane) {
 StepPlan Strategy::evaluation_plan(int lane) {
   StepPlan plan;
   Lane& own = *lanes_[static_cast<std::size_t>(lane)];
-  plan.add("send inputs", [this, &own] { send_inputs(own, StepKind::kEvaluate); });
+  add_inputs(plan, own, StepKind::kEvaluate);
   add_whole_programs(plan, own, StepKind::kEvaluate, own.replicas().size());
-  plan.add("send sums", [this, lane] { send_sums(lane); });
+  add_sums(plan, own);
   return plan;
+}
+
+void Strategy::add_inputs(StepPlan& plan, Lane& lane, StepKind kind) {
+  if (captures_ && lane.stream().can_capture() && !model_.layers.empty()) plan.capture_on(lane.stream());
+  plan.add("send inputs", [this, &lane] { send_inputs(lane); });
+  if (lane.examples() == nullptr || model_.layers.empty()) return;
+  const auto gather = [this, &lane, kind] { gather_on_device(lane, kind); };
+  if (lane.examples()->all_on_device()) {
+    plan.add_fixed("gather rows", gather);
+  } else {
+    plan.add("gather rows", gather);  // from one place, then from another
+  }
+}
+
+void Strategy::add_sums(StepPlan& plan, Lane& lane) {
+  plan.add("send sums", [&lane] { lane.sums().enqueue(lane.stream()); });
 }
 
 /// The lane's first `replicas` replicas, from gathering their rows to their gradients.
@@ -53,7 +76,7 @@ void Strategy::add_whole_programs(StepPlan& plan, Lane& lane, StepKind kind, std
     if (lane.examples() == nullptr) {
       plan.add("gather rows", [this, &replica, kind] { gather_rows(replica, kind); });
     }
-    plan.add("run program", [this, &lane, &replica, kind] { run_program(lane, replica, kind, 0, kToTheEnd); });
+    plan.add_fixed("run program", [this, &lane, &replica, kind] { run_program(lane, replica, kind, 0, kToTheEnd); });
   }
 }
 
@@ -84,7 +107,9 @@ void Strategy::add_exchange(StepPlan& plan, int lane) {
   run_until(kToTheEnd);
 }
 
+/// Lanes with memory of their own wait for each other where they exchange something, on their streams.
 void Strategy::add_meeting(StepPlan& plan) {
+  if (!backend_->shares_host_memory()) return;
   plan.add_wait("meet", [this] { team_->meet(); });
 }
 

@@ -14,6 +14,7 @@ void Strategy::train(const TrainBatch& batch) {
   for (const auto& mirror : mirrors_) update_scalars_ = mirror->update->begin(batch_.update);
   if (backend_->shares_host_memory()) choose_written_values();
   pending_.push_back({batch_.update.examples, std::nullopt});
+  kind_ = {batch.examples, batch_.update.examples, batch.update.gradients, batch.update.applies};
   host_is_current_ = false;
   team_->run(run_train_);
 }
@@ -34,6 +35,7 @@ void Strategy::evaluate(const EvaluationBatch& batch) {
   require_room();
   batch_ = {batch.examples, batch.rows, 0, {}};
   pending_.push_back({static_cast<std::int64_t>(batch.rows.size()), evaluation_regularization_});
+  kind_ = {batch.examples, static_cast<std::int64_t>(batch.rows.size()), 0, false};
   team_->run(run_evaluation_);
 }
 
@@ -84,38 +86,36 @@ RowRange Strategy::rows_of(const Replica& replica) const {
   return rows_of_replica(static_cast<std::int64_t>(batch_.rows.size()), replica.index, placement_.replicas);
 }
 
-void Strategy::send_inputs(Lane& lane, StepKind kind) {
+void Strategy::send_inputs(Lane& lane) {
   const StepInputs::Slot slot = lane.inputs().next();
-  for (const Replica& replica : lane.replicas()) {
-    // The loss is divided by the global examples, so what the replicas give just adds up.
-    slot.replicas[static_cast<std::size_t>(replica.in_lane)] = {seed_, batch_.step, rows_of(replica).first,
-                                                                static_cast<std::int64_t>(batch_.rows.size())};
-  }
-  std::fill(slot.update.begin(), slot.update.end(), update_scalars_);
-  if (lane.examples() != nullptr && batch_.examples != nullptr) return pick_on_device(lane, kind, slot.rows);
-  lane.inputs().enqueue(lane.stream(), 0);
-}
-
-/// The device converts the rows that it is told, of all replicas one after the other.
-void Strategy::pick_on_device(Lane& lane, StepKind kind, std::span<std::int64_t> rows) {
-  std::int64_t count = 0;
+  std::int64_t rows = 0;
   for (const Replica& replica : lane.replicas()) {
     const RowRange own = rows_of(replica);
-    std::copy_n(batch_.rows.begin() + own.first, own.count, rows.begin() + count);
-    count += own.count;
+    // The loss is divided by the global examples, so what the replicas give just adds up.
+    slot.replicas[static_cast<std::size_t>(replica.in_lane)] = {seed_, batch_.step, own.first,
+                                                                static_cast<std::int64_t>(batch_.rows.size())};
+    if (lane.examples() == nullptr) continue;
+    std::copy_n(batch_.rows.begin() + own.first, own.count, slot.rows.begin() + rows);
+    rows += own.count;
   }
-  DeviceExamples& examples = *lane.examples();
-  examples.begin(lane.stream(), *batch_.examples, rows.first(static_cast<std::size_t>(count)));
-  lane.inputs().enqueue(lane.stream(), count);
+  std::fill(slot.update.begin(), slot.update.end(), update_scalars_);
+  if (rows > 0) {
+    lane.examples()->begin(lane.stream(), *batch_.examples, slot.rows.first(static_cast<std::size_t>(rows)));
+  }
+  lane.inputs().enqueue(lane.stream(), rows);
+}
+
+/// The device converts the rows that it was told, of all replicas one after the other.
+void Strategy::gather_on_device(Lane& lane, StepKind kind) {
   const std::int64_t* choice = lane.inputs().rows();
   for (Replica& replica : lane.replicas()) {
     const std::int64_t own = rows_of(replica).count;
     if (own == 0) continue;
     const ReplicaProgram& bound = replica.programs(kind).at(own);
-    examples.gather(lane.stream(), *batch_.examples, choice, own, bound.features, bound.labels);
+    lane.examples()->gather(lane.stream(), *batch_.examples, choice, own, bound.features, bound.labels);
     choice += own;
   }
-  examples.end(lane.stream());
+  lane.examples()->end(lane.stream());
 }
 
 void Strategy::gather_rows(Replica& replica, StepKind kind) {
@@ -152,8 +152,7 @@ void Strategy::choose_written_values() {
   }
 }
 
-void Strategy::write_variables(int lane) {
-  if (!backend_->shares_host_memory()) write_on_device(*lanes_[static_cast<std::size_t>(lane)], mirror_of(lane));
+void Strategy::write_on_host(int lane) {
   for (std::size_t i = static_cast<std::size_t>(lane); i < writes_.size(); i += lanes_.size()) writes_[i].run();
 }
 
@@ -186,13 +185,6 @@ void Strategy::refresh_derived_copies(int lane) {
   Lane& own = *lanes_[static_cast<std::size_t>(lane)];
   const WeightUpdate::LaneShare share = share_of(lane);
   mirror_of(lane).derived.refresh(own.stream(), share.lane, share.lanes);
-}
-
-void Strategy::send_sums(int lane) {
-  Lane& own = *lanes_[static_cast<std::size_t>(lane)];
-  const bool found = lane == 0 && !pending_.back().regularization && mirror_of(lane).update->is_regularized();
-  if (found) mirror_of(lane).update->sum_regularization(own.stream(), own.sums().regularization());
-  own.sums().enqueue(own.stream());
 }
 
 }  // namespace mirrortrain

@@ -58,8 +58,8 @@ VariableStore::VariableStore(const Model& model, const StoreOptions& options, De
                            : own_copies_.back().data() + (differ ? static_cast<std::size_t>(r) * stride_bytes : 0));
     }
     // What is read outside is replica 0's copy unless copies are combined when they are read.
-    const bool combined = policy.copies_can_differ() && options.all_replicas > 1 &&
-                          policy.synchronization == Synchronization::kOnRead;
+    const bool combined =
+        policy.copies_can_differ() && options.all_replicas > 1 && policy.synchronization == Synchronization::kOnRead;
     evaluation_copies_.push_back(combined ? device.allocate(stride_bytes) : Buffer());
     variables_.emplace_back(spec.name, DType::kFloat32, spec.shape, policy, std::move(copies));
   }
@@ -83,7 +83,8 @@ DistributedVariable VariableStore::beside(std::size_t variable, float* (*of_copy
 
 DistributedVariable VariableStore::slot(std::size_t variable, int slot) const {
   return beside(
-      variable, [](const scalar::UpdateGroupView& view, int i) { return view.slots[static_cast<std::size_t>(i)]; }, slot);
+      variable, [](const scalar::UpdateGroupView& view, int i) { return view.slots[static_cast<std::size_t>(i)]; },
+      slot);
 }
 
 DistributedVariable VariableStore::accumulated(std::size_t variable) const {
@@ -107,7 +108,8 @@ double VariableStore::regularization() const {
   for (const VariableGroup& group : groups_) {
     const scalar::UpdateGroupView& view = group.view(0);
     cpu::regularization_sums(view, 0, group.elements());
-    if (group.is_regularized()) total += std::accumulate(view.regularization, view.regularization + group.chunks(), 0.0);
+    if (group.is_regularized())
+      total += std::accumulate(view.regularization, view.regularization + group.chunks(), 0.0);
   }
   return total;
 }

@@ -13,9 +13,9 @@ namespace mirrortrain {
 
 /// How a store is laid out.
 struct StoreOptions {
-  std::vector<VariablePolicy> policies;  ///< one per variable of the model
-  int replicas = 1;                      ///< that compute on this memory
-  int all_replicas = 1;                  ///< of the run
+  std::vector<VariablePolicy> policies;       ///< one per variable of the model
+  int replicas = 1;                           ///< that compute on this memory
+  int all_replicas = 1;                       ///< of the run
   int slots = 0;                              ///< that the update rule keeps per weight
   bool accumulates = false;                   ///< gradients of several steps
   std::vector<std::size_t> without_gradient;  ///< trainable variables whose gradients are never stored
@@ -66,7 +66,8 @@ class VariableStore {
   std::size_t bytes() const;
 
  private:
-  DistributedVariable beside(std::size_t variable, float* (*of_copy)(const scalar::UpdateGroupView&, int), int slot) const;
+  DistributedVariable beside(std::size_t variable, float* (*of_copy)(const scalar::UpdateGroupView&, int),
+                             int slot) const;
 
   int replicas_, slots_;
   bool accumulates_;

@@ -47,9 +47,10 @@ WeightUpdate::WeightUpdate(const VariableStore& variables, const StepKernels& ke
     const int sources = reduced_ && group.shared() ? 1 : variables.replicas();
     for (int r = 0; r < sources; ++r) part.sources.push_back({group.gradient(r), 1});
     if (group.shared() && sources > kernels_.most_sources()) {
-      throw UsageError(fmt::format("strategy: at most {} replicas can be on one GPU, found {}; use more devices or fewer "
-                                   "replicas",
-                                   kernels_.most_sources(), sources));
+      throw UsageError(
+          fmt::format("strategy: at most {} replicas can be on one GPU, found {}; use more devices or fewer "
+                      "replicas",
+                      kernels_.most_sources(), sources));
     }
   }
 }
@@ -109,8 +110,8 @@ void WeightUpdate::accumulate(const LaneShare& share) const {
   });
 }
 
-/// What a replica has for itself is clipped by the norm of all that it applies; what the replicas share, by that norm in
-/// the mean over the replicas, so that all go on sharing it.
+/// What a replica has for itself is clipped by the norm of all that it applies; what the replicas share, by that norm
+/// in the mean over the replicas, so that all go on sharing it.
 void WeightUpdate::scale_to_norms(const LaneShare& share) const {
   Stream& stream = *share.stream;
   const auto add_squares = [&](const Part& part, int replica, double scale, bool first, double* norm) {

@@ -27,8 +27,8 @@ struct UpdateReplicas {
   int all = 1;
 };
 
-/// Brings the gradients of one memory's replicas to the weights there. Groups that the replicas share are cut in shards,
-/// one for each lane; where every replica has its own values, its lane updates them.
+/// Brings the gradients of one memory's replicas to the weights there. Groups that the replicas share are cut in
+/// shards, one for each lane; where every replica has its own values, its lane updates them.
 class WeightUpdate {
  public:
   /// `reduced`: every replica's gradients already hold the sum over the replicas. `kernels` and `variables` must

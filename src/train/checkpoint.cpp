@@ -89,10 +89,7 @@ void require_checksum(const fs::path& file, const Json& checksums) {
 }  // namespace
 
 Checkpoints::Checkpoints(fs::path folder, Strategy& strategy, CheckpointNames names, std::uint64_t seed)
-    : folder_(std::move(folder)),
-      strategy_(strategy),
-      names_(std::move(names)),
-      seed_(seed) {}
+    : folder_(std::move(folder)), strategy_(strategy), names_(std::move(names)), seed_(seed) {}
 
 void Checkpoints::save(const TrainingState& state, std::int64_t keep) {
   const VariableStore& variables = strategy_.variables();

@@ -20,7 +20,8 @@ config::Section<TrainingOptions> TrainingOptions::section() {
            "What the layers compute in; variables, loss and metrics are float32 in both.")
       .key("tf32", &TrainingOptions::tf32,
            "Whether GPUs round the inputs of float32 products and convolutions to 10 bits, which is many times faster.")
-      .planned("cuda_graph")
+      .key("cuda_graph", &TrainingOptions::cuda_graph,
+           "Whether a GPU's step is captured and then enqueued as a whole, which spares the host most of its work.")
       .planned("autotune");
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -20,11 +21,15 @@
 
 namespace mirrortrain {
 
+/// Whether a step on a GPU is captured and enqueued as a whole.
+enum class CudaGraph : std::uint8_t { kAuto, kNever };
+
 /// The section `training`.
 struct TrainingOptions {
   std::optional<std::int64_t> epochs, steps;
   Precision precision = Precision::kFloat32;
   bool tf32 = true;
+  CudaGraph cuda_graph = CudaGraph::kAuto;
   static config::Section<TrainingOptions> section();
 
   /// 0: no limit. One epoch where neither is given.
@@ -91,4 +96,12 @@ struct mirrortrain::config::Codec<mirrortrain::RunName> {
   static void read(const Node& node, RunName& name);
   static Value show(const RunName& name) { return Codec<std::string>::show(name.text); }
   static Schema schema(const Rules& rules) { return Codec<std::string>::schema(rules); }
+};
+
+template <>
+struct mirrortrain::config::EnumNames<mirrortrain::CudaGraph> {
+  static constexpr auto names = std::to_array<std::pair<std::string_view, mirrortrain::CudaGraph>>({
+      {"auto", mirrortrain::CudaGraph::kAuto},
+      {"never", mirrortrain::CudaGraph::kNever},
+  });
 };

@@ -113,7 +113,15 @@ std::unique_ptr<Strategy> make_strategy(const CheckedConfiguration& checked, con
     spdlog::warn("mixed_bfloat16: {} has no bfloat16 instructions, so this will not be faster than float32",
                  cpu_name());
   }
-  StrategyParts parts{options, values.gradients, {}, {}, state, values.seed, values.data.cache, nullptr};
+  StrategyParts parts{options,
+                      values.gradients,
+                      {},
+                      {},
+                      state,
+                      values.seed,
+                      values.data.cache,
+                      values.training.cuda_graph == CudaGraph::kAuto,
+                      nullptr};
   parts.backend = hardware.backend(placement, values.training);
   if (values.optimizer) parts.rule = rule(*values.optimizer);
   for (const ResolvedVariable& variable : checked.variables) parts.policies.push_back(variable.policy);

@@ -77,8 +77,7 @@ TrainingState Trainer::run(TrainingState state) {
     step();
     const bool last = finished();
     const bool logs = state_.step % options_.log_every_steps == 0 || last;
-    const bool checkpoint_due =
-        options_.checkpoint_every_steps && state_.step % *options_.checkpoint_every_steps == 0;
+    const bool checkpoint_due = options_.checkpoint_every_steps && state_.step % *options_.checkpoint_every_steps == 0;
     const bool saves = checkpoint_due || epoch_ended_ || last || stop_ != 0;
     if (logs || saves) collect_sums();
     if (logs) emit_step();

@@ -102,17 +102,22 @@ TEST_CASE("moving statistics follow their rules there") {
   }
 }
 
-TEST_CASE("steps that are on their way end as those that are waited for, from either memory") {
-  const auto after = [](const char* cache, std::uint64_t seed, bool one_by_one) {
-    Training training(kNetwork, {fmt::format("data.cache={}", cache), strategy_of("cuda", 2)},
+TEST_CASE("steps that are on their way, captured or not, from either memory end as those that are waited for") {
+  const auto trained = [](const char* cache, const char* graph, std::uint64_t seed, bool waits) {
+    Training training(kNetwork,
+                      {fmt::format("data.cache={}", cache), fmt::format("training.cuda_graph={}", graph),
+                       "gradients.accumulate_steps=2", strategy_of("cuda", 2)},
                       testing::host_gpus(1, seed));
-    if (one_by_one) return std::pair(training.steps(12), training.variables());
-    return std::pair(training.steps_in_flight(12), training.variables());
+    const auto losses = waits ? training.steps(12) : training.steps_in_flight(12);
+    evaluate_all(*training.strategy, training.examples(), 6);
+    return std::pair(losses, training.variables());
   };
-  const auto reference = after("device", 1, true);
+  const auto reference = trained("device", "never", 1, true);
   for (const std::uint64_t seed : {2u, 3u, 4u}) {
-    CHECK(after("device", seed, false) == reference);
-    CHECK(after("host", seed, false) == reference);
+    for (const char* graph : {"auto", "never"}) {
+      CHECK(trained("device", graph, seed, false) == reference);
+      CHECK(trained("host", graph, seed, false) == reference);
+    }
   }
 }
 

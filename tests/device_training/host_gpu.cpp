@@ -14,13 +14,6 @@
 namespace mirrortrain::testing {
 namespace {
 
-/// Calls body() on the stream, after what was enqueued before.
-template <class Body>
-void enqueue_body(Stream& stream, Body body) {
-  stream.call([](void* argument) { (*std::unique_ptr<Body>(static_cast<Body*>(argument)))(); },
-              new Body(std::move(body)));
-}
-
 /// A CPU's kernel, late.
 class Enqueued : public Kernel {
  public:
@@ -32,7 +25,7 @@ class Enqueued : public Kernel {
     auto form = kernel_->derived_form(input);
     if (!form) return form;
     form->refresh = [refresh = form->refresh](Stream& stream, const TensorView& canonical, std::byte* copy) {
-      enqueue_body(stream, [=] {
+      static_cast<HostStream&>(stream).run([=] {
         InlineStream now;
         refresh(now, canonical, copy);
       });
@@ -41,7 +34,7 @@ class Enqueued : public Kernel {
   }
 
   void enqueue(Stream& stream, const KernelArgs& args) override {
-    enqueue_body(stream, [this, args] {  // what the spans show stays where it is
+    static_cast<HostStream&>(stream).run([this, args] {  // what the spans show stays where it is
       InlineStream now;
       kernel_->enqueue(now, args);
     });

@@ -8,8 +8,8 @@
 
 namespace mirrortrain {
 
-/// The index-th CPU replica's place: `threads` threads on this machine's one memory, pinned to `cores` (one per thread; none:
-/// not pinned).
+/// The index-th CPU replica's place: `threads` threads on this machine's one memory, pinned to `cores` (one per thread;
+/// none: not pinned).
 std::unique_ptr<Device> make_cpu_device(int index, int threads, std::vector<int> cores);
 
 /// The cores that this process may run on, ascending.

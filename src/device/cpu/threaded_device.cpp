@@ -6,8 +6,10 @@
 #include <random>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "device/cpu/host_memory.h"
+#include "device/cpu/host_stream.h"
 
 namespace mirrortrain {
 namespace {
@@ -67,24 +69,39 @@ class Queue {
   Node* last_;   ///< the producer's
 };
 
-class ThreadedStream : public Stream {
+class ThreadedRecording : public Recording {
+ public:
+  void add(std::function<void()> work) { work_.push_back(std::move(work)); }
+  void enqueue(Stream& stream) override {
+    for (const std::function<void()>& work : work_) static_cast<HostStream&>(stream).run(work);
+  }
+
+ private:
+  std::vector<std::function<void()>> work_;
+};
+
+class ThreadedStream : public HostStream {
  public:
   ThreadedStream(std::uint64_t seed, microseconds longest_pause)
-      : thread_([this, seed, longest_pause] { run(seed, longest_pause); }) {}
+      : thread_([this, seed, longest_pause] { work_off(seed, longest_pause); }) {}
 
   ~ThreadedStream() override {
     queue_.push(nullptr);
     thread_.join();
   }
 
+  void run(std::function<void()> work) override {
+    if (recording_) return recording_->add(std::move(work));
+    queue_.push(std::move(work));
+  }
   void copy(std::byte* to, const std::byte* from, std::size_t bytes) override {
-    queue_.push([=] { std::memcpy(to, from, bytes); });
+    run([=] { std::memcpy(to, from, bytes); });
   }
   void zero(std::byte* to, std::size_t bytes) override {
-    queue_.push([=] { std::memset(to, 0, bytes); });
+    run([=] { std::memset(to, 0, bytes); });
   }
   void call(void (*function)(void*), void* argument) override {
-    queue_.push([=] { function(argument); });
+    run([=] { function(argument); });
   }
   void record(Event& event) override {
     auto happened = std::make_shared<Flag>(false);
@@ -101,9 +118,20 @@ class ThreadedStream : public Stream {
     record(event);
     event.synchronize();
   }
+  bool can_capture() const override { return true; }
+  std::unique_ptr<Recording> capture(const std::function<void()>& enqueue) override {
+    recording_ = std::make_unique<ThreadedRecording>();
+    try {
+      enqueue();
+    } catch (...) {
+      recording_.reset();
+      throw;
+    }
+    return std::move(recording_);
+  }
 
  private:
-  void run(std::uint64_t seed, microseconds longest_pause) {
+  void work_off(std::uint64_t seed, microseconds longest_pause) {
     std::mt19937_64 random(seed);
     std::uniform_int_distribution<microseconds::rep> pause(0, longest_pause.count());
     while (const std::function<void()> work = queue_.pop()) {
@@ -113,6 +141,7 @@ class ThreadedStream : public Stream {
   }
 
   Queue queue_;
+  std::unique_ptr<ThreadedRecording> recording_;  ///< while capturing
   std::thread thread_;
 };
 

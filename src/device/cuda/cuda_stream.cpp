@@ -43,4 +43,40 @@ void CudaStream::wait(const Event& event) {
 
 void CudaStream::synchronize() { check(cudaStreamSynchronize(stream_), "cudaStreamSynchronize"); }
 
+namespace {
+
+class CudaRecording : public Recording {
+ public:
+  explicit CudaRecording(cudaGraph_t graph) {
+    const cudaError_t made = cudaGraphInstantiate(&executable_, graph, 0);
+    cudaGraphDestroy(graph);
+    check(made, "cudaGraphInstantiate");
+  }
+  ~CudaRecording() override { cudaGraphExecDestroy(executable_); }
+  CudaRecording(const CudaRecording&) = delete;
+  CudaRecording& operator=(const CudaRecording&) = delete;
+
+  void enqueue(Stream& stream) override { check(cudaGraphLaunch(executable_, native(stream)), "cudaGraphLaunch"); }
+
+ private:
+  cudaGraphExec_t executable_ = nullptr;
+};
+
+}  // namespace
+
+std::unique_ptr<Recording> CudaStream::capture(const std::function<void()>& enqueue) {
+  // Other lanes go on allocating and copying meanwhile: only this thread's calls must be fit for it.
+  check(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal), "cudaStreamBeginCapture");
+  cudaGraph_t graph = nullptr;
+  try {
+    enqueue();
+  } catch (...) {
+    if (cudaStreamEndCapture(stream_, &graph) == cudaSuccess) cudaGraphDestroy(graph);
+    cudaGetLastError();  // what failed is on its way already
+    throw;
+  }
+  check(cudaStreamEndCapture(stream_, &graph), "cudaStreamEndCapture");
+  return std::make_unique<CudaRecording>(graph);
+}
+
 }  // namespace mirrortrain::cuda

@@ -35,6 +35,8 @@ class CudaStream : public Stream {
   void record(Event& event) override;
   void wait(const Event& event) override;
   void synchronize() override;
+  bool can_capture() const override { return true; }
+  std::unique_ptr<Recording> capture(const std::function<void()>& enqueue) override;
 
   cudaStream_t get() const { return stream_; }
   int device() const { return device_; }

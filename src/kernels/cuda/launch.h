@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <memory>
 #include <type_traits>
 
 #include "device/device.h"
@@ -13,6 +12,7 @@
 #include "device/cuda/cuda_check.h"
 #include "device/cuda/cuda_stream.h"
 #else
+#include "device/cpu/host_stream.h"
 #include "kernels/cuda/host_cuda.h"
 #endif
 
@@ -50,9 +50,8 @@ template <class... Parameters>
 void launch(Stream& stream, dim3 grid, dim3 block, std::size_t shared_bytes, void (*kernel)(Parameters...),
             std::type_identity_t<Parameters>... arguments) {
   if (grid.x == 0 || grid.y == 0 || grid.z == 0) return;
-  const auto work = [=] { host::run_grid(grid, block, shared_bytes, [&] { kernel(arguments...); }); };
-  using Work = std::remove_const_t<decltype(work)>;
-  stream.call([](void* argument) { (*std::unique_ptr<Work>(static_cast<Work*>(argument)))(); }, new Work(work));
+  static_cast<HostStream&>(stream).run(
+      [=] { host::run_grid(grid, block, shared_bytes, [&] { kernel(arguments...); }); });
 }
 
 template <class T>
