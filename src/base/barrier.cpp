@@ -54,7 +54,7 @@ Barrier::Barrier(int size, bool spin, double timeout_seconds)
 
 void Barrier::arrive_and_wait() {
   const std::uint32_t generation = generation_.load(std::memory_order_acquire);
-  if (aborted()) throw_reason();
+  throw_if_aborted();
   if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 == static_cast<std::uint32_t>(size_)) {
     arrived_.store(0, std::memory_order_relaxed);
     // Sequentially consistent, as in sleep_until_past: either this thread sees the sleeper or that one the new
@@ -64,7 +64,7 @@ void Barrier::arrive_and_wait() {
   } else if (spin_ ? !spin_until_past(generation) : !yield_until_past(generation)) {
     sleep_until_past(generation);
   }
-  if (aborted()) throw_reason();
+  throw_if_aborted();
 }
 
 bool Barrier::past(std::uint32_t generation) const { return generation_.load(std::memory_order_acquire) != generation; }

@@ -25,6 +25,10 @@ class Barrier {
   /// Wakes whoever waits: every `arrive_and_wait` from now on throws Error(reason). The first reason stays.
   void abort(const std::string& reason);
   bool aborted() const { return aborted_.load(std::memory_order_acquire); }
+  /// Throws what arrive_and_wait would throw now.
+  void throw_if_aborted() {
+    if (aborted()) throw_reason();
+  }
 
   int size() const { return size_; }
 

@@ -3,10 +3,13 @@
 #include <algorithm>
 #include <chrono>
 #include <exception>
-#include <numeric>
+#include <memory>
+#include <optional>
 #include <thread>
+#include <vector>
 
-#include "base/error.h"
+#include "base/barrier.h"
+#include "collective/sample_elements.h"
 
 namespace mirrortrain {
 namespace {
@@ -16,100 +19,110 @@ using Clock = std::chrono::steady_clock;
 constexpr int kWarmUps = 2, kLeastRepetitions = 5, kMostRepetitions = 10000;
 constexpr double kEnoughSeconds = 0.08;  // for one size, checking included
 
-/// Whole numbers up to 255, so that their sums are exact in any order; every element, rank and repetition has its own.
-float element(std::uint32_t index, std::uint32_t rank, std::uint32_t repetition) {
-  return static_cast<float>((index * 2654435761u + rank * 40503u * 65536u + repetition * 2246822519u) >> 24);
-}
-
-void fill(std::span<float> elements, int rank, int repetition) {
-  for (std::size_t i = 0; i < elements.size(); ++i) {
-    elements[i] = element(static_cast<std::uint32_t>(i), static_cast<std::uint32_t>(rank),
-                          static_cast<std::uint32_t>(repetition));
-  }
-}
-
-std::uint64_t count_wrong(std::span<const float> elements, int ranks, int repetition) {
-  std::uint64_t wrong = 0;
-  for (std::size_t i = 0; i < elements.size(); ++i) {
-    float sum = 0;
-    for (int rank = 0; rank < ranks; ++rank) {
-      sum += element(static_cast<std::uint32_t>(i), static_cast<std::uint32_t>(rank),
-                     static_cast<std::uint32_t>(repetition));
-    }
-    wrong += elements[i] != sum;
-  }
-  return wrong;
-}
-
-double median(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
+/// Of a GPU, in a row: enough to see its speed rather than the host's, as far as the elements' copies do not get large.
+std::size_t operations_in_a_row(const Device& device, std::size_t count) {
+  if (device.id().kind == DeviceId::Kind::kCpu) return 1;
+  constexpr std::size_t kMost = 20, kRowsBytes = std::size_t{64} << 20;
+  return std::clamp<std::size_t>(kRowsBytes / std::max<std::size_t>(count * sizeof(float), 1), 1, kMost);
 }
 
 class Timer {
  public:
-  Timer(const LocalGroupOptions& options, std::span<Device* const> devices, std::span<const std::size_t> counts,
-        const std::function<void(std::size_t, const AllReduceTiming&)>& report)
-      : devices_(devices),
+  Timer(std::span<Communicator* const> ranks, std::span<Device* const> devices, std::span<const std::size_t> counts,
+        const AllReduceTimerOptions& options, const std::function<void(std::size_t, const AllReduceTiming&)>& report)
+      : ranks_(ranks),
+        devices_(devices),
         counts_(counts),
+        options_(options),
         report_(report),
-        group_(static_cast<int>(devices.size()), options),
-        buffers_(devices.size()),
-        seconds_(devices.size()),
-        wrong_(devices.size()),
-        failures_(devices.size()) {}
+        barrier_(static_cast<int>(ranks.size()), options.spin, options.timeout_seconds),
+        lanes_(ranks.size()) {}
 
   void run() {
     std::vector<std::thread> threads;
-    for (int rank = 0; rank < group_.size(); ++rank) {
+    for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
       threads.emplace_back([this, rank] {
         try {
-          run_rank(group_.communicator(rank));
+          run_rank(rank);
         } catch (const std::exception& error) {
-          failures_[static_cast<std::size_t>(rank)] = std::current_exception();
-          group_.communicator(rank).abort(error.what());
+          lanes_[rank].failure = std::current_exception();
+          barrier_.abort(error.what());
+          ranks_[rank]->abort(error.what());
         }
       });
     }
     for (std::thread& thread : threads) thread.join();
-    for (const std::exception_ptr& failure : failures_) {
-      if (failure) std::rethrow_exception(failure);
+    for (const Lane& lane : lanes_) {
+      if (lane.failure) std::rethrow_exception(lane.failure);
     }
   }
 
  private:
-  void run_rank(Communicator& communicator) {
-    Device& device = *devices_[static_cast<std::size_t>(communicator.rank())];
+  /// A rank's. They outlive every rank's work.
+  struct Lane {
+    std::optional<SampleElements> to, from;  ///< from: only out of place
+    std::unique_ptr<Stream> stream;          ///< destroyed first
+    double seconds = 0;                      ///< of this repetition
+    std::uint64_t wrong = 0;                 ///< likewise
+    std::exception_ptr failure;
+  };
+
+  void run_rank(std::size_t rank) {
+    Device& device = *devices_[rank];
     device.enter_thread();
-    Buffer& buffer = buffers_[static_cast<std::size_t>(communicator.rank())];
-    buffer = device.allocate(*std::max_element(counts_.begin(), counts_.end()) * sizeof(float));
+    allocate(device, lanes_[rank]);
     for (std::size_t index = 0; index < counts_.size(); ++index) {
-      const std::span<float> elements(buffer.as<float>(), counts_[index]);
       const auto start = Clock::now();
       for (int repetition = 0; repetition == 0 || more_; ++repetition) {
-        repeat(communicator, elements, repetition);
-        if (communicator.rank() == 0) take_stock(index, repetition, start);
-        communicator.barrier();
+        repeat(rank, counts_[index], repetition);
+        if (rank == 0) take_stock(index, repetition, start);
+        barrier_.arrive_and_wait();
       }
     }
   }
 
-  void repeat(Communicator& communicator, std::span<float> elements, int repetition) {
-    const auto rank = static_cast<std::size_t>(communicator.rank());
-    fill(elements, communicator.rank(), repetition);
-    communicator.barrier();
+  void allocate(Device& device, Lane& lane) const {
+    std::size_t elements = 0, longest = 0;
+    for (const std::size_t count : counts_) {
+      elements = std::max(elements, SampleElements::room(operations_in_a_row(device, count), count));
+      longest = std::max(longest, count);
+    }
+    lane.to.emplace(device, elements, longest);
+    if (!options_.in_place) lane.from.emplace(device, elements, longest);
+    lane.stream = device.make_stream();
+  }
+
+  void repeat(std::size_t rank, std::size_t count, int repetition) {
+    Lane& lane = lanes_[rank];
+    Communicator& communicator = *ranks_[rank];
+    const std::size_t rows = operations_in_a_row(*devices_[rank], count);
+    const SampleElements &to = *lane.to, &from = options_.in_place ? *lane.to : *lane.from;
+    const auto round = [&](std::size_t row) { return repetition * static_cast<int>(rows) + static_cast<int>(row); };
+    for (std::size_t row = 0; row < rows; ++row) {
+      from.fill(*lane.stream, row, count, communicator.rank(), round(row));
+    }
+    barrier_.arrive_and_wait();
     const auto start = Clock::now();
-    communicator.all_reduce(elements);
-    seconds_[rank] = std::chrono::duration<double>(Clock::now() - start).count();
-    wrong_[rank] = count_wrong(elements, communicator.size(), repetition);
-    communicator.barrier();
+    for (std::size_t row = 0; row < rows; ++row) {
+      communicator.all_reduce(*lane.stream, from.row(row, count), to.row(row, count));
+    }
+    communicator.synchronize(*lane.stream);
+    lane.seconds = std::chrono::duration<double>(Clock::now() - start).count() / static_cast<double>(rows);
+    lane.wrong = 0;
+    for (std::size_t row = 0; row < rows; ++row) {
+      lane.wrong += to.count_wrong(*lane.stream, row, count, communicator.size(), round(row));
+    }
+    barrier_.arrive_and_wait();
   }
 
   /// On rank 0, while the others wait.
   void take_stock(std::size_t index, int repetition, Clock::time_point start) {
-    if (repetition >= kWarmUps) times_.push_back(*std::max_element(seconds_.begin(), seconds_.end()));
-    total_wrong_ += std::accumulate(wrong_.begin(), wrong_.end(), std::uint64_t{0});
+    double slowest = 0;
+    for (const Lane& lane : lanes_) {
+      slowest = std::max(slowest, lane.seconds);
+      total_wrong_ += lane.wrong;
+    }
+    if (repetition >= kWarmUps) times_.push_back(slowest);
     const auto done = static_cast<int>(times_.size());
     const double spent = std::chrono::duration<double>(Clock::now() - start).count();
     more_ = done < kLeastRepetitions || (done < kMostRepetitions && spent < kEnoughSeconds);
@@ -119,25 +132,24 @@ class Timer {
     total_wrong_ = 0;
   }
 
+  const std::span<Communicator* const> ranks_;
   const std::span<Device* const> devices_;
   const std::span<const std::size_t> counts_;
+  const AllReduceTimerOptions options_;
   const std::function<void(std::size_t, const AllReduceTiming&)>& report_;
-  LocalGroup group_;
-  std::vector<Buffer> buffers_;       ///< by rank; they outlive every rank's work
-  std::vector<double> seconds_;       ///< of this repetition, by rank
-  std::vector<std::uint64_t> wrong_;  ///< likewise
-  std::vector<std::exception_ptr> failures_;
+  Barrier barrier_;
+  std::vector<Lane> lanes_;    ///< by rank
   std::vector<double> times_;  ///< rank 0's
   std::uint64_t total_wrong_ = 0;
-  bool more_ = true;  ///< written by rank 0 between two barriers
+  bool more_ = true;  ///< written by rank 0 between two meetings
 };
 
 }  // namespace
 
-void time_all_reduce(const LocalGroupOptions& options, std::span<Device* const> devices,
-                     std::span<const std::size_t> counts,
+void time_all_reduce(std::span<Communicator* const> ranks, std::span<Device* const> devices,
+                     std::span<const std::size_t> counts, const AllReduceTimerOptions& options,
                      const std::function<void(std::size_t index, const AllReduceTiming& timing)>& report) {
-  Timer(options, devices, counts, report).run();
+  Timer(ranks, devices, counts, options, report).run();
 }
 
 }  // namespace mirrortrain

@@ -10,12 +10,15 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "collective/all_reduce_timer.h"
+#include "collective/local/local_group.h"
 #include "config/scalar.h"
 #include "device/cpu/cpu_device.h"
 #include "report/json.h"
 
 namespace mirrortrain {
 namespace {
+
+constexpr double kTimeoutSeconds = 60;
 
 std::vector<std::string> known_algorithms() {
   std::vector<std::string> names;
@@ -125,13 +128,18 @@ std::vector<AllReduceResult> bench_all_reduce(const AllReduceBenchOptions& optio
   std::vector<AllReduceResult> results;
   std::uint64_t wrong = 0;
   for (const std::string& name : algorithms) {
-    const LocalGroupOptions group{
-        .algorithm = algorithm_named(name), .method = options.method, .spin = spin, .timeout_seconds = 60};
-    time_all_reduce(group, devices, counts, [&](std::size_t index, const AllReduceTiming& timing) {
-      results.push_back(result_of(name, counts[index], devices.size(), timing));
-      wrong += timing.wrong;
-      print_row(out, results.back());
-    });
+    const LocalGroup group(static_cast<int>(devices.size()), {.algorithm = algorithm_named(name),
+                                                              .method = options.method,
+                                                              .spin = spin,
+                                                              .timeout_seconds = kTimeoutSeconds});
+    std::vector<Communicator*> ranks;
+    for (int rank = 0; rank < group.size(); ++rank) ranks.push_back(&group.communicator(rank));
+    time_all_reduce(ranks, devices, counts, {.spin = spin, .timeout_seconds = kTimeoutSeconds},
+                    [&](std::size_t index, const AllReduceTiming& timing) {
+                      results.push_back(result_of(name, counts[index], devices.size(), timing));
+                      wrong += timing.wrong;
+                      print_row(out, results.back());
+                    });
   }
   const std::size_t n = devices.size();
   fmt::print(

@@ -6,6 +6,7 @@
 
 #include "base/dtype.h"
 #include "base/tensor_view.h"
+#include "device/device.h"
 
 namespace mirrortrain {
 
@@ -39,11 +40,17 @@ struct Shard {
 /// or empty.
 Shard shard_of(std::size_t count, int rank, int size);
 
-/// One rank's end of a group of ranks (lanes). Every rank calls the same operations in the same order with the same
-/// number of elements; elements are float32, float64, int32 or int64. Sums are in a fixed order, so the same inputs
-/// give the same bits, and every rank gets the same ones. Operations throw Error where the group was aborted, timed
-/// out, or the ranks disagree about an operation; the group is then aborted, and no rank may free its elements before
-/// every rank has returned.
+/// One rank's end of a group of ranks (lanes). Operations are enqueued on the rank's stream, as work that the host does
+/// not wait for: they start when what was enqueued before is done and every other rank's stream has come to them. Every
+/// rank enqueues the same operations in the same order with the same number of elements, from one thread at a time, and
+/// on one stream, or on several that wait for each other. Elements are float32, float64, int32 or int64, and stay where
+/// they are until the operation is done. Sums are in a fixed order, so the same inputs give the same bits, and every
+/// rank gets the same ones. Nothing is allocated per operation.
+///
+/// Where a rank fails, the group is aborted, times out, or its ranks disagree about an operation, what is enqueued ends
+/// without a result of use. The next operation throws Error with the reason then, as `check` and `synchronize` do; on a
+/// CPU's stream, where the work is done at once, so does the operation itself. From then on the group is of no use, and
+/// no rank may free its elements before every rank has synchronized.
 class Communicator {
  public:
   virtual ~Communicator() = default;
@@ -52,17 +59,24 @@ class Communicator {
   /// Whether the operations may be captured and replayed with the step.
   virtual bool capturable() const = 0;
 
-  /// Every rank's elements become the sum over the ranks.
-  virtual void all_reduce(Elements elements) = 0;
+  /// Every rank's `to` becomes the sum of `from` over the ranks. `from` is `to` (in place), or apart from it, of its
+  /// type and as long.
+  virtual void all_reduce(Stream& stream, Elements from, Elements to) = 0;
+  void all_reduce(Stream& stream, Elements elements) { all_reduce(stream, elements, elements); }
   /// The rank's own shard becomes the sum over the ranks; the other shards hold nothing of use afterwards.
-  virtual void reduce_scatter(Elements elements) = 0;
+  virtual void reduce_scatter(Stream& stream, Elements elements) = 0;
   /// Every rank gets every other rank's shard.
-  virtual void all_gather(Elements elements) = 0;
-  /// Every rank gets the root's elements.
-  virtual void broadcast(Elements elements, int root) = 0;
-  /// Returns when every rank is here.
-  virtual void barrier() = 0;
-  /// Makes every rank's current and later operations throw Error(reason).
+  virtual void all_gather(Stream& stream, Elements elements) = 0;
+  /// Every rank gets the root's elements, of any type.
+  virtual void broadcast(Stream& stream, Elements elements, int root) = 0;
+
+  /// Throws Error where something went wrong so far.
+  virtual void check() = 0;
+  /// Returns when everything enqueued on the stream is done. Throws Error where something went wrong, and where an
+  /// operation waits for longer than the group's timeout. A stream that waits for other ranks is to be waited for here:
+  /// Stream::synchronize never returns where a rank does not come.
+  virtual void synchronize(Stream& stream) = 0;
+  /// Makes every rank's current and later operations end and throw Error(reason). From any thread.
   virtual void abort(const std::string& reason) = 0;
 };
 

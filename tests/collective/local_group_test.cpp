@@ -64,8 +64,8 @@ void check_all_reduce() {
       CAPTURE(count);
       auto elements = whole_numbers<T>(group.size(), count);
       const std::vector<T> expected = total_of(elements);
-      run_ranks(group, [&](Communicator& communicator) {
-        communicator.all_reduce(std::span(elements[static_cast<std::size_t>(communicator.rank())]));
+      run_ranks(group, [&](Communicator& communicator, Stream& stream) {
+        communicator.all_reduce(stream, std::span(elements[static_cast<std::size_t>(communicator.rank())]));
       });
       for (const auto& row : elements) CHECK(row == expected);
     }
@@ -104,8 +104,8 @@ TEST_CASE("all_reduce sums in rank order") {
       std::vector<std::vector<float>> elements;
       for (int rank = 0; rank < size; ++rank) elements.push_back(uneven(kCount, rank));
       const std::vector<float> expected = total_of(elements);
-      run_ranks(LocalGroup(size, {.algorithm = algorithm}), [&](Communicator& communicator) {
-        communicator.all_reduce(std::span(elements[static_cast<std::size_t>(communicator.rank())]));
+      run_ranks(LocalGroup(size, {.algorithm = algorithm}), [&](Communicator& communicator, Stream& stream) {
+        communicator.all_reduce(stream, std::span(elements[static_cast<std::size_t>(communicator.rank())]));
       });
       for (const auto& row : elements) CHECK(std::memcmp(row.data(), expected.data(), kCount * sizeof(float)) == 0);
     }
@@ -119,8 +119,8 @@ TEST_CASE("every rank gets the same bits, and the same ones again") {
     for (int again = 0; again < 3; ++again) {
       std::vector<std::vector<float>> elements;
       for (int rank = 0; rank < group.size(); ++rank) elements.push_back(uneven(kCount, rank));
-      run_ranks(group, [&](Communicator& communicator) {
-        communicator.all_reduce(std::span(elements[static_cast<std::size_t>(communicator.rank())]));
+      run_ranks(group, [&](Communicator& communicator, Stream& stream) {
+        communicator.all_reduce(stream, std::span(elements[static_cast<std::size_t>(communicator.rank())]));
       });
       if (first.empty()) first = elements[0];
       for (const auto& row : elements) CHECK(std::memcmp(row.data(), first.data(), kCount * sizeof(float)) == 0);
@@ -135,14 +135,14 @@ TEST_CASE("reduce_scatter sums a rank's own shard, and all_gather brings the sha
       auto elements = whole_numbers<float>(group.size(), count);
       const std::vector<float> expected = total_of(elements);
       std::vector<int> right(static_cast<std::size_t>(group.size()));
-      run_ranks(group, [&](Communicator& communicator) {
+      run_ranks(group, [&](Communicator& communicator, Stream& stream) {
         const auto rank = static_cast<std::size_t>(communicator.rank());
-        communicator.reduce_scatter(std::span(elements[rank]));
+        communicator.reduce_scatter(stream, std::span(elements[rank]));
         const Shard shard = shard_of(count, communicator.rank(), communicator.size());
         right[rank] = std::equal(elements[rank].begin() + static_cast<std::ptrdiff_t>(shard.begin),
                                  elements[rank].begin() + static_cast<std::ptrdiff_t>(shard.end),
                                  expected.begin() + static_cast<std::ptrdiff_t>(shard.begin));
-        communicator.all_gather(std::span(elements[rank]));
+        communicator.all_gather(stream, std::span(elements[rank]));
       });
       CHECK(right == std::vector<int>(right.size(), 1));
       for (const auto& row : elements) CHECK(row == expected);
@@ -155,8 +155,8 @@ TEST_CASE("broadcast gives every rank the root's elements, of any type") {
     for (int root = 0; root < group.size(); ++root) {
       auto elements = whole_numbers<std::uint8_t>(group.size(), 1001);
       const auto expected = elements[static_cast<std::size_t>(root)];
-      run_ranks(group, [&](Communicator& communicator) {
-        communicator.broadcast(std::span(elements[static_cast<std::size_t>(communicator.rank())]), root);
+      run_ranks(group, [&](Communicator& communicator, Stream& stream) {
+        communicator.broadcast(stream, std::span(elements[static_cast<std::size_t>(communicator.rank())]), root);
       });
       for (const auto& row : elements) CHECK(row == expected);
     }
@@ -166,14 +166,13 @@ TEST_CASE("broadcast gives every rank the root's elements, of any type") {
 TEST_CASE("many operations in a row stay in step") {
   for_each_algorithm([](const LocalGroup& group) {
     std::vector<float> sums(static_cast<std::size_t>(group.size()));
-    run_ranks(group, [&](Communicator& communicator) {
+    run_ranks(group, [&](Communicator& communicator, Stream& stream) {
       std::vector<float> elements(40);
       float& sum = sums[static_cast<std::size_t>(communicator.rank())];
       for (int round = 0; round < 200; ++round) {
         std::iota(elements.begin(), elements.end(), static_cast<float>(round));
-        communicator.all_reduce(std::span(elements));
+        communicator.all_reduce(stream, std::span(elements));
         sum += elements[39];
-        communicator.barrier();
       }
     });
     for (const float sum : sums) CHECK(sum == static_cast<float>(group.size() * (200 * 39 + 199 * 100)));
@@ -182,13 +181,12 @@ TEST_CASE("many operations in a row stay in step") {
 
 TEST_CASE("abort ends the operation of every rank with the reason") {
   std::vector<std::string> messages(4);
-  run_ranks(4, [&](Communicator& communicator) {
+  run_ranks(4, [&](Communicator& communicator, Stream& stream) {
     std::vector<float> elements(100);
     messages[static_cast<std::size_t>(communicator.rank())] = error_text([&] {
-      communicator.all_reduce(std::span(elements));
+      communicator.all_reduce(stream, std::span(elements));
       if (communicator.rank() == 2) communicator.abort("disk full on rank 2");
-      communicator.all_reduce(std::span(elements));
-      communicator.barrier();
+      communicator.all_reduce(stream, std::span(elements));
     });
   });
   for (const std::string& message : messages) CHECK(message == "disk full on rank 2");
@@ -197,10 +195,10 @@ TEST_CASE("abort ends the operation of every rank with the reason") {
 TEST_CASE("a rank that does not come is an error after the timeout") {
   std::vector<std::string> messages(3);
   const LocalGroup group(3, {.timeout_seconds = 0.05});
-  run_ranks(group, [&](Communicator& communicator) {
+  run_ranks(group, [&](Communicator& communicator, Stream& stream) {
     std::vector<float> elements(100);
     messages[static_cast<std::size_t>(communicator.rank())] = error_text([&] {
-      if (communicator.rank() != 1) communicator.all_reduce(std::span(elements));
+      if (communicator.rank() != 1) communicator.all_reduce(stream, std::span(elements));
     });
   });
   CHECK(contains(messages[0], "waited 0.05 seconds"));
@@ -211,9 +209,9 @@ TEST_CASE("a rank that does not come is an error after the timeout") {
 TEST_CASE("ranks that disagree are an error that says who does what") {
   std::vector<std::string> messages(2);
   std::vector<std::vector<float>> elements = {std::vector<float>(100), std::vector<float>(101)};
-  run_ranks(2, [&](Communicator& communicator) {
+  run_ranks(2, [&](Communicator& communicator, Stream& stream) {
     const auto rank = static_cast<std::size_t>(communicator.rank());
-    messages[rank] = error_text([&] { communicator.all_reduce(std::span(elements[rank])); });
+    messages[rank] = error_text([&] { communicator.all_reduce(stream, std::span(elements[rank])); });
   });
   CHECK(messages[0] == messages[1]);
   CHECK(contains(messages[0], "all_reduce of 100 float32 elements"));
@@ -221,9 +219,9 @@ TEST_CASE("ranks that disagree are an error that says who does what") {
 }
 
 TEST_CASE("types that cannot be summed are an error for every rank") {
-  run_ranks(2, [&](Communicator& communicator) {
+  run_ranks(2, [&](Communicator& communicator, Stream& stream) {
     std::vector<std::uint8_t> elements(100);
-    const std::string message = error_text([&] { communicator.all_reduce(std::span(elements)); });
+    const std::string message = error_text([&] { communicator.all_reduce(stream, std::span(elements)); });
     CHECK(message == "ranks cannot sum elements of type uint8");
   });
 }

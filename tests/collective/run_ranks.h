@@ -4,14 +4,20 @@
 #include <vector>
 
 #include "collective/local/local_group.h"
+#include "device/cpu/inline_stream.h"
 
 namespace mirrortrain {
 
-/// Calls body(communicator) on one thread per rank and returns when all are done.
+/// Calls body(communicator, stream) on one thread per rank, each with a CPU's stream, and returns when all are done.
 template <class Body>
 void run_ranks(const LocalGroup& group, const Body& body) {
   std::vector<std::thread> threads;
-  for (int rank = 0; rank < group.size(); ++rank) threads.emplace_back([&, rank] { body(group.communicator(rank)); });
+  for (int rank = 0; rank < group.size(); ++rank) {
+    threads.emplace_back([&, rank] {
+      InlineStream stream;
+      body(group.communicator(rank), stream);
+    });
+  }
   for (std::thread& thread : threads) thread.join();
 }
 

@@ -1,40 +1,19 @@
 #include "collective/local/local_group.h"
 
-#include <fmt/format.h>
-
 #include <array>
-#include <string_view>
+#include <atomic>
+#include <chrono>
+#include <thread>
 
 #include "base/barrier.h"
 #include "base/error.h"
 #include "collective/local/algorithms.h"
+#include "collective/local/call.h"
 
 namespace mirrortrain {
-namespace {
 
-enum class Operation { kAllReduce, kReduceScatter, kAllGather, kBroadcast };
-
-std::string_view name_of(Operation operation) {
-  constexpr std::array<std::string_view, 4> kNames = {"all_reduce", "reduce_scatter", "all_gather", "broadcast"};
-  return kNames[static_cast<std::size_t>(operation)];
-}
-
-/// What a rank came to do. On a cache line of its own, because its rank alone writes it.
-struct alignas(64) Call {
-  Operation operation;
-  Elements elements;
-  int root;
-
-  bool fits(const Call& other) const {
-    return operation == other.operation && elements.count == other.elements.count &&
-           elements.dtype == other.elements.dtype && root == other.root;
-  }
-  std::string text() const {
-    return fmt::format("{} of {} {} elements", name_of(operation), elements.count, name_of(elements.dtype));
-  }
-};
-
-}  // namespace
+using local::Call;
+using local::Operation;
 
 struct LocalGroup::Shared {
   Shared(int size, const LocalGroupOptions& options)
@@ -46,79 +25,109 @@ struct LocalGroup::Shared {
   const LocalReduction reduction;
   const bool ring;
   std::vector<Call> calls;  ///< by rank
-  Barrier barrier;
+  Barrier barrier;          ///< its first reason is what the group failed of
 };
 
 class LocalGroup::Rank : public Communicator {
  public:
-  Rank(int rank, int size, Shared& shared) : rank_(rank), shared_(shared), data_(static_cast<std::size_t>(size)) {}
+  Rank(int rank, int size, Shared& shared) : rank_(rank), shared_(shared), data_(static_cast<std::size_t>(size)) {
+    for (Slot& slot : slots_) slot.owner = this;
+  }
 
   int rank() const override { return rank_; }
   int size() const override { return static_cast<int>(data_.size()); }
   bool capturable() const override { return false; }
 
-  void all_reduce(Elements elements) override {
-    const LocalReduction& reduction = shared_.reduction;
-    meet({Operation::kAllReduce, elements, 0}, reduction.stages(), [&](const local::Part& part, int stage) {
-      reduction.run(stage, part.rank, part.dtype, part.count, part.data);
-    });
+  void all_reduce(Stream& stream, Elements from, Elements to) override {
+    check();
+    if (from.data != to.data) stream.copy(to.data, from.data, to.bytes());
+    enqueue(stream, {Operation::kAllReduce, to});
+  }
+  void reduce_scatter(Stream& stream, Elements elements) override {
+    enqueue(stream, {Operation::kReduceScatter, elements});
+  }
+  void all_gather(Stream& stream, Elements elements) override { enqueue(stream, {Operation::kAllGather, elements}); }
+  void broadcast(Stream& stream, Elements elements, int root) override {
+    enqueue(stream, {Operation::kBroadcast, elements, root});
   }
 
-  void reduce_scatter(Elements elements) override {
-    meet({Operation::kReduceScatter, elements, 0}, scatter_stages(), [&](const local::Part& part, int stage) {
-      shared_.ring ? local::ring_reduce_scatter(part, stage) : local::one_pass_reduce_scatter(part);
-    });
+  void check() override { shared_.barrier.throw_if_aborted(); }
+  void synchronize(Stream& stream) override {
+    stream.synchronize();  // returns in any case, since the barrier knows the timeout
+    check();
   }
-
-  void all_gather(Elements elements) override {
-    meet({Operation::kAllGather, elements, 0}, scatter_stages(), [&](const local::Part& part, int stage) {
-      shared_.ring ? local::ring_all_gather(part, stage) : local::one_pass_all_gather(part);
-    });
-  }
-
-  void broadcast(Elements elements, int root) override {
-    meet({Operation::kBroadcast, elements, root}, 1,
-         [&](const local::Part& part, int) { local::broadcast(part, root); });
-  }
-
-  void barrier() override { shared_.barrier.arrive_and_wait(); }
   void abort(const std::string& reason) override { shared_.barrier.abort(reason); }
 
  private:
-  int scatter_stages() const { return shared_.ring ? local::ring_steps(size()) : 1; }
+  /// An operation on its way through a stream.
+  struct Slot {
+    Rank* owner = nullptr;
+    Call call;
+    std::atomic<bool> taken = false;
+  };
 
-  /// Learns where everybody's elements are, then does this rank's part of each stage, `body(part, stage)`, and meets
-  /// the others after it.
-  template <class Body>
-  void meet(const Call& call, int stages, const Body& body) {
+  void enqueue(Stream& stream, const Call& call) {
+    check();
+    Slot& slot = slots_[next_++ % slots_.size()];
+    while (slot.taken.load(std::memory_order_acquire)) std::this_thread::sleep_for(std::chrono::microseconds(20));
+    slot.taken.store(true, std::memory_order_relaxed);
+    slot.call = call;
+    stream.call(
+        [](void* argument) {
+          Slot& enqueued = *static_cast<Slot*>(argument);
+          enqueued.owner->run(enqueued.call);
+          enqueued.taken.store(false, std::memory_order_release);
+        },
+        &slot);
+    check();  // a CPU's stream has done it by now
+  }
+
+  /// On the stream's thread, where nobody could catch anything: the reason is kept, and told by the next call.
+  void run(const Call& call) {
+    try {
+      meet(call);
+    } catch (const std::exception& error) {
+      shared_.barrier.abort(error.what());  // the others must not wait for this rank
+    }
+  }
+
+  int stages_of(Operation operation) const {
+    if (operation == Operation::kAllReduce) return shared_.reduction.stages();
+    return operation != Operation::kBroadcast && shared_.ring ? local::ring_steps(size()) : 1;
+  }
+
+  void run_stage(const local::Part& part, const Call& call, int stage) const {
+    switch (call.operation) {
+      case Operation::kAllReduce: return shared_.reduction.run(stage, part.rank, part.dtype, part.count, part.data);
+      case Operation::kReduceScatter:
+        return shared_.ring ? local::ring_reduce_scatter(part, stage) : local::one_pass_reduce_scatter(part);
+      case Operation::kAllGather:
+        return shared_.ring ? local::ring_all_gather(part, stage) : local::one_pass_all_gather(part);
+      case Operation::kBroadcast: return local::broadcast(part, call.root);
+    }
+  }
+
+  /// Learns where everybody's elements are, then does this rank's part of each stage and meets the others after it.
+  void meet(const Call& call) {
     shared_.calls[static_cast<std::size_t>(rank_)] = call;
     shared_.barrier.arrive_and_wait();
-    for (std::size_t other = 0; other < data_.size(); ++other) {
-      if (!call.fits(shared_.calls[other])) disagree(call, other);
-      data_[other] = shared_.calls[other].elements.data;
+    for (int other = 0; other < size(); ++other) {
+      const Call& theirs = shared_.calls[static_cast<std::size_t>(other)];
+      if (!call.fits(theirs)) throw Error(local::disagreement(rank_, call, other, theirs));
+      data_[static_cast<std::size_t>(other)] = theirs.elements.data;
     }
     const local::Part part{rank_, size(), call.elements.dtype, call.elements.count, data_};
-    for (int stage = 0; stage < stages; ++stage) {
-      try {
-        body(part, stage);
-      } catch (const Error& error) {
-        shared_.barrier.abort(error.what());  // the others must not wait for this rank
-        throw;
-      }
+    for (int stage = 0; stage < stages_of(call.operation); ++stage) {
+      run_stage(part, call, stage);
       shared_.barrier.arrive_and_wait();
     }
   }
 
-  [[noreturn]] void disagree(const Call& call, std::size_t other) {
-    shared_.barrier.abort(
-        fmt::format("rank {} does {}, but rank {} does {}", rank_, call.text(), other, shared_.calls[other].text()));
-    shared_.barrier.arrive_and_wait();  // throws the first reason
-    throw Error("ranks disagree");
-  }
-
   const int rank_;
   Shared& shared_;
-  std::vector<std::byte*> data_;
+  std::vector<std::byte*> data_;  ///< by rank
+  std::array<Slot, 64> slots_;    ///< more than a host is ahead of its streams
+  std::size_t next_ = 0;
 };
 
 LocalGroup::LocalGroup(int size, const LocalGroupOptions& options) : shared_(std::make_unique<Shared>(size, options)) {

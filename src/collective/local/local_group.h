@@ -15,7 +15,10 @@ struct LocalGroupOptions {
   double timeout_seconds = 0;  ///< 0: none
 };
 
-/// Ranks that are threads of this process. Owns the communicators; a rank's is used by one thread at a time.
+/// Ranks of this process that share a memory and compute on the host: on a CPU's stream a rank's thread does its part
+/// before the operation returns, on a stream with a thread of its own the ranks meet on those threads. Owns the
+/// communicators, and is destroyed when every stream has been synchronized. Elements outside the host's memory are not
+/// for it.
 class LocalGroup {
  public:
   LocalGroup(int size, const LocalGroupOptions& options);

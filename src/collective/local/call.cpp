@@ -1,0 +1,31 @@
+#include "collective/local/call.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <string_view>
+
+namespace mirrortrain::local {
+namespace {
+
+std::string_view name_of(Operation operation) {
+  constexpr std::array<std::string_view, 4> kNames = {"all_reduce", "reduce_scatter", "all_gather", "broadcast"};
+  return kNames[static_cast<std::size_t>(operation)];
+}
+
+}  // namespace
+
+bool Call::fits(const Call& other) const {
+  return operation == other.operation && elements.count == other.elements.count &&
+         elements.dtype == other.elements.dtype && root == other.root;
+}
+
+std::string Call::text() const {
+  return fmt::format("{} of {} {} elements", name_of(operation), elements.count, mirrortrain::name_of(elements.dtype));
+}
+
+std::string disagreement(int rank, const Call& call, int other_rank, const Call& other) {
+  return fmt::format("rank {} does {}, but rank {} does {}", rank, call.text(), other_rank, other.text());
+}
+
+}  // namespace mirrortrain::local
