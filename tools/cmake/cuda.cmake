@@ -3,12 +3,16 @@
 #   mirrortrain_cuda  what CUDA sources link: the runtime (static, so that the executable starts on a machine without a
 #                     driver) and the headers of cuDNN and cuBLASLt. Their libraries are opened when a GPU is used, never linked:
 #                     hundreds of MB that a run on CPUs should not need, load or wait for.
+# MIRRORTRAIN_WITH_NCCL says whether nccl.h is there as well, in NCCL_INCLUDE_DIR, and MIRRORTRAIN_NCCL_ABSENT why not; its library
+# is opened like the others.
 # Variables to set: CUDAToolkit_ROOT or CUDACXX (a toolkit in another place), MIRRORTRAIN_CUDNN_ROOT (cuDNN in another place,
-# such as a Python environment's nvidia/cudnn).
+# such as a Python environment's nvidia/cudnn), MIRRORTRAIN_NCCL_ROOT (the same for NCCL).
 set(MIRRORTRAIN_CUDA_ARCHITECTURES "90a" CACHE STRING
   "GPU architectures to compile for, as in CMAKE_CUDA_ARCHITECTURES; a release takes 75;80;86;89;90a;100;120")
 set(MIRRORTRAIN_CUDNN_ROOT "" CACHE PATH "A folder with include/cudnn.h and lib/libcudnn.so.9, where the toolkit has none")
+set(MIRRORTRAIN_NCCL_ROOT "" CACHE PATH "A folder with include/nccl.h and lib/libnccl.so.2, where the toolkit has none")
 set(MIRRORTRAIN_WITH_CUDA OFF)
+set(MIRRORTRAIN_WITH_NCCL OFF)
 set(MIRRORTRAIN_CUDA_ABSENT "")
 
 if(NOT MIRRORTRAIN_CUDA)
@@ -56,6 +60,22 @@ else()
         set(MIRRORTRAIN_CUDA_ABSENT "it was built with a CUDA toolkit whose nvcc did not work")
       endif()
     endif()
+  endif()
+endif()
+
+set(MIRRORTRAIN_NCCL_ABSENT "${MIRRORTRAIN_CUDA_ABSENT}")
+if(MIRRORTRAIN_WITH_CUDA)
+  # In the toolkit, the system's folders or pip's layout, as cuDNN.
+  find_path(NCCL_INCLUDE_DIR nccl.h HINTS ${MIRRORTRAIN_NCCL_ROOT}/include ${MIRRORTRAIN_TOOLKIT_INCLUDE}
+    ${MIRRORTRAIN_TOOLKIT_INCLUDE}/../../nccl/include)
+  find_library(NCCL_LIBRARY NAMES nccl libnccl.so.2 HINTS ${NCCL_INCLUDE_DIR}/../lib ${NCCL_INCLUDE_DIR}/../lib64
+    ${CUDAToolkit_LIBRARY_DIR})
+  mark_as_advanced(NCCL_INCLUDE_DIR NCCL_LIBRARY)
+  if(NCCL_INCLUDE_DIR)
+    set(MIRRORTRAIN_WITH_NCCL ON)
+  else()
+    set(MIRRORTRAIN_NCCL_ABSENT "it was built without nccl.h")
+    message(STATUS "No NCCL: nccl.h was not found")
   endif()
 endif()
 

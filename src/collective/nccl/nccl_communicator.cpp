@@ -1,0 +1,274 @@
+#include "collective/nccl/nccl_communicator.h"
+
+#include <cuda_runtime_api.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <sched.h>
+
+#include <atomic>
+#include <chrono>
+#include <mutex>
+
+#include "base/error.h"
+#include "collective/local/call.h"
+#include "collective/nccl/nccl_library.h"
+#include "collective/nccl/watch.h"
+#include "device/cuda/cuda_check.h"
+#include "device/cuda/cuda_stream.h"
+
+namespace mirrortrain {
+namespace {
+
+using local::Call;
+using local::Operation;
+
+ncclDataType_t type_of(DType dtype) {
+  switch (dtype) {
+    case DType::kFloat32: return ncclFloat32;
+    case DType::kFloat64: return ncclFloat64;
+    case DType::kInt32: return ncclInt32;
+    case DType::kInt64: return ncclInt64;
+    default: throw Error(fmt::format("ranks cannot sum elements of type {}", name_of(dtype)));
+  }
+}
+
+/// What the ranks know of each other.
+struct Group {
+  explicit Group(std::span<const int> gpus_of_ranks, double timeout)
+      : gpus(gpus_of_ranks.begin(), gpus_of_ranks.end()), timeout_seconds(timeout), come(gpus.size()) {}
+
+  std::string name_of(std::size_t rank) const { return fmt::format("rank {} (cuda:{})", rank, gpus[rank]); }
+
+  void abort(const std::string& why) {
+    const std::lock_guard lock(mutex);
+    if (aborted) return;
+    reason = why;
+    aborted = true;
+  }
+
+  const std::vector<int> gpus;  ///< by rank
+  const double timeout_seconds;
+  std::vector<std::atomic<std::uint64_t>> come;  ///< operations enqueued, by rank
+  std::mutex mutex;
+  std::string reason;  ///< written once, before `aborted`
+  std::atomic<bool> aborted = false;
+};
+
+class NcclCommunicator : public Communicator {
+ public:
+  /// Takes the ncclComm_t. On the thread's current GPU, the rank's.
+  NcclCommunicator(int rank, ncclComm_t comm, std::shared_ptr<Group> group)
+      : rank_(static_cast<std::size_t>(rank)), comm_(comm), group_(std::move(group)), watch_(group_->timeout_seconds) {}
+
+  ~NcclCommunicator() override {
+    if (group_->aborted) {
+      leave();
+    } else {
+      nccl_.comm_destroy(comm_);
+    }
+  }
+  NcclCommunicator(const NcclCommunicator&) = delete;
+  NcclCommunicator& operator=(const NcclCommunicator&) = delete;
+
+  int rank() const override { return static_cast<int>(rank_); }
+  int size() const override { return static_cast<int>(group_->gpus.size()); }
+  bool capturable() const override { return false; }  // a replay would pass the watch by
+
+  void all_reduce(Stream& stream, Elements from, Elements to) override {
+    enqueue(stream, {Operation::kAllReduce, to}, [&](cudaStream_t native) {
+      require(nccl_.all_reduce(from.data, to.data, to.count, type_of(to.dtype), ncclSum, comm_, native),
+              "ncclAllReduce");
+    });
+  }
+
+  void reduce_scatter(Stream& stream, Elements elements) override {
+    enqueue(stream, {Operation::kReduceScatter, elements}, [&](cudaStream_t native) {
+      const ncclDataType_t type = type_of(elements.dtype);
+      if (const std::size_t count = even_shard(elements)) {
+        require(nccl_.reduce_scatter(elements.data, at(elements, count * rank_), count, type, ncclSum, comm_, native),
+                "ncclReduceScatter");
+        return;
+      }
+      for_each_shard("ncclReduce", elements, [&](std::byte* data, std::size_t count, int owner) {
+        return nccl_.reduce(data, data, count, type, ncclSum, owner, comm_, native);
+      });
+    });
+  }
+
+  void all_gather(Stream& stream, Elements elements) override {
+    enqueue(stream, {Operation::kAllGather, elements}, [&](cudaStream_t native) {
+      const ncclDataType_t type = type_of(elements.dtype);
+      if (const std::size_t count = even_shard(elements)) {
+        require(nccl_.all_gather(at(elements, count * rank_), elements.data, count, type, comm_, native),
+                "ncclAllGather");
+        return;
+      }
+      for_each_shard("ncclBroadcast", elements, [&](std::byte* data, std::size_t count, int owner) {
+        return nccl_.broadcast(data, data, count, type, owner, comm_, native);
+      });
+    });
+  }
+
+  void broadcast(Stream& stream, Elements elements, int root) override {
+    enqueue(stream, {Operation::kBroadcast, elements, root}, [&](cudaStream_t native) {
+      require(nccl_.broadcast(elements.data, elements.data, elements.bytes(), ncclUint8, root, comm_, native),
+              "ncclBroadcast");
+    });
+  }
+
+  void check() override {
+    or_abort([&] {
+      ncclResult_t state = ncclSuccess;
+      require(nccl_.comm_get_async_error(comm_, &state), "ncclCommGetAsyncError");
+      require(state, "an operation");
+      watch_.look();
+      if (const auto number = watch_.overdue()) throw Error(overdue(*number));
+    });
+  }
+
+  /// Polls, as NCCL asks for: of an operation that does not end a stream knows nothing.
+  void synchronize(Stream& stream) override {
+    using Clock = std::chrono::steady_clock;
+    constexpr auto kBetweenChecks = std::chrono::milliseconds(1);
+    auto checked = Clock::now();
+    check();
+    while (!is_done(stream)) {
+      if (Clock::now() - checked > kBetweenChecks) {
+        check();
+        checked = Clock::now();
+      }
+      sched_yield();
+    }
+    check();
+  }
+
+  void abort(const std::string& reason) override {
+    group_->abort(reason);
+    leave();
+  }
+
+ private:
+  static std::byte* at(const Elements& elements, std::size_t index) {
+    return elements.data + index * size_of(elements.dtype);
+  }
+
+  /// The length of every shard, or 0 where they differ.
+  std::size_t even_shard(const Elements& elements) const {
+    const std::size_t length = shard_of(elements.count, 0, size()).size();
+    return length * group_->gpus.size() == elements.count ? length : 0;
+  }
+
+  /// Calls body(data, count, owner) for each, in one launch.
+  template <class Body>
+  void for_each_shard(const char* call, const Elements& elements, const Body& body) {
+    require(nccl_.group_start(), "ncclGroupStart");
+    ncclResult_t result = ncclSuccess;
+    for (int owner = 0; owner < size() && result == ncclSuccess; ++owner) {
+      const Shard shard = shard_of(elements.count, owner, size());
+      if (shard.size() > 0) result = body(at(elements, shard.begin), shard.size(), owner);
+    }
+    const ncclResult_t ended = nccl_.group_end();  // a group that failed has an end, too
+    require(result, call);
+    require(ended, "ncclGroupEnd");
+  }
+
+  template <class Body>
+  void enqueue(Stream& stream, const Call& call, const Body& body) {
+    check();
+    while (watch_.full()) {
+      sched_yield();
+      check();
+    }
+    or_abort([&] {
+      watch_.begin(stream, call);
+      body(cuda::native(stream));
+      watch_.end(stream);
+      group_->come[rank_].fetch_add(1);
+    });
+  }
+
+  bool is_done(Stream& stream) {
+    bool done = false;
+    or_abort([&] {
+      const cudaError_t state = cudaStreamQuery(cuda::native(stream));
+      if (state != cudaErrorNotReady) cuda::check(state, "cudaStreamQuery");
+      done = state == cudaSuccess;
+    });
+    return done;
+  }
+
+  /// Does the work of a rank whose failure, and whose knowledge of another's, ends the group's operations.
+  template <class Work>
+  void or_abort(const Work& work) {
+    if (!group_->aborted) {
+      try {
+        return work();
+      } catch (const std::exception& error) {
+        group_->abort(error.what());
+      }
+    }
+    leave();
+    throw Error(group_->reason);
+  }
+
+  /// Ends this rank's own operations: another thread could be using its ncclComm_t, were it any other's.
+  void leave() {
+    if (comm_ != nullptr) nccl_.comm_abort(comm_);
+    comm_ = nullptr;
+  }
+
+  void require(ncclResult_t result, const char* call) const {
+    if (result == ncclSuccess || result == ncclInProgress) return;
+    throw Error(fmt::format("{} failed on {}: {} ({})", call, group_->name_of(rank_), nccl_.get_error_string(result),
+                            nccl_.get_last_error(comm_)));
+  }
+
+  std::string overdue(std::uint64_t number) const {
+    std::string late;
+    for (std::size_t other = 0; other < group_->come.size(); ++other) {
+      if (group_->come[other] <= number) late += fmt::format("{}{}", late.empty() ? "" : ", ", group_->name_of(other));
+    }
+    return fmt::format("{} waited {:g} seconds in operation {}, {}; {}", group_->name_of(rank_),
+                       group_->timeout_seconds, number + 1, watch_.call(number).text(),
+                       late.empty() ? "every rank has enqueued it, so a GPU or a link is stuck, or "
+                                      "strategy.communication.timeout_seconds is too short"
+                                    : late + " did not come to it");
+  }
+
+  const nccl::Library& nccl_ = nccl::library();
+  const std::size_t rank_;
+  ncclComm_t comm_;  ///< null once this rank has left an aborted group
+  const std::shared_ptr<Group> group_;
+  nccl::Watch watch_;
+};
+
+}  // namespace
+
+std::string why_no_nccl() {
+  try {
+    nccl::library();
+    return "";
+  } catch (const Error& error) {
+    return error.what();
+  }
+}
+
+std::vector<std::unique_ptr<Communicator>> make_nccl_communicators(std::span<const int> gpus, double timeout_seconds) {
+  require_gpus_of_their_own(gpus);
+  const nccl::Library& nccl = nccl::library();
+  std::vector<ncclComm_t> comms(gpus.size());
+  if (const ncclResult_t result = nccl.comm_init_all(comms.data(), static_cast<int>(gpus.size()), gpus.data());
+      result != ncclSuccess) {
+    throw Error(fmt::format("ncclCommInitAll failed for ranks on cuda:{}: {} ({})", fmt::join(gpus, ", cuda:"),
+                            nccl.get_error_string(result), nccl.get_last_error(nullptr)));
+  }
+  const auto group = std::make_shared<Group>(gpus, timeout_seconds);
+  std::vector<std::unique_ptr<Communicator>> communicators;
+  for (std::size_t rank = 0; rank < gpus.size(); ++rank) {
+    const cuda::CurrentDevice current(gpus[rank]);
+    communicators.push_back(std::make_unique<NcclCommunicator>(static_cast<int>(rank), comms[rank], group));
+  }
+  return communicators;
+}
+
+}  // namespace mirrortrain

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <nccl.h>
+
+namespace mirrortrain::nccl {
+
+/// NCCL's functions.
+struct Library {
+  decltype(&::ncclGetVersion) get_version;
+  decltype(&::ncclGetErrorString) get_error_string;
+  decltype(&::ncclGetLastError) get_last_error;
+  decltype(&::ncclCommInitAll) comm_init_all;
+  decltype(&::ncclCommDestroy) comm_destroy;
+  decltype(&::ncclCommAbort) comm_abort;
+  decltype(&::ncclCommGetAsyncError) comm_get_async_error;
+  decltype(&::ncclGroupStart) group_start;
+  decltype(&::ncclGroupEnd) group_end;
+  decltype(&::ncclAllReduce) all_reduce;
+  decltype(&::ncclReduceScatter) reduce_scatter;
+  decltype(&::ncclReduce) reduce;
+  decltype(&::ncclAllGather) all_gather;
+  decltype(&::ncclBroadcast) broadcast;
+};
+
+/// Opened at the first call. Throws Error where there is no NCCL 2.19 or newer.
+const Library& library();
+
+}  // namespace mirrortrain::nccl

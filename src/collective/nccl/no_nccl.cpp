@@ -1,0 +1,14 @@
+// Stands in for NCCL in a build without it.
+#include "base/error.h"
+#include "collective/nccl/nccl_communicator.h"
+
+namespace mirrortrain {
+
+std::string why_no_nccl() { return "no NCCL in this executable: " MIRRORTRAIN_NCCL_ABSENT; }
+
+std::vector<std::unique_ptr<Communicator>> make_nccl_communicators(std::span<const int> gpus, double) {
+  require_gpus_of_their_own(gpus);
+  throw Error(why_no_nccl());
+}
+
+}  // namespace mirrortrain

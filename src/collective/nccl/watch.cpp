@@ -1,0 +1,44 @@
+#include "collective/nccl/watch.h"
+
+#include <cuda_runtime_api.h>
+
+#include "device/cuda/cuda_check.h"
+
+namespace mirrortrain::nccl {
+namespace {
+
+bool happened(const cuda::CudaEvent& event) {
+  const cudaError_t state = cudaEventQuery(event.get());
+  if (state == cudaErrorNotReady) return false;
+  cuda::check(state, "cudaEventQuery");
+  return true;
+}
+
+}  // namespace
+
+Watch::Watch(double timeout_seconds) : timeout_seconds_(timeout_seconds) {}
+
+void Watch::begin(Stream& stream, const local::Call& call) {
+  Mark& mark = marks_[next_ % kAhead];
+  mark.call = call;
+  stream.record(mark.started);
+}
+
+void Watch::end(Stream& stream) { stream.record(marks_[next_++ % kAhead].ended); }
+
+void Watch::look() {
+  while (oldest_ < next_ && happened(marks_[oldest_ % kAhead].ended)) {
+    ++oldest_;
+    running_since_.reset();
+  }
+  // Waiting behind a rank's own work is no failure: the time counts from the operation's start.
+  if (oldest_ < next_ && !running_since_ && happened(marks_[oldest_ % kAhead].started)) running_since_ = Clock::now();
+}
+
+std::optional<std::uint64_t> Watch::overdue() const {
+  if (timeout_seconds_ <= 0 || !running_since_) return std::nullopt;
+  const double running = std::chrono::duration<double>(Clock::now() - *running_since_).count();
+  return running > timeout_seconds_ ? std::optional(oldest_) : std::nullopt;
+}
+
+}  // namespace mirrortrain::nccl

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "collective/local/call.h"
+#include "device/cuda/cuda_stream.h"
+
+namespace mirrortrain::nccl {
+
+/// Knows which of a rank's operations have started and which have ended. Used by the rank's thread.
+class Watch {
+ public:
+  /// On the thread's current GPU.
+  explicit Watch(double timeout_seconds);
+
+  /// Whether `begin` has to wait for operations to end first.
+  bool full() const { return next_ - oldest_ == kAhead; }
+  /// Around what is enqueued for an operation.
+  void begin(Stream& stream, const local::Call& call);
+  void end(Stream& stream);
+
+  /// Takes note of what has ended.
+  void look();
+  /// The number, counted from 0, of an operation that was seen running for longer than the timeout, as of the last
+  /// look.
+  std::optional<std::uint64_t> overdue() const;
+  const local::Call& call(std::uint64_t number) const { return marks_[number % kAhead].call; }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  static constexpr std::size_t kAhead = 64;  ///< operations that the host may be ahead by
+
+  struct Mark {
+    cuda::CudaEvent started, ended;
+    local::Call call;
+  };
+
+  const double timeout_seconds_;
+  std::array<Mark, kAhead> marks_;
+  std::uint64_t oldest_ = 0, next_ = 0;             ///< operations [oldest_, next_) have not been seen to end
+  std::optional<Clock::time_point> running_since_;  ///< when `oldest_` was first seen running
+};
+
+}  // namespace mirrortrain::nccl
