@@ -2,27 +2,17 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
-#include <memory>
 #include <vector>
 
 #include "collective/all_reduce_timer.h"
 #include "collective/local/local_group.h"
 #include "collective/training_lane.h"
-#include "device/cpu/threaded_device.h"
 #include "error_text.h"
 
 using namespace mirrortrain;
+using testing::PlayingGpus;
+using testing::ranks_of;
 using testing::run_lanes;
-
-namespace {
-
-std::vector<Communicator*> ranks_of(const LocalGroup& group) {
-  std::vector<Communicator*> ranks;
-  for (int rank = 0; rank < group.size(); ++rank) ranks.push_back(&group.communicator(rank));
-  return ranks;
-}
-
-}  // namespace
 
 TEST_CASE("steps whose gradients are summed on a stream of their own give every rank the right weights") {
   for (const auto& [name, algorithm] : kLocalAlgorithmNames) {
@@ -30,14 +20,14 @@ TEST_CASE("steps whose gradients are summed on a stream of their own give every 
       CAPTURE(name);
       CAPTURE(size);
       const LocalGroup group(size, {.algorithm = algorithm, .timeout_seconds = 20});
-      testing::check_training(ranks_of(group));
+      testing::check_training(ranks_of(group), PlayingGpus(size));
     }
   }
 }
 
 TEST_CASE("an all_reduce out of place leaves what it sums") {
   const LocalGroup group(3, {.timeout_seconds = 20});
-  run_lanes(ranks_of(group), [](Communicator& communicator, Device&, Stream& stream) {
+  run_lanes(ranks_of(group), PlayingGpus(group.size()), [](Communicator& communicator, Device&, Stream& stream) {
     std::vector<float> from(1000, static_cast<float>(communicator.rank() + 1)), to(1000, -1);
     const std::vector<float> before = from;
     communicator.all_reduce(stream, std::span(from), std::span(to));
@@ -49,7 +39,7 @@ TEST_CASE("an all_reduce out of place leaves what it sums") {
 
 TEST_CASE("more operations than a host is usually ahead by stay in order") {
   const LocalGroup group(2, {.timeout_seconds = 20});
-  run_lanes(ranks_of(group), [](Communicator& communicator, Device&, Stream& stream) {
+  run_lanes(ranks_of(group), PlayingGpus(group.size()), [](Communicator& communicator, Device&, Stream& stream) {
     std::vector<std::int64_t> elements(20, 1);
     for (int i = 0; i < 40; ++i) {
       communicator.all_reduce(stream, std::span(elements));
@@ -62,7 +52,7 @@ TEST_CASE("more operations than a host is usually ahead by stay in order") {
 
 TEST_CASE("ranks whose streams disagree are told so by the next call") {
   const LocalGroup group(2, {.timeout_seconds = 20});
-  run_lanes(ranks_of(group), [](Communicator& communicator, Device&, Stream& stream) {
+  run_lanes(ranks_of(group), PlayingGpus(group.size()), [](Communicator& communicator, Device&, Stream& stream) {
     std::vector<float> elements(static_cast<std::size_t>(100 + communicator.rank()));
     const auto call = [&] {
       communicator.all_reduce(stream, std::span(elements));
@@ -78,7 +68,7 @@ TEST_CASE("ranks whose streams disagree are told so by the next call") {
 
 TEST_CASE("a rank whose stream does not come is an error for those that wait for it, after the timeout") {
   const LocalGroup group(3, {.timeout_seconds = 0.05});
-  run_lanes(ranks_of(group), [](Communicator& communicator, Device&, Stream& stream) {
+  run_lanes(ranks_of(group), PlayingGpus(group.size()), [](Communicator& communicator, Device&, Stream& stream) {
     std::vector<float> elements(100);
     if (communicator.rank() == 1) return;
     const std::string message = error_text([&] {
@@ -91,7 +81,7 @@ TEST_CASE("a rank whose stream does not come is an error for those that wait for
 
 TEST_CASE("abort ends what waits on a stream, with the reason") {
   const LocalGroup group(2, {.timeout_seconds = 20});
-  run_lanes(ranks_of(group), [](Communicator& communicator, Device&, Stream& stream) {
+  run_lanes(ranks_of(group), PlayingGpus(group.size()), [](Communicator& communicator, Device&, Stream& stream) {
     std::vector<float> elements(100);
     if (communicator.rank() == 1) return communicator.abort("disk full on rank 1");
     const std::string message = error_text([&] {
@@ -105,15 +95,10 @@ TEST_CASE("abort ends what waits on a stream, with the reason") {
 TEST_CASE("on a GPU's streams several operations in a row are timed, in place and out of place, and each is checked") {
   for (const bool in_place : {true, false}) {
     const LocalGroup group(2, {.timeout_seconds = 20});
-    std::vector<std::unique_ptr<Device>> owned;
-    std::vector<Device*> devices;
-    for (int i = 0; i < 2; ++i) {
-      owned.push_back(testing::playing_gpu(i));
-      devices.push_back(owned.back().get());
-    }
+    const PlayingGpus gpus(2);
     const std::size_t counts[] = {5, 0, 300};
     std::vector<AllReduceTiming> timings(std::size(counts));
-    time_all_reduce(ranks_of(group), devices, counts, {.in_place = in_place},
+    time_all_reduce(ranks_of(group), gpus.devices(), counts, {.in_place = in_place},
                     [&](std::size_t index, const AllReduceTiming& timing) { timings[index] = timing; });
     for (const AllReduceTiming& timing : timings) {
       CHECK(timing.seconds > 0);
@@ -144,11 +129,10 @@ class Idle : public Communicator {
 TEST_CASE("elements that are not the sum are counted") {
   Idle idle;
   Communicator* const ranks[] = {&idle};
-  const auto device = testing::playing_gpu(0);
-  Device* const devices[] = {device.get()};
+  const PlayingGpus gpu(1);
   const std::size_t counts[] = {1000};
   std::uint64_t wrong = 0;
-  time_all_reduce(ranks, devices, counts, {},
+  time_all_reduce(ranks, gpu.devices(), counts, {},
                   [&](std::size_t, const AllReduceTiming& timing) { wrong = timing.wrong; });
   CHECK(wrong > 5 * 20 * 900);  // nearly every element of every operation: only a term of 0 goes unnoticed
 }

@@ -105,25 +105,45 @@ std::vector<float> expected_weights(int ranks, int pack) {
 
 }  // namespace
 
-std::unique_ptr<Device> playing_gpu(int index) {
-  return make_threaded_device({DeviceId::Kind::kCuda, index}, static_cast<std::uint64_t>(index + 1),
-                              std::chrono::microseconds(100));
+PlayingGpus::PlayingGpus(int size, std::chrono::microseconds longest_pause) {
+  for (int i = 0; i < size; ++i) {
+    owned_.push_back(
+        make_threaded_device({DeviceId::Kind::kCuda, i}, static_cast<std::uint64_t>(i + 1), longest_pause));
+    devices_.push_back(owned_.back().get());
+  }
 }
 
-void run_lanes(std::span<Communicator* const> ranks, const std::function<void(Communicator&, Device&, Stream&)>& body) {
+void run_lanes(std::span<Communicator* const> ranks, const PlayingGpus& gpus,
+               const std::function<void(Communicator&, Device&, Stream&)>& body) {
+  std::vector<std::unique_ptr<Stream>> streams;
+  for (Device* const device : gpus.devices()) streams.push_back(device->make_stream());
   std::vector<std::thread> threads;
-  for (Communicator* const communicator : ranks) {
-    threads.emplace_back([&body, communicator] {
-      const auto device = playing_gpu(communicator->rank());
-      const auto stream = device->make_stream();
-      body(*communicator, *device, *stream);
-    });
+  for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+    threads.emplace_back([&, rank] { body(*ranks[rank], *gpus.devices()[rank], *streams[rank]); });
   }
   for (std::thread& thread : threads) thread.join();
 }
 
-void check_training(std::span<Communicator* const> ranks) {
-  run_lanes(ranks, [](Communicator& communicator, Device& device, Stream&) {
+void sum_on_call(Stream& stream, std::span<const float* const> terms, float* to, std::size_t count) {
+  struct Job {
+    std::vector<const float*> terms;
+    float* to;
+    std::size_t count;
+  };
+  stream.call(
+      [](void* argument) {
+        const std::unique_ptr<const Job> job(static_cast<const Job*>(argument));
+        for (std::size_t i = 0; i < job->count; ++i) {
+          float total = job->terms[0][i];
+          for (std::size_t term = 1; term < job->terms.size(); ++term) total += job->terms[term][i];
+          job->to[i] = total;
+        }
+      },
+      new Job{{terms.begin(), terms.end()}, to, count});
+}
+
+void check_training(std::span<Communicator* const> ranks, const PlayingGpus& gpus) {
+  run_lanes(ranks, gpus, [](Communicator& communicator, Device& device, Stream&) {
     TrainingLane lane(communicator, device);
     lane.train();
     for (int pack = 0; pack < TrainingLane::kPacks; ++pack) {

@@ -116,7 +116,7 @@ class LocalGroup::Rank : public Communicator {
       if (!call.fits(theirs)) throw Error(local::disagreement(rank_, call, other, theirs));
       data_[static_cast<std::size_t>(other)] = theirs.elements.data;
     }
-    const local::Part part{rank_, size(), call.elements.dtype, call.elements.count, data_};
+    const local::Part part{rank_, size(), call.elements.dtype, call.elements.count, data_, shared_memory_work()};
     for (int stage = 0; stage < stages_of(call.operation); ++stage) {
       run_stage(part, call, stage);
       shared_.barrier.arrive_and_wait();

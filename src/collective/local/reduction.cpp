@@ -34,8 +34,9 @@ LocalReduction::LocalReduction(LocalAlgorithm algorithm, int ranks, AggregationM
   stages_ = stages_of(algorithm, method, ranks);
 }
 
-void LocalReduction::run(int stage, int rank, DType dtype, std::size_t count, std::span<std::byte* const> data) const {
-  const local::Part part{rank, ranks_, dtype, count, data};
+void LocalReduction::run(int stage, int rank, DType dtype, std::size_t count, std::span<std::byte* const> data,
+                         const StageWork& work) const {
+  const local::Part part{rank, ranks_, dtype, count, data, work};
   switch (algorithm_) {
     case LocalAlgorithm::kOnePass: return local::one_pass_all_reduce(part);
     case LocalAlgorithm::kRing: {

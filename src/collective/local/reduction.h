@@ -7,11 +7,12 @@
 #include <utility>
 
 #include "base/dtype.h"
+#include "collective/local/stage_work.h"
 #include "graph/aggregation_method.h"
 
 namespace mirrortrain {
 
-/// How ranks with one memory sum.
+/// How ranks that reach each other's memory sum.
 enum class LocalAlgorithm {
   kOnePass,               ///< every rank sums its shard straight from, and back into, everybody's memory, in rank order
   kRing,                  ///< reduce-scatter, then all-gather, from neighbour to neighbour
@@ -30,9 +31,9 @@ inline constexpr auto kLocalAlgorithmNames = std::to_array<std::pair<std::string
 /// (hierarchical_copy and reduction_to_one_device); one_pass and ring have an order of their own by definition.
 bool uses_aggregation_method(LocalAlgorithm algorithm);
 
-/// An all-reduce of ranks that share a memory, as stages. In each stage every rank does its part, in any order and on
-/// any thread; between two stages, and after the last, everybody meets. The order of every sum is defined over ranks,
-/// whoever plays them, so the bits do not depend on the number of threads.
+/// An all-reduce of ranks that reach each other's memory, as stages. In each stage every rank does its part, in any
+/// order and on any thread; between two stages, and after the last, everybody meets. The order of every sum is defined
+/// over ranks, whoever plays them, so the bits do not depend on the number of threads.
 ///
 /// No algorithm and no method needs memory beside the ranks' elements: since every rank gets the total in the end,
 /// partial sums overwrite terms that are used up.
@@ -63,7 +64,8 @@ class LocalReduction {
   /// matters; no two overlap. Every rank and stage is given the same `count` and `data`. After the last stage and a
   /// meeting every rank's elements hold the sum. Allocates nothing. Throws Error for a type other than float32,
   /// float64, int32 and int64.
-  void run(int stage, int rank, DType dtype, std::size_t count, std::span<std::byte* const> data) const;
+  void run(int stage, int rank, DType dtype, std::size_t count, std::span<std::byte* const> data,
+           const StageWork& work = shared_memory_work()) const;
 
  private:
   LocalAlgorithm algorithm_;

@@ -16,9 +16,7 @@ void sum(DType dtype, std::span<std::byte* const> from, std::span<std::byte* con
 /// to[i] += from[i]
 void add(DType dtype, std::byte* to, std::byte* from, Shard shard);
 
-/// Sums `terms` into every `to`, each of which is one of `terms`, by the method: add_n as `sum`; tree as
-/// ((0 + 1) + (2 + 3)) + ...; accumulate_n adds the terms, in order, to to[0], whose own term so comes first. What the
-/// terms hold in the shard afterwards is of no use, save for `to`.
+/// As StageWork, on a memory that all share.
 void combine(AggregationMethod method, DType dtype, std::span<std::byte* const> terms, std::span<std::byte* const> to,
              Shard shard);
 

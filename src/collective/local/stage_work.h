@@ -1,0 +1,30 @@
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+#include "base/dtype.h"
+#include "collective/communicator.h"
+#include "graph/aggregation_method.h"
+
+namespace mirrortrain {
+
+/// What an algorithm's stages are made of, and who does it: a CPU at once in the memory that all ranks share, or a
+/// rank's stream. Everything is about the elements of a shard, and each pointer is where some rank's elements begin.
+class StageWork {
+ public:
+  virtual ~StageWork() = default;
+
+  /// Sums `terms` into every `to` by the method: add_n in the terms' order; tree as ((0 + 1) + (2 + 3)) + ...;
+  /// accumulate_n adds the terms, in order, to to[0], whose own term so comes first. Each `to` is one of `terms`, save
+  /// with add_n. What the terms hold in the shard afterwards is of no use, unless they are in `to`; add_n leaves them.
+  virtual void combine(AggregationMethod method, DType dtype, std::span<std::byte* const> terms,
+                       std::span<std::byte* const> to, Shard shard) const = 0;
+  /// to[i] = from[i]
+  virtual void copy(DType dtype, std::byte* to, const std::byte* from, Shard shard) const = 0;
+};
+
+/// In the memory that all ranks share, done when a call returns.
+const StageWork& shared_memory_work();
+
+}  // namespace mirrortrain

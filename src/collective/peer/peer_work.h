@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "collective/local/stage_work.h"
+#include "collective/peer/sum_on_stream.h"
+#include "device/device.h"
+
+namespace mirrortrain {
+
+/// A rank's work on its stream, where memory of other devices can be copied, but not computed with: terms are brought
+/// here block by block, added here, and the sum is copied to where it belongs. float32 alone.
+class PeerWork : public StageWork {
+ public:
+  /// For up to `ranks` terms. Allocates `bytes` on the device for blocks of other ranks' terms.
+  PeerWork(Device& device, SumOnStream sum, std::size_t ranks, std::size_t bytes);
+
+  /// What comes next is enqueued here; `mine` are the rank's own elements.
+  void start(Stream& stream, std::byte* mine);
+
+  void combine(AggregationMethod method, DType dtype, std::span<std::byte* const> terms, std::span<std::byte* const> to,
+               Shard shard) const override;
+  void copy(DType dtype, std::byte* to, const std::byte* from, Shard shard) const override;
+
+ private:
+  void combine_block(AggregationMethod method, std::span<std::byte* const> terms, std::span<std::byte* const> to,
+                     Shard block) const;
+  float* slot(std::size_t index) const { return blocks_.as<float>() + index * slot_elements_; }
+
+  const SumOnStream sum_;
+  const Buffer blocks_;  ///< a slot for each term, and one for the sum
+  const std::size_t slot_elements_;
+  mutable std::vector<float*> here_;         ///< where a block's terms are on this device
+  mutable std::vector<const float*> order_;  ///< the same, as they are added
+  Stream* stream_ = nullptr;
+  std::byte* mine_ = nullptr;
+};
+
+}  // namespace mirrortrain

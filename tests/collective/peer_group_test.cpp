@@ -1,0 +1,160 @@
+#include "collective/peer/peer_group.h"
+
+#include <doctest/doctest.h>
+
+#include <cstring>
+#include <vector>
+
+#include "base/philox.h"
+#include "collective/training_lane.h"
+#include "error_text.h"
+
+using namespace mirrortrain;
+using testing::PlayingGpus;
+using testing::ranks_of;
+using testing::run_lanes;
+
+namespace {
+
+constexpr AggregationMethod kMethods[] = {AggregationMethod::kAddN, AggregationMethod::kTree,
+                                          AggregationMethod::kAccumulateN};
+using Rows = std::vector<std::vector<float>>;
+
+/// Numbers of very different size, so that another order of the sum shows in its bits.
+Rows uneven(int ranks, std::size_t count) {
+  const Philox random = Philox::with_key(5);
+  Rows rows(static_cast<std::size_t>(ranks), std::vector<float>(count));
+  for (std::size_t rank = 0; rank < rows.size(); ++rank) {
+    for (std::size_t i = 0; i < count; ++i) {
+      const auto words = random(static_cast<std::uint32_t>(i), static_cast<std::uint32_t>(rank), 0, 0);
+      rows[rank][i] = (uniform_from_bits(words.word[0]) - 0.5f) * static_cast<float>(1 << (words.word[1] % 20));
+    }
+  }
+  return rows;
+}
+
+/// As one thread plays all ranks in a memory that they share.
+std::vector<float> summed(const LocalReduction& reduction, Rows rows) {
+  std::vector<std::byte*> data;
+  for (auto& row : rows) data.push_back(reinterpret_cast<std::byte*>(row.data()));
+  for (int stage = 0; stage < reduction.stages(); ++stage) {
+    for (int rank = 0; rank < reduction.ranks(); ++rank) {
+      reduction.run(stage, rank, DType::kFloat32, rows[0].size(), data);
+    }
+  }
+  return rows[0];
+}
+
+struct Peers {
+  Peers(const LocalReduction& reduction, const PeerGroupOptions& options)
+      : gpus(reduction.ranks()),
+        group(reduction, gpus.devices(), testing::sum_on_call, options),
+        ranks(ranks_of(group)) {}
+  explicit Peers(int size, double timeout_seconds = 20)
+      : Peers(LocalReduction(LocalAlgorithm::kRing, size), {.timeout_seconds = timeout_seconds}) {}
+
+  void run(const std::function<void(Communicator&, Stream&)>& body) {
+    run_lanes(ranks, gpus, [&](Communicator& communicator, Device&, Stream& stream) { body(communicator, stream); });
+  }
+
+  PlayingGpus gpus;
+  PeerGroup group;
+  std::vector<Communicator*> ranks;
+};
+
+std::size_t index(const Communicator& communicator) { return static_cast<std::size_t>(communicator.rank()); }
+
+}  // namespace
+
+TEST_CASE("ranks that copy from each other give the same bits as ranks that share a memory") {
+  constexpr std::size_t kCount = 1003;
+  for (const auto& [name, algorithm] : kLocalAlgorithmNames) {
+    for (const AggregationMethod method : kMethods) {
+      if (method != AggregationMethod::kAddN && !uses_aggregation_method(algorithm)) continue;
+      for (const int ranks : {1, 2, 3, 5, 7}) {
+        CAPTURE(name);
+        CAPTURE(ranks);
+        CAPTURE(static_cast<int>(method));
+        const int root = algorithm == LocalAlgorithm::kReductionToOneDevice ? ranks / 2 : 0;
+        const LocalReduction reduction(algorithm, ranks, method, root);
+        // Blocks of a few lines, so that a shard has several.
+        Peers peers(reduction, {.timeout_seconds = 20, .block_bytes = 4000});
+        Rows rows = uneven(ranks, kCount);
+        const std::vector<float> expected = summed(reduction, rows);
+        peers.run([&](Communicator& communicator, Stream& stream) {
+          communicator.all_reduce(stream, std::span(rows[index(communicator)]));
+          communicator.synchronize(stream);
+        });
+        for (const auto& row : rows) CHECK(std::memcmp(row.data(), expected.data(), kCount * sizeof(float)) == 0);
+      }
+    }
+  }
+}
+
+TEST_CASE("steps whose gradients are summed by copies on a stream of their own give every rank the right weights") {
+  for (const auto& [name, algorithm] : kLocalAlgorithmNames) {
+    for (const int ranks : {1, 2, 4, 5}) {
+      CAPTURE(name);
+      CAPTURE(ranks);
+      Peers peers(LocalReduction(algorithm, ranks), {.timeout_seconds = 20});
+      testing::check_training(peers.ranks, peers.gpus);
+    }
+  }
+}
+
+TEST_CASE("ranks that copy from each other scatter, gather and broadcast") {
+  for (const std::size_t count : {std::size_t{1}, std::size_t{100}, std::size_t{1000}}) {
+    Peers peers(3);
+    Rows rows = {std::vector<float>(count, 1), std::vector<float>(count, 2), std::vector<float>(count, 3)};
+    std::vector<std::vector<std::uint8_t>> bytes(3, std::vector<std::uint8_t>(count));
+    bytes[1].assign(count, 77);
+    peers.run([&](Communicator& communicator, Stream& stream) {
+      communicator.reduce_scatter(stream, std::span(rows[index(communicator)]));
+      communicator.all_gather(stream, std::span(rows[index(communicator)]));
+      communicator.broadcast(stream, std::span(bytes[index(communicator)]), 1);
+      communicator.synchronize(stream);
+    });
+    for (const auto& row : rows) CHECK(row == std::vector<float>(count, 6));
+    for (const auto& row : bytes) CHECK(row == bytes[1]);
+  }
+}
+
+TEST_CASE("ranks that copy from each other sum out of place, too") {
+  Peers peers(2);
+  Rows from = {std::vector<float>(100, 1), std::vector<float>(100, 2)}, to(2, std::vector<float>(100));
+  peers.run([&](Communicator& communicator, Stream& stream) {
+    const std::size_t rank = index(communicator);
+    communicator.all_reduce(stream, std::span(from[rank]), std::span(to[rank]));
+    communicator.synchronize(stream);
+  });
+  CHECK(from == Rows{std::vector<float>(100, 1), std::vector<float>(100, 2)});
+  CHECK(to == Rows(2, std::vector<float>(100, 3)));
+}
+
+TEST_CASE("what ranks cannot sum by copies, and what they disagree about, is an error for every rank") {
+  Peers unsummable(2);
+  std::vector<std::vector<double>> doubles(2, std::vector<double>(100));
+  unsummable.run([&](Communicator& communicator, Stream& stream) {
+    const std::string message =
+        error_text([&] { communicator.all_reduce(stream, std::span(doubles[index(communicator)])); });
+    CHECK(message == "ranks on GPUs sum float32 elements by copies, not float64; use nccl");
+  });
+  Peers disagreeing(2);
+  Rows rows = {std::vector<float>(100), std::vector<float>(101)};
+  disagreeing.run([&](Communicator& communicator, Stream& stream) {
+    const std::string message =
+        error_text([&] { communicator.all_reduce(stream, std::span(rows[index(communicator)])); });
+    CHECK(contains(message, "all_reduce of 100 float32 elements"));
+    CHECK(error_text([&] { communicator.check(); }) == message);
+  });
+}
+
+TEST_CASE("a rank that does not come to enqueue is an error after the timeout, and leaves no stream waiting") {
+  Peers peers(2, 0.05);
+  std::vector<float> elements(100);
+  peers.run([&](Communicator& communicator, Stream& stream) {
+    if (communicator.rank() == 1) return;
+    CHECK(contains(error_text([&] { communicator.all_reduce(stream, std::span(elements)); }), "waited 0.05 seconds"));
+    stream.synchronize();
+  });
+}
