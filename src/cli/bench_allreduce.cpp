@@ -1,5 +1,4 @@
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <memory>
 #include <string>
 #include <vector>
@@ -7,8 +6,11 @@
 #include "base/error.h"
 #include "cli/commands.h"
 #include "collective/bench.h"
+#include "collective/bench_gpus.h"
 #include "config/document.h"
 #include "device/cpu/cpu_device.h"
+#include "device/cuda/cuda_device.h"
+#include "device/cuda/gpus.h"
 #include "strategy/gradient_options.h"
 #include "strategy/packs.h"
 #include "strategy/placement.h"
@@ -23,28 +25,47 @@ struct BenchArguments {
   std::uint64_t factor = 0;
 };
 
-/// One rank per device: a device that is named twice has two.
-std::vector<std::unique_ptr<Device>> bench_devices(const std::string& list) {
-  StrategyOptions strategy;
-  strategy.devices = config::read_option<Devices>("--devices", list);
-  const Placement placement = place_replicas(strategy, std::int64_t{1} << 30, this_machine());
+std::vector<std::unique_ptr<Device>> make_devices(const Placement& placement) {
   std::vector<std::unique_ptr<Device>> devices;
   for (const LanePlacement& lane : placement.lanes) {
-    if (lane.replicas.size() > 1) {
-      throw UsageError("--devices: " + lane.device.text() + " stands there twice; ranks are devices here");
-    }
-    devices.push_back(
-        make_cpu_device(lane.device.index, 1, lane.cores.empty() ? std::vector<int>{} : std::vector{lane.cores[0]}));
+    const auto core = lane.cores.empty() ? std::vector<int>{} : std::vector{lane.cores[0]};
+    devices.push_back(placement.on_gpus() ? make_cuda_device(lane.device.index)
+                                          : make_cpu_device(lane.device.index, 1, core));
   }
   return devices;
 }
 
+/// A device is one rank, save that a GPU alone may have several replicas.
+void bench_on(const Placement& placement, const AllReduceBenchOptions& options) {
+  const bool one_gpu = placement.on_gpus() && placement.lanes.size() == 1;
+  for (const LanePlacement& lane : placement.lanes) {
+    if (lane.replicas.size() > 1 && !one_gpu) {
+      throw UsageError("--devices: " + lane.device.text() + " stands there twice; ranks are devices here" +
+                       (placement.on_gpus() ? ", and replicas on a GPU are measured on one alone" : ""));
+    }
+  }
+  const auto devices = make_devices(placement);
+  std::vector<Device*> ranks;
+  for (const auto& device : devices) ranks.push_back(device.get());
+  if (!placement.on_gpus()) {
+    bench_all_reduce(options, ranks, stdout);
+  } else if (placement.replicas > 1 && one_gpu) {
+    bench_replicas_on_gpu(options, *ranks[0], placement.replicas, stdout);
+  } else {
+    std::vector<int> gpus;
+    for (const Device* device : ranks) gpus.push_back(device->id().index);
+    cuda::enable_peer_access(gpus);
+    bench_gpus(options, ranks, stdout);
+  }
+}
+
 /// The packs in which the configuration's gradients are reduced, in elements, in their order.
-std::vector<std::size_t> pack_counts(const CheckedConfiguration& checked, Device& device) {
+std::vector<std::size_t> pack_counts(const CheckedConfiguration& checked) {
   if (!checked.has_model()) throw UsageError("--from: the configuration has no model, only state");
   StoreOptions store;
   for (const ResolvedVariable& variable : checked.variables) store.policies.push_back(variable.policy);
-  const VariableStore variables(*checked.model, store, device);
+  const auto device = make_cpu_device(0, 1, {});
+  const VariableStore variables(*checked.model, store, *device);
   std::vector<std::size_t> counts;
   for (const Pack& pack : make_packs(variables, checked.values().strategy.communication.bytes_per_pack.bytes)) {
     counts.push_back(static_cast<std::size_t>(pack.elements()));
@@ -68,13 +89,13 @@ void bench(const BenchArguments& arguments) {
   }
   if (!arguments.json.empty()) options.json = arguments.json;
 
-  const auto devices = bench_devices(arguments.devices);
-  std::vector<Device*> ranks;
-  for (const auto& device : devices) ranks.push_back(device.get());
   if (!arguments.from.empty()) {
-    options.counts = pack_counts(check_configuration(arguments.from, arguments.overrides), *devices.front());
+    options.counts = pack_counts(check_configuration(arguments.from, arguments.overrides));
   }
-  bench_all_reduce(options, ranks, stdout);
+
+  StrategyOptions strategy;
+  strategy.devices = config::read_option<Devices>("--devices", arguments.devices);
+  bench_on(place_replicas(strategy, std::int64_t{1} << 30, this_machine()), options);
 }
 
 }  // namespace
@@ -83,7 +104,8 @@ void add_bench_allreduce(CLI::App& app, int& exit_code) {
   auto arguments = std::make_shared<BenchArguments>();
   CLI::App* command =
       app.add_subcommand("bench-allreduce", "Time and check every all-reduce algorithm, as nccl-tests does.");
-  command->add_option("--devices", arguments->devices, "all, or a list such as [cpu:0, cpu:1]");
+  command->add_option("--devices", arguments->devices,
+                      "all, or a list such as [cpu:0, cpu:1]; one GPU several times: replicas on it");
   command->add_option("--algorithms", arguments->algorithms, "A list of algorithms; default: all");
   CLI::Option* const smallest =
       command->add_option("-b", arguments->min_size, "The smallest size in bytes, or with K, M, G; default: 8");

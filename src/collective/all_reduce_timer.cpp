@@ -9,22 +9,13 @@
 #include <vector>
 
 #include "base/barrier.h"
+#include "collective/repetitions.h"
 #include "collective/sample_elements.h"
 
 namespace mirrortrain {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-constexpr int kWarmUps = 2, kLeastRepetitions = 5, kMostRepetitions = 10000;
-constexpr double kEnoughSeconds = 0.08;  // for one size, checking included
-
-/// Of a GPU, in a row: enough to see its speed rather than the host's, as far as the elements' copies do not get large.
-std::size_t operations_in_a_row(const Device& device, std::size_t count) {
-  if (device.id().kind == DeviceId::Kind::kCpu) return 1;
-  constexpr std::size_t kMost = 20, kRowsBytes = std::size_t{64} << 20;
-  return std::clamp<std::size_t>(kRowsBytes / std::max<std::size_t>(count * sizeof(float), 1), 1, kMost);
-}
 
 class Timer {
  public:
@@ -72,10 +63,10 @@ class Timer {
     device.enter_thread();
     allocate(device, lanes_[rank]);
     for (std::size_t index = 0; index < counts_.size(); ++index) {
-      const auto start = Clock::now();
+      Repetitions repetitions;  // rank 0's
       for (int repetition = 0; repetition == 0 || more_; ++repetition) {
         repeat(rank, counts_[index], repetition);
-        if (rank == 0) take_stock(index, repetition, start);
+        if (rank == 0) take_stock(index, repetitions);
         barrier_.arrive_and_wait();
       }
     }
@@ -84,7 +75,7 @@ class Timer {
   void allocate(Device& device, Lane& lane) const {
     std::size_t elements = 0, longest = 0;
     for (const std::size_t count : counts_) {
-      elements = std::max(elements, SampleElements::room(operations_in_a_row(device, count), count));
+      elements = std::max(elements, SampleElements::room(operations_in_a_row(device, count * sizeof(float)), count));
       longest = std::max(longest, count);
     }
     lane.to.emplace(device, elements, longest);
@@ -95,7 +86,7 @@ class Timer {
   void repeat(std::size_t rank, std::size_t count, int repetition) {
     Lane& lane = lanes_[rank];
     Communicator& communicator = *ranks_[rank];
-    const std::size_t rows = operations_in_a_row(*devices_[rank], count);
+    const std::size_t rows = operations_in_a_row(*devices_[rank], count * sizeof(float));
     const SampleElements &to = *lane.to, &from = options_.in_place ? *lane.to : *lane.from;
     const auto round = [&](std::size_t row) { return repetition * static_cast<int>(rows) + static_cast<int>(row); };
     for (std::size_t row = 0; row < rows; ++row) {
@@ -116,19 +107,16 @@ class Timer {
   }
 
   /// On rank 0, while the others wait.
-  void take_stock(std::size_t index, int repetition, Clock::time_point start) {
+  void take_stock(std::size_t index, Repetitions& repetitions) {
     double slowest = 0;
     for (const Lane& lane : lanes_) {
       slowest = std::max(slowest, lane.seconds);
       total_wrong_ += lane.wrong;
     }
-    if (repetition >= kWarmUps) times_.push_back(slowest);
-    const auto done = static_cast<int>(times_.size());
-    const double spent = std::chrono::duration<double>(Clock::now() - start).count();
-    more_ = done < kLeastRepetitions || (done < kMostRepetitions && spent < kEnoughSeconds);
+    repetitions.add(slowest);
+    more_ = !repetitions.enough();
     if (more_) return;
-    report_(index, {median(times_), total_wrong_});
-    times_.clear();
+    report_(index, {repetitions.median(), total_wrong_});
     total_wrong_ = 0;
   }
 
@@ -138,8 +126,7 @@ class Timer {
   const AllReduceTimerOptions options_;
   const std::function<void(std::size_t, const AllReduceTiming&)>& report_;
   Barrier barrier_;
-  std::vector<Lane> lanes_;    ///< by rank
-  std::vector<double> times_;  ///< rank 0's
+  std::vector<Lane> lanes_;  ///< by rank
   std::uint64_t total_wrong_ = 0;
   bool more_ = true;  ///< written by rank 0 between two meetings
 };

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "collective/bench_report.h"
 #include "device/device.h"
 #include "graph/aggregation_method.h"
 
@@ -16,7 +17,7 @@ namespace mirrortrain {
 
 /// What `mirrortrain bench-allreduce` is asked for.
 struct AllReduceBenchOptions {
-  std::vector<std::string> algorithms;  ///< names of kLocalAlgorithmNames; none: all
+  std::vector<std::string> algorithms;  ///< names of kLocalAlgorithmNames, or nccl; none: all that the devices allow
   std::uint64_t min_bytes = 8;
   std::uint64_t max_bytes = 64 << 20;
   std::uint64_t factor = 2;  ///< from one size to the next
@@ -26,26 +27,12 @@ struct AllReduceBenchOptions {
   std::optional<std::filesystem::path> json;            ///< where the results go as {"results": [...]}, too
 };
 
-/// One algorithm at one size, after nccl-tests: algbw = size / time, busbw = algbw x 2(n-1)/n, both in GB/s.
-struct AllReduceResult {
-  std::string algorithm;
-  std::uint64_t size = 0;  ///< bytes on each rank
-  std::uint64_t count = 0;
-  std::string type = "float";
-  double time_us = 0;  ///< the median over the repetitions of the slowest rank's time
-  double algbw = 0, busbw = 0;
-  std::uint64_t wrong = 0;  ///< elements, over all ranks and repetitions
-};
-
-/// Measures summing in place over one rank per device, on a thread of its own each, and prints a row to `out` as soon
-/// as it is there, then which algorithm was the fastest at which sizes. Before each repetition every rank writes new
-/// elements, as a training step does, and after it checks every one. Throws UsageError for an unknown algorithm or an
-/// impossible range of sizes, Error where memory does not suffice or, once all is printed, where an element was wrong.
+/// Measures summing in place over one rank per CPU device, on a thread of its own each, and prints a row to `out` as
+/// soon as it is there, then which algorithm was the fastest at which sizes. Before each repetition every rank writes
+/// new elements, as a training step does, and after it checks every one. Throws UsageError for an unknown algorithm or
+/// an impossible range of sizes, Error where memory does not suffice or, once all is printed, where an element was
+/// wrong.
 std::vector<AllReduceResult> bench_all_reduce(const AllReduceBenchOptions& options, std::span<Device* const> devices,
                                               std::FILE* out);
-
-/// "one_pass 1024 to 65536, ring 262144": the fastest algorithm of each size, neighbours with the same one taken
-/// together.
-std::string fastest_by_size(const std::vector<AllReduceResult>& results);
 
 }  // namespace mirrortrain

@@ -1,7 +1,5 @@
 #include "collective/sample_elements.h"
 
-#include <algorithm>
-
 namespace mirrortrain {
 namespace {
 
@@ -57,12 +55,6 @@ std::uint64_t SampleElements::count_wrong(Stream& stream, std::size_t row, std::
   stream.copy(host_.data(), reinterpret_cast<const std::byte*>(elements.data()), elements.size_bytes());
   stream.synchronize();
   return count_wrong_sums({host_.as<float>(), count}, ranks, round);
-}
-
-double median(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
 }
 
 }  // namespace mirrortrain

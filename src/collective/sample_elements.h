@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <span>
-#include <vector>
 
 #include "device/device.h"
 
@@ -33,8 +32,5 @@ class SampleElements {
  private:
   Buffer device_, host_;  ///< host_: the longest row, for a GPU alone
 };
-
-/// The middle one of `values`, which are at least one.
-double median(std::vector<double> values);
 
 }  // namespace mirrortrain

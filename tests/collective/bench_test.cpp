@@ -116,7 +116,7 @@ TEST_CASE("what cannot be measured is refused before anything is") {
 
 TEST_CASE("the summary names the fastest algorithm of each size, neighbours together") {
   const auto result = [](std::string algorithm, std::uint64_t size, double time) {
-    return AllReduceResult{.algorithm = std::move(algorithm), .size = size, .time_us = time};
+    return AllReduceResult{{.time_us = time}, std::move(algorithm), size};
   };
   CHECK(fastest_by_size({result("a", 8, 1), result("a", 16, 2), result("a", 32, 5), result("b", 8, 2),
                          result("b", 16, 3), result("b", 32, 4)}) == "a 8 to 16, b 32");

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -28,6 +29,10 @@ struct Gpus {
 
 /// Asks the driver each time. Never throws: a machine that GPUs cannot be used on has none, and says why.
 Gpus visible_gpus();
+
+/// Lets each of these GPUs copy straight from the others' memory, where the machine allows it; elsewhere such copies go
+/// through the host.
+void enable_peer_access(std::span<const int> gpus);
 
 /// One line per GPU, as `mirrortrain devices` prints it: "NVIDIA H200, 139.8 GiB, compute capability 9.0, NVLink to
 /// cuda:1".

@@ -1,0 +1,123 @@
+#include "collective/bench_gpus.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "base/error.h"
+#include "collective/all_reduce_timer.h"
+#include "collective/bench_options.h"
+#include "collective/peer/peer_group.h"
+#include "collective/replica_sum_timer.h"
+#include "device/cpu/cpu_device.h"
+
+namespace mirrortrain {
+namespace {
+
+constexpr const char* kChecked =
+    "# every element of every operation is checked; time is the median of the repetitions\n";
+
+/// In the order asked for. Left out are, and said so, those that why_not(name) gives a reason for.
+template <class WhyNot>
+std::vector<std::string> algorithms_of(const AllReduceBenchOptions& options, std::FILE* out, const WhyNot& why_not) {
+  std::vector<std::string> names = options.algorithms;
+  if (names.empty()) {
+    names = local_algorithm_names();
+    names.insert(names.begin(), "nccl");
+  }
+  for (const std::string& name : names) {
+    if (name != "nccl") local_algorithm_named(name);
+  }
+  std::erase_if(names, [&](const std::string& name) {
+    const std::string reason = why_not(name);
+    if (!reason.empty()) fmt::print(out, "# {} is left out: {}\n", name, reason);
+    return !reason.empty();
+  });
+  if (names.empty()) throw UsageError("--algorithms: no algorithm is left for these devices");
+  return names;
+}
+
+/// The ranks of one algorithm.
+struct Ranks {
+  Ranks(const std::string& name, AggregationMethod method, std::span<Device* const> gpus, bool spin,
+        const GpuCollectives& collectives) {
+    if (name == "nccl") {
+      std::vector<int> indices;
+      for (const Device* gpu : gpus) indices.push_back(gpu->id().index);
+      nccl = collectives.make_nccl(indices, kBenchTimeoutSeconds);
+      for (const auto& communicator : nccl) all.push_back(communicator.get());
+    } else {
+      const LocalReduction reduction(local_algorithm_named(name), static_cast<int>(gpus.size()), method);
+      peers.emplace(reduction, gpus, collectives.sum,
+                    PeerGroupOptions{.spin = spin, .timeout_seconds = kBenchTimeoutSeconds});
+      for (int rank = 0; rank < peers->size(); ++rank) all.push_back(&peers->communicator(rank));
+    }
+  }
+
+  std::vector<std::unique_ptr<Communicator>> nccl;
+  std::optional<PeerGroup> peers;
+  std::vector<Communicator*> all;
+};
+
+}  // namespace
+
+std::vector<AllReduceResult> bench_gpus(const AllReduceBenchOptions& options, std::span<Device* const> gpus,
+                                        std::FILE* out, const GpuCollectives& collectives) {
+  const std::vector<std::size_t> counts = counts_of(options);
+  const std::vector<std::string> algorithms = algorithms_of(options, out, [&](const std::string& name) {
+    return name == "nccl" ? collectives.why_no_nccl() : std::string();
+  });
+  std::vector<std::string> names;
+  for (const Device* gpu : gpus) names.push_back(gpu->id().text());
+  fmt::print(out, "# sums float elements over {} rank{}: {}\n{}", names.size(), names.size() == 1 ? "" : "s",
+             fmt::join(names, ", "), kChecked);
+  AllReduceReport report(out, true);
+  const bool spin = gpus.size() <= usable_cores().size();
+  const double n = static_cast<double>(gpus.size());
+  for (const std::string& name : algorithms) {
+    const Ranks ranks(name, options.method, gpus, spin, collectives);
+    for (const std::size_t count : counts) {
+      const auto figures = [&](bool in_place) {
+        AllReduceFigures measured;
+        time_all_reduce(
+            ranks.all, gpus, std::span(&count, 1),
+            {.in_place = in_place, .spin = spin, .timeout_seconds = kBenchTimeoutSeconds},
+            [&](std::size_t, const AllReduceTiming& timing) { measured = figures_of(timing, count, 2 * (n - 1) / n); });
+        return measured;
+      };
+      const AllReduceFigures out_of_place = figures(false);
+      report.add(name, count, figures(true), out_of_place);
+    }
+  }
+  print_busbw_of_ranks(out, gpus.size());
+  report.finish(!options.counts.empty(), options.json);
+  return report.results();
+}
+
+std::vector<AllReduceResult> bench_replicas_on_gpu(const AllReduceBenchOptions& options, Device& gpu, int replicas,
+                                                   std::FILE* out, const GpuCollectives& collectives) {
+  const std::vector<std::size_t> counts = counts_of(options);
+  algorithms_of(options, out, [&](const std::string& name) {
+    return name == "one_pass" ? "" : fmt::format("it adds across GPUs, and all replicas are on {}", gpu.id().text());
+  });
+  fmt::print(out, "# sums float elements of {} replicas on {} in one pass\n{}", replicas, gpu.id().text(), kChecked);
+  AllReduceReport report(out, true);
+  const double passes = replicas + 1;
+  for (const std::size_t count : counts) {
+    const auto figures = [&](bool in_place) {
+      return figures_of(time_replica_sum(gpu, replicas, count, collectives.sum, in_place), count, passes);
+    };
+    const AllReduceFigures out_of_place = figures(false);
+    report.add("one_pass", count, figures(true), out_of_place);
+  }
+  fmt::print(out, "# algbw = size / time; busbw = algbw x (n+1), n = {}: n times the size is read and once written,\n",
+             replicas);
+  fmt::print(out,
+             "# so busbw compares with the speed of the GPU's memory, or of its cache where all sizes fit in there\n");
+  report.finish(!options.counts.empty(), options.json);
+  return report.results();
+}
+
+}  // namespace mirrortrain
