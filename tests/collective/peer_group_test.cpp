@@ -5,45 +5,20 @@
 #include <cstring>
 #include <vector>
 
-#include "base/philox.h"
 #include "collective/training_lane.h"
+#include "collective/uneven.h"
 #include "error_text.h"
 
 using namespace mirrortrain;
 using testing::PlayingGpus;
 using testing::ranks_of;
+using testing::Rows;
 using testing::run_lanes;
 
 namespace {
 
 constexpr AggregationMethod kMethods[] = {AggregationMethod::kAddN, AggregationMethod::kTree,
                                           AggregationMethod::kAccumulateN};
-using Rows = std::vector<std::vector<float>>;
-
-/// Numbers of very different size, so that another order of the sum shows in its bits.
-Rows uneven(int ranks, std::size_t count) {
-  const Philox random = Philox::with_key(5);
-  Rows rows(static_cast<std::size_t>(ranks), std::vector<float>(count));
-  for (std::size_t rank = 0; rank < rows.size(); ++rank) {
-    for (std::size_t i = 0; i < count; ++i) {
-      const auto words = random(static_cast<std::uint32_t>(i), static_cast<std::uint32_t>(rank), 0, 0);
-      rows[rank][i] = (uniform_from_bits(words.word[0]) - 0.5f) * static_cast<float>(1 << (words.word[1] % 20));
-    }
-  }
-  return rows;
-}
-
-/// As one thread plays all ranks in a memory that they share.
-std::vector<float> summed(const LocalReduction& reduction, Rows rows) {
-  std::vector<std::byte*> data;
-  for (auto& row : rows) data.push_back(reinterpret_cast<std::byte*>(row.data()));
-  for (int stage = 0; stage < reduction.stages(); ++stage) {
-    for (int rank = 0; rank < reduction.ranks(); ++rank) {
-      reduction.run(stage, rank, DType::kFloat32, rows[0].size(), data);
-    }
-  }
-  return rows[0];
-}
 
 struct Peers {
   Peers(const LocalReduction& reduction, const PeerGroupOptions& options)
@@ -79,8 +54,8 @@ TEST_CASE("ranks that copy from each other give the same bits as ranks that shar
         const LocalReduction reduction(algorithm, ranks, method, root);
         // Blocks of a few lines, so that a shard has several.
         Peers peers(reduction, {.timeout_seconds = 20, .block_bytes = 4000});
-        Rows rows = uneven(ranks, kCount);
-        const std::vector<float> expected = summed(reduction, rows);
+        Rows rows = testing::uneven(ranks, kCount);
+        const std::vector<float> expected = testing::summed(reduction, rows);
         peers.run([&](Communicator& communicator, Stream& stream) {
           communicator.all_reduce(stream, std::span(rows[index(communicator)]));
           communicator.synchronize(stream);

@@ -1,0 +1,231 @@
+// Collectives on real GPUs. One is enough for most: ranks that copy from each other may share it.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <functional>
+#include <memory>
+#include <numeric>
+#include <thread>
+#include <vector>
+
+#include "collective/bench_gpus.h"
+#include "collective/nccl/nccl_communicator.h"
+#include "collective/peer/peer_group.h"
+#include "collective/replica_sum_timer.h"
+#include "collective/uneven.h"
+#include "device/cuda/cuda_device.h"
+#include "device/cuda/gpus.h"
+#include "error_text.h"
+
+using namespace mirrortrain;
+using testing::Rows;
+
+namespace {
+
+int gpu_count() { return static_cast<int>(cuda::visible_gpus().gpus.size()); }
+
+struct Gpus {
+  /// So many devices on the GPUs in turn.
+  explicit Gpus(int size) {
+    std::vector<int> used;
+    for (int i = 0; i < size; ++i) {
+      if (i < gpu_count()) used.push_back(i);
+      owned.push_back(make_cuda_device(i % gpu_count()));
+      devices.push_back(owned.back().get());
+    }
+    cuda::enable_peer_access(used);
+  }
+  std::vector<std::unique_ptr<Device>> owned;
+  std::vector<Device*> devices;
+};
+
+/// A rank's elements on its device.
+class OnDevice {
+ public:
+  OnDevice(Device& device, Stream& stream, std::vector<float>& host)
+      : stream_(stream), host_(host), buffer_(device.allocate(bytes())) {
+    stream_.copy(buffer_.data(), reinterpret_cast<std::byte*>(host_.data()), bytes());
+  }
+  Elements elements() const { return std::span(buffer_.as<float>(), host_.size()); }
+  void read() {
+    stream_.copy(reinterpret_cast<std::byte*>(host_.data()), buffer_.data(), bytes());
+    stream_.synchronize();
+  }
+
+ private:
+  std::size_t bytes() const { return host_.size() * sizeof(float); }
+  Stream& stream_;
+  std::vector<float>& host_;
+  Buffer buffer_;
+};
+
+/// Calls work(communicator, stream, elements) for every rank on a thread of its own, and gives back what the elements
+/// became. A rank that fails aborts.
+Rows run_ranks(const std::vector<Communicator*>& ranks, const Gpus& gpus, Rows rows,
+               const std::function<void(Communicator&, Stream&, Elements)>& work,
+               std::vector<std::string>* messages = nullptr) {
+  std::vector<std::unique_ptr<Stream>> streams;
+  for (Device* const device : gpus.devices) streams.push_back(device->make_stream());
+  std::vector<std::string> told(ranks.size());
+  std::vector<std::unique_ptr<OnDevice>> elements(ranks.size());  // they outlive every rank's work
+  std::vector<std::thread> threads;
+  for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+    threads.emplace_back([&, rank] {
+      gpus.devices[rank]->enter_thread();
+      elements[rank] = std::make_unique<OnDevice>(*gpus.devices[rank], *streams[rank], rows[rank]);
+      told[rank] = error_text([&] {
+        work(*ranks[rank], *streams[rank], elements[rank]->elements());
+        ranks[rank]->synchronize(*streams[rank]);
+        elements[rank]->read();
+      });
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  if (messages != nullptr) {
+    *messages = told;
+  } else {
+    for (const std::string& message : told) CHECK(message == "no error");
+  }
+  return rows;
+}
+
+std::vector<Communicator*> pointers(const std::vector<std::unique_ptr<Communicator>>& owned) {
+  std::vector<Communicator*> ranks;
+  for (const auto& communicator : owned) ranks.push_back(communicator.get());
+  return ranks;
+}
+
+std::vector<int> all_gpus() {
+  std::vector<int> indices(static_cast<std::size_t>(gpu_count()));
+  std::iota(indices.begin(), indices.end(), 0);
+  return indices;
+}
+
+/// Whole numbers, so that any order gives the same sum.
+Rows whole_numbers(int ranks, std::size_t count) {
+  Rows rows(static_cast<std::size_t>(ranks), std::vector<float>(count));
+  for (std::size_t rank = 0; rank < rows.size(); ++rank) {
+    for (std::size_t i = 0; i < count; ++i) rows[rank][i] = static_cast<float>((i * 7 + rank * 13) % 251);
+  }
+  return rows;
+}
+
+std::vector<float> total_of(const Rows& rows) {
+  std::vector<float> total(rows[0].size());
+  for (const auto& row : rows) std::transform(row.begin(), row.end(), total.begin(), total.begin(), std::plus());
+  return total;
+}
+
+}  // namespace
+
+TEST_CASE("GPUs that copy from each other give the same bits as ranks that share a memory") {
+  constexpr AggregationMethod kMethods[] = {AggregationMethod::kAddN, AggregationMethod::kTree,
+                                            AggregationMethod::kAccumulateN};
+  for (const auto& [name, algorithm] : kLocalAlgorithmNames) {
+    for (const AggregationMethod method : kMethods) {
+      for (const int ranks : {1, 2, 3, 5}) {
+        CAPTURE(name);
+        CAPTURE(ranks);
+        CAPTURE(static_cast<int>(method));
+        const LocalReduction reduction(algorithm, ranks, method);
+        const Gpus gpus(ranks);
+        const PeerGroup group(reduction, gpus.devices, sum_on_gpu, {.timeout_seconds = 20, .block_bytes = 100000});
+        std::vector<Communicator*> communicators;
+        for (int rank = 0; rank < ranks; ++rank) communicators.push_back(&group.communicator(rank));
+        const Rows before = testing::uneven(ranks, 30001);
+        const std::vector<float> expected = testing::summed(reduction, before);
+        const Rows after = run_ranks(communicators, gpus, before, [](Communicator& rank, Stream& stream, Elements row) {
+          rank.all_reduce(stream, row);
+        });
+        for (const auto& row : after) CHECK(std::memcmp(row.data(), expected.data(), row.size() * sizeof(float)) == 0);
+      }
+    }
+  }
+}
+
+TEST_CASE("replicas on one GPU are summed in one pass, in place and out of place") {
+  const Gpus gpus(1);
+  for (const bool in_place : {true, false}) {
+    for (const std::size_t count : {std::size_t{1}, std::size_t{5000}, std::size_t{1} << 20}) {
+      CHECK(time_replica_sum(*gpus.devices[0], 3, count, sum_on_gpu, in_place).wrong == 0);
+    }
+  }
+}
+
+TEST_CASE("NCCL sums, scatters, gathers and broadcasts over all GPUs, in even and uneven shards") {
+  if (!why_no_nccl().empty()) return;
+  const int size = gpu_count();
+  const Gpus gpus(size);
+  const auto owned = make_nccl_communicators(all_gpus(), 60);
+  const auto ranks = pointers(owned);
+  for (const std::size_t count : {std::size_t{1}, std::size_t{1000}, static_cast<std::size_t>(size) * 16 * 64}) {
+    CAPTURE(count);
+    const Rows before = whole_numbers(size, count);
+    const std::vector<float> total = total_of(before);
+    for (const auto& row : run_ranks(ranks, gpus, before, [](Communicator&rank, Stream&stream, Elements elements) {
+           rank.all_reduce(stream, elements);
+         })) {
+      CHECK(row == total);
+    }
+    for (const auto& row : run_ranks(ranks, gpus, before, [](Communicator&rank, Stream&stream, Elements elements) {
+           rank.reduce_scatter(stream, elements);
+           rank.all_gather(stream, elements);
+         })) {
+      CHECK(row == total);
+    }
+    for (const auto& row : run_ranks(ranks, gpus, before, [&](Communicator&rank, Stream&stream, Elements elements) {
+           rank.broadcast(stream, elements, size - 1);
+         })) {
+      CHECK(row == before.back());
+    }
+  }
+}
+
+TEST_CASE("NCCL takes more operations than it watches at once") {
+  if (!why_no_nccl().empty()) return;
+  const Gpus gpus(gpu_count());
+  const auto owned = make_nccl_communicators(all_gpus(), 60);
+  const Rows zeros(gpus.devices.size(), std::vector<float>(100));
+  run_ranks(pointers(owned), gpus, zeros, [](Communicator& rank, Stream& stream, Elements elements) {
+    for (int i = 0; i < 300; ++i) rank.all_reduce(stream, elements);
+  });
+}
+
+TEST_CASE("a type that NCCL's ranks cannot sum is an error at once, and so is every operation after it") {
+  if (!why_no_nccl().empty()) return;
+  const Gpus gpus(1);
+  const auto owned = make_nccl_communicators(std::vector{0}, 60);
+  std::vector<std::string> messages;
+  run_ranks(
+      pointers(owned), gpus, Rows(1, std::vector<float>(100)),
+      [](Communicator& rank, Stream& stream, Elements elements) {
+        Elements bytes = elements;
+        bytes.dtype = DType::kUint8;
+        CHECK(contains(error_text([&] { rank.all_reduce(stream, bytes); }), "cannot sum elements of type uint8"));
+        rank.all_reduce(stream, elements);
+      },
+      &messages);
+  CHECK(contains(messages[0], "cannot sum elements of type uint8"));
+}
+
+TEST_CASE("an NCCL rank that does not come is named after the timeout") {
+  if (!why_no_nccl().empty() || gpu_count() < 2) return;
+  const Gpus gpus(2);
+  const auto owned = make_nccl_communicators(std::vector{0, 1}, 2);
+  const auto ranks = pointers(owned);
+  // The first operation connects the ranks, which all have to come to.
+  const auto both = [](Communicator& rank, Stream& stream, Elements elements) { rank.all_reduce(stream, elements); };
+  run_ranks(ranks, gpus, Rows(2, std::vector<float>(100)), both);
+  std::vector<std::string> messages;
+  run_ranks(
+      ranks, gpus, Rows(2, std::vector<float>(100)),
+      [](Communicator& rank, Stream& stream, Elements elements) {
+        if (rank.rank() == 0) rank.all_reduce(stream, elements);
+        if (rank.rank() == 1) std::this_thread::sleep_for(std::chrono::seconds(4));
+      },
+      &messages);
+  CHECK(contains(messages[0], "rank 0 (cuda:0) waited 2 seconds in operation 2, all_reduce of 100 float32 elements"));
+  CHECK(contains(messages[0], "rank 1 (cuda:1) did not come to it"));
+  CHECK(messages[1] == messages[0]);
+}
