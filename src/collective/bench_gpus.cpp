@@ -19,14 +19,11 @@ namespace {
 constexpr const char* kChecked =
     "# every element of every operation is checked; time is the median of the repetitions\n";
 
-/// In the order asked for. Left out are, and said so, those that why_not(name) gives a reason for.
+/// In the order asked for, else `all`. Left out are, and said so, those that why_not(name) gives a reason for.
 template <class WhyNot>
-std::vector<std::string> algorithms_of(const AllReduceBenchOptions& options, std::FILE* out, const WhyNot& why_not) {
-  std::vector<std::string> names = options.algorithms;
-  if (names.empty()) {
-    names = local_algorithm_names();
-    names.insert(names.begin(), "nccl");
-  }
+std::vector<std::string> algorithms_of(const AllReduceBenchOptions& options, const std::vector<std::string>& all,
+                                       std::FILE* out, const WhyNot& why_not) {
+  std::vector<std::string> names = options.algorithms.empty() ? all : options.algorithms;
   for (const std::string& name : names) {
     if (name != "nccl") local_algorithm_named(name);
   }
@@ -66,7 +63,9 @@ struct Ranks {
 std::vector<AllReduceResult> bench_gpus(const AllReduceBenchOptions& options, std::span<Device* const> gpus,
                                         std::FILE* out, const GpuCollectives& collectives) {
   const std::vector<std::size_t> counts = counts_of(options);
-  const std::vector<std::string> algorithms = algorithms_of(options, out, [&](const std::string& name) {
+  std::vector<std::string> all = local_algorithm_names();
+  all.insert(all.begin(), "nccl");
+  const std::vector<std::string> algorithms = algorithms_of(options, all, out, [&](const std::string& name) {
     return name == "nccl" ? collectives.why_no_nccl() : std::string();
   });
   std::vector<std::string> names;
@@ -99,7 +98,7 @@ std::vector<AllReduceResult> bench_gpus(const AllReduceBenchOptions& options, st
 std::vector<AllReduceResult> bench_replicas_on_gpu(const AllReduceBenchOptions& options, Device& gpu, int replicas,
                                                    std::FILE* out, const GpuCollectives& collectives) {
   const std::vector<std::size_t> counts = counts_of(options);
-  algorithms_of(options, out, [&](const std::string& name) {
+  algorithms_of(options, {"one_pass"}, out, [&](const std::string& name) {
     return name == "one_pass" ? "" : fmt::format("it adds across GPUs, and all replicas are on {}", gpu.id().text());
   });
   fmt::print(out, "# sums float elements of {} replicas on {} in one pass\n{}", replicas, gpu.id().text(), kChecked);

@@ -76,7 +76,8 @@ class Communicator {
   /// operation waits for longer than the group's timeout. A stream that waits for other ranks is to be waited for here:
   /// Stream::synchronize never returns where a rank does not come.
   virtual void synchronize(Stream& stream) = 0;
-  /// Makes every rank's current and later operations end and throw Error(reason). From any thread.
+  /// Makes every rank's current and later operations end and throw Error(reason). Called by the thread that drives this
+  /// rank.
   virtual void abort(const std::string& reason) = 0;
 };
 

@@ -108,7 +108,7 @@ TEST_CASE("on GPUs nccl and every local algorithm is measured out of place and i
 
 TEST_CASE("replicas on one GPU are summed in one pass, and busbw is what its memory moves") {
   for (const int replicas : {2, 5}) {
-    const auto run = run_replicas(replicas, {.counts = {1000, 3}});
+    const auto run = run_replicas(replicas, {.algorithms = {"ring", "one_pass"}, .counts = {1000, 3}});
     CHECK(run.message == "no error");
     REQUIRE(run.results.size() == 2);
     for (const AllReduceResult& result : run.results) {
@@ -119,6 +119,8 @@ TEST_CASE("replicas on one GPU are summed in one pass, and busbw is what its mem
     CHECK(contains(run.printed, "ring is left out: it adds across GPUs, and all replicas are on cuda:0"));
     CHECK(contains(run.printed, "# all sizes, one after the other: one_pass "));
   }
+  CHECK_FALSE(contains(run_replicas(2, {.counts = {3}}).printed, "left out"));
+  CHECK(contains(run_replicas(2, {.algorithms = {"nccl"}}).message, "no algorithm is left"));
 }
 
 TEST_CASE("a wrong sum is found wherever it is") {

@@ -46,6 +46,7 @@ class OnDevice {
   OnDevice(Device& device, Stream& stream, std::vector<float>& host)
       : stream_(stream), host_(host), buffer_(device.allocate(bytes())) {
     stream_.copy(buffer_.data(), reinterpret_cast<std::byte*>(host_.data()), bytes());
+    stream_.synchronize();
   }
   Elements elements() const { return std::span(buffer_.as<float>(), host_.size()); }
   void read() {
@@ -68,12 +69,14 @@ Rows run_ranks(const std::vector<Communicator*>& ranks, const Gpus& gpus, Rows r
   std::vector<std::unique_ptr<Stream>> streams;
   for (Device* const device : gpus.devices) streams.push_back(device->make_stream());
   std::vector<std::string> told(ranks.size());
-  std::vector<std::unique_ptr<OnDevice>> elements(ranks.size());  // they outlive every rank's work
+  std::vector<std::unique_ptr<OnDevice>> elements;  // made before any rank waits for another, and outliving their work
+  for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+    elements.push_back(std::make_unique<OnDevice>(*gpus.devices[rank], *streams[rank], rows[rank]));
+  }
   std::vector<std::thread> threads;
   for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
     threads.emplace_back([&, rank] {
       gpus.devices[rank]->enter_thread();
-      elements[rank] = std::make_unique<OnDevice>(*gpus.devices[rank], *streams[rank], rows[rank]);
       told[rank] = error_text([&] {
         work(*ranks[rank], *streams[rank], elements[rank]->elements());
         ranks[rank]->synchronize(*streams[rank]);

@@ -16,7 +16,8 @@ std::string why_no_nccl();
 /// used, and destroyed, by one thread at a time; where the group was aborted, a rank's thread makes its own operations
 /// end when it next calls anything. An operation that has started and does not end within `timeout_seconds` (0: for
 /// ever) is an error that names the rank. Throws UsageError where two ranks are on one GPU, and Error where there is no
-/// NCCL 2.19 or newer or a call fails, naming the call.
+/// NCCL 2.19 or newer or a call fails, naming the call. No GPU memory is to be allocated or freed while an operation
+/// waits for a rank: the allocation may wait for the GPU that the operation runs on.
 std::vector<std::unique_ptr<Communicator>> make_nccl_communicators(std::span<const int> gpus, double timeout_seconds);
 
 /// Throws UsageError where two ranks are on one GPU, which NCCL does not take.
