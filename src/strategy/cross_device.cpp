@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "report/format.h"
 #include "strategy/gradient_options.h"
@@ -44,13 +46,40 @@ std::string fan_in_note(AggregationMethod method) {
   return fmt::format("; aggregation_method {} governs fan-in inside the graph alone", config::name_of(method));
 }
 
+std::string gpu_note(const StrategyOptions& options, const Placement& placement, AggregationMethod method) {
+  const std::string name(config::name_of(options.cross_device_ops));
+  if (placement.lanes.size() == 1) {
+    if (placement.replicas == 1) return "";
+    return fmt::format("cross_device_ops: {}: {} replicas on one GPU, whose update adds their gradients in one pass",
+                       name, placement.replicas);
+  }
+  const bool several = placement.replicas > static_cast<int>(placement.lanes.size());
+  return fmt::format("cross_device_ops: {} adds across {} GPUs{}{}", is_nccl(options) ? "nccl" : name,
+                     placement.lanes.size(), several ? ", once each has added its own replicas' gradients" : "",
+                     is_nccl(options) ? fan_in_note(method) : "");
+}
+
 }  // namespace
+
+bool is_nccl(const StrategyOptions& options) {
+  return options.cross_device_ops == CrossDeviceOps::kNccl || options.cross_device_ops == CrossDeviceOps::kAuto;
+}
+
+LocalReduction reduction_across(const StrategyOptions& options, const Placement& placement, AggregationMethod method) {
+  const int replica = root_replica(options, placement);
+  const auto root = std::find_if(placement.lanes.begin(), placement.lanes.end(), [&](const LanePlacement& lane) {
+    return std::ranges::count(lane.replicas, replica) > 0;
+  });
+  return {algorithm_for(options.cross_device_ops), static_cast<int>(placement.lanes.size()), method,
+          static_cast<int>(root - placement.lanes.begin())};
+}
 
 CrossDevice choose_cross_device(const StrategyOptions& options, const Placement& placement, AggregationMethod method,
                                 std::uint64_t gradient_bytes) {
   const int replicas = placement.replicas;
   const bool is_auto = options.cross_device_ops == CrossDeviceOps::kAuto;
   if (gradient_bytes == 0 || (is_auto && replicas == 1)) return {};
+  if (placement.on_gpus()) return {std::nullopt, gpu_note(options, placement, method)};
 
   const MeasuredAllReduce& measured = nearest_measurement(replicas, gradient_bytes);
   const LocalAlgorithm algorithm = is_auto ? fastest(measured) : algorithm_for(options.cross_device_ops);

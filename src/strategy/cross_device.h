@@ -26,6 +26,13 @@ struct CrossDevice {
 CrossDevice choose_cross_device(const StrategyOptions& options, const Placement& placement, AggregationMethod method,
                                 std::uint64_t gradient_bytes);
 
+/// Whether NCCL adds across several GPUs.
+bool is_nccl(const StrategyOptions& options);
+
+/// How several GPUs, a lane each, add with another operation than NCCL. Throws UsageError where reduce_to_device is not
+/// among them.
+LocalReduction reduction_across(const StrategyOptions& options, const Placement& placement, AggregationMethod method);
+
 /// Bytes of a replica's gradients that are added across replicas. `policies`: of the model's variables.
 std::uint64_t reduced_gradient_bytes(const Model& model, const std::vector<VariablePolicy>& policies);
 

@@ -39,18 +39,22 @@ Strategy::Strategy(Placement placement, const Model& model, const StrategyParts&
   }
   replicas_.resize(static_cast<std::size_t>(placement_.replicas));
   lane_of_.resize(replicas_.size());
-  written_.reserve(replicas_.size());
+  written_.resize(lanes_.size());
   for (std::size_t lane = 0; lane < lanes_.size(); ++lane) {
     for (Replica& replica : lanes_[lane]->replicas()) {
       replicas_[static_cast<std::size_t>(replica.index)] = &replica;
       lane_of_[static_cast<std::size_t>(replica.index)] = lane;
     }
   }
-  make_mirrors(parts, cross_device.reduction.has_value());
+  const bool several_memories = !backend_->shares_host_memory() && lanes_.size() > 1;
+  make_mirrors(parts, cross_device.reduction.has_value() || several_memories);
   if (cross_device.reduction) {
     exchange_.emplace(mirrors_[0]->variables, *cross_device.reduction,
                       parts.options.communication.bytes_per_pack.bytes);
-    cross_device_note_ += fmt::format("; {} pack{}", exchange_->packs(), exchange_->packs() == 1 ? "" : "s");
+  }
+  if (several_memories) make_exchanges(parts);
+  if (const GradientPacks* const packs = packs_of(0); packs != nullptr && packs->size() > 0) {
+    cross_device_note_ += fmt::format("; {} pack{}", packs->size(), packs->size() == 1 ? "" : "s");
   }
   pending_.reserve(sums_.size());
   team_ = std::make_unique<LaneTeam>(devices, placement_.cores_of_their_own, 0);
@@ -112,7 +116,7 @@ void Strategy::prepare(const BatchSizes& sizes) {
   add_products();
   if (backend_->shares_host_memory()) add_model_writes();
   writes_.insert(writes_.end(), state_->writes().begin(), state_->writes().end());
-  if (exchange_) order_packs();
+  order_packs();
   for (int lane = 0; lane < static_cast<int>(lanes_.size()); ++lane) {
     train_plans_.push_back(train_plan(lane));
     evaluation_plans_.push_back(evaluation_plan(lane));
@@ -146,14 +150,42 @@ void Strategy::add_model_writes() {
   }
 }
 
+void Strategy::make_exchanges(const StrategyParts& parts) {
+  for (const VariableGroup& group : mirrors_[0]->variables.groups()) {
+    if (group.shared() || !parts.gradients.clip_norm) continue;
+    throw UsageError(
+        "gradients.clip_norm: on several GPUs it goes with variables that the replicas share, not with aggregation "
+        "none");
+  }
+  std::vector<Device*> devices;
+  for (const auto& lane : lanes_) devices.push_back(&lane->device());
+  communicators_ = parts.communicators(placement_, parts.options, parts.gradients.aggregation_method, devices);
+  for (std::size_t i = 0; i < lanes_.size(); ++i) {
+    device_exchanges_.push_back(std::make_unique<DeviceExchange>(lanes_[i]->device(), *mirrors_[i],
+                                                                 backend_->step_kernels(), *communicators_.ranks[i],
+                                                                 parts.options.communication.bytes_per_pack.bytes));
+  }
+}
+
+/// What a lane reduces, or null where nothing is.
+GradientPacks* Strategy::packs_of(int lane) {
+  if (!device_exchanges_.empty()) return &device_exchanges_[static_cast<std::size_t>(lane)]->packs();
+  return exchange_ ? &exchange_->packs() : nullptr;
+}
+
 void Strategy::order_packs() {
-  exchange_->order([this](std::size_t variable) {
-    // Programs of a graph have the same steps at every number of rows, so any lane's tells.
-    for (const auto& lane : lanes_) {
-      if (const auto complete = lane->gradient_complete_after(variable)) return *complete;
-    }
-    return std::size_t{0};
-  });
+  for (int lane = 0; lane < static_cast<int>(lanes_.size()); ++lane) {
+    GradientPacks* const packs = packs_of(lane);
+    if (packs == nullptr) return;
+    packs->order([this](std::size_t variable) {
+      // Programs of a graph have the same steps at every number of rows, so any lane's tells.
+      for (const auto& of_lane : lanes_) {
+        if (const auto complete = of_lane->gradient_complete_after(variable)) return *complete;
+      }
+      return std::size_t{0};
+    });
+    if (exchange_) return;  // one for all lanes
+  }
 }
 
 MemoryForecast Strategy::memory() const {
@@ -169,6 +201,7 @@ MemoryForecast Strategy::memory() const {
 const VariableStore& Strategy::variables() {
   if (!host_variables_) return mirrors_[0]->variables;
   if (!host_is_current_) {
+    synchronize();
     for (std::size_t i = 0; i < lanes_.size(); ++i) {
       mirrors_[i]->copy_to_host(lanes_[i]->stream(), *host_variables_, i == 0);
     }

@@ -11,6 +11,7 @@
 #include "data/feeder.h"
 #include "model/model.h"
 #include "strategy/batch_split.h"
+#include "strategy/device_exchange.h"
 #include "strategy/gradient_exchange.h"
 #include "strategy/gradient_options.h"
 #include "strategy/lane.h"
@@ -64,6 +65,9 @@ struct StrategyParts {
   data::Cache cache = data::Cache::kAuto;
   bool captures = true;                    ///< steps, where the devices can
   std::shared_ptr<const Backend> backend;  ///< of the placement's devices
+  /// For several devices with memory of their own.
+  std::function<Communicators(const Placement&, const StrategyOptions&, AggregationMethod, std::span<Device* const>)>
+      communicators;
 };
 
 /// Trains and evaluates a model on the replicas of one machine, in step. A step is a list of actions for each lane: the
@@ -128,6 +132,8 @@ class Strategy {
   void make_mirrors(const StrategyParts& parts, bool reduced);
   void add_products();
   void add_model_writes();
+  void make_exchanges(const StrategyParts& parts);
+  GradientPacks* packs_of(int lane);
   void order_packs();
   StepPlan train_plan(int lane);
   StepPlan evaluation_plan(int lane);
@@ -135,6 +141,7 @@ class Strategy {
   void add_sums(StepPlan& plan, Lane& lane);
   void add_whole_programs(StepPlan& plan, Lane& lane, StepKind kind, std::size_t replicas);
   void add_exchange(StepPlan& plan, int lane);
+  void add_local_reduction(StepPlan& plan, Lane& lane, std::size_t pack);
   void add_meeting(StepPlan& plan);
   WeightUpdate::LaneShare share_of(int lane) const;
   Mirror& mirror_of(int lane) const;
@@ -142,13 +149,15 @@ class Strategy {
   // What the plans are made of.
   RowRange rows_of(const Replica& replica) const;
   void require_room() const;
+  void synchronize();
   void send_inputs(Lane& lane);
   void gather_on_device(Lane& lane, StepKind kind);
   void gather_rows(Replica& replica, StepKind kind);
   void run_program(Lane& lane, Replica& replica, StepKind kind, std::size_t first, std::size_t last);
   void choose_written_values();
   void write_on_host(int lane);
-  void write_on_device(Lane& lane, const Mirror& mirror);
+  void write_on_device(int lane);
+  void write_shared(int lane, const DistributedVariable& variable, std::size_t assignment);
   void refresh_derived_copies(int lane);
   void add_up(std::size_t slot);
 
@@ -168,9 +177,11 @@ class Strategy {
   std::vector<Replica*> replicas_;            ///< in order
   std::vector<std::size_t> lane_of_;          ///< by replica
   std::unique_ptr<StateVariables> state_;
-  std::optional<GradientExchange> exchange_;     ///< absent where lanes sum what they update
-  std::vector<VariableWrite> writes_;            ///< the model's assignments, then the state's
-  std::vector<scalar::GradientSource> written_;  ///< of the assignment that is being written
+  std::optional<GradientExchange> exchange_;  ///< absent where lanes sum what they update
+  Communicators communicators_;
+  std::vector<std::unique_ptr<DeviceExchange>> device_exchanges_;  ///< by lane; none for one memory
+  std::vector<VariableWrite> writes_;                              ///< the model's assignments, then the state's
+  std::vector<std::vector<scalar::GradientSource>> written_;       ///< by lane, of the assignment that is being written
   std::vector<StepPlan> train_plans_, evaluation_plans_;
   std::function<void(int)> run_train_, run_evaluation_;
 

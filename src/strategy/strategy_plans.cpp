@@ -15,7 +15,7 @@ StepPlan Strategy::train_plan(int lane) {
   Lane& own = *lanes_[static_cast<std::size_t>(lane)];
   const WeightUpdate& update = *mirror_of(lane).update;
   add_inputs(plan, own, StepKind::kTrain);
-  if (exchange_) {
+  if (packs_of(lane) != nullptr && !model_.layers.empty()) {
     add_exchange(plan, lane);
   } else {
     add_whole_programs(plan, own, StepKind::kTrain, own.replicas().size());
@@ -27,7 +27,12 @@ StepPlan Strategy::train_plan(int lane) {
   }
   plan.add_fixed("update", [this, &update, lane] { update.apply(share_of(lane)); });
   if (!backend_->shares_host_memory()) {
-    plan.add_fixed("write variables", [this, &own, lane] { write_on_device(own, mirror_of(lane)); });
+    const auto write = [this, lane] { write_on_device(lane); };
+    if (device_exchanges_.empty()) {
+      plan.add_fixed("write variables", write);
+    } else {
+      plan.add("write variables", write);  // what is shared is added across the devices
+    }
   }
   plan.add(backend_->shares_host_memory() ? "write variables" : "write state", [this, lane] { write_on_host(lane); });
   add_meeting(plan);  // every variable is written
@@ -86,25 +91,38 @@ void Strategy::add_exchange(StepPlan& plan, int lane) {
   Lane& own = *lanes_[static_cast<std::size_t>(lane)];
   add_whole_programs(plan, own, StepKind::kTrain, own.replicas().size() - 1);
   Replica& last = own.replicas().back();
-  plan.add("gather rows", [this, &last] { gather_rows(last, StepKind::kTrain); });
+  if (own.examples() == nullptr) plan.add("gather rows", [this, &last] { gather_rows(last, StepKind::kTrain); });
   std::size_t done = 0;
   const auto run_until = [&](std::size_t end) {
-    plan.add("run program", [this, &own, &last, done, end] { run_program(own, last, StepKind::kTrain, done, end); });
+    plan.add_fixed("run program",
+                   [this, &own, &last, done, end] { run_program(own, last, StepKind::kTrain, done, end); });
     done = end;
   };
-  for (std::size_t pack = 0; pack < exchange_->packs(); ++pack) {
-    if (exchange_->full_after(pack) > done) run_until(exchange_->full_after(pack));
-    plan.add("prepare pack", [this, &own, pack] {
-      for (const Replica& replica : own.replicas()) exchange_->prepare(pack, replica.index, batch_.update.examples);
-    });
-    for (int stage = 0; stage < exchange_->stages(); ++stage) {
-      add_meeting(plan);
-      plan.add("reduce pack", [this, &own, pack, stage] {
-        for (const Replica& replica : own.replicas()) exchange_->run(pack, stage, replica.index);
-      });
+  DeviceExchange* const across = exchange_ ? nullptr : device_exchanges_[static_cast<std::size_t>(lane)].get();
+  const GradientPacks& packs = *packs_of(lane);
+  for (std::size_t pack = 0; pack < packs.size(); ++pack) {
+    if (packs.full_after(pack) > done) run_until(packs.full_after(pack));
+    if (across == nullptr) {
+      add_local_reduction(plan, own, pack);
+    } else {
+      plan.add("reduce pack",
+               [this, &own, across, pack] { across->reduce(own.stream(), pack, batch_.update.examples); });
     }
   }
   run_until(kToTheEnd);
+  if (across != nullptr) plan.add("wait for packs", [&own, across] { across->finish(own.stream()); });
+}
+
+void Strategy::add_local_reduction(StepPlan& plan, Lane& lane, std::size_t pack) {
+  plan.add("prepare pack", [this, &lane, pack] {
+    for (const Replica& replica : lane.replicas()) exchange_->prepare(pack, replica.index, batch_.update.examples);
+  });
+  for (int stage = 0; stage < exchange_->stages(); ++stage) {
+    add_meeting(plan);
+    plan.add("reduce pack", [this, &lane, pack, stage] {
+      for (const Replica& replica : lane.replicas()) exchange_->run(pack, stage, replica.index);
+    });
+  }
 }
 
 /// Lanes with memory of their own wait for each other where they exchange something, on their streams.

@@ -43,9 +43,20 @@ void Strategy::require_room() const {
   if (must_take_sums()) throw Error("the sums of earlier steps must be taken before the next one");
 }
 
+void Strategy::synchronize() {
+  for (std::size_t i = 0; i < lanes_.size(); ++i) {
+    Stream& stream = lanes_[i]->stream();
+    if (device_exchanges_.empty()) {
+      stream.synchronize();
+    } else {
+      device_exchanges_[i]->synchronize(stream);
+    }
+  }
+}
+
 std::span<const Sums> Strategy::take_sums() {
   const std::size_t steps = pending_.size();
-  for (const auto& lane : lanes_) lane->stream().synchronize();
+  synchronize();
   for (std::size_t slot = 0; slot < steps; ++slot) add_up(slot);
   for (const auto& lane : lanes_) lane->sums().rewind();
   pending_.clear();
@@ -157,27 +168,39 @@ void Strategy::write_on_host(int lane) {
 }
 
 /// The model's assignments where the host does not see the variables.
-void Strategy::write_on_device(Lane& lane, const Mirror& mirror) {
+void Strategy::write_on_device(int lane) {
+  Lane& own = *lanes_[static_cast<std::size_t>(lane)];
   for (std::size_t i = 0; i < model_.training.assignments.size(); ++i) {
-    const DistributedVariable& variable = mirror.variables.variables()[model_.training.assignments[i].variable];
-    const Aggregation aggregation = variable.policy().aggregation;
-    written_.clear();
-    for (const Replica& replica : lane.replicas()) {
-      const bool runs = rows_of(replica).count > 0;
-      std::byte* const copy = variable.data(replica.in_mirror);
-      if (variable.policy().copies_can_differ()) {
-        if (runs) lane.stream().copy(copy, replica.assigned_values[i], variable.bytes());
-        continue;
-      }
-      // The replicas' values as one. One without examples writes what is there.
-      const bool counts = aggregation != Aggregation::kOnlyFirstReplica || replica.index == 0;
-      const float share = aggregation == Aggregation::kMean ? 1.0f / static_cast<float>(placement_.replicas) : 1.0f;
-      written_.push_back(
-          {reinterpret_cast<const float*>(runs ? replica.assigned_values[i] : copy), counts ? share : 0});
+    const DistributedVariable& variable =
+        mirror_of(lane).variables.variables()[model_.training.assignments[i].variable];
+    if (!variable.policy().copies_can_differ()) {
+      write_shared(lane, variable, i);
+      continue;
     }
-    if (written_.empty()) continue;
-    backend_->step_kernels().sum_sources(lane.stream(), written_, reinterpret_cast<float*>(variable.data(0)), 0,
-                                         variable.shape().elements());
+    for (const Replica& replica : own.replicas()) {
+      if (rows_of(replica).count == 0) continue;
+      own.stream().copy(variable.data(replica.in_mirror), replica.assigned_values[i], variable.bytes());
+    }
+  }
+}
+
+/// The replicas' values as one. A replica without examples writes what is there.
+void Strategy::write_shared(int lane, const DistributedVariable& variable, std::size_t assignment) {
+  Lane& own = *lanes_[static_cast<std::size_t>(lane)];
+  const Aggregation aggregation = variable.policy().aggregation;
+  const float share = aggregation == Aggregation::kMean ? 1.0f / static_cast<float>(placement_.replicas) : 1.0f;
+  auto* const value = reinterpret_cast<float*>(variable.data(0));
+  auto& sources = written_[static_cast<std::size_t>(lane)];
+  sources.clear();
+  for (const Replica& replica : own.replicas()) {
+    const bool counts = aggregation != Aggregation::kOnlyFirstReplica || replica.index == 0;
+    const auto* const written = reinterpret_cast<const float*>(replica.assigned_values[assignment]);
+    sources.push_back({rows_of(replica).count > 0 ? written : value, counts ? share : 0});
+  }
+  const std::int64_t elements = variable.shape().elements();
+  backend_->step_kernels().sum_sources(own.stream(), sources, value, 0, elements);
+  if (!device_exchanges_.empty()) {
+    device_exchanges_[static_cast<std::size_t>(lane)]->all_reduce(own.stream(), value, elements);
   }
 }
 

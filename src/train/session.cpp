@@ -4,9 +4,13 @@
 #include <spdlog/spdlog.h>
 
 #include "base/error.h"
+#include "collective/nccl/nccl_communicator.h"
+#include "collective/peer/peer_group.h"
 #include "device/cpu/cpu_device.h"
+#include "device/cuda/gpus.h"
 #include "kernels/cpu/backend.h"
 #include "kernels/cuda/backend.h"
+#include "strategy/cross_device.h"
 
 namespace mirrortrain {
 namespace {
@@ -105,6 +109,26 @@ std::shared_ptr<const Backend> backend_for(const Placement& placement, const Tra
   return cuda::make_backend(math);
 }
 
+Communicators communicators_for(const Placement& placement, const StrategyOptions& options, AggregationMethod method,
+                                std::span<Device* const> devices) {
+  std::vector<int> gpus;
+  for (const LanePlacement& lane : placement.lanes) gpus.push_back(lane.device.index);
+  const double timeout = options.communication.timeout_seconds;
+  Communicators made;
+  if (is_nccl(options)) {
+    auto ranks = std::make_shared<std::vector<std::unique_ptr<Communicator>>>(make_nccl_communicators(gpus, timeout));
+    for (const auto& rank : *ranks) made.ranks.push_back(rank.get());
+    made.owner = std::move(ranks);
+    return made;
+  }
+  cuda::enable_peer_access(gpus);
+  auto group = std::make_shared<PeerGroup>(reduction_across(options, placement, method), devices, sum_on_gpu,
+                                           PeerGroupOptions{placement.cores_of_their_own, timeout});
+  for (int rank = 0; rank < group->size(); ++rank) made.ranks.push_back(&group->communicator(rank));
+  made.owner = std::move(group);
+  return made;
+}
+
 std::unique_ptr<Strategy> make_strategy(const CheckedConfiguration& checked, const StrategyOptions& options,
                                         const State& state, const BatchSizes& sizes, const Hardware& hardware) {
   const Configuration& values = checked.values();
@@ -121,8 +145,10 @@ std::unique_ptr<Strategy> make_strategy(const CheckedConfiguration& checked, con
                       values.seed,
                       values.data.cache,
                       values.training.cuda_graph == CudaGraph::kAuto,
+                      nullptr,
                       nullptr};
   parts.backend = hardware.backend(placement, values.training);
+  parts.communicators = hardware.communicators;
   if (values.optimizer) parts.rule = rule(*values.optimizer);
   for (const ResolvedVariable& variable : checked.variables) parts.policies.push_back(variable.policy);
   auto strategy = std::make_unique<Strategy>(std::move(placement), *checked.model, parts);
@@ -132,7 +158,7 @@ std::unique_ptr<Strategy> make_strategy(const CheckedConfiguration& checked, con
 
 }  // namespace
 
-Hardware this_hardware() { return {this_machine(), backend_for}; }
+Hardware this_hardware() { return {this_machine(), backend_for, communicators_for}; }
 
 std::unique_ptr<Strategy> make_strategy(const CheckedConfiguration& checked, const BatchSizes& sizes,
                                         const Hardware& hardware) {

@@ -47,6 +47,7 @@ std::unique_ptr<data::Feeder> load_feeder(const CheckedConfiguration& checked, d
 struct Hardware {
   Machine machine;
   std::function<std::shared_ptr<const Backend>(const Placement&, const TrainingOptions&)> backend;
+  decltype(StrategyParts::communicators) communicators;
 };
 
 /// This machine's CPUs and GPUs.

@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include "base/error.h"
 #include "host_gpu.h"
 #include "train/checkpoint.h"
 #include "training.h"
@@ -117,6 +118,58 @@ TEST_CASE("steps that are on their way, captured or not, from either memory end 
     for (const char* graph : {"auto", "never"}) {
       CHECK(trained("device", graph, seed, false) == reference);
       CHECK(trained("host", graph, seed, false) == reference);
+    }
+  }
+}
+
+TEST_CASE("several GPUs train as one, whatever adds across them") {
+  for (const char* ops : {"auto", "nccl", "ring", "hierarchical_copy", "reduction_to_one_device"}) {
+    for (const char* devices :
+         {"[cuda:0, cuda:1, cuda:2, cuda:3]", "[cuda:0, cuda:1]", "[cuda:1, cuda:0, cuda:1, cuda:0]"}) {
+      for (const char* pack : {"0", "100"}) {
+        CAPTURE(ops);
+        CAPTURE(devices);
+        Training reference(kNetwork, {strategy_of("cuda", 4)}, testing::host_gpus(1));
+        Training several(kNetwork,
+                         {fmt::format("strategy={{type: mirrored, devices: {}, replicas: 4, cross_device_ops: {}, "
+                                      "communication: {{bytes_per_pack: {}}}}}",
+                                      devices, ops, pack)},
+                         testing::host_gpus(4));
+        const auto expected = reference.steps(7), found = several.steps_in_flight(7);
+        for (std::size_t i = 0; i < expected.size(); ++i) CHECK(found[i] == doctest::Approx(expected[i]).epsilon(1e-5));
+        for (int r = 0; r < 4; ++r) CHECK(difference(reference.variables(r), several.variables(r)) < 2e-5);
+        CHECK(evaluate_all(*several.strategy, several.examples(), 6).loss ==
+              doctest::Approx(evaluate_all(*reference.strategy, reference.examples(), 6).loss).epsilon(1e-5));
+      }
+    }
+  }
+}
+
+TEST_CASE("policies, clipping and state mean the same on several GPUs") {
+  for (const char* policy :
+       {"aggregation: mean", "aggregation: sum", "aggregation: none", "aggregation: only_first_replica"}) {
+    for (const char* gradients : {"{clip_value: 0.05}", "{accumulate_steps: 2}", "{clip_norm: 0.4}"}) {
+      const bool refused = std::string(policy) == "aggregation: none" && std::string(gradients) == "{clip_norm: 0.4}";
+      CAPTURE(policy);
+      CAPTURE(gradients);
+      const Overrides common = {
+          fmt::format("variables=[{{match: \"*/moving_*\", synchronization: on_write, {0}}}, {{match: "
+                      "\"*/*\", {0}}}]",
+                      policy),
+          fmt::format("gradients={}", gradients),
+          "state=[{name: total, synchronization: on_read, aggregation: sum, assign_add: 1}]"};
+      Overrides on_two = common, on_cpus = common;
+      on_two.emplace_back("strategy={type: mirrored, devices: [cuda:0, cuda:1], replicas: 4}");
+      on_cpus.push_back(strategy_of("cpu", 4));
+      if (refused) {
+        CHECK_THROWS_AS(Training(kNetwork, on_two, testing::host_gpus(2)), UsageError);
+        continue;
+      }
+      Training expected(kNetwork, on_cpus), found(kNetwork, on_two, testing::host_gpus(2));
+      const auto losses = expected.steps(6), of_two = found.steps_in_flight(6);
+      for (std::size_t i = 0; i < losses.size(); ++i) CHECK(of_two[i] == doctest::Approx(losses[i]).epsilon(1e-5));
+      for (int r = 0; r < 4; ++r) CHECK(difference(expected.variables(r), found.variables(r)) < 2e-5);
+      CHECK(found.strategy->state().readings()[0].value == expected.strategy->state().readings()[0].value);
     }
   }
 }

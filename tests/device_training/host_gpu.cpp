@@ -3,6 +3,8 @@
 #include <atomic>
 #include <chrono>
 
+#include "collective/local/local_group.h"
+#include "collective/peer/peer_group.h"
 #include "device/cpu/inline_stream.h"
 #include "device/cpu/threaded_device.h"
 #include "graph/ops/conv2d.h"
@@ -10,6 +12,7 @@
 #include "kernels/cpu/registry.h"
 #include "kernels/cuda/own_kernels.h"
 #include "kernels/cuda/step_kernels.h"
+#include "strategy/cross_device.h"
 
 namespace mirrortrain::testing {
 namespace {
@@ -76,12 +79,39 @@ class HostGpuBackend : public Backend {
   std::uint64_t seed_;
 };
 
+void sum_on_host(Stream& stream, std::span<const float* const> terms, float* to, std::size_t count) {
+  std::vector<scalar::GradientSource> sources;
+  for (const float* term : terms) sources.push_back({term, 1});
+  cuda::step_kernels().sum_sources(stream, sources, to, 0, static_cast<std::int64_t>(count));
+}
+
+template <class Group>
+Communicators ranks_of(std::shared_ptr<Group> group) {
+  Communicators made;
+  for (int rank = 0; rank < group->size(); ++rank) made.ranks.push_back(&group->communicator(rank));
+  made.owner = std::move(group);
+  return made;
+}
+
+/// What plays NCCL meets on the streams' threads, as NCCL's kernels do.
+Communicators communicators(const Placement& placement, const StrategyOptions& options, AggregationMethod method,
+                            std::span<Device* const> devices) {
+  const double timeout = options.communication.timeout_seconds;
+  if (is_nccl(options)) {
+    return ranks_of(std::make_shared<LocalGroup>(static_cast<int>(devices.size()),
+                                                 LocalGroupOptions{LocalAlgorithm::kOnePass, method, false, timeout}));
+  }
+  return ranks_of(std::make_shared<PeerGroup>(reduction_across(options, placement, method), devices, sum_on_host,
+                                              PeerGroupOptions{false, timeout}));
+}
+
 }  // namespace
 
 Hardware host_gpus(int count, std::uint64_t seed) {
   const auto gpus = [count] { return cuda::Gpus{std::vector<cuda::Gpu>(static_cast<std::size_t>(count)), ""}; };
   return {{{0, 1}, gpus},
-          [seed](const Placement&, const TrainingOptions&) { return std::make_shared<const HostGpuBackend>(seed); }};
+          [seed](const Placement&, const TrainingOptions&) { return std::make_shared<const HostGpuBackend>(seed); },
+          communicators};
 }
 
 }  // namespace mirrortrain::testing

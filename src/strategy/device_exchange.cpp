@@ -1,0 +1,42 @@
+#include "strategy/device_exchange.h"
+
+#include "strategy/gradient_scales.h"
+
+namespace mirrortrain {
+
+DeviceExchange::DeviceExchange(Device& device, const Mirror& mirror, const StepKernels& kernels,
+                               Communicator& communicator, std::uint64_t bytes_per_pack)
+    : mirror_(mirror),
+      kernels_(kernels),
+      communicator_(communicator),
+      packs_(mirror.variables, bytes_per_pack),
+      sources_(mirror.replicas.numbers.size()),
+      done_(device.make_event()),
+      stream_(device.make_stream()) {
+  for (std::size_t i = 0; i < packs_.size(); ++i) full_.push_back(device.make_event());
+}
+
+void DeviceExchange::reduce(Stream& compute, std::size_t index, std::int64_t examples) {
+  for (std::size_t r = 0; r < sources_.size(); ++r) {
+    sources_[r] = {
+        packs_.gradient(index, static_cast<int>(r)),
+        gradient_scale(packs_.aggregation(index), mirror_.replicas.numbers[r], examples, mirror_.replicas.all)};
+  }
+  compute.record(*full_[index]);
+  stream_->wait(*full_[index]);
+  float* const sum = packs_.gradient(index, 0);
+  const std::int64_t count = packs_[index].elements();
+  if (sources_.size() > 1 || sources_[0].scale != 1) kernels_.sum_sources(*stream_, sources_, sum, 0, count);
+  communicator_.all_reduce(*stream_, Elements(std::span(sum, static_cast<std::size_t>(count))));
+}
+
+void DeviceExchange::finish(Stream& compute) {
+  stream_->record(*done_);
+  compute.wait(*done_);
+}
+
+void DeviceExchange::all_reduce(Stream& compute, float* elements, std::int64_t count) {
+  communicator_.all_reduce(compute, Elements(std::span(elements, static_cast<std::size_t>(count))));
+}
+
+}  // namespace mirrortrain

@@ -1,0 +1,54 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "collective/communicator.h"
+#include "device/device.h"
+#include "kernels/step_kernels.h"
+#include "strategy/gradient_packs.h"
+#include "strategy/mirror.h"
+
+namespace mirrortrain {
+
+/// One rank for each lane, in their order; they live as long as `owner`.
+struct Communicators {
+  std::shared_ptr<void> owner;
+  std::vector<Communicator*> ranks;
+};
+
+/// A lane's part in bringing gradients together across devices with memory of their own. A pack that is full is added
+/// up over the lane's replicas, then over the lanes, on a stream of its own, while backward goes on.
+class DeviceExchange {
+ public:
+  /// `mirror`, `kernels` and `communicator` must outlive it.
+  DeviceExchange(Device& device, const Mirror& mirror, const StepKernels& kernels, Communicator& communicator,
+                 std::uint64_t bytes_per_pack);
+
+  GradientPacks& packs() { return packs_; }
+
+  /// Work enqueued to `compute` until now fills the pack; `examples`: of the global batch.
+  void reduce(Stream& compute, std::size_t index, std::int64_t examples);
+  /// Work enqueued to `compute` from here on finds the sums of every pack in replica 0's gradients.
+  void finish(Stream& compute);
+
+  /// Adds `elements` of each lane to everybody's. After `finish`, before the next step's first pack.
+  void all_reduce(Stream& compute, float* elements, std::int64_t count);
+
+  /// Waits for what is enqueued. Throws Error where lanes do not come together.
+  void synchronize(Stream& compute) { communicator_.synchronize(compute); }
+
+ private:
+  const Mirror& mirror_;
+  const StepKernels& kernels_;
+  Communicator& communicator_;
+  GradientPacks packs_;
+  std::vector<scalar::GradientSource> sources_;  ///< of the pack that is being reduced
+  std::vector<std::unique_ptr<Event>> full_;     ///< by pack
+  std::unique_ptr<Event> done_;
+  std::unique_ptr<Stream> stream_;  ///< last, so that its work ends first
+};
+
+}  // namespace mirrortrain

@@ -1,0 +1,29 @@
+#include "strategy/gradient_packs.h"
+
+#include <algorithm>
+
+namespace mirrortrain {
+
+GradientPacks::GradientPacks(const VariableStore& variables, std::uint64_t bytes_per_pack) {
+  for (Pack& pack : make_packs(variables, bytes_per_pack)) {
+    const VariableGroup& group = variables.groups()[static_cast<std::size_t>(pack.group)];
+    Member& member = packs_.emplace_back();
+    member.aggregation = group.aggregation();
+    for (int r = 0; r < variables.replicas(); ++r) {
+      member.data.push_back(reinterpret_cast<std::byte*>(group.gradient(r) + pack.begin));
+    }
+    member.pack = std::move(pack);
+  }
+}
+
+void GradientPacks::order(const std::function<std::size_t(std::size_t variable)>& complete_after) {
+  for (Member& member : packs_) {
+    for (const std::size_t variable : member.pack.variables) {
+      member.full_after = std::max(member.full_after, complete_after(variable));
+    }
+  }
+  std::stable_sort(packs_.begin(), packs_.end(),
+                   [](const Member& a, const Member& b) { return a.full_after < b.full_after; });
+}
+
+}  // namespace mirrortrain
