@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
-#include "host_gpu.h"
+#include "gpus_under_test.h"
 #include "train/checkpoint.h"
 #include "training.h"
 
@@ -12,8 +12,11 @@ namespace {
 
 using Overrides = std::vector<std::string>;
 
+doctest::Approx near(double loss) { return doctest::Approx(loss).epsilon(testing::tolerance().losses); }
+
 const char* const kNetwork = R"(
 seed: 4
+training: {tf32: false}
 data:
   global_batch_size: 6
   shuffle: true
@@ -49,7 +52,7 @@ struct Twins {
 
   Twins(const char* text, Overrides overrides, int replicas)
       : on_cpus(text, with(overrides, "cpu", replicas)),
-        on_gpu(text, with(overrides, "cuda", replicas), testing::host_gpus(1)) {}
+        on_gpu(text, with(overrides, "cuda", replicas), testing::gpus_under_test(1)) {}
 
   static Overrides with(Overrides overrides, const std::string& kind, int replicas) {
     overrides.push_back(strategy_of(kind, replicas));
@@ -58,9 +61,9 @@ struct Twins {
 
   void check_equal(int steps) {
     const auto expected = on_cpus.steps(steps), found = on_gpu.steps(steps);
-    for (std::size_t i = 0; i < expected.size(); ++i) CHECK(found[i] == doctest::Approx(expected[i]).epsilon(1e-5));
+    for (std::size_t i = 0; i < expected.size(); ++i) CHECK(found[i] == near(expected[i]));
     for (int r = 0; r < on_cpus.strategy->num_replicas_in_sync(); ++r) {
-      CHECK(difference(on_cpus.variables(r), on_gpu.variables(r)) < 2e-5);
+      CHECK(difference(on_cpus.variables(r), on_gpu.variables(r)) < testing::tolerance().variables);
     }
   }
 };
@@ -79,7 +82,7 @@ TEST_CASE("aggregations, clipping and accumulation mean the same there") {
       CAPTURE(aggregation);
       CAPTURE(gradients);
       Twins(kMlp,
-            {fmt::format("variables=[{{match: \"dense/*\", aggregation: {}}}]", aggregation),
+            {"training.tf32=false", fmt::format("variables=[{{match: \"dense/*\", aggregation: {}}}]", aggregation),
              fmt::format("gradients={}", gradients)},
             3)
           .check_equal(7);
@@ -97,7 +100,7 @@ TEST_CASE("moving statistics follow their rules there") {
     twins.check_equal(5);
     const Sums expected = evaluate_all(*twins.on_cpus.strategy, twins.on_cpus.examples(), 6);
     const Sums found = evaluate_all(*twins.on_gpu.strategy, twins.on_gpu.examples(), 6);
-    CHECK(found.loss == doctest::Approx(expected.loss).epsilon(1e-5));
+    CHECK(found.loss == near(expected.loss));
     CHECK(found.metrics == expected.metrics);
     twins.check_equal(2);  // evaluation left nothing behind
   }
@@ -105,10 +108,11 @@ TEST_CASE("moving statistics follow their rules there") {
 
 TEST_CASE("steps that are on their way, captured or not, from either memory end as those that are waited for") {
   const auto trained = [](const char* cache, const char* graph, std::uint64_t seed, bool waits) {
-    Training training(kNetwork,
-                      {fmt::format("data.cache={}", cache), fmt::format("training.cuda_graph={}", graph),
-                       "gradients.accumulate_steps=2", strategy_of("cuda", 2)},
-                      testing::host_gpus(1, seed));
+    Training training(
+        kNetwork,
+        {fmt::format("data.cache={}", cache), fmt::format("training={{tf32: false, cuda_graph: {}}}", graph),
+         "gradients.accumulate_steps=2", strategy_of("cuda", 2)},
+        testing::gpus_under_test(1, seed));
     const auto losses = waits ? training.steps(12) : training.steps_in_flight(12);
     evaluate_all(*training.strategy, training.examples(), 6);
     return std::pair(losses, training.variables());
@@ -123,29 +127,32 @@ TEST_CASE("steps that are on their way, captured or not, from either memory end 
 }
 
 TEST_CASE("several GPUs train as one, whatever adds across them") {
+  if (!testing::has_gpus(4)) return;
   for (const char* ops : {"auto", "nccl", "ring", "hierarchical_copy", "reduction_to_one_device"}) {
     for (const char* devices :
          {"[cuda:0, cuda:1, cuda:2, cuda:3]", "[cuda:0, cuda:1]", "[cuda:1, cuda:0, cuda:1, cuda:0]"}) {
       for (const char* pack : {"0", "100"}) {
         CAPTURE(ops);
         CAPTURE(devices);
-        Training reference(kNetwork, {strategy_of("cuda", 4)}, testing::host_gpus(1));
+        Training reference(kNetwork, {strategy_of("cuda", 4)}, testing::gpus_under_test(1));
         Training several(kNetwork,
                          {fmt::format("strategy={{type: mirrored, devices: {}, replicas: 4, cross_device_ops: {}, "
                                       "communication: {{bytes_per_pack: {}}}}}",
                                       devices, ops, pack)},
-                         testing::host_gpus(4));
+                         testing::gpus_under_test(4));
         const auto expected = reference.steps(7), found = several.steps_in_flight(7);
-        for (std::size_t i = 0; i < expected.size(); ++i) CHECK(found[i] == doctest::Approx(expected[i]).epsilon(1e-5));
-        for (int r = 0; r < 4; ++r) CHECK(difference(reference.variables(r), several.variables(r)) < 2e-5);
+        for (std::size_t i = 0; i < expected.size(); ++i) CHECK(found[i] == near(expected[i]));
+        for (int r = 0; r < 4; ++r)
+          CHECK(difference(reference.variables(r), several.variables(r)) < testing::tolerance().variables);
         CHECK(evaluate_all(*several.strategy, several.examples(), 6).loss ==
-              doctest::Approx(evaluate_all(*reference.strategy, reference.examples(), 6).loss).epsilon(1e-5));
+              near(evaluate_all(*reference.strategy, reference.examples(), 6).loss));
       }
     }
   }
 }
 
 TEST_CASE("policies, clipping and state mean the same on several GPUs") {
+  if (!testing::has_gpus(2)) return;
   for (const char* policy :
        {"aggregation: mean", "aggregation: sum", "aggregation: none", "aggregation: only_first_replica"}) {
     for (const char* gradients : {"{clip_value: 0.05}", "{accumulate_steps: 2}", "{clip_norm: 0.4}"}) {
@@ -162,13 +169,14 @@ TEST_CASE("policies, clipping and state mean the same on several GPUs") {
       on_two.emplace_back("strategy={type: mirrored, devices: [cuda:0, cuda:1], replicas: 4}");
       on_cpus.push_back(strategy_of("cpu", 4));
       if (refused) {
-        CHECK_THROWS_AS(Training(kNetwork, on_two, testing::host_gpus(2)), UsageError);
+        CHECK_THROWS_AS(Training(kNetwork, on_two, testing::gpus_under_test(2)), UsageError);
         continue;
       }
-      Training expected(kNetwork, on_cpus), found(kNetwork, on_two, testing::host_gpus(2));
+      Training expected(kNetwork, on_cpus), found(kNetwork, on_two, testing::gpus_under_test(2));
       const auto losses = expected.steps(6), of_two = found.steps_in_flight(6);
-      for (std::size_t i = 0; i < losses.size(); ++i) CHECK(of_two[i] == doctest::Approx(losses[i]).epsilon(1e-5));
-      for (int r = 0; r < 4; ++r) CHECK(difference(expected.variables(r), found.variables(r)) < 2e-5);
+      for (std::size_t i = 0; i < losses.size(); ++i) CHECK(of_two[i] == near(losses[i]));
+      for (int r = 0; r < 4; ++r)
+        CHECK(difference(expected.variables(r), found.variables(r)) < testing::tolerance().variables);
       CHECK(found.strategy->state().readings()[0].value == expected.strategy->state().readings()[0].value);
     }
   }
@@ -180,7 +188,7 @@ TEST_CASE("a checkpoint moves between GPUs and CPUs") {
   };
   const Overrides gpu = {strategy_of("cuda", 2), "gradients.accumulate_steps=2"};
   const Overrides cpu = {strategy_of("cpu", 2), "gradients.accumulate_steps=2"};
-  const Hardware hardware = testing::host_gpus(1);
+  const Hardware hardware = testing::gpus_under_test(1);
   Training whole(kNetwork, gpu, hardware), first(kNetwork, gpu, hardware), second(kNetwork, gpu, hardware);
   const auto losses = whole.steps(8);
   first.steps(5);
@@ -193,7 +201,7 @@ TEST_CASE("a checkpoint moves between GPUs and CPUs") {
   Training on_cpus(kNetwork, cpu);
   on_cpus.seek(checkpoints_of(on_cpus, first.folder()).restore().value());
   const auto found = on_cpus.steps(3);
-  for (std::size_t i = 0; i < found.size(); ++i) CHECK(found[i] == doctest::Approx(losses[5 + i]).epsilon(1e-5));
+  for (std::size_t i = 0; i < found.size(); ++i) CHECK(found[i] == near(losses[5 + i]));
 }
 
 }  // namespace

@@ -89,7 +89,7 @@ struct Group {
   }
   /// As near as they are where products and sums are rounded together in other places.
   void check_equal() {
-    CHECK(memory[1].master.is_near(memory[0].master, 3e-7f));
+    CHECK(memory[1].master.is_near(memory[0].master, 2e-6f));  // a quotient, where gradients nearly cancel
     CHECK(memory[1].first.is_near(memory[0].first, 3e-7f));
     CHECK(memory[1].second.is_near(memory[0].second, 3e-7f));
     for (std::size_t i = 0; i < memory[0].regularization.size(); ++i) {

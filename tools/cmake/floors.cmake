@@ -43,11 +43,32 @@ function(mirrortrain_test name)
   add_test(NAME ${name} COMMAND test_${name})
 endfunction()
 
-# The same for a test that needs a GPU: labelled `cuda`, and reported as skipped where there is none.
+# The same for a test that needs a GPU: labelled `cuda`, and reported as skipped where there is none. All are one program,
+# test_gpu, since each would hold every kernel; ctest runs the test cases of one folder at a time, FROM, in a process of their own.
 function(mirrortrain_cuda_test name)
-  mirrortrain_test(${name} ${ARGN} MAIN ${CMAKE_SOURCE_DIR}/tests/cuda_main.cpp)
-  target_link_libraries(test_${name} PRIVATE mirrortrain_device)
+  cmake_parse_arguments(ARG "" "FROM" "SOURCES;LINKS;INCLUDES" ${ARGN})
+  list(TRANSFORM ARG_SOURCES PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/)
+  list(TRANSFORM ARG_INCLUDES PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/)
+  set_property(GLOBAL APPEND PROPERTY MIRRORTRAIN_GPU_TEST_SOURCES ${ARG_SOURCES})
+  set_property(GLOBAL APPEND PROPERTY MIRRORTRAIN_GPU_TEST_LINKS ${ARG_LINKS})
+  set_property(GLOBAL APPEND PROPERTY MIRRORTRAIN_GPU_TEST_INCLUDES ${ARG_INCLUDES})
+  add_test(NAME ${name} COMMAND test_gpu --source-file=*tests/${ARG_FROM}/*)
   set_tests_properties(${name} PROPERTIES LABELS cuda SKIP_RETURN_CODE 77)
+endfunction()
+
+# Makes test_gpu, once every test that needs a GPU is known.
+function(mirrortrain_gpu_tests)
+  get_property(sources GLOBAL PROPERTY MIRRORTRAIN_GPU_TEST_SOURCES)
+  if(NOT sources)
+    return()
+  endif()
+  get_property(links GLOBAL PROPERTY MIRRORTRAIN_GPU_TEST_LINKS)
+  get_property(includes GLOBAL PROPERTY MIRRORTRAIN_GPU_TEST_INCLUDES)
+  add_executable(test_gpu ${sources} ${CMAKE_SOURCE_DIR}/tests/cuda_main.cpp)
+  target_include_directories(test_gpu PRIVATE ${CMAKE_SOURCE_DIR}/tests ${includes})
+  target_compile_definitions(test_gpu PRIVATE MIRRORTRAIN_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
+  list(TRANSFORM links PREPEND mirrortrain_ REGEX "^[^:]+$")
+  target_link_libraries(test_gpu PRIVATE doctest::doctest mirrortrain_device ${links})
 endfunction()
 
 # Compiles a folder's loops for this machine's vectors. None of them reads errno or floating-point exceptions.

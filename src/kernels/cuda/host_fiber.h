@@ -10,6 +10,8 @@
 
 #if defined(__SANITIZE_ADDRESS__)
 #include <sanitizer/common_interface_defs.h>
+#elif defined(__SANITIZE_THREAD__)
+#include <sanitizer/tsan_interface.h>
 #endif
 
 namespace mirrortrain::cuda::host {
@@ -23,7 +25,12 @@ class Fiber {
     stack_ = static_cast<std::byte*>(memory);
     mprotect(stack_, kPage, PROT_NONE);  // a stack that grows too large ends the program at once
   }
-  ~Fiber() { munmap(stack_, kStackBytes); }
+  ~Fiber() {
+#if defined(__SANITIZE_THREAD__)
+    if (known_as_ != nullptr) __tsan_destroy_fiber(known_as_);
+#endif
+    munmap(stack_, kStackBytes);
+  }
   Fiber(const Fiber&) = delete;
   Fiber& operator=(const Fiber&) = delete;
 
@@ -51,6 +58,18 @@ class Fiber {
   }
   /// The first thing that the entry does.
   void entered() { __sanitizer_finish_switch_fiber(nullptr, &outside_stack_, &outside_bytes_); }
+#elif defined(__SANITIZE_THREAD__)
+  void resume() {
+    if (known_as_ == nullptr) known_as_ = __tsan_create_fiber(0);
+    outside_known_as_ = __tsan_get_current_fiber();
+    __tsan_switch_to_fiber(known_as_, 0);
+    swapcontext(&outside_, &own_);
+  }
+  void give_way() {
+    __tsan_switch_to_fiber(outside_known_as_, 0);
+    swapcontext(&own_, &outside_);
+  }
+  void entered() {}
 #else
   // Jumps, since a switch of contexts is a system call.
   void resume() {
@@ -73,6 +92,9 @@ class Fiber {
   ucontext_t outside_{};
   const void* outside_stack_ = nullptr;
   std::size_t outside_bytes_ = 0;
+#elif defined(__SANITIZE_THREAD__)
+  ucontext_t outside_{};
+  void *known_as_ = nullptr, *outside_known_as_ = nullptr;  ///< to the sanitizer
 #else
   jmp_buf outside_{}, inside_{};
   bool entered_ = false;

@@ -1,5 +1,5 @@
-#include "host_gpu.h"
-
+// GPUs played on the host: streams are threads that work late and pause at random, own CUDA kernels run over fibers,
+// and the libraries' kernels are the CPU's, each enqueued on its stream.
 #include <atomic>
 #include <chrono>
 
@@ -7,6 +7,7 @@
 #include "collective/peer/peer_group.h"
 #include "device/cpu/inline_stream.h"
 #include "device/cpu/threaded_device.h"
+#include "gpus_under_test.h"
 #include "graph/ops/conv2d.h"
 #include "graph/ops/dense.h"
 #include "kernels/cpu/registry.h"
@@ -55,9 +56,9 @@ void add_enqueued(KernelRegistry& to) {
    ...);
 }
 
-class HostGpuBackend : public Backend {
+class PlayedBackend : public Backend {
  public:
-  explicit HostGpuBackend(std::uint64_t seed) : seed_(seed) {}
+  explicit PlayedBackend(std::uint64_t seed) : seed_(seed) {}
 
   std::unique_ptr<Device> make_device(int index, int, const std::vector<int>&) const override {
     return make_threaded_device({DeviceId::Kind::kCuda, index}, seed_ + static_cast<std::uint64_t>(index),
@@ -65,7 +66,7 @@ class HostGpuBackend : public Backend {
   }
 
   std::shared_ptr<const KernelRegistry> make_registry(const Device&) const override {
-    auto registry = std::make_shared<KernelRegistry>("host GPU");
+    auto registry = std::make_shared<KernelRegistry>("played GPU");
     cuda::add_own_kernels(*registry);
     add_enqueued<ops::Conv2d, ops::Conv2dInputGradient, ops::Conv2dWeightGradient, ops::Dense, ops::DenseInputGradient,
                  ops::DenseWeightGradient>(*registry);
@@ -107,10 +108,14 @@ Communicators communicators(const Placement& placement, const StrategyOptions& o
 
 }  // namespace
 
-Hardware host_gpus(int count, std::uint64_t seed) {
+bool has_gpus(int) { return true; }
+
+Tolerance tolerance() { return {1e-5, 2e-5}; }
+
+Hardware gpus_under_test(int count, std::uint64_t seed) {
   const auto gpus = [count] { return cuda::Gpus{std::vector<cuda::Gpu>(static_cast<std::size_t>(count)), ""}; };
   return {{{0, 1}, gpus},
-          [seed](const Placement&, const TrainingOptions&) { return std::make_shared<const HostGpuBackend>(seed); },
+          [seed](const Placement&, const TrainingOptions&) { return std::make_shared<const PlayedBackend>(seed); },
           communicators};
 }
 

@@ -1,0 +1,19 @@
+#pragma once
+
+#include "train/session.h"
+
+namespace mirrortrain::testing {
+
+/// Whether there are so many GPUs to test on.
+bool has_gpus(int count);
+
+/// Hardware with so many GPUs; `seed` changes what may happen at the same time, where that can be chosen.
+Hardware gpus_under_test(int count, std::uint64_t seed = 1);
+
+/// How far losses and variables may be from those of CPUs, relatively: sums are in another order there.
+struct Tolerance {
+  double losses, variables;
+};
+Tolerance tolerance();
+
+}  // namespace mirrortrain::testing
