@@ -62,14 +62,15 @@ void Lane::build(const RowCounts& rows) {
   build_for(rows.evaluate, model_.evaluation.graph, StepKind::kEvaluate, evaluate_);
 }
 
-void Lane::bind(Mirror& mirror, const std::vector<const data::Feeder*>& examples, int steps) {
+void Lane::bind(Mirror& mirror, const std::vector<const data::Feeder*>& examples, std::size_t steps,
+                std::size_t together) {
   const auto replicas = static_cast<int>(replicas_.size());
   std::int64_t rows = 0;  // of a replica, at most
   for (const Programs* programs : {&train_, &evaluate_}) {
     if (!programs->empty()) rows = std::max(rows, programs->rbegin()->first);
   }
-  inputs_.emplace(*device_, replicas, examples_ ? rows * replicas : 0, steps);
-  sums_.emplace(*device_, replicas, model_.metric_names.size(), steps);
+  inputs_.emplace(*device_, replicas, examples_ ? rows * replicas : 0, steps, together);
+  sums_.emplace(*device_, replicas, model_.metric_names.size(), steps, together);
   norms_ = device_->allocate((1 + replicas_.size()) * sizeof(double));
   if (model_.layers.empty()) return;
   for (const data::Feeder* feeder : examples) {

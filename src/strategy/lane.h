@@ -58,18 +58,19 @@ class Lane {
   Device& device() const { return *device_; }
   Stream& stream() const { return *stream_; }
   std::vector<Replica>& replicas() { return replicas_; }
+  const std::vector<Replica>& replicas() const { return replicas_; }
   /// Their numbers among those of their memory.
   std::span<const int> replicas_in_mirror() const { return in_mirror_; }
 
   /// Builds the programs. Call it on the lane's thread: kernels take its number of threads.
   void build(const RowCounts& rows);
 
-  /// Gives the programs their memory, with room for `steps` steps on their way, and the device its `examples`.
-  void bind(Mirror& mirror, const std::vector<const data::Feeder*>& examples, int steps);
+  /// Gives the programs their memory, with room for `steps` steps on their way, of which `together` may
+  /// be sent at once, and the device its `examples`.
+  void bind(Mirror& mirror, const std::vector<const data::Feeder*>& examples, std::size_t steps, std::size_t together);
 
   /// Once bound.
-  StepInputs& inputs() { return *inputs_; }
-  StepSums& sums() { return *sums_; }
+  const StepInputs& inputs() const { return *inputs_; }
   const StepSums& sums() const { return *sums_; }
   /// Null where the host fills the inputs.
   DeviceExamples* examples() const { return examples_.get(); }

@@ -11,40 +11,44 @@ namespace mirrortrain {
 
 /// What the host tells a lane's device about a step: numbers for each of its replicas and for the update, and where the
 /// device picks the examples itself, their rows. The device has one place for it, so that kernels can be bound to it;
-/// the host has a slot for each step that may be on its way.
+/// the host has a slot for each step that may be on its way. The caller sees to it that no slot is filled again before
+/// its step is done.
 class StepInputs {
  public:
-  /// `most_rows`: of the lane's replicas in a step, together; 0 where the host picks the examples.
-  StepInputs(Device& device, int replicas, std::int64_t most_rows, int slots);
+  /// `most_rows`: of the lane's replicas in a step, together; 0 where the host picks the examples. `together`: how many
+  /// steps `send_together` takes at most.
+  StepInputs(Device& device, int replicas, std::int64_t most_rows, std::size_t slots, std::size_t together);
 
-  /// The next slot, to be filled before `enqueue`. The caller sees to it that no more than `slots` steps are on their
-  /// way.
+  /// /// On the host.
   struct Slot {
     std::span<StepScalars> replicas;
     std::span<scalar::UpdateScalars> update;  ///< one for what replicas share, then one for each
     std::span<std::int64_t> rows;
   };
-  Slot next();
-  /// Copies the slot to the device, with its first `rows` rows.
-  void enqueue(Stream& stream, std::int64_t rows);
+  Slot slot(std::size_t index) const;
+
+  /// Copies a slot to the device, with its first `rows` rows.
+  void send(Stream& stream, std::size_t slot, std::int64_t rows) const;
+  /// Copies `count` slots to the device, which then has to `select` one.
+  void send_together(Stream& stream, std::size_t first_slot, std::size_t count) const;
+  /// Puts the index-th slot of those that were sent together where kernels read.
+  void select(Stream& stream, std::size_t index) const;
 
   // On the device.
   const StepScalars* replica(int lane_replica) const { return device_.as<StepScalars>() + lane_replica; }
   scalar::UpdateScalars* update() const { return part<scalar::UpdateScalars>(device_.data(), update_offset_); }
   const std::int64_t* rows() const { return part<std::int64_t>(device_.data(), rows_offset_); }
 
-  std::size_t bytes() const { return device_.bytes(); }
+  std::size_t bytes() const { return device_.bytes() + together_.bytes(); }
 
  private:
   template <class T>
   static T* part(std::byte* from, std::size_t offset) {
     return reinterpret_cast<T*>(from + offset);
   }
-  std::byte* slot_data() const { return staging_.data() + static_cast<std::size_t>(slot_) * stride_; }
 
   std::size_t replicas_, update_offset_, rows_offset_, most_rows_, stride_;
-  int slots_, slot_ = -1;
-  Buffer staging_, device_;
+  Buffer staging_, device_, together_;
 };
 
 }  // namespace mirrortrain

@@ -32,6 +32,12 @@ void StepPlan::run(Clock::time_point step_start, const StepOfKind& kind) {
   seconds_ += seconds_between(step_start, Clock::now());
 }
 
+void StepPlan::run_fixed() {
+  for (const Action& action : actions_) {
+    if (action.fixed) action.run();
+  }
+}
+
 void StepPlan::run_action(Action& action) {
   if (!profiling_ && !action.waits) return action.run();
   const auto start = Clock::now();

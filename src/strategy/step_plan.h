@@ -46,6 +46,11 @@ class alignas(64) StepPlan {
   /// `step_start`: when the step began; a lane that started later waited for it.
   void run(Clock::time_point step_start, const StepOfKind& kind);
 
+  /// Enqueues what is fixed, one by one.
+  void run_fixed();
+  /// Whether a step of this kind ran before.
+  bool has_run(const StepOfKind& kind) const { return recordings_.contains(kind); }
+
   /// From now on keeps the time of every action.
   void profile() { profiling_ = true; }  // of what is enqueued one by one
   std::vector<ActionTime> action_times() const;

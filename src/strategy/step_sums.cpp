@@ -1,16 +1,30 @@
 #include "strategy/step_sums.h"
 
 namespace mirrortrain {
+namespace {
 
-StepSums::StepSums(Device& device, int replicas, std::size_t metrics, int slots)
+std::byte* bytes_of(double* numbers) { return reinterpret_cast<std::byte*>(numbers); }
+
+}  // namespace
+
+StepSums::StepSums(Device& device, int replicas, std::size_t metrics, std::size_t slots, std::size_t together)
     : replicas_(replicas),
       values_(1 + metrics),
       stride_((static_cast<std::size_t>(replicas) * values_ + 1 + 7) / 8 * 8),
-      staging_(device.allocate_host(stride_ * static_cast<std::size_t>(slots) * sizeof(double))),
-      device_(device.allocate(stride_ * sizeof(double))) {}
+      staging_(device.allocate_host(stride_ * slots * sizeof(double))),
+      device_(device.allocate(stride_ * sizeof(double))),
+      together_(device.allocate(stride_ * together * sizeof(double))) {}
 
-void StepSums::enqueue(Stream& stream) {
-  stream.copy(reinterpret_cast<std::byte*>(slot_data(next_++)), device_.data(), stride_ * sizeof(double));
+void StepSums::send(Stream& stream, std::size_t slot) const {
+  stream.copy(bytes_of(slot_data(slot)), device_.data(), stride_ * sizeof(double));
+}
+
+void StepSums::keep(Stream& stream, std::size_t index) const {
+  stream.copy(together_.data() + index * stride_ * sizeof(double), device_.data(), stride_ * sizeof(double));
+}
+
+void StepSums::send_together(Stream& stream, std::size_t first_slot, std::size_t count) const {
+  stream.copy(bytes_of(slot_data(first_slot)), together_.data(), count * stride_ * sizeof(double));
 }
 
 }  // namespace mirrortrain

@@ -110,8 +110,10 @@ void Strategy::prepare(const BatchSizes& sizes) {
     }
     lane.build(rows);
   });
+  // One device that needs nothing from the host but numbers takes several steps at once.
+  const bool bursts = captures_ && lanes_.size() == 1 && lanes_[0]->stream().can_capture() && !model_.layers.empty();
   for (std::size_t i = 0; i < lanes_.size(); ++i) {
-    lanes_[i]->bind(mirror_of(static_cast<int>(i)), sizes.examples, static_cast<int>(sums_.size()));
+    lanes_[i]->bind(mirror_of(static_cast<int>(i)), sizes.examples, sums_.size(), bursts ? StepBursts::kSteps : 0);
   }
   add_products();
   if (backend_->shares_host_memory()) add_model_writes();
@@ -121,6 +123,7 @@ void Strategy::prepare(const BatchSizes& sizes) {
     train_plans_.push_back(train_plan(lane));
     evaluation_plans_.push_back(evaluation_plan(lane));
   }
+  if (bursts && lanes_[0]->examples()->all_on_device()) bursts_ = std::make_unique<StepBursts>(*lanes_[0]);
   variables_changed();
   team_->set_timeout(timeout_seconds_);  // building takes as long as it takes; steps are alike
 }
@@ -232,6 +235,7 @@ std::vector<double> Strategy::take_waiting_shares() {
 }
 
 void Strategy::profile() {
+  bursts_.reset();
   for (StepPlan& plan : train_plans_) plan.profile();
   for (Replica* replica : replicas_) {
     for (auto& [rows, bound] : replica->train) bound.program.profile();

@@ -20,6 +20,7 @@
 #include "strategy/placement.h"
 #include "strategy/product_gradients.h"
 #include "strategy/state_variables.h"
+#include "strategy/step_bursts.h"
 #include "strategy/step_plan.h"
 #include "strategy/strategy_options.h"
 #include "strategy/sums.h"
@@ -150,7 +151,10 @@ class Strategy {
   RowRange rows_of(const Replica& replica) const;
   void require_room() const;
   void synchronize();
-  void send_inputs(Lane& lane);
+  void enqueue_deferred();
+  void fill_inputs(Lane& lane);
+  void send_inputs(const Lane& lane);
+  std::int64_t device_rows(const Lane& lane) const;
   void gather_on_device(Lane& lane, StepKind kind);
   void gather_rows(Replica& replica, StepKind kind);
   void run_program(Lane& lane, Replica& replica, StepKind kind, std::size_t first, std::size_t last);
@@ -184,10 +188,13 @@ class Strategy {
   std::vector<std::vector<scalar::GradientSource>> written_;       ///< by lane, of the assignment that is being written
   std::vector<StepPlan> train_plans_, evaluation_plans_;
   std::function<void(int)> run_train_, run_evaluation_;
+  std::unique_ptr<StepBursts> bursts_;  ///< where steps can be enqueued together
 
   TrainBatch batch_;  ///< that the lanes work on
   scalar::UpdateScalars update_scalars_;
   StepPlan::StepOfKind kind_;
+  std::size_t slot_ = 0;      ///< of its inputs and sums
+  std::size_t deferred_ = 0;  ///< steps that are pending and not yet enqueued
   StepPlan::Clock::time_point step_start_;
   double evaluation_regularization_ = 0;
   std::vector<Pending> pending_;

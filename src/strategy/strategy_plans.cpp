@@ -15,6 +15,11 @@ StepPlan Strategy::train_plan(int lane) {
   Lane& own = *lanes_[static_cast<std::size_t>(lane)];
   const WeightUpdate& update = *mirror_of(lane).update;
   add_inputs(plan, own, StepKind::kTrain);
+  if (!backend_->shares_host_memory()) {
+    plan.add("write state", [this, lane] {
+      if (!bursts_) write_on_host(lane);
+    });
+  }
   if (packs_of(lane) != nullptr && !model_.layers.empty()) {
     add_exchange(plan, lane);
   } else {
@@ -34,7 +39,7 @@ StepPlan Strategy::train_plan(int lane) {
       plan.add("write variables", write);  // what is shared is added across the devices
     }
   }
-  plan.add(backend_->shares_host_memory() ? "write variables" : "write state", [this, lane] { write_on_host(lane); });
+  if (backend_->shares_host_memory()) plan.add("write variables", [this, lane] { write_on_host(lane); });
   add_meeting(plan);  // every variable is written
   plan.add_fixed("refresh derived copies", [this, lane] {
     if (batch_.update.applies) refresh_derived_copies(lane);
@@ -59,7 +64,10 @@ StepPlan Strategy::evaluation_plan(int lane) {
 
 void Strategy::add_inputs(StepPlan& plan, Lane& lane, StepKind kind) {
   if (captures_ && lane.stream().can_capture() && !model_.layers.empty()) plan.capture_on(lane.stream());
-  plan.add("send inputs", [this, &lane] { send_inputs(lane); });
+  plan.add("send inputs", [this, &lane, kind] {
+    if (kind == StepKind::kEvaluate || !bursts_) fill_inputs(lane);
+    send_inputs(lane);
+  });
   if (lane.examples() == nullptr || model_.layers.empty()) return;
   const auto gather = [this, &lane, kind] { gather_on_device(lane, kind); };
   if (lane.examples()->all_on_device()) {
@@ -70,7 +78,7 @@ void Strategy::add_inputs(StepPlan& plan, Lane& lane, StepKind kind) {
 }
 
 void Strategy::add_sums(StepPlan& plan, Lane& lane) {
-  plan.add("send sums", [&lane] { lane.sums().enqueue(lane.stream()); });
+  plan.add("send sums", [this, &lane] { lane.sums().send(lane.stream(), slot_); });
 }
 
 /// The lane's first `replicas` replicas, from gathering their rows to their gradients.

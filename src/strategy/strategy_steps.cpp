@@ -9,14 +9,35 @@ namespace mirrortrain {
 void Strategy::train(const TrainBatch& batch) {
   step_start_ = StepPlan::Clock::now();
   require_room();
+  const StepPlan::StepOfKind kind{batch.examples, static_cast<std::int64_t>(batch.rows.size()), batch.update.gradients,
+                                  batch.update.applies};
+  if (kind != kind_) enqueue_deferred();
+  kind_ = kind;
   batch_ = batch;
-  batch_.update.examples = static_cast<std::int64_t>(batch.rows.size());
+  batch_.update.examples = kind.examples;
   for (const auto& mirror : mirrors_) update_scalars_ = mirror->update->begin(batch_.update);
   if (backend_->shares_host_memory()) choose_written_values();
-  pending_.push_back({batch_.update.examples, std::nullopt});
-  kind_ = {batch.examples, batch_.update.examples, batch.update.gradients, batch.update.applies};
+  slot_ = pending_.size();
+  pending_.push_back({kind.examples, std::nullopt});
   host_is_current_ = false;
-  team_->run(run_train_);
+  if (!bursts_) return team_->run(run_train_);
+
+  fill_inputs(*lanes_[0]);
+  write_on_host(0);
+  ++deferred_;
+  if (!train_plans_[0].has_run(kind) || pending_.size() % StepBursts::kSteps == 0) enqueue_deferred();
+}
+
+/// Steps whose inputs are there and that wait for more of their kind.
+void Strategy::enqueue_deferred() {
+  if (deferred_ == StepBursts::kSteps) {
+    bursts_->enqueue(kind_, pending_.size() - deferred_, [this] { train_plans_[0].run_fixed(); });
+    deferred_ = 0;
+  }
+  for (; deferred_ > 0; --deferred_) {
+    slot_ = pending_.size() - deferred_;
+    team_->run(run_train_);
+  }
 }
 
 void Strategy::begin_evaluation() {
@@ -33,6 +54,8 @@ void Strategy::begin_evaluation() {
 
 void Strategy::evaluate(const EvaluationBatch& batch) {
   require_room();
+  enqueue_deferred();
+  slot_ = pending_.size();
   batch_ = {batch.examples, batch.rows, 0, {}};
   pending_.push_back({static_cast<std::int64_t>(batch.rows.size()), evaluation_regularization_});
   kind_ = {batch.examples, static_cast<std::int64_t>(batch.rows.size()), 0, false};
@@ -44,6 +67,7 @@ void Strategy::require_room() const {
 }
 
 void Strategy::synchronize() {
+  enqueue_deferred();
   for (std::size_t i = 0; i < lanes_.size(); ++i) {
     Stream& stream = lanes_[i]->stream();
     if (device_exchanges_.empty()) {
@@ -58,7 +82,6 @@ std::span<const Sums> Strategy::take_sums() {
   const std::size_t steps = pending_.size();
   synchronize();
   for (std::size_t slot = 0; slot < steps; ++slot) add_up(slot);
-  for (const auto& lane : lanes_) lane->sums().rewind();
   pending_.clear();
   return {sums_.data(), steps};
 }
@@ -71,12 +94,11 @@ void Strategy::add_up(std::size_t slot) {
   if (model_.layers.empty()) return;
   for (std::size_t r = 0; r < replicas_.size(); ++r) {
     const Lane& lane = *lanes_[lane_of_[r]];
-    const std::span<const double> own = lane.sums().replica(static_cast<int>(slot), replicas_[r]->in_lane);
+    const std::span<const double> own = lane.sums().replica(slot, replicas_[r]->in_lane);
     sums.loss += own[0];
     for (std::size_t i = 0; i < sums.metrics.size(); ++i) sums.metrics[i] += own[1 + i];
   }
-  const double regularization =
-      pending_[slot].regularization.value_or(lanes_[0]->sums().regularization(static_cast<int>(slot)));
+  const double regularization = pending_[slot].regularization.value_or(lanes_[0]->sums().regularization(slot));
   sums.loss += regularization * static_cast<double>(sums.examples);
 }
 
@@ -97,23 +119,31 @@ RowRange Strategy::rows_of(const Replica& replica) const {
   return rows_of_replica(static_cast<std::int64_t>(batch_.rows.size()), replica.index, placement_.replicas);
 }
 
-void Strategy::send_inputs(Lane& lane) {
-  const StepInputs::Slot slot = lane.inputs().next();
-  std::int64_t rows = 0;
+void Strategy::fill_inputs(Lane& lane) {
+  const StepInputs::Slot slot = lane.inputs().slot(slot_);
   for (const Replica& replica : lane.replicas()) {
-    const RowRange own = rows_of(replica);
     // The loss is divided by the global examples, so what the replicas give just adds up.
-    slot.replicas[static_cast<std::size_t>(replica.in_lane)] = {seed_, batch_.step, own.first,
+    slot.replicas[static_cast<std::size_t>(replica.in_lane)] = {seed_, batch_.step, rows_of(replica).first,
                                                                 static_cast<std::int64_t>(batch_.rows.size())};
-    if (lane.examples() == nullptr) continue;
-    std::copy_n(batch_.rows.begin() + own.first, own.count, slot.rows.begin() + rows);
-    rows += own.count;
   }
   std::fill(slot.update.begin(), slot.update.end(), update_scalars_);
-  if (rows > 0) {
-    lane.examples()->begin(lane.stream(), *batch_.examples, slot.rows.first(static_cast<std::size_t>(rows)));
+  if (lane.examples() == nullptr || batch_.examples == nullptr) return;
+  auto next = slot.rows.begin();
+  for (const Replica& replica : lane.replicas()) {
+    const RowRange own = rows_of(replica);
+    next = std::copy_n(batch_.rows.begin() + own.first, own.count, next);
   }
-  lane.inputs().enqueue(lane.stream(), rows);
+  lane.examples()->begin(lane.stream(), *batch_.examples, slot.rows.first(static_cast<std::size_t>(device_rows(lane))));
+}
+
+void Strategy::send_inputs(const Lane& lane) { lane.inputs().send(lane.stream(), slot_, device_rows(lane)); }
+
+/// How many examples the lane's device picks itself.
+std::int64_t Strategy::device_rows(const Lane& lane) const {
+  if (lane.examples() == nullptr || batch_.examples == nullptr) return 0;
+  std::int64_t rows = 0;
+  for (const Replica& replica : lane.replicas()) rows += rows_of(replica).count;
+  return rows;
 }
 
 /// The device converts the rows that it was told, of all replicas one after the other.
@@ -141,7 +171,7 @@ void Strategy::run_program(Lane& lane, Replica& replica, StepKind kind, std::siz
   const RowRange rows = rows_of(replica);
   if (rows.count == 0) {
     // A replica without examples runs none: it adds nothing.
-    StepSums& sums = lane.sums();
+    const StepSums& sums = lane.sums();
     if (first == 0)
       lane.stream().zero(reinterpret_cast<std::byte*>(sums.replica(replica.in_lane)), sums.replica_bytes());
     return;

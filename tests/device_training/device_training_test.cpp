@@ -126,6 +126,26 @@ TEST_CASE("steps that are on their way, captured or not, from either memory end 
   }
 }
 
+TEST_CASE("many steps in one piece are the same steps") {
+  const auto trained = [](const char* graph, bool waits) {
+    Training training(kNetwork,
+                      {fmt::format("training={{tf32: false, cuda_graph: {}}}", graph), "data.drop_remainder=true",
+                       "state=[{name: total, synchronization: on_read, aggregation: sum, assign_add: 1}]",
+                       strategy_of("cuda", 2)},
+                      testing::gpus_under_test(1));
+    std::vector<double> losses;
+    // Whole rings, a ring cut short, and an evaluation between.
+    for (const int steps : {70, 37, 3}) {
+      const auto part = waits ? training.steps(steps) : training.steps_in_flight(steps);
+      losses.insert(losses.end(), part.begin(), part.end());
+      losses.push_back(evaluate_all(*training.strategy, training.examples(), 6).loss);
+    }
+    CHECK(training.strategy->state().readings()[0].value == report::StateReading::Number{std::int64_t{2 * 110}});
+    return std::pair(losses, training.variables());
+  };
+  CHECK(trained("auto", false) == trained("never", true));
+}
+
 TEST_CASE("several GPUs train as one, whatever adds across them") {
   if (!testing::has_gpus(4)) return;
   for (const char* ops : {"auto", "nccl", "ring", "hierarchical_copy", "reduction_to_one_device"}) {

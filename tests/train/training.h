@@ -31,7 +31,8 @@ class Training {
         feeders.train_rows,
         data::Order::Options{data.global_batch_size, data.shuffle, data.drop_remainder, values.seed});
     const auto sizes = batch_sizes(feeders.train_rows, data.global_batch_size, data.drop_remainder);
-    strategy = make_strategy(checked, {sizes, sizes, {feeders.train.get()}}, hardware);
+    const auto all = batch_sizes(feeders.train_rows, data.global_batch_size, false);
+    strategy = make_strategy(checked, {sizes, all, {feeders.train.get()}}, hardware);
     initialize_weights(*checked.model, strategy->variables(), values.seed);
     strategy->variables_changed();
   }
