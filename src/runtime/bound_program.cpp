@@ -53,7 +53,11 @@ void BoundProgram::enqueue(Stream& stream, std::size_t first, std::size_t last) 
     const auto start = times_.empty() ? Clock::time_point{} : Clock::now();
     BoundStep& step = steps_[i];
     for (const BoundRefresh& refresh : step.refreshes) refresh.form->refresh(stream, refresh.canonical, refresh.copy);
-    program_->steps_[i].kernel->enqueue(stream, step.args);
+    try {
+      program_->steps_[i].kernel->enqueue(stream, step.args);
+    } catch (const Error& error) {
+      throw Error(fmt::format("{} ({}): {}", program_->steps_[i].layer, program_->steps_[i].op, error.what()));
+    }
     if (!times_.empty()) times_[i] += std::chrono::duration<double>(Clock::now() - start).count();
   }
   if (last < steps_.size()) return;

@@ -1,8 +1,12 @@
 #include "strategy/device_examples.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstring>
 #include <numeric>
+
+#include "base/error.h"
 
 namespace mirrortrain {
 namespace {
@@ -60,8 +64,13 @@ void DeviceExamples::add(const data::Feeder& examples, std::int64_t most_rows) {
                        all_are(affine.shift, 0) && all_are(affine.scale, 1) && all_are(affine.offset, 0)};
 
   if (cache_ == data::Cache::kDevice || (cache_ == data::Cache::kAuto && fits(examples.dataset()))) {
-    source.features = resident(features);
-    source.labels = resident(labels);
+    try {
+      source.features = resident(features);
+      source.labels = resident(labels);
+    } catch (const Error& error) {
+      throw Error(
+          fmt::format("data.cache: {} in the GPU's memory: {}; use `cache: host`", features.origin, error.what()));
+    }
     return;
   }
   const auto rows = static_cast<std::size_t>(most_rows);

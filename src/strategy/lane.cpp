@@ -62,34 +62,55 @@ void Lane::build(const RowCounts& rows) {
   build_for(rows.evaluate, model_.evaluation.graph, StepKind::kEvaluate, evaluate_);
 }
 
-void Lane::bind(Mirror& mirror, const std::vector<const data::Feeder*>& examples, std::size_t steps,
-                std::size_t together) {
-  const auto replicas = static_cast<int>(replicas_.size());
-  std::int64_t rows = 0;  // of a replica, at most
+/// Of a replica, in any step.
+std::int64_t Lane::most_rows() const {
+  std::int64_t rows = 0;
   for (const Programs* programs : {&train_, &evaluate_}) {
     if (!programs->empty()) rows = std::max(rows, programs->rbegin()->first);
   }
-  inputs_.emplace(*device_, replicas, examples_ ? rows * replicas : 0, steps, together);
+  return rows;
+}
+
+std::size_t Lane::arena_bytes() const {
+  std::size_t bytes = 0;
+  for (const Programs* programs : {&train_, &evaluate_}) {
+    for (const auto& [rows, program] : *programs) bytes = std::max(bytes, program.arena_bytes());
+  }
+  return bytes;
+}
+
+std::size_t Lane::step_bytes() const {
+  const ModelGraph& graph = model_.training;
+  if (model_.layers.empty()) return 0;
+  const std::size_t inputs =
+      graph.graph.spec(graph.features).bytes_at(most_rows()) + graph.graph.spec(graph.labels).bytes_at(most_rows());
+  return arena_bytes() + replicas_.size() * inputs;
+}
+
+void Lane::place_examples(const std::vector<const data::Feeder*>& examples) {
+  if (examples_ == nullptr) return;
+  for (const data::Feeder* feeder : examples) {
+    examples_->add(*feeder, most_rows() * static_cast<std::int64_t>(replicas_.size()));
+  }
+}
+
+void Lane::bind(Mirror& mirror, std::size_t steps, std::size_t together) {
+  const auto replicas = static_cast<int>(replicas_.size());
+  inputs_.emplace(*device_, replicas, examples_ ? most_rows() * replicas : 0, steps, together);
   sums_.emplace(*device_, replicas, model_.metric_names.size(), steps, together);
   norms_ = device_->allocate((1 + replicas_.size()) * sizeof(double));
   if (model_.layers.empty()) return;
-  for (const data::Feeder* feeder : examples) {
-    if (examples_) examples_->add(*feeder, rows * replicas);
-  }
-  std::size_t arena_bytes = 0;
-  for (const Programs* programs : {&train_, &evaluate_}) {
-    for (const auto& [count, program] : *programs) arena_bytes = std::max(arena_bytes, program.arena_bytes());
-  }
-  arena_ = device_->allocate(arena_bytes);
+  arena_ = device_->allocate(arena_bytes());
   for (Replica& replica : replicas_) {
-    allocate(replica, rows);
+    allocate(replica);
     bind_programs(replica, StepKind::kTrain, mirror);
     bind_programs(replica, StepKind::kEvaluate, mirror);
   }
 }
 
-void Lane::allocate(Replica& replica, std::int64_t rows) {
+void Lane::allocate(Replica& replica) {
   const ModelGraph& graph = model_.training;
+  const std::int64_t rows = most_rows();
   replica.features = device_->allocate(graph.graph.spec(graph.features).bytes_at(rows));
   replica.labels = device_->allocate(graph.graph.spec(graph.labels).bytes_at(rows));
   const auto assigned_bytes = [&](const Assignment& assignment) {

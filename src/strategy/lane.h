@@ -65,9 +65,15 @@ class Lane {
   /// Builds the programs. Call it on the lane's thread: kernels take its number of threads.
   void build(const RowCounts& rows);
 
-  /// Gives the programs their memory, with room for `steps` steps on their way, of which `together` may
-  /// be sent at once, and the device its `examples`.
-  void bind(Mirror& mirror, const std::vector<const data::Feeder*>& examples, std::size_t steps, std::size_t together);
+  /// Makes the data sets ready where the device picks examples itself; once built.
+  void place_examples(const std::vector<const data::Feeder*>& examples);
+
+  /// What `bind` takes for activations and inputs.
+  std::size_t step_bytes() const;
+
+  /// Gives the programs their memory, with room for `steps` steps on their way, of which `together` may be sent at
+  /// once.
+  void bind(Mirror& mirror, std::size_t steps, std::size_t together);
 
   /// Once bound.
   const StepInputs& inputs() const { return *inputs_; }
@@ -89,7 +95,9 @@ class Lane {
 
  private:
   using Programs = std::map<std::int64_t, Program>;
-  void allocate(Replica& replica, std::int64_t rows);
+  void allocate(Replica& replica);
+  std::int64_t most_rows() const;
+  std::size_t arena_bytes() const;
   void bind_programs(Replica& replica, StepKind kind, Mirror& mirror);
 
   std::vector<ValueId> outputs_of(StepKind kind) const;

@@ -80,8 +80,12 @@ void Strategy::make_mirrors(const StrategyParts& parts, bool reduced) {
     for (std::size_t i = 0; i < lanes_.size(); ++i) {
       const std::vector<int>& numbers = placement_.lanes[i].replicas;
       store.replicas = static_cast<int>(numbers.size());
-      mirrors_.push_back(
-          std::make_unique<Mirror>(UpdateReplicas{numbers, placement_.replicas}, model_, store, lanes_[i]->device()));
+      try {
+        mirrors_.push_back(
+            std::make_unique<Mirror>(UpdateReplicas{numbers, placement_.replicas}, model_, store, lanes_[i]->device()));
+      } catch (const Error& error) {
+        throw Error(fmt::format("the variables with gradients and optimizer slots: {}", error.what()));
+      }
     }
     store.replicas = placement_.replicas;
     for (std::size_t i = 0; i < model_.variables.size(); ++i) store.without_gradient.push_back(i);
@@ -113,7 +117,9 @@ void Strategy::prepare(const BatchSizes& sizes) {
   // One device that needs nothing from the host but numbers takes several steps at once.
   const bool bursts = captures_ && lanes_.size() == 1 && lanes_[0]->stream().can_capture() && !model_.layers.empty();
   for (std::size_t i = 0; i < lanes_.size(); ++i) {
-    lanes_[i]->bind(mirror_of(static_cast<int>(i)), sizes.examples, sums_.size(), bursts ? StepBursts::kSteps : 0);
+    lanes_[i]->place_examples(sizes.examples);
+    require_memory(static_cast<int>(i), sizes);
+    lanes_[i]->bind(mirror_of(static_cast<int>(i)), sums_.size(), bursts ? StepBursts::kSteps : 0);
   }
   add_products();
   if (backend_->shares_host_memory()) add_model_writes();
@@ -189,16 +195,6 @@ void Strategy::order_packs() {
     });
     if (exchange_) return;  // one for all lanes
   }
-}
-
-MemoryForecast Strategy::memory() const {
-  MemoryForecast forecast;
-  for (const auto& mirror : mirrors_) forecast.variables += mirror->variables.bytes() + mirror->derived.bytes();
-  for (const auto& lane : lanes_) {
-    forecast.activations += lane->bytes();
-    if (lane->examples() != nullptr) forecast.examples += lane->examples()->bytes();
-  }
-  return forecast;
 }
 
 const VariableStore& Strategy::variables() {

@@ -130,6 +130,7 @@ class Strategy {
     std::optional<double> regularization;  ///< where it is not what the step found
   };
 
+  void require_memory(int lane, const BatchSizes& sizes) const;
   void make_mirrors(const StrategyParts& parts, bool reduced);
   void add_products();
   void add_model_writes();

@@ -1,4 +1,6 @@
 // What a step's actions do.
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "base/error.h"
@@ -178,7 +180,12 @@ void Strategy::run_program(Lane& lane, Replica& replica, StepKind kind, std::siz
   }
   BoundProgram& program = replica.programs(kind).at(rows.count).program;
   last = std::min(last, program.steps());
-  if (first < last) program.enqueue(lane.stream(), first, last);
+  if (first >= last) return;
+  try {
+    program.enqueue(lane.stream(), first, last);
+  } catch (const Error& error) {
+    throw Error(fmt::format("replica {} on {}: {}", replica.index, lane.device().id().text(), error.what()));
+  }
 }
 
 /// A replica without examples keeps its statistics: it writes what its copy holds.

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "error_text.h"
 #include "gpus_under_test.h"
 #include "train/checkpoint.h"
 #include "training.h"
@@ -128,11 +129,11 @@ TEST_CASE("steps that are on their way, captured or not, from either memory end 
 
 TEST_CASE("many steps in one piece are the same steps") {
   const auto trained = [](const char* graph, bool waits) {
-    Training training(kNetwork,
-                      {fmt::format("training={{tf32: false, cuda_graph: {}}}", graph), "data.drop_remainder=true",
-                       "state=[{name: total, synchronization: on_read, aggregation: sum, assign_add: 1}]",
-                       strategy_of("cuda", 2)},
-                      testing::gpus_under_test(1));
+    Training training(
+        kNetwork,
+        {fmt::format("training={{tf32: false, cuda_graph: {}}}", graph), "data.drop_remainder=true",
+         "state=[{name: total, synchronization: on_read, aggregation: sum, assign_add: 1}]", strategy_of("cuda", 2)},
+        testing::gpus_under_test(1));
     std::vector<double> losses;
     // Whole rings, a ring cut short, and an evaluation between.
     for (const int steps : {70, 37, 3}) {
@@ -200,6 +201,26 @@ TEST_CASE("policies, clipping and state mean the same on several GPUs") {
       CHECK(found.strategy->state().readings()[0].value == expected.strategy->state().readings()[0].value);
     }
   }
+}
+
+TEST_CASE("where memory is short, the run says for what and which batch would fit") {
+  if (!testing::memory_can_be_chosen()) return;
+  const auto error_with = [](std::size_t bytes, const Overrides& more) -> std::string {
+    Overrides overrides = more;
+    overrides.insert(overrides.end(), {"data.train={format: synthetic, examples: 4000, shape: [6, 6, 2], classes: 3}",
+                                       "data.global_batch_size=1000", strategy_of("cuda", 1)});
+    try {
+      Training(kNetwork, overrides, testing::gpu_with(bytes));
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "";
+  };
+  CHECK(error_with(std::size_t{64} << 20, {}) == "");
+  CHECK(contains(error_with(1'200'000, {}), "cuda:0: not enough memory: a global batch of 1000 wants"));
+  CHECK(contains(error_with(1'200'000, {}), "a global batch of about"));
+  CHECK(contains(error_with(2000, {}), "the variables with gradients and optimizer slots: no memory for"));
+  CHECK(contains(error_with(500'000, {"data.cache=device"}), "data.cache: "));
 }
 
 TEST_CASE("a checkpoint moves between GPUs and CPUs") {

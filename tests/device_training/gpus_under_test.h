@@ -10,6 +10,11 @@ bool has_gpus(int count);
 /// Hardware with so many GPUs; `seed` changes what may happen at the same time, where that can be chosen.
 Hardware gpus_under_test(int count, std::uint64_t seed = 1);
 
+/// Whether the GPU of gpu_with has just the memory that is asked for.
+bool memory_can_be_chosen();
+/// One GPU with so much memory.
+Hardware gpu_with(std::size_t memory_bytes);
+
 /// How far losses and variables may be from those of CPUs, relatively: sums are in another order there.
 struct Tolerance {
   double losses, variables;

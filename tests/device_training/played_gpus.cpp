@@ -58,11 +58,11 @@ void add_enqueued(KernelRegistry& to) {
 
 class PlayedBackend : public Backend {
  public:
-  explicit PlayedBackend(std::uint64_t seed) : seed_(seed) {}
+  explicit PlayedBackend(std::uint64_t seed, std::size_t memory_bytes = 0) : seed_(seed), memory_bytes_(memory_bytes) {}
 
   std::unique_ptr<Device> make_device(int index, int, const std::vector<int>&) const override {
     return make_threaded_device({DeviceId::Kind::kCuda, index}, seed_ + static_cast<std::uint64_t>(index),
-                                std::chrono::microseconds(50));
+                                std::chrono::microseconds(50), memory_bytes_);
   }
 
   std::shared_ptr<const KernelRegistry> make_registry(const Device&) const override {
@@ -78,6 +78,7 @@ class PlayedBackend : public Backend {
 
  private:
   std::uint64_t seed_;
+  std::size_t memory_bytes_;
 };
 
 void sum_on_host(Stream& stream, std::span<const float* const> terms, float* to, std::size_t count) {
@@ -111,6 +112,16 @@ Communicators communicators(const Placement& placement, const StrategyOptions& o
 bool has_gpus(int) { return true; }
 
 Tolerance tolerance() { return {1e-5, 2e-5}; }
+
+bool memory_can_be_chosen() { return true; }
+
+Hardware gpu_with(std::size_t memory_bytes) {
+  Hardware hardware = gpus_under_test(1);
+  hardware.backend = [memory_bytes](const Placement&, const TrainingOptions&) {
+    return std::make_shared<const PlayedBackend>(1, memory_bytes);
+  };
+  return hardware;
+}
 
 Hardware gpus_under_test(int count, std::uint64_t seed) {
   const auto gpus = [count] { return cuda::Gpus{std::vector<cuda::Gpu>(static_cast<std::size_t>(count)), ""}; };

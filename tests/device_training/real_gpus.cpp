@@ -6,6 +6,10 @@ bool has_gpus(int count) { return cuda::visible_gpus().gpus.size() >= static_cas
 
 Hardware gpus_under_test(int, std::uint64_t) { return this_hardware(); }
 
+bool memory_can_be_chosen() { return false; }
+
+Hardware gpu_with(std::size_t) { return this_hardware(); }
+
 // The libraries' products, and Adam's quotients after several steps.
 Tolerance tolerance() { return {1e-4, 2e-3}; }
 

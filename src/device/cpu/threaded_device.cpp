@@ -1,5 +1,7 @@
 #include "device/cpu/threaded_device.h"
 
+#include <fmt/format.h>
+
 #include <atomic>
 #include <cstring>
 #include <functional>
@@ -8,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/error.h"
 #include "device/cpu/host_memory.h"
 #include "device/cpu/host_stream.h"
 
@@ -147,13 +150,22 @@ class ThreadedStream : public HostStream {
 
 class ThreadedDevice : public Device {
  public:
-  ThreadedDevice(DeviceId id, std::uint64_t seed, microseconds longest_pause)
-      : id_(id), random_(seed), longest_pause_(longest_pause) {}
+  ThreadedDevice(DeviceId id, std::uint64_t seed, microseconds longest_pause, std::size_t memory_bytes)
+      : id_(id), random_(seed), longest_pause_(longest_pause), memory_bytes_(memory_bytes) {}
 
   DeviceId id() const override { return id_; }
   int threads() const override { return 1; }
-  Buffer allocate(std::size_t bytes) override { return allocate_host_memory(bytes); }
-  std::size_t free_bytes() const override { return free_host_memory(); }
+  Buffer allocate(std::size_t bytes) override {
+    if (memory_bytes_ == 0 || bytes == 0) return allocate_host_memory(bytes);
+    if (bytes > free_bytes()) throw Error(fmt::format("no memory for {} bytes on {}", bytes, id_.text()));
+    *taken_ += bytes;
+    auto memory = std::make_shared<Buffer>(allocate_host_memory(bytes));
+    return {memory->data(), bytes, [taken = taken_, memory, bytes](std::byte*) mutable {
+              memory.reset();
+              *taken -= bytes;
+            }};
+  }
+  std::size_t free_bytes() const override { return memory_bytes_ == 0 ? free_host_memory() : memory_bytes_ - *taken_; }
   Buffer allocate_host(std::size_t bytes) override { return allocate_host_memory(bytes); }
   std::unique_ptr<Stream> make_stream() override { return std::make_unique<ThreadedStream>(random_(), longest_pause_); }
   std::unique_ptr<Event> make_event() override { return std::make_unique<ThreadedEvent>(); }
@@ -163,12 +175,15 @@ class ThreadedDevice : public Device {
   DeviceId id_;
   std::mt19937_64 random_;
   microseconds longest_pause_;
+  std::size_t memory_bytes_;
+  std::shared_ptr<std::atomic<std::size_t>> taken_ = std::make_shared<std::atomic<std::size_t>>(0);
 };
 
 }  // namespace
 
-std::unique_ptr<Device> make_threaded_device(DeviceId id, std::uint64_t seed, microseconds longest_pause) {
-  return std::make_unique<ThreadedDevice>(id, seed, longest_pause);
+std::unique_ptr<Device> make_threaded_device(DeviceId id, std::uint64_t seed, microseconds longest_pause,
+                                             std::size_t memory_bytes) {
+  return std::make_unique<ThreadedDevice>(id, seed, longest_pause, memory_bytes);
 }
 
 }  // namespace mirrortrain

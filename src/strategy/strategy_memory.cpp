@@ -1,0 +1,47 @@
+// What a run takes, and what it says where there is not enough.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "report/format.h"
+#include "strategy/strategy.h"
+
+namespace mirrortrain {
+
+MemoryForecast Strategy::memory() const {
+  MemoryForecast forecast;
+  for (const auto& mirror : mirrors_) forecast.variables += mirror->variables.bytes() + mirror->derived.bytes();
+  for (const auto& lane : lanes_) {
+    forecast.activations += lane->bytes();
+    if (lane->examples() != nullptr) forecast.examples += lane->examples()->bytes();
+  }
+  return forecast;
+}
+
+/// Throws Error where a GPU has no room for the activations of the largest batch.
+void Strategy::require_memory(int lane, const BatchSizes& sizes) const {
+  if (backend_->shares_host_memory()) return;
+  const Lane& own = *lanes_[static_cast<std::size_t>(lane)];
+  const std::size_t wanted = own.step_bytes(), free = own.device().free_bytes();
+  if (wanted <= free) return;
+  std::int64_t batch = 0;
+  for (const auto* of_kind : {&sizes.train, &sizes.evaluate}) {
+    for (const std::int64_t size : *of_kind) batch = std::max(batch, size);
+  }
+  // Activations grow with the rows; what does not is little beside them.
+  const auto fits =
+      static_cast<std::int64_t>(static_cast<double>(batch) * static_cast<double>(free) / static_cast<double>(wanted));
+  const Mirror& mirror = mirror_of(lane);
+  throw Error(
+      fmt::format("{}: not enough memory: a global batch of {} wants {} for activations and inputs here, and {} are "
+                  "free, beside {} "
+                  "of variables, gradients and optimizer and {} of examples; {}",
+                  own.device().id().text(), batch, report::bytes_text(wanted), report::bytes_text(free),
+                  report::bytes_text(mirror.variables.bytes() + mirror.derived.bytes()),
+                  report::bytes_text(own.examples()->bytes()),
+                  fits >= placement_.replicas ? fmt::format("a global batch of about {} would fit", fits)
+                                              : "no batch would fit; use a smaller model or another device"));
+}
+
+}  // namespace mirrortrain
