@@ -39,6 +39,7 @@ struct DerivedForm {
   std::string key;
   std::size_t bytes = 0;
   std::function<void(Stream&, const TensorView& canonical, std::byte* copy)> refresh;
+  bool is_rounded = false;  ///< just the elements as bfloat16, in their order
 };
 
 /// One op at fixed shapes on one device. Made when the program is built; enqueue allocates nothing and may be called

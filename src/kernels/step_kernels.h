@@ -21,6 +21,8 @@ class StepKernels {
                       const scalar::GradientSum& gradient, const scalar::UpdateScalars* scalars, std::int64_t begin,
                       std::int64_t end) const = 0;
   virtual int most_sources() const = 0;
+  /// Whether `update` and `update_accumulated` refresh a group's `rounded` where it has one.
+  virtual bool refreshes_rounded() const = 0;
 
   /// Adds a step's gradient to `accumulated`, or puts it there where it is the first, and leaves its sums of squares.
   virtual void accumulate(Stream& stream, const Group& group, const scalar::GradientSum& gradient, bool first,

@@ -13,7 +13,8 @@ namespace mirrortrain {
 struct Mirror {
   /// `replicas` compute on it, by their numbers in the run: replica i of `variables` is replicas[i]. Throws Error where
   /// the device has not enough memory.
-  Mirror(UpdateReplicas replicas, const Model& model, const StoreOptions& store, Device& device);
+  Mirror(UpdateReplicas replicas, const Model& model, const StoreOptions& store, Device& device,
+         const StepKernels& kernels);
 
   UpdateReplicas replicas;
   VariableStore variables;

@@ -75,14 +75,15 @@ void Strategy::make_mirrors(const StrategyParts& parts, bool reduced) {
   if (backend_->shares_host_memory()) {
     UpdateReplicas all{{}, placement_.replicas};
     for (int r = 0; r < placement_.replicas; ++r) all.numbers.push_back(r);
-    mirrors_.push_back(std::make_unique<Mirror>(std::move(all), model_, store, lanes_[0]->device()));
+    mirrors_.push_back(
+        std::make_unique<Mirror>(std::move(all), model_, store, lanes_[0]->device(), backend_->step_kernels()));
   } else {
     for (std::size_t i = 0; i < lanes_.size(); ++i) {
       const std::vector<int>& numbers = placement_.lanes[i].replicas;
       store.replicas = static_cast<int>(numbers.size());
       try {
-        mirrors_.push_back(
-            std::make_unique<Mirror>(UpdateReplicas{numbers, placement_.replicas}, model_, store, lanes_[i]->device()));
+        mirrors_.push_back(std::make_unique<Mirror>(UpdateReplicas{numbers, placement_.replicas}, model_, store,
+                                                    lanes_[i]->device(), backend_->step_kernels()));
       } catch (const Error& error) {
         throw Error(fmt::format("the variables with gradients and optimizer slots: {}", error.what()));
       }
@@ -213,7 +214,7 @@ void Strategy::variables_changed() {
   team_->run([this](int lane) {
     if (host_variables_)
       mirror_of(lane).copy_from_host(lanes_[static_cast<std::size_t>(lane)]->stream(), *host_variables_);
-    refresh_derived_copies(lane);
+    refresh_derived_copies(lane, false);
   });
 }
 

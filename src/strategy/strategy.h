@@ -163,7 +163,7 @@ class Strategy {
   void write_on_host(int lane);
   void write_on_device(int lane);
   void write_shared(int lane, const DistributedVariable& variable, std::size_t assignment);
-  void refresh_derived_copies(int lane);
+  void refresh_derived_copies(int lane, bool updated);
   void add_up(std::size_t slot);
 
   Placement placement_;

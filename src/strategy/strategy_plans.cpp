@@ -42,7 +42,7 @@ StepPlan Strategy::train_plan(int lane) {
   if (backend_->shares_host_memory()) plan.add("write variables", [this, lane] { write_on_host(lane); });
   add_meeting(plan);  // every variable is written
   plan.add_fixed("refresh derived copies", [this, lane] {
-    if (batch_.update.applies) refresh_derived_copies(lane);
+    if (batch_.update.applies) refresh_derived_copies(lane, true);
   });
   if (lane == 0 && update.is_regularized()) {
     plan.add_fixed("sum regularization",

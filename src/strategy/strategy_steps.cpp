@@ -50,7 +50,7 @@ void Strategy::begin_evaluation() {
     if (host_variables_) {
       mirror_of(lane).copy_evaluation_from_host(lanes_[static_cast<std::size_t>(lane)]->stream(), *host_variables_);
     }
-    refresh_derived_copies(lane);
+    refresh_derived_copies(lane, false);
   });
 }
 
@@ -241,10 +241,10 @@ void Strategy::write_shared(int lane, const DistributedVariable& variable, std::
   }
 }
 
-void Strategy::refresh_derived_copies(int lane) {
+void Strategy::refresh_derived_copies(int lane, bool updated) {
   Lane& own = *lanes_[static_cast<std::size_t>(lane)];
   const WeightUpdate::LaneShare share = share_of(lane);
-  mirror_of(lane).derived.refresh(own.stream(), share.lane, share.lanes);
+  mirror_of(lane).derived.refresh(own.stream(), share.lane, share.lanes, updated);
 }
 
 }  // namespace mirrortrain

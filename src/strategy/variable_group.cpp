@@ -15,6 +15,7 @@ std::int64_t VariableGroup::add(std::int64_t elements, float l1, float l2, bool 
 }
 
 void VariableGroup::allocate(int replicas, int slots, bool accumulates, Device& device) {
+  device_ = &device;
   const auto bytes = static_cast<std::size_t>(elements_) * sizeof(float);
   const std::size_t chunk_bytes = static_cast<std::size_t>(chunks()) * sizeof(double);
   const auto gradient_bytes = static_cast<std::size_t>(gradient_elements_) * sizeof(float);
@@ -40,6 +41,15 @@ void VariableGroup::allocate(int replicas, int slots, bool accumulates, Device& 
   }
 }
 
+bfloat16* VariableGroup::rounded(int replica) {
+  Copy& of_replica = copies_[shared() ? 0 : static_cast<std::size_t>(replica)];
+  if (of_replica.rounded.data() == nullptr) {
+    of_replica.rounded = device_->allocate(static_cast<std::size_t>(elements_) * sizeof(bfloat16));
+    of_replica.view.rounded = of_replica.rounded.as<bfloat16>();
+  }
+  return of_replica.view.rounded;
+}
+
 std::vector<std::span<std::byte>> VariableGroup::lasting(int replica) const {
   const Copy& of_replica = copy(replica);
   std::vector<std::span<std::byte>> parts;
@@ -54,7 +64,8 @@ std::size_t VariableGroup::bytes() const {
   std::size_t bytes = segments_.bytes();
   for (const Buffer& gradient : gradients_) bytes += gradient.bytes();
   for (const Copy& copy : copies_) {
-    bytes += copy.values.bytes() + copy.accumulated.bytes() + copy.regularization.bytes() + copy.squares.bytes();
+    bytes += copy.values.bytes() + copy.accumulated.bytes() + copy.regularization.bytes() + copy.squares.bytes() +
+             copy.rounded.bytes();
     for (const Buffer& slot : copy.slots) bytes += slot.bytes();
   }
   return bytes;

@@ -38,6 +38,9 @@ class VariableGroup {
   /// Where a replica writes its gradient.
   float* gradient(int replica) const { return gradients_[static_cast<std::size_t>(replica)].as<float>(); }
 
+  /// A copy of a replica's values as bfloat16, made at the first call, which updates refresh where the kernels can.
+  bfloat16* rounded(int replica);
+
   /// What of a replica's copy goes on from step to step: its values, slots and accumulated gradients.
   std::vector<std::span<std::byte>> lasting(int replica) const;
 
@@ -45,7 +48,7 @@ class VariableGroup {
 
  private:
   struct Copy {
-    Buffer values, accumulated, regularization, squares;
+    Buffer values, accumulated, regularization, squares, rounded;
     std::vector<Buffer> slots;
     scalar::UpdateGroupView view;
   };
@@ -55,6 +58,7 @@ class VariableGroup {
   std::int64_t elements_ = 0, gradient_elements_ = 0;
   std::vector<scalar::RegularizedSegment> regularized_;
   Buffer segments_;  ///< of regularized_, for the device
+  Device* device_ = nullptr;
   std::vector<Copy> copies_;
   std::vector<Buffer> gradients_;  ///< by replica
 };

@@ -81,6 +81,19 @@ DistributedVariable VariableStore::beside(std::size_t variable, float* (*of_copy
   return {weight.name(), DType::kFloat32, weight.shape(), weight.policy(), std::move(copies)};
 }
 
+bfloat16* VariableStore::rounded(const std::byte* master) {
+  const auto* const element = reinterpret_cast<const float*>(master);
+  for (VariableGroup& group : groups_) {
+    for (int r = 0; r < group.copies(); ++r) {
+      const std::ptrdiff_t place = element - group.view(r).master;
+      if (std::greater_equal<>()(element, group.view(r).master) && place < group.elements()) {
+        return group.rounded(r) + place;
+      }
+    }
+  }
+  return nullptr;
+}
+
 DistributedVariable VariableStore::slot(std::size_t variable, int slot) const {
   return beside(
       variable, [](const scalar::UpdateGroupView& view, int i) { return view.slots[static_cast<std::size_t>(i)]; },

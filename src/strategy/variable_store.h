@@ -45,6 +45,9 @@ class VariableStore {
   int slots() const { return slots_; }
   bool accumulates() const { return accumulates_; }
 
+  /// The bfloat16 twin of a trainable variable's copy at `master` (see VariableGroup::rounded); null for other memory.
+  bfloat16* rounded(const std::byte* master);
+
   /// Where a trainable variable is.
   struct Place {
     int group = -1;          ///< in groups(); -1 for a frozen variable

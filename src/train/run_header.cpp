@@ -30,9 +30,11 @@ std::string split_text(std::int64_t batch, int replicas) {
 std::string run_header(const CheckedConfiguration& checked, const Strategy& strategy) {
   std::string text;
   for (const LanePlacement& lane : strategy.placement().lanes) {
-    text +=
-        fmt::format("{}: {} thread{}, replica{} {}\n", lane.device.text(), lane.threads, lane.threads == 1 ? "" : "s",
-                    lane.replicas.size() == 1 ? "" : "s", fmt::join(lane.replicas, ", "));
+    text += lane.device.text() + ": ";
+    if (!strategy.placement().on_gpus()) {
+      text += fmt::format("{} thread{}, ", lane.threads, lane.threads == 1 ? "" : "s");
+    }
+    text += fmt::format("replica{} {}\n", lane.replicas.size() == 1 ? "" : "s", fmt::join(lane.replicas, ", "));
   }
   text += split_text(checked.values().data.global_batch_size, strategy.num_replicas_in_sync()) + "\n\n";
 
@@ -49,6 +51,9 @@ std::string run_header(const CheckedConfiguration& checked, const Strategy& stra
       fmt::format("\nmemory per replica: {} (variables, gradients and optimizer {}, activations {})\n",
                   report::bytes_text((memory.variables + memory.activations) / replicas),
                   report::bytes_text(memory.variables / replicas), report::bytes_text(memory.activations / replicas));
+  if (memory.examples > 0) {
+    text += fmt::format("examples in the memory of GPUs: {}\n", report::bytes_text(memory.examples));
+  }
   return text;
 }
 

@@ -17,6 +17,7 @@ class CpuStepKernels : public StepKernels {
     cpu::update(rule, group, gradient, *scalars, begin, end);
   }
   int most_sources() const override { return std::numeric_limits<int>::max(); }
+  bool refreshes_rounded() const override { return false; }
 
   void accumulate(Stream&, const Group& group, const GradientSum& gradient, bool first, std::int64_t begin,
                   std::int64_t end) const override {

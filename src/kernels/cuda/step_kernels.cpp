@@ -13,6 +13,7 @@ class CudaStepKernels : public StepKernels {
     cuda::update(stream, rule, group, gradient, scalars, begin, end);
   }
   int most_sources() const override { return kMaxSources; }
+  bool refreshes_rounded() const override { return true; }
 
   void accumulate(Stream& stream, const Group& group, const scalar::GradientSum& gradient, bool first,
                   std::int64_t begin, std::int64_t end) const override {

@@ -42,7 +42,8 @@ std::optional<DerivedForm> dtype_form(const TensorView& weight, DType dtype) {
                      [=](Stream& stream, const TensorView& canonical, std::byte* copy) {
                        const TensorView to{dtype, canonical.shape, copy};
                        cast->enqueue(stream, {.inputs = {&canonical, 1}, .outputs = {&to, 1}});
-                     }};
+                     },
+                     dtype == DType::kBfloat16};
 }
 
 ActivationPass::ActivationPass(ops::ActivationKind kind, const TensorView& y) {

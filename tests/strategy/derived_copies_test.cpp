@@ -1,0 +1,44 @@
+#include "strategy/derived_copies.h"
+
+#include <doctest/doctest.h>
+
+#include "device/cpu/cpu_device.h"
+
+namespace mirrortrain {
+namespace {
+
+TEST_CASE("a rounded copy lies beside the weights, and is left to updates where they refresh it") {
+  Model model;
+  for (const char* name : {"a", "b"}) {
+    ModelVariable& variable = model.variables.emplace_back();
+    variable.spec.name = name;
+    variable.spec.shape = Shape{20};
+    variable.spec.trainable = true;
+  }
+  const auto device = make_cpu_device(0, 1, {});
+  const auto stream = device->make_stream();
+  VariableStore store(model, {std::vector<VariablePolicy>(2)}, *device);
+  int refreshed = 0;
+  const auto count = [&](Stream&, const TensorView&, std::byte*) { ++refreshed; };
+  const TensorView weights = store.variables()[1].copy(0);
+
+  DerivedCopies by_update(*device, &store);
+  std::byte* const rounded = by_update.request(weights, {"bfloat16", 40, count, true});
+  CHECK(rounded == reinterpret_cast<std::byte*>(store.rounded(weights.data)));
+  CHECK(store.groups()[0].view(0).rounded + store.place(1).first == store.rounded(weights.data));
+  std::byte* const other = by_update.request(weights, {"transposed", 80, count});
+  CHECK(other != rounded);
+  CHECK(by_update.request(weights, {"bfloat16", 40, count, true}) == rounded);
+  by_update.refresh(*stream, 0, 1, false);
+  CHECK(refreshed == 2);
+  by_update.refresh(*stream, 0, 1, true);
+  CHECK(refreshed == 3);  // the other one alone
+
+  DerivedCopies on_its_own(*device, nullptr);
+  on_its_own.request(weights, {"bfloat16", 40, count, true});
+  on_its_own.refresh(*stream, 0, 1, true);
+  CHECK(refreshed == 4);
+}
+
+}  // namespace
+}  // namespace mirrortrain
