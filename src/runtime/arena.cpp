@@ -6,7 +6,8 @@
 namespace mirrortrain {
 namespace {
 
-constexpr std::size_t kAlignment = 64;
+/// What libraries on a GPU expect of a workspace; its memory begins at such an address, too.
+constexpr std::size_t kAlignment = 256;
 
 std::size_t aligned(std::size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 

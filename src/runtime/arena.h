@@ -12,7 +12,7 @@ struct Lifetime {
 };
 
 struct ArenaPlan {
-  std::vector<std::size_t> offsets;  ///< one per lifetime, multiples of 64
+  std::vector<std::size_t> offsets;  ///< one per lifetime, multiples of 256
   std::size_t bytes = 0;
 };
 

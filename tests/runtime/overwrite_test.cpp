@@ -15,7 +15,7 @@ using ops::ActivationKind;
 using testing::BoundRun;
 using testing::GraphInputs;
 
-constexpr std::int64_t kRows = 4;
+constexpr std::int64_t kRows = 8;
 constexpr std::size_t kTensor = kRows * 16 * sizeof(float);  ///< bytes of each value below
 
 struct Fixture {
