@@ -8,6 +8,9 @@ namespace {
 /// What an algorithm may use: what cuBLAS itself takes on a large GPU.
 constexpr std::size_t kMostWorkspace = std::size_t{32} << 20;
 
+/// Of every matrix: variables and their gradients begin on cache lines. Unless told, cuBLASLt counts on 256 bytes.
+constexpr std::uint32_t kAlignment = 64;
+
 cudaDataType type_of(DType dtype) { return dtype == DType::kFloat32 ? CUDA_R_32F : CUDA_R_16BF; }
 
 cublasLtEpilogue_t epilogue_of(CublasLtProduct::Epilogue epilogue) {
@@ -67,6 +70,10 @@ bool CublasLtProduct::choose_algorithm() {
     check(library.set_preference(made, attribute, &value, sizeof(value)), "cublasLtMatmulPreferenceSetAttribute");
   };
   prefer(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, kMostWorkspace);
+  for (const auto matrix : {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
+                            CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES}) {
+    prefer(matrix, kAlignment);
+  }
   if (blas_->options().deterministic) {
     // Partial sums added in place come in the order in which blocks end.
     prefer(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
