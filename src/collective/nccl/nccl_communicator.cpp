@@ -191,8 +191,12 @@ class NcclCommunicator : public Communicator {
     bool done = false;
     or_abort([&] {
       const cudaError_t state = cudaStreamQuery(cuda::native(stream));
-      if (state != cudaErrorNotReady) cuda::check(state, "cudaStreamQuery");
       done = state == cudaSuccess;
+      if (state == cudaErrorNotReady) {
+        cudaGetLastError();  // no failure, and must not look like the next launch's
+      } else {
+        cuda::check(state, "cudaStreamQuery");
+      }
     });
     return done;
   }

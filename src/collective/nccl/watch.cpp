@@ -9,7 +9,10 @@ namespace {
 
 bool happened(const cuda::CudaEvent& event) {
   const cudaError_t state = cudaEventQuery(event.get());
-  if (state == cudaErrorNotReady) return false;
+  if (state == cudaErrorNotReady) {
+    cudaGetLastError();  // no failure, and must not look like the next launch's
+    return false;
+  }
   cuda::check(state, "cudaEventQuery");
   return true;
 }
