@@ -2,6 +2,7 @@
 
 #include <cudnn_graph.h>
 
+#include <optional>
 #include <string_view>
 
 #include "kernels/cuda/cudnn_descriptor.h"
@@ -21,13 +22,14 @@ class Cudnn {
   Cudnn(const Cudnn&) = delete;
   Cudnn& operator=(const Cudnn&) = delete;
 
-  const Descriptor& properties() const { return properties_; }
+  /// Of a GPU that is only described, absent where there is a handle: cuDNN executes plans that were made with one.
+  const std::optional<Descriptor>& description() const { return description_; }
   const MathOptions& options() const { return options_; }
   /// Null where the GPU is only described.
   cudnnHandle_t handle() const { return handle_; }
 
  private:
-  Descriptor properties_;
+  std::optional<Descriptor> description_;
   MathOptions options_;
   cudnnHandle_t handle_ = nullptr;
 };

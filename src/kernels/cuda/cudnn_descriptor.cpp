@@ -45,6 +45,7 @@ void Descriptor::set(Attribute attribute, cudnnReduceTensorOp_t value) {
 void Descriptor::set(Attribute attribute, cudnnBackendHeurMode_t value) {
   set(attribute, CUDNN_TYPE_HEUR_MODE, 1, &value);
 }
+void Descriptor::set(Attribute attribute, cudnnHandle_t value) { set(attribute, CUDNN_TYPE_HANDLE, 1, &value); }
 void Descriptor::set(Attribute attribute, void* value) { set(attribute, CUDNN_TYPE_VOID_PTR, 1, &value); }
 void Descriptor::set(Attribute attribute, std::span<void* const> values) {
   set(attribute, CUDNN_TYPE_VOID_PTR, values.size(), values.data());

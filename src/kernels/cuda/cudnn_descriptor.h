@@ -28,6 +28,7 @@ class Descriptor {
   void set(Attribute attribute, cudnnPointwiseMode_t value);
   void set(Attribute attribute, cudnnReduceTensorOp_t value);
   void set(Attribute attribute, cudnnBackendHeurMode_t value);
+  void set(Attribute attribute, cudnnHandle_t value);
   void set(Attribute attribute, void* value);
   void set(Attribute attribute, std::span<void* const> values);
   void set(Attribute attribute, const Descriptor& value);

@@ -117,6 +117,7 @@ void CudnnGraph::relu(TensorId x, TensorId y) { pointwise(CUDNN_POINTWISE_RELU_F
 
 CudnnPlan CudnnGraph::plan(const Cudnn& cudnn) {
   Descriptor graph(CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR);
+  if (cudnn.handle() != nullptr) graph.set(CUDNN_ATTR_OPERATIONGRAPH_HANDLE, cudnn.handle());
   graph.set(CUDNN_ATTR_OPERATIONGRAPH_OPS, std::span<const Descriptor>(operations_));
   graph.finalize("a graph of operations");
   return choose_plan(cudnn, graph, multiplies_float32_);

@@ -27,7 +27,7 @@ std::vector<Descriptor> configurations(const Cudnn& cudnn, const Descriptor& gra
   Descriptor heuristic(CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR);
   heuristic.set(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, graph);
   heuristic.set(CUDNN_ATTR_ENGINEHEUR_MODE, mode);
-  heuristic.set(CUDNN_ATTR_ENGINEHEUR_DEVICEPROP, cudnn.properties());
+  if (cudnn.description()) heuristic.set(CUDNN_ATTR_ENGINEHEUR_DEVICEPROP, *cudnn.description());
   if (const cudnnStatus_t status = heuristic.try_finalize(); status != CUDNN_STATUS_SUCCESS) {
     refusals += fmt::format("; {}", reason_of(status));
     return configs;
@@ -124,7 +124,11 @@ CudnnPlan choose_plan(const Cudnn& cudnn, const Descriptor& graph, bool on_float
       }
       Descriptor plan(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
       plan.set(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, config);
-      plan.set(CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP, cudnn.properties());
+      if (cudnn.description()) {
+        plan.set(CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP, *cudnn.description());
+      } else {
+        plan.set(CUDNN_ATTR_EXECUTION_PLAN_HANDLE, cudnn.handle());
+      }
       if (const cudnnStatus_t status = plan.try_finalize(); status != CUDNN_STATUS_SUCCESS) {
         refusals += fmt::format("; engine {}: {}", engine.index, reason_of(status));
         continue;
