@@ -6,14 +6,15 @@
 namespace mirrortrain::testing {
 
 const KernelRegistry& registry_under_test() {
-  static const std::unique_ptr<Device> gpu = [] {
+  // Never destroyed: as the program ends, parts of cuDNN that were loaded later are gone before what is made here.
+  static Device& gpu = *[] {
     auto device = make_cuda_device(0);
     device->enter_thread();
-    return device;
+    return device.release();
   }();
   // Without tf32, whose 10 bits would need tolerances that hide errors.
-  static const KernelRegistry kernels = cuda::make_kernel_registry(0, {.tf32 = false});
-  static const KernelRegistry registry = on_device(kernels, *gpu);
+  static const KernelRegistry& kernels = *new KernelRegistry(cuda::make_kernel_registry(0, {.tf32 = false}));
+  static const KernelRegistry& registry = *new KernelRegistry(on_device(kernels, gpu));
   return registry;
 }
 
