@@ -35,6 +35,9 @@ class alignas(64) StepPlan {
   /// may still have to be loaded.
   void capture_on(Stream& stream) { stream_ = &stream; }
 
+  /// After so many steps of a kind nothing is loaded or captured for it any more.
+  static constexpr int kStepsToSettle = 2;
+
   /// What fixed actions enqueue depends on this alone.
   struct StepOfKind {
     const void* data_set = nullptr;

@@ -102,7 +102,7 @@ void Strategy::make_mirrors(const StrategyParts& parts, bool reduced) {
 
 void Strategy::prepare(const BatchSizes& sizes) {
   // Lanes build at the same time, each on its own thread: kernels take the thread's team from there.
-  team_->run([&](int index) {
+  run_lanes([&](int index) {
     Lane& lane = *lanes_[static_cast<std::size_t>(index)];
     RowCounts rows;
     for (const Replica& replica : lane.replicas()) {
@@ -211,7 +211,7 @@ const VariableStore& Strategy::variables() {
 }
 
 void Strategy::variables_changed() {
-  team_->run([this](int lane) {
+  run_lanes([this](int lane) {
     if (host_variables_)
       mirror_of(lane).copy_from_host(lanes_[static_cast<std::size_t>(lane)]->stream(), *host_variables_);
     refresh_derived_copies(lane, false);

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -145,12 +146,15 @@ class Strategy {
   void add_exchange(StepPlan& plan, int lane);
   void add_local_reduction(StepPlan& plan, Lane& lane, std::size_t pack);
   void add_meeting(StepPlan& plan);
+  void meet_while_settling();
   WeightUpdate::LaneShare share_of(int lane) const;
   Mirror& mirror_of(int lane) const;
 
   // What the plans are made of.
   RowRange rows_of(const Replica& replica) const;
   void require_room() const;
+  void run_lanes(const std::function<void(int)>& work);
+  void abort_exchanges(const char* reason);
   void synchronize();
   void enqueue_deferred();
   void fill_inputs(Lane& lane);
@@ -194,8 +198,10 @@ class Strategy {
   TrainBatch batch_;  ///< that the lanes work on
   scalar::UpdateScalars update_scalars_;
   StepPlan::StepOfKind kind_;
-  std::size_t slot_ = 0;      ///< of its inputs and sums
-  std::size_t deferred_ = 0;  ///< steps that are pending and not yet enqueued
+  std::size_t slot_ = 0;                               ///< of its inputs and sums
+  std::size_t deferred_ = 0;                           ///< steps that are pending and not yet enqueued
+  std::map<StepPlan::StepOfKind, int> steps_of_kind_;  ///< trained so far, where devices exchange something
+  bool is_settling_ = false;                           ///< the step is among a kind's first: see meet_while_settling
   StepPlan::Clock::time_point step_start_;
   double evaluation_regularization_ = 0;
   std::vector<Pending> pending_;

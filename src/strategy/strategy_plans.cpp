@@ -113,8 +113,10 @@ void Strategy::add_exchange(StepPlan& plan, int lane) {
     if (across == nullptr) {
       add_local_reduction(plan, own, pack);
     } else {
-      plan.add("reduce pack",
-               [this, &own, across, pack] { across->reduce(own.stream(), pack, batch_.update.examples); });
+      plan.add("reduce pack", [this, &own, across, pack] {
+        across->reduce(own.stream(), pack, batch_.update.examples);
+        meet_while_settling();
+      });
     }
   }
   run_until(kToTheEnd);
@@ -137,6 +139,13 @@ void Strategy::add_local_reduction(StepPlan& plan, Lane& lane, std::size_t pack)
 void Strategy::add_meeting(StepPlan& plan) {
   if (!backend_->shares_host_memory()) return;
   plan.add_wait("meet", [this] { team_->meet(); });
+}
+
+/// In the first steps of a kind kernels are loaded and recordings made, for which CUDA may wait for all that runs on a
+/// GPU and keep every thread out meanwhile. An operation that waits for another lane must not be among that: so all
+/// lanes enqueue it before any goes on.
+void Strategy::meet_while_settling() {
+  if (is_settling_) team_->meet();
 }
 
 }  // namespace mirrortrain

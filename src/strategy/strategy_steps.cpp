@@ -21,8 +21,9 @@ void Strategy::train(const TrainBatch& batch) {
   if (backend_->shares_host_memory()) choose_written_values();
   slot_ = pending_.size();
   pending_.push_back({kind.examples, std::nullopt});
+  if (!device_exchanges_.empty()) is_settling_ = ++steps_of_kind_[kind] <= StepPlan::kStepsToSettle;
   host_is_current_ = false;
-  if (!bursts_) return team_->run(run_train_);
+  if (!bursts_) return run_lanes(run_train_);
 
   fill_inputs(*lanes_[0]);
   write_on_host(0);
@@ -38,7 +39,7 @@ void Strategy::enqueue_deferred() {
   }
   for (; deferred_ > 0; --deferred_) {
     slot_ = pending_.size() - deferred_;
-    team_->run(run_train_);
+    run_lanes(run_train_);
   }
 }
 
@@ -46,7 +47,7 @@ void Strategy::begin_evaluation() {
   const VariableStore& host = variables();
   host.fill_evaluation_copies();
   evaluation_regularization_ = host.regularization();
-  team_->run([this](int lane) {
+  run_lanes([this](int lane) {
     if (host_variables_) {
       mirror_of(lane).copy_evaluation_from_host(lanes_[static_cast<std::size_t>(lane)]->stream(), *host_variables_);
     }
@@ -61,22 +62,38 @@ void Strategy::evaluate(const EvaluationBatch& batch) {
   batch_ = {batch.examples, batch.rows, 0, {}};
   pending_.push_back({static_cast<std::int64_t>(batch.rows.size()), evaluation_regularization_});
   kind_ = {batch.examples, static_cast<std::int64_t>(batch.rows.size()), 0, false};
-  team_->run(run_evaluation_);
+  run_lanes(run_evaluation_);
 }
 
 void Strategy::require_room() const {
   if (must_take_sums()) throw Error("the sums of earlier steps must be taken before the next one");
 }
 
+void Strategy::run_lanes(const std::function<void(int)>& work) {
+  try {
+    team_->run(work);
+  } catch (const std::exception& error) {
+    abort_exchanges(error.what());
+    throw;
+  }
+}
+
+/// Where a lane failed, the others' streams may wait for it, and whoever destroys them would wait for ever.
+void Strategy::abort_exchanges(const char* reason) {
+  for (Communicator* const rank : communicators_.ranks) rank->abort(reason);
+}
+
 void Strategy::synchronize() {
   enqueue_deferred();
-  for (std::size_t i = 0; i < lanes_.size(); ++i) {
-    Stream& stream = lanes_[i]->stream();
-    if (device_exchanges_.empty()) {
-      stream.synchronize();
-    } else {
-      device_exchanges_[i]->synchronize(stream);
-    }
+  if (device_exchanges_.empty()) {
+    for (const auto& lane : lanes_) lane->stream().synchronize();
+    return;
+  }
+  try {
+    for (std::size_t i = 0; i < lanes_.size(); ++i) device_exchanges_[i]->synchronize(lanes_[i]->stream());
+  } catch (const std::exception& error) {
+    abort_exchanges(error.what());
+    throw;
   }
 }
 
@@ -238,6 +255,7 @@ void Strategy::write_shared(int lane, const DistributedVariable& variable, std::
   backend_->step_kernels().sum_sources(own.stream(), sources, value, 0, elements);
   if (!device_exchanges_.empty()) {
     device_exchanges_[static_cast<std::size_t>(lane)]->all_reduce(own.stream(), value, elements);
+    meet_while_settling();
   }
 }
 
