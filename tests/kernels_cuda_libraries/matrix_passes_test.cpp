@@ -69,6 +69,21 @@ void check_sums(const Extents& e) {
   }
 }
 
+template <class T>
+void check_add(const Extents& e) {
+  InlineStream stream;
+  const auto bias = matrix<T>(1, e.columns);
+  auto sum = matrix<T>(e.rows, e.columns);
+  sum.push_back(T(-1.0f));
+  cuda::add_to_rows(stream, e.rows, e.columns, kDTypeOf<T>, bytes(bias), bytes(sum));
+  bool right = static_cast<float>(sum.back()) == -1.0f;  // nothing past the end
+  for (std::int64_t i = 0; i < e.rows * e.columns; ++i) {
+    const float expected = element(i / e.columns, i % e.columns) + element(0, i % e.columns);
+    right = right && static_cast<float>(sum[static_cast<std::size_t>(i)]) == expected;
+  }
+  CHECK(right);
+}
+
 template <class Check>
 void in_every_grid(const Check& check) {
   for (const std::int64_t blocks : kMostBlocks) {
@@ -88,6 +103,13 @@ TEST_CASE("transpose turns matrices of any extents, between dtypes") {
     check_transpose<float, float>(e);
     check_transpose<float, bfloat16>(e);
     check_transpose<bfloat16, float>(e);
+  });
+}
+
+TEST_CASE("add_to_rows adds a vector to every row of matrices of any extents") {
+  in_every_grid([](const Extents& e) {
+    check_add<float>(e);
+    check_add<bfloat16>(e);
   });
 }
 

@@ -26,15 +26,18 @@ CublasLtProduct required(const Op& op, DType dtype, const Sizes& s, std::optiona
                           s.rows, s.in, s.out, name_of(dtype)));
 }
 
+/// In one product where cuBLASLt can add the bias there (for a single row or column it did not always), else with
+/// passes behind it.
 class Forward : public Kernel {
  public:
   Forward(const ops::Dense& op, const KernelSpecs& specs, std::shared_ptr<CublasLt> blas)
       : kernel_(specs.inputs[1]),
         dtype_(specs.inputs[0].dtype),
+        s_(specs.inputs[0], specs.outputs[0]),
         with_bias_(specs.inputs.size() > 2 && specs.input_present[2]),
         with_relu_(op.activation == ops::ActivationKind::kRelu),
-        product_(make_product(op, Sizes(specs.inputs[0], specs.outputs[0]), std::move(blas))),
-        activation_(with_relu_ ? ops::ActivationKind::kLinear : op.activation, specs.outputs[0]) {
+        product_(make_product(op, std::move(blas))),
+        activation_(is_fused_ && with_relu_ ? ops::ActivationKind::kLinear : op.activation, specs.outputs[0]) {
     if (with_bias_) bias_ = specs.inputs[2];
   }
 
@@ -45,23 +48,29 @@ class Forward : public Kernel {
     return std::nullopt;
   }
   void enqueue(Stream& stream, const KernelArgs& args) override {
-    product_.enqueue(stream, args.inputs[0].data, args.inputs[1].data, args.outputs[0].data,
-                     with_bias_ ? args.inputs[2].data : nullptr, args.workspace);
+    std::byte *const bias = with_bias_ ? args.inputs[2].data : nullptr, *const y = args.outputs[0].data;
+    product_.enqueue(stream, args.inputs[0].data, args.inputs[1].data, y, bias, args.workspace);
+    if (with_bias_ && !is_fused_) add_to_rows(stream, s_.rows, s_.out, dtype_, bias, y);
     activation_.enqueue(stream, args);
   }
 
  private:
-  CublasLtProduct make_product(const ops::Dense& op, const Sizes& s, std::shared_ptr<CublasLt> blas) const {
+  CublasLtProduct make_product(const ops::Dense& op, std::shared_ptr<CublasLt> blas) {
+    const auto make = [&](Epilogue epilogue) {
+      return CublasLtProduct::make(blas, {s_.rows, s_.in}, {s_.in, s_.out}, dtype_, dtype_, epilogue);
+    };
     const Epilogue epilogue = with_bias_   ? (with_relu_ ? Epilogue::kReluBias : Epilogue::kBias)
                               : with_relu_ ? Epilogue::kRelu
                                            : Epilogue::kNone;
-    return required(op, dtype_, s,
-                    CublasLtProduct::make(std::move(blas), {s.rows, s.in}, {s.in, s.out}, dtype_, dtype_, epilogue));
+    if (auto fused = make(epilogue)) return std::move(*fused);
+    is_fused_ = false;
+    return required(op, dtype_, s_, make(Epilogue::kNone));
   }
 
   TensorView kernel_, bias_;
   DType dtype_;
-  bool with_bias_, with_relu_;
+  Sizes s_;
+  bool with_bias_, with_relu_, is_fused_ = true;
   CublasLtProduct product_;
   ActivationPass activation_;
 };

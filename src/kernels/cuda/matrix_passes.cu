@@ -2,6 +2,7 @@
 #include "base/error.h"
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/matrix_passes.h"
+#include "kernels/cuda/pack.h"
 
 namespace mirrortrain::cuda {
 namespace {
@@ -63,6 +64,14 @@ __global__ void __launch_bounds__(kTile* kTileRows)
   }
 }
 
+template <class T>
+__global__ void __launch_bounds__(kBlock)
+    add_vector(std::int64_t elements, std::int64_t columns, const T* vector, T* matrix) {
+  for (std::int64_t i = grid_thread(); i < elements; i += grid_threads()) {
+    matrix[i] = T(static_cast<float>(matrix[i]) + static_cast<float>(vector[divide(i, columns).rest]));
+  }
+}
+
 template <class Body>
 void with_type(DType dtype, const Body& body) {
   if (dtype == DType::kFloat32) return body(float{});
@@ -81,6 +90,14 @@ void transpose(Stream& stream, std::int64_t rows, std::int64_t columns, DType fr
       launch(stream, grid_of(tiles_of(rows) * tiles_of(columns)), kBlockOfTile, 0, transpose_tiles<From, To>, rows,
              columns, reinterpret_cast<const From*>(from), reinterpret_cast<To*>(to));
     });
+  });
+}
+
+void add_to_rows(Stream& stream, std::int64_t rows, std::int64_t columns, DType dtype, const std::byte* bias,
+                 std::byte* matrix) {
+  with_type(dtype, [&]<class T>(T) {
+    launch(stream, blocks_for(rows * columns), kBlock, 0, add_vector<T>, rows * columns, columns,
+           reinterpret_cast<const T*>(bias), reinterpret_cast<T*>(matrix));
   });
 }
 

@@ -13,6 +13,10 @@ namespace mirrortrain::cuda {
 void transpose(Stream& stream, std::int64_t rows, std::int64_t columns, DType from_dtype, const std::byte* from,
                DType to_dtype, std::byte* to);
 
+/// matrix[row][column] += bias[column], all of `dtype`.
+void add_to_rows(Stream& stream, std::int64_t rows, std::int64_t columns, DType dtype, const std::byte* bias,
+                 std::byte* matrix);
+
 /// sums[column] = the sum of from[row][column] over all rows, in a fixed order. `workspace` holds
 /// column_sums_workspace() bytes.
 void column_sums(Stream& stream, std::int64_t rows, std::int64_t columns, DType dtype, const std::byte* from,
