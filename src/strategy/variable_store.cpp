@@ -57,10 +57,12 @@ VariableStore::VariableStore(const Model& model, const StoreOptions& options, De
                            ? bytes_of(groups_[static_cast<std::size_t>(place.group)].view(r).master + place.first)
                            : own_copies_.back().data() + (differ ? static_cast<std::size_t>(r) * stride_bytes : 0));
     }
-    // What is read outside is replica 0's copy unless copies are combined when they are read.
-    const bool combined =
-        policy.copies_can_differ() && options.all_replicas > 1 && policy.synchronization == Synchronization::kOnRead;
-    evaluation_copies_.push_back(combined ? device.allocate(stride_bytes) : Buffer());
+    // What is read outside is replica 0's copy, which another memory may have, unless copies are combined when they are
+    // read.
+    const bool combined = policy.synchronization == Synchronization::kOnRead,
+               elsewhere = replicas_ < options.all_replicas;
+    const bool apart = policy.copies_can_differ() && options.all_replicas > 1 && (combined || elsewhere);
+    evaluation_copies_.push_back(apart ? device.allocate(stride_bytes) : Buffer());
     variables_.emplace_back(spec.name, DType::kFloat32, spec.shape, policy, std::move(copies));
   }
 }

@@ -198,6 +198,8 @@ TEST_CASE("policies, clipping and state mean the same on several GPUs") {
       for (std::size_t i = 0; i < losses.size(); ++i) CHECK(of_two[i] == near(losses[i]));
       for (int r = 0; r < 4; ++r)
         CHECK(difference(expected.variables(r), found.variables(r)) < testing::tolerance().variables);
+      CHECK(evaluate_all(*found.strategy, found.examples(), 6).loss ==
+            near(evaluate_all(*expected.strategy, expected.examples(), 6).loss));
       CHECK(found.strategy->state().readings()[0].value == expected.strategy->state().readings()[0].value);
     }
   }
