@@ -153,6 +153,7 @@ class Strategy {
   // What the plans are made of.
   RowRange rows_of(const Replica& replica) const;
   void require_room() const;
+  void enter_thread() const;
   void run_lanes(const std::function<void(int)>& work);
   void abort_exchanges(const char* reason);
   void synchronize();

@@ -34,6 +34,7 @@ void Strategy::train(const TrainBatch& batch) {
 /// Steps whose inputs are there and that wait for more of their kind.
 void Strategy::enqueue_deferred() {
   if (deferred_ == StepBursts::kSteps) {
+    enter_thread();
     bursts_->enqueue(kind_, pending_.size() - deferred_, [this] { train_plans_[0].run_fixed(); });
     deferred_ = 0;
   }
@@ -69,7 +70,13 @@ void Strategy::require_room() const {
   if (must_take_sums()) throw Error("the sums of earlier steps must be taken before the next one");
 }
 
+/// The calling thread may have driven another strategy's GPU meanwhile, and kernels go to the thread's own.
+void Strategy::enter_thread() const {
+  if (!backend_->shares_host_memory()) lanes_[0]->device().enter_thread();
+}
+
 void Strategy::run_lanes(const std::function<void(int)>& work) {
+  enter_thread();
   try {
     team_->run(work);
   } catch (const std::exception& error) {
