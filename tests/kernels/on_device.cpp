@@ -87,6 +87,7 @@ class OnDevice : public Kernel {
 template <class... Ops>
 void add_all(KernelRegistry& to, const KernelRegistry& kernels, Device& device) {
   (to.add<Ops>([&kernels, &device](const Ops& op, const KernelSpecs& specs) -> std::unique_ptr<Kernel> {
+    device.enter_thread();  // which may have left for another one
     return std::make_unique<OnDevice>(kernels.make(op, specs), device);
   }),
    ...);
