@@ -8,8 +8,9 @@ namespace {
 /// What an algorithm may use: what cuBLAS itself takes on a large GPU.
 constexpr std::size_t kMostWorkspace = std::size_t{32} << 20;
 
-/// Of every matrix: variables and their gradients begin on cache lines. Unless told, cuBLASLt counts on 256 bytes.
-constexpr std::uint32_t kAlignment = 64;
+/// Of every matrix: variables and their gradients begin on cache lines, their bfloat16 copies on half of one. Unless
+/// told, cuBLASLt counts on 256 bytes.
+constexpr std::uint32_t kAlignment = 32;
 
 cudaDataType type_of(DType dtype) { return dtype == DType::kFloat32 ? CUDA_R_32F : CUDA_R_16BF; }
 
