@@ -2,6 +2,9 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include <chrono>
+#include <thread>
+
 #include "base/error.h"
 #include "error_text.h"
 #include "gpus_under_test.h"
@@ -223,6 +226,54 @@ TEST_CASE("where memory is short, the run says for what and which batch would fi
   CHECK(contains(error_with(1'200'000, {}), "a global batch of about"));
   CHECK(contains(error_with(2000, {}), "the variables with gradients and optimizer slots: no memory for"));
   CHECK(contains(error_with(500'000, {"data.cache=device"}), "data.cache: "));
+}
+
+/// A rank that takes part in some sums and then fails.
+class FailingRank : public Communicator {
+ public:
+  FailingRank(Communicator& rank, int sums) : rank_(rank), sums_(sums) {}
+
+  int rank() const override { return rank_.rank(); }
+  int size() const override { return rank_.size(); }
+  bool capturable() const override { return rank_.capturable(); }
+  void all_reduce(Stream& stream, Elements from, Elements to) override {
+    if (sums_-- == 0) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));  // the other's stream waits by then
+      throw Error("this rank fails");
+    }
+    rank_.all_reduce(stream, from, to);
+  }
+  void reduce_scatter(Stream& stream, Elements elements) override { rank_.reduce_scatter(stream, elements); }
+  void all_gather(Stream& stream, Elements elements) override { rank_.all_gather(stream, elements); }
+  void broadcast(Stream& stream, Elements elements, int root) override { rank_.broadcast(stream, elements, root); }
+  void check() override { rank_.check(); }
+  void synchronize(Stream& stream) override { rank_.synchronize(stream); }
+  void abort(const std::string& reason) override { rank_.abort(reason); }
+
+ private:
+  Communicator& rank_;
+  int sums_;
+};
+
+TEST_CASE("where a GPU's lane fails, the others do not wait for it for ever") {
+  if (!testing::has_gpus(2)) return;
+  Hardware hardware = testing::gpus_under_test(2);
+  hardware.communicators = [whole = hardware.communicators](const Placement& placement, const StrategyOptions& options,
+                                                            AggregationMethod method, std::span<Device* const> gpus) {
+    struct Owned {
+      std::shared_ptr<void> group;
+      FailingRank rank;
+    };
+    Communicators made = whole(placement, options, method, gpus);
+    const auto owned = std::make_shared<Owned>(Owned{made.owner, {*made.ranks[1], 10}});
+    made.ranks[1] = &owned->rank;
+    made.owner = owned;
+    return made;
+  };
+  Training training(kNetwork,
+                    {"strategy={type: mirrored, devices: [cuda:0, cuda:1], communication: {timeout_seconds: 0}}"},
+                    hardware);
+  CHECK_THROWS_WITH_AS(training.steps_in_flight(12), doctest::Contains("this rank fails"), Error);
 }
 
 TEST_CASE("a checkpoint moves between GPUs and CPUs") {
