@@ -48,9 +48,7 @@ void futex_wake_all(std::atomic<std::uint32_t>& word) {
 }  // namespace
 
 Barrier::Barrier(int size, bool spin, double timeout_seconds)
-    : size_(size),
-      spin_(spin),
-      timeout_(from_seconds(timeout_seconds)) {}
+    : size_(size), spin_(spin), timeout_(from_seconds(timeout_seconds)) {}
 
 void Barrier::arrive_and_wait() {
   const std::uint32_t generation = generation_.load(std::memory_order_acquire);
@@ -96,17 +94,18 @@ void Barrier::sleep_until_past(std::uint32_t generation) {
   // In short sleeps that each count for no more than they asked for: a process that was stopped for an hour (Ctrl-Z)
   // did not wait for an hour.
   constexpr nanoseconds kSleep = std::chrono::seconds(1);
+  const nanoseconds timeout = timeout_;
   nanoseconds waited{};
   sleepers_.fetch_add(1);
   while (generation_.load() == generation) {
-    if (timeout_ > nanoseconds::zero() && waited >= timeout_) {
+    if (timeout > nanoseconds::zero() && waited >= timeout) {
       abort(
           fmt::format("waited {:g} seconds at a meeting point where not all of {} lanes arrived; one of them is stuck, "
                       "or strategy.communication.timeout_seconds is too short",
-                      std::chrono::duration<double>(timeout_).count(), size_));
+                      std::chrono::duration<double>(timeout).count(), size_));
       break;
     }
-    const nanoseconds sleep = timeout_ > nanoseconds::zero() ? std::min(kSleep, timeout_ - waited) : kSleep;
+    const nanoseconds sleep = timeout > nanoseconds::zero() ? std::min(kSleep, timeout - waited) : kSleep;
     const auto start = Clock::now();
     futex_wait(generation_, generation, sleep);
     waited += std::min<nanoseconds>(sleep, Clock::now() - start);

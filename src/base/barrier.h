@@ -32,7 +32,7 @@ class Barrier {
 
   int size() const { return size_; }
 
-  /// While nobody waits.
+  /// While nobody waits; who was let go may still be on the way out.
   void set_timeout(double seconds) { timeout_ = from_seconds(seconds); }
 
  private:
@@ -47,7 +47,7 @@ class Barrier {
 
   const int size_;
   const bool spin_;
-  std::chrono::nanoseconds timeout_;
+  std::atomic<std::chrono::nanoseconds> timeout_;
   std::mutex reason_mutex_;
   std::string reason_;
   std::atomic<bool> aborted_ = false;

@@ -79,6 +79,8 @@ std::size_t Lane::arena_bytes() const {
   return bytes;
 }
 
+std::size_t Lane::kernels() const { return train_.empty() ? 0 : replicas_.size() * train_.begin()->second.steps(); }
+
 std::size_t Lane::step_bytes() const {
   const ModelGraph& graph = model_.training;
   if (model_.layers.empty()) return 0;

@@ -68,6 +68,9 @@ class Lane {
   /// Makes the data sets ready where the device picks examples itself; once built.
   void place_examples(const std::vector<const data::Feeder*>& examples);
 
+  /// Of a training step: of all replicas.
+  std::size_t kernels() const;
+
   /// What `bind` takes for activations and inputs.
   std::size_t step_bytes() const;
 

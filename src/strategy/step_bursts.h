@@ -16,6 +16,9 @@ namespace mirrortrain {
 class StepBursts {
  public:
   static constexpr std::size_t kSteps = 16;
+  /// A step of more kernels keeps its device busy for longer than the host takes to enqueue it, and what is recorded
+  /// takes memory.
+  static constexpr std::size_t kMostKernels = 256;
 
   explicit StepBursts(Lane& lane) : lane_(lane) {}
 

@@ -126,11 +126,13 @@ void Strategy::prepare(const BatchSizes& sizes) {
   if (backend_->shares_host_memory()) add_model_writes();
   writes_.insert(writes_.end(), state_->writes().begin(), state_->writes().end());
   order_packs();
+  connect_devices();
   for (int lane = 0; lane < static_cast<int>(lanes_.size()); ++lane) {
     train_plans_.push_back(train_plan(lane));
     evaluation_plans_.push_back(evaluation_plan(lane));
   }
-  if (bursts && lanes_[0]->examples()->all_on_device()) bursts_ = std::make_unique<StepBursts>(*lanes_[0]);
+  if (bursts && lanes_[0]->examples()->all_on_device() && lanes_[0]->kernels() <= StepBursts::kMostKernels)
+    bursts_ = std::make_unique<StepBursts>(*lanes_[0]);
   variables_changed();
   team_->set_timeout(timeout_seconds_);  // building takes as long as it takes; steps are alike
 }
@@ -175,6 +177,17 @@ void Strategy::make_exchanges(const StrategyParts& parts) {
                                                                  backend_->step_kernels(), *communicators_.ranks[i],
                                                                  parts.options.communication.bytes_per_pack.bytes));
   }
+}
+
+/// The first operation between devices makes their connections, which takes long and is not watched: now, as every lane
+/// comes to it.
+void Strategy::connect_devices() {
+  if (device_exchanges_.empty()) return;
+  run_lanes([this](int lane) {
+    const auto index = static_cast<std::size_t>(lane);
+    device_exchanges_[index]->all_reduce(lanes_[index]->stream(), reinterpret_cast<float*>(lanes_[index]->norms()), 1);
+  });
+  synchronize();
 }
 
 /// What a lane reduces, or null where nothing is.

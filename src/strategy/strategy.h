@@ -138,6 +138,7 @@ class Strategy {
   void make_exchanges(const StrategyParts& parts);
   GradientPacks* packs_of(int lane);
   void order_packs();
+  void connect_devices();
   StepPlan train_plan(int lane);
   StepPlan evaluation_plan(int lane);
   void add_inputs(StepPlan& plan, Lane& lane, StepKind kind);

@@ -8,6 +8,12 @@
 #include "strategy/strategy.h"
 
 namespace mirrortrain {
+namespace {
+
+/// What is left to the libraries, which load kernels in the first steps, and to recorded steps.
+std::size_t reserve_of(std::size_t free) { return std::min(std::size_t{1} << 30, free / 8); }
+
+}  // namespace
 
 MemoryForecast Strategy::memory() const {
   MemoryForecast forecast;
@@ -23,7 +29,8 @@ MemoryForecast Strategy::memory() const {
 void Strategy::require_memory(int lane, const BatchSizes& sizes) const {
   if (backend_->shares_host_memory()) return;
   const Lane& own = *lanes_[static_cast<std::size_t>(lane)];
-  const std::size_t wanted = own.step_bytes(), free = own.device().free_bytes();
+  const std::size_t all_free = own.device().free_bytes(), free = all_free - reserve_of(all_free);
+  const std::size_t wanted = own.step_bytes();
   if (wanted <= free) return;
   std::int64_t batch = 0;
   for (const auto* of_kind : {&sizes.train, &sizes.evaluate}) {
