@@ -28,11 +28,12 @@ void for_each_part(const Mirror& mirror, const VariableStore& host, const Body& 
 
 }  // namespace
 
-Mirror::Mirror(UpdateReplicas of, const Model& model, const StoreOptions& store, Device& device,
-               const StepKernels& kernels)
+Mirror::Mirror(UpdateReplicas of, const Model& model, const StoreOptions& store, const UpdateOptions& options,
+               Device& device, const StepKernels& kernels)
     : replicas(std::move(of)),
       variables(model, store, device),
-      derived(device, kernels.refreshes_rounded() ? &variables : nullptr) {}
+      derived(device, kernels.refreshes_rounded() ? &variables : nullptr),
+      update(variables, kernels, replicas, options) {}
 
 void Mirror::copy_to_host(Stream& stream, const VariableStore& host, bool shared) const {
   for_each_part(*this, host, [&](const std::byte* own, std::byte* twin, std::size_t bytes, bool is_shared) {

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <optional>
-
 #include "strategy/derived_copies.h"
 #include "strategy/variable_store.h"
 #include "strategy/weight_update.h"
@@ -13,13 +11,13 @@ namespace mirrortrain {
 struct Mirror {
   /// `replicas` compute on it, by their numbers in the run: replica i of `variables` is replicas[i]. Throws Error where
   /// the device has not enough memory.
-  Mirror(UpdateReplicas replicas, const Model& model, const StoreOptions& store, Device& device,
-         const StepKernels& kernels);
+  Mirror(UpdateReplicas replicas, const Model& model, const StoreOptions& store, const UpdateOptions& update,
+         Device& device, const StepKernels& kernels);
 
   UpdateReplicas replicas;
   VariableStore variables;
   DerivedCopies derived;
-  std::optional<WeightUpdate> update;  ///< there once the run is set up
+  WeightUpdate update;
 
   // What lasts from step to step, between the host's variables of all replicas and a mirror with memory of its own.
   // Both have the same layout. They return when all is copied.

@@ -47,9 +47,16 @@ Strategy::Strategy(Placement placement, const Model& model, const StrategyParts&
     }
   }
   const bool several_memories = !backend_->shares_host_memory() && lanes_.size() > 1;
-  make_mirrors(parts, cross_device.reduction.has_value() || several_memories);
+  StoreOptions store{
+      parts.policies, 1, 1, static_cast<int>(parts.rule.slots().size()), parts.gradients.accumulates(), {}};
+  for (const ProductGradient& product : products_) store.without_gradient.push_back(product.variable);
+  mirrors_.emplace(model, std::move(store),
+                   UpdateOptions{parts.rule, parts.gradients, cross_device.reduction || several_memories}, placement_,
+                   devices, *backend_);
+  state_ = std::make_unique<StateVariables>(parts.state, placement_.replicas,
+                                            parts.options.type == StrategyType::kOneDevice, *make_cpu_device(0, 1, {}));
   if (cross_device.reduction) {
-    exchange_.emplace(mirrors_[0]->variables, *cross_device.reduction,
+    exchange_.emplace(mirrors_->of_lane(0).variables, *cross_device.reduction,
                       parts.options.communication.bytes_per_pack.bytes);
   }
   if (several_memories) make_exchanges(parts);
@@ -60,44 +67,6 @@ Strategy::Strategy(Placement placement, const Model& model, const StrategyParts&
   team_ = std::make_unique<LaneTeam>(devices, placement_.cores_of_their_own, 0);
   run_train_ = [this](int lane) { train_plans_[static_cast<std::size_t>(lane)].run(step_start_, kind_); };
   run_evaluation_ = [this](int lane) { evaluation_plans_[static_cast<std::size_t>(lane)].run(step_start_, kind_); };
-}
-
-/// The variables where the lanes compute and, where that is not the host's memory, in the host's.
-void Strategy::make_mirrors(const StrategyParts& parts, bool reduced) {
-  StoreOptions store{parts.policies,
-                     placement_.replicas,
-                     placement_.replicas,
-                     static_cast<int>(parts.rule.slots().size()),
-                     parts.gradients.accumulates(),
-                     {}};
-  for (const ProductGradient& product : products_) store.without_gradient.push_back(product.variable);
-  host_ = make_cpu_device(0, 1, {});
-  if (backend_->shares_host_memory()) {
-    UpdateReplicas all{{}, placement_.replicas};
-    for (int r = 0; r < placement_.replicas; ++r) all.numbers.push_back(r);
-    mirrors_.push_back(
-        std::make_unique<Mirror>(std::move(all), model_, store, lanes_[0]->device(), backend_->step_kernels()));
-  } else {
-    for (std::size_t i = 0; i < lanes_.size(); ++i) {
-      const std::vector<int>& numbers = placement_.lanes[i].replicas;
-      store.replicas = static_cast<int>(numbers.size());
-      try {
-        mirrors_.push_back(std::make_unique<Mirror>(UpdateReplicas{numbers, placement_.replicas}, model_, store,
-                                                    lanes_[i]->device(), backend_->step_kernels()));
-      } catch (const Error& error) {
-        throw Error(fmt::format("the variables with gradients and optimizer slots: {}", error.what()));
-      }
-    }
-    store.replicas = placement_.replicas;
-    for (std::size_t i = 0; i < model_.variables.size(); ++i) store.without_gradient.push_back(i);
-    host_variables_ = std::make_unique<VariableStore>(model_, store, *host_);
-  }
-  for (const auto& mirror : mirrors_) {
-    mirror->update.emplace(mirror->variables, backend_->step_kernels(), mirror->replicas, parts.rule, parts.gradients,
-                           reduced);
-  }
-  const bool one_plain_copy = parts.options.type == StrategyType::kOneDevice;
-  state_ = std::make_unique<StateVariables>(parts.state, placement_.replicas, one_plain_copy, *host_);
 }
 
 void Strategy::prepare(const BatchSizes& sizes) {
@@ -120,7 +89,7 @@ void Strategy::prepare(const BatchSizes& sizes) {
   for (std::size_t i = 0; i < lanes_.size(); ++i) {
     lanes_[i]->place_examples(sizes.examples);
     require_memory(static_cast<int>(i), sizes);
-    lanes_[i]->bind(mirror_of(static_cast<int>(i)), sums_.size(), bursts ? StepBursts::kSteps : 0);
+    lanes_[i]->bind(mirrors_->of_lane(static_cast<int>(i)), sums_.size(), bursts ? StepBursts::kSteps : 0);
   }
   add_products();
   if (backend_->shares_host_memory()) add_model_writes();
@@ -141,7 +110,7 @@ void Strategy::add_products() {
   const Graph& graph = model_.training.graph;
   for (const ProductGradient& product : products_) {
     const Shape& shape = model_.variables[product.variable].spec.shape;
-    const auto& place = mirrors_[0]->variables.place(product.variable);
+    const auto& place = mirrors_->of_lane(0).variables.place(product.variable);
     std::vector<cpu::ProductSource> sources(replicas_.size());
     for (const auto& lane : lanes_) {
       for (const Replica& replica : lane->replicas()) {
@@ -149,21 +118,21 @@ void Strategy::add_products() {
                                                             lane->operand(replica, product.dy), 0};
       }
     }
-    mirrors_[0]->update->add_product(place.group, {place.first, shape[0], shape[1]}, std::move(sources),
-                                     graph.spec(product.dy).shape.elements() / shape[1]);
+    mirrors_->of_lane(0).update.add_product(place.group, {place.first, shape[0], shape[1]}, std::move(sources),
+                                            graph.spec(product.dy).shape.elements() / shape[1]);
   }
 }
 
 /// The model's own writes; which values they take is chosen in each step.
 void Strategy::add_model_writes() {
   for (const Assignment& assignment : model_.training.assignments) {
-    const DistributedVariable& variable = mirrors_[0]->variables.variables()[assignment.variable];
+    const DistributedVariable& variable = mirrors_->of_lane(0).variables.variables()[assignment.variable];
     writes_.push_back({variable, WriteKind::kAssign, std::vector<const std::byte*>(replicas_.size())});
   }
 }
 
 void Strategy::make_exchanges(const StrategyParts& parts) {
-  for (const VariableGroup& group : mirrors_[0]->variables.groups()) {
+  for (const VariableGroup& group : mirrors_->of_lane(0).variables.groups()) {
     if (group.shared() || !parts.gradients.clip_norm) continue;
     throw UsageError(
         "gradients.clip_norm: on several GPUs it goes with variables that the replicas share, not with aggregation "
@@ -173,9 +142,9 @@ void Strategy::make_exchanges(const StrategyParts& parts) {
   for (const auto& lane : lanes_) devices.push_back(&lane->device());
   communicators_ = parts.communicators(placement_, parts.options, parts.gradients.aggregation_method, devices);
   for (std::size_t i = 0; i < lanes_.size(); ++i) {
-    device_exchanges_.push_back(std::make_unique<DeviceExchange>(lanes_[i]->device(), *mirrors_[i],
-                                                                 backend_->step_kernels(), *communicators_.ranks[i],
-                                                                 parts.options.communication.bytes_per_pack.bytes));
+    device_exchanges_.push_back(std::make_unique<DeviceExchange>(
+        lanes_[i]->device(), mirrors_->of_lane(static_cast<int>(i)), backend_->step_kernels(), *communicators_.ranks[i],
+        parts.options.communication.bytes_per_pack.bytes));
   }
 }
 
@@ -212,27 +181,20 @@ void Strategy::order_packs() {
 }
 
 const VariableStore& Strategy::variables() {
-  if (!host_variables_) return mirrors_[0]->variables;
-  if (!host_is_current_) {
+  if (mirrors_->host_is_behind()) {
     synchronize();
-    for (std::size_t i = 0; i < lanes_.size(); ++i) {
-      mirrors_[i]->copy_to_host(lanes_[i]->stream(), *host_variables_, i == 0);
-    }
-    host_is_current_ = true;
+    std::vector<Stream*> streams;
+    for (const auto& lane : lanes_) streams.push_back(&lane->stream());
+    mirrors_->bring_to_host(streams);
   }
-  return *host_variables_;
+  return mirrors_->host();
 }
 
 void Strategy::variables_changed() {
   run_lanes([this](int lane) {
-    if (host_variables_)
-      mirror_of(lane).copy_from_host(lanes_[static_cast<std::size_t>(lane)]->stream(), *host_variables_);
+    mirrors_->take_from_host(lane, lanes_[static_cast<std::size_t>(lane)]->stream());
     refresh_derived_copies(lane, false);
   });
-}
-
-Mirror& Strategy::mirror_of(int lane) const {
-  return *mirrors_[mirrors_.size() == 1 ? 0 : static_cast<std::size_t>(lane)];
 }
 
 std::vector<double> Strategy::take_waiting_shares() {

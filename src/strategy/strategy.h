@@ -17,7 +17,7 @@
 #include "strategy/gradient_options.h"
 #include "strategy/lane.h"
 #include "strategy/lane_team.h"
-#include "strategy/mirror.h"
+#include "strategy/mirrors.h"
 #include "strategy/placement.h"
 #include "strategy/product_gradients.h"
 #include "strategy/state_variables.h"
@@ -132,7 +132,6 @@ class Strategy {
   };
 
   void require_memory(int lane, const BatchSizes& sizes) const;
-  void make_mirrors(const StrategyParts& parts, bool reduced);
   void add_products();
   void add_model_writes();
   void make_exchanges(const StrategyParts& parts);
@@ -149,7 +148,6 @@ class Strategy {
   void add_meeting(StepPlan& plan);
   void meet_while_settling();
   WeightUpdate::LaneShare share_of(int lane) const;
-  Mirror& mirror_of(int lane) const;
 
   // What the plans are made of.
   RowRange rows_of(const Replica& replica) const;
@@ -180,13 +178,10 @@ class Strategy {
   bool captures_;
   std::string cross_device_note_;
   std::vector<ProductGradient> products_;
-  std::vector<std::unique_ptr<Mirror>> mirrors_;  ///< one for all lanes, or one for each
-  std::unique_ptr<Device> host_;
-  std::unique_ptr<VariableStore> host_variables_;  ///< absent where the one mirror is in host memory
-  bool host_is_current_ = true;
-  std::vector<std::unique_ptr<Lane>> lanes_;  ///< after the mirrors, so that their streams end first
-  std::vector<Replica*> replicas_;            ///< in order
-  std::vector<std::size_t> lane_of_;          ///< by replica
+  std::optional<Mirrors> mirrors_;  ///< before the lanes, so that their streams end first
+  std::vector<std::unique_ptr<Lane>> lanes_;
+  std::vector<Replica*> replicas_;    ///< in order
+  std::vector<std::size_t> lane_of_;  ///< by replica
   std::unique_ptr<StateVariables> state_;
   std::optional<GradientExchange> exchange_;  ///< absent where lanes sum what they update
   Communicators communicators_;

@@ -17,7 +17,7 @@ std::size_t reserve_of(std::size_t free) { return std::min(std::size_t{1} << 30,
 
 MemoryForecast Strategy::memory() const {
   MemoryForecast forecast;
-  for (const auto& mirror : mirrors_) forecast.variables += mirror->variables.bytes() + mirror->derived.bytes();
+  forecast.variables = mirrors_->bytes();
   for (const auto& lane : lanes_) {
     forecast.activations += lane->bytes();
     if (lane->examples() != nullptr) forecast.examples += lane->examples()->bytes();
@@ -39,7 +39,7 @@ void Strategy::require_memory(int lane, const BatchSizes& sizes) const {
   // Activations grow with the rows; what does not is little beside them.
   const auto fits =
       static_cast<std::int64_t>(static_cast<double>(batch) * static_cast<double>(free) / static_cast<double>(wanted));
-  const Mirror& mirror = mirror_of(lane);
+  const Mirror& mirror = mirrors_->of_lane(lane);
   throw Error(
       fmt::format("{}: not enough memory: a global batch of {} wants {} for activations and inputs here, and {} are "
                   "free, beside {} "

@@ -13,7 +13,7 @@ constexpr std::size_t kToTheEnd = std::numeric_limits<std::size_t>::max();
 StepPlan Strategy::train_plan(int lane) {
   StepPlan plan;
   Lane& own = *lanes_[static_cast<std::size_t>(lane)];
-  const WeightUpdate& update = *mirror_of(lane).update;
+  const WeightUpdate& update = mirrors_->of_lane(lane).update;
   add_inputs(plan, own, StepKind::kTrain);
   if (!backend_->shares_host_memory()) {
     plan.add("write state", [this, lane] {

@@ -17,12 +17,11 @@ void Strategy::train(const TrainBatch& batch) {
   kind_ = kind;
   batch_ = batch;
   batch_.update.examples = kind.examples;
-  for (const auto& mirror : mirrors_) update_scalars_ = mirror->update->begin(batch_.update);
+  update_scalars_ = mirrors_->begin_update(batch_.update);
   if (backend_->shares_host_memory()) choose_written_values();
   slot_ = pending_.size();
   pending_.push_back({kind.examples, std::nullopt});
   if (!device_exchanges_.empty()) is_settling_ = ++steps_of_kind_[kind] <= StepPlan::kStepsToSettle;
-  host_is_current_ = false;
   if (!bursts_) return run_lanes(run_train_);
 
   fill_inputs(*lanes_[0]);
@@ -49,9 +48,7 @@ void Strategy::begin_evaluation() {
   host.fill_evaluation_copies();
   evaluation_regularization_ = host.regularization();
   run_lanes([this](int lane) {
-    if (host_variables_) {
-      mirror_of(lane).copy_evaluation_from_host(lanes_[static_cast<std::size_t>(lane)]->stream(), *host_variables_);
-    }
+    mirrors_->take_evaluation_copies(lane, lanes_[static_cast<std::size_t>(lane)]->stream());
     refresh_derived_copies(lane, false);
   });
 }
@@ -131,7 +128,7 @@ void Strategy::add_up(std::size_t slot) {
 WeightUpdate::LaneShare Strategy::share_of(int lane) const {
   const auto index = static_cast<std::size_t>(lane);
   Lane& own = *lanes_[index];
-  const bool alone = mirrors_.size() > 1;  // its memory is its own
+  const bool alone = mirrors_->apart();  // its memory is its own
   return {alone ? 0 : lane,
           alone ? 1 : static_cast<int>(lanes_.size()),
           placement_.lanes[index].threads,
@@ -233,7 +230,7 @@ void Strategy::write_on_device(int lane) {
   Lane& own = *lanes_[static_cast<std::size_t>(lane)];
   for (std::size_t i = 0; i < model_.training.assignments.size(); ++i) {
     const DistributedVariable& variable =
-        mirror_of(lane).variables.variables()[model_.training.assignments[i].variable];
+        mirrors_->of_lane(lane).variables.variables()[model_.training.assignments[i].variable];
     if (!variable.policy().copies_can_differ()) {
       write_shared(lane, variable, i);
       continue;
@@ -269,7 +266,7 @@ void Strategy::write_shared(int lane, const DistributedVariable& variable, std::
 void Strategy::refresh_derived_copies(int lane, bool updated) {
   Lane& own = *lanes_[static_cast<std::size_t>(lane)];
   const WeightUpdate::LaneShare share = share_of(lane);
-  mirror_of(lane).derived.refresh(own.stream(), share.lane, share.lanes, updated);
+  mirrors_->of_lane(lane).derived.refresh(own.stream(), share.lane, share.lanes, updated);
 }
 
 }  // namespace mirrortrain

@@ -35,12 +35,12 @@ constexpr std::int64_t kProductRows = 8;
 }  // namespace
 
 WeightUpdate::WeightUpdate(const VariableStore& variables, const StepKernels& kernels, UpdateReplicas replicas,
-                           const UpdateRule& rule, const GradientOptions& options, bool reduced)
+                           const UpdateOptions& options)
     : kernels_(kernels),
       replicas_(std::move(replicas)),
-      rule_(kernel_rule(rule)),
-      options_(options),
-      reduced_(reduced) {
+      rule_(kernel_rule(options.rule)),
+      options_(options.gradients),
+      reduced_(options.reduced) {
   for (const VariableGroup& group : variables.groups()) {
     Part& part = parts_.emplace_back();
     part.group = &group;

@@ -27,14 +27,21 @@ struct UpdateReplicas {
   int all = 1;
 };
 
+/// How gradients become weights.
+struct UpdateOptions {
+  UpdateRule rule;
+  GradientOptions gradients;
+  bool reduced = false;  ///< every replica's gradients already hold the sum over the replicas
+};
+
 /// Brings the gradients of one memory's replicas to the weights there. Groups that the replicas share are cut in
 /// shards, one for each lane; where every replica has its own values, its lane updates them.
 class WeightUpdate {
  public:
-  /// `reduced`: every replica's gradients already hold the sum over the replicas. `kernels` and `variables` must
-  /// outlive it. Throws UsageError where more gradients would be added than the kernels can.
+  /// `kernels` and `variables` must outlive it. Throws UsageError where more gradients would be added than the kernels
+  /// can.
   WeightUpdate(const VariableStore& variables, const StepKernels& kernels, UpdateReplicas replicas,
-               const UpdateRule& rule, const GradientOptions& options, bool reduced);
+               const UpdateOptions& options);
 
   /// A variable whose gradient the update makes itself (see product_gradients.h), on host memory alone. `operands`: by
   /// replica, as large as a replica's examples get; their rows are set in each step. `rows_per_example`: of x and dy.
