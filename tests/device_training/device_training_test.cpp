@@ -7,48 +7,12 @@
 
 #include "base/error.h"
 #include "error_text.h"
-#include "gpus_under_test.h"
+#include "network.h"
 #include "train/checkpoint.h"
 #include "training.h"
 
 namespace mirrortrain {
 namespace {
-
-using Overrides = std::vector<std::string>;
-
-doctest::Approx near(double loss) { return doctest::Approx(loss).epsilon(testing::tolerance().losses); }
-
-const char* const kNetwork = R"(
-seed: 4
-training: {tf32: false}
-data:
-  global_batch_size: 6
-  shuffle: true
-  train: {format: synthetic, examples: 20, shape: [6, 6, 2], classes: 3, seed: 5}
-  preprocessing:
-    - normalization: {mean: [0.1, 0.2], variance: [0.5, 2]}
-model:
-  input_shape: [6, 6, 2]
-  layers:
-    - conv2d: {filters: 3, kernel_size: 3, padding: same, use_bias: false, kernel_regularizer: {l1: 0.001, l2: 0.01}}
-    - batch_normalization: {momentum: 0.8}
-    - activation: {activation: relu}
-    - max_pooling2d: {pool_size: 2}
-    - dropout: {rate: 0.3}
-    - flatten: {}
-    - dense: {units: 3}
-loss: {type: sparse_categorical_crossentropy, from_logits: true}
-metrics: [accuracy]
-optimizer: {type: adam, learning_rate: 0.05}
-)";
-
-std::string strategy_of(const std::string& kind, int replicas) {
-  std::string devices;
-  for (int i = 0; i < replicas; ++i) {
-    devices += fmt::format("{}{}:{}", i == 0 ? "" : ",", kind, kind == "cpu" ? i : 0);
-  }
-  return fmt::format("strategy={{type: mirrored, devices: [{}], threads_per_replica: 1}}", devices);
-}
 
 /// On replicas of CPUs, and on as many of one GPU.
 struct Twins {
@@ -150,64 +114,6 @@ TEST_CASE("many steps in one piece are the same steps") {
   CHECK(trained("auto", false) == trained("never", true));
 }
 
-TEST_CASE("several GPUs train as one, whatever adds across them") {
-  if (!testing::has_gpus(4)) return;
-  for (const char* ops : {"auto", "nccl", "ring", "hierarchical_copy", "reduction_to_one_device"}) {
-    for (const char* devices :
-         {"[cuda:0, cuda:1, cuda:2, cuda:3]", "[cuda:0, cuda:1]", "[cuda:1, cuda:0, cuda:1, cuda:0]"}) {
-      for (const char* pack : {"0", "100"}) {
-        CAPTURE(ops);
-        CAPTURE(devices);
-        Training reference(kNetwork, {strategy_of("cuda", 4)}, testing::gpus_under_test(1));
-        Training several(kNetwork,
-                         {fmt::format("strategy={{type: mirrored, devices: {}, replicas: 4, cross_device_ops: {}, "
-                                      "communication: {{bytes_per_pack: {}}}}}",
-                                      devices, ops, pack)},
-                         testing::gpus_under_test(4));
-        const auto expected = reference.steps(7), found = several.steps_in_flight(7);
-        for (std::size_t i = 0; i < expected.size(); ++i) CHECK(found[i] == near(expected[i]));
-        for (int r = 0; r < 4; ++r)
-          CHECK(difference(reference.variables(r), several.variables(r)) < testing::tolerance().variables);
-        CHECK(evaluate_all(*several.strategy, several.examples(), 6).loss ==
-              near(evaluate_all(*reference.strategy, reference.examples(), 6).loss));
-      }
-    }
-  }
-}
-
-TEST_CASE("policies, clipping and state mean the same on several GPUs") {
-  if (!testing::has_gpus(2)) return;
-  for (const char* policy :
-       {"aggregation: mean", "aggregation: sum", "aggregation: none", "aggregation: only_first_replica"}) {
-    for (const char* gradients : {"{clip_value: 0.05}", "{accumulate_steps: 2}", "{clip_norm: 0.4}"}) {
-      const bool refused = std::string(policy) == "aggregation: none" && std::string(gradients) == "{clip_norm: 0.4}";
-      CAPTURE(policy);
-      CAPTURE(gradients);
-      const Overrides common = {
-          fmt::format("variables=[{{match: \"*/moving_*\", synchronization: on_write, {0}}}, {{match: "
-                      "\"*/*\", {0}}}]",
-                      policy),
-          fmt::format("gradients={}", gradients),
-          "state=[{name: total, synchronization: on_read, aggregation: sum, assign_add: 1}]"};
-      Overrides on_two = common, on_cpus = common;
-      on_two.emplace_back("strategy={type: mirrored, devices: [cuda:0, cuda:1], replicas: 4}");
-      on_cpus.push_back(strategy_of("cpu", 4));
-      if (refused) {
-        CHECK_THROWS_AS(Training(kNetwork, on_two, testing::gpus_under_test(2)), UsageError);
-        continue;
-      }
-      Training expected(kNetwork, on_cpus), found(kNetwork, on_two, testing::gpus_under_test(2));
-      const auto losses = expected.steps(6), of_two = found.steps_in_flight(6);
-      for (std::size_t i = 0; i < losses.size(); ++i) CHECK(of_two[i] == near(losses[i]));
-      for (int r = 0; r < 4; ++r)
-        CHECK(difference(expected.variables(r), found.variables(r)) < testing::tolerance().variables);
-      CHECK(evaluate_all(*found.strategy, found.examples(), 6).loss ==
-            near(evaluate_all(*expected.strategy, expected.examples(), 6).loss));
-      CHECK(found.strategy->state().readings()[0].value == expected.strategy->state().readings()[0].value);
-    }
-  }
-}
-
 TEST_CASE("where memory is short, the run says for what and which batch would fit") {
   if (!testing::memory_can_be_chosen()) return;
   const auto error_with = [](std::size_t bytes, const Overrides& more) -> std::string {
@@ -254,27 +160,6 @@ class FailingRank : public Communicator {
   Communicator& rank_;
   int sums_;
 };
-
-TEST_CASE("where a GPU's lane fails, the others do not wait for it for ever") {
-  if (!testing::has_gpus(2)) return;
-  Hardware hardware = testing::gpus_under_test(2);
-  hardware.communicators = [whole = hardware.communicators](const Placement& placement, const StrategyOptions& options,
-                                                            AggregationMethod method, std::span<Device* const> gpus) {
-    struct Owned {
-      std::shared_ptr<void> group;
-      FailingRank rank;
-    };
-    Communicators made = whole(placement, options, method, gpus);
-    const auto owned = std::make_shared<Owned>(Owned{made.owner, {*made.ranks[1], 10}});
-    made.ranks[1] = &owned->rank;
-    made.owner = owned;
-    return made;
-  };
-  Training training(kNetwork,
-                    {"strategy={type: mirrored, devices: [cuda:0, cuda:1], communication: {timeout_seconds: 0}}"},
-                    hardware);
-  CHECK_THROWS_WITH_AS(training.steps_in_flight(12), doctest::Contains("this rank fails"), Error);
-}
 
 TEST_CASE("a checkpoint moves between GPUs and CPUs") {
   const auto checkpoints_of = [](const Training& training, const std::filesystem::path& folder) {

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <string>
+#include <vector>
+
+#include "gpus_under_test.h"
+
+namespace mirrortrain {
+
+using Overrides = std::vector<std::string>;
+
+inline doctest::Approx near(double loss) { return doctest::Approx(loss).epsilon(testing::tolerance().losses); }
+
+inline constexpr const char* kNetwork = R"(
+seed: 4
+training: {tf32: false}
+data:
+  global_batch_size: 6
+  shuffle: true
+  train: {format: synthetic, examples: 20, shape: [6, 6, 2], classes: 3, seed: 5}
+  preprocessing:
+    - normalization: {mean: [0.1, 0.2], variance: [0.5, 2]}
+model:
+  input_shape: [6, 6, 2]
+  layers:
+    - conv2d: {filters: 3, kernel_size: 3, padding: same, use_bias: false, kernel_regularizer: {l1: 0.001, l2: 0.01}}
+    - batch_normalization: {momentum: 0.8}
+    - activation: {activation: relu}
+    - max_pooling2d: {pool_size: 2}
+    - dropout: {rate: 0.3}
+    - flatten: {}
+    - dense: {units: 3}
+loss: {type: sparse_categorical_crossentropy, from_logits: true}
+metrics: [accuracy]
+optimizer: {type: adam, learning_rate: 0.05}
+)";
+
+/// Replicas on as many CPU devices, or on one GPU.
+inline std::string strategy_of(const std::string& kind, int replicas) {
+  std::string devices;
+  for (int i = 0; i < replicas; ++i) {
+    devices += fmt::format("{}{}:{}", i == 0 ? "" : ",", kind, kind == "cpu" ? i : 0);
+  }
+  return fmt::format("strategy={{type: mirrored, devices: [{}], threads_per_replica: 1}}", devices);
+}
+
+}  // namespace mirrortrain
