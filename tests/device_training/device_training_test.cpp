@@ -2,9 +2,6 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
-#include <chrono>
-#include <thread>
-
 #include "base/error.h"
 #include "error_text.h"
 #include "network.h"
@@ -133,33 +130,6 @@ TEST_CASE("where memory is short, the run says for what and which batch would fi
   CHECK(contains(error_with(2000, {}), "the variables with gradients and optimizer slots: no memory for"));
   CHECK(contains(error_with(500'000, {"data.cache=device"}), "data.cache: "));
 }
-
-/// A rank that takes part in some sums and then fails.
-class FailingRank : public Communicator {
- public:
-  FailingRank(Communicator& rank, int sums) : rank_(rank), sums_(sums) {}
-
-  int rank() const override { return rank_.rank(); }
-  int size() const override { return rank_.size(); }
-  bool capturable() const override { return rank_.capturable(); }
-  void all_reduce(Stream& stream, Elements from, Elements to) override {
-    if (sums_-- == 0) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(100));  // the other's stream waits by then
-      throw Error("this rank fails");
-    }
-    rank_.all_reduce(stream, from, to);
-  }
-  void reduce_scatter(Stream& stream, Elements elements) override { rank_.reduce_scatter(stream, elements); }
-  void all_gather(Stream& stream, Elements elements) override { rank_.all_gather(stream, elements); }
-  void broadcast(Stream& stream, Elements elements, int root) override { rank_.broadcast(stream, elements, root); }
-  void check() override { rank_.check(); }
-  void synchronize(Stream& stream) override { rank_.synchronize(stream); }
-  void abort(const std::string& reason) override { rank_.abort(reason); }
-
- private:
-  Communicator& rank_;
-  int sums_;
-};
 
 TEST_CASE("a checkpoint moves between GPUs and CPUs") {
   const auto checkpoints_of = [](const Training& training, const std::filesystem::path& folder) {
