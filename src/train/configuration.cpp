@@ -22,7 +22,10 @@ config::Section<TrainingOptions> TrainingOptions::section() {
            "Whether GPUs round the inputs of float32 products and convolutions to 10 bits, which is many times faster.")
       .key("cuda_graph", &TrainingOptions::cuda_graph,
            "Whether a GPU's step is captured and then enqueued as a whole, which spares the host most of its work.")
-      .planned("autotune");
+      .key(
+          "autotune", &TrainingOptions::autotune,
+          "Whether GPUs measure several algorithms for each product and convolution before the first step and take the "
+          "fastest.");
 }
 
 config::Section<CheckpointOptions> CheckpointOptions::section() {

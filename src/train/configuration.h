@@ -30,6 +30,7 @@ struct TrainingOptions {
   Precision precision = Precision::kFloat32;
   bool tf32 = true;
   CudaGraph cuda_graph = CudaGraph::kAuto;
+  bool autotune = false;
   static config::Section<TrainingOptions> section();
 
   /// 0: no limit. One epoch where neither is given.

@@ -106,6 +106,7 @@ std::shared_ptr<const Backend> backend_for(const Placement& placement, const Tra
   if (!placement.on_gpus()) return {std::shared_ptr<void>(), &cpu::backend()};
   cuda::MathOptions math;
   math.tf32 = training.tf32;
+  math.autotune = training.autotune;
   return cuda::make_backend(math);
 }
 

@@ -135,6 +135,16 @@ TEST_CASE("a plan keeps to the workspace it may have, in place of a faster one t
   CHECK(workspace(16 * kMiB) <= 17 * kMiB);
 }
 
+TEST_CASE("on a described GPU, where nothing can be measured, the plans are those that cuDNN thinks fastest") {
+  const KernelRegistry measuring = registry({.autotune = true}), plain = registry();
+  for (const Conv2dGeometry& g : kNetworks) {
+    const Kernels found = make(measuring, g, DType::kBfloat16, 32), expected = make(plain, g, DType::kBfloat16, 32);
+    CHECK(found.forward->workspace_bytes() == expected.forward->workspace_bytes());
+    CHECK(found.input_gradient->workspace_bytes() == expected.input_gradient->workspace_bytes());
+    CHECK(found.weight_gradient->workspace_bytes() == expected.weight_gradient->workspace_bytes());
+  }
+}
+
 TEST_CASE("a convolution of no rows asks cuDNN for nothing") {
   for (const Conv2dGeometry& g : testing::kSmall) {
     CHECK(make(registry(), g, DType::kFloat32, 0).forward->workspace_bytes() == 0);

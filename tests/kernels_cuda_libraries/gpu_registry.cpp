@@ -1,3 +1,5 @@
+#include <cstdlib>
+
 #include "device/cuda/cuda_device.h"
 #include "kernels/cuda/registry.h"
 #include "kernels/harness.h"
@@ -12,8 +14,11 @@ const KernelRegistry& registry_under_test() {
     device->enter_thread();
     return device.release();
   }();
-  // Without tf32, whose 10 bits would need tolerances that hide errors.
-  static const KernelRegistry& kernels = *new KernelRegistry(cuda::make_kernel_registry(0, {.tf32 = false}));
+  // Without tf32, whose 10 bits would need tolerances that hide errors. Algorithms are chosen in one way per run of the
+  // program: by the heuristics, or by measuring.
+  static const cuda::MathOptions options{.tf32 = false,
+                                         .autotune = std::getenv("MIRRORTRAIN_TEST_AUTOTUNE") != nullptr};
+  static const KernelRegistry& kernels = *new KernelRegistry(cuda::make_kernel_registry(0, options));
   static const KernelRegistry& registry = *new KernelRegistry(on_device(kernels, gpu));
   return registry;
 }

@@ -37,7 +37,7 @@ struct Convolution {
 
 /// `plan` for an op, or its refusal with the shapes.
 template <class Build>
-CudnnPlan plan_for(const Op& op, const Convolution& c, const Cudnn& cudnn, const Build& build) {
+CudnnPlan plan_for(const Op& op, const Convolution& c, Cudnn& cudnn, const Build& build) {
   try {
     CudnnGraph graph;
     build(graph);

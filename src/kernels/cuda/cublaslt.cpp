@@ -45,7 +45,7 @@ void check(cublasStatus_t status, const char* call) {
   }
 }
 
-CublasLt::CublasLt(int gpu, const MathOptions& options) : options_(options) {
+CublasLt::CublasLt(int gpu, const MathOptions& options) : options_(options), gpu_(gpu) {
   const CurrentDevice current(gpu);
   check(cublaslt_library().create(&handle_), "cublasLtCreate");
 }

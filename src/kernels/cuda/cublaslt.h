@@ -4,6 +4,7 @@
 
 #include <memory>
 
+#include "kernels/cuda/choices.h"
 #include "kernels/cuda/math_options.h"
 
 namespace mirrortrain::cuda {
@@ -41,10 +42,16 @@ class CublasLt {
 
   cublasLtHandle_t handle() const { return handle_; }
   const MathOptions& options() const { return options_; }
+  /// The visible GPU's number.
+  int gpu() const { return gpu_; }
+  /// Where what was measured is remembered.
+  Choices& choices() { return choices_; }
 
  private:
   MathOptions options_;
+  int gpu_;
   cublasLtHandle_t handle_ = nullptr;
+  Choices choices_;
 };
 
 }  // namespace mirrortrain::cuda

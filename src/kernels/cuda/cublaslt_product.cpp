@@ -1,6 +1,12 @@
 #include "kernels/cuda/cublaslt_product.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
 #include "device/cuda/cuda_stream.h"
+#include "kernels/cuda/trial.h"
 
 namespace mirrortrain::cuda {
 namespace {
@@ -61,7 +67,7 @@ CublasLtProduct::CublasLtProduct(std::shared_ptr<CublasLt> blas, const Factor& l
   set(CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue_of(epilogue));
 }
 
-bool CublasLtProduct::choose_algorithm() {
+std::vector<cublasLtMatmulHeuristicResult_t> CublasLtProduct::algorithms(std::size_t most) const {
   const CublasLtLibrary& library = cublaslt_library();
   cublasLtMatmulPreference_t made = nullptr;
   check(library.create_preference(&made), "cublasLtMatmulPreferenceCreate");
@@ -80,17 +86,50 @@ bool CublasLtProduct::choose_algorithm() {
     prefer(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
            std::uint32_t{CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE | CUBLASLT_REDUCTION_SCHEME_OUTPUT_TYPE});
   }
+  std::vector<cublasLtMatmulHeuristicResult_t> results(most);
   int found = 0;
-  const cublasStatus_t status = library.heuristic(blas_->handle(), operation_.get(), right_.get(), left_.get(),
-                                                  c_.get(), c_.get(), made, 1, &algorithm_, &found);
-  return status == CUBLAS_STATUS_SUCCESS && found == 1 && algorithm_.state == CUBLAS_STATUS_SUCCESS;
+  const cublasStatus_t status =
+      library.heuristic(blas_->handle(), operation_.get(), right_.get(), left_.get(), c_.get(), c_.get(), made,
+                        static_cast<int>(most), results.data(), &found);
+  results.resize(status == CUBLAS_STATUS_SUCCESS ? static_cast<std::size_t>(found) : 0);
+  std::erase_if(results, [](const auto& result) { return result.state != CUBLAS_STATUS_SUCCESS; });
+  return results;
+}
+
+void CublasLtProduct::take_fastest(const std::vector<cublasLtMatmulHeuristicResult_t>& algorithms,
+                                   const std::string& problem, std::vector<std::size_t> operand_bytes) {
+  Candidates candidates;
+  candidates.operand_bytes = std::move(operand_bytes);
+  for (const auto& algorithm : algorithms) candidates.workspace_bytes.push_back(algorithm.workspaceSize);
+  candidates.enqueue = [&](std::size_t i, CudaStream& stream, std::span<void* const> operands, std::byte* workspace) {
+    const auto matrix = [&](std::size_t operand) { return static_cast<std::byte*>(operands[operand]); };
+    algorithm_ = algorithms[i];
+    enqueue(stream, matrix(0), matrix(1), matrix(2), operands[3], workspace);
+  };
+  const std::size_t fastest = choose_by_trial(blas_->choices(), problem, blas_->gpu(), candidates);
+  algorithm_ = algorithms[fastest];
 }
 
 std::optional<CublasLtProduct> CublasLtProduct::make(std::shared_ptr<CublasLt> blas, const Factor& left,
                                                      const Factor& right, DType dtype, DType c_dtype,
                                                      Epilogue epilogue) {
   CublasLtProduct product(std::move(blas), left, right, dtype, c_dtype, epilogue);
-  if (!product.choose_algorithm()) return std::nullopt;
+  const bool autotune = product.blas_->options().autotune;
+  const auto found = product.algorithms(autotune ? kMostCandidates : 1);
+  if (found.empty()) return std::nullopt;
+  product.algorithm_ = found.front();
+  if (!autotune) return product;
+  const std::int64_t rows = left.transposed ? left.columns : left.rows;
+  const std::int64_t columns = right.transposed ? right.rows : right.columns;
+  const auto bytes = [](std::int64_t elements, DType of) { return static_cast<std::size_t>(elements) * size_of(of); };
+  const auto text = [](const Factor& factor) {
+    return fmt::format("{}x{}{}", factor.rows, factor.columns, factor.transposed ? " transposed" : "");
+  };
+  product.take_fastest(found,
+                       fmt::format("{} times {}, {} to {}, epilogue {}", text(left), text(right), name_of(dtype),
+                                   name_of(c_dtype), static_cast<int>(epilogue)),
+                       {bytes(left.rows * left.columns, dtype), bytes(right.rows * right.columns, dtype),
+                        bytes(rows * columns, c_dtype), product.with_vector_ ? bytes(columns, c_dtype) : 0});
   return product;
 }
 

@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "base/dtype.h"
 #include "device/device.h"
@@ -28,7 +30,8 @@ class CublasLtProduct {
     kSumsOfRight,  ///< `vector` gets the sums of right's columns, in c's dtype
   };
 
-  /// `dtype` is that of left and right. Nothing where cuBLASLt has no algorithm for it with this epilogue.
+  /// `dtype` is that of left and right. By the algorithm that cuBLASLt thinks fastest, or the one that is when they are
+  /// measured, where the options say so. Nothing where cuBLASLt has no algorithm for it with this epilogue.
   static std::optional<CublasLtProduct> make(std::shared_ptr<CublasLt> blas, const Factor& left, const Factor& right,
                                              DType dtype, DType c_dtype, Epilogue epilogue);
 
@@ -52,7 +55,11 @@ class CublasLtProduct {
   static Layout layout(DType dtype, std::int64_t rows, std::int64_t columns);
   template <class Value>
   void set(cublasLtMatmulDescAttributes_t attribute, const Value& value);
-  bool choose_algorithm();
+  /// Up to `most` algorithms, the one that cuBLASLt thinks fastest first.
+  std::vector<cublasLtMatmulHeuristicResult_t> algorithms(std::size_t most) const;
+  /// Takes the one of `algorithms` that is fastest when measured. `operand_bytes`: of left, right, c and `vector`.
+  void take_fastest(const std::vector<cublasLtMatmulHeuristicResult_t>& algorithms, const std::string& problem,
+                    std::vector<std::size_t> operand_bytes);
 
   std::shared_ptr<CublasLt> blas_;
   Operation operation_;

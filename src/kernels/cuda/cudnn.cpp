@@ -5,7 +5,7 @@
 
 namespace mirrortrain::cuda {
 
-Cudnn::Cudnn(int index, const MathOptions& options) : options_(options) {
+Cudnn::Cudnn(int index, const MathOptions& options) : options_(options), gpu_(index) {
   const CurrentDevice current(index);
   check(cudnn_library().create(&handle_), "cudnnCreate");
 }

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string_view>
 
+#include "kernels/cuda/choices.h"
 #include "kernels/cuda/cudnn_descriptor.h"
 #include "kernels/cuda/math_options.h"
 
@@ -27,11 +28,17 @@ class Cudnn {
   const MathOptions& options() const { return options_; }
   /// Null where the GPU is only described.
   cudnnHandle_t handle() const { return handle_; }
+  /// The visible GPU's number; -1 where it is only described.
+  int gpu() const { return gpu_; }
+  /// Where what was measured is remembered; null where nothing is to be, or can be.
+  Choices* choices() { return options_.autotune && handle_ != nullptr ? &choices_ : nullptr; }
 
  private:
   std::optional<Descriptor> description_;
   MathOptions options_;
+  int gpu_ = -1;
   cudnnHandle_t handle_ = nullptr;
+  Choices choices_;
 };
 
 }  // namespace mirrortrain::cuda

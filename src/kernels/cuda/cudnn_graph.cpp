@@ -1,8 +1,13 @@
 #include "kernels/cuda/cudnn_graph.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <functional>
+#include <numeric>
 
 #include "base/error.h"
+#include "kernels/cuda/trial.h"
 
 namespace mirrortrain::cuda {
 namespace {
@@ -42,6 +47,9 @@ TensorId CudnnGraph::add_tensor(DType dtype, const Dims& dims, bool is_virtual) 
   tensor.set(CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, kAlignment);
   tensor.set(CUDNN_ATTR_TENSOR_IS_VIRTUAL, is_virtual);
   tensor.finalize("a tensor");
+  const std::int64_t elements = std::accumulate(dims.begin(), dims.end(), std::int64_t{1}, std::multiplies<>());
+  bytes_.push_back(is_virtual ? 0 : static_cast<std::size_t>(elements) * size_of(dtype));
+  problem_ += fmt::format("{}{} {}; ", is_virtual ? "virtual " : "", name_of(dtype), fmt::join(dims, "x"));
   return id;
 }
 
@@ -67,6 +75,10 @@ void CudnnGraph::convolve(cudnnBackendDescriptorType_t type, const ConvolutionWi
   Descriptor& operation = operations_.emplace_back(type);
   operation.set(parts[0], convolution);
   for (const auto& [attribute, tensor] : tensors) operation.set(attribute, at(tensor));
+  for (const auto& [attribute, tensor] : tensors) problem_ += fmt::format("{} ", tensor);
+  problem_ += fmt::format("convolution {}, strides {}, dilations {}, padding {} {}; ", static_cast<int>(type),
+                          fmt::join(window.strides, "x"), fmt::join(window.dilations, "x"),
+                          fmt::join(window.pad_before, "x"), fmt::join(window.pad_after, "x"));
   operation.set(parts[1], 1.0);
   operation.set(parts[2], 0.0);
   operation.finalize("a convolution");
@@ -110,17 +122,30 @@ void CudnnGraph::pointwise(cudnnPointwiseMode_t mode, TensorId x, TensorId b, Te
   if (b != kNone) operation.set(CUDNN_ATTR_OPERATION_POINTWISE_BDESC, at(b));
   operation.set(CUDNN_ATTR_OPERATION_POINTWISE_YDESC, at(y));
   operation.finalize("an elementwise operation");
+  problem_ += fmt::format("{} {} {} pointwise {}; ", x, b, y, static_cast<int>(mode));
 }
 
 void CudnnGraph::add(TensorId x, TensorId b, TensorId y) { pointwise(CUDNN_POINTWISE_ADD, x, b, y); }
 void CudnnGraph::relu(TensorId x, TensorId y) { pointwise(CUDNN_POINTWISE_RELU_FWD, x, kNone, y); }
 
-CudnnPlan CudnnGraph::plan(const Cudnn& cudnn) {
+CudnnPlan CudnnGraph::plan(Cudnn& cudnn) {
   Descriptor graph(CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR);
   if (cudnn.handle() != nullptr) graph.set(CUDNN_ATTR_OPERATIONGRAPH_HANDLE, cudnn.handle());
   graph.set(CUDNN_ATTR_OPERATIONGRAPH_OPS, std::span<const Descriptor>(operations_));
   graph.finalize("a graph of operations");
-  return choose_plan(cudnn, graph, multiplies_float32_);
+  const auto plans = [&](std::size_t most) { return plans_for(cudnn, graph, multiplies_float32_, most); };
+  Choices* const choices = cudnn.choices();
+  if (choices == nullptr) return std::move(plans(1).front());
+  // Making plans takes time too: for a problem that is known no more than up to the chosen one.
+  if (const auto known = choices->known(problem_)) return std::move(plans(*known + 1).back());
+  std::vector<CudnnPlan> found = plans(kMostCandidates);
+  Candidates candidates;
+  candidates.operand_bytes = bytes_;
+  for (const CudnnPlan& plan : found) candidates.workspace_bytes.push_back(plan.workspace_bytes());
+  candidates.enqueue = [&](std::size_t i, CudaStream& stream, std::span<void* const> tensors, std::byte* workspace) {
+    found[i].enqueue(cudnn, stream.get(), tensors, workspace);
+  };
+  return std::move(found[choose_by_trial(*choices, problem_, cudnn.gpu(), candidates)]);
 }
 
 }  // namespace mirrortrain::cuda

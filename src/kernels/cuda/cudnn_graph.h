@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -37,8 +38,9 @@ class CudnnGraph {
   void add(TensorId x, TensorId b, TensorId y);
   void relu(TensorId x, TensorId y);
 
-  /// The first plan of cuDNN's heuristics that can be had under the options. Ends the graph.
-  CudnnPlan plan(const Cudnn& cudnn);
+  /// The plan that cuDNN's heuristics think fastest of those that can be had under the options, or the one that is when
+  /// they are measured, where the options say so. Ends the graph.
+  CudnnPlan plan(Cudnn& cudnn);
 
  private:
   TensorId add_tensor(DType dtype, const Dims& dims, bool is_virtual);
@@ -49,6 +51,8 @@ class CudnnGraph {
   const Descriptor& at(TensorId id) const { return tensors_[static_cast<std::size_t>(id)]; }
 
   std::vector<Descriptor> tensors_, parts_, operations_;
+  std::vector<std::size_t> bytes_;  ///< of each tensor; 0 for virtual ones
+  std::string problem_;             ///< tells this graph from every other
   bool multiplies_float32_ = false;
 };
 

@@ -113,7 +113,8 @@ void CudnnPlan::enqueue(const Cudnn& cudnn, cudaStream_t stream, std::span<void*
   check(cudnn_library().execute(cudnn.handle(), plan_.get(), pack_->get()), "cudnnBackendExecute");
 }
 
-CudnnPlan choose_plan(const Cudnn& cudnn, const Descriptor& graph, bool on_float32) {
+std::vector<CudnnPlan> plans_for(const Cudnn& cudnn, const Descriptor& graph, bool on_float32, std::size_t most) {
+  std::vector<CudnnPlan> plans;
   std::string refusals;
   for (const auto mode : {CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_FALLBACK}) {
     for (Descriptor& config : configurations(cudnn, graph, mode, refusals)) {
@@ -135,9 +136,14 @@ CudnnPlan choose_plan(const Cudnn& cudnn, const Descriptor& graph, bool on_float
       }
       const char* const cores = engine.has(CUDNN_NUMERICAL_NOTE_TENSOR_CORE) ? " (tensor cores)" : "";
       CudnnPlan made(std::move(config), std::move(plan), fmt::format("engine {}{}", engine.index, cores));
-      if (made.workspace_bytes() <= cudnn.options().most_workspace_bytes) return made;
-      refusals += fmt::format("; {} wants a workspace of {} bytes", made.name(), made.workspace_bytes());
+      if (made.workspace_bytes() > cudnn.options().most_workspace_bytes) {
+        refusals += fmt::format("; {} wants a workspace of {} bytes", made.name(), made.workspace_bytes());
+        continue;
+      }
+      plans.push_back(std::move(made));
+      if (plans.size() == most) return plans;
     }
+    if (!plans.empty()) return plans;
   }
   throw Error(fmt::format("cuDNN has no plan{}", refusals));
 }

@@ -10,6 +10,8 @@ struct MathOptions {
   bool deterministic = true;  ///< only algorithms that give the same bits each time
   /// Convolution algorithms that want more are passed over; some would take a GiB for a network's first layer.
   std::size_t most_workspace_bytes = std::size_t{512} << 20;
+  /// Of what the libraries propose, what is fastest when measured is taken instead of what they think fastest.
+  bool autotune = false;
 };
 
 }  // namespace mirrortrain::cuda
