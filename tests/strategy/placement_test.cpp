@@ -7,13 +7,16 @@
 namespace mirrortrain {
 namespace {
 
-StrategyOptions on_cpus(std::initializer_list<int> devices) {
+StrategyOptions on(DeviceId::Kind kind, std::initializer_list<int> devices) {
   StrategyOptions options;
   std::vector<DeviceId> list;
-  for (const int index : devices) list.push_back({DeviceId::Kind::kCpu, index});
+  for (const int index : devices) list.push_back({kind, index});
   options.devices = list;
   return options;
 }
+
+StrategyOptions on_cpus(std::initializer_list<int> devices) { return on(DeviceId::Kind::kCpu, devices); }
+StrategyOptions on_gpus(std::initializer_list<int> devices) { return on(DeviceId::Kind::kCuda, devices); }
 
 Machine with_cores(std::vector<int> cores) {
   return {std::move(cores), [] { return cuda::Gpus{{}, "no GPU"}; }};
@@ -21,14 +24,6 @@ Machine with_cores(std::vector<int> cores) {
 
 Machine with_gpus(std::size_t count) {
   return {{0, 1, 2, 3}, [count] { return cuda::Gpus{std::vector<cuda::Gpu>(count), ""}; }};
-}
-
-StrategyOptions on_gpus(std::initializer_list<int> devices) {
-  StrategyOptions options;
-  std::vector<DeviceId> list;
-  for (const int index : devices) list.push_back({DeviceId::Kind::kCuda, index});
-  options.devices = list;
-  return options;
 }
 
 TEST_CASE("devices: all takes every GPU, one_device the first") {
