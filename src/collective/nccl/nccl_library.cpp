@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <type_traits>
-
 #include "base/error.h"
 #include "device/cuda/shared_library.h"
 
@@ -14,24 +12,21 @@ constexpr int kOldest = 21900;  // ranks that are threads of one process can be 
 
 Library open() {
   const cuda::SharedLibrary shared("libnccl.so.2");
-  const auto load = [&](auto& function, const char* name) {
-    function = shared.symbol<std::remove_reference_t<decltype(function)>>(name);
-  };
   Library nccl{};
-  load(nccl.get_version, "ncclGetVersion");
-  load(nccl.get_error_string, "ncclGetErrorString");
-  load(nccl.get_last_error, "ncclGetLastError");
-  load(nccl.comm_init_all, "ncclCommInitAll");
-  load(nccl.comm_destroy, "ncclCommDestroy");
-  load(nccl.comm_abort, "ncclCommAbort");
-  load(nccl.comm_get_async_error, "ncclCommGetAsyncError");
-  load(nccl.group_start, "ncclGroupStart");
-  load(nccl.group_end, "ncclGroupEnd");
-  load(nccl.all_reduce, "ncclAllReduce");
-  load(nccl.reduce_scatter, "ncclReduceScatter");
-  load(nccl.reduce, "ncclReduce");
-  load(nccl.all_gather, "ncclAllGather");
-  load(nccl.broadcast, "ncclBroadcast");
+  shared.load(nccl.get_version, "ncclGetVersion");
+  shared.load(nccl.get_error_string, "ncclGetErrorString");
+  shared.load(nccl.get_last_error, "ncclGetLastError");
+  shared.load(nccl.comm_init_all, "ncclCommInitAll");
+  shared.load(nccl.comm_destroy, "ncclCommDestroy");
+  shared.load(nccl.comm_abort, "ncclCommAbort");
+  shared.load(nccl.comm_get_async_error, "ncclCommGetAsyncError");
+  shared.load(nccl.group_start, "ncclGroupStart");
+  shared.load(nccl.group_end, "ncclGroupEnd");
+  shared.load(nccl.all_reduce, "ncclAllReduce");
+  shared.load(nccl.reduce_scatter, "ncclReduceScatter");
+  shared.load(nccl.reduce, "ncclReduce");
+  shared.load(nccl.all_gather, "ncclAllGather");
+  shared.load(nccl.broadcast, "ncclBroadcast");
   int version = 0;
   if (nccl.get_version(&version) != ncclSuccess || version < kOldest) {
     throw Error(fmt::format("NCCL {}.{} was found, 2.19 or newer is needed", version / 10000, version / 100 % 100));

@@ -27,7 +27,7 @@ struct Gpus {
   std::string why_none;  ///< where `gpus` is empty: "no GPU: no NVIDIA driver is installed"
 };
 
-/// Asks the driver each time. Never throws: a machine that GPUs cannot be used on has none, and says why.
+/// Asks the driver at the first call. Never throws: a machine that GPUs cannot be used on has none, and says why.
 Gpus visible_gpus();
 
 /// Lets each of these GPUs copy straight from the others' memory, where the machine allows it; elsewhere such copies go

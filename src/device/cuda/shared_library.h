@@ -14,10 +14,11 @@ class SharedLibrary {
   /// that the build found it in. Throws Error saying what was tried and what to do.
   explicit SharedLibrary(const std::string& soname);
 
-  /// As symbol<decltype(&cudnnCreate)>("cudnnCreate"). Throws Error where the library is too old to have it.
+  /// Points `function` to the library's function of that name, which it must be a pointer to. Throws Error where the
+  /// library is too old to have it.
   template <class Function>
-  Function symbol(const char* name) const {
-    return reinterpret_cast<Function>(find(name));
+  void load(Function& function, const char* name) const {
+    function = reinterpret_cast<Function>(find(name));
   }
 
  private:

@@ -52,9 +52,7 @@ Gpu gpu_of(int index, int count) {
   return gpu;
 }
 
-}  // namespace
-
-Gpus visible_gpus() {
+Gpus ask_driver() {
   int count = 0;
   const cudaError_t error = cudaGetDeviceCount(&count);
   cudaGetLastError();
@@ -72,6 +70,13 @@ Gpus visible_gpus() {
                           index, gpu.name, gpu.major, gpu.minor, MIRRORTRAIN_CUDA_ARCHITECTURES, gpu.major, gpu.minor)};
     }
   }
+  return found;
+}
+
+}  // namespace
+
+Gpus visible_gpus() {
+  static const Gpus found = ask_driver();  // it takes its time, and shows the same GPUs while the process lives
   return found;
 }
 

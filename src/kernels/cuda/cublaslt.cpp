@@ -12,23 +12,20 @@ namespace {
 
 CublasLtLibrary open() {
   const SharedLibrary library(fmt::format("libcublasLt.so.{}", CUDART_VERSION / 1000));
-  const auto load = [&](auto& function, const char* name) {
-    function = library.symbol<std::remove_reference_t<decltype(function)>>(name);
-  };
   CublasLtLibrary blas{};
-  load(blas.get_status_string, "cublasLtGetStatusString");
-  load(blas.create, "cublasLtCreate");
-  load(blas.destroy, "cublasLtDestroy");
-  load(blas.matmul, "cublasLtMatmul");
-  load(blas.heuristic, "cublasLtMatmulAlgoGetHeuristic");
-  load(blas.create_operation, "cublasLtMatmulDescCreate");
-  load(blas.destroy_operation, "cublasLtMatmulDescDestroy");
-  load(blas.set_operation, "cublasLtMatmulDescSetAttribute");
-  load(blas.create_layout, "cublasLtMatrixLayoutCreate");
-  load(blas.destroy_layout, "cublasLtMatrixLayoutDestroy");
-  load(blas.create_preference, "cublasLtMatmulPreferenceCreate");
-  load(blas.destroy_preference, "cublasLtMatmulPreferenceDestroy");
-  load(blas.set_preference, "cublasLtMatmulPreferenceSetAttribute");
+  library.load(blas.get_status_string, "cublasLtGetStatusString");
+  library.load(blas.create, "cublasLtCreate");
+  library.load(blas.destroy, "cublasLtDestroy");
+  library.load(blas.matmul, "cublasLtMatmul");
+  library.load(blas.heuristic, "cublasLtMatmulAlgoGetHeuristic");
+  library.load(blas.create_operation, "cublasLtMatmulDescCreate");
+  library.load(blas.destroy_operation, "cublasLtMatmulDescDestroy");
+  library.load(blas.set_operation, "cublasLtMatmulDescSetAttribute");
+  library.load(blas.create_layout, "cublasLtMatrixLayoutCreate");
+  library.load(blas.destroy_layout, "cublasLtMatrixLayoutDestroy");
+  library.load(blas.create_preference, "cublasLtMatmulPreferenceCreate");
+  library.load(blas.destroy_preference, "cublasLtMatmulPreferenceDestroy");
+  library.load(blas.set_preference, "cublasLtMatmulPreferenceSetAttribute");
   return blas;
 }
 

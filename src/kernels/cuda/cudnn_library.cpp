@@ -14,22 +14,19 @@ constexpr std::size_t kOldest = 90800;  // plans for a described device
 
 CudnnLibrary open() {
   const SharedLibrary library("libcudnn.so.9");
-  const auto load = [&](auto& function, const char* name) {
-    function = library.symbol<std::remove_reference_t<decltype(function)>>(name);
-  };
   CudnnLibrary cudnn{};
-  load(cudnn.get_version, "cudnnGetVersion");
-  load(cudnn.get_error_string, "cudnnGetErrorString");
-  load(cudnn.get_last_error_string, "cudnnGetLastErrorString");
-  load(cudnn.create, "cudnnCreate");
-  load(cudnn.destroy, "cudnnDestroy");
-  load(cudnn.set_stream, "cudnnSetStream");
-  load(cudnn.create_descriptor, "cudnnBackendCreateDescriptor");
-  load(cudnn.destroy_descriptor, "cudnnBackendDestroyDescriptor");
-  load(cudnn.finalize, "cudnnBackendFinalize");
-  load(cudnn.set_attribute, "cudnnBackendSetAttribute");
-  load(cudnn.get_attribute, "cudnnBackendGetAttribute");
-  load(cudnn.execute, "cudnnBackendExecute");
+  library.load(cudnn.get_version, "cudnnGetVersion");
+  library.load(cudnn.get_error_string, "cudnnGetErrorString");
+  library.load(cudnn.get_last_error_string, "cudnnGetLastErrorString");
+  library.load(cudnn.create, "cudnnCreate");
+  library.load(cudnn.destroy, "cudnnDestroy");
+  library.load(cudnn.set_stream, "cudnnSetStream");
+  library.load(cudnn.create_descriptor, "cudnnBackendCreateDescriptor");
+  library.load(cudnn.destroy_descriptor, "cudnnBackendDestroyDescriptor");
+  library.load(cudnn.finalize, "cudnnBackendFinalize");
+  library.load(cudnn.set_attribute, "cudnnBackendSetAttribute");
+  library.load(cudnn.get_attribute, "cudnnBackendGetAttribute");
+  library.load(cudnn.execute, "cudnnBackendExecute");
   if (const std::size_t version = cudnn.get_version(); version < kOldest) {
     throw Error(fmt::format("cuDNN {}.{} was found, 9.8 or newer is needed", version / 10000, version / 100 % 100));
   }
