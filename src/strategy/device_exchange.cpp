@@ -11,10 +11,9 @@ DeviceExchange::DeviceExchange(Device& device, const Mirror& mirror, const StepK
       communicator_(communicator),
       packs_(mirror.variables, bytes_per_pack),
       sources_(mirror.replicas.numbers.size()),
+      full_(device.make_event()),
       done_(device.make_event()),
-      stream_(device.make_stream()) {
-  for (std::size_t i = 0; i < packs_.size(); ++i) full_.push_back(device.make_event());
-}
+      stream_(device.make_stream()) {}
 
 void DeviceExchange::reduce(Stream& compute, std::size_t index, std::int64_t examples) {
   for (std::size_t r = 0; r < sources_.size(); ++r) {
@@ -22,8 +21,8 @@ void DeviceExchange::reduce(Stream& compute, std::size_t index, std::int64_t exa
         packs_.gradient(index, static_cast<int>(r)),
         gradient_scale(packs_.aggregation(index), mirror_.replicas.numbers[r], examples, mirror_.replicas.all)};
   }
-  compute.record(*full_[index]);
-  stream_->wait(*full_[index]);
+  compute.record(*full_);
+  stream_->wait(*full_);
   float* const sum = packs_.gradient(index, 0);
   const std::int64_t count = packs_[index].elements();
   if (sources_.size() > 1 || sources_[0].scale != 1) kernels_.sum_sources(*stream_, sources_, sum, 0, count);

@@ -46,9 +46,8 @@ class DeviceExchange {
   Communicator& communicator_;
   GradientPacks packs_;
   std::vector<scalar::GradientSource> sources_;  ///< of the pack that is being reduced
-  std::vector<std::unique_ptr<Event>> full_;     ///< by pack
-  std::unique_ptr<Event> done_;
-  std::unique_ptr<Stream> stream_;  ///< last, so that its work ends first
+  std::unique_ptr<Event> full_, done_;           ///< a pack; every one
+  std::unique_ptr<Stream> stream_;               ///< last, so that its work ends first
 };
 
 }  // namespace mirrortrain

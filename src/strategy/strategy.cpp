@@ -59,7 +59,7 @@ Strategy::Strategy(Placement placement, const Model& model, const StrategyParts&
     exchange_.emplace(mirrors_->of_lane(0).variables, *cross_device.reduction,
                       parts.options.communication.bytes_per_pack.bytes);
   }
-  if (several_memories) make_exchanges(parts);
+  if (several_memories) make_exchanges(parts, devices);
   if (const GradientPacks* const packs = packs_of(0); packs != nullptr && packs->size() > 0) {
     cross_device_note_ += fmt::format("; {} pack{}", packs->size(), packs->size() == 1 ? "" : "s");
   }
@@ -131,20 +131,18 @@ void Strategy::add_model_writes() {
   }
 }
 
-void Strategy::make_exchanges(const StrategyParts& parts) {
+void Strategy::make_exchanges(const StrategyParts& parts, std::span<Device* const> devices) {
   for (const VariableGroup& group : mirrors_->of_lane(0).variables.groups()) {
     if (group.shared() || !parts.gradients.clip_norm) continue;
     throw UsageError(
         "gradients.clip_norm: on several GPUs it goes with variables that the replicas share, not with aggregation "
         "none");
   }
-  std::vector<Device*> devices;
-  for (const auto& lane : lanes_) devices.push_back(&lane->device());
   communicators_ = parts.communicators(placement_, parts.options, parts.gradients.aggregation_method, devices);
   for (std::size_t i = 0; i < lanes_.size(); ++i) {
-    device_exchanges_.push_back(std::make_unique<DeviceExchange>(
-        lanes_[i]->device(), mirrors_->of_lane(static_cast<int>(i)), backend_->step_kernels(), *communicators_.ranks[i],
-        parts.options.communication.bytes_per_pack.bytes));
+    device_exchanges_.push_back(std::make_unique<DeviceExchange>(*devices[i], mirrors_->of_lane(static_cast<int>(i)),
+                                                                 backend_->step_kernels(), *communicators_.ranks[i],
+                                                                 parts.options.communication.bytes_per_pack.bytes));
   }
 }
 

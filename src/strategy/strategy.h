@@ -134,7 +134,7 @@ class Strategy {
   void require_memory(int lane, const BatchSizes& sizes) const;
   void add_products();
   void add_model_writes();
-  void make_exchanges(const StrategyParts& parts);
+  void make_exchanges(const StrategyParts& parts, std::span<Device* const> devices);
   GradientPacks* packs_of(int lane);
   void order_packs();
   void connect_devices();
