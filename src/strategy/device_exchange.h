@@ -13,12 +13,6 @@
 
 namespace mirrortrain {
 
-/// One rank for each lane, in their order; they live as long as `owner`.
-struct Communicators {
-  std::shared_ptr<void> owner;
-  std::vector<Communicator*> ranks;
-};
-
 /// A lane's part in bringing gradients together across devices with memory of their own. A pack that is full is added
 /// up over the lane's replicas, then over the lanes, on a stream of its own, while backward goes on.
 class DeviceExchange {

@@ -27,7 +27,7 @@ MemoryForecast Strategy::memory() const {
 
 /// Throws Error where a GPU has no room for the activations of the largest batch.
 void Strategy::require_memory(int lane, const BatchSizes& sizes) const {
-  if (backend_->shares_host_memory()) return;
+  if (on_host()) return;
   const Lane& own = *lanes_[static_cast<std::size_t>(lane)];
   const std::size_t all_free = own.device().free_bytes(), free = all_free - reserve_of(all_free);
   const std::size_t wanted = own.step_bytes();
@@ -39,13 +39,13 @@ void Strategy::require_memory(int lane, const BatchSizes& sizes) const {
   // Activations grow with the rows; what does not is little beside them.
   const auto fits =
       static_cast<std::int64_t>(static_cast<double>(batch) * static_cast<double>(free) / static_cast<double>(wanted));
-  const Mirror& mirror = mirrors_->of_lane(lane);
+  const Mirror& own_mirror = mirror(lane);
   throw Error(
       fmt::format("{}: not enough memory: a global batch of {} wants {} for activations and inputs here, and {} are "
                   "free, beside {} "
                   "of variables, gradients and optimizer and {} of examples; {}",
                   own.device().id().text(), batch, report::bytes_text(wanted), report::bytes_text(free),
-                  report::bytes_text(mirror.variables.bytes() + mirror.derived.bytes()),
+                  report::bytes_text(own_mirror.variables.bytes() + own_mirror.derived.bytes()),
                   report::bytes_text(own.examples()->bytes()),
                   fits >= placement_.replicas ? fmt::format("a global batch of about {} would fit", fits)
                                               : "no batch would fit; use a smaller model or another device"));
