@@ -167,8 +167,8 @@ std::unique_ptr<Strategy> make_strategy(const CheckedConfiguration& checked, con
 }
 
 std::unique_ptr<Strategy> make_model_strategy(const CheckedConfiguration& checked, const StrategyOptions& options,
-                                              const BatchSizes& sizes) {
-  return make_strategy(checked, options, {}, sizes, this_hardware());
+                                              const BatchSizes& sizes, const Hardware& hardware) {
+  return make_strategy(checked, options, {}, sizes, hardware);
 }
 
 std::string variables_text(const CheckedConfiguration& checked) {

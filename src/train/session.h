@@ -58,7 +58,7 @@ std::unique_ptr<Strategy> make_strategy(const CheckedConfiguration& checked, con
                                         const Hardware& hardware = this_hardware());
 /// On replicas other than the configuration's own, without its `state`: lists there have a value for each of its own.
 std::unique_ptr<Strategy> make_model_strategy(const CheckedConfiguration& checked, const StrategyOptions& options,
-                                              const BatchSizes& sizes);
+                                              const BatchSizes& sizes, const Hardware& hardware = this_hardware());
 
 /// How the variables are kept, and which rules found no use: for the log.
 std::string variables_text(const CheckedConfiguration& checked);

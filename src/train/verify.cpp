@@ -7,7 +7,6 @@
 
 #include "base/error.h"
 #include "data/order.h"
-#include "device/cpu/cpu_device.h"
 #include "train/trainer.h"
 #include "train/weights.h"
 
@@ -38,30 +37,41 @@ double difference(const std::vector<float>& value, const std::vector<float>& ref
   return relative(worst, size);
 }
 
-/// As many CPU devices as divide the replicas and have a core each.
-StrategyOptions options_for(const StrategyOptions& configured, int replicas) {
+/// Where the configuration would run: its GPUs, or as many CPU devices as there are cores.
+std::vector<DeviceId> usable_devices(const Configuration& values, const Machine& machine) {
+  const Placement configured = place_replicas(values.strategy, values.data.global_batch_size, machine);
+  std::vector<DeviceId> devices;
+  if (configured.on_gpus()) {
+    for (const LanePlacement& lane : configured.lanes) devices.push_back(lane.device);
+  } else {
+    for (int i = 0; i < static_cast<int>(machine.cores.size()); ++i) devices.push_back({DeviceId::Kind::kCpu, i});
+  }
+  return devices;
+}
+
+/// On as many of the devices as divide the replicas.
+StrategyOptions options_for(const StrategyOptions& configured, std::vector<DeviceId> devices, int replicas) {
   StrategyOptions options = configured;
   options.type = StrategyType::kMirrored;
   options.reduce_to_device.reset();
   options.cpu_replicas.reset();
   options.replicas = replicas;
-  int count = std::min(replicas, static_cast<int>(usable_cores().size()));
+  int count = std::min(replicas, static_cast<int>(devices.size()));
   while (replicas % count != 0) --count;
-  std::vector<DeviceId> devices;
-  for (int i = 0; i < count; ++i) devices.push_back({DeviceId::Kind::kCpu, i});
-  options.devices = devices;
+  devices.resize(static_cast<std::size_t>(count));
+  options.devices = std::move(devices);
   return options;
 }
 
 /// Trains on `replicas` replicas and calls after_step(loss, variables) after each step.
 template <class AfterStep>
-void train_steps(const CheckedConfiguration& checked, const data::Feeder& examples, int replicas, std::int64_t steps,
-                 const AfterStep& after_step) {
+void train_steps(const CheckedConfiguration& checked, const Hardware& hardware, const data::Feeder& examples,
+                 int replicas, std::int64_t steps, const AfterStep& after_step) {
   const Configuration& values = checked.values();
   const data::DataOptions& data = values.data;
-  const auto strategy =
-      make_model_strategy(checked, options_for(values.strategy, replicas),
-                          {batch_sizes(examples.rows(), data.global_batch_size, data.drop_remainder), {}, {&examples}});
+  const auto strategy = make_model_strategy(
+      checked, options_for(values.strategy, usable_devices(values, hardware.machine), replicas),
+      {batch_sizes(examples.rows(), data.global_batch_size, data.drop_remainder), {}, {&examples}}, hardware);
   initialize_weights(*checked.model, strategy->variables(), values.seed);
   if (const auto& file = values.model->initial_weights) load_weights(file->text, strategy->variables());
   strategy->variables_changed();
@@ -92,26 +102,27 @@ double Verification::largest() const {
   return worst;
 }
 
-Verification verify_replicas(const CheckedConfiguration& checked, const std::vector<int>& replicas,
-                             std::int64_t steps) {
+Verification verify_replicas(const CheckedConfiguration& checked, const std::vector<int>& replicas, std::int64_t steps,
+                             const Hardware& hardware) {
   const auto examples = load_feeder(checked, data::Split::kTrain);
   Verification verification;
   std::vector<std::vector<std::vector<float>>> reference;
-  train_steps(checked, *examples, 1, steps, [&](double loss, std::vector<std::vector<float>> variables) {
+  train_steps(checked, hardware, *examples, 1, steps, [&](double loss, std::vector<std::vector<float>> variables) {
     verification.losses.push_back(loss);
     reference.push_back(std::move(variables));
   });
   for (const int count : replicas) {
     if (count == 1) continue;
     VerifiedRun& run = verification.runs.emplace_back(VerifiedRun{count, {}});
-    train_steps(checked, *examples, count, steps, [&](double loss, const std::vector<std::vector<float>>& variables) {
-      const std::size_t step = run.steps.size();
-      StepDifference now{relative(loss - verification.losses[step], verification.losses[step]), 0};
-      for (std::size_t i = 0; i < variables.size(); ++i) {
-        now.weights = larger(now.weights, difference(variables[i], reference[step][i]));
-      }
-      run.steps.push_back(now);
-    });
+    train_steps(checked, hardware, *examples, count, steps,
+                [&](double loss, const std::vector<std::vector<float>>& variables) {
+                  const std::size_t step = run.steps.size();
+                  StepDifference now{relative(loss - verification.losses[step], verification.losses[step]), 0};
+                  for (std::size_t i = 0; i < variables.size(); ++i) {
+                    now.weights = larger(now.weights, difference(variables[i], reference[step][i]));
+                  }
+                  run.steps.push_back(now);
+                });
   }
   return verification;
 }

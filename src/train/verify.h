@@ -30,9 +30,10 @@ struct Verification {
 };
 
 /// Trains `steps` steps from the same initial weights on the same batches, on one replica and then on each number of
-/// `replicas`, on as many CPU devices as the cores suffice for. Keeps the variables of every step of the first run in
-/// memory. Throws what a run throws.
-Verification verify_replicas(const CheckedConfiguration& checked, const std::vector<int>& replicas, std::int64_t steps);
+/// `replicas`: on the GPUs that the configuration would run on, or else on as many CPU devices as the cores suffice
+/// for. Keeps the variables of every step of the first run in memory. Throws what a run throws.
+Verification verify_replicas(const CheckedConfiguration& checked, const std::vector<int>& replicas, std::int64_t steps,
+                             const Hardware& hardware = this_hardware());
 
 /// What in the configuration makes the result depend on the number of replicas by definition, and what looks so but
 /// does not: a line each.

@@ -8,6 +8,7 @@
 #include "error_text.h"
 #include "network.h"
 #include "train/trainer.h"
+#include "train/verify.h"
 #include "training.h"
 
 namespace mirrortrain {
@@ -117,6 +118,22 @@ TEST_CASE("where a GPU's lane fails, the others do not wait for it for ever") {
                     {"strategy={type: mirrored, devices: [cuda:0, cuda:1], communication: {timeout_seconds: 0}}"},
                     hardware);
   CHECK_THROWS_WITH_AS(training.steps_in_flight(12), doctest::Contains("this rank fails"), Error);
+}
+
+TEST_CASE("verify compares replicas on the configuration's GPUs, as many as divide them") {
+  if (!testing::has_gpus(2)) return;
+  const std::string layers = "model.layers=[{flatten: {}}, {dense: {units: 7, activation: relu}}, {dense: {units: 3}}]";
+  const Training training(kNetwork, {"strategy={type: mirrored, devices: [cuda:0, cuda:1]}", layers},
+                          testing::gpus_under_test(2));
+  Hardware hardware = testing::gpus_under_test(2);
+  std::vector<std::size_t> gpus;
+  hardware.backend = [&gpus, make = hardware.backend](const Placement& placement, const TrainingOptions& options) {
+    CHECK(placement.on_gpus());
+    gpus.push_back(placement.lanes.size());
+    return make(placement, options);
+  };
+  CHECK(verify_replicas(training.checked, {2, 3, 4}, 3, hardware).largest() < 1e-4);
+  CHECK(gpus == std::vector<std::size_t>{1, 2, 1, 2});
 }
 
 }  // namespace
