@@ -193,6 +193,8 @@ void FitRun::finish(const Trainer& trainer, const TrainingState& state) {
   emit(report::EndEvent{stop_signal_ == 0 ? report::EndEvent::Status::kDone : report::EndEvent::Status::kStopped,
                         state.step, state.position.epoch, result.seconds});
   writers_.clear();
+  // Beside the forecast: what libraries took in the steps, and recorded steps.
+  for (const std::string& line : gpu_memory_lines(strategy_->memory())) spdlog::info("at the end {}", line);
   if (arguments_.profile) print_profile();
   if (result.test) fmt::print("test: {} ({} examples)\n", scores_text(result.test->scores), result.test->examples);
   if (stop_signal_ != 0) spdlog::warn("stopped by signal {} after a checkpoint was saved", stop_signal_);

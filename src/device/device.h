@@ -81,6 +81,12 @@ class Stream {
   virtual std::unique_ptr<Recording> capture(const std::function<void()>& enqueue);
 };
 
+/// Bytes that Device::allocate can still give, and all that there are, as far as the device knows: others take of them
+/// too.
+struct DeviceMemory {
+  std::size_t free = 0, all = 0;
+};
+
 /// A place that holds memory and computes. One lane drives it.
 class Device {
  public:
@@ -90,8 +96,7 @@ class Device {
   virtual int threads() const = 0;
   /// Throws Error, naming the wanted bytes, where there is not enough memory.
   virtual Buffer allocate(std::size_t bytes) = 0;
-  /// Bytes that `allocate` can still give, as far as the device knows.
-  virtual std::size_t free_bytes() const = 0;
+  virtual DeviceMemory memory() const = 0;
   /// Host memory that the device reads and writes without detours (pinned, on a GPU). Throws like allocate.
   virtual Buffer allocate_host(std::size_t bytes) = 0;
   virtual std::unique_ptr<Stream> make_stream() = 0;

@@ -89,7 +89,7 @@ bool DeviceExamples::fits(const data::Dataset& dataset) const {
   for (const data::Array* array : {&dataset.features(), &dataset.labels()}) {
     if (!arrays_.contains(array->bytes.data())) bytes += array->bytes.size();
   }
-  return bytes <= device_.free_bytes() / 2;
+  return bytes <= device_.memory().free / 2;
 }
 
 const std::byte* DeviceExamples::resident(const data::Array& array) {

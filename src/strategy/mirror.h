@@ -19,6 +19,8 @@ struct Mirror {
   DerivedCopies derived;
   WeightUpdate update;
 
+  std::size_t bytes() const { return variables.bytes() + derived.bytes(); }
+
   // What lasts from step to step, between the host's variables of all replicas and a mirror with memory of its own.
   // Both have the same layout. They return when all is copied.
 

@@ -59,7 +59,7 @@ void Mirrors::take_evaluation_copies(int lane, Stream& stream) const {
 
 std::size_t Mirrors::bytes() const {
   std::size_t total = 0;
-  for (const auto& mirror : mirrors_) total += mirror->variables.bytes() + mirror->derived.bytes();
+  for (const auto& mirror : mirrors_) total += mirror->bytes();
   return total;
 }
 

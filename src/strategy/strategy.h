@@ -40,6 +40,14 @@ struct MemoryForecast {
   std::size_t variables = 0;    ///< weights, gradients, optimizer slots, copies and derived copies of all replicas
   std::size_t activations = 0;  ///< arenas and input buffers of all replicas
   std::size_t examples = 0;     ///< in the memory of GPUs
+
+  /// A GPU with what the run takes of it, and what is left of it now.
+  struct Gpu {
+    DeviceId id;
+    std::size_t run = 0;
+    DeviceMemory memory;
+  };
+  std::vector<Gpu> gpus;
 };
 
 /// What a strategy is made from, beside its model.

@@ -22,6 +22,12 @@ MemoryForecast Strategy::memory() const {
     forecast.activations += lane->bytes();
     if (lane->examples() != nullptr) forecast.examples += lane->examples()->bytes();
   }
+  if (on_host()) return forecast;
+  for (int i = 0; i < static_cast<int>(lanes_.size()); ++i) {
+    const Lane& lane = *lanes_[static_cast<std::size_t>(i)];
+    const std::size_t run = mirror(i).bytes() + lane.bytes() + lane.examples()->bytes();
+    forecast.gpus.push_back({lane.device().id(), run, lane.device().memory()});
+  }
   return forecast;
 }
 
@@ -29,7 +35,7 @@ MemoryForecast Strategy::memory() const {
 void Strategy::require_memory(int lane, const BatchSizes& sizes) const {
   if (on_host()) return;
   const Lane& own = *lanes_[static_cast<std::size_t>(lane)];
-  const std::size_t all_free = own.device().free_bytes(), free = all_free - reserve_of(all_free);
+  const std::size_t all_free = own.device().memory().free, free = all_free - reserve_of(all_free);
   const std::size_t wanted = own.step_bytes();
   if (wanted <= free) return;
   std::int64_t batch = 0;
@@ -39,13 +45,12 @@ void Strategy::require_memory(int lane, const BatchSizes& sizes) const {
   // Activations grow with the rows; what does not is little beside them.
   const auto fits =
       static_cast<std::int64_t>(static_cast<double>(batch) * static_cast<double>(free) / static_cast<double>(wanted));
-  const Mirror& own_mirror = mirror(lane);
   throw Error(
       fmt::format("{}: not enough memory: a global batch of {} wants {} for activations and inputs here, and {} are "
                   "free, beside {} "
                   "of variables, gradients and optimizer and {} of examples; {}",
                   own.device().id().text(), batch, report::bytes_text(wanted), report::bytes_text(free),
-                  report::bytes_text(own_mirror.variables.bytes() + own_mirror.derived.bytes()),
+                  report::bytes_text(mirror(lane).bytes()),
                   report::bytes_text(own.examples()->bytes()),
                   fits >= placement_.replicas ? fmt::format("a global batch of about {} would fit", fits)
                                               : "no batch would fit; use a smaller model or another device"));

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+
 #include "report/format.h"
 #include "strategy/batch_split.h"
 
@@ -54,7 +56,19 @@ std::string run_header(const CheckedConfiguration& checked, const Strategy& stra
   if (memory.examples > 0) {
     text += fmt::format("examples in the memory of GPUs: {}\n", report::bytes_text(memory.examples));
   }
+  for (const std::string& line : gpu_memory_lines(memory)) text += line + "\n";
   return text;
+}
+
+std::vector<std::string> gpu_memory_lines(const MemoryForecast& forecast) {
+  std::vector<std::string> lines;
+  for (const auto& [id, run, memory] : forecast.gpus) {
+    const std::size_t taken = memory.all - memory.free;
+    lines.push_back(fmt::format("{}: {} of {} for the run, {} for the driver, libraries and other programs", id.text(),
+                                report::bytes_text(run), report::bytes_text(memory.all),
+                                report::bytes_text(taken - std::min(taken, run))));
+  }
+  return lines;
 }
 
 ParameterCounts count_parameters(const Model& model) {

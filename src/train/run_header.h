@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "strategy/strategy.h"
 #include "train/session.h"
@@ -9,6 +10,9 @@ namespace mirrortrain {
 
 /// What a run tells before its first step: devices and replicas, the layers, memory per replica.
 std::string run_header(const CheckedConfiguration& checked, const Strategy& strategy);
+
+/// A line for each GPU: what the run takes of it, what others take now. None on CPUs.
+std::vector<std::string> gpu_memory_lines(const MemoryForecast& forecast);
 
 /// The number of elements of all variables, and of those that are trained.
 struct ParameterCounts {

@@ -131,6 +131,21 @@ TEST_CASE("where memory is short, the run says for what and which batch would fi
   CHECK(contains(error_with(500'000, {"data.cache=device"}), "data.cache: "));
 }
 
+TEST_CASE("the memory that is told is what the run takes") {
+  if (!testing::memory_can_be_chosen()) return;
+  for (const char* more : {"training.precision=float32", "training.precision=mixed_bfloat16", "data.cache=host",
+                           "gradients={clip_norm: 1}", "variables=[{match: \"*\", aggregation: none}]"}) {
+    CAPTURE(more);
+    Training training(kNetwork, {more, strategy_of("cuda", 2)}, testing::gpu_with(std::size_t{64} << 20));
+    training.steps(4);
+    const MemoryForecast forecast = training.strategy->memory();
+    REQUIRE(forecast.gpus.size() == 1);
+    const auto& [id, run, memory] = forecast.gpus[0];
+    CHECK(run == memory.all - memory.free);
+    CHECK(run == forecast.variables + forecast.activations + forecast.examples);
+  }
+}
+
 TEST_CASE("a checkpoint moves between GPUs and CPUs") {
   const auto checkpoints_of = [](const Training& training, const std::filesystem::path& folder) {
     return Checkpoints(folder, *training.strategy, {{"m", "v"}, training.checked.model->metric_names}, 0);

@@ -80,7 +80,7 @@ TEST_CASE("the memory that measuring took is given back") {
   const auto gpu = make_cuda_device(0);
   cuda::Choices choices;
   cuda::choose_by_trial(choices, "before", 0, setting({4096, 4096}));
-  const std::size_t free = gpu->free_bytes();
+  const std::size_t free = gpu->memory().free;
   cuda::choose_by_trial(choices, "after", 0, setting({4096, 4096}));
-  CHECK(gpu->free_bytes() > free - kLarge / 2);
+  CHECK(gpu->memory().free > free - kLarge / 2);
 }

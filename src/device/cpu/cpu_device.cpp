@@ -36,7 +36,7 @@ class CpuDevice : public Device {
   DeviceId id() const override { return {DeviceId::Kind::kCpu, index_}; }
   int threads() const override { return threads_; }
   Buffer allocate(std::size_t bytes) override { return allocate_host_memory(bytes); }
-  std::size_t free_bytes() const override { return free_host_memory(); }
+  DeviceMemory memory() const override { return host_memory(); }
   Buffer allocate_host(std::size_t bytes) override { return allocate_host_memory(bytes); }
   std::unique_ptr<Stream> make_stream() override { return std::make_unique<InlineStream>(); }
   std::unique_ptr<Event> make_event() override { return std::make_unique<Event>(); }

@@ -29,8 +29,10 @@ Buffer allocate_host_memory(std::size_t bytes) {
   return {data, bytes, [](std::byte* memory) { std::free(memory); }};
 }
 
-std::size_t free_host_memory() {
-  return static_cast<std::size_t>(sysconf(_SC_AVPHYS_PAGES)) * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+DeviceMemory host_memory() {
+  const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  return {static_cast<std::size_t>(sysconf(_SC_AVPHYS_PAGES)) * page,
+          static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES)) * page};
 }
 
 }  // namespace mirrortrain

@@ -157,7 +157,7 @@ class ThreadedDevice : public Device {
   int threads() const override { return 1; }
   Buffer allocate(std::size_t bytes) override {
     if (memory_bytes_ == 0 || bytes == 0) return allocate_host_memory(bytes);
-    if (bytes > free_bytes()) throw Error(fmt::format("no memory for {} bytes on {}", bytes, id_.text()));
+    if (bytes > memory().free) throw Error(fmt::format("no memory for {} bytes on {}", bytes, id_.text()));
     *taken_ += bytes;
     auto memory = std::make_shared<Buffer>(allocate_host_memory(bytes));
     return {memory->data(), bytes, [taken = taken_, memory, bytes](std::byte*) mutable {
@@ -165,7 +165,9 @@ class ThreadedDevice : public Device {
               *taken -= bytes;
             }};
   }
-  std::size_t free_bytes() const override { return memory_bytes_ == 0 ? free_host_memory() : memory_bytes_ - *taken_; }
+  DeviceMemory memory() const override {
+    return memory_bytes_ == 0 ? host_memory() : DeviceMemory{memory_bytes_ - *taken_, memory_bytes_};
+  }
   Buffer allocate_host(std::size_t bytes) override { return allocate_host_memory(bytes); }
   std::unique_ptr<Stream> make_stream() override { return std::make_unique<ThreadedStream>(random_(), longest_pause_); }
   std::unique_ptr<Event> make_event() override { return std::make_unique<ThreadedEvent>(); }

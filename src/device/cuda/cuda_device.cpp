@@ -35,11 +35,11 @@ class CudaDevice : public Device {
     return buffer;
   }
 
-  std::size_t free_bytes() const override {
+  DeviceMemory memory() const override {
     const CurrentDevice current(index_);
-    std::size_t free = 0, total = 0;
-    check(cudaMemGetInfo(&free, &total), "cudaMemGetInfo");
-    return free;
+    DeviceMemory memory;
+    check(cudaMemGetInfo(&memory.free, &memory.all), "cudaMemGetInfo");
+    return memory;
   }
 
   Buffer allocate_host(std::size_t bytes) override {
