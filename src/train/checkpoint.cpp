@@ -223,6 +223,12 @@ void Checkpoints::restore_variables(const fs::path& checkpoint, const SavedPolic
   }
 }
 
+std::string Checkpoints::how_to_go_on() const {
+  const auto newest = newest_checkpoint(folder_);
+  if (!newest) return "no checkpoint was saved yet";
+  return fmt::format("the last checkpoint is {}, from which `fit --resume` goes on", newest->string());
+}
+
 std::optional<fs::path> newest_checkpoint(const fs::path& folder) {
   const std::vector<fs::path> all = by_step(folder);
   return all.empty() ? std::nullopt : std::optional(all.back());

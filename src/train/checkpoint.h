@@ -36,6 +36,9 @@ class Checkpoints {
   /// where all are damaged.
   std::optional<TrainingState> restore();
 
+  /// For an error that ends the run: what of it is saved, and how to go on.
+  std::string how_to_go_on() const;
+
  private:
   void remove_unfinished() const;
   TrainingState restore_from(const std::filesystem::path& checkpoint);

@@ -1,7 +1,11 @@
 #include "train/trainer.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <numeric>
+
+#include "base/error.h"
 
 namespace mirrortrain {
 namespace {
@@ -73,6 +77,15 @@ TrainingState Trainer::run(TrainingState state) {
   order_.seek(state_.position);
   epoch_ended_ = state_.position.examples == 0 || state_.position.examples == order_.examples_per_epoch();
 
+  try {
+    train();
+  } catch (const Error& error) {
+    throw Error(fmt::format("{}; {}", error.what(), checkpoints_.how_to_go_on()));
+  }
+  return state_;
+}
+
+void Trainer::train() {
   while (!finished() && stop_ == 0) {
     step();
     const bool last = finished();
@@ -84,7 +97,6 @@ TrainingState Trainer::run(TrainingState state) {
     if (epoch_ended_) end_epoch();
     if (saves) save_checkpoint();
   }
-  return state_;
 }
 
 double Trainer::seconds() const { return earlier_seconds_ + seconds_since(start_); }

@@ -51,7 +51,7 @@ class Trainer {
           const std::atomic<int>& stop);
 
   /// Trains from `state` to the first limit, or until `stop` is set (a checkpoint is saved then). Returns where it
-  /// stands.
+  /// stands. Throws Error, which names the last checkpoint.
   TrainingState run(TrainingState state);
 
   /// Seconds since the start of the run, its earlier parts included.
@@ -64,6 +64,7 @@ class Trainer {
  private:
   bool finished() const;
   bool has_model() const { return !model_.layers.empty(); }
+  void train();
   void step();
   void collect_sums();
   void end_epoch();

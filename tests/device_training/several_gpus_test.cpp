@@ -1,12 +1,14 @@
 // Training across GPUs gives what training on one gives.
 #include <doctest/doctest.h>
 
+#include <atomic>
 #include <chrono>
 #include <thread>
 
 #include "base/error.h"
 #include "error_text.h"
 #include "network.h"
+#include "train/checkpoint.h"
 #include "train/trainer.h"
 #include "train/verify.h"
 #include "training.h"
@@ -99,25 +101,53 @@ class FailingRank : public Communicator {
   int sums_;
 };
 
-TEST_CASE("where a GPU's lane fails, the others do not wait for it for ever") {
-  if (!testing::has_gpus(2)) return;
+/// Two GPUs, of which the second fails after some sums.
+Hardware with_failing_rank(int sums) {
   Hardware hardware = testing::gpus_under_test(2);
-  hardware.communicators = [whole = hardware.communicators](const Placement& placement, const StrategyOptions& options,
-                                                            AggregationMethod method, std::span<Device* const> gpus) {
+  hardware.communicators = [sums, whole = hardware.communicators](
+                               const Placement& placement, const StrategyOptions& options, AggregationMethod method,
+                               std::span<Device* const> gpus) {
     struct Owned {
       std::shared_ptr<void> group;
       FailingRank rank;
     };
     Communicators made = whole(placement, options, method, gpus);
-    const auto owned = std::make_shared<Owned>(Owned{made.owner, {*made.ranks[1], 10}});
+    const auto owned = std::make_shared<Owned>(Owned{made.owner, {*made.ranks[1], sums}});
     made.ranks[1] = &owned->rank;
     made.owner = owned;
     return made;
   };
-  Training training(kNetwork,
-                    {"strategy={type: mirrored, devices: [cuda:0, cuda:1], communication: {timeout_seconds: 0}}"},
-                    hardware);
+  return hardware;
+}
+
+constexpr const char* kNoTimeout =
+    "strategy={type: mirrored, devices: [cuda:0, cuda:1], communication: {timeout_seconds: 0}}";
+
+TEST_CASE("where a GPU's lane fails, the others do not wait for it for ever") {
+  if (!testing::has_gpus(2)) return;
+  Training training(kNetwork, {kNoTimeout}, with_failing_rank(10));
   CHECK_THROWS_WITH_AS(training.steps_in_flight(12), doctest::Contains("this rank fails"), Error);
+}
+
+TEST_CASE("where a GPU fails, the error names the last checkpoint") {
+  if (!testing::has_gpus(2)) return;
+  for (const auto& [sums, expected] : {std::pair(1, "this rank fails; no checkpoint was saved yet"),
+                                       std::pair(40, "from which `fit --resume` goes on")}) {
+    Training training(kNetwork, {kNoTimeout}, with_failing_rank(sums));
+    const data::DataOptions& data = training.checked.values().data;
+    data::Order order(training.examples().rows(), {data.global_batch_size, false, false, 1});
+    Checkpoints checkpoints(training.folder() / "checkpoints", *training.strategy,
+                            {{"m", "v"}, training.checked.model->metric_names}, 1);
+    TrainerOptions options;
+    options.steps = 100;
+    options.checkpoint_every_steps = 1;
+    options.batch_size = data.global_batch_size;
+    const std::atomic<int> stop = 0;
+    Trainer trainer(
+        *training.strategy, *training.checked.model, &training.examples(), nullptr, order, checkpoints, options,
+        [](const report::Event&) {}, stop);
+    CHECK_THROWS_WITH_AS(trainer.run({}), doctest::Contains(expected), Error);
+  }
 }
 
 TEST_CASE("verify compares replicas on the configuration's GPUs, as many as divide them") {
