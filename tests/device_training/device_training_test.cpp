@@ -34,7 +34,7 @@ struct Twins {
 };
 
 TEST_CASE("a network trains on a GPU's replicas as on the CPU's") {
-  for (const int replicas : {1, 2, 4}) {
+  for (const int replicas : {1, 2, 4, 8}) {
     CAPTURE(replicas);
     Twins(kNetwork, {}, replicas).check_equal(9);
   }
