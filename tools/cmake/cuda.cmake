@@ -1,14 +1,14 @@
 # Decides whether the CUDA side is built: MIRRORTRAIN_WITH_CUDA, and in MIRRORTRAIN_CUDA_ABSENT why not. Where it is, enables
 # the language CUDA and gives:
-#   mirrortrain_cuda  what CUDA sources link: the runtime (static, so that the executable starts on a machine without a
-#                     driver) and the headers of cuDNN and cuBLASLt. Their libraries are opened when a GPU is used, never linked:
-#                     hundreds of MB that a run on CPUs should not need, load or wait for.
+#   mirrortrain_cuda  what CUDA sources link: the runtime, which does without a driver until it is asked for GPUs, and the headers of
+#                     cuDNN and cuBLASLt. Their libraries are opened when a GPU is used, never linked: hundreds of MB that a run on
+#                     CPUs should not need, load or wait for.
 # MIRRORTRAIN_WITH_NCCL says whether nccl.h is there as well, in NCCL_INCLUDE_DIR, and MIRRORTRAIN_NCCL_ABSENT why not; its library
 # is opened like the others.
 # Variables to set: CUDAToolkit_ROOT or CUDACXX (a toolkit in another place), MIRRORTRAIN_CUDNN_ROOT (cuDNN in another place,
 # such as a Python environment's nvidia/cudnn), MIRRORTRAIN_NCCL_ROOT (the same for NCCL).
 set(MIRRORTRAIN_CUDA_ARCHITECTURES "90a" CACHE STRING
-  "GPU architectures to compile for, as in CMAKE_CUDA_ARCHITECTURES; a release takes 75;80;86;89;90a;100;120")
+  "GPU architectures to compile for, as in CMAKE_CUDA_ARCHITECTURES; tools/package takes a release's")
 set(MIRRORTRAIN_CUDNN_ROOT "" CACHE PATH "A folder with include/cudnn.h and lib/libcudnn.so.9, where the toolkit has none")
 set(MIRRORTRAIN_NCCL_ROOT "" CACHE PATH "A folder with include/nccl.h and lib/libnccl.so.2, where the toolkit has none")
 set(MIRRORTRAIN_WITH_CUDA OFF)
@@ -87,7 +87,16 @@ if(MIRRORTRAIN_WITH_CUDA)
     set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION "-std=c++20")
   endif()
   add_library(mirrortrain_cuda INTERFACE)
-  target_link_libraries(mirrortrain_cuda INTERFACE CUDA::cudart_static)
+  # Two copies in a process would not know of each other's kernels: where the floors are shared libraries, the runtime is one too.
+  # pip's has no name without a number.
+  if(BUILD_SHARED_LIBS)
+    find_library(CUDART_LIBRARY NAMES cudart libcudart.so.${CUDAToolkit_VERSION_MAJOR} HINTS ${CUDAToolkit_LIBRARY_DIR} REQUIRED)
+    mark_as_advanced(CUDART_LIBRARY)
+    set(CMAKE_CUDA_RUNTIME_LIBRARY None)
+    target_link_libraries(mirrortrain_cuda INTERFACE ${CUDART_LIBRARY})
+  else()
+    target_link_libraries(mirrortrain_cuda INTERFACE CUDA::cudart_static)
+  endif()
   target_include_directories(mirrortrain_cuda SYSTEM INTERFACE ${CUDNN_INCLUDE_DIR} ${CUBLASLT_INCLUDE_DIR})
   # -Wpedantic does not go with the code that nvcc generates for the host.
   add_compile_options($<$<COMPILE_LANGUAGE:CUDA>:--Werror=all-warnings>

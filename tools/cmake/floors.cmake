@@ -4,7 +4,7 @@
 # Names without `::` are folders of src/.
 function(mirrortrain_library name)
   cmake_parse_arguments(ARG "" "" "SOURCES;LINKS;PRIVATE_LINKS" ${ARGN})
-  add_library(mirrortrain_${name} STATIC ${ARG_SOURCES})
+  add_library(mirrortrain_${name} ${ARG_SOURCES})
   target_include_directories(mirrortrain_${name} PUBLIC ${CMAKE_SOURCE_DIR}/src)
   foreach(scope LINKS PRIVATE_LINKS)
     foreach(link ${ARG_${scope}})
