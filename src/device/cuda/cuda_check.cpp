@@ -15,9 +15,13 @@ thread_local int own_device = kNone;
 void check(cudaError_t error, const char* call) {
   if (error == cudaSuccess) return;
   int device = 0;
-  const bool known = cudaGetDevice(&device) == cudaSuccess;
+  check(error, call, cudaGetDevice(&device) == cudaSuccess ? device : kNone);
+}
+
+void check(cudaError_t error, const char* call, int gpu) {
+  if (error == cudaSuccess) return;
   cudaGetLastError();  // told here; must not be told again for a call that works
-  throw Error(fmt::format("{} failed on {}: {} ({})", call, known ? fmt::format("cuda:{}", device) : "a GPU",
+  throw Error(fmt::format("{} failed on {}: {} ({})", call, gpu != kNone ? fmt::format("cuda:{}", gpu) : "a GPU",
                           cudaGetErrorString(error), cudaGetErrorName(error)));
 }
 
@@ -27,6 +31,10 @@ void enter_device(int index) {
 }
 
 CurrentDevice::CurrentDevice(int index) : index_(index) { check(cudaSetDevice(index), "cudaSetDevice"); }
+
+CurrentDevice::CurrentDevice(int index, std::nothrow_t) noexcept : index_(index) {
+  if (cudaSetDevice(index) != cudaSuccess) cudaGetLastError();
+}
 
 CurrentDevice::~CurrentDevice() {
   if (own_device != kNone && own_device != index_) cudaSetDevice(own_device);

@@ -2,11 +2,15 @@
 
 #include <cuda_runtime_api.h>
 
+#include <new>
+
 namespace mirrortrain::cuda {
 
 /// Throws Error naming the call, the thread's current GPU and what failed, where `error` is one. As
 /// check(cudaMemcpyAsync(...), "cudaMemcpyAsync").
 void check(cudaError_t error, const char* call);
+/// The same for a call about what is on `gpu`, whichever is the thread's: one thread waits for the streams of all.
+void check(cudaError_t error, const char* call, int gpu);
 
 /// Makes a GPU this thread's own, current whenever no CurrentDevice says otherwise.
 void enter_device(int index);
@@ -16,6 +20,8 @@ void enter_device(int index);
 class CurrentDevice {
  public:
   explicit CurrentDevice(int index);
+  /// For destructors, which may run after the GPU failed.
+  CurrentDevice(int index, std::nothrow_t) noexcept;
   ~CurrentDevice();
   CurrentDevice(const CurrentDevice&) = delete;
   CurrentDevice& operator=(const CurrentDevice&) = delete;

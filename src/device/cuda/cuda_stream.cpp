@@ -22,26 +22,26 @@ CudaStream::~CudaStream() {
 
 void CudaStream::copy(std::byte* to, const std::byte* from, std::size_t bytes) {
   // With unified addressing the driver sees which device or host a pointer belongs to.
-  if (bytes > 0) check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream_), "cudaMemcpyAsync");
+  if (bytes > 0) check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream_), "cudaMemcpyAsync", device_);
 }
 
 void CudaStream::zero(std::byte* to, std::size_t bytes) {
-  if (bytes > 0) check(cudaMemsetAsync(to, 0, bytes, stream_), "cudaMemsetAsync");
+  if (bytes > 0) check(cudaMemsetAsync(to, 0, bytes, stream_), "cudaMemsetAsync", device_);
 }
 
 void CudaStream::call(void (*function)(void*), void* argument) {
-  check(cudaLaunchHostFunc(stream_, function, argument), "cudaLaunchHostFunc");
+  check(cudaLaunchHostFunc(stream_, function, argument), "cudaLaunchHostFunc", device_);
 }
 
 void CudaStream::record(Event& event) {
-  check(cudaEventRecord(static_cast<CudaEvent&>(event).get(), stream_), "cudaEventRecord");
+  check(cudaEventRecord(static_cast<CudaEvent&>(event).get(), stream_), "cudaEventRecord", device_);
 }
 
 void CudaStream::wait(const Event& event) {
-  check(cudaStreamWaitEvent(stream_, static_cast<const CudaEvent&>(event).get(), 0), "cudaStreamWaitEvent");
+  check(cudaStreamWaitEvent(stream_, static_cast<const CudaEvent&>(event).get(), 0), "cudaStreamWaitEvent", device_);
 }
 
-void CudaStream::synchronize() { check(cudaStreamSynchronize(stream_), "cudaStreamSynchronize"); }
+void CudaStream::synchronize() { check(cudaStreamSynchronize(stream_), "cudaStreamSynchronize", device_); }
 
 namespace {
 
@@ -66,7 +66,7 @@ class CudaRecording : public Recording {
 
 std::unique_ptr<Recording> CudaStream::capture(const std::function<void()>& enqueue) {
   // Other lanes go on allocating and copying meanwhile: only this thread's calls must be fit for it.
-  check(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal), "cudaStreamBeginCapture");
+  check(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal), "cudaStreamBeginCapture", device_);
   cudaGraph_t graph = nullptr;
   try {
     enqueue();
@@ -75,7 +75,7 @@ std::unique_ptr<Recording> CudaStream::capture(const std::function<void()>& enqu
     cudaGetLastError();  // what failed is on its way already
     throw;
   }
-  check(cudaStreamEndCapture(stream_, &graph), "cudaStreamEndCapture");
+  check(cudaStreamEndCapture(stream_, &graph), "cudaStreamEndCapture", device_);
   return std::make_unique<CudaRecording>(graph);
 }
 

@@ -47,6 +47,9 @@ CublasLt::CublasLt(int gpu, const MathOptions& options) : options_(options), gpu
   check(cublaslt_library().create(&handle_), "cublasLtCreate");
 }
 
-CublasLt::~CublasLt() { cublaslt_library().destroy(handle_); }
+CublasLt::~CublasLt() {
+  const CurrentDevice current(gpu_, std::nothrow);
+  cublaslt_library().destroy(handle_);
+}
 
 }  // namespace mirrortrain::cuda

@@ -17,7 +17,9 @@ Cudnn::Cudnn(std::string_view properties_json, const MathOptions& options) : opt
 }
 
 Cudnn::~Cudnn() {
-  if (handle_ != nullptr) cudnn_library().destroy(handle_);
+  if (handle_ == nullptr) return;
+  const CurrentDevice current(gpu_, std::nothrow);  // not the thread's own where it ends several lanes
+  cudnn_library().destroy(handle_);
 }
 
 }  // namespace mirrortrain::cuda

@@ -29,8 +29,11 @@ template <class... Parameters>
 void launch(Stream& stream, dim3 grid, dim3 block, std::size_t shared_bytes, void (*kernel)(Parameters...),
             std::type_identity_t<Parameters>... arguments) {
   if (grid.x == 0 || grid.y == 0 || grid.z == 0) return;
-  kernel<<<grid, block, shared_bytes, native(stream)>>>(arguments...);
-  check(cudaGetLastError(), "launch of a kernel");
+  // Not <<<>>> and cudaGetLastError: a library may have left the thread an error that it did not mind itself.
+  void* pointers[] = {const_cast<void*>(static_cast<const void*>(&arguments))...};
+  const auto& on = static_cast<CudaStream&>(stream);
+  check(cudaLaunchKernel(reinterpret_cast<const void*>(kernel), grid, block, pointers, shared_bytes, on.get()),
+        "launch of a kernel", on.device());
 }
 
 /// The block's dynamic shared memory, aligned to 16 bytes.
