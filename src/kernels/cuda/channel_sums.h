@@ -40,15 +40,17 @@ __global__ void __launch_bounds__(kBlock) sum_parts_of_channels(Cells shape, Ter
   }
 }
 
-inline constexpr unsigned kStrands = kBlock / kWarpSize;
+/// A block is as large as can be: a layer of few channels has few blocks, each with a thousand parts and more to add.
+inline constexpr unsigned kStrands = 1024 / kWarpSize;
 
 /// Calls finish(channel, first sum, second sum) for each channel with the sums over all parts, in a fixed order.
 template <class Finish>
-__global__ void __launch_bounds__(kBlock)
+__global__ void __launch_bounds__(kStrands* kWarpSize)
     finish_channels(std::int64_t parts, std::int64_t channels, const double* sums, Finish finish) {
   __shared__ double strands[2][kStrands][kWarpSize];
   const std::int64_t channel = static_cast<std::int64_t>(blockIdx.x) * kWarpSize + threadIdx.x;
   double first = 0, second = 0;
+#pragma unroll 4
   for (std::int64_t part = threadIdx.y; part < parts && channel < channels; part += kStrands) {
     first += sums[part * 2 * channels + channel];
     second += sums[(part * 2 + 1) * channels + channel];
