@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <cstdlib>
+
 #include "base/error.h"
 #include "device/cuda/shared_library.h"
 
@@ -10,7 +12,12 @@ namespace {
 
 constexpr int kOldest = 21900;  // ranks that are threads of one process can be aborted
 
+/// Switches add in no fixed order (NVLS), so that two runs would give different bits. NCCL reads it when it makes its
+/// first ranks; what the user has said stays.
+void leave_sums_to_gpus() { setenv("NCCL_ALGO", "^NVLS", 0); }
+
 Library open() {
+  leave_sums_to_gpus();
   const cuda::SharedLibrary shared("libnccl.so.2");
   Library nccl{};
   shared.load(nccl.get_version, "ncclGetVersion");

@@ -43,7 +43,7 @@ TensorId CudnnGraph::add_tensor(DType dtype, const Dims& dims, bool is_virtual) 
   tensor.set(CUDNN_ATTR_TENSOR_DATA_TYPE, type_of(dtype));
   tensor.set(CUDNN_ATTR_TENSOR_DIMENSIONS, std::span<const std::int64_t>(dims));
   tensor.set(CUDNN_ATTR_TENSOR_STRIDES, std::span<const std::int64_t>(channels_last(dims)));
-  tensor.set(CUDNN_ATTR_TENSOR_UNIQUE_ID, id);
+  tensor.set(CUDNN_ATTR_TENSOR_UNIQUE_ID, unique_id(id));
   tensor.set(CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, kAlignment);
   tensor.set(CUDNN_ATTR_TENSOR_IS_VIRTUAL, is_virtual);
   tensor.finalize("a tensor");

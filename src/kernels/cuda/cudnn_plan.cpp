@@ -74,9 +74,17 @@ Engine engine_of(const Descriptor& config) {
 const char* forbidden(const Engine& engine, const MathOptions& options, bool on_float32) {
   if (engine.compiles_later) return "compiles its kernels late";
   if (options.deterministic && engine.has(CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC)) return "is not deterministic";
+  if (engine.has(CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION)) return "adds up in less than float32";
   if (!on_float32) return nullptr;
   if (engine.has(CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS)) return "rounds its inputs to float16";
-  if (!options.tf32 && engine.has(CUDNN_NUMERICAL_NOTE_TENSOR_CORE)) return "computes in tf32";
+  if (options.tf32) return nullptr;
+  if (engine.has(CUDNN_NUMERICAL_NOTE_TENSOR_CORE)) return "computes in tf32";
+  // Whoever turns tf32 off wants float32's places, of which their transforms lose some, the more the larger the tiles.
+  for (const auto note :
+       {CUDNN_NUMERICAL_NOTE_FFT, CUDNN_NUMERICAL_NOTE_WINOGRAD, CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_4x4,
+        CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_6x6, CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_13x13}) {
+    if (engine.has(note)) return "transforms its inputs, which loses places";
+  }
   return nullptr;
 }
 
@@ -98,7 +106,7 @@ void CudnnPlan::enqueue(const Cudnn& cudnn, cudaStream_t stream, std::span<void*
     std::vector<void*> given;
     for (std::size_t i = 0; i < pointers.size(); ++i) {
       if (pointers[i] == nullptr) continue;
-      ids.push_back(static_cast<std::int64_t>(i));
+      ids.push_back(unique_id(static_cast<std::int64_t>(i)));
       given.push_back(pointers[i]);
     }
     pack_.emplace(CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR);

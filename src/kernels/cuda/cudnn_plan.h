@@ -12,6 +12,9 @@
 
 namespace mirrortrain::cuda {
 
+/// What cuDNN knows tensor i as: some of its tools take 0 for a number that was never set.
+constexpr std::int64_t unique_id(std::int64_t tensor) { return tensor + 1; }
+
 /// A graph compiled for one GPU by one engine.
 class CudnnPlan {
  public:
