@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "base/dtype.h"
 #include "base/tensor_view.h"
@@ -15,6 +16,7 @@ struct Elements {
   DType dtype = DType::kFloat32;
   std::byte* data = nullptr;
   std::size_t count = 0;
+  std::string_view what = {};  ///< tells them from others where an operation fails; outlives the communicator
 
   Elements() = default;
   Elements(const TensorView& view)
@@ -23,6 +25,11 @@ struct Elements {
   Elements(std::span<T> elements)
       : dtype(kDTypeOf<T>), data(reinterpret_cast<std::byte*>(elements.data())), count(elements.size()) {}
 
+  Elements named(std::string_view name) const {
+    Elements same = *this;
+    same.what = name;
+    return same;
+  }
   std::size_t bytes() const { return count * size_of(dtype); }
   template <class T>
   T* as() const {

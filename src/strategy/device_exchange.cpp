@@ -26,7 +26,8 @@ void DeviceExchange::reduce(Stream& compute, std::size_t index, std::int64_t exa
   float* const sum = packs_.gradient(index, 0);
   const std::int64_t count = packs_[index].elements();
   if (sources_.size() > 1 || sources_[0].scale != 1) kernels_.sum_sources(*stream_, sources_, sum, 0, count);
-  communicator_.all_reduce(*stream_, Elements(std::span(sum, static_cast<std::size_t>(count))));
+  const Elements elements(std::span(sum, static_cast<std::size_t>(count)));
+  communicator_.all_reduce(*stream_, elements.named(packs_.name(index)));
 }
 
 void DeviceExchange::finish(Stream& compute) {
@@ -34,8 +35,8 @@ void DeviceExchange::finish(Stream& compute) {
   compute.wait(*done_);
 }
 
-void DeviceExchange::all_reduce(Stream& compute, float* elements, std::int64_t count) {
-  communicator_.all_reduce(compute, Elements(std::span(elements, static_cast<std::size_t>(count))));
+void DeviceExchange::all_reduce(Stream& compute, float* elements, std::int64_t count, std::string_view what) {
+  communicator_.all_reduce(compute, Elements(std::span(elements, static_cast<std::size_t>(count))).named(what));
 }
 
 }  // namespace mirrortrain

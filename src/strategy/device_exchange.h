@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <string_view>
 #include <vector>
 
 #include "collective/communicator.h"
@@ -28,11 +29,15 @@ class DeviceExchange {
   /// Work enqueued to `compute` from here on finds the sums of every pack in replica 0's gradients.
   void finish(Stream& compute);
 
-  /// Adds `elements` of each lane to everybody's. After `finish`, before the next step's first pack.
-  void all_reduce(Stream& compute, float* elements, std::int64_t count);
+  /// Adds `elements` of each lane to everybody's. After `finish`, before the next step's first pack. `what` they are,
+  /// for errors, outlives this.
+  void all_reduce(Stream& compute, float* elements, std::int64_t count, std::string_view what);
 
   /// Waits for what is enqueued. Throws Error where lanes do not come together.
   void synchronize(Stream& compute) { communicator_.synchronize(compute); }
+
+  /// On the lane's thread: lets the others know that this one has failed.
+  void abort(const char* reason) { communicator_.abort(reason); }
 
  private:
   const Mirror& mirror_;

@@ -1,5 +1,7 @@
 #include "strategy/gradient_packs.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 namespace mirrortrain {
@@ -12,7 +14,17 @@ GradientPacks::GradientPacks(const VariableStore& variables, std::uint64_t bytes
     for (int r = 0; r < variables.replicas(); ++r) {
       member.data.push_back(reinterpret_cast<std::byte*>(group.gradient(r) + pack.begin));
     }
+    const auto name_of = [&](std::size_t variable) { return variables.variables()[variable].name(); };
+    member.variables = name_of(pack.variables.front());
+    if (pack.variables.size() > 1) member.variables += " to " + name_of(pack.variables.back());
     member.pack = std::move(pack);
+  }
+  name_members();
+}
+
+void GradientPacks::name_members() {
+  for (std::size_t i = 0; i < packs_.size(); ++i) {
+    packs_[i].name = fmt::format("pack {} of {}, gradients of {}", i + 1, packs_.size(), packs_[i].variables);
   }
 }
 
@@ -24,6 +36,7 @@ void GradientPacks::order(const std::function<std::size_t(std::size_t variable)>
   }
   std::stable_sort(packs_.begin(), packs_.end(),
                    [](const Member& a, const Member& b) { return a.full_after < b.full_after; });
+  name_members();
 }
 
 }  // namespace mirrortrain

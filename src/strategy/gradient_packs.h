@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "strategy/packs.h"
@@ -23,6 +24,9 @@ class GradientPacks {
   /// After how many steps of the training program the pack is full.
   std::size_t full_after(std::size_t index) const { return packs_[index].full_after; }
 
+  /// "pack 2 of 3, gradients of dense/kernel to conv/bias", for errors. Stays where it is once in order.
+  const std::string& name(std::size_t index) const { return packs_[index].name; }
+
   Aggregation aggregation(std::size_t index) const { return packs_[index].aggregation; }
   /// Each replica's gradients of a pack.
   std::span<std::byte* const> data(std::size_t index) const { return packs_[index].data; }
@@ -36,7 +40,10 @@ class GradientPacks {
     Aggregation aggregation = Aggregation::kMean;
     std::vector<std::byte*> data;  ///< by replica
     std::size_t full_after = 0;
+    std::string variables, name;
   };
+  void name_members();
+
   std::vector<Member> packs_;
 };
 

@@ -121,7 +121,7 @@ void LaneSteps::write_shared(const DistributedVariable& variable, std::size_t as
   const std::int64_t elements = variable.shape().elements();
   around_.backend.step_kernels().sum_sources(lane_.stream(), written_, value, 0, elements);
   if (across_ == nullptr) return;
-  across_->all_reduce(lane_.stream(), value, elements);
+  across_->all_reduce(lane_.stream(), value, elements, variable.name());
   meet_while_settling();
 }
 

@@ -140,7 +140,8 @@ void Strategy::connect_devices() {
   if (!device_exchanges_) return;
   run_lanes([this](int index) {
     const Lane& lane = *lanes_[static_cast<std::size_t>(index)];
-    device_exchanges_->of_lane(index).all_reduce(lane.stream(), reinterpret_cast<float*>(lane.norms()), 1);
+    device_exchanges_->of_lane(index).all_reduce(lane.stream(), reinterpret_cast<float*>(lane.norms()), 1,
+                                                 "the first, which connects the devices");
   });
   synchronize();
 }

@@ -69,10 +69,21 @@ void Strategy::enter_thread() const {
 
 void Strategy::run_lanes(const std::function<void(int)>& work) {
   enter_thread();
+  if (!device_exchanges_) return team_->run(work);
+  // A lane that fails says so to the others itself: one that waits for it in an exchange comes to no meeting of the
+  // team.
+  const std::function<void(int)> told = [this, &work](int lane) {
+    try {
+      work(lane);
+    } catch (const std::exception& error) {
+      device_exchanges_->of_lane(lane).abort(error.what());
+      throw;
+    }
+  };
   try {
-    team_->run(work);
+    team_->run(told);
   } catch (const std::exception& error) {
-    if (device_exchanges_) device_exchanges_->abort(error.what());
+    device_exchanges_->abort(error.what());
     throw;
   }
 }

@@ -224,11 +224,13 @@ TEST_CASE("an NCCL rank that does not come is named after the timeout") {
   run_ranks(
       ranks, gpus, Rows(2, std::vector<float>(100)),
       [](Communicator& rank, Stream& stream, Elements elements) {
-        if (rank.rank() == 0) rank.all_reduce(stream, elements);
+        if (rank.rank() == 0) rank.all_reduce(stream, elements.named("pack 2 of 3"));
         if (rank.rank() == 1) std::this_thread::sleep_for(std::chrono::seconds(4));
       },
       &messages);
-  CHECK(contains(messages[0], "rank 0 (cuda:0) waited 2 seconds in operation 2, all_reduce of 100 float32 elements"));
+  CHECK(contains(messages[0],
+                 "rank 0 (cuda:0) waited 2 seconds in operation 2, all_reduce of 100 float32 elements "
+                 "(pack 2 of 3)"));
   CHECK(contains(messages[0], "rank 1 (cuda:1) did not come to it"));
   CHECK(messages[1] == messages[0]);
 }

@@ -112,7 +112,7 @@ TEST_CASE("what ranks cannot sum by copies, and what they disagree about, is an 
   unsummable.run([&](Communicator& communicator, Stream& stream) {
     const std::string message =
         error_text([&] { communicator.all_reduce(stream, std::span(doubles[index(communicator)])); });
-    CHECK(message == "ranks on GPUs sum float32 elements by copies, not float64; use nccl");
+    CHECK(message.starts_with("ranks on GPUs sum float32 elements by copies, not float64; use nccl; rank "));
   });
   Peers disagreeing(2);
   Rows rows = {std::vector<float>(100), std::vector<float>(101)};
@@ -129,7 +129,11 @@ TEST_CASE("a rank that does not come to enqueue is an error after the timeout, a
   std::vector<float> elements(100);
   peers.run([&](Communicator& communicator, Stream& stream) {
     if (communicator.rank() == 1) return;
-    CHECK(contains(error_text([&] { communicator.all_reduce(stream, std::span(elements)); }), "waited 0.05 seconds"));
+    const Elements named = Elements(std::span(elements)).named("pack 2 of 3");
+    const std::string message = error_text([&] { communicator.all_reduce(stream, named); });
+    CHECK(contains(message, "waited 0.05 seconds"));
+    CHECK(contains(message, "rank 0 (cuda:0) was in all_reduce of 100 float32 elements (pack 2 of 3)"));
+    CHECK(error_text([&] { communicator.check(); }) == message);
     stream.synchronize();
   });
 }

@@ -74,17 +74,18 @@ TEST_CASE("policies, clipping and state mean the same on several GPUs") {
   }
 }
 
-/// A rank that takes part in some sums and then fails.
+/// A rank that takes part in some sums, and then comes to none for a while and fails.
 class FailingRank : public Communicator {
  public:
-  FailingRank(Communicator& rank, int sums) : rank_(rank), sums_(sums) {}
+  FailingRank(Communicator& rank, int sums, std::chrono::milliseconds silence)
+      : rank_(rank), sums_(sums), silence_(silence) {}
 
   int rank() const override { return rank_.rank(); }
   int size() const override { return rank_.size(); }
   bool capturable() const override { return rank_.capturable(); }
   void all_reduce(Stream& stream, Elements from, Elements to) override {
     if (sums_-- == 0) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(100));  // the other's stream waits by then
+      std::this_thread::sleep_for(silence_);  // the other waits by then
       throw Error("this rank fails");
     }
     rank_.all_reduce(stream, from, to);
@@ -99,12 +100,13 @@ class FailingRank : public Communicator {
  private:
   Communicator& rank_;
   int sums_;
+  std::chrono::milliseconds silence_;
 };
 
-/// Two GPUs, of which the second fails after some sums.
-Hardware with_failing_rank(int sums) {
+/// Two GPUs, of which the second takes part in some sums.
+Hardware with_failing_rank(int sums, std::chrono::milliseconds silence = std::chrono::milliseconds(100)) {
   Hardware hardware = testing::gpus_under_test(2);
-  hardware.communicators = [sums, whole = hardware.communicators](
+  hardware.communicators = [sums, silence, whole = hardware.communicators](
                                const Placement& placement, const StrategyOptions& options, AggregationMethod method,
                                std::span<Device* const> gpus) {
     struct Owned {
@@ -112,7 +114,7 @@ Hardware with_failing_rank(int sums) {
       FailingRank rank;
     };
     Communicators made = whole(placement, options, method, gpus);
-    const auto owned = std::make_shared<Owned>(Owned{made.owner, {*made.ranks[1], sums}});
+    const auto owned = std::make_shared<Owned>(Owned{made.owner, {*made.ranks[1], sums, silence}});
     made.ranks[1] = &owned->rank;
     made.owner = owned;
     return made;
@@ -123,10 +125,36 @@ Hardware with_failing_rank(int sums) {
 constexpr const char* kNoTimeout =
     "strategy={type: mirrored, devices: [cuda:0, cuda:1], communication: {timeout_seconds: 0}}";
 
+std::string on_two_gpus(const char* operation, double timeout_seconds) {
+  return fmt::format(
+      "strategy={{type: mirrored, devices: [cuda:0, cuda:1], cross_device_ops: {}, communication: {{timeout_seconds: "
+      "{}, bytes_per_pack: 100}}}}",
+      operation, timeout_seconds);
+}
+
 TEST_CASE("where a GPU's lane fails, the others do not wait for it for ever") {
   if (!testing::has_gpus(2)) return;
-  Training training(kNetwork, {kNoTimeout}, with_failing_rank(10));
-  CHECK_THROWS_WITH_AS(training.steps_in_flight(12), doctest::Contains("this rank fails"), Error);
+  for (const char* const operation : {"nccl", "ring"}) {
+    INFO(operation);
+    Training training(kNetwork, {on_two_gpus(operation, 0)}, with_failing_rank(10));
+    CHECK_THROWS_WITH_AS(training.steps_in_flight(12), doctest::Contains("this rank fails"), Error);
+  }
+}
+
+TEST_CASE("where a GPU's lane does not come, the error names rank, GPU and pack of one that waits") {
+  if (!testing::has_gpus(2)) return;
+  Training training(kNetwork, {on_two_gpus("ring", 1)}, with_failing_rank(10, std::chrono::milliseconds(2000)));
+  std::string message;
+  try {
+    training.steps_in_flight(12);
+  } catch (const Error& error) {
+    message = error.what();
+  }
+  INFO(message);
+  CHECK(message.starts_with("waited 1 seconds"));
+  CHECK(message.find("rank 0 (cuda:0) was in all_reduce of ") != std::string::npos);
+  CHECK(message.find(" float32 elements (pack ") != std::string::npos);
+  CHECK(message.find(", gradients of ") != std::string::npos);
 }
 
 TEST_CASE("where a GPU fails, the error names the last checkpoint") {

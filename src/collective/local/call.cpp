@@ -21,7 +21,9 @@ bool Call::fits(const Call& other) const {
 }
 
 std::string Call::text() const {
-  return fmt::format("{} of {} {} elements", name_of(operation), elements.count, mirrortrain::name_of(elements.dtype));
+  return fmt::format("{} of {} {} elements{}{}{}", name_of(operation), elements.count,
+                     mirrortrain::name_of(elements.dtype), elements.what.empty() ? "" : " (", elements.what,
+                     elements.what.empty() ? "" : ")");
 }
 
 std::string disagreement(int rank, const Call& call, int other_rank, const Call& other) {

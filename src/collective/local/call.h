@@ -16,7 +16,7 @@ struct alignas(64) Call {
   int root = 0;
 
   bool fits(const Call& other) const;
-  /// "all_reduce of 100 float32 elements"
+  /// "all_reduce of 100 float32 elements (pack 2 of 3: ...)"
   std::string text() const;
 };
 

@@ -58,7 +58,10 @@ class NcclCommunicator : public Communicator {
  public:
   /// Takes the ncclComm_t. On the thread's current GPU, the rank's.
   NcclCommunicator(int rank, ncclComm_t comm, std::shared_ptr<Group> group)
-      : rank_(static_cast<std::size_t>(rank)), comm_(comm), group_(std::move(group)), watch_(group_->timeout_seconds) {}
+      : rank_(static_cast<std::size_t>(rank)),
+        comm_(comm),
+        group_(std::move(group)),
+        watch_(group_->gpus[rank_], group_->timeout_seconds) {}
 
   ~NcclCommunicator() override {
     if (group_->aborted) {
@@ -120,7 +123,7 @@ class NcclCommunicator : public Communicator {
     or_abort([&] {
       ncclResult_t state = ncclSuccess;
       require(nccl_.comm_get_async_error(comm_, &state), "ncclCommGetAsyncError");
-      require(state, "an operation");
+      require(state, "NCCL");
       watch_.look();
       if (const auto number = watch_.overdue()) throw Error(overdue(*number));
     });
@@ -181,7 +184,11 @@ class NcclCommunicator : public Communicator {
     }
     or_abort([&] {
       watch_.begin(stream, call);
-      body(cuda::native(stream));
+      try {
+        body(cuda::native(stream));
+      } catch (const Error& error) {
+        throw Error(fmt::format("{}; it was {}", error.what(), call.text()));
+      }
       watch_.end(stream);
       group_->come[rank_].fetch_add(1);
     });
@@ -195,7 +202,7 @@ class NcclCommunicator : public Communicator {
       if (state == cudaErrorNotReady) {
         cudaGetLastError();  // no failure, and must not look like the next launch's
       } else {
-        cuda::check(state, "cudaStreamQuery");
+        cuda::check(state, "cudaStreamQuery", group_->gpus[rank_]);
       }
     });
     return done;
@@ -223,8 +230,11 @@ class NcclCommunicator : public Communicator {
 
   void require(ncclResult_t result, const char* call) const {
     if (result == ncclSuccess || result == ncclInProgress) return;
-    throw Error(fmt::format("{} failed on {}: {} ({})", call, group_->name_of(rank_), nccl_.get_error_string(result),
-                            nccl_.get_last_error(comm_)));
+    const auto running = watch_.oldest();
+    throw Error(fmt::format(
+        "{} failed on {}: {} ({}){}", call, group_->name_of(rank_), nccl_.get_error_string(result),
+        nccl_.get_last_error(comm_),
+        running ? fmt::format("; operation {} had not ended, {}", *running + 1, watch_.call(*running).text()) : ""));
   }
 
   std::string overdue(std::uint64_t number) const {

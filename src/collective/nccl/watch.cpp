@@ -5,21 +5,18 @@
 #include "device/cuda/cuda_check.h"
 
 namespace mirrortrain::nccl {
-namespace {
 
-bool happened(const cuda::CudaEvent& event) {
+bool Watch::happened(const cuda::CudaEvent& event) const {
   const cudaError_t state = cudaEventQuery(event.get());
   if (state == cudaErrorNotReady) {
     cudaGetLastError();  // no failure, and must not look like the next launch's
     return false;
   }
-  cuda::check(state, "cudaEventQuery");
+  cuda::check(state, "cudaEventQuery", gpu_);
   return true;
 }
 
-}  // namespace
-
-Watch::Watch(double timeout_seconds) : timeout_seconds_(timeout_seconds) {}
+Watch::Watch(int gpu, double timeout_seconds) : gpu_(gpu), timeout_seconds_(timeout_seconds) {}
 
 void Watch::begin(Stream& stream, const local::Call& call) {
   Mark& mark = marks_[next_ % kAhead];

@@ -15,8 +15,8 @@ namespace mirrortrain::nccl {
 /// Knows which of a rank's operations have started and which have ended. Used by the rank's thread.
 class Watch {
  public:
-  /// On the thread's current GPU.
-  explicit Watch(double timeout_seconds);
+  /// On the thread's current GPU, `gpu`.
+  Watch(int gpu, double timeout_seconds);
 
   /// Whether `begin` has to wait for operations to end first.
   bool full() const { return next_ - oldest_ == kAhead; }
@@ -29,6 +29,8 @@ class Watch {
   /// The number, counted from 0, of an operation that was seen running for longer than the timeout, as of the last
   /// look.
   std::optional<std::uint64_t> overdue() const;
+  /// The number of the oldest operation that had not ended, as of the last look.
+  std::optional<std::uint64_t> oldest() const { return oldest_ < next_ ? std::optional(oldest_) : std::nullopt; }
   const local::Call& call(std::uint64_t number) const { return marks_[number % kAhead].call; }
 
  private:
@@ -40,6 +42,9 @@ class Watch {
     local::Call call;
   };
 
+  bool happened(const cuda::CudaEvent& event) const;
+
+  const int gpu_;
   const double timeout_seconds_;
   std::array<Mark, kAhead> marks_;
   std::uint64_t oldest_ = 0, next_ = 0;             ///< operations [oldest_, next_) have not been seen to end

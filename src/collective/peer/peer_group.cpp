@@ -1,6 +1,10 @@
 #include "collective/peer/peer_group.h"
 
+#include <fmt/format.h>
+
 #include <array>
+#include <mutex>
+#include <string>
 
 #include "base/barrier.h"
 #include "base/error.h"
@@ -29,13 +33,31 @@ struct PeerGroup::Shared {
   /// By rank: its stream's last two meetings. One would not do: a rank could record the next meeting while another is
   /// about to wait for this one.
   std::vector<std::array<std::unique_ptr<Event>, 2>> reached;
-  Barrier barrier;  ///< of the threads that drive the ranks; its first reason is what the group failed of
+  Barrier barrier;  ///< of the threads that drive the ranks
+
+  /// Ends every rank's meetings; the first text is what the group failed of.
+  void fail(const std::string& text) {
+    const std::lock_guard lock(failure_mutex);
+    if (failure.empty()) failure = text;
+    barrier.abort(text);
+  }
+  void throw_if_failed() {
+    if (!barrier.aborted()) return;
+    const std::lock_guard lock(failure_mutex);
+    if (!failure.empty()) throw Error(failure);
+    barrier.throw_if_aborted();
+  }
+
+ private:
+  std::mutex failure_mutex;
+  std::string failure;  ///< a barrier that waits in vain fails on its own, and knows neither rank nor operation
 };
 
 class PeerGroup::Rank : public Communicator {
  public:
   Rank(int rank, Device& device, SumOnStream sum, const PeerGroupOptions& options, Shared& shared)
       : rank_(rank),
+        device_(device.id().text()),
         shared_(shared),
         work_(device, sum, shared.calls.size(), options.block_bytes),
         data_(shared.calls.size()) {}
@@ -65,12 +87,12 @@ class PeerGroup::Rank : public Communicator {
             [&](const local::Part& part, int) { local::broadcast(part, root); });
   }
 
-  void check() override { shared_.barrier.throw_if_aborted(); }
+  void check() override { shared_.throw_if_failed(); }
   void synchronize(Stream& stream) override {
     stream.synchronize();  // nothing of it waits for a rank that has not come
     check();
   }
-  void abort(const std::string& reason) override { shared_.barrier.abort(reason); }
+  void abort(const std::string& reason) override { shared_.fail(reason); }
 
  private:
   /// Learns where everybody's elements are, then enqueues this rank's part of each stage, `body(part, stage)`.
@@ -90,9 +112,9 @@ class PeerGroup::Rank : public Communicator {
         body(part, stage);
         meet(stream);
       }
-    } catch (const std::exception& error) {
-      shared_.barrier.abort(error.what());  // the others must not wait for this rank
-      shared_.barrier.throw_if_aborted();   // the first reason
+    } catch (const std::exception& error) {  // the others must not wait for this rank
+      shared_.fail(fmt::format("{}; rank {} ({}) was in {}", error.what(), rank_, device_, call.text()));
+      shared_.throw_if_failed();  // the first reason
     }
   }
 
@@ -107,6 +129,7 @@ class PeerGroup::Rank : public Communicator {
   }
 
   const int rank_;
+  const std::string device_;
   Shared& shared_;
   PeerWork work_;
   std::vector<std::byte*> data_;  ///< by rank
