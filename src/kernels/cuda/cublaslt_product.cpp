@@ -54,6 +54,7 @@ CublasLtProduct::CublasLtProduct(std::shared_ptr<CublasLt> blas, const Factor& l
       left_(layout(dtype, left.rows, left.columns)),
       right_(layout(dtype, right.rows, right.columns)),
       c_(layout(c_dtype, left.transposed ? left.columns : left.rows, right.transposed ? right.rows : right.columns)),
+      c_dtype_(c_dtype),
       with_vector_(epilogue != Epilogue::kNone && epilogue != Epilogue::kRelu) {
   const bool tf32 = dtype == DType::kFloat32 && blas_->options().tf32;
   cublasLtMatmulDesc_t made = nullptr;
@@ -81,11 +82,14 @@ std::vector<cublasLtMatmulHeuristicResult_t> CublasLtProduct::algorithms(std::si
                             CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES}) {
     prefer(matrix, kAlignment);
   }
-  if (blas_->options().deterministic) {
-    // Partial sums added in place come in the order in which blocks end.
-    prefer(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
-           std::uint32_t{CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE | CUBLASLT_REDUCTION_SCHEME_OUTPUT_TYPE});
+  // Partial sums added in place come in the order in which blocks end, and are rounded to c's dtype like those that are
+  // kept in it.
+  std::uint32_t reductions = CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
+  if (c_dtype_ == DType::kFloat32) {
+    reductions |= CUBLASLT_REDUCTION_SCHEME_OUTPUT_TYPE;
+    if (!blas_->options().deterministic) reductions |= CUBLASLT_REDUCTION_SCHEME_INPLACE;
   }
+  prefer(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, reductions);
   std::vector<cublasLtMatmulHeuristicResult_t> results(most);
   int found = 0;
   const cublasStatus_t status =

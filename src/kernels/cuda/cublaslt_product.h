@@ -64,6 +64,7 @@ class CublasLtProduct {
   std::shared_ptr<CublasLt> blas_;
   Operation operation_;
   Layout left_, right_, c_;
+  DType c_dtype_;
   bool with_vector_;
   cublasLtMatmulHeuristicResult_t algorithm_{};
 };
