@@ -66,6 +66,8 @@ CublasLtProduct::CublasLtProduct(std::shared_ptr<CublasLt> blas, const Factor& l
   set(CUBLASLT_MATMUL_DESC_TRANSA, right.transposed ? CUBLAS_OP_T : CUBLAS_OP_N);
   set(CUBLASLT_MATMUL_DESC_TRANSB, left.transposed ? CUBLAS_OP_T : CUBLAS_OP_N);
   set(CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue_of(epilogue));
+  // Who chooses an algorithm follows no pointer, but takes the vector's alignment from it: as small as it may be.
+  if (with_vector_) set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, std::uintptr_t{kAlignment});
 }
 
 std::vector<cublasLtMatmulHeuristicResult_t> CublasLtProduct::algorithms(std::size_t most) const {
