@@ -23,8 +23,9 @@ class StepBursts {
   explicit StepBursts(Lane& lane) : lane_(lane) {}
 
   /// Enqueues the kSteps steps whose inputs lie in the slots from `first_slot`, a multiple of kSteps, on. `run_fixed`
-  /// enqueues the fixed actions of one of them.
-  void enqueue(const StepPlan::StepOfKind& kind, std::size_t first_slot, const std::function<void()>& run_fixed);
+  /// enqueues the fixed actions of one of them. False, after a warning, where they cannot be captured: nothing is
+  /// enqueued then.
+  bool enqueue(const StepPlan::StepOfKind& kind, std::size_t first_slot, const std::function<void()>& run_fixed);
 
  private:
   Lane& lane_;

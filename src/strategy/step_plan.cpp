@@ -1,5 +1,9 @@
 #include "strategy/step_plan.h"
 
+#include <spdlog/spdlog.h>
+
+#include "base/error.h"
+
 namespace mirrortrain {
 namespace {
 
@@ -11,7 +15,7 @@ double seconds_between(StepPlan::Clock::time_point start, StepPlan::Clock::time_
 
 void StepPlan::run(Clock::time_point step_start, const StepOfKind& kind) {
   waited_seconds_ += seconds_between(step_start, Clock::now());
-  const bool captures = stream_ != nullptr && !profiling_;
+  bool captures = stream_ != nullptr && !profiling_;
   const auto seen = recordings_.find(kind);
   for (std::size_t i = 0; i < actions_.size();) {
     if (!captures || !actions_[i].fixed || seen == recordings_.end()) {
@@ -20,16 +24,30 @@ void StepPlan::run(Clock::time_point step_start, const StepOfKind& kind) {
     }
     const std::size_t end = end_of_fixed(i);
     std::unique_ptr<Recording>& recording = seen->second[i];
+    if (!recording) recording = capture(i, end);
     if (!recording) {
-      recording = stream_->capture([&] {
-        for (std::size_t action = i; action < end; ++action) actions_[action].run();
-      });
+      captures = false;
+      continue;
     }
     recording->enqueue(*stream_);
     i = end;
   }
   if (captures && seen == recordings_.end()) recordings_.try_emplace(kind);
   seconds_ += seconds_between(step_start, Clock::now());
+}
+
+/// Nothing where it fails. What is wrong with the work itself shows when it is enqueued.
+std::unique_ptr<Recording> StepPlan::capture(std::size_t first, std::size_t end) {
+  try {
+    return stream_->capture([&] {
+      for (std::size_t action = first; action < end; ++action) actions_[action].run();
+    });
+  } catch (const Error& error) {
+    spdlog::warn("a step could not be captured, and goes on kernel by kernel, as with training.cuda_graph: never: {}",
+                 error.what());
+    stream_ = nullptr;
+    return nullptr;
+  }
 }
 
 void StepPlan::run_fixed() {

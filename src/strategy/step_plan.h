@@ -32,7 +32,7 @@ class alignas(64) StepPlan {
   void add_wait(const char* name, std::function<void()> run) { actions_.push_back({name, std::move(run), true}); }
 
   /// From now on captures what is fixed, the second time that a kind of step comes: kernels that run for the first time
-  /// may still have to be loaded.
+  /// may still have to be loaded. Where that fails it warns, and goes on enqueuing one by one.
   void capture_on(Stream& stream) { stream_ = &stream; }
 
   /// After so many steps of a kind nothing is loaded or captured for it any more.
@@ -75,6 +75,7 @@ class alignas(64) StepPlan {
 
   void run_action(Action& action);
   std::size_t end_of_fixed(std::size_t first) const;
+  std::unique_ptr<Recording> capture(std::size_t first, std::size_t end);
 
   std::vector<Action> actions_;
   Stream* stream_ = nullptr;  ///< to capture on

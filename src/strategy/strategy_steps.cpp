@@ -29,8 +29,12 @@ void Strategy::train(const TrainBatch& batch) {
 void Strategy::enqueue_deferred() {
   if (deferred_ == StepBursts::kSteps) {
     enter_thread();
-    bursts_->enqueue(step_.kind, results_.size() - deferred_, [this] { lane_steps_[0]->training().run_fixed(); });
-    deferred_ = 0;
+    const auto run_fixed = [this] { lane_steps_[0]->training().run_fixed(); };
+    if (bursts_->enqueue(step_.kind, results_.size() - deferred_, run_fixed)) {
+      deferred_ = 0;
+    } else {
+      bursts_.reset();
+    }
   }
   for (; deferred_ > 0; --deferred_) {
     step_.slot = results_.size() - deferred_;
