@@ -58,7 +58,9 @@ void BoundProgram::enqueue(Stream& stream, std::size_t first, std::size_t last) 
     } catch (const Error& error) {
       throw Error(fmt::format("{} ({}): {}", program_->steps_[i].layer, program_->steps_[i].op, error.what()));
     }
-    if (!times_.empty()) times_[i] += std::chrono::duration<double>(Clock::now() - start).count();
+    if (times_.empty()) continue;
+    stream.synchronize();
+    times_[i] += std::chrono::duration<double>(Clock::now() - start).count();
   }
   if (last < steps_.size()) return;
   for (const BoundCopy& copy : copies_) stream.copy(copy.to, copy.from, copy.bytes);

@@ -104,7 +104,7 @@ class BoundProgram {
   void enqueue(Stream& stream, std::size_t first, std::size_t last);
 
   /// Seconds spent in each step since the start, for profiles: the layer, the op and the time. Empty unless `profile`
-  /// was called.
+  /// was called; from then on the host waits for the device after each step.
   struct StepTime {
     std::string layer, op;
     double seconds = 0;

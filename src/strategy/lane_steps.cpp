@@ -19,6 +19,13 @@ LaneSteps::LaneSteps(int index, Lane& lane, Mirror& mirror, DeviceExchange* acro
       training_(training_plan()),
       evaluation_(evaluation_plan()) {}
 
+void LaneSteps::profile() {
+  training_.profile([this] {
+    if (across_ != nullptr) return across_->synchronize(lane_.stream());
+    lane_.stream().synchronize();
+  });
+}
+
 RowRange LaneSteps::rows_of(const Replica& replica) const {
   return rows_of_replica(step_.kind.examples, replica.index, around_.placement.replicas);
 }

@@ -41,6 +41,9 @@ class LaneSteps {
   const StepPlan& training() const { return training_; }
   StepPlan& evaluation() { return evaluation_; }
 
+  /// From now on keeps the time of every action of training, with nothing else on the device meanwhile.
+  void profile();
+
   /// What the host tells the device about the step, and where it writes variables itself: for steps whose actions are
   /// enqueued later.
   void fill_inputs() const;

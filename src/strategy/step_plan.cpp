@@ -15,7 +15,7 @@ double seconds_between(StepPlan::Clock::time_point start, StepPlan::Clock::time_
 
 void StepPlan::run(Clock::time_point step_start, const StepOfKind& kind) {
   waited_seconds_ += seconds_between(step_start, Clock::now());
-  bool captures = stream_ != nullptr && !profiling_;
+  bool captures = stream_ != nullptr && !wait_;
   const auto seen = recordings_.find(kind);
   for (std::size_t i = 0; i < actions_.size();) {
     if (!captures || !actions_[i].fixed || seen == recordings_.end()) {
@@ -57,9 +57,10 @@ void StepPlan::run_fixed() {
 }
 
 void StepPlan::run_action(Action& action) {
-  if (!profiling_ && !action.waits) return action.run();
+  if (!wait_ && !action.waits) return action.run();
   const auto start = Clock::now();
   action.run();
+  if (wait_) wait_();
   const double seconds = seconds_between(start, Clock::now());
   action.seconds += seconds;
   if (action.waits) waited_seconds_ += seconds;

@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "device/device.h"
@@ -54,8 +55,8 @@ class alignas(64) StepPlan {
   /// Whether a step of this kind ran before.
   bool has_run(const StepOfKind& kind) const { return recordings_.contains(kind); }
 
-  /// From now on keeps the time of every action.
-  void profile() { profiling_ = true; }  // of what is enqueued one by one
+  /// From now on keeps the time of every action, with `wait` after each, which waits for what it enqueued.
+  void profile(std::function<void()> wait) { wait_ = std::move(wait); }
   std::vector<ActionTime> action_times() const;
 
   /// Seconds in all runs since the last `reset_seconds`, and those of them in waits.
@@ -80,7 +81,7 @@ class alignas(64) StepPlan {
   std::vector<Action> actions_;
   Stream* stream_ = nullptr;  ///< to capture on
   std::map<StepOfKind, Recordings> recordings_;
-  bool profiling_ = false;
+  std::function<void()> wait_;  ///< absent where no times are kept
   double seconds_ = 0, waited_seconds_ = 0;
 };
 

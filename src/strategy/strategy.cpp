@@ -195,7 +195,7 @@ std::vector<double> Strategy::take_waiting_shares() {
 
 void Strategy::profile() {
   bursts_.reset();
-  for (const auto& lane : lane_steps_) lane->training().profile();
+  for (const auto& lane : lane_steps_) lane->profile();
   for (const auto& [lane, replica] : replicas_) {
     for (auto& [rows, bound] : replica->train) bound.program.profile();
   }

@@ -111,7 +111,8 @@ class Strategy {
   /// of `train`: what lane 0 does before its plan, the others wait for.
   std::vector<double> take_waiting_shares();
 
-  /// From now on keeps the time of every action and op of training.
+  /// From now on keeps the time of every action and op of training. Devices that work behind the host are waited for
+  /// after each, so that steps take longer than otherwise.
   void profile();
   /// A lane's actions in order, with the seconds spent in each; "meet" is waiting for the others.
   std::vector<StepPlan::ActionTime> action_times(int lane) const;

@@ -50,8 +50,7 @@ void Strategy::require_memory(int lane, const BatchSizes& sizes) const {
                   "free, beside {} "
                   "of variables, gradients and optimizer and {} of examples; {}",
                   own.device().id().text(), batch, report::bytes_text(wanted), report::bytes_text(free),
-                  report::bytes_text(mirror(lane).bytes()),
-                  report::bytes_text(own.examples()->bytes()),
+                  report::bytes_text(mirror(lane).bytes()), report::bytes_text(own.examples()->bytes()),
                   fits >= placement_.replicas ? fmt::format("a global batch of about {} would fit", fits)
                                               : "no batch would fit; use a smaller model or another device"));
 }

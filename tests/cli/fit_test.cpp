@@ -186,6 +186,18 @@ TEST_CASE_FIXTURE(Fixture, "a dry run tells the layers and leaves nothing behind
   CHECK_FALSE(fs::exists(folder / "runs"));
 }
 
+TEST_CASE_FIXTURE(Fixture,
+                  "a profile tells the actions of each lane and the ops of each replica, and changes no weights") {
+  const Outcome outcome = fit("--run-dir a --profile --set strategy.devices=[cpu:0,cpu:1]");
+  REQUIRE(outcome.exit_code == 0);
+  for (const char* line : {"lane 0     run program", "lane 1     update", "replica 0  dense", "replica 1  dense"}) {
+    CAPTURE(line);
+    CHECK(outcome.out.find(line) != std::string::npos);
+  }
+  REQUIRE(fit("--run-dir b --set strategy.devices=[cpu:0,cpu:1]").exit_code == 0);
+  CHECK(model("a") == model("b"));
+}
+
 TEST_CASE_FIXTURE(Fixture, "a run folder that holds another run is refused") {
   REQUIRE(fit("--run-dir a --set training.steps=1").exit_code == 0);
   const std::string before = read_text_file(folder / "a/metrics.jsonl");

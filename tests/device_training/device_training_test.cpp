@@ -146,6 +146,25 @@ TEST_CASE("the memory that is told is what the run takes") {
   }
 }
 
+TEST_CASE("a profile has the device's time of every action and op, and changes no bits") {
+  Training plain(kNetwork, {strategy_of("cuda", 2)}, testing::gpus_under_test(1));
+  Training profiled(kNetwork, {strategy_of("cuda", 2)}, testing::gpus_under_test(1, 2));
+  profiled.strategy->profile();
+  CHECK(profiled.steps_in_flight(5) == plain.steps_in_flight(5));
+  double actions = 0, ops = 0;
+  for (const auto& [action, seconds] : profiled.strategy->action_times(0)) actions += seconds;
+  for (const int replica : {0, 1}) {
+    const auto times = profiled.strategy->step_times(replica);
+    CHECK(times.size() > 10);
+    for (const auto& [layer, op, seconds] : times) {
+      CAPTURE(op);
+      CHECK(seconds > 0);
+      ops += seconds;
+    }
+  }
+  CHECK(ops < actions);  // the programs are among the actions
+}
+
 TEST_CASE("a checkpoint moves between GPUs and CPUs") {
   const auto checkpoints_of = [](const Training& training, const std::filesystem::path& folder) {
     return Checkpoints(folder, *training.strategy, {{"m", "v"}, training.checked.model->metric_names}, 0);
