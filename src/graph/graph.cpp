@@ -38,4 +38,19 @@ std::vector<ValueId> Graph::apply(std::shared_ptr<const Op> op, std::vector<Valu
   return outputs;
 }
 
+Graph Graph::with_nodes(std::vector<Node> nodes) const {
+  Graph graph = *this;
+  graph.nodes_ = std::move(nodes);
+  for (Value& value : graph.values_) value.producer = -1;
+  for (std::size_t node = 0; node < graph.nodes_.size(); ++node) {
+    const std::vector<ValueId>& outputs = graph.nodes_[node].outputs;
+    for (std::size_t i = 0; i < outputs.size(); ++i) {
+      Value& value = graph.values_[static_cast<std::size_t>(outputs[i])];
+      value.producer = static_cast<NodeId>(node);
+      value.output = static_cast<int>(i);
+    }
+  }
+  return graph;
+}
+
 }  // namespace mirrortrain

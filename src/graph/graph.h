@@ -104,6 +104,10 @@ class Graph {
     return apply(std::move(op), std::move(inputs)).front();
   }
 
+  /// The same values, made by other nodes: what a backend does in fewer kernels. Values that no node makes any more keep
+  /// their specs and must not be read.
+  Graph with_nodes(std::vector<Node> nodes) const;
+
   const Value& value(ValueId id) const { return values_[static_cast<std::size_t>(id)]; }
   const ValueSpec& spec(ValueId id) const { return value(id).spec; }
   const std::vector<Value>& values() const { return values_; }

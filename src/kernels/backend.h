@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "device/device.h"
+#include "graph/graph.h"
 #include "kernels/kernel.h"
 #include "kernels/row_kernels.h"
 #include "kernels/step_kernels.h"
@@ -21,6 +22,10 @@ class Backend {
 
   /// The kernels of programs for a device made here. A lane has its own, made on its thread.
   virtual std::shared_ptr<const KernelRegistry> make_registry(const Device& device) const = 0;
+
+  /// The graph with what this kind of device does in one kernel as one op; the same for every device of it. Values that
+  /// are among `outputs` are still made.
+  virtual Graph merged(const Graph& graph, const std::vector<ValueId>& /*outputs*/) const { return graph; }
 
   virtual const StepKernels& step_kernels() const = 0;
 

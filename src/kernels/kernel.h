@@ -29,6 +29,7 @@ struct KernelArgs {
   std::span<const TensorView> outputs;  ///< data is null for an output that nobody reads
   std::byte* workspace = nullptr;       ///< workspace_bytes(), aligned to 64, contents undefined
   const StepScalars* step = nullptr;
+  unsigned* blocks_done = nullptr;  ///< device memory, 0 before and after: how many of a kernel's blocks are done
 };
 
 /// A copy of an input in the form that a kernel reads fastest (another dtype, blocking or domain). The lowering keeps

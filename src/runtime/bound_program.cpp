@@ -32,6 +32,7 @@ BoundProgram::BoundProgram(const Program& program, const Bindings& bindings) : p
     }
     next.args.workspace = address(step.workspace);
     next.args.step = bindings.step;
+    next.args.blocks_done = bindings.blocks_done;
   }
   for (BoundStep& step : steps_) {  // spans are taken once the vectors have their final places
     step.args.inputs = step.inputs;

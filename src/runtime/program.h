@@ -22,6 +22,7 @@ struct Bindings {
   std::vector<std::byte*> derived;  ///< one per Program::derived_copies()
   std::byte* arena = nullptr;       ///< Program::arena_bytes(), aligned to 64
   const StepScalars* step = nullptr;
+  unsigned* blocks_done = nullptr;  ///< see KernelArgs; of the stream that the program runs on
 };
 
 /// A graph at one number of rows on one device: its kernels and a plan of the arena. It owns no tensor, so the replicas

@@ -54,8 +54,9 @@ void Lane::build(const RowCounts& rows) {
   registry_ = backend_.make_registry(*device_);
   const auto build_for = [&](const std::set<std::int64_t>& counts, const Graph& graph, StepKind kind,
                              Programs& programs) {
+    const Graph merged = backend_.merged(graph, outputs_of(kind));
     for (const std::int64_t count : counts) {
-      if (count > 0) programs.try_emplace(count, graph, count, outputs_of(kind), *registry_, device_->threads());
+      if (count > 0) programs.try_emplace(count, merged, count, outputs_of(kind), *registry_, device_->threads());
     }
   };
   build_for(rows.train, model_.training.graph, StepKind::kTrain, train_);
@@ -102,6 +103,7 @@ void Lane::bind(Mirror& mirror, std::size_t steps, std::size_t together) {
   sums_.emplace(*device_, replicas, model_.metric_names.size(), steps, together);
   norms_ = device_->allocate((1 + replicas_.size()) * sizeof(double));
   if (model_.layers.empty()) return;
+  blocks_done_ = device_->allocate(sizeof(unsigned));
   arena_ = device_->allocate(arena_bytes());
   for (Replica& replica : replicas_) {
     allocate(replica);
@@ -165,6 +167,7 @@ void Lane::bind_programs(Replica& replica, StepKind kind, Mirror& mirror) {
   }
   bindings.arena = arena_.data();
   bindings.step = inputs_->replica(replica.in_lane);
+  bindings.blocks_done = blocks_done_.as<unsigned>();
 
   auto& bound = replica.programs(kind);
   bound.clear();

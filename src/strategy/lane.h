@@ -113,7 +113,7 @@ class Lane {
   std::vector<Replica> replicas_;
   std::vector<int> in_mirror_;
   Programs train_, evaluate_;
-  Buffer arena_, norms_;
+  Buffer arena_, norms_, blocks_done_;
   std::optional<StepInputs> inputs_;
   std::optional<StepSums> sums_;
   std::unique_ptr<DeviceExamples> examples_;

@@ -11,6 +11,7 @@
 #include "graph/ops/conv2d.h"
 #include "graph/ops/dense.h"
 #include "kernels/cpu/registry.h"
+#include "kernels/cuda/merge.h"
 #include "kernels/cuda/own_kernels.h"
 #include "kernels/cuda/step_kernels.h"
 #include "strategy/cross_device.h"
@@ -71,6 +72,10 @@ class PlayedBackend : public Backend {
     add_enqueued<ops::Conv2d, ops::Conv2dInputGradient, ops::Conv2dWeightGradient, ops::Dense, ops::DenseInputGradient,
                  ops::DenseWeightGradient>(*registry);
     return registry;
+  }
+
+  Graph merged(const Graph& graph, const std::vector<ValueId>& outputs) const override {
+    return cuda::merge(graph, outputs);
   }
 
   const StepKernels& step_kernels() const override { return cuda::step_kernels(); }

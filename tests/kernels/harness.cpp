@@ -79,7 +79,7 @@ class Bench {
     std::vector<TensorView> inputs = inputs_, outputs = outputs_;
     std::memcpy(shared.data(), inputs[i].data, inputs[i].bytes());
     inputs[i].data = outputs[0].data = shared.data();
-    kernel_->enqueue(stream_, {inputs, outputs, workspace.data(), &step_});
+    kernel_->enqueue(stream_, {inputs, outputs, workspace.data(), &step_, &blocks_done_});
     return shared.copy();
   }
   bool can_run_over(std::size_t i) const { return inputs_[i].bytes() == outputs_[0].bytes(); }
@@ -91,7 +91,8 @@ class Bench {
     std::vector<TensorView> bound = outputs_;
     if (null_output < bound.size()) bound[null_output].data = nullptr;
     const Storage workspace(kernel_->workspace_bytes());
-    kernel_->enqueue(stream_, {inputs_, bound, workspace.data(), &step_});
+    kernel_->enqueue(stream_, {inputs_, bound, workspace.data(), &step_, &blocks_done_});
+    CHECK(blocks_done_ == 0);
     CHECK_MESSAGE(workspace.intact(), "the kernel wrote past its workspace");
     std::vector<std::vector<std::byte>> bytes;
     for (std::size_t i = 0; i < memory.size(); ++i) {
@@ -122,6 +123,7 @@ class Bench {
   }
 
   StepScalars step_;
+  unsigned blocks_done_ = 0;
   InlineStream stream_;
   std::unique_ptr<Kernel> kernel_;
   std::vector<TensorView> inputs_, outputs_;

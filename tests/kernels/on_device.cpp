@@ -74,7 +74,9 @@ class OnDevice : public Kernel {
     StepScalars step = *args.step;
     auto* const step_there =
         reinterpret_cast<StepScalars*>(twins.of(reinterpret_cast<std::byte*>(&step), sizeof(step)));
-    kernel_->enqueue(*stream_, {inputs, outputs, workspace, step_there});
+    auto* const blocks_done = reinterpret_cast<std::byte*>(args.blocks_done);
+    kernel_->enqueue(*stream_, {inputs, outputs, workspace, step_there,
+                                reinterpret_cast<unsigned*>(twins.of(blocks_done, sizeof(unsigned)))});
     twins.bring_back();
   }
 

@@ -1,6 +1,7 @@
 #include "kernels/cuda/backend.h"
 
 #include "device/cuda/cuda_device.h"
+#include "kernels/cuda/merge.h"
 #include "kernels/cuda/registry.h"
 #include "kernels/cuda/step_kernels.h"
 
@@ -17,6 +18,7 @@ class CudaBackend : public Backend {
   std::shared_ptr<const KernelRegistry> make_registry(const Device& device) const override {
     return std::make_shared<const KernelRegistry>(make_kernel_registry(device.id().index, options_));
   }
+  Graph merged(const Graph& graph, const std::vector<ValueId>& outputs) const override { return merge(graph, outputs); }
   const StepKernels& step_kernels() const override { return cuda::step_kernels(); }
   const RowKernels* row_kernels() const override { return &cuda::row_kernels(); }
 

@@ -40,27 +40,6 @@ __global__ void __launch_bounds__(kBlock) max_pool(PoolShape s, bool relu, const
   });
 }
 
-/// Each input gathers from the windows that contain it, so that it is written once and the order of its sum is fixed.
-/// `y` is null where the pooling had no relu.
-template <int kCount, class T>
-__global__ void __launch_bounds__(kBlock)
-    max_pool_gradient(PoolShape s, const T* dy, const std::uint8_t* positions, const T* y, T* dx) {
-  each_cell<kCount>(s.rows, s.lines.input, s.columns.input, s.channels, [&](const Cell& in) {
-    float sum[kCount] = {}, gradient[kCount], output[kCount] = {};
-    each_seeing(s, in, [&](int out_y, int out_x, std::int64_t offset) {
-      const int number = s.number(s.lines.number(out_y, in.y), s.columns.number(out_x, in.x));
-      const auto position = *reinterpret_cast<const Pack<std::uint8_t, kCount>*>(positions + offset);
-      load(gradient, dy + offset, kCount, true);
-      if (y != nullptr) load(output, y + offset, kCount, true);
-      for (int i = 0; i < kCount; ++i) {
-        const bool passes = position.element[i] == number && (y == nullptr || output[i] > 0.0f);
-        sum[i] += passes ? gradient[i] : 0.0f;
-      }
-    });
-    store(dx + in.offset, sum, kCount, true);
-  });
-}
-
 std::unique_ptr<Kernel> make_max_pool(const ops::MaxPool2d& op, const KernelSpecs& specs) {
   const PoolShape shape(op, specs.inputs[0].shape, specs.outputs[0].shape);
   return for_float_type(op, specs.inputs[0].dtype, [&]<class T>(T) {
@@ -76,26 +55,8 @@ std::unique_ptr<Kernel> make_max_pool(const ops::MaxPool2d& op, const KernelSpec
   });
 }
 
-std::unique_ptr<Kernel> make_max_pool_gradient(const ops::MaxPool2dGradient& op, const KernelSpecs& specs) {
-  const PoolShape shape(op, specs.outputs[0].shape, specs.inputs[0].shape);
-  return for_float_type(op, specs.inputs[0].dtype, [&]<class T>(T) {
-    return stream_kernel([shape, relu = op.relu](Stream& stream, const KernelArgs& args) {
-      const T *dy = input<T>(args, 0), *y = relu ? input<T>(args, 2) : nullptr;
-      const auto* positions = input<std::uint8_t>(args, 1);
-      T* dx = output<T>(args, 0);
-      with_pack<T>(shape.channels % kPackOf<T> == 0 && in_packs(dy, positions, y, dx), [&]<class Count>(Count) {
-        launch(stream, blocks_for(shape.inputs() / Count::value), kBlock, 0, max_pool_gradient<Count::value, T>, shape,
-               dy, positions, y, dx);
-      });
-    });
-  });
-}
-
 }  // namespace
 
-void add_max_pool2d_kernels(KernelRegistry& registry) {
-  registry.add<ops::MaxPool2d>(make_max_pool);
-  registry.add<ops::MaxPool2dGradient>(make_max_pool_gradient);
-}
+void add_max_pool2d_kernels(KernelRegistry& registry) { registry.add<ops::MaxPool2d>(make_max_pool); }
 
 }  // namespace mirrortrain::cuda

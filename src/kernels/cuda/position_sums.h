@@ -1,42 +1,70 @@
 #pragma once
 
 #include "kernels/cuda/team.h"
+#include "kernels/kernel.h"
 
 // A number per position (the rows of all axes but the last) and the sum of them, as losses and metrics are made.
 namespace mirrortrain::cuda {
 
 inline constexpr unsigned kSumBlock = 1024;
 
-/// partial[blockIdx.x]: the sum of body(team, i) over the block's positions. A grid of one block leaves it / divisor in
-/// `total` instead, which may be null.
-template <class Team, class Body>
-__global__ void __launch_bounds__(kSumBlock)
-    sum_of_positions(Body body, std::int64_t count, double divisor, double* partial, double* total) {
+// What is summed: sums(team, i, values) puts its kCount numbers of position i into values.
+
+template <class Body>
+struct OneSum {
+  static constexpr int kCount = 1;
+  Body body;
+
+  template <class Team>
+  __device__ void operator()(Team team, std::int64_t i, double (&values)[kCount]) const {
+    values[0] = body(team, i);
+  }
+};
+
+template <class First, class Second>
+struct TwoSums {
+  static constexpr int kCount = 2;
+  First first;
+  Second second;
+
+  template <class Team>
+  __device__ void operator()(Team team, std::int64_t i, double (&values)[kCount]) const {
+    values[0] = first(team, i);
+    values[1] = second(team, i);
+  }
+};
+
+/// Where sums go; either may be null.
+struct Totals {
+  double* to[2];
+};
+
+/// totals: the sums over all positions, divided by `divisor`. partial[sum][block] is room for those of the blocks,
+/// which the last one adds up.
+template <class Team, class Sums>
+__global__ void __launch_bounds__(kSumBlock) sum_of_positions(Sums sums, std::int64_t count, double divisor,
+                                                              double* partial, unsigned* blocks_done, Totals totals) {
   const Team team;
-  double sum = 0;
+  double sum[Sums::kCount] = {}, value[Sums::kCount];
   for (std::int64_t i = team.first(); i < count; i += team.step()) {
-    const double value = body(team, i);
-    if (team.rank() == 0) sum += value;
+    sums(team, i, value);
+    for (int s = 0; s < Sums::kCount; ++s) sum[s] += team.rank() == 0 ? value[s] : 0.0;
   }
-  sum = block_sum(sum);
-  if (threadIdx.x > 0) return;
+  for (double& one : sum) one = block_sum(one);
   if (gridDim.x > 1) {
-    partial[blockIdx.x] = sum;
-  } else if (total != nullptr) {
-    *total = sum / divisor;
+    if (threadIdx.x == 0) {
+      for (int s = 0; s < Sums::kCount; ++s) partial[s * gridDim.x + blockIdx.x] = sum[s];
+    }
+    if (!is_last_block(blocks_done)) return;
+    for (int s = 0; s < Sums::kCount; ++s) sum[s] = block_sum_of(partial + s * gridDim.x, gridDim.x);
+  }
+  if (threadIdx.x > 0) return;
+  for (int s = 0; s < Sums::kCount; ++s) {
+    if (totals.to[s] != nullptr) *totals.to[s] = sum[s] / divisor;
   }
 }
 
-/// What a grid of several blocks leaves to do.
-template <class Partial>
-__global__ void __launch_bounds__(kSumBlock)
-    sum_of_blocks(const Partial* partial, std::int64_t count, double divisor, double* total) {
-  const double sum = block_sum_of(partial, count);
-  if (threadIdx.x == 0) *total = sum / divisor;
-}
-
-/// The sum over so many positions of so many elements, divided by `divisor`. Few positions are one launch of one block;
-/// more take a second that adds what the blocks have.
+/// Sums over so many positions of so many elements, divided by `divisor`, in one launch: few positions take one block.
 class PositionSum {
  public:
   PositionSum(std::int64_t positions, std::int64_t row_elements, double divisor)
@@ -51,18 +79,18 @@ class PositionSum {
     });
   }
 
-  /// Of the workspace that `run` needs.
-  std::size_t bytes() const { return blocks_ > 1 ? blocks_ * sizeof(double) : 0; }
+  /// Of the workspace that `run` needs for so many sums.
+  std::size_t bytes(int sums = 1) const {
+    return blocks_ > 1 ? blocks_ * static_cast<std::size_t>(sums) * sizeof(double) : 0;
+  }
 
-  /// `total` may be null: where the body is run for what else it writes.
-  template <class Body>
-  void run(Stream& stream, const Body& body, std::byte* workspace, double* total) const {
-    auto* partial = reinterpret_cast<double*>(workspace);
+  /// Totals may be null: where the sums are made for what else they write.
+  template <class Sums>
+  void run(Stream& stream, const Sums& sums, const KernelArgs& args, const Totals& totals) const {
     with_team(row_elements_, [&]<class Team>(Team) {
-      launch(stream, blocks_, block_, 0, sum_of_positions<Team, Body>, body, count_, divisor_, partial, total);
+      launch(stream, blocks_, block_, 0, sum_of_positions<Team, Sums>, sums, count_, divisor_,
+             reinterpret_cast<double*>(args.workspace), args.blocks_done, totals);
     });
-    if (blocks_ == 1 || total == nullptr) return;
-    launch(stream, 1, kSumBlock, 0, sum_of_blocks<double>, partial, std::int64_t{blocks_}, divisor_, total);
   }
 
  private:

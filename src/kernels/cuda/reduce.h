@@ -51,4 +51,19 @@ __device__ inline double block_sum_of(const double* from, std::int64_t count) {
   return block_sum(sum);
 }
 
+/// Whether this block is the last of its grid to come here: what the others wrote before is there for it to read. Every
+/// thread must call it. `blocks_done` is 0 before and after (KernelArgs::blocks_done).
+__device__ inline bool is_last_block(unsigned* blocks_done) {
+  __shared__ bool is_last;
+  __threadfence();
+  __syncthreads();
+  if (threadIdx.x == 0 && threadIdx.y == 0) {
+    is_last = atomicAdd(blocks_done, 1u) == gridDim.x * gridDim.y - 1;
+    if (is_last) *blocks_done = 0;
+  }
+  __syncthreads();
+  __threadfence();
+  return is_last;
+}
+
 }  // namespace mirrortrain::cuda

@@ -1,0 +1,123 @@
+#include "kernels/cuda/merge.h"
+
+#include <algorithm>
+
+#include "graph/ops/conv2d.h"
+#include "graph/ops/elementwise.h"
+#include "kernels/cuda/merged_ops.h"
+
+namespace mirrortrain::cuda {
+namespace {
+
+class Merging {
+ public:
+  Merging(const Graph& graph, const std::vector<ValueId>& outputs)
+      : graph_(graph), nodes_(graph.nodes()), reads_(graph.values().size(), 0), is_output_(graph.values().size()) {
+    for (const Node& node : nodes_) {
+      for (const ValueId input : node.inputs) {
+        if (input != kNoValue) ++reads_[index(input)];
+      }
+    }
+    for (const ValueId output : outputs) is_output_[index(output)] = true;
+  }
+
+  Graph run() {
+    for (std::size_t i = 0; i < nodes_.size(); ++i) {
+      if (op_of<ops::Loss>(nodes_[i])) merge_loss(i);
+      if (op_of<ops::Conv2dWeightGradient>(nodes_[i])) merge_bias_gradient(nodes_[i]);
+    }
+    std::erase_if(nodes_, [](const Node& node) { return node.op == nullptr; });
+    return graph_.with_nodes(std::move(nodes_));
+  }
+
+ private:
+  static std::size_t index(ValueId id) { return static_cast<std::size_t>(id); }
+
+  template <class OpType>
+  static const OpType* op_of(const Node& node) {
+    return dynamic_cast<const OpType*>(node.op.get());
+  }
+
+  /// Of the graph as it was, null for inputs and variables.
+  Node* maker(ValueId value) {
+    const NodeId id = graph_.value(value).producer;
+    return id < 0 ? nullptr : &nodes_[index(id)];
+  }
+
+  static bool go_together(const ops::Loss& loss, const ops::Metric& metric) {
+    switch (loss.kind) {
+      case ops::LossKind::kCategoricalCrossentropy: return metric.kind == ops::MetricKind::kCategoricalAccuracy;
+      case ops::LossKind::kSparseCategoricalCrossentropy:
+        return metric.kind == ops::MetricKind::kSparseCategoricalAccuracy;
+      default: return false;
+    }
+  }
+
+  void merge_loss(std::size_t at) {
+    Node& node = nodes_[at];
+    const ops::Loss& loss = *op_of<ops::Loss>(node);
+    for (std::size_t i = at + 1; i < nodes_.size(); ++i) {
+      const auto* metric = op_of<ops::Metric>(nodes_[i]);
+      if (metric == nullptr || nodes_[i].inputs != node.inputs || !go_together(loss, *metric)) continue;
+      node.outputs.push_back(nodes_[i].outputs[0]);
+      nodes_[i].op = nullptr;
+      const bool of_logits = loss.from_logits;
+      node.op = std::make_shared<LossWithMetric>(loss, *metric);
+      if (of_logits) take_casts(node);
+      return;
+    }
+  }
+
+  /// Logits that were bfloat16 are read so, and their gradient is written so.
+  void take_casts(Node& loss) {
+    const ValueId y = loss.inputs[0], dy = loss.outputs[1];
+    Node* const before = maker(y);
+    if (before == nullptr || !op_of<ops::Cast>(*before) || reads_[index(y)] != 2 || is_output_[index(y)]) return;
+    if (reads_[index(dy)] > 1 || is_output_[index(dy)]) return;
+    const auto after = std::find_if(nodes_.begin(), nodes_.end(),
+                                    [&](const Node& node) { return node.op && node.inputs == std::vector{dy}; });
+    if (reads_[index(dy)] == 1) {
+      if (after == nodes_.end()) return;
+      const auto* cast = op_of<ops::Cast>(*after);
+      if (cast == nullptr || cast->to != graph_.spec(before->inputs[0]).dtype) return;
+      loss.outputs[1] = after->outputs[0];
+      after->op = nullptr;
+    }
+    loss.inputs[0] = before->inputs[0];
+    before->op = nullptr;
+  }
+
+  /// Each window passes its gradient on to the convolution's output, so that the pooling has the whole of it.
+  void merge_bias_gradient(Node& weights) {
+    const auto& op = *op_of<ops::Conv2dWeightGradient>(weights);
+    Node* const before = maker(weights.inputs[1]);
+    if (!op.with_bias || before == nullptr) return;
+    const auto* pool = op_of<ops::MaxPool2dGradient>(*before);
+    if (pool == nullptr || before->outputs.size() > 1) return;
+    before->op = std::make_shared<MaxPool2dGradientWithSums>(*pool);
+    before->outputs.push_back(weights.outputs[1]);
+    weights.outputs.pop_back();
+    weights.op = std::make_shared<ops::Conv2dWeightGradient>(op, op.kernel_shape, false);
+  }
+
+  const Graph& graph_;
+  std::vector<Node> nodes_;  ///< without op: another one does it
+  std::vector<int> reads_;
+  std::vector<bool> is_output_;
+};
+
+}  // namespace
+
+std::vector<ValueSpec> LossWithMetric::infer(std::span<const ValueSpec> inputs) const {
+  std::vector<ValueSpec> in_float(inputs.begin(), inputs.end());
+  in_float[0].dtype = DType::kFloat32;
+  return {{DType::kFloat64, {}, false}, inputs[0], metric.infer(in_float)[0]};
+}
+
+std::vector<ValueSpec> MaxPool2dGradientWithSums::infer(std::span<const ValueSpec> inputs) const {
+  return {ops::MaxPool2dGradient::infer(inputs)[0], {DType::kFloat32, {input_shape.back()}, false}};
+}
+
+Graph merge(const Graph& graph, const std::vector<ValueId>& outputs) { return Merging(graph, outputs).run(); }
+
+}  // namespace mirrortrain::cuda

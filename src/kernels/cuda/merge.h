@@ -1,0 +1,12 @@
+#pragma once
+
+#include "graph/graph.h"
+
+namespace mirrortrain::cuda {
+
+/// A program's graph with fewer nodes, each a kernel's launches; values that are among `outputs` are still made.
+///  - a categorical loss makes the accuracy of the same values, and does what is cast around it;
+///  - the gradient of a max pooling behind a convolution makes the gradient of the convolution's bias.
+Graph merge(const Graph& graph, const std::vector<ValueId>& outputs);
+
+}  // namespace mirrortrain::cuda

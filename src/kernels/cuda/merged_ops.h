@@ -1,0 +1,29 @@
+#pragma once
+
+#include "graph/ops/loss.h"
+#include "graph/ops/metric.h"
+#include "graph/ops/pool2d.h"
+
+// Ops of several in one kernel, which merge() puts into a graph.
+namespace mirrortrain::cuda {
+
+/// A categorical loss and the accuracy of the same values.
+/// Inputs: y as both read it, of logits also in bfloat16; targets. Outputs: the loss's sum and gradient, the latter in
+/// y's dtype; the metric's sum.
+struct LossWithMetric : Op {
+  ops::Loss loss;
+  ops::Metric metric;
+  LossWithMetric(const ops::Loss& of_loss, const ops::Metric& of_metric) : loss(of_loss), metric(of_metric) {}
+  std::string_view name() const override { return "loss_with_metric"; }
+  std::vector<ValueSpec> infer(std::span<const ValueSpec> inputs) const override;
+};
+
+/// A max pooling's gradient and its sums over all cells: the gradient of the bias that was added before.
+/// Inputs as MaxPool2dGradient's. Outputs: gradient of x; the sums of its channels [channels] float32.
+struct MaxPool2dGradientWithSums : ops::MaxPool2dGradient {
+  explicit MaxPool2dGradientWithSums(const ops::MaxPool2dGradient& op) : ops::MaxPool2dGradient(op) {}
+  std::string_view name() const override { return "max_pool2d_gradient_with_sums"; }
+  std::vector<ValueSpec> infer(std::span<const ValueSpec> inputs) const override;
+};
+
+}  // namespace mirrortrain::cuda

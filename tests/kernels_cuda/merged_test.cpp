@@ -1,0 +1,160 @@
+// Ops of several in one kernel give what the several give on the CPU.
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include "graph/ops/conv2d.h"
+#include "graph/ops/elementwise.h"
+#include "kernels/cpu/registry.h"
+#include "kernels/cuda/merge.h"
+#include "kernels/cuda/merged_ops.h"
+#include "kernels/harness_parts.h"
+#include "kernels_cuda/geometry.h"
+
+using namespace mirrortrain;
+using namespace mirrortrain::testing;
+using ops::LossKind;
+using ops::MetricKind;
+using ops::Padding;
+
+namespace {
+
+const StepScalars kStep = {.seed = 7, .step = 3, .first_row = 11, .global_examples = 13};
+
+std::vector<Values> on_cpu(const Op& op, const Inputs& inputs, std::int64_t rows) {
+  return run_op(op, inputs, rows, 1, kStep, cpu::kernel_registry());
+}
+
+/// With `y` as float32.
+Inputs in_float(Inputs inputs) {
+  inputs[0].first.dtype = DType::kFloat32;
+  return inputs;
+}
+
+struct PoolCase {
+  ops::Pool2dAttributes pool;
+  Shape image;
+};
+const PoolCase kPools[] = {
+    {{{2, 2}, {2, 2}, Padding::kValid}, {26, 26, 32}}, {{{2, 2}, {2, 2}, Padding::kValid}, {11, 11, 64}},
+    {{{3, 3}, {2, 2}, Padding::kSame}, {8, 5, 20}},    {{{2, 3}, {3, 5}, Padding::kValid}, {8, 9, 6}},
+    {{{2, 2}, {2, 2}, Padding::kSame}, {3, 3, 1100}},
+};
+
+}  // namespace
+
+TEST_CASE("a loss with a metric is the loss and the metric") {
+  for (const bool sparse : {true, false}) {
+    for (const bool of_logits : {true, false}) {
+      for (const DType dtype : kFloatTypes) {
+        if (!of_logits && dtype == DType::kBfloat16) continue;
+        const ops::Loss loss(sparse ? LossKind::kSparseCategoricalCrossentropy : LossKind::kCategoricalCrossentropy,
+                             of_logits, sparse ? 0.0f : 0.1f);
+        const ops::Metric metric(sparse ? MetricKind::kSparseCategoricalAccuracy : MetricKind::kCategoricalAccuracy);
+        for (const Shape& shape : {Shape{10}, Shape{3, 40}, Shape{1100}}) {
+          const Fill y = [](std::int64_t, double u) { return 0.5 + 0.45 * u; };
+          const Fill label = [&](std::int64_t i, double) { return static_cast<double>(i * 7 % shape.back()); };
+          const Shape per_position(std::vector<std::int64_t>(shape.begin(), shape.end() - 1));
+          const Operand targets =
+              sparse ? batched(DType::kInt32, per_position, label) : batched(DType::kFloat32, shape);
+          for (const std::int64_t rows : {1, 128, 700}) {
+            if (rows > 200 && shape.back() > 1000) continue;
+            const Inputs inputs = random_inputs({batched(dtype, shape, y), targets}, rows);
+            const auto losses = on_cpu(loss, in_float(inputs), rows), metrics = on_cpu(metric, in_float(inputs), rows);
+            for (const std::int64_t blocks : {1, 3, 2048}) {
+              const MaxBlocks limit(blocks);
+              const auto found = run_op(cuda::LossWithMetric(loss, metric), inputs, rows, 1, kStep);
+              const std::string name = fmt::format("{} {} x {}, {} blocks", name_of(dtype), rows, shape.text(), blocks);
+              compare(found[0], losses[0], 5e-6, name + ": loss");
+              compare(found[1], losses[1], dtype == DType::kFloat32 ? 5e-6 : 1e-2, name + ": gradient");
+              compare(found[2], metrics[0], 1e-12, name + ": metric");
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("a max pooling's gradient with sums is the gradient and its columns' sums") {
+  for (const DType dtype : kFloatTypes) {
+    for (const auto& [pool, image] : kPools) {
+      for (const bool relu : {true, false}) {
+        const ops::MaxPool2d forward(pool, relu);
+        const ops::MaxPool2dGradient backward(pool, image, relu);
+        for (const std::int64_t rows : {1, 5, 0}) {
+          const Inputs x = random_inputs({batched(dtype, image)}, rows);
+          const auto pooled = on_cpu(forward, x, rows);
+          const ValueSpec y = forward.infer(std::vector{x[0].first})[0];
+          Inputs inputs = random_inputs({{y, {}}}, rows, 3);
+          inputs.push_back({{DType::kUint8, y.shape, true}, pooled[1]});
+          if (relu) inputs.push_back({y, pooled[0]});
+          const auto expected = on_cpu(backward, inputs, rows);
+          Values sums = filled({image.back()});
+          for (std::int64_t i = 0; i < expected[0].elements(); ++i) sums[i % image.back()] += expected[0][i];
+          for (const std::int64_t blocks : {1, 3, 2048}) {
+            const MaxBlocks limit(blocks);
+            const auto found = run_op(cuda::MaxPool2dGradientWithSums(backward), inputs, rows);
+            const std::string name = fmt::format("{} {} x {}, {} blocks", name_of(dtype), rows, image.text(), blocks);
+            compare(found[0], expected[0], 0, name + ": gradient");
+            compare(found[1], sums, 2e-6, name + ": sums");
+          }
+        }
+      }
+    }
+  }
+}
+
+namespace {
+
+std::vector<std::string> op_names(const Graph& graph) {
+  std::vector<std::string> names;
+  for (const Node& node : graph.nodes()) names.emplace_back(node.op->name());
+  return names;
+}
+
+/// Logits in bfloat16 with a loss and metrics, and what goes on from the loss's gradient.
+struct Classifier {
+  Graph graph;
+  ValueId features = graph.input("features", {DType::kBfloat16, {4}, true});
+  ValueId labels = graph.input("labels", {DType::kInt32, {}, true});
+  ValueId logits = graph.apply_one(ops::Activation(ops::ActivationKind::kTanh), {features});
+  ValueId cast = graph.apply_one(ops::Cast(DType::kFloat32), {logits});
+  ValueId loss = graph.apply_one(ops::Loss(LossKind::kSparseCategoricalCrossentropy, true), {cast, labels});
+  ValueId accuracy = graph.apply_one(ops::Metric(MetricKind::kSparseCategoricalAccuracy), {cast, labels});
+  ValueId gradient = graph.apply_one(ops::Cast(DType::kBfloat16), {graph.node(graph.value(loss).producer).outputs[1]});
+  ValueId end = graph.apply_one(ops::ActivationGradient(ops::ActivationKind::kTanh), {logits, gradient});
+};
+
+}  // namespace
+
+TEST_CASE("merging leaves values where they were, made by fewer nodes") {
+  const Classifier c;
+  const Graph merged = cuda::merge(c.graph, {c.loss, c.accuracy, c.end});
+  CHECK(op_names(merged) == std::vector<std::string>{"activation", "loss_with_metric", "activation_gradient"});
+  const Node& loss = merged.node(1);
+  CHECK(loss.inputs == std::vector{c.logits, c.labels});
+  CHECK(loss.outputs == std::vector{c.loss, c.gradient, c.accuracy});
+  CHECK(merged.value(c.accuracy).producer == 1);
+  CHECK(merged.value(c.accuracy).output == 2);
+
+  // What somebody else wants in float32 stays so.
+  CHECK(op_names(cuda::merge(c.graph, {c.loss, c.accuracy, c.end, c.cast})) ==
+        std::vector<std::string>{"activation", "cast", "loss_with_metric", "cast", "activation_gradient"});
+}
+
+TEST_CASE("a convolution's bias takes its gradient from the pooling behind it") {
+  Graph graph;
+  const ops::Pool2dAttributes pool;
+  const ValueId x = graph.input("features", {DType::kFloat32, {8, 8, 2}, true});
+  const ValueId kernel = graph.variable({"kernel", {3, 3, 2, 4}}), bias = graph.variable({"bias", {4}});
+  const ValueId conv = graph.apply_one(ops::Conv2d(ops::Conv2dAttributes{}), {x, kernel, bias});
+  const std::vector<ValueId> pooled = graph.apply(ops::MaxPool2d(pool, true), {conv});
+  const ValueId dx = graph.apply_one(ops::MaxPool2dGradient(pool, {6, 6, 4}, true), {pooled[0], pooled[1], pooled[0]});
+  const std::vector<ValueId> weights =
+      graph.apply(ops::Conv2dWeightGradient(ops::Conv2dAttributes{}, {3, 3, 2, 4}, true), {x, dx});
+  const Graph merged = cuda::merge(graph, weights);
+  CHECK(op_names(merged) ==
+        std::vector<std::string>{"conv2d", "max_pool2d", "max_pool2d_gradient_with_sums", "conv2d_weight_gradient"});
+  CHECK(merged.node(2).outputs == std::vector{dx, weights[1]});
+  CHECK(merged.node(3).outputs == std::vector{weights[0]});
+}
