@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 
@@ -31,19 +32,36 @@ struct DeviceAffine {
   bool identity = false;  ///< nothing but a conversion; the vectors are not read
 };
 
-/// A batch from a data set in device memory, as data/gather.h makes it on the host.
+/// Bytes from one place of device memory to another; a multiple of 8, aligned to 8.
+struct SmallCopy {
+  const std::byte* from = nullptr;
+  std::byte* to = nullptr;
+  std::size_t bytes = 0;
+};
+
+/// What a replica computes on, from a data set in device memory, as data/gather.h makes it on the host.
+struct DeviceBatch {
+  RowChoice rows;
+
+  DeviceRows features;
+  DeviceAffine affine;
+  DType features_dtype = DType::kFloat32;  ///< or bfloat16
+  std::byte* features_to = nullptr;
+
+  DeviceRows labels;
+  DType labels_dtype = DType::kFloat32;  ///< or int32
+  std::int64_t one_hot_depth = 0;        ///< not 0: labels become float32 vectors of zeros with a one at the class
+  std::byte* labels_to = nullptr;
+
+  std::array<SmallCopy, 2> copies;  ///< done with it; of nothing else here
+};
+
 class RowKernels {
  public:
   virtual ~RowKernels() = default;
 
-  /// Writes the chosen rows, converted, to `to`: float32 or bfloat16.
-  virtual void gather_rows(Stream& stream, const DeviceRows& source, const RowChoice& rows, const DeviceAffine& affine,
-                           DType dtype, std::byte* to) const = 0;
-
-  /// Writes the chosen rows' labels to `to`: int32 or float32, or, where `one_hot_depth` is not 0, float32 vectors of
-  /// zeros with a one at the class.
-  virtual void gather_labels(Stream& stream, const DeviceRows& source, const RowChoice& rows, DType dtype,
-                             std::int64_t one_hot_depth, std::byte* to) const = 0;
+  /// Writes the chosen rows, the features converted, in one launch.
+  virtual void gather(Stream& stream, const DeviceBatch& batch) const = 0;
 };
 
 }  // namespace mirrortrain

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 #include <numeric>
+#include <utility>
 
 #include "base/error.h"
 
@@ -121,16 +122,23 @@ void DeviceExamples::begin(Stream& stream, const data::Feeder& examples, std::sp
 }
 
 void DeviceExamples::gather(Stream& stream, const data::Feeder& examples, const std::int64_t* choice,
-                            std::int64_t count, const TensorView& features, const TensorView& labels) const {
+                            std::int64_t count, const TensorView& features, const TensorView& labels) {
   const Source& source = sources_.at(&examples);
   const data::Array &from = examples.dataset().features(), &classes = examples.dataset().labels();
-  const RowChoice rows{choice, count, 0};
   const std::byte* const staged = stagings_[staging_].device.data();
-  const auto* const first_label = source.labels != nullptr ? source.labels : staged + staged_labels_;
-  kernels_.gather_rows(stream, {source.features != nullptr ? source.features : staged, from.dtype, from.row_elements()},
-                       rows, source.conversion, features.dtype, features.data);
-  kernels_.gather_labels(stream, {first_label, classes.dtype, classes.row_elements()}, rows, labels.dtype,
-                         examples.one_hot_depth(), labels.data);
+  DeviceBatch batch;
+  batch.rows = {choice, count, 0};
+  batch.features = {source.features != nullptr ? source.features : staged, from.dtype, from.row_elements()};
+  batch.affine = source.conversion;
+  batch.features_dtype = features.dtype;
+  batch.features_to = features.data;
+  batch.labels = {source.labels != nullptr ? source.labels : staged + staged_labels_, classes.dtype,
+                  classes.row_elements()};
+  batch.labels_dtype = labels.dtype;
+  batch.one_hot_depth = examples.one_hot_depth();
+  batch.labels_to = labels.data;
+  batch.copies = std::exchange(brought_along_, {});
+  kernels_.gather(stream, batch);
 }
 
 void DeviceExamples::end(Stream& stream) {

@@ -32,7 +32,9 @@ class DeviceExamples {
   /// Writes `count` examples, preprocessed, to a replica's inputs. `choice`: the device's copy of a part of what
   /// `begin` left.
   void gather(Stream& stream, const data::Feeder& examples, const std::int64_t* choice, std::int64_t count,
-              const TensorView& features, const TensorView& labels) const;
+              const TensorView& features, const TensorView& labels);
+  /// The next `gather` does these copies too.
+  void bring_along(const std::array<SmallCopy, 2>& copies) { brought_along_ = copies; }
   void end(Stream& stream);
 
   /// Whether the rows of a data set lie in the device's memory.
@@ -61,7 +63,8 @@ class DeviceExamples {
   std::map<const data::Feeder*, Source> sources_;
   std::array<Staging, 3> stagings_;
   std::size_t staging_bytes_ = 0, staging_ = 0, staged_labels_ = 0;  ///< room, the one in use, where its labels begin
-  std::unique_ptr<Stream> copies_;                                   ///< last, so that it ends first
+  std::array<SmallCopy, 2> brought_along_;
+  std::unique_ptr<Stream> copies_;  ///< last, so that it ends first
 };
 
 }  // namespace mirrortrain

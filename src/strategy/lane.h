@@ -80,6 +80,7 @@ class Lane {
 
   /// Once bound.
   const StepInputs& inputs() const { return *inputs_; }
+  StepInputs& inputs() { return *inputs_; }
   const StepSums& sums() const { return *sums_; }
   /// Null where the host fills the inputs.
   DeviceExamples* examples() const { return examples_.get(); }

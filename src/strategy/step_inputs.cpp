@@ -15,7 +15,8 @@ StepInputs::StepInputs(Device& device, int replicas, std::int64_t most_rows, std
       stride_(rows_offset_ + aligned(most_rows_ * sizeof(std::int64_t))),
       staging_(device.allocate_host(stride_ * slots)),
       device_(device.allocate(stride_)),
-      together_(device.allocate(stride_ * together)) {}
+      together_(device.allocate(stride_ * together)),
+      selected_(device_.data()) {}
 
 StepInputs::Slot StepInputs::slot(std::size_t index) const {
   std::byte* const data = staging_.data() + index * stride_;
@@ -33,8 +34,9 @@ void StepInputs::send_together(Stream& stream, std::size_t first_slot, std::size
   stream.copy(together_.data(), staging_.data() + first_slot * stride_, count * stride_);
 }
 
-void StepInputs::select(Stream& stream, std::size_t index) const {
-  stream.copy(device_.data(), together_.data() + index * stride_, stride_);
+SmallCopy StepInputs::select(std::size_t index) {
+  selected_ = together_.data() + index * stride_;
+  return {selected_, device_.data(), rows_offset_};
 }
 
 }  // namespace mirrortrain

@@ -5,6 +5,7 @@
 
 #include "device/device.h"
 #include "kernels/kernel.h"
+#include "kernels/row_kernels.h"
 #include "kernels/scalar/update_group.h"
 
 namespace mirrortrain {
@@ -19,7 +20,7 @@ class StepInputs {
   /// steps `send_together` takes at most.
   StepInputs(Device& device, int replicas, std::int64_t most_rows, std::size_t slots, std::size_t together);
 
-  /// /// On the host.
+  /// On the host.
   struct Slot {
     std::span<StepScalars> replicas;
     std::span<scalar::UpdateScalars> update;  ///< one for what replicas share, then one for each
@@ -31,13 +32,16 @@ class StepInputs {
   void send(Stream& stream, std::size_t slot, std::int64_t rows) const;
   /// Copies `count` slots to the device, which then has to `select` one.
   void send_together(Stream& stream, std::size_t first_slot, std::size_t count) const;
-  /// Puts the index-th slot of those that were sent together where kernels read.
-  void select(Stream& stream, std::size_t index) const;
+  /// From here on `rows` are those of the index-th slot that was sent together. The copy, which somebody has to do,
+  /// puts the slot's numbers where kernels read.
+  SmallCopy select(std::size_t index);
+  /// From here on `rows` are again those that were sent alone.
+  void select_none() { selected_ = device_.data(); }
 
   // On the device.
   const StepScalars* replica(int lane_replica) const { return device_.as<StepScalars>() + lane_replica; }
   scalar::UpdateScalars* update() const { return part<scalar::UpdateScalars>(device_.data(), update_offset_); }
-  const std::int64_t* rows() const { return part<std::int64_t>(device_.data(), rows_offset_); }
+  const std::int64_t* rows() const { return part<std::int64_t>(selected_, rows_offset_); }
 
   std::size_t bytes() const { return device_.bytes() + together_.bytes(); }
 
@@ -49,6 +53,7 @@ class StepInputs {
 
   std::size_t replicas_, update_offset_, rows_offset_, most_rows_, stride_;
   Buffer staging_, device_, together_;
+  std::byte* selected_;  ///< whose rows are read
 };
 
 }  // namespace mirrortrain

@@ -19,8 +19,9 @@ void StepSums::send(Stream& stream, std::size_t slot) const {
   stream.copy(bytes_of(slot_data(slot)), device_.data(), stride_ * sizeof(double));
 }
 
-void StepSums::keep(Stream& stream, std::size_t index) const {
-  stream.copy(together_.data() + index * stride_ * sizeof(double), device_.data(), stride_ * sizeof(double));
+SmallCopy StepSums::keep(std::size_t index) const {
+  const std::size_t bytes = stride_ * sizeof(double);
+  return {device_.data(), together_.data() + index * bytes, bytes};
 }
 
 void StepSums::send_together(Stream& stream, std::size_t first_slot, std::size_t count) const {

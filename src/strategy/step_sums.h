@@ -3,6 +3,7 @@
 #include <span>
 
 #include "device/device.h"
+#include "kernels/row_kernels.h"
 
 namespace mirrortrain {
 
@@ -21,8 +22,9 @@ class StepSums {
 
   /// Copies all to a slot.
   void send(Stream& stream, std::size_t slot) const;
-  /// Keeps all on the device, as the index-th step of those that `send_together` copies.
-  void keep(Stream& stream, std::size_t index) const;
+  /// The copy, which somebody has to do, that keeps all on the device, as the index-th step of those that
+  /// `send_together` copies.
+  SmallCopy keep(std::size_t index) const;
   void send_together(Stream& stream, std::size_t first_slot, std::size_t count) const;
 
   // On the host, once the copy is done.

@@ -70,7 +70,7 @@ TEST_CASE("rows gathered on a device are the host's, for every type and length o
           const data::Array array = array_of(from, row);
           const bool identity = &affine == &affines[0];
           const DeviceAffine on_device{affine.shift.data(), affine.scale.data(), affine.offset.data(),
-                                             static_cast<std::int64_t>(affine.channels()), identity};
+                                       static_cast<std::int64_t>(affine.channels()), identity};
           for (const auto& chosen : kChoices) {
             const auto count = static_cast<std::int64_t>(chosen.size());
             const std::int64_t elements = count * row.elements();
@@ -79,7 +79,13 @@ TEST_CASE("rows gathered on a device are the host's, for every type and length o
             data::RowConverter(array, affine, to)(kFirst, chosen, expected.data());
             for (const std::int64_t blocks : {1, 2048}) {
               const MaxBlocks limit(blocks);
-              cuda::gather_rows(stream, rows_of(array), {chosen.data(), count, kFirst}, on_device, to, found.data());
+              DeviceBatch batch;
+              batch.rows = {chosen.data(), count, kFirst};
+              batch.features = rows_of(array);
+              batch.affine = on_device;
+              batch.features_dtype = to;
+              batch.features_to = found.data();
+              cuda::gather(stream, batch);
               // Whether a product and a sum are rounded together may differ.
               check_near(values(found, to, elements), values(expected, to, elements),
                          to == DType::kFloat32 ? 3e-7 : 8e-3);
@@ -105,11 +111,48 @@ TEST_CASE("labels gathered on a device are the host's, also one-hot") {
             const std::size_t bytes = static_cast<std::size_t>(elements) * size_of(to);
             const Storage expected(bytes), found(bytes);
             data::LabelConverter(array, to, depth)(kFirst, chosen, expected.data());
-            cuda::gather_labels(stream, rows_of(array), {chosen.data(), count, kFirst}, to, depth, found.data());
+            DeviceBatch batch;
+            batch.rows = {chosen.data(), count, kFirst};
+            batch.labels = rows_of(array);
+            batch.labels_dtype = to;
+            batch.one_hot_depth = depth;
+            batch.labels_to = found.data();
+            cuda::gather(stream, batch);
             CHECK(values(found, to, elements) == values(expected, to, elements));
           }
         }
       }
     }
+  }
+}
+
+TEST_CASE("features, labels and copies are made together") {
+  InlineStream stream;
+  const data::Array features = array_of(DType::kUint8, {8, 3}), labels = array_of(DType::kInt64, {});
+  const std::vector<std::int64_t> chosen = {3, 0, 9, 3, 7};
+  const std::vector<double> numbers = {1, 2, 3, 4}, others = {5, 6};
+  const data::Affine affine{{3.0}, {0.125}, {-1.0}};
+  for (const std::int64_t blocks : {1, 2048}) {
+    const MaxBlocks limit(blocks);
+    const Storage rows(5 * 24 * 4), wanted_rows(5 * 24 * 4), classes(5 * 4), wanted_classes(5 * 4), first(4 * 8),
+        second(2 * 8);
+    data::RowConverter(features, affine, DType::kFloat32)(kFirst, chosen, wanted_rows.data());
+    data::LabelConverter(labels, DType::kInt32, 0)(kFirst, chosen, wanted_classes.data());
+    DeviceBatch batch;
+    batch.rows = {chosen.data(), 5, kFirst};
+    batch.features = rows_of(features);
+    batch.affine = {affine.shift.data(), affine.scale.data(), affine.offset.data(), 1, false};
+    batch.features_to = rows.data();
+    batch.labels = rows_of(labels);
+    batch.labels_dtype = DType::kInt32;
+    batch.labels_to = classes.data();
+    batch.copies = {SmallCopy{reinterpret_cast<const std::byte*>(numbers.data()), first.data(), 4 * 8},
+                    SmallCopy{reinterpret_cast<const std::byte*>(others.data()), second.data(), 2 * 8}};
+    cuda::gather(stream, batch);
+    check_near(values(rows, DType::kFloat32, 5 * 24), values(wanted_rows, DType::kFloat32, 5 * 24), 3e-7);
+    CHECK(classes.copy() == wanted_classes.copy());
+    CHECK(values(first, DType::kFloat64, 4) == numbers);
+    CHECK(values(second, DType::kFloat64, 2) == others);
+    for (const Storage* storage : {&rows, &classes, &first, &second}) CHECK(storage->intact());
   }
 }

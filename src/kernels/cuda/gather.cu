@@ -1,4 +1,5 @@
 #include "base/bfloat16.h"
+#include "base/host_device.h"
 #include "kernels/cuda/gather.h"
 #include "kernels/cuda/pack.h"
 
@@ -29,56 +30,6 @@ struct Affine {
   }
 };
 
-/// Labels keep their value.
-template <class From, class To>
-struct Plain {
-  using Real = std::conditional_t<std::is_same_v<From, bfloat16>, float, From>;
-  struct Walk {
-    __device__ To operator()(Real x) const { return static_cast<To>(x); }
-  };
-  __device__ Walk from(std::int64_t) const { return {}; }
-};
-
-template <class From, class To, class Conversion>
-__global__ void __launch_bounds__(kBlock)
-    gather(const From* source, std::int64_t elements, RowChoice rows, bool aligned, Conversion conversion, To* to) {
-  using Real = typename Conversion::Real;
-  constexpr int kCount = kPackOf<To>;
-  const std::int64_t packs = (elements + kCount - 1) / kCount;
-  for (std::int64_t number = grid_thread(); number < rows.count * packs; number += grid_threads()) {
-    const Division place = divide(number, packs);
-    const std::int64_t first = place.rest * kCount, left = elements - first;
-    const bool whole = aligned && left >= kCount;
-    Real value[kCount];
-    load(value, source + (rows.first + rows.chosen[place.quotient]) * elements + first, left, whole);
-    auto convert = conversion.from(first);
-    decltype(convert(Real{})) converted[kCount];
-#pragma unroll
-    for (int i = 0; i < kCount; ++i) converted[i] = convert(value[i]);
-    store(to + place.quotient * elements + first, converted, left, whole);
-  }
-}
-
-template <class From>
-__global__ void __launch_bounds__(kBlock)
-    gather_one_hot(const From* source, std::int64_t elements, RowChoice rows, std::int64_t depth, float* to) {
-  for (std::int64_t i = grid_thread(); i < rows.count * elements * depth; i += grid_threads()) {
-    const Division vector = divide(i, depth), label = divide(vector.quotient, elements);
-    const From value = source[(rows.first + rows.chosen[label.quotient]) * elements + label.rest];
-    to[i] = static_cast<std::int64_t>(value) == vector.rest ? 1.0f : 0.0f;
-  }
-}
-
-template <class From, class To, class Conversion>
-void launch_gather(Stream& stream, const DeviceRows& source, const RowChoice& rows, const Conversion& conversion,
-                   std::byte* to) {
-  constexpr std::int64_t kCount = kPackOf<To>;
-  const bool aligned = source.elements % kCount == 0 && in_packs(source.data, to);
-  launch(stream, blocks_for(rows.count * ((source.elements + kCount - 1) / kCount)), kBlock, 0,
-         gather<From, To, Conversion>, reinterpret_cast<const From*>(source.data), source.elements, rows, aligned,
-         conversion, reinterpret_cast<To*>(to));
-}
-
 /// Calls function(T{}) with the type of a data set's elements.
 template <class Function>
 void with_element(DType dtype, const Function& function) {
@@ -93,30 +44,135 @@ void with_element(DType dtype, const Function& function) {
   return function(float{});
 }
 
-}  // namespace
+/// A thread among those that do one of a launch's pieces of work.
+struct Worker {
+  std::int64_t number, all;
+};
 
-void gather_rows(Stream& stream, const DeviceRows& source, const RowChoice& rows, const DeviceAffine& affine,
-                 DType dtype, std::byte* to) {
-  with_element(source.dtype, [&]<class From>(From) {
-    if (dtype == DType::kBfloat16) {
-      launch_gather<From, bfloat16>(stream, source, rows, Affine<From>{affine}, to);
-    } else {
-      launch_gather<From, float>(stream, source, rows, Affine<From>{affine}, to);
-    }
-  });
+template <class From>
+struct Features {
+  const From* source;
+  std::int64_t elements;  ///< of a row
+  Affine<From> affine;
+  bool aligned;
+};
+
+template <class From, class To>
+__device__ void gather_features(const Features<From>& features, const RowChoice& rows, const Worker& worker, To* to) {
+  using Real = typename Affine<From>::Real;
+  constexpr int kCount = kPackOf<To>;
+  const std::int64_t elements = features.elements, packs = (elements + kCount - 1) / kCount;
+  for (std::int64_t number = worker.number; number < rows.count * packs; number += worker.all) {
+    const Division place = divide(number, packs);
+    const std::int64_t first = place.rest * kCount, left = elements - first;
+    const bool whole = features.aligned && left >= kCount;
+    Real value[kCount];
+    load(value, features.source + (rows.first + rows.chosen[place.quotient]) * elements + first, left, whole);
+    auto convert = features.affine.from(first);
+    float converted[kCount];
+#pragma unroll
+    for (int i = 0; i < kCount; ++i) converted[i] = convert(value[i]);
+    store(to + place.quotient * elements + first, converted, left, whole);
+  }
 }
 
-void gather_labels(Stream& stream, const DeviceRows& source, const RowChoice& rows, DType dtype,
-                   std::int64_t one_hot_depth, std::byte* to) {
-  with_element(source.dtype, [&]<class From>(From) {
-    if (one_hot_depth > 0) {
-      launch(stream, blocks_for(rows.count * source.elements * one_hot_depth), kBlock, 0, gather_one_hot<From>,
-             reinterpret_cast<const From*>(source.data), source.elements, rows, one_hot_depth,
-             reinterpret_cast<float*>(to));
-    } else if (dtype == DType::kInt32) {
-      launch_gather<From, std::int32_t>(stream, source, rows, Plain<From, std::int32_t>{}, to);
+/// Labels keep their value, or become one-hot where `depth` is not 0.
+struct Labels {
+  const std::byte* source;
+  DType from, to_dtype;
+  std::int64_t elements, depth;
+  std::byte* to;
+
+  MIRRORTRAIN_HOST_DEVICE std::int64_t count(const RowChoice& rows) const {
+    return rows.count * elements * (depth > 0 ? depth : 1);
+  }
+};
+
+template <class From>
+__device__ void gather_labels_from(const From* source, const Labels& labels, const RowChoice& rows,
+                                   const Worker& worker) {
+  const std::int64_t depth = labels.depth > 0 ? labels.depth : 1;
+  for (std::int64_t i = worker.number; i < labels.count(rows); i += worker.all) {
+    const Division vector = divide(i, depth), label = divide(vector.quotient, labels.elements);
+    const From stored = source[(rows.first + rows.chosen[label.quotient]) * labels.elements + label.rest];
+    const auto value = static_cast<std::conditional_t<std::is_same_v<From, bfloat16>, float, From>>(stored);
+    if (labels.depth > 0) {
+      reinterpret_cast<float*>(labels.to)[i] = static_cast<std::int64_t>(value) == vector.rest ? 1.0f : 0.0f;
+    } else if (labels.to_dtype == DType::kInt32) {
+      reinterpret_cast<std::int32_t*>(labels.to)[i] = static_cast<std::int32_t>(value);
     } else {
-      launch_gather<From, float>(stream, source, rows, Plain<From, float>{}, to);
+      reinterpret_cast<float*>(labels.to)[i] = static_cast<float>(value);
+    }
+  }
+}
+
+__device__ inline void gather_labels(const Labels& labels, const RowChoice& rows, const Worker& worker) {
+  const auto from = [&](auto* source) { gather_labels_from(source, labels, rows, worker); };
+  switch (labels.from) {
+    case DType::kUint8: return from(reinterpret_cast<const std::uint8_t*>(labels.source));
+    case DType::kInt32: return from(reinterpret_cast<const std::int32_t*>(labels.source));
+    case DType::kInt64: return from(reinterpret_cast<const std::int64_t*>(labels.source));
+    case DType::kBfloat16: return from(reinterpret_cast<const bfloat16*>(labels.source));
+    case DType::kFloat64: return from(reinterpret_cast<const double*>(labels.source));
+    case DType::kFloat32: break;
+  }
+  from(reinterpret_cast<const float*>(labels.source));
+}
+
+__device__ inline void copy_words(const SmallCopy& copy, const Worker& worker) {
+  const auto* from = reinterpret_cast<const std::uint64_t*>(copy.from);
+  auto* to = reinterpret_cast<std::uint64_t*>(copy.to);
+  const auto words = static_cast<std::int64_t>(copy.bytes / sizeof(*to));
+  for (std::int64_t i = worker.number; i < words; i += worker.all) to[i] = from[i];
+}
+
+struct SmallCopies {
+  SmallCopy copy[2];
+};
+
+/// Blocks for the features, then for the labels, then one for the copies.
+template <class From, class To>
+__global__ void __launch_bounds__(kBlock)
+    gather_batch(RowChoice rows, Features<From> features, To* to, unsigned features_blocks, Labels labels,
+                 unsigned labels_blocks, SmallCopies copies) {
+  const auto worker = [](unsigned first_block, unsigned blocks) {
+    return Worker{static_cast<std::int64_t>(blockIdx.x - first_block) * blockDim.x + threadIdx.x,
+                  static_cast<std::int64_t>(blocks) * blockDim.x};
+  };
+  if (blockIdx.x < features_blocks) {
+    gather_features(features, rows, worker(0, features_blocks), to);
+  } else if (blockIdx.x < features_blocks + labels_blocks) {
+    gather_labels(labels, rows, worker(features_blocks, labels_blocks));
+  } else {
+    for (const SmallCopy& copy : copies.copy) copy_words(copy, worker(features_blocks + labels_blocks, 1));
+  }
+}
+
+template <class From, class To>
+void launch_gather(Stream& stream, const DeviceBatch& batch) {
+  constexpr std::int64_t kCount = kPackOf<To>;
+  const DeviceRows& source = batch.features;
+  auto* const to = reinterpret_cast<To*>(batch.features_to);
+  const bool aligned = source.elements % kCount == 0 && in_packs(source.data, batch.features_to);
+  const Features<From> features{reinterpret_cast<const From*>(source.data), source.elements, {batch.affine}, aligned};
+  const Labels labels{batch.labels.data,     batch.labels.dtype,  batch.labels_dtype,
+                      batch.labels.elements, batch.one_hot_depth, batch.labels_to};
+  const SmallCopies copies{{batch.copies[0], batch.copies[1]}};
+  const unsigned features_blocks = blocks_for(batch.rows.count * ((source.elements + kCount - 1) / kCount)),
+                 labels_blocks = blocks_for(labels.count(batch.rows)),
+                 copies_blocks = copies.copy[0].bytes + copies.copy[1].bytes > 0 ? 1 : 0;
+  launch(stream, features_blocks + labels_blocks + copies_blocks, kBlock, 0, gather_batch<From, To>, batch.rows,
+         features, to, features_blocks, labels, labels_blocks, copies);
+}
+
+}  // namespace
+
+void gather(Stream& stream, const DeviceBatch& batch) {
+  with_element(batch.features.dtype, [&]<class From>(From) {
+    if (batch.features_dtype == DType::kBfloat16) {
+      launch_gather<From, bfloat16>(stream, batch);
+    } else {
+      launch_gather<From, float>(stream, batch);
     }
   });
 }

@@ -43,15 +43,7 @@ class CudaStepKernels : public StepKernels {
 
 class CudaRowKernels : public RowKernels {
  public:
-  void gather_rows(Stream& stream, const DeviceRows& source, const RowChoice& rows, const DeviceAffine& affine,
-                   DType dtype, std::byte* to) const override {
-    cuda::gather_rows(stream, source, rows, affine, dtype, to);
-  }
-
-  void gather_labels(Stream& stream, const DeviceRows& source, const RowChoice& rows, DType dtype,
-                     std::int64_t one_hot_depth, std::byte* to) const override {
-    cuda::gather_labels(stream, source, rows, dtype, one_hot_depth, to);
-  }
+  void gather(Stream& stream, const DeviceBatch& batch) const override { cuda::gather(stream, batch); }
 };
 
 }  // namespace
