@@ -38,6 +38,12 @@ std::vector<ValueId> Graph::apply(std::shared_ptr<const Op> op, std::vector<Valu
   return outputs;
 }
 
+Graph Graph::with_input(ValueId input, DType dtype) const {
+  Graph graph = *this;
+  graph.values_[static_cast<std::size_t>(input)].spec.dtype = dtype;
+  return graph;
+}
+
 Graph Graph::with_nodes(std::vector<Node> nodes) const {
   Graph graph = *this;
   graph.nodes_ = std::move(nodes);

@@ -107,6 +107,8 @@ class Graph {
   /// The same values, made by other nodes: what a backend does in fewer kernels. Values that no node makes any more keep
   /// their specs and must not be read.
   Graph with_nodes(std::vector<Node> nodes) const;
+  /// The same graph, but for the dtype in which an input comes.
+  Graph with_input(ValueId input, DType dtype) const;
 
   const Value& value(ValueId id) const { return values_[static_cast<std::size_t>(id)]; }
   const ValueSpec& spec(ValueId id) const { return value(id).spec; }

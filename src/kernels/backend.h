@@ -27,6 +27,10 @@ class Backend {
   /// are among `outputs` are still made.
   virtual Graph merged(const Graph& graph, const std::vector<ValueId>& /*outputs*/) const { return graph; }
 
+  /// Whether the variables that are kernels of convolutions, [height, width, in, out] elsewhere, are [out, height,
+  /// width, in] in the devices' memory, with their gradients and slots: as a library reads and writes them.
+  virtual bool keeps_filters_out_first() const { return false; }
+
   virtual const StepKernels& step_kernels() const = 0;
 
   /// Null where the devices' memory is the host's: then all of them share it, and the host fills input buffers itself.

@@ -41,6 +41,9 @@ struct DerivedForm {
   std::size_t bytes = 0;
   std::function<void(Stream&, const TensorView& canonical, std::byte* copy)> refresh;
   bool is_rounded = false;  ///< just the elements as bfloat16, in their order
+  /// For a variable that is kept as Backend::keeps_filters_out_first says: the form then; without `refresh` where the
+  /// variable itself serves.
+  std::shared_ptr<const DerivedForm> of_out_first;
 };
 
 /// One op at fixed shapes on one device. Made when the program is built; enqueue allocates nothing and may be called

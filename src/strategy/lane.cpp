@@ -55,6 +55,8 @@ void Lane::build(const RowCounts& rows) {
   const auto build_for = [&](const std::set<std::int64_t>& counts, const Graph& graph, StepKind kind,
                              Programs& programs) {
     const Graph merged = backend_.merged(graph, outputs_of(kind));
+    const ValueId features = kind == StepKind::kTrain ? model_.training.features : model_.evaluation.features;
+    features_dtype_[static_cast<std::size_t>(kind)] = merged.spec(features).dtype;
     for (const std::int64_t count : counts) {
       if (count > 0) programs.try_emplace(count, merged, count, outputs_of(kind), *registry_, device_->threads());
     }
@@ -176,10 +178,14 @@ void Lane::bind_programs(Replica& replica, StepKind kind, Mirror& mirror) {
     for (const DerivedCopy& copy : program.derived_copies()) {
       const auto position = std::find(graph.variables.begin(), graph.variables.end(), copy.variable);
       const auto variable = static_cast<std::size_t>(position - graph.variables.begin());
-      bindings.derived.push_back(mirror.derived.request(canonical(variable), copy.form));
+      const bool out_first = copy.form.of_out_first != nullptr && std::ranges::count(mirror.filters, variable) > 0;
+      const DerivedForm& form = out_first ? *copy.form.of_out_first : copy.form;
+      const TensorView from = canonical(variable);
+      bindings.derived.push_back(form.refresh ? mirror.derived.request(from, form) : from.data);
     }
     const ValueSpec &features = graph.graph.spec(graph.features), &labels = graph.graph.spec(graph.labels);
-    bound.emplace(rows, ReplicaProgram{{features.dtype, features.shape_at(rows), replica.features.data()},
+    bound.emplace(rows, ReplicaProgram{{features_dtype_[static_cast<std::size_t>(kind)], features.shape_at(rows),
+                                        replica.features.data()},
                                        {labels.dtype, labels.shape_at(rows), replica.labels.data()},
                                        BoundProgram(program, bindings)});
   }
@@ -197,7 +203,8 @@ std::optional<std::size_t> Lane::gradient_complete_after(std::size_t variable) c
 }
 
 std::size_t Lane::bytes() const {
-  std::size_t total = arena_.bytes() + norms_.bytes() + (inputs_ ? inputs_->bytes() + sums_->bytes() : 0);
+  std::size_t total =
+      arena_.bytes() + norms_.bytes() + blocks_done_.bytes() + (inputs_ ? inputs_->bytes() + sums_->bytes() : 0);
   for (const Replica& replica : replicas_) {
     total += replica.features.bytes() + replica.labels.bytes() + replica.assigned.bytes();
     for (const auto& [value, buffer] : replica.operands) total += buffer.bytes();

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <map>
 #include <memory>
 #include <optional>
@@ -114,6 +115,7 @@ class Lane {
   std::vector<Replica> replicas_;
   std::vector<int> in_mirror_;
   Programs train_, evaluate_;
+  std::array<DType, 2> features_dtype_{};  ///< in which programs take them, by StepKind
   Buffer arena_, norms_, blocks_done_;
   std::optional<StepInputs> inputs_;
   std::optional<StepSums> sums_;

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "device/cpu/cpu_device.h"
+#include "strategy/filters.h"
 
 namespace mirrortrain {
 
@@ -15,15 +16,18 @@ Mirrors::Mirrors(const Model& model, StoreOptions store, const UpdateOptions& up
   if (backend.shares_host_memory()) {
     UpdateReplicas all{std::vector<int>(static_cast<std::size_t>(placement.replicas)), placement.replicas};
     std::iota(all.numbers.begin(), all.numbers.end(), 0);
-    mirrors_.push_back(std::make_unique<Mirror>(all, model, store, update, *devices[0], backend.step_kernels()));
+    mirrors_.push_back(std::make_unique<Mirror>(all, model, store, update, *devices[0], backend.step_kernels(),
+                                                std::vector<std::size_t>()));
     return;
   }
+  const std::vector<std::size_t> filters =
+      backend.keeps_filters_out_first() ? find_filters(model) : std::vector<std::size_t>();
   for (std::size_t i = 0; i < devices.size(); ++i) {
     const std::vector<int>& numbers = placement.lanes[i].replicas;
     store.replicas = static_cast<int>(numbers.size());
     try {
       mirrors_.push_back(std::make_unique<Mirror>(UpdateReplicas{numbers, placement.replicas}, model, store, update,
-                                                  *devices[i], backend.step_kernels()));
+                                                  *devices[i], backend.step_kernels(), filters));
     } catch (const UsageError&) {
       throw;
     } catch (const Error& error) {

@@ -40,6 +40,55 @@ TEST_CASE("a network trains on a GPU's replicas as on the CPU's") {
   }
 }
 
+TEST_CASE("convolutions with biases and pooling behind them train as on the CPU, kept in another order") {
+  for (const int replicas : {1, 3}) {
+    CAPTURE(replicas);
+    Twins twins(kCnn, {}, replicas);
+    twins.check_equal(9);
+    CHECK(evaluate_all(*twins.on_gpu.strategy, twins.on_gpu.examples(), 6).loss ==
+          near(evaluate_all(*twins.on_cpus.strategy, twins.on_cpus.examples(), 6).loss));
+  }
+  Twins(kCnn, {"gradients={accumulate_steps: 2, clip_norm: 0.3}", "variables=[{match: \"*/*\", aggregation: none}]"}, 2)
+      .check_equal(6);
+}
+
+TEST_CASE("frozen convolutions have the right order too") {
+  Twins twins(kCnn, {"model.layers[0].conv2d.trainable=false", "variables=[{match: \"dense/*\", aggregation: none}]"},
+              2);
+  twins.check_equal(4);
+  CHECK(evaluate_all(*twins.on_gpu.strategy, twins.on_gpu.examples(), 6).loss ==
+        near(evaluate_all(*twins.on_cpus.strategy, twins.on_cpus.examples(), 6).loss));
+}
+
+TEST_CASE("mixed precision trains there as on the CPU") {
+  Twins twins(kCnn, {"training={precision: mixed_bfloat16}"}, 2);
+  const auto expected = twins.on_cpus.steps(9), found = twins.on_gpu.steps(9);
+  for (std::size_t i = 0; i < expected.size(); ++i) CHECK(found[i] == doctest::Approx(expected[i]).epsilon(0.02));
+}
+
+TEST_CASE("a step is no more launches than it was") {
+  struct Expected {
+    const char *network, *precision;
+    std::int64_t own, of_libraries;
+  };
+  if (!testing::launches()) return;
+  // Once forward and backward: own kernels from picking the rows to the update.
+  for (const Expected& expected : {Expected{kCnn, "float32", 8, 11}, Expected{kCnn, "mixed_bfloat16", 8, 11},
+                                   Expected{kDense, "float32", 5, 8}, Expected{kDense, "mixed_bfloat16", 5, 8}}) {
+    CAPTURE(expected.precision);
+    Training training(expected.network,
+                      {fmt::format("training={{precision: {}, cuda_graph: never}}", expected.precision),
+                       "data.drop_remainder=true", strategy_of("cuda", 1)},
+                      testing::gpus_under_test(1));
+    training.steps(2);
+    const testing::Launches before = *testing::launches();
+    training.steps(1);
+    const testing::Launches after = *testing::launches();
+    CHECK(after.own - before.own == expected.own);
+    CHECK(after.of_libraries - before.of_libraries == expected.of_libraries);
+  }
+}
+
 TEST_CASE("aggregations, clipping and accumulation mean the same there") {
   for (const char* aggregation : {"mean", "sum", "none", "only_first_replica"}) {
     for (const char* gradients : {"{}", "{clip_norm: 0.5}", "{accumulate_steps: 2, clip_norm: 0.4}",

@@ -1,5 +1,8 @@
 #pragma once
 
+#include <cstdint>
+#include <optional>
+
 #include "train/session.h"
 
 namespace mirrortrain::testing {
@@ -14,6 +17,13 @@ Hardware gpus_under_test(int count, std::uint64_t seed = 1);
 bool memory_can_be_chosen();
 /// One GPU with so much memory.
 Hardware gpu_with(std::size_t memory_bytes);
+
+/// What was enqueued so far, by all GPUs: launches of own kernels, and kernels of libraries. Nothing where nobody
+/// counts.
+struct Launches {
+  std::int64_t own = 0, of_libraries = 0;
+};
+std::optional<Launches> launches();
 
 /// How far losses and variables may be from those of CPUs, relatively: sums are in another order there.
 struct Tolerance {

@@ -38,6 +38,47 @@ metrics: [accuracy]
 optimizer: {type: adam, learning_rate: 0.05}
 )";
 
+/// A small convolutional network, as tools/benchmark trains it.
+inline constexpr const char* kCnn = R"(
+seed: 4
+training: {tf32: false}
+data:
+  global_batch_size: 6
+  train: {format: synthetic, examples: 20, shape: [14, 14, 1], classes: 3, seed: 5}
+  preprocessing:
+    - rescaling: {scale: 0.5}
+model:
+  input_shape: [14, 14, 1]
+  layers:
+    - conv2d: {filters: 4, kernel_size: 3, activation: relu}
+    - max_pooling2d: {pool_size: 2}
+    - conv2d: {filters: 6, kernel_size: 3, activation: relu}
+    - max_pooling2d: {pool_size: 2}
+    - flatten
+    - dense: {units: 8, activation: relu}
+    - dense: {units: 3}
+loss: {type: sparse_categorical_crossentropy, from_logits: true}
+metrics: [accuracy]
+optimizer: {type: adam, learning_rate: 0.01}
+)";
+
+inline constexpr const char* kDense = R"(
+seed: 4
+data:
+  global_batch_size: 6
+  train: {format: synthetic, examples: 20, shape: [4, 4], classes: 3, seed: 5}
+model:
+  input_shape: [4, 4]
+  layers:
+    - flatten
+    - dense: {units: 8, activation: relu}
+    - dense: {units: 8, activation: relu}
+    - dense: {units: 3}
+loss: {type: sparse_categorical_crossentropy, from_logits: true}
+metrics: [accuracy]
+optimizer: {type: adam, learning_rate: 0.01}
+)";
+
 /// Replicas on as many CPU devices, or on one GPU.
 inline std::string strategy_of(const std::string& kind, int replicas) {
   std::string devices;

@@ -11,13 +11,17 @@
 #include "graph/ops/conv2d.h"
 #include "graph/ops/dense.h"
 #include "kernels/cpu/registry.h"
+#include "kernels/cuda/launch.h"
 #include "kernels/cuda/merge.h"
+#include "kernels/cuda/merged_ops.h"
 #include "kernels/cuda/own_kernels.h"
 #include "kernels/cuda/step_kernels.h"
 #include "strategy/cross_device.h"
 
 namespace mirrortrain::testing {
 namespace {
+
+std::atomic<std::int64_t> library_kernels = 0;
 
 /// A CPU's kernel, late.
 class Enqueued : public Kernel {
@@ -39,6 +43,7 @@ class Enqueued : public Kernel {
   }
 
   void enqueue(Stream& stream, const KernelArgs& args) override {
+    ++library_kernels;
     static_cast<HostStream&>(stream).run([this, args] {  // what the spans show stays where it is
       InlineStream now;
       kernel_->enqueue(now, args);
@@ -48,6 +53,79 @@ class Enqueued : public Kernel {
  private:
   std::unique_ptr<Kernel> kernel_;
 };
+
+/// to[column][row] = from[row][column]
+void transpose(std::int64_t rows, std::int64_t columns, const float* from, float* to) {
+  for (std::int64_t i = 0; i < rows * columns; ++i) to[i % columns * rows + i / columns] = from[i];
+}
+
+/// The CPU's form of a filter, also made from one that is kept out first.
+class PlayedConvolution : public Enqueued {
+ public:
+  PlayedConvolution(std::unique_ptr<Kernel> kernel, const TensorView& filter)
+      : Enqueued(std::move(kernel)), filter_(filter) {}
+
+  std::optional<DerivedForm> derived_form(std::size_t input) const override {
+    auto form = Enqueued::derived_form(input);
+    if (input != 1) return form;
+    if (!form) {
+      form = DerivedForm{.key = "as it is", .bytes = filter_.bytes()};
+      form->refresh = [](Stream& stream, const TensorView& canonical, std::byte* copy) {
+        stream.copy(copy, canonical.data, canonical.bytes());
+      };
+    }
+    DerivedForm of_out_first{.key = form->key + " of out first", .bytes = form->bytes};
+    of_out_first.refresh = [form = *form](Stream& stream, const TensorView& out_first, std::byte* copy) {
+      static_cast<HostStream&>(stream).run([=] {
+        const Shape& shape = out_first.shape;
+        std::vector<float> elements(static_cast<std::size_t>(shape.elements()));
+        transpose(shape.back(), shape.elements() / shape.back(), out_first.as<const float>(), elements.data());
+        InlineStream now;
+        TensorView canonical = out_first;
+        canonical.data = reinterpret_cast<std::byte*>(elements.data());
+        form.refresh(now, canonical, copy);
+      });
+    };
+    form->of_out_first = std::make_shared<const DerivedForm>(of_out_first);
+    return form;
+  }
+
+ private:
+  TensorView filter_;
+};
+
+/// A filter's gradient from the CPU, put out first.
+class PlayedFilterGradient : public Enqueued {
+ public:
+  using Enqueued::Enqueued;
+
+  void enqueue(Stream& stream, const KernelArgs& args) override {
+    Enqueued::enqueue(stream, args);
+    if (args.outputs[0].data == nullptr) return;
+    static_cast<HostStream&>(stream).run([gradient = args.outputs[0]] {
+      const Shape& shape = gradient.shape;
+      const std::vector<float> canonical(gradient.as<float>(), gradient.as<float>() + shape.elements());
+      transpose(shape.elements() / shape.back(), shape.back(), canonical.data(), gradient.as<float>());
+    });
+  }
+};
+
+template <class OpType>
+void add_convolution(KernelRegistry& to) {
+  to.add<OpType>([](const OpType& op, const KernelSpecs& specs) -> std::unique_ptr<Kernel> {
+    return std::make_unique<PlayedConvolution>(cpu::kernel_registry().make(op, specs), specs.inputs[1]);
+  });
+}
+
+void add_convolutions(KernelRegistry& to) {
+  add_convolution<ops::Conv2d>(to);
+  add_convolution<ops::Conv2dInputGradient>(to);
+  to.add<cuda::Conv2dOutFirstWeightGradient>(
+      [](const cuda::Conv2dOutFirstWeightGradient& op, const KernelSpecs& specs) -> std::unique_ptr<Kernel> {
+        const ops::Conv2dWeightGradient canonical(op, op.kernel_shape, op.with_bias);
+        return std::make_unique<PlayedFilterGradient>(cpu::kernel_registry().make(canonical, specs));
+      });
+}
 
 template <class... Ops>
 void add_enqueued(KernelRegistry& to) {
@@ -69,8 +147,8 @@ class PlayedBackend : public Backend {
   std::shared_ptr<const KernelRegistry> make_registry(const Device&) const override {
     auto registry = std::make_shared<KernelRegistry>("played GPU");
     cuda::add_own_kernels(*registry);
-    add_enqueued<ops::Conv2d, ops::Conv2dInputGradient, ops::Conv2dWeightGradient, ops::Dense, ops::DenseInputGradient,
-                 ops::DenseWeightGradient>(*registry);
+    add_convolutions(*registry);
+    add_enqueued<ops::Dense, ops::DenseInputGradient, ops::DenseWeightGradient>(*registry);
     return registry;
   }
 
@@ -78,6 +156,7 @@ class PlayedBackend : public Backend {
     return cuda::merge(graph, outputs);
   }
 
+  bool keeps_filters_out_first() const override { return true; }
   const StepKernels& step_kernels() const override { return cuda::step_kernels(); }
   const RowKernels* row_kernels() const override { return &cuda::row_kernels(); }
 
@@ -117,6 +196,8 @@ Communicators communicators(const Placement& placement, const StrategyOptions& o
 bool has_gpus(int) { return true; }
 
 Tolerance tolerance() { return {1e-5, 2e-5}; }
+
+std::optional<Launches> launches() { return Launches{cuda::host_launches, library_kernels}; }
 
 bool memory_can_be_chosen() { return true; }
 

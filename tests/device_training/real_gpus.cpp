@@ -6,6 +6,8 @@ bool has_gpus(int count) { return cuda::visible_gpus().gpus.size() >= static_cas
 
 Hardware gpus_under_test(int, std::uint64_t) { return this_hardware(); }
 
+std::optional<Launches> launches() { return std::nullopt; }
+
 bool memory_can_be_chosen() { return false; }
 
 Hardware gpu_with(std::size_t) { return this_hardware(); }

@@ -9,6 +9,7 @@
 #include "graph/ops/loss.h"
 #include "graph/ops/metric.h"
 #include "graph/ops/pool2d.h"
+#include "kernels/cuda/merged_ops.h"
 
 namespace mirrortrain::testing {
 namespace {
@@ -103,8 +104,9 @@ KernelRegistry on_device(const KernelRegistry& kernels, Device& device) {
           ops::BatchNorm, ops::BatchNormGradient, ops::BatchNormInference, ops::BatchNormInferenceGradient, ops::Cast,
           ops::Conv2d, ops::Conv2dInputGradient, ops::Conv2dWeightGradient, ops::Dense, ops::DenseInputGradient,
           ops::DenseWeightGradient, ops::Dropout, ops::GlobalAveragePool2d, ops::GlobalAveragePool2dGradient, ops::Loss,
-          ops::MaxPool2d, ops::MaxPool2dGradient, ops::Metric, ops::Softmax, ops::SoftmaxGradient>(all, kernels,
-                                                                                                   device);
+          ops::MaxPool2d, ops::MaxPool2dGradient, ops::Metric, ops::Softmax, ops::SoftmaxGradient,
+          cuda::Conv2dOutFirstWeightGradient, cuda::LossWithMetric, cuda::MaxPool2dGradientWithSums>(all, kernels,
+                                                                                                     device);
   return all;
 }
 

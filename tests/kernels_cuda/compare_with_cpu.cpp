@@ -6,22 +6,29 @@
 #include "kernels/cpu/registry.h"
 #include "kernels/harness_parts.h"
 #include "kernels_cuda/geometry.h"
+#include "kernels_cuda/in_each_geometry.h"
 
 namespace mirrortrain::testing {
+
+void in_each_geometry(const std::function<void(std::int64_t)>& body) {
+  for (const std::int64_t blocks : {1, 3, 2048}) {
+    const MaxBlocks limit(blocks);
+    body(blocks);
+  }
+}
 
 void compare_with_cpu(const Comparison& test) {
   for (const std::int64_t rows : test.rows) {
     const Inputs inputs = random_inputs(test.inputs, rows);
     const std::vector<Values> expected = run_op(*test.op, inputs, rows, 1, test.step, cpu::kernel_registry());
-    for (const std::int64_t blocks : {1, 3, 2048}) {
-      const MaxBlocks limit(blocks);
+    in_each_geometry([&](std::int64_t blocks) {
       const std::vector<Values> found = run_op(*test.op, inputs, rows, 1, test.step);
       REQUIRE(found.size() == expected.size());
       for (std::size_t i = 0; i < found.size(); ++i) {
         compare(found[i], expected[i], test.tolerance,
                 fmt::format("{}: output {} at {} rows in {} blocks", test.name, i, rows, blocks));
       }
-    }
+    });
   }
 }
 

@@ -8,7 +8,7 @@
 #include "kernels/cuda/merge.h"
 #include "kernels/cuda/merged_ops.h"
 #include "kernels/harness_parts.h"
-#include "kernels_cuda/geometry.h"
+#include "kernels_cuda/in_each_geometry.h"
 
 using namespace mirrortrain;
 using namespace mirrortrain::testing;
@@ -60,14 +60,13 @@ TEST_CASE("a loss with a metric is the loss and the metric") {
             if (rows > 200 && shape.back() > 1000) continue;
             const Inputs inputs = random_inputs({batched(dtype, shape, y), targets}, rows);
             const auto losses = on_cpu(loss, in_float(inputs), rows), metrics = on_cpu(metric, in_float(inputs), rows);
-            for (const std::int64_t blocks : {1, 3, 2048}) {
-              const MaxBlocks limit(blocks);
+            in_each_geometry([&](std::int64_t blocks) {
               const auto found = run_op(cuda::LossWithMetric(loss, metric), inputs, rows, 1, kStep);
               const std::string name = fmt::format("{} {} x {}, {} blocks", name_of(dtype), rows, shape.text(), blocks);
               compare(found[0], losses[0], 5e-6, name + ": loss");
               compare(found[1], losses[1], dtype == DType::kFloat32 ? 5e-6 : 1e-2, name + ": gradient");
               compare(found[2], metrics[0], 1e-12, name + ": metric");
-            }
+            });
           }
         }
       }
@@ -91,13 +90,12 @@ TEST_CASE("a max pooling's gradient with sums is the gradient and its columns' s
           const auto expected = on_cpu(backward, inputs, rows);
           Values sums = filled({image.back()});
           for (std::int64_t i = 0; i < expected[0].elements(); ++i) sums[i % image.back()] += expected[0][i];
-          for (const std::int64_t blocks : {1, 3, 2048}) {
-            const MaxBlocks limit(blocks);
+          in_each_geometry([&](std::int64_t blocks) {
             const auto found = run_op(cuda::MaxPool2dGradientWithSums(backward), inputs, rows);
             const std::string name = fmt::format("{} {} x {}, {} blocks", name_of(dtype), rows, image.text(), blocks);
             compare(found[0], expected[0], 0, name + ": gradient");
             compare(found[1], sums, 2e-6, name + ": sums");
-          }
+          });
         }
       }
     }
@@ -142,6 +140,20 @@ TEST_CASE("merging leaves values where they were, made by fewer nodes") {
         std::vector<std::string>{"activation", "cast", "loss_with_metric", "cast", "activation_gradient"});
 }
 
+TEST_CASE("an input that is only cast comes in that dtype") {
+  for (const bool is_read_twice : {false, true}) {
+    Graph graph;
+    const ValueId x = graph.input("features", {DType::kFloat32, {4}, true});
+    const ValueId cast = graph.apply_one(ops::Cast(DType::kBfloat16), {x});
+    const ValueId y = graph.apply_one(ops::Activation(ops::ActivationKind::kTanh), {is_read_twice ? x : cast});
+    const ValueId z = graph.apply_one(ops::Activation(ops::ActivationKind::kTanh), {cast});
+    const Graph merged = cuda::merge(graph, {y, z});
+    CHECK(merged.spec(x).dtype == (is_read_twice ? DType::kFloat32 : DType::kBfloat16));
+    CHECK(merged.nodes().size() == (is_read_twice ? 3 : 2));
+    CHECK(merged.nodes().back().inputs == std::vector{is_read_twice ? cast : x});
+  }
+}
+
 TEST_CASE("a convolution's bias takes its gradient from the pooling behind it") {
   Graph graph;
   const ops::Pool2dAttributes pool;
@@ -153,8 +165,8 @@ TEST_CASE("a convolution's bias takes its gradient from the pooling behind it") 
   const std::vector<ValueId> weights =
       graph.apply(ops::Conv2dWeightGradient(ops::Conv2dAttributes{}, {3, 3, 2, 4}, true), {x, dx});
   const Graph merged = cuda::merge(graph, weights);
-  CHECK(op_names(merged) ==
-        std::vector<std::string>{"conv2d", "max_pool2d", "max_pool2d_gradient_with_sums", "conv2d_weight_gradient"});
+  CHECK(op_names(merged) == std::vector<std::string>{"conv2d", "max_pool2d", "max_pool2d_gradient_with_sums",
+                                                     "conv2d_out_first_weight_gradient"});
   CHECK(merged.node(2).outputs == std::vector{dx, weights[1]});
   CHECK(merged.node(3).outputs == std::vector{weights[0]});
 }

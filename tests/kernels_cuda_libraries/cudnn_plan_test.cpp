@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "graph/ops/dense.h"
 #include "kernels/conv2d_geometries.h"
+#include "kernels/cuda/merged_ops.h"
 #include "kernels/cuda/registry.h"
 
 using namespace mirrortrain;
@@ -121,6 +122,20 @@ TEST_CASE("a plan's workspace is known, and a derived weight has the images' dty
     CHECK(kernels.weight_gradient->workspace_bytes() >= weight);
     CHECK(kernels.forward->workspace_bytes() < (std::size_t{256} << 20));
   }
+}
+
+TEST_CASE("a filter's gradient as cuDNN makes it needs no room beside its plan's") {
+  const Conv2dGeometry& g = kNetworks[1];
+  const KernelRegistry all = registry();
+  const TensorView x = view(DType::kFloat32, g.image.with_rows(128)), kernel = view(DType::kFloat32, g.kernel);
+  const TensorView dy = view(DType::kFloat32, {128, 11, 11, 64});
+  const ops::Conv2dWeightGradient op(g.attributes, g.kernel, false);
+  const auto canonical = all.make(op, specs({x, dy}, {kernel}));
+  const auto out_first = all.make(cuda::Conv2dOutFirstWeightGradient(op), specs({x, dy}, {kernel}));
+  CHECK(canonical->workspace_bytes() - out_first->workspace_bytes() == kernel.bytes());
+  const Kernels float32 = make(all, g, DType::kFloat32, 128), rounded = make(all, g, DType::kBfloat16, 128);
+  CHECK_FALSE(float32.forward->derived_form(1)->of_out_first->refresh);  // the variable itself
+  CHECK(rounded.forward->derived_form(1)->of_out_first->is_rounded);     // by the update
 }
 
 TEST_CASE("a plan keeps to the workspace it may have, in place of a faster one that would not") {

@@ -4,8 +4,11 @@
 #include "kernels/cuda/registry.h"
 #include "kernels/harness.h"
 #include "kernels/on_device.h"
+#include "kernels_cuda/in_each_geometry.h"
 
 namespace mirrortrain::testing {
+
+void in_each_geometry(const std::function<void(std::int64_t)>& body) { body(0); }
 
 const KernelRegistry& registry_under_test() {
   // Never destroyed: as the program ends, parts of cuDNN that were loaded later are gone before what is made here.

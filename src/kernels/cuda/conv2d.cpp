@@ -7,6 +7,7 @@
 #include "kernels/cuda/cudnn_graph.h"
 #include "kernels/cuda/libraries.h"
 #include "kernels/cuda/matrix_passes.h"
+#include "kernels/cuda/merged_ops.h"
 #include "kernels/cuda/weight_forms.h"
 
 namespace mirrortrain::cuda {
@@ -132,12 +133,13 @@ class InputGradient : public Kernel {
   CudnnPlan plan_;
 };
 
-/// cuDNN's gradient comes as [out, h, w, in] in the images' dtype (sums are in float32), so a pass brings it into the
-/// canonical order and dtype.
+/// cuDNN's gradient comes as [out, h, w, in] in the images' dtype (sums are in float32). Where another order or dtype
+/// is wanted, a pass brings it there.
 class WeightGradient : public Kernel {
  public:
   WeightGradient(const ops::Conv2dWeightGradient& op, const KernelSpecs& specs, std::shared_ptr<Cudnn> cudnn)
       : dtype_(specs.inputs[0].dtype),
+        out_first_(dynamic_cast<const Conv2dOutFirstWeightGradient*>(&op) != nullptr),
         out_(op.kernel_shape.back()),
         taps_(op.kernel_shape.elements() / out_),
         positions_(specs.inputs[1].elements() / out_),
@@ -145,17 +147,21 @@ class WeightGradient : public Kernel {
         plan_(make_plan(op, specs)) {}
 
   std::size_t workspace_bytes() const override {
-    const std::size_t gradient = static_cast<std::size_t>(taps_ * out_) * size_of(dtype_);
+    const std::size_t gradient = is_final() ? 0 : static_cast<std::size_t>(taps_ * out_) * size_of(dtype_);
     return std::max(padded(plan_.workspace_bytes()) + gradient, column_sums_workspace(positions_, out_));
   }
 
   void enqueue(Stream& stream, const KernelArgs& args) override {
     const TensorView &x = args.inputs[0], &dy = args.inputs[1];
     if (std::byte* const kernel = args.outputs[0].data) {
-      std::byte* const gradient = args.workspace + padded(plan_.workspace_bytes());
+      std::byte* const gradient = is_final() ? kernel : args.workspace + padded(plan_.workspace_bytes());
       void* const pointers[] = {x.data, dy.data, gradient};
       plan_.enqueue(*cudnn_, native(stream), std::span(pointers), args.workspace);
-      transpose(stream, out_, taps_, dtype_, gradient, DType::kFloat32, kernel);
+      if (!out_first_) {
+        transpose(stream, out_, taps_, dtype_, gradient, DType::kFloat32, kernel);
+      } else if (!is_final()) {
+        to_float32(stream, out_ * taps_, gradient, kernel);
+      }
     }
     if (args.outputs.size() > 1 && args.outputs[1].data != nullptr) {
       column_sums(stream, positions_, out_, dtype_, dy.data, args.outputs[1].as<float>(), args.workspace);
@@ -171,7 +177,11 @@ class WeightGradient : public Kernel {
     });
   }
 
+  /// Whether cuDNN's result is what is wanted.
+  bool is_final() const { return out_first_ && dtype_ == DType::kFloat32; }
+
   DType dtype_;
+  bool out_first_;
   std::int64_t out_, taps_, positions_;  ///< taps_: weights per filter; positions_: rows x height x width of the output
   std::shared_ptr<Cudnn> cudnn_;
   CudnnPlan plan_;
@@ -183,6 +193,7 @@ void add_conv2d_kernels(KernelRegistry& registry, std::shared_ptr<Cudnn> cudnn) 
   registry.add<ops::Conv2d>(for_rows<ops::Conv2d, Forward>(cudnn));
   registry.add<ops::Conv2dInputGradient>(for_rows<ops::Conv2dInputGradient, InputGradient>(cudnn));
   registry.add<ops::Conv2dWeightGradient>(for_rows<ops::Conv2dWeightGradient, WeightGradient>(cudnn));
+  registry.add<Conv2dOutFirstWeightGradient>(for_rows<Conv2dOutFirstWeightGradient, WeightGradient>(cudnn));
 }
 
 }  // namespace mirrortrain::cuda

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <type_traits>
 
@@ -48,11 +49,14 @@ __device__ T* shared_memory() {
 /// Tests change it to run kernels in other geometries.
 inline std::int64_t host_max_blocks = 2048;
 inline std::int64_t max_blocks() { return host_max_blocks; }
+/// Of this process so far, when they are enqueued.
+inline std::atomic<std::int64_t> host_launches = 0;
 
 template <class... Parameters>
 void launch(Stream& stream, dim3 grid, dim3 block, std::size_t shared_bytes, void (*kernel)(Parameters...),
             std::type_identity_t<Parameters>... arguments) {
   if (grid.x == 0 || grid.y == 0 || grid.z == 0) return;
+  ++host_launches;
   static_cast<HostStream&>(stream).run(
       [=] { host::run_grid(grid, block, shared_bytes, [&] { kernel(arguments...); }); });
 }

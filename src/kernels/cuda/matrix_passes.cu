@@ -72,6 +72,15 @@ __global__ void __launch_bounds__(kBlock)
   }
 }
 
+__global__ void __launch_bounds__(kBlock)
+    to_float(std::int64_t elements, bool aligned, const bfloat16* from, float* to) {
+  each_pack<kPackOf<bfloat16>>(elements, aligned, [=](std::int64_t i, std::int64_t left, bool whole) {
+    float value[kPackOf<bfloat16>];
+    load(value, from + i, left, whole);
+    store(to + i, value, left, whole);
+  });
+}
+
 template <class Body>
 void with_type(DType dtype, const Body& body) {
   if (dtype == DType::kFloat32) return body(float{});
@@ -91,6 +100,11 @@ void transpose(Stream& stream, std::int64_t rows, std::int64_t columns, DType fr
              columns, reinterpret_cast<const From*>(from), reinterpret_cast<To*>(to));
     });
   });
+}
+
+void to_float32(Stream& stream, std::int64_t elements, const std::byte* from, std::byte* to) {
+  launch(stream, blocks_for(elements, kBlock * kPackOf<bfloat16>), kBlock, 0, to_float, elements, in_packs(from, to),
+         reinterpret_cast<const bfloat16*>(from), reinterpret_cast<float*>(to));
 }
 
 void add_to_rows(Stream& stream, std::int64_t rows, std::int64_t columns, DType dtype, const std::byte* bias,

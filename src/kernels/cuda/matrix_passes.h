@@ -13,6 +13,9 @@ namespace mirrortrain::cuda {
 void transpose(Stream& stream, std::int64_t rows, std::int64_t columns, DType from_dtype, const std::byte* from,
                DType to_dtype, std::byte* to);
 
+/// float32 elements from bfloat16 ones.
+void to_float32(Stream& stream, std::int64_t elements, const std::byte* from, std::byte* to);
+
 /// matrix[row][column] += bias[column], all of `dtype`.
 void add_to_rows(Stream& stream, std::int64_t rows, std::int64_t columns, DType dtype, const std::byte* bias,
                  std::byte* matrix);

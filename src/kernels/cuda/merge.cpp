@@ -24,10 +24,14 @@ class Merging {
   Graph run() {
     for (std::size_t i = 0; i < nodes_.size(); ++i) {
       if (op_of<ops::Loss>(nodes_[i])) merge_loss(i);
-      if (op_of<ops::Conv2dWeightGradient>(nodes_[i])) merge_bias_gradient(nodes_[i]);
+      if (op_of<ops::Conv2dWeightGradient>(nodes_[i])) {
+        merge_bias_gradient(nodes_[i]);
+        nodes_[i].op = std::make_shared<Conv2dOutFirstWeightGradient>(*op_of<ops::Conv2dWeightGradient>(nodes_[i]));
+      }
     }
+    Graph graph = take_cast_inputs();
     std::erase_if(nodes_, [](const Node& node) { return node.op == nullptr; });
-    return graph_.with_nodes(std::move(nodes_));
+    return graph.with_nodes(std::move(nodes_));
   }
 
  private:
@@ -85,6 +89,21 @@ class Merging {
     }
     loss.inputs[0] = before->inputs[0];
     before->op = nullptr;
+  }
+
+  /// Inputs that nobody reads but a cast come as it makes them.
+  Graph take_cast_inputs() {
+    Graph graph = graph_;
+    for (Node& node : nodes_) {
+      const auto* cast = op_of<ops::Cast>(node);
+      if (cast == nullptr || is_output_[index(node.outputs[0])]) continue;
+      const ValueId input = node.inputs[0];
+      if (graph_.value(input).source != Graph::Source::kInput || reads_[index(input)] != 1) continue;
+      graph = graph.with_input(input, cast->to);
+      for (Node& reader : nodes_) std::ranges::replace(reader.inputs, node.outputs[0], input);
+      node.op = nullptr;
+    }
+    return graph;
   }
 
   /// Each window passes its gradient on to the convolution's output, so that the pooling has the whole of it.

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "graph/ops/conv2d.h"
 #include "graph/ops/loss.h"
 #include "graph/ops/metric.h"
 #include "graph/ops/pool2d.h"
@@ -24,6 +25,12 @@ struct MaxPool2dGradientWithSums : ops::MaxPool2dGradient {
   explicit MaxPool2dGradientWithSums(const ops::MaxPool2dGradient& op) : ops::MaxPool2dGradient(op) {}
   std::string_view name() const override { return "max_pool2d_gradient_with_sums"; }
   std::vector<ValueSpec> infer(std::span<const ValueSpec> inputs) const override;
+};
+
+/// Conv2dWeightGradient with the kernel's gradient as [out, height, width, in].
+struct Conv2dOutFirstWeightGradient : ops::Conv2dWeightGradient {
+  explicit Conv2dOutFirstWeightGradient(const ops::Conv2dWeightGradient& op) : ops::Conv2dWeightGradient(op) {}
+  std::string_view name() const override { return "conv2d_out_first_weight_gradient"; }
 };
 
 }  // namespace mirrortrain::cuda

@@ -28,10 +28,13 @@ std::unique_ptr<Kernel> make_own(const Op& op, const TensorView& from, const Ten
 
 DerivedForm filter_form(const TensorView& kernel, DType dtype) {
   const std::int64_t out = kernel.shape.back(), taps = kernel.elements() / out;
-  return {fmt::format("cudnn filter {}", name_of(dtype)), bytes_of(kernel, dtype),
-          [=](Stream& stream, const TensorView& canonical, std::byte* copy) {
-            transpose(stream, taps, out, DType::kFloat32, canonical.data, dtype, copy);
-          }};
+  auto of_out_first = dtype_form(kernel, dtype);
+  return {
+      .key = fmt::format("cudnn filter {}", name_of(dtype)),
+      .bytes = bytes_of(kernel, dtype),
+      .refresh = [=](Stream& stream, const TensorView& canonical,
+                     std::byte* copy) { transpose(stream, taps, out, DType::kFloat32, canonical.data, dtype, copy); },
+      .of_out_first = std::make_shared<const DerivedForm>(of_out_first ? std::move(*of_out_first) : DerivedForm())};
 }
 
 std::optional<DerivedForm> dtype_form(const TensorView& weight, DType dtype) {
@@ -43,7 +46,7 @@ std::optional<DerivedForm> dtype_form(const TensorView& weight, DType dtype) {
                        const TensorView to{dtype, canonical.shape, copy};
                        cast->enqueue(stream, {.inputs = {&canonical, 1}, .outputs = {&to, 1}});
                      },
-                     dtype == DType::kBfloat16};
+                     dtype == DType::kBfloat16, nullptr};
 }
 
 ActivationPass::ActivationPass(ops::ActivationKind kind, const TensorView& y) {
