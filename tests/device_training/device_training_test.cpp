@@ -52,6 +52,10 @@ TEST_CASE("convolutions with biases and pooling behind them train as on the CPU,
       .check_equal(6);
 }
 
+TEST_CASE("residual blocks train as on the CPU") {
+  for (const int replicas : {1, 2}) Twins(kResidual, {}, replicas).check_equal(7);
+}
+
 TEST_CASE("frozen convolutions have the right order too") {
   Twins twins(kCnn, {"model.layers[0].conv2d.trainable=false", "variables=[{match: \"dense/*\", aggregation: none}]"},
               2);

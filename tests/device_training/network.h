@@ -62,6 +62,36 @@ metrics: [accuracy]
 optimizer: {type: adam, learning_rate: 0.01}
 )";
 
+/// Residual blocks, with a shortcut of its own and without.
+inline constexpr const char* kResidual = R"(
+seed: 4
+training: {tf32: false}
+data:
+  global_batch_size: 6
+  train: {format: synthetic, examples: 20, shape: [6, 6, 2], classes: 3, seed: 5}
+model:
+  input_shape: [6, 6, 2]
+  layers:
+    - conv2d: {filters: 4, kernel_size: 3, padding: same, use_bias: false}
+    - batch_normalization: {momentum: 0.8}
+    - activation: {activation: relu, name: stem}
+    - conv2d: {filters: 4, kernel_size: 3, padding: same, use_bias: false}
+    - batch_normalization: {momentum: 0.8, name: first}
+    - add: {inputs: [first, stem]}
+    - activation: {activation: relu, name: block1}
+    - conv2d: {filters: 5, kernel_size: 3, padding: same, use_bias: false}
+    - batch_normalization: {momentum: 0.8, name: second}
+    - conv2d: {filters: 5, kernel_size: 1, use_bias: false, inputs: [block1]}
+    - batch_normalization: {momentum: 0.8, name: shortcut}
+    - add: {inputs: [second, shortcut]}
+    - activation: {activation: relu}
+    - global_average_pooling2d
+    - dense: {units: 3}
+loss: {type: sparse_categorical_crossentropy, from_logits: true}
+metrics: [accuracy]
+optimizer: {type: sgd, learning_rate: 0.05, momentum: 0.9}
+)";
+
 inline constexpr const char* kDense = R"(
 seed: 4
 data:

@@ -78,6 +78,7 @@ class Bench {
     const Storage shared(inputs_[i].bytes()), workspace(kernel_->workspace_bytes());
     std::vector<TensorView> inputs = inputs_, outputs = outputs_;
     std::memcpy(shared.data(), inputs[i].data, inputs[i].bytes());
+    for (TensorView& output : outputs) output.data = nullptr;
     inputs[i].data = outputs[0].data = shared.data();
     kernel_->enqueue(stream_, {inputs, outputs, workspace.data(), &step_, &blocks_done_});
     return shared.copy();

@@ -2,6 +2,8 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "graph/ops/conv2d.h"
 #include "graph/ops/elementwise.h"
 #include "kernels/cpu/registry.h"
@@ -102,6 +104,51 @@ TEST_CASE("a max pooling's gradient with sums is the gradient and its columns' s
   }
 }
 
+TEST_CASE("a batch normalization of a residual adds and takes relu as the CPU does one after the other") {
+  for (const DType dtype : kFloatTypes) {
+    for (const Shape& shape : {Shape{6, 5, 8}, Shape{7, 3}, Shape{3, 3, 260}}) {
+      const Shape channels{shape.back()};
+      for (const std::int64_t rows : {5, 1, 0}) {
+        const ops::BatchNorm norm(0.9f, 1e-3f);
+        Inputs inputs = random_inputs(
+            {batched(dtype, shape), fixed(channels), fixed(channels), fixed(channels), fixed(channels)}, rows);
+        const auto normalized = on_cpu(norm, inputs, rows);
+        const Inputs other = random_inputs({batched(dtype, shape)}, rows, 5);
+        std::vector<Values> expected = normalized;
+        for (std::int64_t i = 0; i < expected[0].elements(); ++i) {
+          expected[0][i] = std::max(0.0, expected[0][i] + other[0].second[i]);
+        }
+        inputs.push_back(other[0]);
+        in_each_geometry([&](std::int64_t blocks) {
+          const auto found = run_op(cuda::BatchNormOfResidual(norm), inputs, rows);
+          for (std::size_t i = 0; i < found.size(); ++i) {
+            compare(found[i], expected[i], dtype == DType::kFloat32 ? 1e-5 : 2e-2,
+                    fmt::format("{} {} x {}, output {}, {} blocks", name_of(dtype), rows, shape.text(), i, blocks));
+          }
+        });
+      }
+    }
+  }
+}
+
+TEST_CASE("relu's gradient of a sum is relu's gradient of the sum") {
+  for (const DType dtype : kFloatTypes) {
+    for (const std::int64_t elements : {1, 64, 1003}) {
+      for (const std::size_t terms : {1u, 2u, 5u}) {
+        std::vector<Operand> operands(terms + 1, batched(dtype, {elements}));
+        const Inputs inputs = random_inputs(operands, 3);
+        const Inputs addends(inputs.begin() + 1, inputs.end());
+        const auto sum = on_cpu(ops::AddN(), addends, 3);
+        const auto expected =
+            on_cpu(ops::ActivationGradient(ops::ActivationKind::kRelu), {inputs[0], {addends[0].first, sum[0]}}, 3);
+        in_each_geometry([&](std::int64_t) {
+          compare(run_op(cuda::ReluGradientOfSum(), inputs, 3)[0], expected[0], 0, "gradient");
+        });
+      }
+    }
+  }
+}
+
 namespace {
 
 std::vector<std::string> op_names(const Graph& graph) {
@@ -138,6 +185,32 @@ TEST_CASE("merging leaves values where they were, made by fewer nodes") {
   // What somebody else wants in float32 stays so.
   CHECK(op_names(cuda::merge(c.graph, {c.loss, c.accuracy, c.end, c.cast})) ==
         std::vector<std::string>{"activation", "cast", "loss_with_metric", "cast", "activation_gradient"});
+}
+
+TEST_CASE("a residual's sum and relu go into its normalization, and the sum of gradients into relu's") {
+  for (const bool sum_is_wanted : {false, true}) {
+    Graph graph;
+    const ValueSpec images{DType::kFloat32, {4, 4, 3}, true};
+    const ValueId a = graph.input("a", images), b = graph.input("b", images);
+    std::vector<ValueId> vectors;
+    for (const char* name : {"gamma", "beta", "mean", "variance"}) vectors.push_back(graph.variable({name, {3}}));
+    const auto norm = graph.apply(ops::BatchNorm(0.9f, 1e-3f), {a, vectors[0], vectors[1], vectors[2], vectors[3]});
+    const ValueId sum = graph.apply_one(ops::AddN(), {b, norm[0]});
+    const ValueId relu = graph.apply_one(ops::Activation(ops::ActivationKind::kRelu), {sum});
+    const ValueId gradients = graph.apply_one(ops::AddN(), {a, b});
+    const ValueId gradient = graph.apply_one(ops::ActivationGradient(ops::ActivationKind::kRelu), {relu, gradients});
+    std::vector<ValueId> outputs{relu, gradient, norm[3]};
+    if (sum_is_wanted) outputs.insert(outputs.end(), {sum, gradients});
+    const Graph merged = cuda::merge(graph, outputs);
+    if (sum_is_wanted) {
+      CHECK(merged.nodes().size() == 5);
+      continue;
+    }
+    CHECK(op_names(merged) == std::vector<std::string>{"batch_norm_of_residual", "relu_gradient_of_sum"});
+    CHECK(merged.node(0).inputs == std::vector{a, vectors[0], vectors[1], vectors[2], vectors[3], b});
+    CHECK(merged.node(0).outputs == std::vector{relu, norm[1], norm[2], norm[3], norm[4]});
+    CHECK(merged.node(1).inputs == std::vector{relu, a, b});
+  }
 }
 
 TEST_CASE("an input that is only cast comes in that dtype") {

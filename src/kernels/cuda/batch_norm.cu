@@ -1,6 +1,7 @@
 #include "graph/ops/batch_norm.h"
 #include "kernels/cuda/batch_norm.h"
 #include "kernels/cuda/channel_sums.h"
+#include "kernels/cuda/merged_ops.h"
 #include "kernels/cuda/own_kernels.h"
 #include "kernels/cuda/stream_kernel.h"
 
@@ -162,7 +163,8 @@ void batch_norm(const ops::BatchNorm& op, const Cells& shape, Stream& stream, co
     ChannelSums(shape, Count::value).run<Count::value>(stream, Deviations<T>{x}, finish, sums);
   });
   if (y == nullptr) return;
-  normalize(stream, shape, op.relu, x, vectors, {vectors + shape.channels}, input<float>(args, 2), y);
+  normalize(stream, shape, op.relu, x, vectors, {vectors + shape.channels}, input<float>(args, 2), input<T>(args, 5),
+            y);
 }
 
 template <class T>
@@ -210,6 +212,7 @@ std::unique_ptr<Kernel> make_batch_norm_gradient(const ops::BatchNormGradient& o
 
 void add_batch_norm_kernels(KernelRegistry& registry) {
   registry.add<ops::BatchNorm>(make_batch_norm);
+  registry.add<BatchNormOfResidual>(make_batch_norm);
   registry.add<ops::BatchNormGradient>(make_batch_norm_gradient);
 }
 

@@ -11,9 +11,9 @@ struct ChannelScale {
   float epsilon = 0;
 };
 
-/// y = (x - mean) scale + beta, then relu where asked; beta may be null.
+/// y = (x - mean) scale + beta + added, then relu where asked; beta and added may be null.
 template <class T>
 void normalize(Stream& stream, const Cells& shape, bool relu, const T* x, const float* mean, const ChannelScale& scale,
-               const float* beta, T* y);
+               const float* beta, const T* added, T* y);
 
 }  // namespace mirrortrain::cuda

@@ -14,11 +14,12 @@ __device__ void load_scale(float (&scale)[kCount], const ChannelScale& from, std
 }
 
 template <int kCount, class T>
-__global__ void __launch_bounds__(kBlock) normalize_cells(Cells shape, bool relu, const T* x, const float* mean,
-                                                          ChannelScale scales, const float* beta, T* y) {
+__global__ void __launch_bounds__(kBlock)
+    normalize_cells(Cells shape, bool relu, const T* x, const float* mean, ChannelScale scales, const float* beta,
+                    const T* added, T* y) {
   const std::int64_t channel = channel_of_thread<kCount>();
   if (channel >= shape.channels) return;
-  float value[kCount], middle[kCount], scale[kCount], shift[kCount];
+  float value[kCount], middle[kCount], scale[kCount], shift[kCount], other[kCount] = {};
   load_channels(middle, mean, channel);
   load_scale(scale, scales, channel);
   load_channels(shift, beta, channel);
@@ -26,8 +27,9 @@ __global__ void __launch_bounds__(kBlock) normalize_cells(Cells shape, bool relu
   for (std::int64_t cell = first_cell(); cell < shape.cells; cell += cell_step()) {
     const std::int64_t at = cell * shape.channels + channel;
     load(value, x + at, kCount, true);
+    if (added != nullptr) load(other, added + at, kCount, true);
     for (int i = 0; i < kCount; ++i) {
-      const float normalized = (value[i] - middle[i]) * scale[i] + shift[i];
+      const float normalized = (value[i] - middle[i]) * scale[i] + shift[i] + other[i];
       value[i] = relu && normalized < 0.0f ? 0.0f : normalized;
     }
     store(y + at, value, kCount, true);
@@ -57,7 +59,8 @@ std::unique_ptr<Kernel> make_inference(const ops::BatchNormInference& op, const 
   return for_float_type(op, specs.inputs[0].dtype, [&]<class T>(T) {
     return stream_kernel([shape, epsilon = op.epsilon, relu = op.relu](Stream& stream, const KernelArgs& args) {
       normalize(stream, shape, relu, input<T>(args, 0), input<float>(args, 3),
-                {input<float>(args, 1), input<float>(args, 4), epsilon}, input<float>(args, 2), output<T>(args, 0));
+                {input<float>(args, 1), input<float>(args, 4), epsilon}, input<float>(args, 2),
+                static_cast<const T*>(nullptr), output<T>(args, 0));
     });
   });
 }
@@ -82,17 +85,17 @@ std::unique_ptr<Kernel> make_inference_gradient(const ops::BatchNormInferenceGra
 
 template <class T>
 void normalize(Stream& stream, const Cells& shape, bool relu, const T* x, const float* mean, const ChannelScale& scale,
-               const float* beta, T* y) {
-  with_pack<T>(shape.channels % kPackOf<T> == 0 && in_packs(x, y), [&]<class Count>(Count) {
+               const float* beta, const T* added, T* y) {
+  with_pack<T>(shape.channels % kPackOf<T> == 0 && in_packs(x, added, y), [&]<class Count>(Count) {
     const ChannelBlocks blocks(shape.channels, Count::value);
     launch(stream, blocks.grid_of_loops(shape.cells), blocks.block(), 0, normalize_cells<Count::value, T>, shape, relu,
-           x, mean, scale, beta, y);
+           x, mean, scale, beta, added, y);
   });
 }
 template void normalize<float>(Stream&, const Cells&, bool, const float*, const float*, const ChannelScale&,
-                               const float*, float*);
+                               const float*, const float*, float*);
 template void normalize<bfloat16>(Stream&, const Cells&, bool, const bfloat16*, const float*, const ChannelScale&,
-                                  const float*, bfloat16*);
+                                  const float*, const bfloat16*, bfloat16*);
 
 void add_batch_norm_inference_kernels(KernelRegistry& registry) {
   registry.add<ops::BatchNormInference>(make_inference);

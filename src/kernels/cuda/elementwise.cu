@@ -1,4 +1,5 @@
 #include "graph/ops/elementwise.h"
+#include "kernels/cuda/merged_ops.h"
 #include "kernels/cuda/own_kernels.h"
 #include "kernels/cuda/pack.h"
 #include "kernels/cuda/stream_kernel.h"
@@ -58,6 +59,23 @@ __global__ void __launch_bounds__(kBlock)
     } else {
       store(y + i, sum, left, whole);
     }
+  });
+}
+
+/// dx = the sum of the terms where y is positive.
+template <class T>
+__global__ void __launch_bounds__(kBlock)
+    relu_gradient_of_sum(std::int64_t count, bool aligned, const T* y, Terms<T> terms, T* dx) {
+  each_pack<kPackOf<T>>(count, aligned, [&](std::int64_t i, std::int64_t left, bool whole) {
+    float output[kPackOf<T>], sum[kPackOf<T>], value[kPackOf<T>];
+    load(output, y + i, left, whole);
+    load(sum, terms.term[0] + i, left, whole);
+    for (int term = 1; term < terms.count; ++term) {
+      load(value, terms.term[term] + i, left, whole);
+      for (int k = 0; k < kPackOf<T>; ++k) sum[k] += value[k];
+    }
+    for (int k = 0; k < kPackOf<T>; ++k) sum[k] = scalar::Relu::backward(output[k], sum[k]);
+    store(dx + i, sum, left, whole);
   });
 }
 
@@ -132,6 +150,25 @@ std::unique_ptr<Kernel> make_add_n(const ops::AddN& op, const KernelSpecs& specs
   });
 }
 
+std::unique_ptr<Kernel> make_relu_gradient_of_sum(const ReluGradientOfSum& op, const KernelSpecs& specs) {
+  const std::int64_t count = specs.inputs[0].elements();
+  return for_float_type(op, specs.inputs[0].dtype, [&]<class T>(T) {
+    static_assert(ReluGradientOfSum::kMostTerms == Terms<T>::kMost);
+    return stream_kernel([count](Stream& stream, const KernelArgs& args) {
+      const T* y = input<T>(args, 0);
+      T* dx = output<T>(args, 0);
+      Terms<T> terms{};
+      bool aligned = in_packs(y, dx);
+      for (std::size_t i = 1; i < args.inputs.size(); ++i) {
+        const T* term = input<T>(args, i);
+        terms.term[terms.count++] = term;
+        aligned = aligned && in_packs(term);
+      }
+      launch(stream, blocks_of_packs<T>(count), kBlock, 0, relu_gradient_of_sum<T>, count, aligned, y, terms, dx);
+    });
+  });
+}
+
 template <class From, class To>
 std::unique_ptr<Kernel> make_cast_of(std::int64_t count) {
   return stream_kernel([count](Stream& stream, const KernelArgs& args) {
@@ -155,6 +192,7 @@ void add_elementwise_kernels(KernelRegistry& registry) {
   registry.add<ops::Activation>(make_activation);
   registry.add<ops::ActivationGradient>(make_activation_gradient);
   registry.add<ops::AddN>(make_add_n);
+  registry.add<ReluGradientOfSum>(make_relu_gradient_of_sum);
   registry.add<ops::Cast>(make_cast);
 }
 

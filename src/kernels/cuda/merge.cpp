@@ -24,6 +24,8 @@ class Merging {
   Graph run() {
     for (std::size_t i = 0; i < nodes_.size(); ++i) {
       if (op_of<ops::Loss>(nodes_[i])) merge_loss(i);
+      if (op_of<ops::Activation>(nodes_[i])) merge_residual(nodes_[i]);
+      if (op_of<ops::ActivationGradient>(nodes_[i])) merge_sum_of_gradients(nodes_[i]);
       if (op_of<ops::Conv2dWeightGradient>(nodes_[i])) {
         merge_bias_gradient(nodes_[i]);
         nodes_[i].op = std::make_shared<Conv2dOutFirstWeightGradient>(*op_of<ops::Conv2dWeightGradient>(nodes_[i]));
@@ -91,6 +93,41 @@ class Merging {
     before->op = nullptr;
   }
 
+  /// The node that makes a value for just one reader and no one outside; null where there is none, or it is merged.
+  Node* sole_maker(ValueId value) {
+    Node* const node = maker(value);
+    return node == nullptr || !node->op || reads_[index(value)] != 1 || is_output_[index(value)] ? nullptr : node;
+  }
+
+  void merge_residual(Node& relu) {
+    if (op_of<ops::Activation>(relu)->kind != ops::ActivationKind::kRelu) return;
+    Node* const sum = sole_maker(relu.inputs[0]);
+    if (sum == nullptr || !op_of<ops::AddN>(*sum) || sum->inputs.size() != 2) return;
+    for (const std::size_t term : {0, 1}) {
+      Node* const made = sole_maker(sum->inputs[term]);
+      const auto* norm = made == nullptr ? nullptr : op_of<ops::BatchNorm>(*made);
+      if (norm == nullptr || norm->relu) continue;
+      // Here, where the other term is there too.
+      relu.op = std::make_shared<BatchNormOfResidual>(*norm);
+      relu.inputs = made->inputs;
+      relu.inputs.push_back(sum->inputs[1 - term]);
+      relu.outputs.insert(relu.outputs.end(), made->outputs.begin() + 1, made->outputs.end());
+      relu.layer = made->layer;
+      made->op = sum->op = nullptr;
+      return;
+    }
+  }
+
+  void merge_sum_of_gradients(Node& gradient) {
+    if (op_of<ops::ActivationGradient>(gradient)->kind != ops::ActivationKind::kRelu) return;
+    Node* const sum = sole_maker(gradient.inputs[1]);
+    if (sum == nullptr || !op_of<ops::AddN>(*sum) || sum->inputs.size() > ReluGradientOfSum::kMostTerms) return;
+    gradient.op = std::make_shared<ReluGradientOfSum>();
+    gradient.inputs.pop_back();
+    gradient.inputs.insert(gradient.inputs.end(), sum->inputs.begin(), sum->inputs.end());
+    sum->op = nullptr;
+  }
+
   /// Inputs that nobody reads but a cast come as it makes them.
   Graph take_cast_inputs() {
     Graph graph = graph_;
@@ -136,6 +173,12 @@ std::vector<ValueSpec> LossWithMetric::infer(std::span<const ValueSpec> inputs) 
 std::vector<ValueSpec> MaxPool2dGradientWithSums::infer(std::span<const ValueSpec> inputs) const {
   return {ops::MaxPool2dGradient::infer(inputs)[0], {DType::kFloat32, {input_shape.back()}, false}};
 }
+
+std::vector<ValueSpec> BatchNormOfResidual::infer(std::span<const ValueSpec> inputs) const {
+  return ops::BatchNorm::infer(inputs.first(5));
+}
+
+std::vector<ValueSpec> ReluGradientOfSum::infer(std::span<const ValueSpec> inputs) const { return {inputs[0]}; }
 
 Graph merge(const Graph& graph, const std::vector<ValueId>& outputs) { return Merging(graph, outputs).run(); }
 

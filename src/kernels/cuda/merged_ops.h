@@ -1,5 +1,6 @@
 #pragma once
 
+#include "graph/ops/batch_norm.h"
 #include "graph/ops/conv2d.h"
 #include "graph/ops/loss.h"
 #include "graph/ops/metric.h"
@@ -25,6 +26,24 @@ struct MaxPool2dGradientWithSums : ops::MaxPool2dGradient {
   explicit MaxPool2dGradientWithSums(const ops::MaxPool2dGradient& op) : ops::MaxPool2dGradient(op) {}
   std::string_view name() const override { return "max_pool2d_gradient_with_sums"; }
   std::vector<ValueSpec> infer(std::span<const ValueSpec> inputs) const override;
+};
+
+/// A batch normalization, another tensor added, and relu of the sum.
+/// Inputs: BatchNorm's; what is added, as x. Outputs: BatchNorm's.
+struct BatchNormOfResidual : ops::BatchNorm {
+  explicit BatchNormOfResidual(const ops::BatchNorm& op) : ops::BatchNorm(op.momentum, op.epsilon, true) {}
+  std::string_view name() const override { return "batch_norm_of_residual"; }
+  std::vector<ValueSpec> infer(std::span<const ValueSpec> inputs) const override;
+  bool may_overwrite(std::size_t input) const override { return input == 5; }
+};
+
+/// The sum of relu's output's gradients, first to last, where the output is positive.
+/// Inputs: relu's output; the gradients. Output: gradient of relu's input.
+struct ReluGradientOfSum : Op {
+  static constexpr std::size_t kMostTerms = 32;
+  std::string_view name() const override { return "relu_gradient_of_sum"; }
+  std::vector<ValueSpec> infer(std::span<const ValueSpec> inputs) const override;
+  bool may_overwrite(std::size_t) const override { return true; }
 };
 
 /// Conv2dWeightGradient with the kernel's gradient as [out, height, width, in].
