@@ -69,6 +69,10 @@ class RefusingBackend : public Backend {
   std::shared_ptr<const KernelRegistry> make_registry(const Device& device) const override {
     return backend_->make_registry(device);
   }
+  Graph merged(const Graph& graph, const std::vector<ValueId>& outputs) const override {
+    return backend_->merged(graph, outputs);
+  }
+  bool keeps_filters_out_first() const override { return backend_->keeps_filters_out_first(); }
   const StepKernels& step_kernels() const override { return backend_->step_kernels(); }
   const RowKernels* row_kernels() const override { return backend_->row_kernels(); }
 
