@@ -11,8 +11,8 @@
 #include "device/cpu/cpu_device.h"
 #include "device/cuda/cuda_device.h"
 #include "device/cuda/gpus.h"
-#include "strategy/gradient_options.h"
-#include "strategy/packs.h"
+#include "strategy/gradients/gradient_options.h"
+#include "strategy/gradients/packs.h"
 #include "strategy/placement.h"
 #include "train/session.h"
 

@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "cli/commands.h"
 #include "device/cpu/cpu_device.h"
-#include "strategy/cross_device.h"
+#include "strategy/gradients/cross_device.h"
 #include "strategy/placement.h"
 #include "train/session.h"
 

@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "device/cpu/cpu_device.h"
-#include "strategy/cross_device.h"
+#include "strategy/gradients/cross_device.h"
 
 namespace mirrortrain {
 namespace {

@@ -14,10 +14,10 @@
 #include "model/model_options.h"
 #include "model/optimizers.h"
 #include "model/precision.h"
-#include "strategy/gradient_options.h"
-#include "strategy/state_options.h"
+#include "strategy/gradients/gradient_options.h"
 #include "strategy/strategy_options.h"
-#include "strategy/variable_rules.h"
+#include "strategy/variables/state_options.h"
+#include "strategy/variables/variable_rules.h"
 
 namespace mirrortrain {
 

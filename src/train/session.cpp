@@ -10,7 +10,7 @@
 #include "device/cuda/gpus.h"
 #include "kernels/cpu/backend.h"
 #include "kernels/cuda/backend.h"
-#include "strategy/cross_device.h"
+#include "strategy/gradients/cross_device.h"
 
 namespace mirrortrain {
 namespace {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/safetensors.h"
-#include "strategy/distributed_variable.h"
+#include "strategy/variables/distributed_variable.h"
 
 namespace mirrortrain {
 

@@ -5,7 +5,7 @@
 
 #include "base/files.h"
 #include "model/model.h"
-#include "strategy/variable_store.h"
+#include "strategy/variables/variable_store.h"
 
 namespace mirrortrain {
 

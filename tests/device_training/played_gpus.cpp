@@ -16,7 +16,7 @@
 #include "kernels/cuda/merged_ops.h"
 #include "kernels/cuda/own_kernels.h"
 #include "kernels/cuda/step_kernels.h"
-#include "strategy/cross_device.h"
+#include "strategy/gradients/cross_device.h"
 
 namespace mirrortrain::testing {
 namespace {

@@ -10,10 +10,10 @@
 
 #include "config/document.h"
 #include "data/load.h"
-#include "model/build_model.h"
 #include "kernels/cpu/backend.h"
+#include "model/build_model.h"
 #include "strategy/strategy.h"
-#include "strategy/variable_rules.h"
+#include "strategy/variables/variable_rules.h"
 
 namespace {
 

@@ -1,9 +1,9 @@
-#include "strategy/cross_device.h"
+#include "strategy/gradients/cross_device.h"
 
 #include <doctest/doctest.h>
 
 #include "error_text.h"
-#include "strategy/measured_all_reduce.h"
+#include "strategy/gradients/measured_all_reduce.h"
 
 namespace mirrortrain {
 namespace {

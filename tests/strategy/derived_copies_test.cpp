@@ -1,4 +1,4 @@
-#include "strategy/derived_copies.h"
+#include "strategy/variables/derived_copies.h"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "strategy/distributed_variable.h"
+#include "strategy/variables/distributed_variable.h"
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>

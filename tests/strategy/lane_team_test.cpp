@@ -1,4 +1,4 @@
-#include "strategy/lane_team.h"
+#include "strategy/steps/lane_team.h"
 
 #include <doctest/doctest.h>
 

@@ -1,0 +1,22 @@
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "model/model.h"
+#include "strategy/variables/variable_policy.h"
+
+namespace mirrortrain {
+
+/// A weight whose gradient is a product of two matrices that the training program has anyway, so that the update makes
+/// it where it needs it: gradient = x^T dy over the rows of all replicas, in their order.
+struct ProductGradient {
+  std::size_t variable = 0;
+  ValueId x = kNoValue, dy = kNoValue;  ///< of the training graph; float32, inputs or outputs of nodes
+};
+
+/// The weights for which that is worth the while: large float32 dense kernels that the mean over replicas updates, used
+/// once and not regularized.
+std::vector<ProductGradient> find_product_gradients(const Model& model, const std::vector<VariablePolicy>& policies);
+
+}  // namespace mirrortrain

@@ -1,0 +1,167 @@
+#include "strategy/gradients/weight_update.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/error.h"
+#include "strategy/gradients/gradient_scales.h"
+
+namespace mirrortrain {
+namespace {
+
+scalar::UpdateRule kernel_rule(const UpdateRule& rule) {
+  switch (rule.kind) {
+    case UpdateRule::Kind::kSgd: return scalar::Sgd{};
+    case UpdateRule::Kind::kSgdMomentum: return scalar::SgdMomentum<false>{rule.momentum};
+    case UpdateRule::Kind::kSgdNesterov: return scalar::SgdMomentum<true>{rule.momentum};
+    case UpdateRule::Kind::kAdam: return scalar::Adam<false>{rule.beta_1, rule.beta_2, rule.epsilon};
+    case UpdateRule::Kind::kAdamW: return scalar::Adam<true>{rule.beta_1, rule.beta_2, rule.epsilon, rule.weight_decay};
+  }
+  throw Error("unknown update rule");
+}
+
+/// The lane's even part [begin, end) of `count`, in whole pieces.
+std::pair<std::int64_t, std::int64_t> part_of_lane(std::int64_t count, std::int64_t piece, int lane, int lanes) {
+  const std::int64_t pieces = (count + piece - 1) / piece;
+  const auto edge = [&](int i) { return std::min(count, pieces * i / lanes * piece); };
+  return {edge(lane), edge(lane + 1)};
+}
+
+/// Rows of a product that are made together.
+constexpr std::int64_t kProductRows = 8;
+
+}  // namespace
+
+WeightUpdate::WeightUpdate(const VariableStore& variables, const StepKernels& kernels, UpdateReplicas replicas,
+                           const UpdateOptions& options)
+    : kernels_(kernels),
+      replicas_(std::move(replicas)),
+      rule_(kernel_rule(options.rule)),
+      options_(options.gradients),
+      reduced_(options.reduced) {
+  for (const VariableGroup& group : variables.groups()) {
+    Part& part = parts_.emplace_back();
+    part.group = &group;
+    const int sources = reduced_ && group.shared() ? 1 : variables.replicas();
+    for (int r = 0; r < sources; ++r) part.sources.push_back({group.gradient(r), 1});
+    if (group.shared() && sources > kernels_.most_sources()) {
+      throw UsageError(
+          fmt::format("strategy: at most {} replicas can be on one GPU, found {}; use more devices or fewer "
+                      "replicas",
+                      kernels_.most_sources(), sources));
+    }
+  }
+}
+
+void WeightUpdate::add_product(int group, const cpu::ProductWeight& weight, std::vector<cpu::ProductSource> operands,
+                               std::int64_t rows_per_example) {
+  const VariableGroup* const of_group = parts_[static_cast<std::size_t>(group)].group;
+  products_.push_back({of_group, weight, std::move(operands), rows_per_example});
+}
+
+scalar::UpdateScalars WeightUpdate::begin(const UpdateStep& step) {
+  step_ = step;
+  for (Product& product : products_) {
+    for (std::size_t r = 0; r < replicas_.numbers.size(); ++r) {
+      product.sources[r].rows =
+          rows_of_replica(step.examples, replicas_.numbers[r], replicas_.all).count * product.rows_per_example;
+    }
+  }
+  for (Part& part : parts_) {
+    const Aggregation aggregation = part.group->aggregation();
+    part.regularization = regularization_times(aggregation, step.examples, replicas_.all);
+    if (reduced_ && part.group->shared()) continue;  // scaled before they were added
+    for (std::size_t r = 0; r < replicas_.numbers.size(); ++r) {
+      part.sources[r].scale = gradient_scale(aggregation, replicas_.numbers[r], step.examples, replicas_.all);
+    }
+  }
+  scalar::UpdateScalars scalars{static_cast<float>(step.learning_rate), step.updates};
+  if (options_.clip_value) scalars.clip_value = static_cast<float>(*options_.clip_value);
+  if (accumulates()) scalars.scale = 1 / static_cast<float>(step.gradients);
+  return scalars;
+}
+
+/// Calls work(part, replica, which scalars, gradient, begin, end) for what the lane has to do.
+template <class Work>
+void WeightUpdate::for_each_range(const LaneShare& share, const Work& work) const {
+  for (const Part& part : parts_) {
+    const std::int64_t elements = part.group->gradient_elements();
+    if (part.group->shared()) {
+      const auto [begin, end] = part_of_lane(elements, scalar::kUpdateChunk, share.lane, share.lanes);
+      work(part, 0, 0, scalar::GradientSum{part.sources, part.regularization}, begin, end);
+      continue;
+    }
+    for (std::size_t i = 0; i < share.replicas.size(); ++i) {
+      const int replica = share.replicas[i];
+      const auto source = std::span(part.sources).subspan(static_cast<std::size_t>(replica), 1);
+      // A replica without examples adds a zero gradient, regularization included.
+      work(part, replica, 1 + i, scalar::GradientSum{source, source[0].scale != 0 ? 1.0f : 0.0f}, std::int64_t{0},
+           elements);
+    }
+  }
+}
+
+void WeightUpdate::accumulate(const LaneShare& share) const {
+  for_each_range(share, [&](const Part& part, int replica, std::size_t, const scalar::GradientSum& gradient,
+                            std::int64_t begin, std::int64_t end) {
+    kernels_.accumulate(*share.stream, part.group->view(replica), gradient, step_.gradients == 1, begin, end);
+  });
+}
+
+/// What a replica has for itself is clipped by the norm of all that it applies; what the replicas share, by that norm
+/// in the mean over the replicas, so that all go on sharing it.
+void WeightUpdate::scale_to_norms(const LaneShare& share) const {
+  Stream& stream = *share.stream;
+  const auto add_squares = [&](const Part& part, int replica, double scale, bool first, double* norm) {
+    kernels_.sum_numbers(stream, part.group->view(replica).squares, part.group->chunks(), scale, first, norm);
+  };
+  for (std::size_t i = 0; i <= share.replicas.size(); ++i) {
+    bool first = true;
+    for (const Part& part : parts_) {
+      if (part.group->shared() || i > 0) {
+        add_squares(part, i > 0 ? share.replicas[i - 1] : 0, 1, first, share.norms + i);
+        first = false;
+        continue;
+      }
+      for (int r = 0; r < part.group->copies(); ++r) {
+        add_squares(part, r, 1.0 / part.group->copies(), first, share.norms);
+        first = false;
+      }
+    }
+    kernels_.scale_to_norm(stream, share.norms + i, *options_.clip_norm, step_.gradients, share.scalars + i);
+  }
+}
+
+void WeightUpdate::apply(const LaneShare& share) const {
+  if (!step_.applies) return;
+  if (needs_norm()) scale_to_norms(share);
+  for_each_range(share, [&](const Part& part, int replica, std::size_t which, const scalar::GradientSum& gradient,
+                            std::int64_t begin, std::int64_t end) {
+    const scalar::UpdateGroupView& view = part.group->view(replica);
+    const scalar::UpdateScalars* const scalars = share.scalars + which;
+    if (accumulates()) return kernels_.update_accumulated(*share.stream, rule_, view, scalars, begin, end);
+    kernels_.update(*share.stream, rule_, view, gradient, scalars, begin, end);
+  });
+  for (const Product& product : products_) {
+    const auto [begin, end] = part_of_lane(product.weight.in, kProductRows, share.lane, share.lanes);
+    cpu::update_with_product(rule_, product.group->view(0), product.weight, product.sources, *share.scalars,
+                             share.threads, begin, end);
+  }
+}
+
+bool WeightUpdate::is_regularized() const {
+  return std::any_of(parts_.begin(), parts_.end(), [](const Part& part) { return part.group->is_regularized(); });
+}
+
+void WeightUpdate::sum_regularization(Stream& stream, double* total) const {
+  bool first = true;
+  for (const Part& part : parts_) {
+    if (!part.group->is_regularized()) continue;
+    kernels_.sum_numbers(stream, part.group->view(0).regularization, part.group->chunks(), 1, first, total);
+    first = false;
+  }
+}
+
+}  // namespace mirrortrain

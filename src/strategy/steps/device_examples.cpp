@@ -1,0 +1,155 @@
+#include "strategy/steps/device_examples.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+#include <utility>
+
+#include "base/error.h"
+
+namespace mirrortrain {
+namespace {
+
+std::size_t row_bytes(const data::Array& array) {
+  return static_cast<std::size_t>(array.row_elements()) * size_of(array.dtype);
+}
+
+/// Where labels begin behind so many rows of features.
+std::size_t labels_offset(const data::Array& features, std::size_t rows) {
+  return (rows * row_bytes(features) + 63) / 64 * 64;
+}
+
+void copy_rows(const data::Array& array, std::int64_t first, std::span<const std::int64_t> rows, std::byte* to) {
+  const std::size_t bytes = row_bytes(array);
+  for (const std::int64_t row : rows) {
+    std::memcpy(to, array.bytes.data() + static_cast<std::size_t>(first + row) * bytes, bytes);
+    to += bytes;
+  }
+}
+
+void upload(Stream& stream, const Buffer& to, const void* from) {
+  stream.copy(to.data(), static_cast<const std::byte*>(from), to.bytes());
+  stream.synchronize();
+}
+
+}  // namespace
+
+DeviceExamples::DeviceExamples(Device& device, const RowKernels& kernels, data::Cache cache)
+    : device_(device), kernels_(kernels), cache_(cache), copies_(device.make_stream()) {
+  for (Staging& staging : stagings_) {
+    staging.copied = device_.make_event();
+    staging.consumed = device_.make_event();
+  }
+}
+
+void DeviceExamples::add(const data::Feeder& examples, std::int64_t most_rows) {
+  const auto [place, is_new] = sources_.try_emplace(&examples);
+  if (!is_new) return;
+  Source& source = place->second;
+  const data::Array &features = examples.dataset().features(), &labels = examples.dataset().labels();
+
+  const data::Affine& affine = examples.affine();
+  const std::size_t channels = affine.channels();
+  std::vector<double> vectors = affine.shift;
+  vectors.insert(vectors.end(), affine.scale.begin(), affine.scale.end());
+  vectors.insert(vectors.end(), affine.offset.begin(), affine.offset.end());
+  source.affine = device_.allocate(vectors.size() * sizeof(double));
+  upload(*copies_, source.affine, vectors.data());
+  const auto* const on_device = source.affine.as<double>();
+  const auto all_are = [](const std::vector<double>& values, double value) {
+    return std::all_of(values.begin(), values.end(), [&](double one) { return one == value; });
+  };
+  source.conversion = {on_device, on_device + channels, on_device + 2 * channels, static_cast<std::int64_t>(channels),
+                       all_are(affine.shift, 0) && all_are(affine.scale, 1) && all_are(affine.offset, 0)};
+
+  if (cache_ == data::Cache::kDevice || (cache_ == data::Cache::kAuto && fits(examples.dataset()))) {
+    try {
+      source.features = resident(features);
+      source.labels = resident(labels);
+    } catch (const Error& error) {
+      throw Error(
+          fmt::format("data.cache: {} in the GPU's memory: {}; use `cache: host`", features.origin, error.what()));
+    }
+    return;
+  }
+  const auto rows = static_cast<std::size_t>(most_rows);
+  const std::size_t bytes = labels_offset(features, rows) + rows * row_bytes(labels);
+  if (bytes <= staging_bytes_) return;
+  staging_bytes_ = bytes;
+  for (Staging& staging : stagings_) {
+    staging.host = device_.allocate_host(bytes);
+    staging.device = device_.allocate(bytes);
+  }
+}
+
+/// Half of what is free is left to the model, which takes its memory later.
+bool DeviceExamples::fits(const data::Dataset& dataset) const {
+  std::size_t bytes = 0;
+  for (const data::Array* array : {&dataset.features(), &dataset.labels()}) {
+    if (!arrays_.contains(array->bytes.data())) bytes += array->bytes.size();
+  }
+  return bytes <= device_.memory().free / 2;
+}
+
+const std::byte* DeviceExamples::resident(const data::Array& array) {
+  const auto [place, is_new] = arrays_.try_emplace(array.bytes.data());
+  if (is_new) {
+    place->second = device_.allocate(array.bytes.size());
+    upload(*copies_, place->second, array.bytes.data());
+  }
+  return place->second.data();
+}
+
+void DeviceExamples::begin(Stream& stream, const data::Feeder& examples, std::span<std::int64_t> rows) {
+  const data::Dataset& dataset = examples.dataset();
+  if (on_device(examples)) {
+    for (std::int64_t& row : rows) row += dataset.first_row();
+    return;
+  }
+  staging_ = (staging_ + 1) % stagings_.size();
+  Staging& staging = stagings_[staging_];
+  staging.copied->synchronize();  // of the step that used it last
+  staged_labels_ = labels_offset(dataset.features(), rows.size());
+  copy_rows(dataset.features(), dataset.first_row(), rows, staging.host.data());
+  copy_rows(dataset.labels(), dataset.first_row(), rows, staging.host.data() + staged_labels_);
+  std::iota(rows.begin(), rows.end(), std::int64_t{0});
+  copies_->wait(*staging.consumed);
+  copies_->copy(staging.device.data(), staging.host.data(), staged_labels_ + rows.size() * row_bytes(dataset.labels()));
+  copies_->record(*staging.copied);
+  stream.wait(*staging.copied);
+}
+
+void DeviceExamples::gather(Stream& stream, const data::Feeder& examples, const std::int64_t* choice,
+                            std::int64_t count, const TensorView& features, const TensorView& labels) {
+  const Source& source = sources_.at(&examples);
+  const data::Array &from = examples.dataset().features(), &classes = examples.dataset().labels();
+  const std::byte* const staged = stagings_[staging_].device.data();
+  DeviceBatch batch;
+  batch.rows = {choice, count, 0};
+  batch.features = {source.features != nullptr ? source.features : staged, from.dtype, from.row_elements()};
+  batch.affine = source.conversion;
+  batch.features_dtype = features.dtype;
+  batch.features_to = features.data;
+  batch.labels = {source.labels != nullptr ? source.labels : staged + staged_labels_, classes.dtype,
+                  classes.row_elements()};
+  batch.labels_dtype = labels.dtype;
+  batch.one_hot_depth = examples.one_hot_depth();
+  batch.labels_to = labels.data;
+  batch.copies = std::exchange(brought_along_, {});
+  kernels_.gather(stream, batch);
+}
+
+void DeviceExamples::end(Stream& stream) {
+  if (!all_on_device()) stream.record(*stagings_[staging_].consumed);
+}
+
+std::size_t DeviceExamples::bytes() const {
+  std::size_t total = stagings_.size() * staging_bytes_;
+  for (const auto& [data, buffer] : arrays_) total += buffer.bytes();
+  for (const auto& [examples, source] : sources_) total += source.affine.bytes();
+  return total;
+}
+
+}  // namespace mirrortrain

@@ -1,0 +1,215 @@
+#include "strategy/steps/lane.h"
+
+#include <algorithm>
+
+namespace mirrortrain {
+namespace {
+
+std::size_t index(ValueId id) { return static_cast<std::size_t>(id); }
+
+}  // namespace
+
+Lane::Lane(const LanePlacement& placement, const Model& model, const std::vector<ProductGradient>& products,
+           const Backend& backend, data::Cache cache)
+    : model_(model),
+      products_(products),
+      backend_(backend),
+      device_(backend.make_device(placement.device.index, placement.threads, placement.cores)) {
+  stream_ = device_->make_stream();
+  for (const int number : placement.replicas) {
+    Replica& replica = replicas_.emplace_back();
+    replica.index = number;
+    replica.in_lane = static_cast<int>(replicas_.size()) - 1;
+    replica.in_mirror = backend.shares_host_memory() ? number : replica.in_lane;
+    in_mirror_.push_back(replica.in_mirror);
+  }
+  if (const RowKernels* const rows = backend.row_kernels()) {
+    examples_ = std::make_unique<DeviceExamples>(*device_, *rows, cache);
+  }
+}
+
+/// What a program writes for the step: sums, and when training gradients and new values of variables. Where the update
+/// makes a gradient itself, the program leaves what it is made from.
+std::vector<ValueId> Lane::outputs_of(StepKind kind) const {
+  const bool train = kind == StepKind::kTrain;
+  const ModelGraph& graph = train ? model_.training : model_.evaluation;
+  std::vector<ValueId> outputs{graph.loss};
+  outputs.insert(outputs.end(), graph.metrics.begin(), graph.metrics.end());
+  std::vector<ValueId> gradients = graph.gradients;
+  for (std::size_t i = 0; train && i < products_.size(); ++i) {
+    gradients[products_[i].variable] = kNoValue;
+    for (const ValueId operand : {products_[i].x, products_[i].dy}) {
+      if (graph.graph.value(operand).source == Graph::Source::kNode) outputs.push_back(operand);
+    }
+  }
+  for (const ValueId gradient : gradients) {
+    if (gradient != kNoValue) outputs.push_back(gradient);
+  }
+  for (const Assignment& assignment : graph.assignments) outputs.push_back(assignment.value);
+  return outputs;
+}
+
+void Lane::build(const RowCounts& rows) {
+  if (model_.layers.empty()) return;
+  registry_ = backend_.make_registry(*device_);
+  const auto build_for = [&](const std::set<std::int64_t>& counts, const Graph& graph, StepKind kind,
+                             Programs& programs) {
+    const Graph merged = backend_.merged(graph, outputs_of(kind));
+    const ValueId features = kind == StepKind::kTrain ? model_.training.features : model_.evaluation.features;
+    features_dtype_[static_cast<std::size_t>(kind)] = merged.spec(features).dtype;
+    for (const std::int64_t count : counts) {
+      if (count > 0) programs.try_emplace(count, merged, count, outputs_of(kind), *registry_, device_->threads());
+    }
+  };
+  build_for(rows.train, model_.training.graph, StepKind::kTrain, train_);
+  build_for(rows.evaluate, model_.evaluation.graph, StepKind::kEvaluate, evaluate_);
+}
+
+/// Of a replica, in any step.
+std::int64_t Lane::most_rows() const {
+  std::int64_t rows = 0;
+  for (const Programs* programs : {&train_, &evaluate_}) {
+    if (!programs->empty()) rows = std::max(rows, programs->rbegin()->first);
+  }
+  return rows;
+}
+
+std::size_t Lane::arena_bytes() const {
+  std::size_t bytes = 0;
+  for (const Programs* programs : {&train_, &evaluate_}) {
+    for (const auto& [rows, program] : *programs) bytes = std::max(bytes, program.arena_bytes());
+  }
+  return bytes;
+}
+
+std::size_t Lane::kernels() const { return train_.empty() ? 0 : replicas_.size() * train_.begin()->second.steps(); }
+
+std::size_t Lane::step_bytes() const {
+  const ModelGraph& graph = model_.training;
+  if (model_.layers.empty()) return 0;
+  const std::size_t inputs =
+      graph.graph.spec(graph.features).bytes_at(most_rows()) + graph.graph.spec(graph.labels).bytes_at(most_rows());
+  return arena_bytes() + replicas_.size() * inputs;
+}
+
+void Lane::place_examples(const std::vector<const data::Feeder*>& examples) {
+  if (examples_ == nullptr) return;
+  for (const data::Feeder* feeder : examples) {
+    examples_->add(*feeder, most_rows() * static_cast<std::int64_t>(replicas_.size()));
+  }
+}
+
+void Lane::bind(Mirror& mirror, std::size_t steps, std::size_t together) {
+  const auto replicas = static_cast<int>(replicas_.size());
+  inputs_.emplace(*device_, replicas, examples_ ? most_rows() * replicas : 0, steps, together);
+  sums_.emplace(*device_, replicas, model_.metric_names.size(), steps, together);
+  norms_ = device_->allocate((1 + replicas_.size()) * sizeof(double));
+  if (model_.layers.empty()) return;
+  blocks_done_ = device_->allocate(sizeof(unsigned));
+  arena_ = device_->allocate(arena_bytes());
+  for (Replica& replica : replicas_) {
+    allocate(replica);
+    bind_programs(replica, StepKind::kTrain, mirror);
+    bind_programs(replica, StepKind::kEvaluate, mirror);
+  }
+}
+
+void Lane::allocate(Replica& replica) {
+  const ModelGraph& graph = model_.training;
+  const std::int64_t rows = most_rows();
+  replica.features = device_->allocate(graph.graph.spec(graph.features).bytes_at(rows));
+  replica.labels = device_->allocate(graph.graph.spec(graph.labels).bytes_at(rows));
+  const auto assigned_bytes = [&](const Assignment& assignment) {
+    return static_cast<std::size_t>(with_padding(graph.graph.spec(assignment.value).shape.elements())) * sizeof(float);
+  };
+  std::size_t assigned = 0;
+  for (const Assignment& assignment : graph.assignments) assigned += assigned_bytes(assignment);
+  replica.assigned = device_->allocate(assigned);
+  for (const ProductGradient& product : products_) {
+    for (const ValueId operand : {product.x, product.dy}) {
+      if (graph.graph.value(operand).source != Graph::Source::kNode || replica.operands.contains(operand)) continue;
+      replica.operands.emplace(operand, device_->allocate(graph.graph.spec(operand).bytes_at(rows)));
+    }
+  }
+  std::byte* next = replica.assigned.data();
+  for (const Assignment& assignment : graph.assignments) {
+    replica.assigned_values.push_back(next);
+    next += assigned_bytes(assignment);
+  }
+}
+
+void Lane::bind_programs(Replica& replica, StepKind kind, Mirror& mirror) {
+  const bool train = kind == StepKind::kTrain;
+  const VariableStore& variables = mirror.variables;
+  const ModelGraph& graph = train ? model_.training : model_.evaluation;
+  Bindings bindings;
+  bindings.values.resize(graph.graph.values().size());
+  const auto bind = [&](ValueId id, void* data) { bindings.values[index(id)] = static_cast<std::byte*>(data); };
+
+  const auto canonical = [&](std::size_t variable) {
+    TensorView view = variables.variables()[variable].copy(replica.in_mirror);
+    if (!train) view.data = reinterpret_cast<std::byte*>(variables.evaluation_copy(variable));
+    return view;
+  };
+
+  bind(graph.features, replica.features.data());
+  bind(graph.labels, replica.labels.data());
+  double* const sums = sums_->replica(replica.in_lane);
+  bind(graph.loss, sums);
+  for (std::size_t i = 0; i < graph.metrics.size(); ++i) bind(graph.metrics[i], sums + 1 + i);
+  for (std::size_t i = 0; i < graph.variables.size(); ++i) {
+    bind(graph.variables[i], canonical(i).data);
+    if (train && graph.gradients[i] != kNoValue) bind(graph.gradients[i], variables.gradient(i, replica.in_mirror));
+  }
+  if (train) {
+    for (const auto& [operand, buffer] : replica.operands) bind(operand, buffer.data());
+  }
+  for (std::size_t i = 0; i < graph.assignments.size(); ++i) {
+    bind(graph.assignments[i].value, replica.assigned_values[i]);
+  }
+  bindings.arena = arena_.data();
+  bindings.step = inputs_->replica(replica.in_lane);
+  bindings.blocks_done = blocks_done_.as<unsigned>();
+
+  auto& bound = replica.programs(kind);
+  bound.clear();
+  for (const auto& [rows, program] : train ? train_ : evaluate_) {
+    bindings.derived.clear();
+    for (const DerivedCopy& copy : program.derived_copies()) {
+      const auto position = std::find(graph.variables.begin(), graph.variables.end(), copy.variable);
+      const auto variable = static_cast<std::size_t>(position - graph.variables.begin());
+      const bool out_first = copy.form.of_out_first != nullptr && std::ranges::count(mirror.filters, variable) > 0;
+      const DerivedForm& form = out_first ? *copy.form.of_out_first : copy.form;
+      const TensorView from = canonical(variable);
+      bindings.derived.push_back(form.refresh ? mirror.derived.request(from, form) : from.data);
+    }
+    const ValueSpec &features = graph.graph.spec(graph.features), &labels = graph.graph.spec(graph.labels);
+    bound.emplace(rows, ReplicaProgram{{features_dtype_[static_cast<std::size_t>(kind)], features.shape_at(rows),
+                                        replica.features.data()},
+                                       {labels.dtype, labels.shape_at(rows), replica.labels.data()},
+                                       BoundProgram(program, bindings)});
+  }
+}
+
+const float* Lane::operand(const Replica& replica, ValueId value) const {
+  const auto own = replica.operands.find(value);
+  return own != replica.operands.end() ? own->second.as<float>() : replica.features.as<float>();
+}
+
+std::optional<std::size_t> Lane::gradient_complete_after(std::size_t variable) const {
+  const ValueId gradient = model_.training.gradients[variable];
+  if (train_.empty() || gradient == kNoValue) return std::nullopt;
+  return train_.begin()->second.complete_after(gradient);
+}
+
+std::size_t Lane::bytes() const {
+  std::size_t total =
+      arena_.bytes() + norms_.bytes() + blocks_done_.bytes() + (inputs_ ? inputs_->bytes() + sums_->bytes() : 0);
+  for (const Replica& replica : replicas_) {
+    total += replica.features.bytes() + replica.labels.bytes() + replica.assigned.bytes();
+    for (const auto& [value, buffer] : replica.operands) total += buffer.bytes();
+  }
+  return total;
+}
+
+}  // namespace mirrortrain

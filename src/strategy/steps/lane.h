@@ -1,0 +1,126 @@
+#pragma once
+
+#include <array>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <vector>
+
+#include "device/device.h"
+#include "kernels/backend.h"
+#include "model/model.h"
+#include "runtime/program.h"
+#include "strategy/gradients/product_gradients.h"
+#include "strategy/placement.h"
+#include "strategy/steps/device_examples.h"
+#include "strategy/steps/step_inputs.h"
+#include "strategy/steps/step_sums.h"
+#include "strategy/variables/mirror.h"
+
+namespace mirrortrain {
+
+enum class StepKind : std::uint8_t { kTrain, kEvaluate };
+
+/// A program bound to a replica, and its inputs.
+struct ReplicaProgram {
+  TensorView features, labels;
+  BoundProgram program;
+};
+
+/// A replica's own memory and its programs, bound to it.
+struct Replica {
+  int index = 0;                            ///< in the run
+  int in_lane = 0;                          ///< among the lane's replicas
+  int in_mirror = 0;                        ///< among those that compute on the same memory
+  Buffer features, labels;                  ///< room for the largest part of a batch
+  Buffer assigned;                          ///< float32: new values of assigned variables, one after the other
+  std::map<ValueId, Buffer> operands;       ///< of gradients that the update makes: values of the training graph
+  std::vector<std::byte*> assigned_values;  ///< where each is, in the order of ModelGraph::assignments
+  std::map<std::int64_t, ReplicaProgram> train, evaluate;  ///< by rows
+
+  std::map<std::int64_t, ReplicaProgram>& programs(StepKind kind) {
+    return kind == StepKind::kTrain ? train : evaluate;
+  }
+};
+
+/// The row numbers that a lane's replicas meet.
+struct RowCounts {
+  std::set<std::int64_t> train, evaluate;
+};
+
+/// One device with its stream, the programs of its replicas and the memory they compute in.
+class Lane {
+ public:
+  /// `products`: the gradients that the training programs leave to the update. All but `placement` must outlive it.
+  Lane(const LanePlacement& placement, const Model& model, const std::vector<ProductGradient>& products,
+       const Backend& backend, data::Cache cache);
+
+  Device& device() const { return *device_; }
+  Stream& stream() const { return *stream_; }
+  std::vector<Replica>& replicas() { return replicas_; }
+  const std::vector<Replica>& replicas() const { return replicas_; }
+  /// Their numbers among those of their memory.
+  std::span<const int> replicas_in_mirror() const { return in_mirror_; }
+
+  /// Builds the programs. Call it on the lane's thread: kernels take its number of threads.
+  void build(const RowCounts& rows);
+
+  /// Makes the data sets ready where the device picks examples itself; once built.
+  void place_examples(const std::vector<const data::Feeder*>& examples);
+
+  /// Of a training step: of all replicas.
+  std::size_t kernels() const;
+
+  /// What `bind` takes for activations and inputs.
+  std::size_t step_bytes() const;
+
+  /// Gives the programs their memory, with room for `steps` steps on their way, of which `together` may be sent at
+  /// once.
+  void bind(Mirror& mirror, std::size_t steps, std::size_t together);
+
+  /// Once bound.
+  const StepInputs& inputs() const { return *inputs_; }
+  StepInputs& inputs() { return *inputs_; }
+  const StepSums& sums() const { return *sums_; }
+  /// Null where the host fills the inputs.
+  DeviceExamples* examples() const { return examples_.get(); }
+  /// Of the norms that clipping needs: one for what replicas share, then one for each replica.
+  double* norms() const { return norms_.as<double>(); }
+
+  /// Where a replica's programs leave a product gradient's operand: in its input buffer or one of its own.
+  const float* operand(const Replica& replica, ValueId value) const;
+
+  /// After how many steps of a training program a variable's gradient is complete; nothing where no replica of the lane
+  /// has examples, or the variable no gradient.
+  std::optional<std::size_t> gradient_complete_after(std::size_t variable) const;
+
+  /// Bytes of the arena and of the replicas' own buffers.
+  std::size_t bytes() const;
+
+ private:
+  using Programs = std::map<std::int64_t, Program>;
+  void allocate(Replica& replica);
+  std::int64_t most_rows() const;
+  std::size_t arena_bytes() const;
+  void bind_programs(Replica& replica, StepKind kind, Mirror& mirror);
+
+  std::vector<ValueId> outputs_of(StepKind kind) const;
+
+  const Model& model_;
+  const std::vector<ProductGradient>& products_;
+  const Backend& backend_;
+  std::unique_ptr<Device> device_;
+  std::shared_ptr<const KernelRegistry> registry_;
+  std::vector<Replica> replicas_;
+  std::vector<int> in_mirror_;
+  Programs train_, evaluate_;
+  std::array<DType, 2> features_dtype_{};  ///< in which programs take them, by StepKind
+  Buffer arena_, norms_, blocks_done_;
+  std::optional<StepInputs> inputs_;
+  std::optional<StepSums> sums_;
+  std::unique_ptr<DeviceExamples> examples_;
+  std::unique_ptr<Stream> stream_;  ///< last, so that its work ends first
+};
+
+}  // namespace mirrortrain

@@ -1,0 +1,80 @@
+#include "strategy/steps/step_plan.h"
+
+#include <spdlog/spdlog.h>
+
+#include "base/error.h"
+
+namespace mirrortrain {
+namespace {
+
+double seconds_between(StepPlan::Clock::time_point start, StepPlan::Clock::time_point end) {
+  return std::chrono::duration<double>(end - start).count();
+}
+
+}  // namespace
+
+void StepPlan::run(Clock::time_point step_start, const StepOfKind& kind) {
+  waited_seconds_ += seconds_between(step_start, Clock::now());
+  bool captures = stream_ != nullptr && !wait_;
+  const auto seen = recordings_.find(kind);
+  for (std::size_t i = 0; i < actions_.size();) {
+    if (!captures || !actions_[i].fixed || seen == recordings_.end()) {
+      run_action(actions_[i++]);
+      continue;
+    }
+    const std::size_t end = end_of_fixed(i);
+    std::unique_ptr<Recording>& recording = seen->second[i];
+    if (!recording) recording = capture(i, end);
+    if (!recording) {
+      captures = false;
+      continue;
+    }
+    recording->enqueue(*stream_);
+    i = end;
+  }
+  if (captures && seen == recordings_.end()) recordings_.try_emplace(kind);
+  seconds_ += seconds_between(step_start, Clock::now());
+}
+
+/// Nothing where it fails. What is wrong with the work itself shows when it is enqueued.
+std::unique_ptr<Recording> StepPlan::capture(std::size_t first, std::size_t end) {
+  try {
+    return stream_->capture([&] {
+      for (std::size_t action = first; action < end; ++action) actions_[action].run();
+    });
+  } catch (const Error& error) {
+    spdlog::warn("a step could not be captured, and goes on kernel by kernel, as with training.cuda_graph: never: {}",
+                 error.what());
+    stream_ = nullptr;
+    return nullptr;
+  }
+}
+
+void StepPlan::run_fixed() {
+  for (const Action& action : actions_) {
+    if (action.fixed) action.run();
+  }
+}
+
+void StepPlan::run_action(Action& action) {
+  if (!wait_ && !action.waits) return action.run();
+  const auto start = Clock::now();
+  action.run();
+  if (wait_) wait_();
+  const double seconds = seconds_between(start, Clock::now());
+  action.seconds += seconds;
+  if (action.waits) waited_seconds_ += seconds;
+}
+
+std::size_t StepPlan::end_of_fixed(std::size_t first) const {
+  while (first < actions_.size() && actions_[first].fixed) ++first;
+  return first;
+}
+
+std::vector<StepPlan::ActionTime> StepPlan::action_times() const {
+  std::vector<ActionTime> times;
+  for (const Action& action : actions_) times.push_back({action.name, action.seconds});
+  return times;
+}
+
+}  // namespace mirrortrain

@@ -1,0 +1,33 @@
+#include "strategy/variables/derived_copies.h"
+
+namespace mirrortrain {
+
+std::byte* DerivedCopies::request(const TensorView& canonical, const DerivedForm& form) {
+  Copy*& copy = by_key_[{canonical.data, form.key}];
+  if (copy != nullptr) return copy->place;
+  copy = &copies_.emplace_back(form, canonical);
+  if (rounding_ != nullptr && form.is_rounded) {
+    copy->place = reinterpret_cast<std::byte*>(rounding_->rounded(canonical.data));
+  }
+  if (copy->place == nullptr) {
+    copy->memory = device_->allocate(form.bytes);
+    copy->place = copy->memory.data();
+  }
+  return copy->place;
+}
+
+void DerivedCopies::refresh(Stream& stream, int lane, int lanes, bool updated) {
+  for (std::size_t i = static_cast<std::size_t>(lane); i < copies_.size(); i += static_cast<std::size_t>(lanes)) {
+    const Copy& copy = copies_[i];
+    const bool by_update = copy.memory.data() == nullptr;
+    if (!updated || !by_update) copy.form.refresh(stream, copy.canonical, copy.place);
+  }
+}
+
+std::size_t DerivedCopies::bytes() const {
+  std::size_t total = 0;
+  for (const Copy& copy : copies_) total += copy.memory.bytes();
+  return total;
+}
+
+}  // namespace mirrortrain

@@ -1,0 +1,69 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "device/device.h"
+#include "kernels/scalar/update_group.h"
+#include "strategy/variables/variable_policy.h"
+
+namespace mirrortrain {
+
+/// Trainable variables with the same aggregation, flat: values, gradients and optimizer slots are a buffer each, and
+/// every variable has the same place in all of them, so that one pass updates all. With an aggregation the replicas
+/// share values and slots; without one each replica has its own. Padding between variables is always zero.
+class VariableGroup {
+ public:
+  explicit VariableGroup(Aggregation aggregation) : aggregation_(aggregation) {}
+
+  /// Makes room for one more variable; returns its first element. Those whose gradients are never stored come last.
+  std::int64_t add(std::int64_t elements, float l1, float l2, bool stores_gradient);
+  /// Takes the device's memory, zeroed, once every variable is there. `replicas`: how many use it; `slots`: optimizer
+  /// slots per weight; `accumulates`: with room for gradients of several steps and the sums of their squares.
+  void allocate(int replicas, int slots, bool accumulates, Device& device);
+
+  Aggregation aggregation() const { return aggregation_; }
+  bool shared() const { return aggregation_ != Aggregation::kNone; }
+  std::int64_t elements() const { return elements_; }
+  /// The first so many elements have gradients stored.
+  std::int64_t gradient_elements() const { return gradient_elements_; }
+  int copies() const { return static_cast<int>(copies_.size()); }
+  /// How many sums of regularization and of squares there are.
+  std::int64_t chunks() const { return (elements_ + scalar::kUpdateChunk - 1) / scalar::kUpdateChunk; }
+  bool is_regularized() const { return !regularized_.empty(); }
+
+  /// Values, slots and sums of a replica, for the update kernels.
+  const scalar::UpdateGroupView& view(int replica) const { return copy(replica).view; }
+  /// Where a replica writes its gradient.
+  float* gradient(int replica) const { return gradients_[static_cast<std::size_t>(replica)].as<float>(); }
+
+  /// A copy of a replica's values as bfloat16, made at the first call, which updates refresh where the kernels can.
+  bfloat16* rounded(int replica);
+
+  /// What of a replica's copy goes on from step to step: its values, slots and accumulated gradients.
+  std::vector<std::span<std::byte>> lasting(int replica) const;
+
+  std::size_t bytes() const;
+
+ private:
+  struct Copy {
+    Buffer values, accumulated, regularization, squares, rounded;
+    std::vector<Buffer> slots;
+    scalar::UpdateGroupView view;
+  };
+  const Copy& copy(int replica) const { return copies_[shared() ? 0 : static_cast<std::size_t>(replica)]; }
+
+  Aggregation aggregation_;
+  std::int64_t elements_ = 0, gradient_elements_ = 0;
+  std::vector<scalar::RegularizedSegment> regularized_;
+  Buffer segments_;  ///< of regularized_, for the device
+  Device* device_ = nullptr;
+  std::vector<Copy> copies_;
+  std::vector<Buffer> gradients_;  ///< by replica
+};
+
+/// Every variable begins on a cache line of its own.
+std::int64_t with_padding(std::int64_t elements);
+
+}  // namespace mirrortrain

@@ -1,0 +1,117 @@
+#include "strategy/variables/variable_rules.h"
+
+#include <fmt/format.h>
+#include <fnmatch.h>
+
+#include <algorithm>
+
+namespace mirrortrain {
+namespace {
+
+bool matches(const VariableRule& rule, const std::string& name) {
+  return ::fnmatch(rule.match.c_str(), name.c_str(), 0) == 0;
+}
+
+const config::Located<VariableRule>* rule_for(const VariableRules& rules, const std::string& name) {
+  const auto found =
+      std::find_if(rules.begin(), rules.end(), [&](const auto& rule) { return matches(rule.value, name); });
+  return found == rules.end() ? nullptr : &*found;
+}
+
+/// What a variable is without a rule. What layers write themselves (moving statistics) is written by each replica
+/// alone and brought together when it is read; weights are written by the optimizer, which has reduced their gradients.
+ResolvedVariable without_rule(const Model& model, std::size_t variable) {
+  const auto& assignments = model.training.assignments;
+  if (std::any_of(assignments.begin(), assignments.end(),
+                  [&](const Assignment& assignment) { return assignment.variable == variable; })) {
+    return {{Synchronization::kOnRead, Aggregation::kMean}, "moving statistic"};
+  }
+  const bool trainable = model.variables[variable].spec.trainable;
+  return {{Synchronization::kAuto, Aggregation::kMean}, trainable ? "weight" : "frozen weight"};
+}
+
+/// At what the rule says of synchronization, which is what makes a pair illegal for some variables and not for others.
+void add_complaint(const config::Located<VariableRule>& rule, const std::string& complaint, config::Errors& errors) {
+  const auto& [match, synchronization, aggregation] = rule.value;
+  if (synchronization) return errors.add(synchronization->place, synchronization->path, complaint);
+  if (aggregation) return errors.add(aggregation->place, aggregation->path, complaint);
+  errors.add(rule.place, rule.path, complaint);
+}
+
+}  // namespace
+
+config::Section<VariableRule> VariableRule::section() {
+  return config::Section<VariableRule>("How the copies of the variables that match are kept and brought together.")
+      .key("match", &VariableRule::match,
+           "A glob over the model's variable names, such as \"*/moving_*\"; `*` matches `/` too. The first rule that "
+           "matches counts.",
+           config::required, config::non_empty)
+      .key("synchronization", &VariableRule::synchronization,
+           "When copies are brought together; null: as without a rule.")
+      .key("aggregation", &VariableRule::aggregation,
+           "How the replicas' values become one; null: as without a rule. For a trained variable the values are the "
+           "replicas' gradients.")
+      .check("aggregation", [](const VariableRule& rule) -> std::string {
+        if (!rule.synchronization || !rule.aggregation) return "";
+        const std::string complaint =
+            policy_complaint({rule.synchronization->value, rule.aggregation->value}, DType::kFloat32, false);
+        return complaint.empty() ? "" : fmt::format("'{}': {}", rule.match, complaint);
+      });
+}
+
+std::vector<ResolvedVariable> resolve_variables(const Model& model, const VariableRules& rules, StrategyType strategy,
+                                                config::Errors& errors) {
+  std::vector<ResolvedVariable> all;
+  for (std::size_t i = 0; i < model.variables.size(); ++i) {
+    const VariableSpec& spec = model.variables[i].spec;
+    ResolvedVariable variable = without_rule(model, i);
+    if (const auto* rule = rule_for(rules, spec.name)) {
+      if (rule->value.synchronization) variable.policy.synchronization = rule->value.synchronization->value;
+      if (rule->value.aggregation) variable.policy.aggregation = rule->value.aggregation->value;
+      variable.why = fmt::format("{} '{}'", rule->path, rule->value.match);
+      // One complaint a rule: what is wrong with it for one variable is so for the next.
+      const std::string complaint = policy_complaint(variable.policy, DType::kFloat32, spec.trainable);
+      if (!complaint.empty() && !errors.concern(rule->path)) add_complaint(*rule, spec.name + ": " + complaint, errors);
+    }
+    const bool one_plain_copy = strategy == StrategyType::kOneDevice;
+    if (one_plain_copy) variable.why += "; one_device keeps one plain copy";
+    variable.policy = resolved(variable.policy, one_plain_copy);
+    all.push_back(std::move(variable));
+  }
+  return all;
+}
+
+std::vector<std::string> idle_rules(const Model& model, const VariableRules& rules) {
+  std::vector<std::string> idle;
+  for (const auto& rule : rules) {
+    const bool used = std::any_of(model.variables.begin(), model.variables.end(), [&](const ModelVariable& variable) {
+      return rule_for(rules, variable.spec.name) == &rule;
+    });
+    if (!used) idle.push_back(fmt::format("{} '{}'", rule.path, rule.value.match));
+  }
+  return idle;
+}
+
+std::string variable_table(const Model& model, const std::vector<ResolvedVariable>& resolved,
+                           const std::string& prefix) {
+  std::size_t names = std::string_view("variable").size(), shapes = std::string_view("shape").size();
+  for (const ModelVariable& variable : model.variables) {
+    names = std::max(names, variable.spec.name.size());
+    shapes = std::max(shapes, variable.spec.shape.text().size());
+  }
+  std::string table;
+  const auto add = [&](std::string_view name, std::string_view shape, std::string_view synchronization,
+                       std::string_view aggregation, std::string_view why) {
+    table += fmt::format("{}{:<{}}  {:<{}}  {:<15}  {:<18}  {}\n", prefix, name, names, shape, shapes, synchronization,
+                         aggregation, why);
+  };
+  add("variable", "shape", "synchronization", "aggregation", "why");
+  for (std::size_t i = 0; i < resolved.size(); ++i) {
+    const VariableSpec& spec = model.variables[i].spec;
+    add(spec.name, spec.shape.text(), name_of(resolved[i].policy.synchronization),
+        name_of(resolved[i].policy.aggregation), resolved[i].why);
+  }
+  return table;
+}
+
+}  // namespace mirrortrain

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "config/section.h"
+#include "model/model.h"
+#include "strategy/strategy_options.h"
+#include "strategy/variables/variable_policy.h"
+
+namespace mirrortrain {
+
+/// An item of the section `variables`: a policy for the variables whose names match. What is left out stays as it is
+/// without a rule.
+struct VariableRule {
+  std::string match;
+  std::optional<config::Located<Synchronization>> synchronization;
+  std::optional<config::Located<Aggregation>> aggregation;
+  static config::Section<VariableRule> section();
+};
+
+using VariableRules = std::vector<config::Located<VariableRule>>;
+
+struct ResolvedVariable {
+  VariablePolicy policy;
+  std::string why;  ///< "weight", "moving statistic", "variables[0] (a.yaml:31)", ...
+};
+
+/// The policy of each variable of the model, in its order: the first rule whose glob (`*` matches `/` too) matches the
+/// name, else on_write x mean for weights and on_read x mean for what the layers write themselves. A rule that gives a
+/// variable a policy it cannot have is added to `errors`, once.
+std::vector<ResolvedVariable> resolve_variables(const Model& model, const VariableRules& rules, StrategyType strategy,
+                                                config::Errors& errors);
+
+/// The rules that match no variable, or only variables that an earlier rule matches, by their paths.
+std::vector<std::string> idle_rules(const Model& model, const VariableRules& rules);
+
+/// A line per variable: name, shape, synchronization, aggregation, why. Each line begins with `prefix`.
+std::string variable_table(const Model& model, const std::vector<ResolvedVariable>& resolved,
+                           const std::string& prefix);
+
+}  // namespace mirrortrain

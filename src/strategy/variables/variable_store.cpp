@@ -1,0 +1,141 @@
+#include "strategy/variables/variable_store.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "base/error.h"
+#include "kernels/cpu/update.h"
+
+namespace mirrortrain {
+namespace {
+
+std::byte* bytes_of(float* elements) { return reinterpret_cast<std::byte*>(elements); }
+
+/// The group for variables with this aggregation, a new one where there is none yet.
+int group_for(Aggregation aggregation, std::vector<VariableGroup>& groups) {
+  const auto found = std::find_if(groups.begin(), groups.end(),
+                                  [&](const VariableGroup& group) { return group.aggregation() == aggregation; });
+  if (found == groups.end()) groups.emplace_back(aggregation);
+  return static_cast<int>(found - groups.begin());
+}
+
+}  // namespace
+
+VariableStore::VariableStore(const Model& model, const StoreOptions& options, Device& device)
+    : replicas_(options.replicas), slots_(options.slots), accumulates_(options.accumulates) {
+  groups_.reserve(4);  // one per aggregation at most: group_for counts on their places
+  places_.resize(model.variables.size());
+  for (const bool stores_gradient : {true, false}) {
+    for (std::size_t i = 0; i < model.variables.size(); ++i) {
+      const ModelVariable& variable = model.variables[i];
+      const bool stores = std::ranges::count(options.without_gradient, i) == 0;
+      if (!variable.spec.trainable || stores != stores_gradient) continue;
+      const int group = group_for(options.policies[i].aggregation, groups_);
+      places_[i] = {group,
+                    groups_[static_cast<std::size_t>(group)].add(variable.spec.shape.elements(), variable.l1,
+                                                                 variable.l2, stores),
+                    stores};
+    }
+  }
+  for (VariableGroup& group : groups_) group.allocate(replicas_, slots_, accumulates_, device);
+
+  for (std::size_t i = 0; i < model.variables.size(); ++i) {
+    const VariableSpec& spec = model.variables[i].spec;
+    const VariablePolicy& policy = options.policies[i];
+    const std::string complaint = policy_complaint(policy, DType::kFloat32, spec.trainable);
+    if (!complaint.empty()) throw Error(spec.name + ": " + complaint);
+    const bool differ = policy.copies_can_differ() && replicas_ > 1;
+    const std::int64_t stride = with_padding(spec.shape.elements());
+    const auto stride_bytes = static_cast<std::size_t>(stride) * sizeof(float);
+    if (!spec.trainable) {
+      own_copies_.push_back(device.allocate(stride_bytes * static_cast<std::size_t>(differ ? replicas_ : 1)));
+    }
+    std::vector<std::byte*> copies;
+    for (int r = 0; r < replicas_; ++r) {
+      const Place& place = places_[i];
+      copies.push_back(spec.trainable
+                           ? bytes_of(groups_[static_cast<std::size_t>(place.group)].view(r).master + place.first)
+                           : own_copies_.back().data() + (differ ? static_cast<std::size_t>(r) * stride_bytes : 0));
+    }
+    // What is read outside is replica 0's copy, which another memory may have, unless copies are combined when they are
+    // read.
+    const bool combined = policy.synchronization == Synchronization::kOnRead,
+               elsewhere = replicas_ < options.all_replicas;
+    const bool apart = policy.copies_can_differ() && options.all_replicas > 1 && (combined || elsewhere);
+    evaluation_copies_.push_back(apart ? device.allocate(stride_bytes) : Buffer());
+    variables_.emplace_back(spec.name, DType::kFloat32, spec.shape, policy, std::move(copies));
+  }
+}
+
+float* VariableStore::gradient(std::size_t variable, int replica) const {
+  const Place& place = places_[variable];
+  if (place.group < 0 || !place.stores_gradient) return nullptr;
+  return groups_[static_cast<std::size_t>(place.group)].gradient(replica) + place.first;
+}
+
+DistributedVariable VariableStore::beside(std::size_t variable, float* (*of_copy)(const scalar::UpdateGroupView&, int),
+                                          int slot) const {
+  const Place& place = places_[variable];
+  const VariableGroup& group = groups_[static_cast<std::size_t>(place.group)];
+  std::vector<std::byte*> copies;
+  for (int r = 0; r < replicas_; ++r) copies.push_back(bytes_of(of_copy(group.view(r), slot) + place.first));
+  const DistributedVariable& weight = variables_[variable];
+  return {weight.name(), DType::kFloat32, weight.shape(), weight.policy(), std::move(copies)};
+}
+
+bfloat16* VariableStore::rounded(const std::byte* master) {
+  const auto* const element = reinterpret_cast<const float*>(master);
+  for (VariableGroup& group : groups_) {
+    for (int r = 0; r < group.copies(); ++r) {
+      const std::ptrdiff_t place = element - group.view(r).master;
+      if (std::greater_equal<>()(element, group.view(r).master) && place < group.elements()) {
+        return group.rounded(r) + place;
+      }
+    }
+  }
+  return nullptr;
+}
+
+DistributedVariable VariableStore::slot(std::size_t variable, int slot) const {
+  return beside(
+      variable, [](const scalar::UpdateGroupView& view, int i) { return view.slots[static_cast<std::size_t>(i)]; },
+      slot);
+}
+
+DistributedVariable VariableStore::accumulated(std::size_t variable) const {
+  return beside(
+      variable, [](const scalar::UpdateGroupView& view, int) { return view.accumulated; }, 0);
+}
+
+float* VariableStore::evaluation_copy(std::size_t variable) const {
+  const Buffer& own = evaluation_copies_[variable];
+  return own.data() ? own.as<float>() : variables_[variable].copy(0).as<float>();
+}
+
+void VariableStore::fill_evaluation_copies() const {
+  for (std::size_t i = 0; i < variables_.size(); ++i) {
+    if (evaluation_copies_[i].data()) variables_[i].read_or_first(evaluation_copies_[i].data());
+  }
+}
+
+double VariableStore::regularization() const {
+  double total = 0;
+  for (const VariableGroup& group : groups_) {
+    const scalar::UpdateGroupView& view = group.view(0);
+    cpu::regularization_sums(view, 0, group.elements());
+    if (group.is_regularized())
+      total += std::accumulate(view.regularization, view.regularization + group.chunks(), 0.0);
+  }
+  return total;
+}
+
+std::size_t VariableStore::bytes() const {
+  std::size_t total = 0;
+  for (const VariableGroup& group : groups_) total += group.bytes();
+  for (const auto* buffers : {&own_copies_, &evaluation_copies_}) {
+    for (const Buffer& buffer : *buffers) total += buffer.bytes();
+  }
+  return total;
+}
+
+}  // namespace mirrortrain

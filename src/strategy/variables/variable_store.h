@@ -1,0 +1,84 @@
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "device/device.h"
+#include "model/model.h"
+#include "strategy/variables/distributed_variable.h"
+#include "strategy/variables/variable_group.h"
+
+namespace mirrortrain {
+
+/// How a store is laid out.
+struct StoreOptions {
+  std::vector<VariablePolicy> policies;       ///< one per variable of the model
+  int replicas = 1;                           ///< that compute on this memory
+  int all_replicas = 1;                       ///< of the run
+  int slots = 0;                              ///< that the update rule keeps per weight
+  bool accumulates = false;                   ///< gradients of several steps
+  std::vector<std::size_t> without_gradient;  ///< trainable variables whose gradients are never stored
+};
+
+/// The variables of the replicas on one memory: trainable ones in groups by their aggregation, the others on their own.
+/// Copies that are equal by definition are stored once. Replicas are numbered from 0 on each memory.
+class VariableStore {
+ public:
+  /// Values are zero until somebody assigns them. Throws Error for a policy that a variable cannot have.
+  VariableStore(const Model& model, const StoreOptions& options, Device& device);
+
+  int replicas() const { return replicas_; }
+
+  /// In the order of Model::variables.
+  const std::vector<DistributedVariable>& variables() const { return variables_; }
+  bool trainable(std::size_t variable) const { return places_[variable].group >= 0; }
+
+  /// Where replica `replica` writes the variable's gradient; null for a frozen one, or one whose gradient is not
+  /// stored.
+  float* gradient(std::size_t variable, int replica) const;
+
+  /// A trainable variable's optimizer slot, or its gradients accumulated since the last update, as variables: the
+  /// copies are those of the variable.
+  DistributedVariable slot(std::size_t variable, int slot) const;
+  DistributedVariable accumulated(std::size_t variable) const;
+  int slots() const { return slots_; }
+  bool accumulates() const { return accumulates_; }
+
+  /// The bfloat16 twin of a trainable variable's copy at `master` (see VariableGroup::rounded); null for other memory.
+  bfloat16* rounded(const std::byte* master);
+
+  /// Where a trainable variable is.
+  struct Place {
+    int group = -1;          ///< in groups(); -1 for a frozen variable
+    std::int64_t first = 0;  ///< element of the group
+    bool stores_gradient = true;
+  };
+  const Place& place(std::size_t variable) const { return places_[variable]; }
+  const std::vector<VariableGroup>& groups() const { return groups_; }
+
+  /// What evaluation reads: the variable itself, or where copies can differ what reading it outside the replicas gave
+  /// when `fill_evaluation_copies` was last called.
+  float* evaluation_copy(std::size_t variable) const;
+  bool has_evaluation_copy(std::size_t variable) const { return evaluation_copies_[variable].data() != nullptr; }
+  void fill_evaluation_copies() const;
+
+  /// The sum of the regularization terms, of replica 0's values where copies differ. On host memory alone.
+  double regularization() const;
+
+  std::size_t bytes() const;
+
+ private:
+  DistributedVariable beside(std::size_t variable, float* (*of_copy)(const scalar::UpdateGroupView&, int),
+                             int slot) const;
+
+  int replicas_, slots_;
+  bool accumulates_;
+  std::vector<DistributedVariable> variables_;
+  std::vector<Place> places_;
+  std::vector<VariableGroup> groups_;
+  std::vector<Buffer> own_copies_;         ///< of the variables outside the groups
+  std::vector<Buffer> evaluation_copies_;  ///< by variable; empty where the variable itself serves
+};
+
+}  // namespace mirrortrain
