@@ -31,12 +31,17 @@ MemoryForecast Strategy::memory() const {
   return forecast;
 }
 
-/// Throws Error where a GPU has no room for the activations of the largest batch.
+/// Throws Error where a lane's device, or the memory that all lanes share, has no room for the activations of the
+/// largest batch.
 void Strategy::require_memory(int lane, const BatchSizes& sizes) const {
-  if (on_host()) return;
   const Lane& own = *lanes_[static_cast<std::size_t>(lane)];
-  const std::size_t all_free = own.device().memory().free, free = all_free - reserve_of(all_free);
-  const std::size_t wanted = own.step_bytes();
+  std::size_t wanted = own.step_bytes(), free = own.device().memory().free;
+  if (on_host()) {
+    if (lane > 0) return;  // asked for all with the first
+    for (std::size_t other = 1; other < lanes_.size(); ++other) wanted += lanes_[other]->step_bytes();
+  } else {
+    free -= reserve_of(free);
+  }
   if (wanted <= free) return;
   std::int64_t batch = 0;
   for (const auto* of_kind : {&sizes.train, &sizes.evaluate}) {
@@ -45,12 +50,14 @@ void Strategy::require_memory(int lane, const BatchSizes& sizes) const {
   // Activations grow with the rows; what does not is little beside them.
   const auto fits =
       static_cast<std::int64_t>(static_cast<double>(batch) * static_cast<double>(free) / static_cast<double>(wanted));
+  const std::string examples =
+      on_host() ? "" : fmt::format(" and {} of examples", report::bytes_text(own.examples()->bytes()));
   throw Error(
       fmt::format("{}: not enough memory: a global batch of {} wants {} for activations and inputs here, and {} are "
                   "free, beside {} "
-                  "of variables, gradients and optimizer and {} of examples; {}",
-                  own.device().id().text(), batch, report::bytes_text(wanted), report::bytes_text(free),
-                  report::bytes_text(mirror(lane).bytes()), report::bytes_text(own.examples()->bytes()),
+                  "of variables, gradients and optimizer{}; {}",
+                  on_host() ? "cpu" : own.device().id().text(), batch, report::bytes_text(wanted),
+                  report::bytes_text(free), report::bytes_text(mirror(lane).bytes()), examples,
                   fits >= placement_.replicas ? fmt::format("a global batch of about {} would fit", fits)
                                               : "no batch would fit; use a smaller model or another device"));
 }

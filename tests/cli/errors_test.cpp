@@ -55,9 +55,8 @@ TEST_CASE_FIXTURE(Fixture, "a layer that does not fit is an error at its line wi
 }
 
 TEST_CASE_FIXTURE(Fixture, "what is not built yet is refused by name") {
-  for (const char* setting :
-       {"strategy.communication.implementation=ring", "strategy.type=parameter_server", "optimizer.type=rmsprop",
-        "checkpoint.save_best={metric: loss}"}) {
+  for (const char* setting : {"strategy.communication.implementation=ring", "strategy.type=parameter_server",
+                              "optimizer.type=rmsprop", "checkpoint.save_best={metric: loss}"}) {
     CAPTURE(setting);
     const Outcome outcome = fit(fmt::format("--set '{}'", setting));
     CHECK(outcome.exit_code == 2);
@@ -99,6 +98,27 @@ TEST_CASE_FIXTURE(Fixture, "weights that do not fit the model are named, and no 
   CHECK(outcome.exit_code == 1);
   CHECK(contains(outcome.err, "dense/bias"));
   CHECK_FALSE(fs::exists(folder / "b"));
+}
+
+TEST_CASE_FIXTURE(Fixture,
+                  "a batch that memory cannot hold is exit code 1, tells what it wants and which one would fit") {
+  write_file(folder / "large.yaml", R"(
+data:
+  global_batch_size: 4000000
+  train: {format: synthetic, examples: 4000000, shape: [1], classes: 2}
+model:
+  input_shape: [1]
+  layers:
+    - dense: {units: 1000000}
+    - dense: {units: 2}
+loss: {sparse_categorical_crossentropy: {from_logits: true}}
+optimizer: {type: sgd}
+)");
+  const Outcome outcome = run_program(folder, "fit large.yaml --run-dir run");
+  CHECK(outcome.exit_code == 1);
+  CHECK(contains(outcome.err, "cpu: not enough memory: a global batch of 4000000 wants 14.6 TiB"));
+  CHECK(contains(outcome.err, "a global batch of about"));
+  CHECK_FALSE(std::filesystem::exists(folder / "run"));
 }
 
 TEST_CASE_FIXTURE(Fixture, "a wrong command line is exit code 2") {

@@ -4,8 +4,13 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
+#include <limits>
+#include <optional>
+#include <string>
 
 #include "base/error.h"
 
@@ -15,24 +20,66 @@ namespace {
 constexpr std::size_t kCacheLine = 64;
 constexpr std::size_t kHugePage = std::size_t{2} << 20;
 
+std::size_t round_up(std::size_t bytes, std::size_t multiple) { return (bytes + multiple - 1) / multiple * multiple; }
+
+/// Zeroed pages of the system's own, which come when they are first touched: from memory near the thread that does, and
+/// not at all where a run stops before. Null where there are not so many.
+Buffer map_huge_pages(std::size_t bytes) {
+  const std::size_t length = round_up(bytes, kHugePage), mapped = length + kHugePage;
+  void* const memory = mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) return {};
+  auto* const first = static_cast<std::byte*>(memory);
+  const std::size_t before =
+      round_up(reinterpret_cast<std::uintptr_t>(first), kHugePage) - reinterpret_cast<std::uintptr_t>(first);
+  std::byte* const data = first + before;
+  if (before > 0) munmap(first, before);
+  munmap(data + length, mapped - before - length);
+  madvise(data, length, MADV_HUGEPAGE);  // fewer TLB misses; a refusal does no harm
+  return {data, bytes, [length](std::byte* pages) { munmap(pages, length); }};
+}
+
+/// The number behind `name` in a file of names and numbers, or the first in the file where `name` is empty.
+std::optional<std::size_t> number_in(const char* file, const std::string& name) {
+  std::ifstream in(file);
+  std::size_t number = 0;
+  for (std::string word; !name.empty() && in >> word && word != name;) {
+  }
+  if (in >> number) return number;
+  return std::nullopt;
+}
+
+/// What the container that this process runs in, where it does, can still take: what only caches files is given up.
+std::size_t left_to_container() {
+  const auto limit = number_in("/sys/fs/cgroup/memory.max", ""), used = number_in("/sys/fs/cgroup/memory.current", ""),
+             cached = number_in("/sys/fs/cgroup/memory.stat", "inactive_file");
+  if (!limit || !used) return std::numeric_limits<std::size_t>::max();
+  const std::size_t kept = *used - std::min(*used, cached.value_or(0));
+  return *limit - std::min(*limit, kept);
+}
+
 }  // namespace
 
 Buffer allocate_host_memory(std::size_t bytes) {
   if (bytes == 0) return {};
-  const std::size_t alignment = bytes >= kHugePage ? kHugePage : kCacheLine;
-  const std::size_t rounded = (bytes + alignment - 1) / alignment * alignment;
-  auto* data = rounded < bytes ? nullptr : static_cast<std::byte*>(std::aligned_alloc(alignment, rounded));
-  if (data == nullptr)
+  Buffer buffer;
+  if (bytes <= std::numeric_limits<std::size_t>::max() / 2) {
+    if (bytes >= kHugePage) {
+      buffer = map_huge_pages(bytes);
+    } else if (auto* data = static_cast<std::byte*>(std::aligned_alloc(kCacheLine, round_up(bytes, kCacheLine)))) {
+      std::memset(data, 0, bytes);
+      buffer = {data, bytes, [](std::byte* memory) { std::free(memory); }};
+    }
+  }
+  if (buffer.data() == nullptr)
     throw Error(fmt::format("no memory for {} bytes on the CPU; use a smaller batch or model", bytes));
-  if (alignment == kHugePage) madvise(data, rounded, MADV_HUGEPAGE);  // fewer TLB misses; a refusal does no harm
-  std::memset(data, 0, rounded);
-  return {data, bytes, [](std::byte* memory) { std::free(memory); }};
+  return buffer;
 }
 
 DeviceMemory host_memory() {
   const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
-  return {static_cast<std::size_t>(sysconf(_SC_AVPHYS_PAGES)) * page,
-          static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES)) * page};
+  const auto kilobytes = number_in("/proc/meminfo", "MemAvailable:");
+  const std::size_t free = kilobytes ? *kilobytes * 1024 : static_cast<std::size_t>(sysconf(_SC_AVPHYS_PAGES)) * page;
+  return {std::min(free, left_to_container()), static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES)) * page};
 }
 
 }  // namespace mirrortrain
