@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "base/error.h"
 
 namespace mirrortrain {
@@ -16,7 +18,8 @@ ValueId Graph::input(std::string name, ValueSpec spec) {
 }
 
 ValueId Graph::variable(const VariableSpec& spec) {
-  values_.push_back({{DType::kFloat32, spec.shape, false}, Source::kVariable, -1, 0, spec.name});
+  ValueSpec of_value{DType::kFloat32, spec.shape, false};
+  values_.push_back({std::move(of_value), Source::kVariable, -1, 0, spec.name});
   return static_cast<ValueId>(values_.size() - 1);
 }
 

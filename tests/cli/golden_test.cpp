@@ -1,6 +1,7 @@
 // Whole trainings against Keras and PyTorch: tests/golden/*, made by tools/reference.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -40,12 +41,12 @@ std::string device_list(std::size_t replicas) {
   std::vector<std::string> devices;
   std::istringstream named(kDevices);
   for (std::string device; std::getline(named, device, ',');) devices.push_back(device);
-  std::string list;
+  std::vector<std::string> of_replicas;
   for (std::size_t k = 0; k < replicas; ++k) {
     const std::size_t place = replicas < devices.size() ? k : k * devices.size() / replicas;
-    list += (k == 0 ? "" : ",") + (devices.empty() ? fmt::format("cpu:{}", k) : devices[place]);
+    of_replicas.push_back(devices.empty() ? fmt::format("cpu:{}", k) : devices[place]);
   }
-  return "[" + list + "]";
+  return fmt::format("[{}]", fmt::join(of_replicas, ","));
 }
 
 /// Trains the golden's configuration into `run` and returns the lines of metrics.jsonl.
