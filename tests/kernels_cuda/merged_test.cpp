@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
+#include <utility>
 
 #include "graph/ops/conv2d.h"
 #include "graph/ops/elementwise.h"
@@ -242,4 +244,30 @@ TEST_CASE("a convolution's bias takes its gradient from the pooling behind it") 
                                                      "conv2d_out_first_weight_gradient"});
   CHECK(merged.node(2).outputs == std::vector{dx, weights[1]});
   CHECK(merged.node(3).outputs == std::vector{weights[0]});
+}
+
+TEST_CASE("a loss with a metric is the two where values are no numbers and classes are not there, too") {
+  using Limits = std::numeric_limits<double>;
+  for (const bool sparse : {true, false}) {
+    for (const bool of_logits : {true, false}) {
+      const ops::Loss loss(sparse ? LossKind::kSparseCategoricalCrossentropy : LossKind::kCategoricalCrossentropy,
+                           of_logits);
+      const ops::Metric metric(sparse ? MetricKind::kSparseCategoricalAccuracy : MetricKind::kCategoricalAccuracy);
+      for (const auto& [classes, rows] : {std::pair(1, 3), std::pair(9, 300), std::pair(33, 70), std::pair(1025, 9)}) {
+        for (const double odd : {Limits::infinity(), -Limits::infinity(), Limits::quiet_NaN()}) {
+          const Fill y = [=](std::int64_t i, double u) { return i % 37 == 5 ? odd : 0.5 + 0.4 * u; };
+          // Some classes are not there.
+          const Fill label = [=](std::int64_t i, double) { return static_cast<double>(i % (classes + 2) - 1); };
+          const Operand targets = sparse ? batched(DType::kInt32, {}, label) : batched(DType::kFloat32, {classes});
+          const Inputs inputs = random_inputs({batched(DType::kFloat32, {classes}, y), targets}, rows);
+          const auto found = run_op(cuda::LossWithMetric(loss, metric), inputs, rows, 1, kStep);
+          const auto losses = run_op(loss, inputs, rows, 1, kStep), metrics = run_op(metric, inputs, rows, 1, kStep);
+          const std::string name = fmt::format("{} x {} with {}", rows, classes, odd);
+          compare(found[0], losses[0], 1e-6, name + ": loss");
+          compare(found[1], losses[1], 1e-6, name + ": gradient");
+          compare(found[2], metrics[0], 0, name + ": metric");
+        }
+      }
+    }
+  }
 }
