@@ -40,5 +40,21 @@ TEST_CASE("a rounded copy lies beside the weights, and is left to updates where 
   CHECK(refreshed == 4);
 }
 
+TEST_CASE("copies of a variable that no step changes are made when it was changed otherwise") {
+  const auto device = make_cpu_device(0, 1, {});
+  const auto stream = device->make_stream();
+  const Buffer memory = device->allocate(80);
+  int refreshed = 0;
+  const auto count = [&](Stream&, const TensorView&, std::byte*) { ++refreshed; };
+  const TensorView frozen{DType::kFloat32, {20}, memory.data()};
+
+  DerivedCopies copies(*device, nullptr);
+  copies.request(frozen, {"bfloat16", 40, count, true}, false);
+  copies.refresh(*stream, 0, 1, false);
+  CHECK(refreshed == 1);
+  copies.refresh(*stream, 0, 1, true);
+  CHECK(refreshed == 1);
+}
+
 }  // namespace
 }  // namespace mirrortrain

@@ -152,6 +152,11 @@ void Lane::bind_programs(Replica& replica, StepKind kind, Mirror& mirror) {
     return view;
   };
 
+  const auto is_written = [&](std::size_t variable) {
+    return model_.variables[variable].spec.trainable ||
+           std::ranges::count(model_.training.assignments, variable, &Assignment::variable) > 0;
+  };
+
   bind(graph.features, replica.features.data());
   bind(graph.labels, replica.labels.data());
   double* const sums = sums_->replica(replica.in_lane);
@@ -181,7 +186,7 @@ void Lane::bind_programs(Replica& replica, StepKind kind, Mirror& mirror) {
       const bool out_first = copy.form.of_out_first != nullptr && std::ranges::count(mirror.filters, variable) > 0;
       const DerivedForm& form = out_first ? *copy.form.of_out_first : copy.form;
       const TensorView from = canonical(variable);
-      bindings.derived.push_back(form.refresh ? mirror.derived.request(from, form) : from.data);
+      bindings.derived.push_back(form.refresh ? mirror.derived.request(from, form, is_written(variable)) : from.data);
     }
     const ValueSpec &features = graph.graph.spec(graph.features), &labels = graph.graph.spec(graph.labels);
     bound.emplace(rows, ReplicaProgram{{features_dtype_[static_cast<std::size_t>(kind)], features.shape_at(rows),

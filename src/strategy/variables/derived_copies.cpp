@@ -2,10 +2,11 @@
 
 namespace mirrortrain {
 
-std::byte* DerivedCopies::request(const TensorView& canonical, const DerivedForm& form) {
+std::byte* DerivedCopies::request(const TensorView& canonical, const DerivedForm& form, bool changes) {
   Copy*& copy = by_key_[{canonical.data, form.key}];
   if (copy != nullptr) return copy->place;
   copy = &copies_.emplace_back(form, canonical);
+  copy->changes = changes;
   if (rounding_ != nullptr && form.is_rounded) {
     copy->place = reinterpret_cast<std::byte*>(rounding_->rounded(canonical.data));
   }
@@ -20,7 +21,7 @@ void DerivedCopies::refresh(Stream& stream, int lane, int lanes, bool updated) {
   for (std::size_t i = static_cast<std::size_t>(lane); i < copies_.size(); i += static_cast<std::size_t>(lanes)) {
     const Copy& copy = copies_[i];
     const bool by_update = copy.memory.data() == nullptr;
-    if (!updated || !by_update) copy.form.refresh(stream, copy.canonical, copy.place);
+    if (!updated || (copy.changes && !by_update)) copy.form.refresh(stream, copy.canonical, copy.place);
   }
 }
 

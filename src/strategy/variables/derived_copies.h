@@ -19,10 +19,11 @@ class DerivedCopies {
   /// `rounding`: the variables whose updates refresh their rounded copies; null where none do. Both must outlive it.
   DerivedCopies(Device& device, VariableStore* rounding) : device_(&device), rounding_(rounding) {}
 
-  /// The derived copy's memory; made at the first request. `canonical` outlives this.
-  std::byte* request(const TensorView& canonical, const DerivedForm& form);
+  /// The derived copy's memory; made at the first request. `canonical` outlives this. `changes`: whether steps change
+  /// the variable.
+  std::byte* request(const TensorView& canonical, const DerivedForm& form, bool changes = true);
 
-  /// Makes this lane's part of the copies anew from the masters; the lanes together make all. `updated`: an update
+  /// Makes this lane's part of the copies anew from the masters; the lanes together make all. `updated`: a step
   /// was all that changed them since the last time.
   void refresh(Stream& stream, int lane, int lanes, bool updated);
 
@@ -34,6 +35,7 @@ class DerivedCopies {
     TensorView canonical;
     Buffer memory;
     std::byte* place = nullptr;  ///< in `memory`, or where updates refresh it
+    bool changes = true;         ///< by steps
   };
   Device* device_;
   VariableStore* rounding_;
