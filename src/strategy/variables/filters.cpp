@@ -28,12 +28,15 @@ void find_in(const ModelGraph& graph, std::vector<bool>& is_filter, std::vector<
   }
 }
 
-/// to[column][row] = from[row][column]
+/// to[column][row] = from[row][column], by strips of columns, so that the lines that are written stay near.
 void transpose(std::int64_t rows, std::int64_t columns, float* elements) {
+  constexpr std::int64_t kStrip = 16;
   const std::vector<float> from(elements, elements + rows * columns);
-  for (std::int64_t row = 0; row < rows; ++row) {
-    for (std::int64_t column = 0; column < columns; ++column) {
-      elements[column * rows + row] = from[static_cast<std::size_t>(row * columns + column)];
+  for (std::int64_t first = 0; first < columns; first += kStrip) {
+    for (std::int64_t row = 0; row < rows; ++row) {
+      for (std::int64_t column = first; column < std::min(first + kStrip, columns); ++column) {
+        elements[column * rows + row] = from[static_cast<std::size_t>(row * columns + column)];
+      }
     }
   }
 }
