@@ -15,6 +15,7 @@
 #include "strategy/gradients/gradient_options.h"
 #include "strategy/gradients/product_gradients.h"
 #include "strategy/placement.h"
+#include "strategy/steps/host_writes.h"
 #include "strategy/steps/lane.h"
 #include "strategy/steps/lane_steps.h"
 #include "strategy/steps/lane_team.h"
@@ -22,7 +23,6 @@
 #include "strategy/steps/step_bursts.h"
 #include "strategy/steps/step_results.h"
 #include "strategy/strategy_options.h"
-#include "strategy/variables/host_writes.h"
 #include "strategy/variables/mirrors.h"
 #include "strategy/variables/state_variables.h"
 

@@ -6,10 +6,10 @@
 #include "strategy/batch_split.h"
 #include "strategy/gradients/device_exchange.h"
 #include "strategy/gradients/gradient_exchange.h"
+#include "strategy/steps/host_writes.h"
 #include "strategy/steps/lane.h"
 #include "strategy/steps/lane_team.h"
 #include "strategy/steps/step.h"
-#include "strategy/variables/host_writes.h"
 
 namespace mirrortrain {
 

@@ -1,4 +1,4 @@
-#include "strategy/variables/host_writes.h"
+#include "strategy/steps/host_writes.h"
 
 #include "strategy/batch_split.h"
 
