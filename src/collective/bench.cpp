@@ -44,9 +44,7 @@ std::vector<AllReduceResult> bench_all_reduce(const AllReduceBenchOptions& optio
                                                               .method = options.method,
                                                               .spin = spin,
                                                               .timeout_seconds = kBenchTimeoutSeconds});
-    std::vector<Communicator*> ranks;
-    for (int rank = 0; rank < group.size(); ++rank) ranks.push_back(&group.communicator(rank));
-    time_all_reduce(ranks, devices, counts, {.spin = spin, .timeout_seconds = kBenchTimeoutSeconds},
+    time_all_reduce(group.ranks(), devices, counts, {.spin = spin, .timeout_seconds = kBenchTimeoutSeconds},
                     [&](std::size_t index, const AllReduceTiming& timing) {
                       report.add(name, counts[index], figures_of(timing, counts[index], 2 * (n - 1) / n));
                     });

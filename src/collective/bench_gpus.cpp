@@ -4,7 +4,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <optional>
 
 #include "base/error.h"
 #include "collective/all_reduce_timer.h"
@@ -37,26 +36,18 @@ std::vector<std::string> algorithms_of(const AllReduceBenchOptions& options, con
 }
 
 /// The ranks of one algorithm.
-struct Ranks {
-  Ranks(const std::string& name, AggregationMethod method, std::span<Device* const> gpus, bool spin,
-        const GpuCollectives& collectives) {
-    if (name == "nccl") {
-      std::vector<int> indices;
-      for (const Device* gpu : gpus) indices.push_back(gpu->id().index);
-      nccl = collectives.make_nccl(indices, kBenchTimeoutSeconds);
-      for (const auto& communicator : nccl) all.push_back(communicator.get());
-    } else {
-      const LocalReduction reduction(local_algorithm_named(name), static_cast<int>(gpus.size()), method);
-      peers.emplace(reduction, gpus, collectives.sum,
-                    PeerGroupOptions{.spin = spin, .timeout_seconds = kBenchTimeoutSeconds});
-      for (int rank = 0; rank < peers->size(); ++rank) all.push_back(&peers->communicator(rank));
-    }
+Communicators make_ranks(const std::string& name, AggregationMethod method, std::span<Device* const> gpus, bool spin,
+                         const GpuCollectives& collectives) {
+  if (name == "nccl") {
+    std::vector<int> indices;
+    for (const Device* gpu : gpus) indices.push_back(gpu->id().index);
+    return owned(collectives.make_nccl(indices, kBenchTimeoutSeconds));
   }
-
-  std::vector<std::unique_ptr<Communicator>> nccl;
-  std::optional<PeerGroup> peers;
-  std::vector<Communicator*> all;
-};
+  const LocalReduction reduction(local_algorithm_named(name), static_cast<int>(gpus.size()), method);
+  const auto peers = std::make_shared<PeerGroup>(
+      reduction, gpus, collectives.sum, PeerGroupOptions{.spin = spin, .timeout_seconds = kBenchTimeoutSeconds});
+  return {peers, peers->ranks()};
+}
 
 }  // namespace
 
@@ -76,12 +67,12 @@ std::vector<AllReduceResult> bench_gpus(const AllReduceBenchOptions& options, st
   const bool spin = gpus.size() <= usable_cores().size();
   const double n = static_cast<double>(gpus.size());
   for (const std::string& name : algorithms) {
-    const Ranks ranks(name, options.method, gpus, spin, collectives);
+    const Communicators group = make_ranks(name, options.method, gpus, spin, collectives);
     for (const std::size_t count : counts) {
       const auto figures = [&](bool in_place) {
         AllReduceFigures measured;
         time_all_reduce(
-            ranks.all, gpus, std::span(&count, 1),
+            group.ranks, gpus, std::span(&count, 1),
             {.in_place = in_place, .spin = spin, .timeout_seconds = kBenchTimeoutSeconds},
             [&](std::size_t, const AllReduceTiming& timing) { measured = figures_of(timing, count, 2 * (n - 1) / n); });
         return measured;

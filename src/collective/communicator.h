@@ -1,9 +1,11 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/dtype.h"
 #include "base/tensor_view.h"
@@ -87,5 +89,17 @@ class Communicator {
   /// rank.
   virtual void abort(const std::string& reason) = 0;
 };
+
+/// A group's ranks, in their order; they live as long as `owner`.
+struct Communicators {
+  std::shared_ptr<void> owner;
+  std::vector<Communicator*> ranks;
+};
+
+/// Their addresses, in their order.
+std::vector<Communicator*> pointers_to(const std::vector<std::unique_ptr<Communicator>>& ranks);
+
+/// Ranks that no group owns.
+Communicators owned(std::vector<std::unique_ptr<Communicator>> ranks);
 
 }  // namespace mirrortrain

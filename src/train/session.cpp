@@ -115,19 +115,11 @@ Communicators communicators_for(const Placement& placement, const StrategyOption
   std::vector<int> gpus;
   for (const LanePlacement& lane : placement.lanes) gpus.push_back(lane.device.index);
   const double timeout = options.communication.timeout_seconds;
-  Communicators made;
-  if (is_nccl(options)) {
-    auto ranks = std::make_shared<std::vector<std::unique_ptr<Communicator>>>(make_nccl_communicators(gpus, timeout));
-    for (const auto& rank : *ranks) made.ranks.push_back(rank.get());
-    made.owner = std::move(ranks);
-    return made;
-  }
+  if (is_nccl(options)) return owned(make_nccl_communicators(gpus, timeout));
   cuda::enable_peer_access(gpus);
-  auto group = std::make_shared<PeerGroup>(reduction_across(options, placement, method), devices, sum_on_gpu,
-                                           PeerGroupOptions{placement.cores_of_their_own, timeout});
-  for (int rank = 0; rank < group->size(); ++rank) made.ranks.push_back(&group->communicator(rank));
-  made.owner = std::move(group);
-  return made;
+  const auto group = std::make_shared<PeerGroup>(reduction_across(options, placement, method), devices, sum_on_gpu,
+                                                 PeerGroupOptions{placement.cores_of_their_own, timeout});
+  return {group, group->ranks()};
 }
 
 std::unique_ptr<Strategy> make_strategy(const CheckedConfiguration& checked, const StrategyOptions& options,

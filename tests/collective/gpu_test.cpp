@@ -134,11 +134,9 @@ TEST_CASE("GPUs that copy from each other give the same bits as ranks that share
         const LocalReduction reduction(algorithm, ranks, method);
         const Gpus gpus(ranks);
         const PeerGroup group(reduction, gpus.devices, sum_on_gpu, {.timeout_seconds = 20, .block_bytes = 100000});
-        std::vector<Communicator*> communicators;
-        for (int rank = 0; rank < ranks; ++rank) communicators.push_back(&group.communicator(rank));
         const Rows before = testing::uneven(ranks, 30001);
         const std::vector<float> expected = testing::summed(reduction, before);
-        const Rows after = run_ranks(communicators, gpus, before, [](Communicator& rank, Stream& stream, Elements row) {
+        const Rows after = run_ranks(group.ranks(), gpus, before, [](Communicator& rank, Stream& stream, Elements row) {
           rank.all_reduce(stream, row);
         });
         for (const auto& row : after) CHECK(std::memcmp(row.data(), expected.data(), row.size() * sizeof(float)) == 0);

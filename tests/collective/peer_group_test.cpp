@@ -11,7 +11,6 @@
 
 using namespace mirrortrain;
 using testing::PlayingGpus;
-using testing::ranks_of;
 using testing::Rows;
 using testing::run_lanes;
 
@@ -24,7 +23,7 @@ struct Peers {
   Peers(const LocalReduction& reduction, const PeerGroupOptions& options)
       : gpus(reduction.ranks()),
         group(reduction, gpus.devices(), testing::sum_on_call, options),
-        ranks(ranks_of(group)) {}
+        ranks(group.ranks()) {}
   explicit Peers(int size, double timeout_seconds = 20)
       : Peers(LocalReduction(LocalAlgorithm::kRing, size), {.timeout_seconds = timeout_seconds}) {}
 

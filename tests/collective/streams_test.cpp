@@ -11,7 +11,6 @@
 
 using namespace mirrortrain;
 using testing::PlayingGpus;
-using testing::ranks_of;
 using testing::run_lanes;
 
 TEST_CASE("steps whose gradients are summed on a stream of their own give every rank the right weights") {
@@ -20,14 +19,14 @@ TEST_CASE("steps whose gradients are summed on a stream of their own give every 
       CAPTURE(name);
       CAPTURE(size);
       const LocalGroup group(size, {.algorithm = algorithm, .timeout_seconds = 20});
-      testing::check_training(ranks_of(group), PlayingGpus(size));
+      testing::check_training(group.ranks(), PlayingGpus(size));
     }
   }
 }
 
 TEST_CASE("an all_reduce out of place leaves what it sums") {
   const LocalGroup group(3, {.timeout_seconds = 20});
-  run_lanes(ranks_of(group), PlayingGpus(group.size()), [](Communicator& communicator, Device&, Stream& stream) {
+  run_lanes(group.ranks(), PlayingGpus(group.size()), [](Communicator& communicator, Device&, Stream& stream) {
     std::vector<float> from(1000, static_cast<float>(communicator.rank() + 1)), to(1000, -1);
     const std::vector<float> before = from;
     communicator.all_reduce(stream, std::span(from), std::span(to));
@@ -39,7 +38,7 @@ TEST_CASE("an all_reduce out of place leaves what it sums") {
 
 TEST_CASE("more operations than a host is usually ahead by stay in order") {
   const LocalGroup group(2, {.timeout_seconds = 20});
-  run_lanes(ranks_of(group), PlayingGpus(group.size()), [](Communicator& communicator, Device&, Stream& stream) {
+  run_lanes(group.ranks(), PlayingGpus(group.size()), [](Communicator& communicator, Device&, Stream& stream) {
     std::vector<std::int64_t> elements(20, 1);
     for (int i = 0; i < 40; ++i) {
       communicator.all_reduce(stream, std::span(elements));
@@ -52,7 +51,7 @@ TEST_CASE("more operations than a host is usually ahead by stay in order") {
 
 TEST_CASE("ranks whose streams disagree are told so by the next call") {
   const LocalGroup group(2, {.timeout_seconds = 20});
-  run_lanes(ranks_of(group), PlayingGpus(group.size()), [](Communicator& communicator, Device&, Stream& stream) {
+  run_lanes(group.ranks(), PlayingGpus(group.size()), [](Communicator& communicator, Device&, Stream& stream) {
     std::vector<float> elements(static_cast<std::size_t>(100 + communicator.rank()));
     const auto call = [&] {
       communicator.all_reduce(stream, std::span(elements));
@@ -68,7 +67,7 @@ TEST_CASE("ranks whose streams disagree are told so by the next call") {
 
 TEST_CASE("a rank whose stream does not come is an error for those that wait for it, after the timeout") {
   const LocalGroup group(3, {.timeout_seconds = 0.05});
-  run_lanes(ranks_of(group), PlayingGpus(group.size()), [](Communicator& communicator, Device&, Stream& stream) {
+  run_lanes(group.ranks(), PlayingGpus(group.size()), [](Communicator& communicator, Device&, Stream& stream) {
     std::vector<float> elements(100);
     if (communicator.rank() == 1) return;
     const std::string message = error_text([&] {
@@ -81,7 +80,7 @@ TEST_CASE("a rank whose stream does not come is an error for those that wait for
 
 TEST_CASE("abort ends what waits on a stream, with the reason") {
   const LocalGroup group(2, {.timeout_seconds = 20});
-  run_lanes(ranks_of(group), PlayingGpus(group.size()), [](Communicator& communicator, Device&, Stream& stream) {
+  run_lanes(group.ranks(), PlayingGpus(group.size()), [](Communicator& communicator, Device&, Stream& stream) {
     std::vector<float> elements(100);
     if (communicator.rank() == 1) return communicator.abort("disk full on rank 1");
     const std::string message = error_text([&] {
@@ -98,7 +97,7 @@ TEST_CASE("on a GPU's streams several operations in a row are timed, in place an
     const PlayingGpus gpus(2);
     const std::size_t counts[] = {5, 0, 300};
     std::vector<AllReduceTiming> timings(std::size(counts));
-    time_all_reduce(ranks_of(group), gpus.devices(), counts, {.in_place = in_place},
+    time_all_reduce(group.ranks(), gpus.devices(), counts, {.in_place = in_place},
                     [&](std::size_t index, const AllReduceTiming& timing) { timings[index] = timing; });
     for (const AllReduceTiming& timing : timings) {
       CHECK(timing.seconds > 0);

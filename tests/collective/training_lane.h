@@ -27,13 +27,6 @@ class PlayingGpus {
 void run_lanes(std::span<Communicator* const> ranks, const PlayingGpus& gpus,
                const std::function<void(Communicator&, Device&, Stream&)>& body);
 
-template <class Group>
-std::vector<Communicator*> ranks_of(const Group& group) {
-  std::vector<Communicator*> ranks;
-  for (int rank = 0; rank < group.size(); ++rank) ranks.push_back(&group.communicator(rank));
-  return ranks;
-}
-
 /// What a GPU's kernel does, on a stream's thread: to = terms[0] + terms[1] + ...
 void sum_on_call(Stream& stream, std::span<const float* const> terms, float* to, std::size_t count);
 

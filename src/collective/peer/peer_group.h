@@ -30,6 +30,7 @@ class PeerGroup {
 
   int size() const { return static_cast<int>(communicators_.size()); }
   Communicator& communicator(int rank) const { return *communicators_[static_cast<std::size_t>(rank)]; }
+  std::vector<Communicator*> ranks() const { return pointers_to(communicators_); }
 
  private:
   class Rank;

@@ -9,16 +9,11 @@
 
 namespace mirrortrain {
 
-/// One rank for each lane, in their order; they live as long as `owner`.
-struct Communicators {
-  std::shared_ptr<void> owner;
-  std::vector<Communicator*> ranks;
-};
-
 /// The exchanges of all lanes, each lane with memory of its own.
 class DeviceExchanges {
  public:
-  /// `devices`: by lane. They, `mirrors` and `kernels` must outlive it.
+  /// `communicators`: one rank for each lane, in their order. `devices`: by lane. They, `mirrors` and `kernels` must
+  /// outlive it.
   DeviceExchanges(Communicators communicators, std::span<Device* const> devices, const Mirrors& mirrors,
                   const StepKernels& kernels, std::uint64_t bytes_per_pack);
 
