@@ -198,10 +198,12 @@ TEST_CASE("a rank that does not come is an error after the timeout") {
   run_ranks(group, [&](Communicator& communicator, Stream& stream) {
     std::vector<float> elements(100);
     messages[static_cast<std::size_t>(communicator.rank())] = error_text([&] {
-      if (communicator.rank() != 1) communicator.all_reduce(stream, std::span(elements));
+      if (communicator.rank() == 1) return;
+      communicator.all_reduce(stream, Elements(std::span(elements)).named("pack 2 of 3"));
     });
   });
   CHECK(contains(messages[0], "waited 0.05 seconds"));
+  CHECK(contains(messages[0], " was in all_reduce of 100 float32 elements (pack 2 of 3)"));
   CHECK(messages[1] == "no error");
   CHECK(messages[2] == messages[0]);
 }
@@ -222,6 +224,6 @@ TEST_CASE("types that cannot be summed are an error for every rank") {
   run_ranks(2, [&](Communicator& communicator, Stream& stream) {
     std::vector<std::uint8_t> elements(100);
     const std::string message = error_text([&] { communicator.all_reduce(stream, std::span(elements)); });
-    CHECK(message == "ranks cannot sum elements of type uint8");
+    CHECK(message.starts_with("ranks cannot sum elements of type uint8; rank "));
   });
 }

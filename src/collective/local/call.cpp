@@ -26,8 +26,4 @@ std::string Call::text() const {
                      elements.what.empty() ? "" : ")");
 }
 
-std::string disagreement(int rank, const Call& call, int other_rank, const Call& other) {
-  return fmt::format("rank {} does {}, but rank {} does {}", rank, call.text(), other_rank, other.text());
-}
-
 }  // namespace mirrortrain::local

@@ -20,7 +20,4 @@ struct alignas(64) Call {
   std::string text() const;
 };
 
-/// "rank 0 does ..., but rank 1 does ..."
-std::string disagreement(int rank, const Call& call, int other_rank, const Call& other);
-
 }  // namespace mirrortrain::local

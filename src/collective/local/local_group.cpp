@@ -1,14 +1,14 @@
 #include "collective/local/local_group.h"
 
+#include <fmt/format.h>
+
 #include <array>
 #include <atomic>
 #include <chrono>
 #include <thread>
 
-#include "base/barrier.h"
-#include "base/error.h"
 #include "collective/local/algorithms.h"
-#include "collective/local/call.h"
+#include "collective/local/meeting.h"
 
 namespace mirrortrain {
 
@@ -19,13 +19,11 @@ struct LocalGroup::Shared {
   Shared(int size, const LocalGroupOptions& options)
       : reduction(options.algorithm, size, options.method),
         ring(options.algorithm == LocalAlgorithm::kRing && size > 1),
-        calls(static_cast<std::size_t>(size)),
-        barrier(size, options.spin, options.timeout_seconds) {}
+        meeting(static_cast<std::size_t>(size), options.spin, options.timeout_seconds) {}
 
   const LocalReduction reduction;
   const bool ring;
-  std::vector<Call> calls;  ///< by rank
-  Barrier barrier;          ///< its first reason is what the group failed of
+  local::Meeting meeting;
 };
 
 class LocalGroup::Rank : public Communicator {
@@ -51,12 +49,12 @@ class LocalGroup::Rank : public Communicator {
     enqueue(stream, {Operation::kBroadcast, elements, root});
   }
 
-  void check() override { shared_.barrier.throw_if_aborted(); }
+  void check() override { shared_.meeting.throw_if_failed(); }
   void synchronize(Stream& stream) override {
-    stream.synchronize();  // returns in any case, since the barrier knows the timeout
+    stream.synchronize();  // returns in any case, since the meeting knows the timeout
     check();
   }
-  void abort(const std::string& reason) override { shared_.barrier.abort(reason); }
+  void abort(const std::string& reason) override { shared_.meeting.fail(reason); }
 
  private:
   /// An operation on its way through a stream.
@@ -85,9 +83,9 @@ class LocalGroup::Rank : public Communicator {
   /// On the stream's thread, where nobody could catch anything: the reason is kept, and told by the next call.
   void run(const Call& call) {
     try {
-      meet(call);
-    } catch (const std::exception& error) {
-      shared_.barrier.abort(error.what());  // the others must not wait for this rank
+      take_part(call);
+    } catch (const std::exception& error) {  // the others must not wait for this rank
+      shared_.meeting.fail(fmt::format("{}; rank {} was in {}", error.what(), rank_, call.text()));
     }
   }
 
@@ -108,18 +106,14 @@ class LocalGroup::Rank : public Communicator {
   }
 
   /// Learns where everybody's elements are, then does this rank's part of each stage and meets the others after it.
-  void meet(const Call& call) {
-    shared_.calls[static_cast<std::size_t>(rank_)] = call;
-    shared_.barrier.arrive_and_wait();
-    for (int other = 0; other < size(); ++other) {
-      const Call& theirs = shared_.calls[static_cast<std::size_t>(other)];
-      if (!call.fits(theirs)) throw Error(local::disagreement(rank_, call, other, theirs));
-      data_[static_cast<std::size_t>(other)] = theirs.elements.data;
-    }
+  void take_part(const Call& call) {
+    shared_.meeting.tell(rank_, call);
+    shared_.meeting.meet();
+    shared_.meeting.learn(rank_, data_);
     const local::Part part{rank_, size(), call.elements.dtype, call.elements.count, data_, shared_memory_work()};
     for (int stage = 0; stage < stages_of(call.operation); ++stage) {
       run_stage(part, call, stage);
-      shared_.barrier.arrive_and_wait();
+      shared_.meeting.meet();
     }
   }
 

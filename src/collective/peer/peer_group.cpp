@@ -3,13 +3,10 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <mutex>
 #include <string>
 
-#include "base/barrier.h"
-#include "base/error.h"
 #include "collective/local/algorithms.h"
-#include "collective/local/call.h"
+#include "collective/local/meeting.h"
 #include "collective/peer/peer_work.h"
 
 namespace mirrortrain {
@@ -20,37 +17,18 @@ using local::Operation;
 struct PeerGroup::Shared {
   Shared(const LocalReduction& local_reduction, std::span<Device* const> devices, const PeerGroupOptions& options)
       : reduction(local_reduction),
-        calls(devices.size()),
         reached(devices.size()),
-        barrier(static_cast<int>(devices.size()), options.spin, options.timeout_seconds) {
+        threads(devices.size(), options.spin, options.timeout_seconds) {
     for (std::size_t rank = 0; rank < devices.size(); ++rank) {
       for (auto& event : reached[rank]) event = devices[rank]->make_event();
     }
   }
 
   const LocalReduction reduction;
-  std::vector<Call> calls;  ///< by rank
   /// By rank: its stream's last two meetings. One would not do: a rank could record the next meeting while another is
   /// about to wait for this one.
   std::vector<std::array<std::unique_ptr<Event>, 2>> reached;
-  Barrier barrier;  ///< of the threads that drive the ranks
-
-  /// Ends every rank's meetings; the first text is what the group failed of.
-  void fail(const std::string& text) {
-    const std::lock_guard lock(failure_mutex);
-    if (failure.empty()) failure = text;
-    barrier.abort(text);
-  }
-  void throw_if_failed() {
-    if (!barrier.aborted()) return;
-    const std::lock_guard lock(failure_mutex);
-    if (!failure.empty()) throw Error(failure);
-    barrier.throw_if_aborted();
-  }
-
- private:
-  std::mutex failure_mutex;
-  std::string failure;  ///< a barrier that waits in vain fails on its own, and knows neither rank nor operation
+  local::Meeting threads;  ///< that drive the ranks
 };
 
 class PeerGroup::Rank : public Communicator {
@@ -59,8 +37,8 @@ class PeerGroup::Rank : public Communicator {
       : rank_(rank),
         device_(device.id().text()),
         shared_(shared),
-        work_(device, sum, shared.calls.size(), options.block_bytes),
-        data_(shared.calls.size()) {}
+        work_(device, sum, shared.reached.size(), options.block_bytes),
+        data_(shared.reached.size()) {}
 
   int rank() const override { return rank_; }
   int size() const override { return static_cast<int>(data_.size()); }
@@ -87,25 +65,21 @@ class PeerGroup::Rank : public Communicator {
             [&](const local::Part& part, int) { local::broadcast(part, root); });
   }
 
-  void check() override { shared_.throw_if_failed(); }
+  void check() override { shared_.threads.throw_if_failed(); }
   void synchronize(Stream& stream) override {
     stream.synchronize();  // nothing of it waits for a rank that has not come
     check();
   }
-  void abort(const std::string& reason) override { shared_.fail(reason); }
+  void abort(const std::string& reason) override { shared_.threads.fail(reason); }
 
  private:
   /// Learns where everybody's elements are, then enqueues this rank's part of each stage, `body(part, stage)`.
   template <class Body>
   void enqueue(Stream& stream, const Call& call, int stages, const Body& body) {
     try {
-      shared_.calls[static_cast<std::size_t>(rank_)] = call;
+      shared_.threads.tell(rank_, call);
       meet(stream);
-      for (int other = 0; other < size(); ++other) {
-        const Call& theirs = shared_.calls[static_cast<std::size_t>(other)];
-        if (!call.fits(theirs)) throw Error(local::disagreement(rank_, call, other, theirs));
-        data_[static_cast<std::size_t>(other)] = theirs.elements.data;
-      }
+      shared_.threads.learn(rank_, data_);
       work_.start(stream, call.elements.data);
       const local::Part part{rank_, size(), call.elements.dtype, call.elements.count, data_, work_};
       for (int stage = 0; stage < stages; ++stage) {
@@ -113,15 +87,15 @@ class PeerGroup::Rank : public Communicator {
         meet(stream);
       }
     } catch (const std::exception& error) {  // the others must not wait for this rank
-      shared_.fail(fmt::format("{}; rank {} ({}) was in {}", error.what(), rank_, device_, call.text()));
-      shared_.throw_if_failed();  // the first reason
+      shared_.threads.fail(fmt::format("{}; rank {} ({}) was in {}", error.what(), rank_, device_, call.text()));
+      shared_.threads.throw_if_failed();  // the first reason
     }
   }
 
   /// What a rank enqueues afterwards starts when every rank's stream is here.
   void meet(Stream& stream) {
     stream.record(*shared_.reached[static_cast<std::size_t>(rank_)][meeting_]);
-    shared_.barrier.arrive_and_wait();
+    shared_.threads.meet();
     for (std::size_t other = 0; other < data_.size(); ++other) {
       if (other != static_cast<std::size_t>(rank_)) stream.wait(*shared_.reached[other][meeting_]);
     }
