@@ -94,6 +94,11 @@ void read_number(const Node& node, bool single, double& out) {
     return node.wrong(fmt::format("a number of magnitude at most {:g}", limit));
   }
   if (!written_finite && !node.rules().allow_infinite) return node.wrong("a finite number");
+  // Rounding must not put it on a bound that is not allowed itself.
+  const double kept = single ? static_cast<double>(static_cast<float>(*value)) : *value;
+  if (within(node.rules(), *value) && !within(node.rules(), kept)) {
+    return node.wrong(words(Schema::Kind::kNumber, node), fmt::format("as float32 it is {:g}", kept));
+  }
   check_bounds(node, Schema::Kind::kNumber, *value);
   out = *value;
 }

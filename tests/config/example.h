@@ -83,7 +83,7 @@ using LearningRate = std::variant<double, Decay>;
 struct Sgd {
   static constexpr std::string_view kName = "sgd";
   LearningRate learning_rate = 0.01;
-  double momentum = 0.0;
+  float momentum = 0.0f;
   bool nesterov = false;
   static config::Section<Sgd> section() {
     return config::Section<Sgd>("Gradient descent.")

@@ -91,6 +91,8 @@ TEST_CASE("numbers are finite and fit their type") {
         "a.yaml:1:28: optimizer.adam.beta_1: expected a number between 0 and 1, found the number 1.5");
   CHECK(error_of("optimizer: {sgd: {momentum: 1}}").find("a number of at least 0 and below 1, found the number 1") !=
         std::string::npos);
+  CHECK(error_of("optimizer: {sgd: {momentum: 0.99999999}}")
+            .ends_with("a number of at least 0 and below 1, found the number 0.99999999; as float32 it is 1"));
 }
 
 TEST_CASE("texts are not guessed from numbers, and names are suggested") {

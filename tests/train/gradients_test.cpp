@@ -96,5 +96,10 @@ TEST_CASE("clip_norm and clip_value exclude each other") {
                  "clip_norm and clip_value exclude each other"));
 }
 
+TEST_CASE("a clip_value that float32 cannot tell from 0 is refused") {
+  CHECK(contains(error_text([] { Training(kMlp, {"gradients.clip_value=1e-60"}); }),
+                 "gradients.clip_value: expected a number above 0, found the number 1e-60; as float32 it is 0"));
+}
+
 }  // namespace
 }  // namespace mirrortrain

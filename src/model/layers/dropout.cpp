@@ -15,7 +15,7 @@ config::Section<Dropout> Dropout::section() {
 ValueId Dropout::build(LayerBuilder& builder, std::span<const ValueId> sources) const {
   if (builder.mode() == Mode::kEvaluation || rate == 0) return sources[0];
   const auto stream = static_cast<std::uint32_t>(hash_of_name(builder.layer()));
-  return builder.apply(ops::Dropout(static_cast<float>(rate), stream), {sources[0]});
+  return builder.apply(ops::Dropout(rate, stream), {sources[0]});
 }
 
 }  // namespace mirrortrain::layers

@@ -11,7 +11,7 @@ namespace mirrortrain::layers {
 /// nothing.
 struct Dropout : LayerCommon {
   static constexpr std::string_view kName = "dropout";
-  double rate = 0;
+  float rate = 0;
 
   static config::Section<Dropout> section();
   ValueId build(LayerBuilder& builder, std::span<const ValueId> sources) const;

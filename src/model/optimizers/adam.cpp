@@ -14,10 +14,7 @@ config::Section<Adam> Adam::section() {
 }
 
 UpdateRule Adam::rule() const {
-  return {.kind = UpdateRule::Kind::kAdam,
-          .beta_1 = static_cast<float>(beta_1),
-          .beta_2 = static_cast<float>(beta_2),
-          .epsilon = static_cast<float>(epsilon)};
+  return {.kind = UpdateRule::Kind::kAdam, .beta_1 = beta_1, .beta_2 = beta_2, .epsilon = epsilon};
 }
 
 }  // namespace mirrortrain::optimizers

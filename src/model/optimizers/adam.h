@@ -11,7 +11,7 @@ namespace mirrortrain::optimizers {
 struct Adam {
   static constexpr std::string_view kName = "adam";
   LearningRate learning_rate = 0.001;
-  double beta_1 = 0.9, beta_2 = 0.999, epsilon = 1e-7;
+  float beta_1 = 0.9f, beta_2 = 0.999f, epsilon = 1e-7f;
 
   UpdateRule rule() const;
   static config::Section<Adam> section();

@@ -17,10 +17,10 @@ config::Section<AdamW> AdamW::section() {
 
 UpdateRule AdamW::rule() const {
   return {.kind = UpdateRule::Kind::kAdamW,
-          .beta_1 = static_cast<float>(beta_1),
-          .beta_2 = static_cast<float>(beta_2),
-          .epsilon = static_cast<float>(epsilon),
-          .weight_decay = static_cast<float>(weight_decay)};
+          .beta_1 = beta_1,
+          .beta_2 = beta_2,
+          .epsilon = epsilon,
+          .weight_decay = weight_decay};
 }
 
 }  // namespace mirrortrain::optimizers

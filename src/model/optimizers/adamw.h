@@ -11,8 +11,8 @@ namespace mirrortrain::optimizers {
 struct AdamW {
   static constexpr std::string_view kName = "adamw";
   LearningRate learning_rate = 0.001;
-  double weight_decay = 0.004;
-  double beta_1 = 0.9, beta_2 = 0.999, epsilon = 1e-7;
+  float weight_decay = 0.004f;
+  float beta_1 = 0.9f, beta_2 = 0.999f, epsilon = 1e-7f;
 
   UpdateRule rule() const;
   static config::Section<AdamW> section();

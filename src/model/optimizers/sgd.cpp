@@ -12,8 +12,7 @@ config::Section<Sgd> Sgd::section() {
 
 UpdateRule Sgd::rule() const {
   if (momentum == 0) return {.kind = UpdateRule::Kind::kSgd};  // nesterov or not: no velocity, the same step
-  return {.kind = nesterov ? UpdateRule::Kind::kSgdNesterov : UpdateRule::Kind::kSgdMomentum,
-          .momentum = static_cast<float>(momentum)};
+  return {.kind = nesterov ? UpdateRule::Kind::kSgdNesterov : UpdateRule::Kind::kSgdMomentum, .momentum = momentum};
 }
 
 }  // namespace mirrortrain::optimizers

@@ -11,7 +11,7 @@ namespace mirrortrain::optimizers {
 struct Sgd {
   static constexpr std::string_view kName = "sgd";
   LearningRate learning_rate = 0.01;
-  double momentum = 0;
+  float momentum = 0;
   bool nesterov = false;
 
   UpdateRule rule() const;

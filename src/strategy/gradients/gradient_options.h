@@ -14,7 +14,8 @@ namespace mirrortrain {
 /// The section `gradients`: what happens to them on their way to the optimizer.
 struct GradientOptions {
   AggregationMethod aggregation_method = AggregationMethod::kAddN;
-  std::optional<double> clip_norm, clip_value;
+  std::optional<double> clip_norm;
+  std::optional<float> clip_value;
   std::int64_t accumulate_steps = 1;
   static config::Section<GradientOptions> section();
 

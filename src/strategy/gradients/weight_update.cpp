@@ -78,7 +78,7 @@ scalar::UpdateScalars WeightUpdate::begin(const UpdateStep& step) {
     }
   }
   scalar::UpdateScalars scalars{static_cast<float>(step.learning_rate), step.updates};
-  if (options_.clip_value) scalars.clip_value = static_cast<float>(*options_.clip_value);
+  if (options_.clip_value) scalars.clip_value = *options_.clip_value;
   if (accumulates()) scalars.scale = 1 / static_cast<float>(step.gradients);
   return scalars;
 }
