@@ -1,10 +1,12 @@
 #include <CLI/CLI.hpp>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/error.h"
 #include "cli/commands.h"
+#include "cli/options.h"
 #include "collective/bench.h"
 #include "collective/bench_gpus.h"
 #include "config/document.h"
@@ -20,7 +22,8 @@ namespace mirrortrain::cli {
 namespace {
 
 struct BenchArguments {
-  std::string devices = "all", algorithms, min_size, max_size, method, from, json;
+  std::string devices = "all", algorithms, min_size, max_size, method, from;
+  std::optional<std::string> json;
   std::vector<std::string> overrides;
   std::uint64_t factor = 0;
 };
@@ -87,8 +90,7 @@ void bench(const BenchArguments& arguments) {
   if (!arguments.method.empty()) {
     options.method = config::read_option<AggregationMethod>("--aggregation-method", arguments.method);
   }
-  if (!arguments.json.empty()) options.json = arguments.json;
-
+  options.json = arguments.json;
   if (!arguments.from.empty()) {
     options.counts = pack_counts(check_configuration(arguments.from, arguments.overrides));
   }
@@ -114,11 +116,10 @@ void add_bench_allreduce(CLI::App& app, int& exit_code) {
                                   ->check(CLI::Range(2, 1 << 20));
   command->add_option("--from", arguments->from, "Use the packs of this configuration's model instead of sizes")
       ->excludes(smallest, largest, factor);
-  command->add_option("--set", arguments->overrides, "With --from: key.path=value, a YAML value")
-      ->allow_extra_args(false);
+  add_overrides(*command, arguments->overrides, "With --from: key.path=value, a YAML value");
   command->add_option("--aggregation-method", arguments->method,
                       "add_n, tree or accumulate_n, for the algorithms that copy; default: add_n");
-  command->add_option("--json", arguments->json, "Write the results to this file, too");
+  add_json(*command, arguments->json, "Write the results to this file, too");
   command->callback([arguments, &exit_code] {
     bench(*arguments);
     exit_code = 0;

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "cli/commands.h"
+#include "cli/options.h"
 #include "device/cpu/cpu_device.h"
 #include "strategy/gradients/cross_device.h"
 #include "strategy/placement.h"
@@ -60,9 +61,7 @@ void add_verb(CLI::App& command, const char* name, const char* help, void (*run)
               int& exit_code) {
   auto arguments = std::make_shared<ConfigArguments>();
   CLI::App* verb = command.add_subcommand(name, help);
-  verb->add_option("CONFIG", arguments->config, "The configuration file")->required();
-  verb->add_option("--set", arguments->overrides, "key.path=value, a YAML value; may be given several times")
-      ->allow_extra_args(false);
+  add_configuration(*verb, arguments->config, arguments->overrides);
   verb->callback([arguments, run, &exit_code] {
     run(*arguments);
     exit_code = 0;

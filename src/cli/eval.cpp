@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "cli/commands.h"
+#include "cli/options.h"
 #include "report/jsonl.h"
 #include "train/checkpoint.h"
 #include "train/run_folder.h"
@@ -108,13 +109,12 @@ void add_eval(CLI::App& app, int& exit_code) {
   auto arguments = std::make_shared<EvalArguments>();
   CLI::App* command = app.add_subcommand("eval", "Evaluate exactly, on every replica.");
   command->add_option("RUN_OR_CONFIG", arguments->run_or_config, "A run folder or a configuration file")->required();
-  command->add_option("--set", arguments->overrides, "key.path=value, a YAML value; may be given several times")
-      ->allow_extra_args(false);
+  add_overrides(*command, arguments->overrides);
   command->add_option("--checkpoint", arguments->checkpoint,
                       "A safetensors file with the weights, or a checkpoint's folder");
   command->add_option("--split", arguments->split, "test, validation or train")
       ->check(CLI::IsMember({"test", "validation", "train"}));
-  command->add_option("--json", arguments->json, "Write the evaluation event to this file");
+  add_json(*command, arguments->json, "Write the evaluation event to this file");
   command->callback([arguments, &exit_code] { exit_code = evaluate(*arguments); });
 }
 

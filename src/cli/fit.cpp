@@ -3,15 +3,14 @@
 
 #include "cli/commands.h"
 #include "cli/fit_run.h"
+#include "cli/options.h"
 
 namespace mirrortrain::cli {
 
 void add_fit(CLI::App& app, int& exit_code) {
   auto arguments = std::make_shared<FitArguments>();
   CLI::App* command = app.add_subcommand("fit", "Train, validate after each epoch, test at the end.");
-  command->add_option("CONFIG", arguments->config, "The configuration file")->required();
-  command->add_option("--set", arguments->overrides, "key.path=value, a YAML value; may be given several times")
-      ->allow_extra_args(false);
+  add_configuration(*command, arguments->config, arguments->overrides);
   command->add_option("--run-dir", arguments->run_dir, "The run's folder; default: runs/NAME");
   command
       ->add_option_function<std::vector<std::string>>(

@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "cli/commands.h"
+#include "cli/options.h"
 #include "config/document.h"
 
 namespace mirrortrain::cli {
@@ -78,9 +79,7 @@ void add_verify(CLI::App& app, int& exit_code) {
   auto arguments = std::make_shared<VerifyArguments>();
   CLI::App* command =
       app.add_subcommand("verify", "Train a few steps on several numbers of replicas and compare them with one.");
-  command->add_option("CONFIG", arguments->config, "The configuration file")->required();
-  command->add_option("--set", arguments->overrides, "key.path=value, a YAML value; may be given several times")
-      ->allow_extra_args(false);
+  add_configuration(*command, arguments->config, arguments->overrides);
   command->add_option("--replicas", arguments->replicas, "Numbers of replicas; default: 1,2,4,8");
   command->add_option("--steps", arguments->steps, "Steps to train; default: 10")->check(CLI::Range(1, 1'000'000));
   command->add_option("--tolerance", arguments->tolerance, "Above this difference the exit code is 1; default: 0.001")

@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include "cli/program.h"
+#include "error_text.h"
 
 namespace mirrortrain::testing {
 namespace {
@@ -90,6 +91,19 @@ TEST_CASE("bench-allreduce checks every result and writes JSON") {
   CHECK(run_program(folder, "bench-allreduce -b 8 -e 8 --aggregation-method tree").exit_code == 0);
   CHECK(run_program(folder, "bench-allreduce --aggregation-method trees").exit_code == 2);
   CHECK(run_program(folder, "bench-allreduce --algorithms [rings]").exit_code == 2);
+}
+
+TEST_CASE("a file for results that cannot be written is refused before any work") {
+  TemporaryFolder folder;
+  for (const char* const command : {"bench-allreduce", "eval run"}) {
+    const Outcome outcome = run_program(folder, fmt::format("{} --json none/results.json", command));
+    CHECK(outcome.exit_code == 2);
+    CHECK(outcome.out.empty());
+    CHECK(contains(outcome.err, "--json: cannot write none/results.json"));
+  }
+  write_file(folder / "before.json", "before");
+  CHECK(run_program(folder, "bench-allreduce --algorithms [rings] --json before.json").exit_code == 2);
+  CHECK(read_text_file(folder / "before.json") == "before");
 }
 
 TEST_CASE("devices lists what `devices: all` would use") {
