@@ -1,5 +1,6 @@
 #include "report/jsonl.h"
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "report/json.h"
@@ -21,8 +22,15 @@ void put(ordered_json& object, const std::optional<Scores>& scores) {
   object["metrics"] = object_of(scores->metrics);
 }
 
+/// JSON has no infinity, and null says that reading has no meaning.
+ordered_json number(double value) {
+  if (std::isfinite(value)) return value;
+  return std::isnan(value) ? "NaN" : value > 0 ? "Infinity" : "-Infinity";
+}
+ordered_json number(std::int64_t value) { return value; }
+
 ordered_json number(const StateReading::Number& value) {
-  return std::visit([](auto held) { return ordered_json(held); }, value);
+  return std::visit([](auto held) { return number(held); }, value);
 }
 
 void put(ordered_json& object, const std::vector<StateReading>& state) {

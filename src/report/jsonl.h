@@ -9,8 +9,8 @@
 
 namespace mirrortrain::report {
 
-/// An event as one line of JSON without the line's end, numbers in full precision; NaN and infinity, which JSON lacks,
-/// are null. Empty for progress.
+/// An event as one line of JSON without the line's end, numbers in full precision. Of NaN and infinity, which JSON
+/// lacks, a score becomes null and a state the text "NaN", "Infinity" or "-Infinity". Empty for progress.
 std::string to_json(const Event& event);
 
 /// metrics.jsonl: appends one object a line, each handed to the system as it is written.

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
 #include <limits>
 
 #include "error_text.h"
@@ -42,6 +43,12 @@ TEST_CASE("a run without a model has no scores; a variable without an outside va
         R"({"event": "step", "step": 1, "epoch": 1, "examples_per_second": 0.0, )"
         R"("state": {"v": {"value": null, "replicas": [0.5, 1.0]}}, "seconds": 0.0})");
   CHECK(contains(to_json(EvaluationEvent{"train", 1, 2, {0.5, {}}}), R"("loss": 0.5, "metrics": {}})"));
+}
+
+TEST_CASE("an infinite state is not taken for one without an outside value") {
+  const double infinite = std::numeric_limits<double>::infinity();
+  CHECK(contains(to_json(StepEvent{.state = {{"v", infinite, {infinite, -infinite, std::nan(""), 0.5}}}}),
+                 R"("v": {"value": "Infinity", "replicas": ["Infinity", "-Infinity", "NaN", 0.5]})"));
 }
 
 TEST_CASE("numbers keep their full precision, and what JSON lacks is null") {
