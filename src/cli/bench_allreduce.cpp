@@ -66,7 +66,7 @@ void bench_on(const Placement& placement, const AllReduceBenchOptions& options) 
 std::vector<std::size_t> pack_counts(const CheckedConfiguration& checked) {
   if (!checked.has_model()) throw UsageError("--from: the configuration has no model, only state");
   StoreOptions store;
-  for (const ResolvedVariable& variable : checked.variables) store.policies.push_back(variable.policy);
+  store.policies = checked.policies();
   const auto device = make_cpu_device(0, 1, {});
   const VariableStore variables(*checked.model, store, *device);
   std::vector<std::size_t> counts;

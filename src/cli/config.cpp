@@ -34,12 +34,10 @@ void check(const ConfigArguments& arguments) {
 /// How gradients will be added, unless a device is not here to tell.
 void show_cross_device(const CheckedConfiguration& checked) {
   const Configuration& values = checked.values();
-  std::vector<VariablePolicy> policies;
-  for (const ResolvedVariable& variable : checked.variables) policies.push_back(variable.policy);
   try {
     const Placement placement = place_replicas(values.strategy, values.data.global_batch_size, this_machine());
     const auto note = choose_cross_device(values.strategy, placement, values.gradients.aggregation_method,
-                                          reduced_gradient_bytes(*checked.model, policies))
+                                          reduced_gradient_bytes(*checked.model, checked.policies()))
                           .note;
     if (!note.empty()) fmt::print("# {}\n", note);
   } catch (const UsageError& error) {

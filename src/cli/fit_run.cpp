@@ -91,9 +91,7 @@ void FitRun::prepare() {
       sizes.evaluate.push_back(size);
   }
   strategy_ = make_strategy(checked_, sizes);
-  initialize_weights(*checked_.model, strategy_->variables(), values().seed);
-  if (!checked_.has_model()) return;
-  if (const auto& file = values().model->initial_weights) load_weights(file->text, strategy_->variables());
+  set_first_values(checked_, strategy_->variables());
 }
 
 /// Returns false where the run to resume is finished.

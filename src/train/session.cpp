@@ -4,13 +4,8 @@
 #include <spdlog/spdlog.h>
 
 #include "base/error.h"
-#include "collective/nccl/nccl_communicator.h"
-#include "collective/peer/peer_group.h"
 #include "device/cpu/cpu_device.h"
-#include "device/cuda/gpus.h"
-#include "kernels/cpu/backend.h"
-#include "kernels/cuda/backend.h"
-#include "strategy/gradients/cross_device.h"
+#include "train/weights.h"
 
 namespace mirrortrain {
 namespace {
@@ -64,6 +59,12 @@ void check_stored_names(const CheckedConfiguration& checked, config::Errors& err
 
 }  // namespace
 
+std::vector<VariablePolicy> CheckedConfiguration::policies() const {
+  std::vector<VariablePolicy> policies;
+  for (const ResolvedVariable& variable : variables) policies.push_back(variable.policy);
+  return policies;
+}
+
 CheckedConfiguration check_configuration(const std::string& file, std::span<const std::string> overrides) {
   config::Errors errors;
   CheckedConfiguration checked{read_configuration(file, overrides, errors), std::make_unique<Model>(), {}, {}};
@@ -92,35 +93,14 @@ FeederSet load_feeders(const CheckedConfiguration& checked) {
 std::unique_ptr<data::Feeder> load_feeder(const CheckedConfiguration& checked, data::Split split) {
   const std::optional<data::Dataset> dataset = data::load(checked.values().data, split);
   if (!dataset) {
-    throw UsageError(fmt::format("--split {}: the configuration has no such data", split == data::Split::kTest ? "test"
-                                                                                   : split == data::Split::kValidation
-                                                                                       ? "validation"
-                                                                                       : "train"));
+    constexpr const char* kNames[] = {"train", "validation", "test"};
+    throw UsageError(
+        fmt::format("--split {}: the configuration has no such data", kNames[static_cast<std::size_t>(split)]));
   }
   return feeder_for(checked, *dataset);
 }
 
 namespace {
-
-std::shared_ptr<const Backend> backend_for(const Placement& placement, const TrainingOptions& training) {
-  if (!placement.on_gpus()) return {std::shared_ptr<void>(), &cpu::backend()};
-  cuda::MathOptions math;
-  math.tf32 = training.tf32;
-  math.autotune = training.autotune;
-  return cuda::make_backend(math);
-}
-
-Communicators communicators_for(const Placement& placement, const StrategyOptions& options, AggregationMethod method,
-                                std::span<Device* const> devices) {
-  std::vector<int> gpus;
-  for (const LanePlacement& lane : placement.lanes) gpus.push_back(lane.device.index);
-  const double timeout = options.communication.timeout_seconds;
-  if (is_nccl(options)) return owned(make_nccl_communicators(gpus, timeout));
-  cuda::enable_peer_access(gpus);
-  const auto group = std::make_shared<PeerGroup>(reduction_across(options, placement, method), devices, sum_on_gpu,
-                                                 PeerGroupOptions{placement.cores_of_their_own, timeout});
-  return {group, group->ranks()};
-}
 
 std::unique_ptr<Strategy> make_strategy(const CheckedConfiguration& checked, const StrategyOptions& options,
                                         const State& state, const BatchSizes& sizes, const Hardware& hardware) {
@@ -143,15 +123,13 @@ std::unique_ptr<Strategy> make_strategy(const CheckedConfiguration& checked, con
   parts.backend = hardware.backend(placement, values.training);
   parts.communicators = hardware.communicators;
   if (values.optimizer) parts.rule = rule(*values.optimizer);
-  for (const ResolvedVariable& variable : checked.variables) parts.policies.push_back(variable.policy);
+  parts.policies = checked.policies();
   auto strategy = std::make_unique<Strategy>(std::move(placement), *checked.model, parts);
   strategy->prepare(sizes);
   return strategy;
 }
 
 }  // namespace
-
-Hardware this_hardware() { return {this_machine(), backend_for, communicators_for}; }
 
 std::unique_ptr<Strategy> make_strategy(const CheckedConfiguration& checked, const BatchSizes& sizes,
                                         const Hardware& hardware) {
@@ -161,6 +139,12 @@ std::unique_ptr<Strategy> make_strategy(const CheckedConfiguration& checked, con
 std::unique_ptr<Strategy> make_model_strategy(const CheckedConfiguration& checked, const StrategyOptions& options,
                                               const BatchSizes& sizes, const Hardware& hardware) {
   return make_strategy(checked, options, {}, sizes, hardware);
+}
+
+void set_first_values(const CheckedConfiguration& checked, const VariableStore& variables) {
+  initialize_weights(*checked.model, variables, checked.values().seed);
+  if (!checked.has_model()) return;
+  if (const auto& file = checked.values().model->initial_weights) load_weights(file->text, variables);
 }
 
 std::string variables_text(const CheckedConfiguration& checked) {

@@ -1,18 +1,17 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "data/feeder.h"
 #include "data/fit.h"
 #include "data/load.h"
 #include "model/build_model.h"
-#include "strategy/strategy.h"
 #include "train/configuration.h"
+#include "train/hardware.h"
 
 namespace mirrortrain {
 
@@ -26,6 +25,8 @@ struct CheckedConfiguration {
   bool has_model() const { return !model->layers.empty(); }
 
   const Configuration& values() const { return read.values; }
+  /// Those of `variables` alone.
+  std::vector<VariablePolicy> policies() const;
 };
 
 /// Reads a configuration and builds its model. Throws UsageError with every error of the file.
@@ -43,22 +44,16 @@ FeederSet load_feeders(const CheckedConfiguration& checked);
 /// Reads one split. Throws UsageError where the configuration has none of that name.
 std::unique_ptr<data::Feeder> load_feeder(const CheckedConfiguration& checked, data::Split split);
 
-/// What a run can compute on.
-struct Hardware {
-  Machine machine;
-  std::function<std::shared_ptr<const Backend>(const Placement&, const TrainingOptions&)> backend;
-  decltype(StrategyParts::communicators) communicators;
-};
-
-/// This machine's CPUs and GPUs.
-Hardware this_hardware();
-
 /// The replicas of a run, with every program for the given batch sizes and no values in their variables yet.
 std::unique_ptr<Strategy> make_strategy(const CheckedConfiguration& checked, const BatchSizes& sizes,
                                         const Hardware& hardware = this_hardware());
 /// On replicas other than the configuration's own, without its `state`: lists there have a value for each of its own.
 std::unique_ptr<Strategy> make_model_strategy(const CheckedConfiguration& checked, const StrategyOptions& options,
                                               const BatchSizes& sizes, const Hardware& hardware = this_hardware());
+
+/// Gives every variable its first value: its initializer's, or that in `model.initial_weights`. Throws what
+/// load_weights does.
+void set_first_values(const CheckedConfiguration& checked, const VariableStore& variables);
 
 /// How the variables are kept, and which rules found no use: for the log.
 std::string variables_text(const CheckedConfiguration& checked);

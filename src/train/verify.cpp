@@ -8,7 +8,6 @@
 #include "base/error.h"
 #include "data/order.h"
 #include "train/trainer.h"
-#include "train/weights.h"
 
 namespace mirrortrain {
 namespace {
@@ -72,8 +71,7 @@ void train_steps(const CheckedConfiguration& checked, const Hardware& hardware, 
   const auto strategy = make_model_strategy(
       checked, options_for(values.strategy, usable_devices(values, hardware.machine), replicas),
       {batch_sizes(examples.rows(), data.global_batch_size, data.drop_remainder), {}, {&examples}}, hardware);
-  initialize_weights(*checked.model, strategy->variables(), values.seed);
-  if (const auto& file = values.model->initial_weights) load_weights(file->text, strategy->variables());
+  set_first_values(checked, strategy->variables());
   strategy->variables_changed();
 
   data::Order order(examples.rows(), {data.global_batch_size, data.shuffle, data.drop_remainder, values.seed});

@@ -36,9 +36,7 @@ Overrides on(int devices, Overrides overrides = {}) {
 }
 
 std::size_t product_gradients(const Training& training) {
-  std::vector<VariablePolicy> policies;
-  for (const ResolvedVariable& variable : training.checked.variables) policies.push_back(variable.policy);
-  return find_product_gradients(*training.checked.model, policies).size();
+  return find_product_gradients(*training.checked.model, training.checked.policies()).size();
 }
 
 TEST_CASE("large dense kernels are updated from their products, small and shared ones from stored gradients") {
