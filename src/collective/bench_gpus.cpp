@@ -1,11 +1,7 @@
 #include "collective/bench_gpus.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
-#include <algorithm>
-
-#include "base/error.h"
 #include "collective/all_reduce_timer.h"
 #include "collective/bench_options.h"
 #include "collective/peer/peer_group.h"
@@ -14,26 +10,6 @@
 
 namespace mirrortrain {
 namespace {
-
-constexpr const char* kChecked =
-    "# every element of every operation is checked; time is the median of the repetitions\n";
-
-/// In the order asked for, else `all`. Left out are, and said so, those that why_not(name) gives a reason for.
-template <class WhyNot>
-std::vector<std::string> algorithms_of(const AllReduceBenchOptions& options, const std::vector<std::string>& all,
-                                       std::FILE* out, const WhyNot& why_not) {
-  std::vector<std::string> names = options.algorithms.empty() ? all : options.algorithms;
-  for (const std::string& name : names) {
-    if (name != "nccl") local_algorithm_named(name);
-  }
-  std::erase_if(names, [&](const std::string& name) {
-    const std::string reason = why_not(name);
-    if (!reason.empty()) fmt::print(out, "# {} is left out: {}\n", name, reason);
-    return !reason.empty();
-  });
-  if (names.empty()) throw UsageError("--algorithms: no algorithm is left for these devices");
-  return names;
-}
 
 /// The ranks of one algorithm.
 Communicators make_ranks(const std::string& name, AggregationMethod method, std::span<Device* const> gpus, bool spin,
@@ -59,10 +35,7 @@ std::vector<AllReduceResult> bench_gpus(const AllReduceBenchOptions& options, st
   const std::vector<std::string> algorithms = algorithms_of(options, all, out, [&](const std::string& name) {
     return name == "nccl" ? collectives.why_no_nccl() : std::string();
   });
-  std::vector<std::string> names;
-  for (const Device* gpu : gpus) names.push_back(gpu->id().text());
-  fmt::print(out, "# sums float elements over {} rank{}: {}\n{}", names.size(), names.size() == 1 ? "" : "s",
-             fmt::join(names, ", "), kChecked);
+  print_ranks(out, gpus, false);
   AllReduceReport report(out, true);
   const bool spin = gpus.size() <= usable_cores().size();
   const double n = static_cast<double>(gpus.size());
@@ -92,7 +65,8 @@ std::vector<AllReduceResult> bench_replicas_on_gpu(const AllReduceBenchOptions& 
   algorithms_of(options, {"one_pass"}, out, [&](const std::string& name) {
     return name == "one_pass" ? "" : fmt::format("it adds across GPUs, and all replicas are on {}", gpu.id().text());
   });
-  fmt::print(out, "# sums float elements of {} replicas on {} in one pass\n{}", replicas, gpu.id().text(), kChecked);
+  fmt::print(out, "# sums float elements of {} replicas on {} in one pass\n", replicas, gpu.id().text());
+  print_checked(out);
   AllReduceReport report(out, true);
   const double passes = replicas + 1;
   for (const std::size_t count : counts) {

@@ -23,6 +23,22 @@ LocalAlgorithm local_algorithm_named(const std::string& wanted) {
                                fmt::join(local_algorithm_names(), ", ")));
 }
 
+std::vector<std::string> algorithms_of(const AllReduceBenchOptions& options, const std::vector<std::string>& all,
+                                       std::FILE* out,
+                                       const std::function<std::string(const std::string& name)>& why_not) {
+  std::vector<std::string> names = options.algorithms.empty() ? all : options.algorithms;
+  for (const std::string& name : names) {
+    if (name != "nccl") local_algorithm_named(name);
+  }
+  std::erase_if(names, [&](const std::string& name) {
+    const std::string reason = why_not(name);
+    if (!reason.empty()) fmt::print(out, "# {} is left out: {}\n", name, reason);
+    return !reason.empty();
+  });
+  if (names.empty()) throw UsageError("--algorithms: no algorithm is left for these devices");
+  return names;
+}
+
 std::vector<std::size_t> counts_of(const AllReduceBenchOptions& options) {
   if (!options.counts.empty()) return options.counts;
   if (options.min_bytes < sizeof(float)) {

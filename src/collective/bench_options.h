@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdio>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -17,6 +19,12 @@ std::vector<std::string> local_algorithm_names();
 
 /// Throws UsageError for an unknown name.
 LocalAlgorithm local_algorithm_named(const std::string& wanted);
+
+/// Names in the order asked for, else `all`. Left out are, and `out` says so, those that why_not(name) gives a reason
+/// for. Throws UsageError for an unknown name and where none is left.
+std::vector<std::string> algorithms_of(const AllReduceBenchOptions& options, const std::vector<std::string>& all,
+                                       std::FILE* out,
+                                       const std::function<std::string(const std::string& name)>& why_not);
 
 /// In elements. Throws UsageError for an impossible range of sizes.
 std::vector<std::size_t> counts_of(const AllReduceBenchOptions& options);

@@ -73,6 +73,18 @@ void AllReduceReport::add(const std::string& algorithm, std::size_t count, const
   results_.push_back(std::move(result));
 }
 
+void print_ranks(std::FILE* out, std::span<Device* const> devices, bool in_place_alone) {
+  std::vector<std::string> names;
+  for (const Device* device : devices) names.push_back(device->id().text());
+  fmt::print(out, "# sums float elements{} over {} rank{}: {}\n", in_place_alone ? " in place" : "", names.size(),
+             names.size() == 1 ? "" : "s", fmt::join(names, ", "));
+  print_checked(out);
+}
+
+void print_checked(std::FILE* out) {
+  fmt::print(out, "# every element of every operation is checked; time is the median of the repetitions\n");
+}
+
 void print_busbw_of_ranks(std::FILE* out, std::size_t ranks) {
   fmt::print(out,
              "# algbw = size / time; busbw = algbw x 2(n-1)/n, n = {}: whatever the algorithm, each rank must send\n",

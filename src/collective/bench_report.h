@@ -4,10 +4,12 @@
 #include <cstdio>
 #include <filesystem>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "collective/all_reduce_timer.h"
+#include "device/device.h"
 
 namespace mirrortrain {
 
@@ -28,6 +30,10 @@ struct AllReduceResult : AllReduceFigures {
 };
 
 AllReduceFigures figures_of(const AllReduceTiming& timing, std::size_t count, double busbw_factor);
+
+/// Says what is measured: sums over ranks on `devices`, and that they are checked.
+void print_ranks(std::FILE* out, std::span<Device* const> devices, bool in_place_alone);
+void print_checked(std::FILE* out);
 
 /// Says what busbw is where ranks send to each other.
 void print_busbw_of_ranks(std::FILE* out, std::size_t ranks);
