@@ -32,7 +32,7 @@ Lane::Lane(const LanePlacement& placement, const Model& model, const std::vector
 /// makes a gradient itself, the program leaves what it is made from.
 std::vector<ValueId> Lane::outputs_of(StepKind kind) const {
   const bool train = kind == StepKind::kTrain;
-  const ModelGraph& graph = train ? model_.training : model_.evaluation;
+  const ModelGraph& graph = graph_of(kind);
   std::vector<ValueId> outputs{graph.loss};
   outputs.insert(outputs.end(), graph.metrics.begin(), graph.metrics.end());
   std::vector<ValueId> gradients = graph.gradients;
@@ -52,17 +52,16 @@ std::vector<ValueId> Lane::outputs_of(StepKind kind) const {
 void Lane::build(const RowCounts& rows) {
   if (model_.layers.empty()) return;
   registry_ = backend_.make_registry(*device_);
-  const auto build_for = [&](const std::set<std::int64_t>& counts, const Graph& graph, StepKind kind,
-                             Programs& programs) {
-    const Graph merged = backend_.merged(graph, outputs_of(kind));
-    const ValueId features = kind == StepKind::kTrain ? model_.training.features : model_.evaluation.features;
-    features_dtype_[static_cast<std::size_t>(kind)] = merged.spec(features).dtype;
+  const auto build_for = [&](const std::set<std::int64_t>& counts, StepKind kind, Programs& programs) {
+    const ModelGraph& graph = graph_of(kind);
+    const Graph merged = backend_.merged(graph.graph, outputs_of(kind));
+    features_dtype_[static_cast<std::size_t>(kind)] = merged.spec(graph.features).dtype;
     for (const std::int64_t count : counts) {
       if (count > 0) programs.try_emplace(count, merged, count, outputs_of(kind), *registry_, device_->threads());
     }
   };
-  build_for(rows.train, model_.training.graph, StepKind::kTrain, train_);
-  build_for(rows.evaluate, model_.evaluation.graph, StepKind::kEvaluate, evaluate_);
+  build_for(rows.train, StepKind::kTrain, train_);
+  build_for(rows.evaluate, StepKind::kEvaluate, evaluate_);
 }
 
 /// Of a replica, in any step.
@@ -138,24 +137,21 @@ void Lane::allocate(Replica& replica) {
   }
 }
 
-void Lane::bind_programs(Replica& replica, StepKind kind, Mirror& mirror) {
+/// What a replica's programs read of a variable.
+TensorView Lane::canonical(const Replica& replica, StepKind kind, const VariableStore& variables,
+                           std::size_t variable) {
+  TensorView view = variables.variables()[variable].copy(replica.in_mirror);
+  if (kind == StepKind::kEvaluate) view.data = reinterpret_cast<std::byte*>(variables.evaluation_copy(variable));
+  return view;
+}
+
+/// Everything but the derived copies, which each program has of its own.
+Bindings Lane::bindings_of(const Replica& replica, StepKind kind, const VariableStore& variables) const {
   const bool train = kind == StepKind::kTrain;
-  const VariableStore& variables = mirror.variables;
-  const ModelGraph& graph = train ? model_.training : model_.evaluation;
+  const ModelGraph& graph = graph_of(kind);
   Bindings bindings;
   bindings.values.resize(graph.graph.values().size());
   const auto bind = [&](ValueId id, void* data) { bindings.values[index(id)] = static_cast<std::byte*>(data); };
-
-  const auto canonical = [&](std::size_t variable) {
-    TensorView view = variables.variables()[variable].copy(replica.in_mirror);
-    if (!train) view.data = reinterpret_cast<std::byte*>(variables.evaluation_copy(variable));
-    return view;
-  };
-
-  const auto is_written = [&](std::size_t variable) {
-    return model_.variables[variable].spec.trainable ||
-           std::ranges::count(model_.training.assignments, variable, &Assignment::variable) > 0;
-  };
 
   bind(graph.features, replica.features.data());
   bind(graph.labels, replica.labels.data());
@@ -163,7 +159,7 @@ void Lane::bind_programs(Replica& replica, StepKind kind, Mirror& mirror) {
   bind(graph.loss, sums);
   for (std::size_t i = 0; i < graph.metrics.size(); ++i) bind(graph.metrics[i], sums + 1 + i);
   for (std::size_t i = 0; i < graph.variables.size(); ++i) {
-    bind(graph.variables[i], canonical(i).data);
+    bind(graph.variables[i], canonical(replica, kind, variables, i).data);
     if (train && graph.gradients[i] != kNoValue) bind(graph.gradients[i], variables.gradient(i, replica.in_mirror));
   }
   if (train) {
@@ -175,24 +171,39 @@ void Lane::bind_programs(Replica& replica, StepKind kind, Mirror& mirror) {
   bindings.arena = arena_.data();
   bindings.step = inputs_->replica(replica.in_lane);
   bindings.blocks_done = blocks_done_.as<unsigned>();
+  return bindings;
+}
 
-  auto& bound = replica.programs(kind);
-  bound.clear();
-  for (const auto& [rows, program] : train ? train_ : evaluate_) {
-    bindings.derived.clear();
-    for (const DerivedCopy& copy : program.derived_copies()) {
-      const auto position = std::find(graph.variables.begin(), graph.variables.end(), copy.variable);
-      const auto variable = static_cast<std::size_t>(position - graph.variables.begin());
-      const bool out_first = copy.form.of_out_first != nullptr && std::ranges::count(mirror.filters, variable) > 0;
-      const DerivedForm& form = out_first ? *copy.form.of_out_first : copy.form;
-      const TensorView from = canonical(variable);
-      bindings.derived.push_back(form.refresh ? mirror.derived.request(from, form, is_written(variable)) : from.data);
-    }
-    const ValueSpec &features = graph.graph.spec(graph.features), &labels = graph.graph.spec(graph.labels);
-    bound.emplace(rows, ReplicaProgram{{features_dtype_[static_cast<std::size_t>(kind)], features.shape_at(rows),
-                                        replica.features.data()},
-                                       {labels.dtype, labels.shape_at(rows), replica.labels.data()},
-                                       BoundProgram(program, bindings)});
+bool Lane::changes(std::size_t variable) const {
+  return model_.variables[variable].spec.trainable ||
+         std::ranges::count(model_.training.assignments, variable, &Assignment::variable) > 0;
+}
+
+std::vector<std::byte*> Lane::derived_copies(const Replica& replica, StepKind kind, const Program& program,
+                                             Mirror& mirror) const {
+  const std::vector<ValueId>& variables = graph_of(kind).variables;
+  std::vector<std::byte*> places;
+  for (const DerivedCopy& copy : program.derived_copies()) {
+    const auto variable = static_cast<std::size_t>(std::ranges::find(variables, copy.variable) - variables.begin());
+    const bool out_first = copy.form.of_out_first != nullptr && std::ranges::count(mirror.filters, variable) > 0;
+    const DerivedForm& form = out_first ? *copy.form.of_out_first : copy.form;
+    const TensorView from = canonical(replica, kind, mirror.variables, variable);
+    places.push_back(form.refresh ? mirror.derived.request(from, form, changes(variable)) : from.data);
+  }
+  return places;
+}
+
+void Lane::bind_programs(Replica& replica, StepKind kind, Mirror& mirror) {
+  const ModelGraph& graph = graph_of(kind);
+  const ValueSpec &features = graph.graph.spec(graph.features), &labels = graph.graph.spec(graph.labels);
+  const DType features_dtype = features_dtype_[static_cast<std::size_t>(kind)];
+  Bindings bound = bindings_of(replica, kind, mirror.variables);
+  for (const auto& [rows, program] : kind == StepKind::kTrain ? train_ : evaluate_) {
+    bound.derived = derived_copies(replica, kind, program, mirror);
+    replica.programs(kind).emplace(rows,
+                                   ReplicaProgram{{features_dtype, features.shape_at(rows), replica.features.data()},
+                                                  {labels.dtype, labels.shape_at(rows), replica.labels.data()},
+                                                  BoundProgram(program, bound)});
   }
 }
 

@@ -103,8 +103,18 @@ class Lane {
   void allocate(Replica& replica);
   std::int64_t most_rows() const;
   std::size_t arena_bytes() const;
+  static TensorView canonical(const Replica& replica, StepKind kind, const VariableStore& variables,
+                              std::size_t variable);
+  Bindings bindings_of(const Replica& replica, StepKind kind, const VariableStore& variables) const;
+  /// Whether steps change a variable.
+  bool changes(std::size_t variable) const;
+  std::vector<std::byte*> derived_copies(const Replica& replica, StepKind kind, const Program& program,
+                                         Mirror& mirror) const;
   void bind_programs(Replica& replica, StepKind kind, Mirror& mirror);
 
+  const ModelGraph& graph_of(StepKind kind) const {
+    return kind == StepKind::kTrain ? model_.training : model_.evaluation;
+  }
   std::vector<ValueId> outputs_of(StepKind kind) const;
 
   const Model& model_;
