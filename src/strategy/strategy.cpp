@@ -25,6 +25,18 @@ void require_shared_norm(const GradientOptions& gradients, const VariableStore& 
   }
 }
 
+/// What the lane's replicas meet in global batches of these sizes.
+RowCounts row_counts(const Lane& lane, const BatchSizes& sizes, int replicas) {
+  RowCounts rows;
+  for (const Replica& replica : lane.replicas()) {
+    for (const std::int64_t size : sizes.train) rows.train.insert(rows_of_replica(size, replica.index, replicas).count);
+    for (const std::int64_t size : sizes.evaluate) {
+      rows.evaluate.insert(rows_of_replica(size, replica.index, replicas).count);
+    }
+  }
+  return rows;
+}
+
 }  // namespace
 
 Strategy::Strategy(Placement placement, const Model& model, const StrategyParts& parts)
@@ -42,35 +54,19 @@ Strategy::Strategy(Placement placement, const Model& model, const StrategyParts&
   if (on_host() && !cross_device.reduction && !parts.gradients.accumulates()) {
     products_ = find_product_gradients(model, parts.policies);
   }
+  add_lanes(parts.cache);
   std::vector<Device*> devices;
-  replicas_.resize(static_cast<std::size_t>(placement_.replicas));
-  for (const LanePlacement& place : placement_.lanes) {
-    Lane& lane = *lanes_.emplace_back(std::make_unique<Lane>(place, model, products_, *backend_, parts.cache));
-    devices.push_back(&lane.device());
-    streams_.push_back(&lane.stream());
-    for (Replica& replica : lane.replicas()) replicas_[static_cast<std::size_t>(replica.index)] = {&lane, &replica};
-  }
-  const bool several_memories = !on_host() && lanes_.size() > 1;
+  for (const auto& lane : lanes_) devices.push_back(&lane->device());
   StoreOptions store{
       parts.policies, 1, 1, static_cast<int>(parts.rule.slots().size()), parts.gradients.accumulates(), {}};
   for (const ProductGradient& product : products_) store.without_gradient.push_back(product.variable);
   mirrors_.emplace(model, std::move(store),
-                   UpdateOptions{parts.rule, parts.gradients, cross_device.reduction || several_memories}, placement_,
+                   UpdateOptions{parts.rule, parts.gradients, cross_device.reduction || several_memories()}, placement_,
                    devices, *backend_);
   state_ = std::make_unique<StateVariables>(parts.state, placement_.replicas,
                                             parts.options.type == StrategyType::kOneDevice, *make_cpu_device(0, 1, {}));
   writes_.emplace(*state_);
-  const std::uint64_t bytes_per_pack = parts.options.communication.bytes_per_pack.bytes;
-  if (cross_device.reduction) exchange_.emplace(mirror(0).variables, *cross_device.reduction, bytes_per_pack);
-  if (several_memories) {
-    require_shared_norm(parts.gradients, mirror(0).variables);
-    device_exchanges_.emplace(
-        parts.communicators(placement_, parts.options, parts.gradients.aggregation_method, devices), devices, *mirrors_,
-        backend_->step_kernels(), bytes_per_pack);
-  }
-  if (const GradientPacks* const packs = packs_of(0); packs != nullptr && packs->size() > 0) {
-    cross_device_note_ += fmt::format("; {} pack{}", packs->size(), packs->size() == 1 ? "" : "s");
-  }
+  add_exchanges(parts, cross_device.reduction, devices);
   team_ = std::make_unique<LaneTeam>(devices, placement_.cores_of_their_own, 0);
   run_training_ = [this](int lane) {
     lane_steps_[static_cast<std::size_t>(lane)]->training().run(step_start_, step_.kind);
@@ -80,20 +76,36 @@ Strategy::Strategy(Placement placement, const Model& model, const StrategyParts&
   };
 }
 
+void Strategy::add_lanes(data::Cache cache) {
+  replicas_.resize(static_cast<std::size_t>(placement_.replicas));
+  for (const LanePlacement& place : placement_.lanes) {
+    Lane& lane = *lanes_.emplace_back(std::make_unique<Lane>(place, model_, products_, *backend_, cache));
+    streams_.push_back(&lane.stream());
+    for (Replica& replica : lane.replicas()) replicas_[static_cast<std::size_t>(replica.index)] = {&lane, &replica};
+  }
+}
+
+/// For lanes that do not just sum what they update.
+void Strategy::add_exchanges(const StrategyParts& parts, const std::optional<LocalReduction>& reduction,
+                             std::span<Device* const> devices) {
+  const std::uint64_t bytes_per_pack = parts.options.communication.bytes_per_pack.bytes;
+  if (reduction) exchange_.emplace(mirror(0).variables, *reduction, bytes_per_pack);
+  if (several_memories()) {
+    require_shared_norm(parts.gradients, mirror(0).variables);
+    device_exchanges_.emplace(
+        parts.communicators(placement_, parts.options, parts.gradients.aggregation_method, devices), devices, *mirrors_,
+        backend_->step_kernels(), bytes_per_pack);
+  }
+  if (const GradientPacks* const packs = packs_of(0); packs != nullptr && packs->size() > 0) {
+    cross_device_note_ += fmt::format("; {} pack{}", packs->size(), packs->size() == 1 ? "" : "s");
+  }
+}
+
 void Strategy::prepare(const BatchSizes& sizes) {
   // Lanes build at the same time, each on its own thread: kernels take the thread's team from there.
   run_lanes([&](int index) {
     Lane& lane = *lanes_[static_cast<std::size_t>(index)];
-    RowCounts rows;
-    for (const Replica& replica : lane.replicas()) {
-      for (const std::int64_t size : sizes.train) {
-        rows.train.insert(rows_of_replica(size, replica.index, placement_.replicas).count);
-      }
-      for (const std::int64_t size : sizes.evaluate) {
-        rows.evaluate.insert(rows_of_replica(size, replica.index, placement_.replicas).count);
-      }
-    }
-    lane.build(rows);
+    lane.build(row_counts(lane, sizes, placement_.replicas));
   });
   // One device that needs nothing from the host but numbers takes several steps at once.
   const bool bursts = captures_ && lanes_.size() == 1 && lanes_[0]->stream().can_capture() && !model_.layers.empty();

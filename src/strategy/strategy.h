@@ -120,6 +120,9 @@ class Strategy {
   std::vector<BoundProgram::StepTime> step_times(int replica) const;
 
  private:
+  void add_lanes(data::Cache cache);
+  void add_exchanges(const StrategyParts& parts, const std::optional<LocalReduction>& reduction,
+                     std::span<Device* const> devices);
   void add_products();
   void order_packs();
   void connect_devices();
@@ -127,6 +130,7 @@ class Strategy {
   GradientPacks* packs_of(int lane);
   Mirror& mirror(int lane) const { return mirrors_->of_lane(lane); }
   bool on_host() const { return backend_->shares_host_memory(); }
+  bool several_memories() const { return !on_host() && lanes_.size() > 1; }
 
   void run_lanes(const std::function<void(int)>& work);
   void enter_thread() const;
