@@ -13,7 +13,7 @@
 #include "device/cpu/cpu_device.h"
 #include "device/cuda/cuda_device.h"
 #include "device/cuda/gpus.h"
-#include "strategy/gradients/gradient_options.h"
+#include "strategy/gradient_options.h"
 #include "strategy/gradients/packs.h"
 #include "strategy/placement.h"
 #include "train/session.h"

@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "model/model.h"
+#include "strategy/gradient_options.h"
 #include "strategy/gradients/device_exchanges.h"
 #include "strategy/gradients/gradient_exchange.h"
-#include "strategy/gradients/gradient_options.h"
 #include "strategy/gradients/product_gradients.h"
 #include "strategy/placement.h"
 #include "strategy/steps/host_writes.h"

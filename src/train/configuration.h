@@ -14,7 +14,7 @@
 #include "model/model_options.h"
 #include "model/optimizers.h"
 #include "model/precision.h"
-#include "strategy/gradients/gradient_options.h"
+#include "strategy/gradient_options.h"
 #include "strategy/strategy_options.h"
 #include "strategy/variables/state_options.h"
 #include "strategy/variables/variable_rules.h"

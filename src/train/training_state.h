@@ -4,8 +4,8 @@
 
 #include "data/order.h"
 #include "model/learning_rate.h"
-#include "strategy/gradients/weight_update.h"
 #include "strategy/steps/sums.h"
+#include "strategy/variables/weight_update.h"
 
 namespace mirrortrain {
 

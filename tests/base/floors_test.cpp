@@ -1,10 +1,12 @@
 // Reads the #include lines of src/ and holds them against the floors of the house (CONTRIBUTING.md draws them).
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <map>
+#include <optional>
 #include <regex>
 #include <string>
 #include <vector>
@@ -18,6 +20,16 @@ const std::map<std::string, int> kFloors = {
     {"runtime", 4}, {"collective", 4}, {"data", 4},   {"strategy", 5}, {"train", 6},  {"cli", 7},
 };
 
+/// Folders of the strategy: a later one sees the earlier ones.
+const std::vector<std::string> kRooms = {"strategy/variables/", "strategy/gradients/", "strategy/steps/"};
+
+/// The number of a path's room; none lies outside of all.
+std::optional<std::ptrdiff_t> room_of(const std::string& path) {
+  const auto room = std::ranges::find_if(kRooms, [&](const std::string& one) { return path.starts_with(one); });
+  if (room == kRooms.end()) return std::nullopt;
+  return room - kRooms.begin();
+}
+
 bool starts_with_any(const std::string& text, const std::vector<std::string>& beginnings) {
   for (const std::string& beginning : beginnings) {
     if (text.starts_with(beginning)) return true;
@@ -29,6 +41,8 @@ bool starts_with_any(const std::string& text, const std::vector<std::string>& be
 std::string wrong_with_ours(const std::string& file, const std::string& header) {
   const std::string from = file.substr(0, file.find('/')), to = header.substr(0, header.find('/'));
   if (!kFloors.contains(to)) return "is not rooted at a folder of src/";
+  const auto room = room_of(file), other = room_of(header);
+  if (room && (header == "strategy/strategy.h" || (other && *other > *room))) return "is made of what is in this room";
   if (from == to || kFloors.at(to) < kFloors.at(from)) return "";
   return kFloors.at(to) == kFloors.at(from) ? "is a neighbour on the same floor" : "is on a higher floor";
 }
@@ -69,7 +83,7 @@ std::vector<fs::path> sources() {
 
 }  // namespace
 
-TEST_CASE("an include of a higher floor, a neighbour or a misplaced library is reported") {
+TEST_CASE("an include of a higher floor, a neighbour, a later room or a misplaced library is reported") {
   CHECK(violations("graph/graph.cpp", "#include \"graph/graph.h\"\n#include \"base/shape.h\"\n#include <vector>\n")
             .empty());
   CHECK(violations("config/document.cpp", "#include <yaml-cpp/yaml.h>\n").empty());
@@ -77,6 +91,9 @@ TEST_CASE("an include of a higher floor, a neighbour or a misplaced library is r
   CHECK(violations("model/model.h", "#pragma once\n#include \"data/source.h\"").size() == 1);
   CHECK(violations("graph/graph.h", "  #  include \"device/device.h\"").size() == 1);
   CHECK(violations("graph/graph.h", "#include \"shape.h\"").size() == 1);
+  CHECK(violations("strategy/steps/lane.h", "#include \"strategy/variables/mirror.h\"").empty());
+  CHECK(violations("strategy/variables/mirror.h", "#include \"strategy/steps/lane.h\"").size() == 1);
+  CHECK(violations("strategy/steps/lane.h", "#include \"strategy/strategy.h\"").size() == 1);
   CHECK(violations("config/document.h", "#include <yaml-cpp/yaml.h>\n").size() == 1);
   CHECK(violations("data/csv.cpp", "#include <yaml-cpp/yaml.h>\n").size() == 1);
   CHECK(violations("device/cpu/cpu_device.h", "#include <cuda_runtime.h>\n#include <nccl.h>\n").size() == 2);

@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "report/format.h"
-#include "strategy/gradients/gradient_options.h"
+#include "strategy/gradient_options.h"
 #include "strategy/gradients/measured_all_reduce.h"
 
 namespace mirrortrain {

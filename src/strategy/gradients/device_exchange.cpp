@@ -1,6 +1,6 @@
 #include "strategy/gradients/device_exchange.h"
 
-#include "strategy/gradients/gradient_scales.h"
+#include "strategy/variables/gradient_scales.h"
 
 namespace mirrortrain {
 

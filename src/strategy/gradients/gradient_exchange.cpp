@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "strategy/gradients/gradient_scales.h"
+#include "strategy/variables/gradient_scales.h"
 
 namespace mirrortrain {
 

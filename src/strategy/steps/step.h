@@ -5,8 +5,8 @@
 
 #include "data/feeder.h"
 #include "kernels/scalar/update_group.h"
-#include "strategy/gradients/weight_update.h"
 #include "strategy/steps/step_plan.h"
+#include "strategy/variables/weight_update.h"
 
 namespace mirrortrain {
 

@@ -1,8 +1,8 @@
 #pragma once
 
-#include "strategy/gradients/weight_update.h"
 #include "strategy/variables/derived_copies.h"
 #include "strategy/variables/variable_store.h"
+#include "strategy/variables/weight_update.h"
 
 namespace mirrortrain {
 

@@ -7,7 +7,7 @@
 #include "kernels/cpu/product_update.h"
 #include "kernels/step_kernels.h"
 #include "model/update_rule.h"
-#include "strategy/gradients/gradient_options.h"
+#include "strategy/gradient_options.h"
 #include "strategy/variables/variable_store.h"
 
 namespace mirrortrain {

@@ -1,4 +1,4 @@
-#include "strategy/gradients/weight_update.h"
+#include "strategy/variables/weight_update.h"
 
 #include <fmt/format.h>
 
@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "base/error.h"
-#include "strategy/gradients/gradient_scales.h"
+#include "strategy/variables/gradient_scales.h"
 
 namespace mirrortrain {
 namespace {

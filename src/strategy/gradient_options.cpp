@@ -1,4 +1,4 @@
-#include "strategy/gradients/gradient_options.h"
+#include "strategy/gradient_options.h"
 
 namespace mirrortrain {
 
