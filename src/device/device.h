@@ -61,7 +61,8 @@ class Stream {
  public:
   virtual ~Stream() = default;
   /// Copies within the device, between it and the host, or from another device. Host memory must stay as it is until the
-  /// copy is done; unless it comes from allocate_host, a GPU's copy keeps the calling thread waiting.
+  /// copy is done; unless it comes from allocate_host, a GPU's copy keeps the calling thread waiting. No bytes need no
+  /// memory.
   virtual void copy(std::byte* to, const std::byte* from, std::size_t bytes) = 0;
   virtual void zero(std::byte* to, std::size_t bytes) = 0;
   /// Calls function(argument) on some host thread after everything enqueued before. It must not throw nor use a device.

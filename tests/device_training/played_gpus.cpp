@@ -173,10 +173,7 @@ void sum_on_host(Stream& stream, std::span<const float* const> terms, float* to,
 
 template <class Group>
 Communicators ranks_of(std::shared_ptr<Group> group) {
-  Communicators made;
-  for (int rank = 0; rank < group->size(); ++rank) made.ranks.push_back(&group->communicator(rank));
-  made.owner = std::move(group);
-  return made;
+  return {group, group->ranks()};
 }
 
 /// What plays NCCL meets on the streams' threads, as NCCL's kernels do.

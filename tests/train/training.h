@@ -33,7 +33,7 @@ class Training {
     const auto sizes = batch_sizes(feeders.train_rows, data.global_batch_size, data.drop_remainder);
     const auto all = batch_sizes(feeders.train_rows, data.global_batch_size, false);
     strategy = make_strategy(checked, {sizes, all, {feeders.train.get()}}, hardware);
-    initialize_weights(*checked.model, strategy->variables(), values.seed);
+    set_first_values(checked, strategy->variables());
     strategy->variables_changed();
   }
 

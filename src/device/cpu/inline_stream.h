@@ -10,8 +10,12 @@ namespace mirrortrain {
 class InlineStream : public HostStream {
  public:
   void run(std::function<void()> work) override { work(); }
-  void copy(std::byte* to, const std::byte* from, std::size_t bytes) override { std::memcpy(to, from, bytes); }
-  void zero(std::byte* to, std::size_t bytes) override { std::memset(to, 0, bytes); }
+  void copy(std::byte* to, const std::byte* from, std::size_t bytes) override {
+    if (bytes > 0) std::memcpy(to, from, bytes);
+  }
+  void zero(std::byte* to, std::size_t bytes) override {
+    if (bytes > 0) std::memset(to, 0, bytes);
+  }
   void call(void (*function)(void*), void* argument) override { function(argument); }
   void record(Event&) override {}
   void wait(const Event&) override {}

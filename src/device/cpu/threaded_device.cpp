@@ -98,10 +98,10 @@ class ThreadedStream : public HostStream {
     queue_.push(std::move(work));
   }
   void copy(std::byte* to, const std::byte* from, std::size_t bytes) override {
-    run([=] { std::memcpy(to, from, bytes); });
+    if (bytes > 0) run([=] { std::memcpy(to, from, bytes); });
   }
   void zero(std::byte* to, std::size_t bytes) override {
-    run([=] { std::memset(to, 0, bytes); });
+    if (bytes > 0) run([=] { std::memset(to, 0, bytes); });
   }
   void call(void (*function)(void*), void* argument) override {
     run([=] { function(argument); });
