@@ -17,12 +17,21 @@ std::size_t size_of(DType dtype);
 std::string_view name_of(DType dtype);
 
 template <class T>
-inline constexpr DType kDTypeOf = [] { static_assert(sizeof(T) == 0, "no DType"); return DType::kFloat32; }();
-template <> inline constexpr DType kDTypeOf<std::uint8_t> = DType::kUint8;
-template <> inline constexpr DType kDTypeOf<std::int32_t> = DType::kInt32;
-template <> inline constexpr DType kDTypeOf<std::int64_t> = DType::kInt64;
-template <> inline constexpr DType kDTypeOf<bfloat16> = DType::kBfloat16;
-template <> inline constexpr DType kDTypeOf<float> = DType::kFloat32;
-template <> inline constexpr DType kDTypeOf<double> = DType::kFloat64;
+inline constexpr DType kDTypeOf = [] {
+  static_assert(sizeof(T) == 0, "no DType");
+  return DType::kFloat32;
+}();
+template <>
+inline constexpr DType kDTypeOf<std::uint8_t> = DType::kUint8;
+template <>
+inline constexpr DType kDTypeOf<std::int32_t> = DType::kInt32;
+template <>
+inline constexpr DType kDTypeOf<std::int64_t> = DType::kInt64;
+template <>
+inline constexpr DType kDTypeOf<bfloat16> = DType::kBfloat16;
+template <>
+inline constexpr DType kDTypeOf<float> = DType::kFloat32;
+template <>
+inline constexpr DType kDTypeOf<double> = DType::kFloat64;
 
 }  // namespace mirrortrain

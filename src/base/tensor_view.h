@@ -8,8 +8,8 @@
 
 namespace mirrortrain {
 
-/// A dense, row-major tensor in somebody else's memory; images are [rows, height, width, channels]. Never owns. `data` is
-/// null where a kernel's optional output is not wanted.
+/// A dense, row-major tensor in somebody else's memory; images are [rows, height, width, channels]. Never owns. `data`
+/// is null where a kernel's optional output is not wanted.
 struct TensorView {
   DType dtype = DType::kFloat32;
   Shape shape;

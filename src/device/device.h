@@ -36,8 +36,8 @@ class Buffer {
   std::size_t bytes_ = 0;
 };
 
-/// A place in a stream's work that other streams, of other devices too, can wait for. Made by the device whose streams record
-/// it; may be recorded again and again.
+/// A place in a stream's work that other streams, of other devices too, can wait for. Made by the device whose streams
+/// record it; may be recorded again and again.
 class Event {
  public:
   virtual ~Event() = default;
@@ -55,22 +55,22 @@ class Recording {
   virtual void enqueue(Stream& stream) = 0;
 };
 
-/// Work in order, driven by one lane. On a CPU the calling lane's thread does the work before `enqueue` and `copy` return, so
-/// an event has happened once it is recorded.
+/// Work in order, driven by one lane. On a CPU the calling lane's thread does the work before `enqueue` and `copy`
+/// return, so an event has happened once it is recorded.
 class Stream {
  public:
   virtual ~Stream() = default;
-  /// Copies within the device, between it and the host, or from another device. Host memory must stay as it is until the
-  /// copy is done; unless it comes from allocate_host, a GPU's copy keeps the calling thread waiting. No bytes need no
-  /// memory.
+  /// Copies within the device, between it and the host, or from another device. Host memory must stay as it is until
+  /// the copy is done; unless it comes from allocate_host, a GPU's copy keeps the calling thread waiting. No bytes need
+  /// no memory.
   virtual void copy(std::byte* to, const std::byte* from, std::size_t bytes) = 0;
   virtual void zero(std::byte* to, std::size_t bytes) = 0;
   /// Calls function(argument) on some host thread after everything enqueued before. It must not throw nor use a device.
   virtual void call(void (*function)(void*), void* argument) = 0;
   /// The event happens when everything enqueued so far is done. Recorded again, it forgets its last place.
   virtual void record(Event& event) = 0;
-  /// What is enqueued from here on starts after the place where the event was last recorded; never recorded, it waits for
-  /// nothing. The caller sees to it that the recording call came first, whichever thread made it.
+  /// What is enqueued from here on starts after the place where the event was last recorded; never recorded, it waits
+  /// for nothing. The caller sees to it that the recording call came first, whichever thread made it.
   virtual void wait(const Event& event) = 0;
   /// Returns when everything enqueued is done. Throws Error where something of it failed.
   virtual void synchronize() = 0;

@@ -11,8 +11,8 @@ namespace mirrortrain {
 ///  - relu that only feeds a max pooling moves into the pooling (max and relu commute), out of a conv2d too;
 ///  - relu that only follows a batch normalization moves into it;
 ///  - softmax or sigmoid that feeds its crossentropy becomes a loss on logits; the probabilities stay for the metrics.
-/// `kept` are the values that the caller holds on to: they are updated to the ids in the returned graph, and a value in it is
-/// never fused away.
+/// `kept` are the values that the caller holds on to: they are updated to the ids in the returned graph, and a value in
+/// it is never fused away.
 Graph fuse(const Graph& graph, const std::vector<ValueId*>& kept);
 
 }  // namespace mirrortrain

@@ -20,8 +20,8 @@ using ValueId = std::int32_t;
 using NodeId = std::int32_t;
 inline constexpr ValueId kNoValue = -1;
 
-/// What a value holds. The number of rows is not known in a graph: a batched value has `shape` per row, and a program, which
-/// is a graph at one number of rows, puts the rows in front.
+/// What a value holds. The number of rows is not known in a graph: a batched value has `shape` per row, and a program,
+/// which is a graph at one number of rows, puts the rows in front.
 struct ValueSpec {
   DType dtype = DType::kFloat32;
   Shape shape;
@@ -43,13 +43,13 @@ class Op {
   /// snake_case: "conv2d_input_gradient".
   virtual std::string_view name() const = 0;
 
-  /// The specs of the outputs. An absent optional input has the shape [0]. Throws Error with the shapes where the inputs do not
-  /// fit.
+  /// The specs of the outputs. An absent optional input has the shape [0]. Throws Error with the shapes where the
+  /// inputs do not fit.
   virtual std::vector<ValueSpec> infer(std::span<const ValueSpec> inputs) const = 0;
 
-  /// Adds the nodes that give the gradient with respect to each input, given that of each output (kNoValue: zero). Returns
-  /// one value per input, kNoValue where no gradient flows. `wanted[i]` says whether input i's gradient is needed.
-  /// The default throws: an op without a gradient.
+  /// Adds the nodes that give the gradient with respect to each input, given that of each output (kNoValue: zero).
+  /// Returns one value per input, kNoValue where no gradient flows. `wanted[i]` says whether input i's gradient is
+  /// needed. The default throws: an op without a gradient.
   virtual std::vector<ValueId> gradient(Graph& graph, const Node& node, std::span<const ValueId> output_gradients,
                                         const std::vector<bool>& wanted) const;
 
@@ -66,7 +66,7 @@ struct Node {
   std::shared_ptr<const Op> op;
   std::vector<ValueId> inputs;  ///< kNoValue for an optional input that is absent
   std::vector<ValueId> outputs;
-  std::string layer;            ///< the layer it came from, for messages and random streams
+  std::string layer;  ///< the layer it came from, for messages and random streams
 };
 
 /// A tensor that outlives the step. Its master is float32.
@@ -76,8 +76,8 @@ struct VariableSpec {
   bool trainable = true;
 };
 
-/// Values and the nodes that compute them, in an order in which each node comes after its inputs. Knows no device and no
-/// number of rows.
+/// Values and the nodes that compute them, in an order in which each node comes after its inputs. Knows no device and
+/// no number of rows.
 class Graph {
  public:
   enum class Source { kInput, kVariable, kNode };
@@ -104,8 +104,8 @@ class Graph {
     return apply(std::move(op), std::move(inputs)).front();
   }
 
-  /// The same values, made by other nodes: what a backend does in fewer kernels. Values that no node makes any more keep
-  /// their specs and must not be read.
+  /// The same values, made by other nodes: what a backend does in fewer kernels. Values that no node makes any more
+  /// keep their specs and must not be read.
   Graph with_nodes(std::vector<Node> nodes) const;
   /// The same graph, but for the dtype in which an input comes.
   Graph with_input(ValueId input, DType dtype) const;

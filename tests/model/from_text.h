@@ -41,8 +41,7 @@ inline Built build_from(std::string_view text) {
   config::Document document = config::load_text(text, "a.yaml", {}, errors);
   Built built{config::read<Description>(document, errors), {}, ""};
   const Description& description = built.description;
-  built.model =
-      build_model(description.model, description.loss, description.metrics, description.precision, errors);
+  built.model = build_model(description.model, description.loss, description.metrics, description.precision, errors);
   if (!errors.empty()) built.errors = errors.text();
   return built;
 }

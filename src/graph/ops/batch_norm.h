@@ -8,8 +8,8 @@ namespace mirrortrain::ops {
 /// Inputs: x batched [..., channels] float32 or bfloat16; gamma [channels] or absent; beta [channels] or absent;
 /// moving_mean [channels]; moving_variance [channels]; all but x float32.
 /// Outputs: y as x; batch mean [channels] float32; inverse standard deviation 1 / sqrt(variance + epsilon) [channels]
-/// float32; new moving_mean and new moving_variance [channels] float32: moving * momentum + batch * (1 - momentum), with the
-/// biased batch variance, as Keras has it. With `relu`, y = max(0, normalized) in the same pass.
+/// float32; new moving_mean and new moving_variance [channels] float32: moving * momentum + batch * (1 - momentum),
+/// with the biased batch variance, as Keras has it. With `relu`, y = max(0, normalized) in the same pass.
 struct BatchNorm : Op {
   float momentum = 0.99f, epsilon = 1e-3f;
   bool relu = false;
@@ -29,8 +29,8 @@ struct BatchNormGradient : Op {
   std::vector<ValueSpec> infer(std::span<const ValueSpec> inputs) const override;
 };
 
-/// Batch normalization with the moving statistics (evaluation, and frozen layers in training: its gradient is linear in x).
-/// Inputs as BatchNorm's. Output: y.
+/// Batch normalization with the moving statistics (evaluation, and frozen layers in training: its gradient is linear in
+/// x). Inputs as BatchNorm's. Output: y.
 struct BatchNormInference : Op {
   float epsilon = 1e-3f;
   bool relu = false;

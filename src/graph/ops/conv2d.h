@@ -16,8 +16,9 @@ struct Conv2dAttributes {
 };
 
 /// activation(conv(x, kernel) + bias), channels last.
-/// Inputs: x batched [height, width, in] float32 or bfloat16; kernel [kh, kw, in / groups, out] float32; bias [out] float32 or
-/// absent. Output: batched [height', width', out] in x's dtype. `activation` must be one whose derivative_from_output.
+/// Inputs: x batched [height, width, in] float32 or bfloat16; kernel [kh, kw, in / groups, out] float32; bias [out]
+/// float32 or absent. Output: batched [height', width', out] in x's dtype. `activation` must be one whose
+/// derivative_from_output.
 struct Conv2d : Op, Conv2dAttributes {
   ActivationKind activation = ActivationKind::kLinear;
   explicit Conv2d(const Conv2dAttributes& attributes, ActivationKind kind = ActivationKind::kLinear)
@@ -36,8 +37,8 @@ struct Conv2dInputGradient : Op, Conv2dAttributes {
   std::vector<ValueSpec> infer(std::span<const ValueSpec> inputs) const override;
 };
 
-/// Inputs: x; gradient of the (linear) output. Outputs: kernel gradient [kh, kw, in / groups, out] float32; bias gradient
-/// [out] float32 (only where `with_bias`). Zero rows give zeros.
+/// Inputs: x; gradient of the (linear) output. Outputs: kernel gradient [kh, kw, in / groups, out] float32; bias
+/// gradient [out] float32 (only where `with_bias`). Zero rows give zeros.
 struct Conv2dWeightGradient : Op, Conv2dAttributes {
   Shape kernel_shape;
   bool with_bias = true;

@@ -16,14 +16,16 @@ struct Dense : Op {
   std::vector<ValueId> gradient(Graph&, const Node&, std::span<const ValueId>, const std::vector<bool>&) const override;
 };
 
-/// Inputs: gradient of the (linear) output, batched [..., out]; kernel [in, out]. Output: gradient of x, batched [..., in].
+/// Inputs: gradient of the (linear) output, batched [..., out]; kernel [in, out]. Output: gradient of x, batched [...,
+/// in].
 struct DenseInputGradient : Op {
   std::string_view name() const override { return "dense_input_gradient"; }
   std::vector<ValueSpec> infer(std::span<const ValueSpec> inputs) const override;
 };
 
 /// Inputs: x batched [..., in]; gradient of the (linear) output, batched [..., out].
-/// Outputs: kernel gradient [in, out] float32; bias gradient [out] float32 (only where `with_bias`). Zero rows give zeros.
+/// Outputs: kernel gradient [in, out] float32; bias gradient [out] float32 (only where `with_bias`). Zero rows give
+/// zeros.
 struct DenseWeightGradient : Op {
   bool with_bias = true;
   explicit DenseWeightGradient(bool bias) : with_bias(bias) {}

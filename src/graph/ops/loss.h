@@ -5,24 +5,25 @@
 namespace mirrortrain::ops {
 
 enum class LossKind : std::uint8_t {
-  kMeanSquaredError,                ///< mean over the last axis of (y - t)^2
-  kBinaryCrossentropy,              ///< mean over the last axis; y are logits or probabilities
-  kCategoricalCrossentropy,         ///< targets like y
-  kSparseCategoricalCrossentropy,   ///< labels are class numbers: batched [] or [1] (or one per position), int32
+  kMeanSquaredError,               ///< mean over the last axis of (y - t)^2
+  kBinaryCrossentropy,             ///< mean over the last axis; y are logits or probabilities
+  kCategoricalCrossentropy,        ///< targets like y
+  kSparseCategoricalCrossentropy,  ///< labels are class numbers: batched [] or [1] (or one per position), int32
 };
 
-/// Per-example losses as in Keras: reduced over the last axis, then averaged over whatever axes lie between the row and the
-/// last. Inputs: y batched [..., k] float32; targets batched, float32 like y (int32 for the sparse loss).
-/// Outputs: the sum over rows, float64 []; and the gradient of (sum / global examples of the step) with respect to y,
-/// batched like y, float32 (null where not wanted, as in evaluation).
-/// `from_logits` false: y are probabilities, clipped to [1e-7, 1 - 1e-7] as Keras does (categorical ones are first divided by
-/// their sum). `label_smoothing`, for the binary and categorical ones, as in Keras.
-/// A loss op is where gradients start: its gradient() ignores the gradients of its outputs.
+/// Per-example losses as in Keras: reduced over the last axis, then averaged over whatever axes lie between the row and
+/// the last. Inputs: y batched [..., k] float32; targets batched, float32 like y (int32 for the sparse loss). Outputs:
+/// the sum over rows, float64 []; and the gradient of (sum / global examples of the step) with respect to y, batched
+/// like y, float32 (null where not wanted, as in evaluation). `from_logits` false: y are probabilities, clipped to
+/// [1e-7, 1 - 1e-7] as Keras does (categorical ones are first divided by their sum). `label_smoothing`, for the binary
+/// and categorical ones, as in Keras. A loss op is where gradients start: its gradient() ignores the gradients of its
+/// outputs.
 struct Loss : Op {
   LossKind kind;
   bool from_logits = false;
   float label_smoothing = 0;
-  explicit Loss(LossKind k, bool logits = false, float smoothing = 0) : kind(k), from_logits(logits), label_smoothing(smoothing) {}
+  explicit Loss(LossKind k, bool logits = false, float smoothing = 0)
+      : kind(k), from_logits(logits), label_smoothing(smoothing) {}
   std::string_view name() const override { return "loss"; }
   std::vector<ValueSpec> infer(std::span<const ValueSpec> inputs) const override;
   std::vector<ValueId> gradient(Graph&, const Node&, std::span<const ValueId>, const std::vector<bool>&) const override;

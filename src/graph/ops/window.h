@@ -7,13 +7,14 @@ namespace mirrortrain::ops {
 
 enum class Padding : std::uint8_t { kValid, kSame };
 
-/// One spatial axis of a sliding window: how many outputs and how much padding before and after. Odd padding goes after (to
-/// the bottom and right), as in Keras.
+/// One spatial axis of a sliding window: how many outputs and how much padding before and after. Odd padding goes after
+/// (to the bottom and right), as in Keras.
 struct WindowAxis {
   std::int64_t output = 0, pad_before = 0, pad_after = 0;
 };
 
 /// `output` is 0 or less where the window does not fit.
-WindowAxis window_axis(std::int64_t input, std::int64_t window, std::int64_t stride, std::int64_t dilation, Padding padding);
+WindowAxis window_axis(std::int64_t input, std::int64_t window, std::int64_t stride, std::int64_t dilation,
+                       Padding padding);
 
 }  // namespace mirrortrain::ops

@@ -10,7 +10,7 @@ namespace {
 
 /// gradient[i] = sum of scale * source[begin + i], in the order of the sources.
 void sum_chunk(std::span<const GradientSource> sources, std::int64_t begin, std::int64_t count,
-                 float* __restrict gradient) {
+               float* __restrict gradient) {
   std::fill_n(gradient, count, 0.0f);
   for (const GradientSource& source : sources) {
     if (source.scale == 0) continue;  // a replica without examples: its memory holds another step's gradient

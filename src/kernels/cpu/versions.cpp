@@ -1,7 +1,6 @@
 #include "kernels/cpu/versions.h"
 
 #include <fmt/format.h>
-
 #include <oneapi/dnnl/dnnl.h>
 
 namespace mirrortrain::cpu {

@@ -123,10 +123,14 @@ __global__ void clip_scale(const double* squares, double clip_norm, std::int64_t
 }
 
 Group parameter(const UpdateGroupView& group) {
-  return {group.regularized.data(), static_cast<int>(group.regularized.size()),
-          group.master,             {group.slots[0], group.slots[1]},
-          group.accumulated,        group.regularization,
-          group.squares,            group.rounded};
+  return {group.regularized.data(),
+          static_cast<int>(group.regularized.size()),
+          group.master,
+          {group.slots[0], group.slots[1]},
+          group.accumulated,
+          group.regularization,
+          group.squares,
+          group.rounded};
 }
 
 Sources parameter(const scalar::GradientSum& gradient) {

@@ -13,9 +13,9 @@ inline constexpr int kMaxSources = 64;
 
 // As the CPU's, in one launch each: they work on the elements [begin, end), where `begin` is a multiple of
 // kUpdateChunk, and read `scalars` on the device, so that a captured step can be replayed. They throw Error where there
-// are more sources than kMaxSources. Every pointer of a group, and what its `regularized` spans, is the device's; memory
-// that is walked along (master, slots, accumulated, rounded and the sources) is aligned to 16 bytes. The segments are in
-// ascending order and apart.
+// are more sources than kMaxSources. Every pointer of a group, and what its `regularized` spans, is the device's;
+// memory that is walked along (master, slots, accumulated, rounded and the sources) is aligned to 16 bytes. The
+// segments are in ascending order and apart.
 
 /// Updates with a step's gradient: one pass over memory.
 void update(Stream& stream, const scalar::UpdateRule& rule, const scalar::UpdateGroupView& group,
