@@ -19,26 +19,33 @@ inline void scale_and_clip(const UpdateScalars& scalars, std::int64_t count, flo
   }
 }
 
-/// Applies the rule to the elements [begin, begin + count) of the group.
+/// Applies the rule to `count` weights, which are a copy of the group's elements from `begin` on or these themselves,
+/// and to their slots.
 template <class Rule>
 void apply_rule(const Rule& rule, const UpdateGroupView& group, std::int64_t begin, std::int64_t count,
-                const float* __restrict gradient) {
-  float* __restrict master = group.master + begin;
+                const float* __restrict gradient, float* __restrict weights) {
   if constexpr (Rule::kSlots == 0) {
-    for (std::int64_t i = 0; i < count; ++i) rule(master[i], gradient[i], nullptr);
+    for (std::int64_t i = 0; i < count; ++i) rule(weights[i], gradient[i], nullptr);
   } else if constexpr (Rule::kSlots == 1) {
     float* __restrict slot = group.slots[0] + begin;
-    for (std::int64_t i = 0; i < count; ++i) rule(master[i], gradient[i], slot + i);
+    for (std::int64_t i = 0; i < count; ++i) rule(weights[i], gradient[i], slot + i);
   } else {
     float* __restrict first = group.slots[0] + begin;
     float* __restrict second = group.slots[1] + begin;
     for (std::int64_t i = 0; i < count; ++i) {
       float slots[2] = {first[i], second[i]};
-      rule(master[i], gradient[i], slots);
+      rule(weights[i], gradient[i], slots);
       first[i] = slots[0];
       second[i] = slots[1];
     }
   }
+}
+
+/// Applies the rule to the elements [begin, begin + count) of the group.
+template <class Rule>
+void apply_rule(const Rule& rule, const UpdateGroupView& group, std::int64_t begin, std::int64_t count,
+                const float* __restrict gradient) {
+  apply_rule(rule, group, begin, count, gradient, group.master + begin);
 }
 
 }  // namespace mirrortrain::cpu

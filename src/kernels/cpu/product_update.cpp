@@ -24,13 +24,13 @@ inline void prefetch_to_write(const float* line) {
 #endif
 }
 
-/// Weight and slots come from far while the gradient is being made; other cores have read the weight.
+/// Weight and slots come from far while the gradient is being made.
 inline void prefetch(const UpdateGroupView& group, std::int64_t element, std::int64_t columns) {
   constexpr std::int64_t kLine = 64 / sizeof(float);
-  for (const float* base : {static_cast<const float*>(group.master), static_cast<const float*>(group.slots[0]),
-                            static_cast<const float*>(group.slots[1])}) {
-    if (base == nullptr) continue;
-    for (std::int64_t i = 0; i < columns; i += kLine) prefetch_to_write(base + element + i);
+  for (std::int64_t i = 0; i < columns; i += kLine) __builtin_prefetch(group.master + element + i);
+  for (const float* slot : group.slots) {
+    if (slot == nullptr) continue;
+    for (std::int64_t i = 0; i < columns; i += kLine) prefetch_to_write(slot + element + i);
   }
 }
 
@@ -61,9 +61,19 @@ void make_gradient(const UpdateGroupView& group, const ProductWeight& weight, st
   if (!accumulate) std::fill_n(gradient, block.rows * block.columns, 0.0f);
 }
 
+/// Applies the rule to `columns` elements from `first` on, and writes them past the caches.
+template <class Rule>
+void apply_and_stream(const Rule& rule, const UpdateGroupView& group, std::int64_t first, std::int64_t columns,
+                      const float* gradient) {
+  alignas(64) float weights[kMaxPanel];
+  std::copy_n(group.master + first, columns, weights);
+  apply_rule(rule, group, first, columns, gradient, weights);
+  for (std::int64_t i = 0; i < columns; i += kLanes) stream(group.master + first + i, load(weights + i));
+}
+
 template <class Rule>
 void update_rows(const Rule& rule, const UpdateGroupView& group, const ProductWeight& weight,
-                 std::span<const ProductSource> sources, const UpdateScalars& scalars, std::int64_t begin,
+                 std::span<const ProductSource> sources, const UpdateScalars& scalars, bool shared, std::int64_t begin,
                  std::int64_t end) {
   alignas(64) float gradient[kBlockRows * kMaxPanel];
   for (std::int64_t column = 0; column < weight.out; column += panel_columns()) {
@@ -73,10 +83,16 @@ void update_rows(const Rule& rule, const UpdateGroupView& group, const ProductWe
       make_gradient(group, weight, sources, block, gradient);
       scale_and_clip(scalars, block.rows * columns, gradient);
       for (std::int64_t i = 0; i < block.rows; ++i) {
-        apply_rule(rule, group, weight.first + (row + i) * weight.out + column, columns, gradient + i * columns);
+        const std::int64_t first = weight.first + (row + i) * weight.out + column;
+        if (shared) {
+          apply_and_stream(rule, group, first, columns, gradient + i * columns);
+        } else {
+          apply_rule(rule, group, first, columns, gradient + i * columns);
+        }
       }
     }
   }
+  if (shared) end_streaming();
 }
 
 }  // namespace
@@ -84,14 +100,14 @@ void update_rows(const Rule& rule, const UpdateGroupView& group, const ProductWe
 bool takes_product(std::int64_t out) { return out % kLanes == 0; }
 
 void update_with_product(const UpdateRule& rule, const UpdateGroupView& group, const ProductWeight& weight,
-                         std::span<const ProductSource> sources, const UpdateScalars& scalars, int threads,
+                         std::span<const ProductSource> sources, const UpdateScalars& scalars, bool shared, int threads,
                          std::int64_t begin, std::int64_t end) {
   static_assert(kMaxPanel >= 4 * kLanes);
   std::visit(
       [&](const auto& of_this_kind) {
         const auto at_this_step = of_this_kind.at(scalars.learning_rate, static_cast<long>(scalars.updates));
         parallel_for(threads, end - begin, kBlockRows, [&](std::int64_t from, std::int64_t to) {
-          update_rows(at_this_step, group, weight, sources, scalars, begin + from, begin + to);
+          update_rows(at_this_step, group, weight, sources, scalars, shared, begin + from, begin + to);
         });
       },
       rule);

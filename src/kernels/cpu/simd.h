@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <cstring>
 
-#if defined(__AVX512F__)
+#if defined(__x86_64__)
 #include <immintrin.h>
 #endif
 
@@ -30,6 +30,24 @@ constexpr std::int64_t padded(std::int64_t channels) { return round_up(channels,
 
 inline Vec load(const float* from) { return *reinterpret_cast<const UnalignedVec*>(from); }
 inline void store(float* to, const Vec& value) { *reinterpret_cast<UnalignedVec*>(to) = value; }
+/// Stores past the caches, to an aligned place: other cores' copies of the line go, and nobody waits for it. Before
+/// others read it, `end_streaming`.
+inline void stream(float* to, const Vec& value) {
+#if defined(__AVX512F__)
+  _mm512_stream_ps(to, value);
+#elif defined(__AVX__)
+  _mm256_stream_ps(to, value);
+#elif defined(__x86_64__)
+  _mm_stream_ps(to, value);
+#else
+  store(to, value);
+#endif
+}
+inline void end_streaming() {
+#if defined(__x86_64__)
+  _mm_sfence();
+#endif
+}
 inline Vec broadcast(float value) { return value - Vec{}; }
 
 #if defined(__AVX512F__)

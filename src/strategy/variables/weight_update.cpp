@@ -147,7 +147,7 @@ void WeightUpdate::apply(const LaneShare& share) const {
   for (const Product& product : products_) {
     const auto [begin, end] = part_of_lane(product.weight.in, kProductRows, share.lane, share.lanes);
     cpu::update_with_product(rule_, product.group->view(0), product.weight, product.sources, *share.scalars,
-                             share.threads, begin, end);
+                             share.lanes > 1 || share.threads > 1, share.threads, begin, end);
   }
 }
 
