@@ -44,7 +44,7 @@ class Measurement:
         }), flush=True)
 
 
-def parse(description, cpu_strategies, gpu_strategies, gpu_models=()):
+def parse(description, cpu_strategies, gpu_strategies=(), gpu_models=()):
     """The options, after checking that the strategy, the model and the precision go with the device."""
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--model", choices=["mlp", "cnn", *gpu_models], required=True)
