@@ -15,16 +15,6 @@ namespace {
 /// steps, costs nothing that could be measured.
 constexpr std::size_t kStepsAhead = 64;
 
-/// Throws UsageError where several memories would each have to know a norm of what the others' replicas have alone.
-void require_shared_norm(const GradientOptions& gradients, const VariableStore& variables) {
-  for (const VariableGroup& group : variables.groups()) {
-    if (group.shared() || !gradients.clip_norm) continue;
-    throw UsageError(
-        "gradients.clip_norm: on several GPUs it goes with variables that the replicas share, not with aggregation "
-        "none");
-  }
-}
-
 /// What the lane's replicas meet in global batches of these sizes.
 RowCounts row_counts(const Lane& lane, const BatchSizes& sizes, int replicas) {
   RowCounts rows;
@@ -91,7 +81,6 @@ void Strategy::add_exchanges(const StrategyParts& parts, const std::optional<Loc
   const std::uint64_t bytes_per_pack = parts.options.communication.bytes_per_pack.bytes;
   if (reduction) exchange_.emplace(mirror(0).variables, *reduction, bytes_per_pack);
   if (several_memories()) {
-    require_shared_norm(parts.gradients, mirror(0).variables);
     device_exchanges_.emplace(
         parts.communicators(placement_, parts.options, parts.gradients.aggregation_method, devices), devices, *mirrors_,
         backend_->step_kernels(), bytes_per_pack);

@@ -32,6 +32,8 @@ class DeviceExchange {
   /// Adds `elements` of each lane to everybody's. After `finish`, before the next step's first pack. `what` they are,
   /// for errors, outlives this.
   void all_reduce(Stream& compute, float* elements, std::int64_t count, std::string_view what);
+  /// The same for one number of more precision.
+  void sum_number(Stream& compute, double* number, std::string_view what);
 
   /// Waits for what is enqueued. Throws Error where lanes do not come together.
   void synchronize(Stream& compute) { communicator_.synchronize(compute); }
@@ -44,6 +46,7 @@ class DeviceExchange {
   const StepKernels& kernels_;
   Communicator& communicator_;
   GradientPacks packs_;
+  const Buffer numbers_;  ///< a shard for each lane, which begins with the lane's number, with zeros behind it
   std::vector<scalar::GradientSource> sources_;  ///< of the pack that is being reduced
   std::unique_ptr<Event> full_, done_;           ///< a pack; every one
   std::unique_ptr<Stream> stream_;               ///< last, so that its work ends first

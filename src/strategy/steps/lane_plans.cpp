@@ -121,6 +121,7 @@ void LaneSteps::add_update(StepPlan& plan) {
   if (update.accumulates()) {
     plan.add_fixed("accumulate gradients", [this, &update] { update.accumulate(share()); });
     if (update.needs_norm()) add_meeting(plan);  // every lane adds up the whole norm
+    if (update.needs_own_squares()) add_own_squares(plan);
   }
   plan.add_fixed("update", [this, &update] { update.apply(share()); });
   if (on_host()) {
@@ -138,6 +139,17 @@ void LaneSteps::add_update(StepPlan& plan) {
     plan.add_fixed("sum regularization",
                    [this, &update] { update.sum_regularization(lane_.stream(), lane_.sums().regularization()); });
   }
+}
+
+/// What the norm has of variables that replicas do not share.
+void LaneSteps::add_own_squares(StepPlan& plan) {
+  plan.add_fixed("sum own squares", [this] { mirror_.update.sum_own_squares(share()); });
+  if (across_ == nullptr) return;
+  plan.add("add squares", [this] {
+    if (!step_.kind.applies) return;
+    across_->sum_number(lane_.stream(), lane_.norms(), "squares of the replicas' own gradients");
+    meet_while_settling();
+  });
 }
 
 /// Lanes with memory of their own wait for each other where they exchange something, on their streams.

@@ -63,6 +63,7 @@ class LaneSteps {
   void add_programs_and_packs(StepPlan& plan, const GradientPacks& packs);
   void add_pack(StepPlan& plan, std::size_t pack);
   void add_update(StepPlan& plan);
+  void add_own_squares(StepPlan& plan);
   void add_meeting(StepPlan& plan);
 
   // What the actions do.

@@ -110,27 +110,42 @@ void WeightUpdate::accumulate(const LaneShare& share) const {
   });
 }
 
+bool WeightUpdate::needs_own_squares() const {
+  return needs_norm() &&
+         std::any_of(parts_.begin(), parts_.end(), [](const Part& part) { return !part.group->shared(); });
+}
+
+void WeightUpdate::sum_own_squares(const LaneShare& share) const {
+  if (!step_.applies) return;
+  bool first = true;
+  for (const Part& part : parts_) {
+    if (part.group->shared()) continue;
+    for (int r = 0; r < part.group->copies(); ++r) {
+      kernels_.sum_numbers(*share.stream, part.group->view(r).squares, part.group->chunks(), 1.0 / replicas_.all, first,
+                           share.norms);
+      first = false;
+    }
+  }
+}
+
 /// What a replica has for itself is clipped by the norm of all that it applies; what the replicas share, by that norm
 /// in the mean over the replicas, so that all go on sharing it.
 void WeightUpdate::scale_to_norms(const LaneShare& share) const {
-  Stream& stream = *share.stream;
-  const auto add_squares = [&](const Part& part, int replica, double scale, bool first, double* norm) {
-    kernels_.sum_numbers(stream, part.group->view(replica).squares, part.group->chunks(), scale, first, norm);
+  const auto add_squares = [&](const Part& part, int replica, bool& first, double* norm) {
+    const scalar::UpdateGroupView& view = part.group->view(replica);
+    kernels_.sum_numbers(*share.stream, view.squares, part.group->chunks(), 1, std::exchange(first, false), norm);
   };
   for (std::size_t i = 0; i <= share.replicas.size(); ++i) {
-    bool first = true;
+    double* const norm = share.norms + i;
+    bool first = i > 0 || !needs_own_squares();
     for (const Part& part : parts_) {
-      if (part.group->shared() || i > 0) {
-        add_squares(part, i > 0 ? share.replicas[i - 1] : 0, 1, first, share.norms + i);
-        first = false;
-        continue;
-      }
-      for (int r = 0; r < part.group->copies(); ++r) {
-        add_squares(part, r, 1.0 / part.group->copies(), first, share.norms);
-        first = false;
+      if (i > 0) {
+        add_squares(part, share.replicas[i - 1], first, norm);
+      } else if (part.group->shared()) {
+        add_squares(part, 0, first, norm);
       }
     }
-    kernels_.scale_to_norm(stream, share.norms + i, *options_.clip_norm, step_.gradients, share.scalars + i);
+    kernels_.scale_to_norm(*share.stream, norm, *options_.clip_norm, step_.gradients, share.scalars + i);
   }
 }
 

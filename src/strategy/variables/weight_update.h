@@ -67,6 +67,12 @@ class WeightUpdate {
   void accumulate(const LaneShare& share) const;
   void apply(const LaneShare& share) const;
 
+  /// Whether the norm has a part that replicas do not share. Then all lanes do `sum_own_squares` before `apply`: it
+  /// puts what this memory's replicas add to the mean over all replicas into the first of `norms`, and where replicas
+  /// are on several memories, the lanes add these up.
+  bool needs_own_squares() const;
+  void sum_own_squares(const LaneShare& share) const;
+
   /// Puts the regularization terms that the last `accumulate` or `apply` found, of replica 0's values where copies
   /// differ, into `total`. Once every lane is done with it.
   void sum_regularization(Stream& stream, double* total) const;
