@@ -16,9 +16,15 @@ constexpr int kPanelVectors = kLanes == 16 ? 4 : 2;
 constexpr int kMaxRows = 12;
 constexpr int max_rows(int vectors) { return std::min(kMaxRows, kSums / vectors); }
 
-/// kR rows by kW vectors of c.
+constexpr std::int64_t kLine = 64 / sizeof(float);
+/// Steps that read so much of b that the first block of rows would wait for each panel: the blocks on one panel bring
+/// the next.
+constexpr std::int64_t kLongProduct = 256;
+
+/// kR rows by kW vectors of c. `ahead`: a place in b's first row; what is there and below comes to the second-level
+/// cache meanwhile.
 template <class Left, int kR, int kW>
-void tile(std::int64_t steps, const Left& a, const ConstRows& b, const Rows& c, const Ends& ends) {
+void tile(std::int64_t steps, const Left& a, const ConstRows& b, const Rows& c, const Ends& ends, const float* ahead) {
   Vec sum[kR][kW];
 #pragma GCC unroll 12
   for (int r = 0; r < kR; ++r) {
@@ -29,7 +35,8 @@ void tile(std::int64_t steps, const Left& a, const ConstRows& b, const Rows& c, 
     }
   }
   const float* b_step = b.data;
-  for (std::int64_t step = 0; step < steps; ++step, b_step += b.stride) {
+  for (std::int64_t step = 0; step < steps; ++step, b_step += b.stride, ahead += b.stride) {
+    __builtin_prefetch(ahead, 0, 2);
     const float* const a_step = a.step(step);
     Vec row[kW];
 #pragma GCC unroll 4
@@ -51,7 +58,7 @@ void tile(std::int64_t steps, const Left& a, const ConstRows& b, const Rows& c, 
 }
 
 template <class Left>
-using Tile = void (*)(std::int64_t, const Left&, const ConstRows&, const Rows&, const Ends&);
+using Tile = void (*)(std::int64_t, const Left&, const ConstRows&, const Rows&, const Ends&, const float* ahead);
 
 template <class Left, int kW, int... kR>
 constexpr std::array<Tile<Left>, kMaxRows> tiles_of(std::integer_sequence<int, kR...>) {
@@ -78,8 +85,11 @@ void multiply_in_tiles(std::int64_t rows, std::int64_t columns, std::int64_t ste
     const std::int64_t most = max_rows(vectors), blocks = (rows + most - 1) / most;
     for (std::int64_t block = 0; block < blocks; ++block) {
       const std::int64_t begin = rows * block / blocks, count = rows * (block + 1) / blocks - begin;
+      const std::int64_t line = block * kLine, next = column + panel_columns() + line;
+      const bool brings = steps >= kLongProduct && line < panel_columns() && next < columns;
       tiles[static_cast<std::size_t>(count - 1)](steps, a.from_row(begin), {b.data + column, b.stride},
-                                                 {c.data + begin * c.stride + column, c.stride}, panel_ends);
+                                                 {c.data + begin * c.stride + column, c.stride}, panel_ends,
+                                                 b.data + (brings ? next : column));
     }
   }
 }
