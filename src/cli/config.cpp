@@ -11,6 +11,7 @@
 #include "device/cpu/cpu_device.h"
 #include "strategy/gradients/cross_device.h"
 #include "strategy/placement.h"
+#include "train/hardware.h"
 #include "train/session.h"
 
 namespace mirrortrain::cli {
@@ -35,8 +36,10 @@ void check(const ConfigArguments& arguments) {
 void show_cross_device(const CheckedConfiguration& checked) {
   const Configuration& values = checked.values();
   try {
-    const Placement placement = place_replicas(values.strategy, values.data.global_batch_size, this_machine());
-    const auto note = choose_cross_device(values.strategy, placement, values.gradients.aggregation_method,
+    const Hardware hardware = this_hardware();
+    const Placement placement = place_replicas(values.strategy, values.data.global_batch_size, hardware.machine);
+    const StrategyOptions options = usable_options(values.strategy, placement, hardware);
+    const auto note = choose_cross_device(options, placement, values.gradients.aggregation_method,
                                           reduced_gradient_bytes(*checked.model, checked.policies()))
                           .note;
     if (!note.empty()) fmt::print("# {}\n", note);
@@ -49,8 +52,7 @@ void show(const ConfigArguments& arguments) {
   const CheckedConfiguration checked = check_configuration(arguments.config, arguments.overrides);
   fmt::print("{}", config::show(checked.values(), checked.read.document, config::Origins::kShown));
   if (checked.has_model()) {
-    fmt::print("# The model's variables, as they will be kept:\n{}",
-               variable_table(*checked.model, checked.variables, "#   "));
+    fmt::print("# The model's variables, as they will be kept:\n{}", variables_text(checked, "#   "));
     show_cross_device(checked);
   }
 }

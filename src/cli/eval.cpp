@@ -90,6 +90,7 @@ int evaluate(const EvalArguments& arguments) {
   const auto feeder = load_feeder(checked, split_of(arguments.split));
   const auto strategy =
       make_strategy(checked, {{}, batch_sizes(feeder->rows(), values.data.global_batch_size, false), {feeder.get()}});
+  for (const std::string& note : strategy->placement().notes) spdlog::info(note);
   const fs::path weights = choose_weights(arguments, folder, values);
   spdlog::info("weights: {}", weights.string());
   load_weights(weights, strategy->variables());

@@ -48,7 +48,6 @@ int FitRun::run() {
     return 0;
   }
   if (!open_folder()) return 0;
-  for (const std::string& note : strategy_->placement().notes) spdlog::info(note);
   spdlog::info(run_header(checked_, *strategy_));
   log_distribution();
   const TrainingState state = first_state();

@@ -67,6 +67,8 @@ class Communicator {
   virtual int size() const = 0;
   /// Whether the operations may be captured and replayed with the step.
   virtual bool capturable() const = 0;
+  /// Of the rank's device, what it holds for the operations itself; a library's own is not known.
+  virtual std::size_t bytes() const { return 0; }
 
   /// Every rank's `to` becomes the sum of `from` over the ranks. `from` is `to` (in place), or apart from it, of its
   /// type and as long.

@@ -60,10 +60,8 @@ std::vector<DeviceId> chosen_devices(const StrategyOptions& options, std::int64_
   }
   const std::size_t cores = machine.cores.size();
   const int count = suitable_cpu_devices(options, global_batch, cores);
-  if (options.type == StrategyType::kMirrored) {
-    placement.notes.push_back(fmt::format("{}: {} CPU device{} on {} core{}", found.why_none, count,
-                                          count == 1 ? "" : "s", cores, cores == 1 ? "" : "s"));
-  }
+  placement.notes.push_back(fmt::format("{}: {} CPU device{} on {} core{}", found.why_none, count,
+                                        count == 1 ? "" : "s", cores, cores == 1 ? "" : "s"));
   return first_devices(DeviceId::Kind::kCpu, static_cast<std::size_t>(count));
 }
 

@@ -25,7 +25,8 @@ MemoryForecast Strategy::memory() const {
   if (on_host()) return forecast;
   for (int i = 0; i < static_cast<int>(lanes_.size()); ++i) {
     const Lane& lane = *lanes_[static_cast<std::size_t>(i)];
-    const std::size_t run = mirror(i).bytes() + lane.bytes() + lane.examples()->bytes();
+    const std::size_t exchange = device_exchanges_ ? device_exchanges_->of_lane(i).bytes() : 0;
+    const std::size_t run = mirror(i).bytes() + lane.bytes() + lane.examples()->bytes() + exchange;
     forecast.gpus.push_back({lane.device().id(), run, lane.device().memory()});
   }
   return forecast;

@@ -12,8 +12,8 @@ config::Section<CommunicationOptions> CommunicationOptions::section() {
       .key("timeout_seconds", &CommunicationOptions::timeout_seconds,
            "How long a lane waits for the others in a step before the run fails; 0: for ever.", config::at_least(0))
       .key("bytes_per_pack", &CommunicationOptions::bytes_per_pack,
-           "Gradients that are reduced together, in bytes or with KiB, MiB; a reduction starts when so many are there; "
-           "0: all in one pack.")
+           "Gradients that are reduced together, in bytes or as 64K = 64KiB = 65536, 25MiB, 1MB = 1000000; a reduction "
+           "starts when so many are there; 0: all in one pack.")
       .planned("implementation");
 }
 
@@ -23,7 +23,7 @@ bool is_cpu(const DeviceId& device) { return device.kind == DeviceId::Kind::kCpu
 
 config::Section<StrategyOptions> StrategyOptions::section() {
   return config::Section<StrategyOptions>("How training is spread over devices.")
-      .key("type", &StrategyOptions::type, "One device, or one replica on each of several.")
+      .key("type", &StrategyOptions::type, "One replica on one device, or replicas in sync on one or several.")
       .key("devices", &StrategyOptions::devices,
            "Every GPU (`all`; CPU replicas where there is none), or a list such as [cpu:0, cpu:1].", config::non_empty)
       .key("replicas", &StrategyOptions::replicas,

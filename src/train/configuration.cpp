@@ -18,8 +18,10 @@ config::Section<TrainingOptions> TrainingOptions::section() {
            config::at_least(1))
       .key("precision", &TrainingOptions::precision,
            "What the layers compute in; variables, loss and metrics are float32 in both.")
-      .key("tf32", &TrainingOptions::tf32,
-           "Whether GPUs round the inputs of float32 products and convolutions to 10 bits, which is many times faster.")
+      .key(
+          "tf32", &TrainingOptions::tf32,
+          "Whether GPUs round the inputs of float32 products and convolutions to 10 bits of mantissa, for their tensor "
+          "cores.")
       .key("cuda_graph", &TrainingOptions::cuda_graph,
            "Whether a GPU's step is captured and then enqueued as a whole, which spares the host most of its work.")
       .key(

@@ -1,5 +1,7 @@
 #include "train/hardware.h"
 
+#include <spdlog/spdlog.h>
+
 #include "collective/nccl/nccl_communicator.h"
 #include "collective/peer/peer_group.h"
 #include "device/cuda/gpus.h"
@@ -32,6 +34,17 @@ Communicators communicators_for(const Placement& placement, const StrategyOption
 
 }  // namespace
 
-Hardware this_hardware() { return {this_machine(), backend_for, communicators_for}; }
+Hardware this_hardware() { return {this_machine(), backend_for, communicators_for, why_no_nccl}; }
+
+StrategyOptions usable_options(const StrategyOptions& options, const Placement& placement, const Hardware& hardware) {
+  const bool across_gpus = placement.on_gpus() && placement.lanes.size() > 1;
+  if (!across_gpus || options.cross_device_ops != CrossDeviceOps::kAuto) return options;
+  const std::string absent = hardware.why_no_nccl();
+  if (absent.empty()) return options;
+  spdlog::warn("cross_device_ops: auto takes ring, by copies: {}", absent);
+  StrategyOptions usable = options;
+  usable.cross_device_ops = CrossDeviceOps::kRing;
+  return usable;
+}
 
 }  // namespace mirrortrain

@@ -31,6 +31,7 @@ std::string split_text(std::int64_t batch, int replicas) {
 
 std::string run_header(const CheckedConfiguration& checked, const Strategy& strategy) {
   std::string text;
+  for (const std::string& note : strategy.placement().notes) text += note + "\n";
   for (const LanePlacement& lane : strategy.placement().lanes) {
     text += lane.device.text() + ": ";
     if (!strategy.placement().on_gpus()) {

@@ -110,7 +110,7 @@ std::unique_ptr<Strategy> make_strategy(const CheckedConfiguration& checked, con
     spdlog::warn("mixed_bfloat16: {} has no bfloat16 instructions, so this will not be faster than float32",
                  cpu_name());
   }
-  StrategyParts parts{options,
+  StrategyParts parts{usable_options(options, placement, hardware),
                       values.gradients,
                       {},
                       {},
@@ -147,11 +147,11 @@ void set_first_values(const CheckedConfiguration& checked, const VariableStore& 
   if (const auto& file = checked.values().model->initial_weights) load_weights(file->text, variables);
 }
 
-std::string variables_text(const CheckedConfiguration& checked) {
+std::string variables_text(const CheckedConfiguration& checked, const std::string& indent) {
   if (!checked.has_model()) return "";
-  std::string text = variable_table(*checked.model, checked.variables, "");
+  std::string text = variable_table(*checked.model, checked.variables, indent);
   for (const std::string& rule : idle_rules(*checked.model, checked.values().variables)) {
-    text += fmt::format("{}: no variable is left for it\n", rule);
+    text += fmt::format("{}{}: no variable is left for it\n", indent, rule);
   }
   return text;
 }

@@ -55,7 +55,7 @@ std::unique_ptr<Strategy> make_model_strategy(const CheckedConfiguration& checke
 /// load_weights does.
 void set_first_values(const CheckedConfiguration& checked, const VariableStore& variables);
 
-/// How the variables are kept, and which rules found no use: for the log.
-std::string variables_text(const CheckedConfiguration& checked);
+/// How the variables are kept, and which rules found no use. `indent`: before each line.
+std::string variables_text(const CheckedConfiguration& checked, const std::string& indent = "");
 
 }  // namespace mirrortrain

@@ -199,6 +199,20 @@ TEST_CASE("the memory that is told is what the run takes") {
   }
 }
 
+TEST_CASE("the memory that is told is what the run takes of each of several GPUs") {
+  if (!testing::memory_can_be_chosen()) return;
+  for (const char* ops : {"nccl", "ring"}) {
+    CAPTURE(ops);
+    Training training(
+        kNetwork, {fmt::format("strategy={{type: mirrored, devices: [cuda:0, cuda:1], cross_device_ops: {}}}", ops)},
+        testing::gpu_with(std::size_t{64} << 20, 2));
+    training.steps(4);
+    const MemoryForecast forecast = training.strategy->memory();
+    REQUIRE(forecast.gpus.size() == 2);
+    for (const auto& [id, run, memory] : forecast.gpus) CHECK(run == memory.all - memory.free);
+  }
+}
+
 TEST_CASE("a profile has the device's time of every action and op, and changes no bits") {
   Training plain(kNetwork, {strategy_of("cuda", 2)}, testing::gpus_under_test(1));
   Training profiled(kNetwork, {strategy_of("cuda", 2)}, testing::gpus_under_test(1, 2));

@@ -16,7 +16,7 @@ Hardware gpus_under_test(int count, std::uint64_t seed = 1);
 /// Whether the GPU of gpu_with has just the memory that is asked for.
 bool memory_can_be_chosen();
 /// One GPU with so much memory.
-Hardware gpu_with(std::size_t memory_bytes);
+Hardware gpu_with(std::size_t memory_bytes, int count = 1);
 
 /// What was enqueued so far, by all GPUs: launches of own kernels, and kernels of libraries. Nothing where nobody
 /// counts.

@@ -198,8 +198,8 @@ std::optional<Launches> launches() { return Launches{cuda::host_launches, librar
 
 bool memory_can_be_chosen() { return true; }
 
-Hardware gpu_with(std::size_t memory_bytes) {
-  Hardware hardware = gpus_under_test(1);
+Hardware gpu_with(std::size_t memory_bytes, int count) {
+  Hardware hardware = gpus_under_test(count);
   hardware.backend = [memory_bytes](const Placement&, const TrainingOptions&) {
     return std::make_shared<const PlayedBackend>(1, memory_bytes);
   };
@@ -210,7 +210,8 @@ Hardware gpus_under_test(int count, std::uint64_t seed) {
   const auto gpus = [count] { return cuda::Gpus{std::vector<cuda::Gpu>(static_cast<std::size_t>(count)), ""}; };
   return {{{0, 1}, gpus},
           [seed](const Placement&, const TrainingOptions&) { return std::make_shared<const PlayedBackend>(seed); },
-          communicators};
+          communicators,
+          [] { return std::string(); }};
 }
 
 }  // namespace mirrortrain::testing

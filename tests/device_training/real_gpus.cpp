@@ -10,7 +10,7 @@ std::optional<Launches> launches() { return std::nullopt; }
 
 bool memory_can_be_chosen() { return false; }
 
-Hardware gpu_with(std::size_t) { return this_hardware(); }
+Hardware gpu_with(std::size_t, int) { return this_hardware(); }
 
 // The libraries' products, and Adam's quotients after several steps.
 Tolerance tolerance() { return {1e-4, 2e-3}; }

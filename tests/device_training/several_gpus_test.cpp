@@ -41,6 +41,18 @@ TEST_CASE("several GPUs train as one, whatever adds across them") {
   }
 }
 
+TEST_CASE("without NCCL, auto adds across GPUs by copies") {
+  if (!testing::has_gpus(2)) return;
+  Hardware hardware = testing::gpus_under_test(2);
+  hardware.why_no_nccl = [] { return std::string("no NCCL here"); };
+  const Overrides on_two = {"strategy={type: mirrored, devices: [cuda:0, cuda:1]}"};
+  Training copies(kNetwork, on_two, hardware), usual(kNetwork, on_two, testing::gpus_under_test(2));
+  CHECK(copies.strategy->cross_device_note() == "cross_device_ops: ring adds across 2 GPUs; 1 pack");
+  CHECK(usual.strategy->cross_device_note() == "cross_device_ops: nccl adds across 2 GPUs; 1 pack");
+  const auto expected = usual.steps(3), found = copies.steps(3);
+  for (std::size_t i = 0; i < expected.size(); ++i) CHECK(found[i] == near(expected[i]));
+}
+
 TEST_CASE("policies, clipping and state mean the same on several GPUs") {
   if (!testing::has_gpus(2)) return;
   constexpr const char* kEvery = "*/*";

@@ -209,7 +209,8 @@ TEST_CASE("integers wrap around instead of overflowing") {
 TEST_CASE("a refusal names the variable, the pair and the legal ones") {
   const auto make = [] { Scalar<std::int64_t>({Synchronization::kOnWrite, Aggregation::kMean}, 2, 0); };
   CHECK(error_text(make) ==
-        "v: on_write x mean: the mean of int64 values is none; legal are auto, on_write and on_read with none, sum or "
+        "v: on_write x mean: the mean of int64 values is not an int64; legal are auto, on_write and on_read with none, "
+        "sum or "
         "only_first_replica, and none with none");
   CHECK(policy_complaint({Synchronization::kOnRead, Aggregation::kMean}, DType::kFloat32, true) ==
         "on_read x mean: a trainable variable is written by the optimizer, so its copies cannot wait to be read; legal "

@@ -58,7 +58,7 @@ TEST_CASE("state stands beside a model") {
 
 TEST_CASE("what is wrong with a state variable is told") {
   const auto complaint = [](const std::string& item) { return error_text([&] { reading_after(0, item); }); };
-  CHECK(contains(complaint("{name: n, aggregation: mean, assign_add: 1}"), "the mean of int32 values is none"));
+  CHECK(contains(complaint("{name: n, aggregation: mean, assign_add: 1}"), "the mean of int32 values is not an int32"));
   CHECK(contains(complaint("{name: n, assign_add: [1, 2]}"),
                  "state[0].assign_add: expected one number, or a list with one for each of the 3 replicas, found 2"));
   CHECK(contains(complaint("{name: n, assign: 1, assign_add: 1}"), "assign and assign_add exclude each other"));

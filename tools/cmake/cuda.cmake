@@ -5,15 +5,43 @@
 #                     CPUs should not need, load or wait for.
 # MIRRORTRAIN_WITH_NCCL says whether nccl.h is there as well, in NCCL_INCLUDE_DIR, and MIRRORTRAIN_NCCL_ABSENT why not; its library
 # is opened like the others.
-# Variables to set: CUDAToolkit_ROOT or CUDACXX (a toolkit in another place), MIRRORTRAIN_CUDNN_ROOT (cuDNN in another place,
-# such as a Python environment's nvidia/cudnn), MIRRORTRAIN_NCCL_ROOT (the same for NCCL).
-set(MIRRORTRAIN_CUDA_ARCHITECTURES "90a" CACHE STRING
-  "GPU architectures to compile for, as in CMAKE_CUDA_ARCHITECTURES; tools/package takes a release's")
+# Variables to set: MIRRORTRAIN_CUDA_ARCHITECTURES, CUDAToolkit_ROOT or CUDACXX (a toolkit in another place), MIRRORTRAIN_CUDNN_ROOT
+# (cuDNN in another place, such as a Python environment's nvidia/cudnn), MIRRORTRAIN_NCCL_ROOT (the same for NCCL).
+
 set(MIRRORTRAIN_CUDNN_ROOT "" CACHE PATH "A folder with include/cudnn.h and lib/libcudnn.so.9, where the toolkit has none")
 set(MIRRORTRAIN_NCCL_ROOT "" CACHE PATH "A folder with include/nccl.h and lib/libnccl.so.2, where the toolkit has none")
 set(MIRRORTRAIN_WITH_CUDA OFF)
 set(MIRRORTRAIN_WITH_NCCL OFF)
 set(MIRRORTRAIN_CUDA_ABSENT "")
+
+# The architectures of this machine's GPUs that the toolkit knows, or 90a.
+function(mirrortrain_find_architectures result)
+  find_program(NVIDIA_SMI nvidia-smi)
+  mark_as_advanced(NVIDIA_SMI)
+  set(capabilities "")
+  if(NVIDIA_SMI)
+    execute_process(COMMAND ${NVIDIA_SMI} --query-gpu=compute_cap --format=csv,noheader
+      OUTPUT_VARIABLE capabilities ERROR_QUIET TIMEOUT 30)
+  endif()
+  execute_process(COMMAND ${CUDAToolkit_NVCC_EXECUTABLE} --list-gpu-arch OUTPUT_VARIABLE known ERROR_QUIET)
+  string(REGEX MATCHALL "[0-9]+" known "${known}")
+  string(REGEX MATCHALL "[0-9]+\\.[0-9]" capabilities "${capabilities}")
+  list(REMOVE_DUPLICATES capabilities)
+  set(architectures "")
+  foreach(capability IN LISTS capabilities)
+    string(REPLACE "." "" architecture ${capability})
+    if(architecture IN_LIST known)
+      list(APPEND architectures ${architecture})
+    else()
+      message(STATUS "CUDA ${CUDAToolkit_VERSION} does not know GPUs of compute capability ${capability}")
+    endif()
+  endforeach()
+  list(TRANSFORM architectures REPLACE "^90$" "90a")
+  if(NOT architectures)
+    set(architectures 90a)
+  endif()
+  set(${result} "${architectures}" PARENT_SCOPE)
+endfunction()
 
 if(NOT MIRRORTRAIN_CUDA)
   set(MIRRORTRAIN_CUDA_ABSENT "it was built with MIRRORTRAIN_CUDA=OFF")
@@ -44,6 +72,11 @@ else()
     elseif(NOT CUBLASLT_INCLUDE_DIR)
       set(MIRRORTRAIN_CUDA_ABSENT "it was built with a CUDA toolkit, but without cuBLASLt")
     else()
+      if(NOT DEFINED MIRRORTRAIN_CUDA_ARCHITECTURES)
+        mirrortrain_find_architectures(found)
+        set(MIRRORTRAIN_CUDA_ARCHITECTURES "${found}" CACHE STRING
+          "GPU architectures to compile for, as in CMAKE_CUDA_ARCHITECTURES; tools/package takes a release's")
+      endif()
       set(CMAKE_CUDA_ARCHITECTURES ${MIRRORTRAIN_CUDA_ARCHITECTURES})
       if(NOT DEFINED ENV{CUDACXX} AND CUDAToolkit_NVCC_EXECUTABLE)
         set(ENV{CUDACXX} ${CUDAToolkit_NVCC_EXECUTABLE})  # a toolkit need not be on PATH

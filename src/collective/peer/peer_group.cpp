@@ -43,6 +43,7 @@ class PeerGroup::Rank : public Communicator {
   int rank() const override { return rank_; }
   int size() const override { return static_cast<int>(data_.size()); }
   bool capturable() const override { return false; }
+  std::size_t bytes() const override { return work_.bytes(); }
 
   void all_reduce(Stream& stream, Elements from, Elements to) override {
     check();

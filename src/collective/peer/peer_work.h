@@ -16,6 +16,8 @@ class PeerWork : public StageWork {
   /// For up to `ranks` terms. Allocates `bytes` on the device for blocks of other ranks' terms.
   PeerWork(Device& device, SumOnStream sum, std::size_t ranks, std::size_t bytes);
 
+  std::size_t bytes() const { return blocks_.bytes(); }
+
   /// What comes next is enqueued here; `mine` are the rank's own elements.
   void start(Stream& stream, std::byte* mine);
 

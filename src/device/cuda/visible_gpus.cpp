@@ -64,10 +64,12 @@ Gpus ask_driver() {
     const Gpu& gpu = found.gpus.back();
     // All or none, so that cuda:K is the same GPU for every program on the machine.
     if (!runs_on(MIRRORTRAIN_CUDA_ARCHITECTURES, gpu.major, gpu.minor)) {
+      std::string built_for = MIRRORTRAIN_CUDA_ARCHITECTURES;
+      std::ranges::replace(built_for, ',', ';');
       return {{},
-              fmt::format("no GPU: cuda:{} ({}) has compute capability {}.{}, this build is for {}; build with "
-                          "-DMIRRORTRAIN_CUDA_ARCHITECTURES={}{} or leave it out of CUDA_VISIBLE_DEVICES",
-                          index, gpu.name, gpu.major, gpu.minor, MIRRORTRAIN_CUDA_ARCHITECTURES, gpu.major, gpu.minor)};
+              fmt::format("no GPU: cuda:{0} ({1}) has compute capability {2}.{3}, this build is for {4}; build with "
+                          "-D MIRRORTRAIN_CUDA_ARCHITECTURES='{4};{2}{3}', or leave it out of CUDA_VISIBLE_DEVICES",
+                          index, gpu.name, gpu.major, gpu.minor, built_for)};
     }
   }
   return found;

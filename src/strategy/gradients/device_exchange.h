@@ -23,6 +23,8 @@ class DeviceExchange {
                  std::uint64_t bytes_per_pack);
 
   GradientPacks& packs() { return packs_; }
+  /// Of the device's memory, where it is known.
+  std::size_t bytes() const { return numbers_.bytes() + communicator_.bytes(); }
 
   /// Work enqueued to `compute` until now fills the pack; `examples`: of the global batch.
   void reduce(Stream& compute, std::size_t index, std::int64_t examples);

@@ -17,6 +17,7 @@ class DeviceExchanges {
   DeviceExchanges(Communicators communicators, std::span<Device* const> devices, const Mirrors& mirrors,
                   const StepKernels& kernels, std::uint64_t bytes_per_pack);
 
+  const DeviceExchange& of_lane(int lane) const { return *exchanges_[static_cast<std::size_t>(lane)]; }
   DeviceExchange& of_lane(int lane) { return *exchanges_[static_cast<std::size_t>(lane)]; }
 
   /// Waits for what is enqueued to `streams`, the lanes'. Throws Error where lanes do not come together.

@@ -29,7 +29,7 @@ std::string policy_complaint(const VariablePolicy& written, DType dtype, bool tr
     return complaint("copies that are never synchronized are never aggregated");
   }
   if (written.aggregation == Aggregation::kMean && is_integer(dtype)) {
-    return complaint(fmt::format("the mean of {} values is none", name_of(dtype)));
+    return complaint(fmt::format("the mean of {0} values is not an {0}", name_of(dtype)));
   }
   if (written.synchronization == Synchronization::kOnRead && trainable) {
     return complaint("a trainable variable is written by the optimizer, so its copies cannot wait to be read");
