@@ -37,36 +37,41 @@ data::Split split_of(const std::string& name) {
   return name == "validation" ? data::Split::kValidation : data::Split::kTrain;
 }
 
-/// A run's exported weights, or its newest checkpoint's where it did not come to its end.
-std::optional<fs::path> weights_of(const RunFolder& folder) {
-  if (fs::exists(folder.model())) return folder.model();
-  const auto newest = newest_checkpoint(folder.checkpoints());
-  if (!newest) return std::nullopt;
-  spdlog::warn("{}: the run has no model.safetensors yet; using {}", folder.path.string(), newest->filename().string());
-  return *newest / "model.safetensors";
+struct Weights {
+  fs::path file;
+  std::int64_t step = 0;  ///< 0 where it is not known
+};
+
+Weights weights_of_checkpoint(const fs::path& checkpoint) {
+  return {checkpoint / "model.safetensors", step_of_checkpoint(checkpoint)};
 }
 
-fs::path choose_weights(const EvalArguments& arguments, const std::optional<RunFolder>& folder,
-                        const Configuration& configuration) {
+/// A run's exported weights, or its newest checkpoint's where it went further or did not come to its end.
+Weights weights_of_run(const RunFolder& folder) {
+  const auto newest = newest_checkpoint(folder.checkpoints());
+  const std::int64_t done = read_done_step(folder.summary()).value_or(0);
+  const bool is_exported = fs::exists(folder.model());
+  if (is_exported && (!newest || step_of_checkpoint(*newest) <= done)) return {folder.model(), done};
+  if (!newest) throw Error(fmt::format("{}: the run has saved no weights yet", folder.path.string()));
+  spdlog::warn(
+      "{}: {}; using {}", folder.path.string(),
+      is_exported ? "the run went on since model.safetensors was written" : "the run has no model.safetensors yet",
+      newest->filename().string());
+  return weights_of_checkpoint(*newest);
+}
+
+Weights choose_weights(const EvalArguments& arguments, const std::optional<RunFolder>& folder,
+                       const Configuration& configuration) {
   if (arguments.checkpoint) {
     const fs::path given = *arguments.checkpoint;
-    return fs::is_directory(given) ? given / "model.safetensors" : given;
+    return fs::is_directory(given) ? weights_of_checkpoint(fs::canonical(given)) : Weights{given};
   }
-  if (folder) {
-    if (const auto weights = weights_of(*folder)) return *weights;
-    throw Error(fmt::format("{}: the run has saved no weights yet", folder->path.string()));
-  }
-  if (configuration.model->initial_weights) return configuration.model->initial_weights->text;
+  if (folder) return weights_of_run(*folder);
+  if (configuration.model->initial_weights) return {configuration.model->initial_weights->text};
   throw UsageError(
       fmt::format("{}: there is no run '{}' in runs/ and no model.initial_weights; run fit first, or give "
                   "--checkpoint FILE",
                   arguments.run_or_config, configuration.name.text));
-}
-
-/// The step that the weights of a run stand at; 0 where it is not known.
-std::int64_t step_of(const std::optional<RunFolder>& folder, const EvalArguments& arguments) {
-  if (!folder || arguments.checkpoint) return 0;
-  return read_summary_step(folder->summary());
 }
 
 int evaluate(const EvalArguments& arguments) {
@@ -91,13 +96,13 @@ int evaluate(const EvalArguments& arguments) {
   const auto strategy =
       make_strategy(checked, {{}, batch_sizes(feeder->rows(), values.data.global_batch_size, false), {feeder.get()}});
   for (const std::string& note : strategy->placement().notes) spdlog::info(note);
-  const fs::path weights = choose_weights(arguments, folder, values);
-  spdlog::info("weights: {}", weights.string());
-  load_weights(weights, strategy->variables());
+  const Weights weights = choose_weights(arguments, folder, values);
+  spdlog::info("weights: {}", weights.file.string());
+  load_weights(weights.file, strategy->variables());
   strategy->variables_changed();
 
   const Sums sums = evaluate_all(*strategy, *feeder, values.data.global_batch_size);
-  const report::EvaluationEvent event{arguments.split, step_of(folder, arguments), sums.examples,
+  const report::EvaluationEvent event{arguments.split, weights.step, sums.examples,
                                       scores_of(sums, checked.model->metric_names)};
   fmt::print("{}: {} ({} examples)\n", arguments.split, scores_text(event.scores), event.examples);
   if (arguments.json) write_file(*arguments.json, report::to_json(event) + "\n");

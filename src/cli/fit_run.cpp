@@ -68,9 +68,16 @@ int FitRun::run() {
   Trainer trainer(
       *strategy_, *checked_.model, feeders_.train.get(), feeders_.validation.get(), *order_, *checkpoints_, options,
       [this](const report::Event& event) { emit(event); }, stop);
-  const TrainingState last = train(trainer, state);
-  stop_signal_ = stop;
-  finish(trainer, last);
+  try {
+    const TrainingState last = trainer.run(state);
+    stop_signal_ = stop;
+    finish(trainer, last);
+  } catch (const std::exception& error) {
+    log_to_file_alone(error.what());
+    emit(report::EndEvent{report::EndEvent::Status::kFailed, trainer.state().step, trainer.state().position.epoch,
+                          trainer.seconds()});
+    throw;
+  }
   return stop_signal_ == 0 ? 0 : 128 + stop_signal_;
 }
 
@@ -90,14 +97,15 @@ void FitRun::prepare() {
       sizes.evaluate.push_back(size);
   }
   strategy_ = make_strategy(checked_, sizes);
-  set_first_values(checked_, strategy_->variables());
+  if (!arguments_.resume) set_first_values(checked_, strategy_->variables());
 }
 
 /// Returns false where the run to resume is finished.
 bool FitRun::open_folder() {
+  std::vector<std::string> changed;
   if (arguments_.resume) {
     folder_ = folder_to_resume(arguments_, values().name.text);
-    require_same_run(folder_, values());
+    changed = require_same_run(folder_, values());
     if (is_finished(folder_, run_length().steps)) {
       spdlog::info("{}: the run is finished; give it more epochs or steps to go on", folder_.path.string());
       return false;
@@ -109,6 +117,9 @@ bool FitRun::open_folder() {
   }
   log_to_file(folder_.log());
   spdlog::info("run folder: {}", folder_.path.string());
+  for (const std::string& section : changed) {
+    spdlog::warn("{} changed since the run began; it goes on with the new one", section);
+  }
 
   CheckpointNames names{{}, checked_.model->metric_names};
   const UpdateRule update_rule = values().optimizer ? rule(*values().optimizer) : UpdateRule{};
@@ -141,6 +152,7 @@ TrainingState FitRun::first_state() {
       return *restored;
     }
     spdlog::warn("there is no checkpoint: the run starts at step 1");
+    set_first_values(checked_, strategy_->variables());
   }
   return {};
 }
@@ -162,16 +174,6 @@ report::RunLength FitRun::run_length() const {
 
 void FitRun::emit(const report::Event& event) {
   for (const auto& writer : writers_) writer->write(event);
-}
-
-TrainingState FitRun::train(Trainer& trainer, const TrainingState& state) {
-  try {
-    return trainer.run(state);
-  } catch (...) {
-    emit(report::EndEvent{report::EndEvent::Status::kFailed, trainer.state().step, trainer.state().position.epoch,
-                          trainer.seconds()});
-    throw;
-  }
 }
 
 void FitRun::finish(const Trainer& trainer, const TrainingState& state) {

@@ -41,7 +41,6 @@ class FitRun {
   report::RunLength run_length() const;
   void open_writers(const TrainingState& state);
   void emit(const report::Event& event);
-  TrainingState train(Trainer& trainer, const TrainingState& state);
   void finish(const Trainer& trainer, const TrainingState& state);
   void print_profile() const;
 

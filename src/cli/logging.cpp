@@ -22,4 +22,12 @@ void log_to_file(const std::filesystem::path& file) {
   spdlog::default_logger()->sinks().push_back(std::move(sink));
 }
 
+void log_to_file_alone(const std::string& error) {
+  const auto& sinks = spdlog::default_logger()->sinks();
+  for (std::size_t i = 1; i < sinks.size(); ++i) {
+    sinks[i]->log({"mirrortrain", spdlog::level::err, error});
+    sinks[i]->flush();
+  }
+}
+
 }  // namespace mirrortrain::cli

@@ -1,11 +1,32 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <exception>
+#include <string>
+#include <vector>
 
 #include "base/error.h"
 #include "cli/commands.h"
 #include "cli/logging.h"
+#include "config/scalar.h"
 #include "device/cpu/cpu_device.h"
+
+namespace {
+
+/// Throws UsageError for a first word that is no command: the parser would only miss one.
+void require_command(const CLI::App& app, int argc, char** argv) {
+  if (argc < 2 || argv[1][0] == '-') return;
+  std::vector<std::string> names;
+  for (const CLI::App* command : app.get_subcommands({})) names.push_back(command->get_name());
+  if (std::ranges::count(names, argv[1]) > 0) return;
+  throw mirrortrain::UsageError(fmt::format("there is no command '{}'; the commands are {}{}", argv[1],
+                                            fmt::join(names, ", "), mirrortrain::config::suggestion(argv[1], names)));
+}
+
+}  // namespace
 
 int main(int argc, char** argv) {
   using namespace mirrortrain;
@@ -23,6 +44,7 @@ int main(int argc, char** argv) {
     cli::add_verify(app, exit_code);
     cli::add_config(app, exit_code);
     cli::add_devices(app, exit_code);
+    require_command(app, argc, argv);
     try {
       app.parse(argc, argv);
     } catch (const CLI::ParseError& error) {

@@ -24,9 +24,12 @@ PlainFile::PlainFile(const std::string& path) : path_(path) {
   // Not blocking, because opening a pipe that nobody writes to would wait for ever.
   descriptor_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (descriptor_ < 0) {
-    fail(path, fmt::format("{}; {}", std::strerror(errno),
-                           errno == EACCES ? "allow reading it"
-                                           : "check the path, which begins at the configuration file's folder"));
+    fail(path,
+         fmt::format(
+             "{}; {}", std::strerror(errno),
+             errno == EACCES
+                 ? "allow reading it"
+                 : "check the path; one in a file begins at the file's folder, one of --set where the program runs"));
   }
   struct stat status {};
   const bool known = ::fstat(descriptor_, &status) == 0;

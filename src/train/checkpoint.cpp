@@ -61,15 +61,17 @@ void require(bool restored, const std::string& name) {
   if (!restored) throw Error(fmt::format("training.safetensors: {} is missing", name));
 }
 
+bool is_checkpoint(const fs::path& path) {
+  const std::string name = path.filename().string();
+  return name.starts_with(kPrefix) && name.find_first_not_of("0123456789", kPrefix.size()) == std::string::npos;
+}
+
 /// The checkpoints in a folder, oldest first.
 std::vector<fs::path> by_step(const fs::path& folder) {
   std::vector<fs::path> found;
   std::error_code missing;
   for (const fs::directory_entry& entry : fs::directory_iterator(folder, missing)) {
-    const std::string name = entry.path().filename().string();
-    if (name.starts_with(kPrefix) && name.find_first_not_of("0123456789", kPrefix.size()) == std::string::npos) {
-      found.push_back(entry.path());
-    }
+    if (is_checkpoint(entry.path())) found.push_back(entry.path());
   }
   // Longer numbers are later ones.
   std::sort(found.begin(), found.end(), [](const fs::path& a, const fs::path& b) {
@@ -232,6 +234,10 @@ std::string Checkpoints::how_to_go_on() const {
 std::optional<fs::path> newest_checkpoint(const fs::path& folder) {
   const std::vector<fs::path> all = by_step(folder);
   return all.empty() ? std::nullopt : std::optional(all.back());
+}
+
+std::int64_t step_of_checkpoint(const fs::path& checkpoint) {
+  return is_checkpoint(checkpoint) ? std::strtoll(checkpoint.filename().c_str() + kPrefix.size(), nullptr, 10) : 0;
 }
 
 void Checkpoints::remove_unfinished() const {

@@ -52,5 +52,7 @@ class Checkpoints {
 
 /// The newest of the checkpoints in a folder.
 std::optional<std::filesystem::path> newest_checkpoint(const std::filesystem::path& folder);
+/// The step of a checkpoint, by its name; 0 where it has another name.
+std::int64_t step_of_checkpoint(const std::filesystem::path& checkpoint);
 
 }  // namespace mirrortrain

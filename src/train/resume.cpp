@@ -4,10 +4,9 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "base/error.h"
-#include "base/files.h"
+#include "train/summary.h"
 
 namespace mirrortrain {
 namespace {
@@ -26,7 +25,7 @@ bool differ(const T& before, const T& now) {
 
 }  // namespace
 
-void require_same_run(const RunFolder& folder, const Configuration& now) {
+std::vector<std::string> require_same_run(const RunFolder& folder, const Configuration& now) {
   const Configuration before = configuration_of(folder);
   const auto refuse_if = [&](bool changed, const std::string& what) {
     if (changed) {
@@ -37,7 +36,9 @@ void require_same_run(const RunFolder& folder, const Configuration& now) {
   };
   refuse_if(differ(before.model, now.model), "model");
   refuse_if(before.data.global_batch_size != now.data.global_batch_size, "data.global_batch_size");
-  refuse_if(differ(before.data, now.data), "data");
+  data::DataOptions data = before.data;
+  data.cache = now.data.cache;  // where examples lie changes no result
+  refuse_if(differ(data, now.data), "data");
   refuse_if(before.seed != now.seed, "seed");
   refuse_if(before.optimizer.has_value() != now.optimizer.has_value() ||
                 (now.optimizer && before.optimizer->index() != now.optimizer->index()),
@@ -51,27 +52,26 @@ void require_same_run(const RunFolder& folder, const Configuration& now) {
               fmt::format("the type of state '{}'", state.value.name));
   }
 
-  const auto log_if = [&](bool changed, const char* what) {
-    if (changed) spdlog::warn("{} changed since the run began; it goes on with the new one", what);
+  std::vector<std::string> changed;
+  const auto note_if = [&](bool differs, const char* section) {
+    if (differs) changed.emplace_back(section);
   };
-  log_if(differ(before.optimizer, now.optimizer), "optimizer");
-  log_if(differ(before.loss, now.loss), "loss");
-  log_if(differ(before.metrics, now.metrics), "metrics");
-  log_if(differ(before.variables, now.variables), "variables");
-  log_if(differ(before.state, now.state), "state");
-  log_if(differ(before.gradients, now.gradients), "gradients");
-  log_if(differ(before.strategy, now.strategy), "strategy");
-  log_if(differ(before.training, now.training), "training");
-  log_if(differ(before.checkpoint, now.checkpoint), "checkpoint");
-  log_if(differ(before.logging, now.logging), "logging");
+  note_if(differ(before.optimizer, now.optimizer), "optimizer");
+  note_if(differ(before.loss, now.loss), "loss");
+  note_if(differ(before.metrics, now.metrics), "metrics");
+  note_if(differ(before.variables, now.variables), "variables");
+  note_if(differ(before.state, now.state), "state");
+  note_if(differ(before.gradients, now.gradients), "gradients");
+  note_if(differ(before.strategy, now.strategy), "strategy");
+  note_if(differ(before.training, now.training), "training");
+  note_if(differ(before.checkpoint, now.checkpoint), "checkpoint");
+  note_if(differ(before.logging, now.logging), "logging");
+  return changed;
 }
 
 bool is_finished(const RunFolder& folder, std::int64_t steps) {
-  if (!std::filesystem::exists(folder.summary())) return false;
-  const auto summary = nlohmann::json::parse(read_text_file(folder.summary()), nullptr, false);
-  if (!summary.is_object() || summary.value("status", "") != "done") return false;
   // Not the limits in config.yaml: they are those of a run that went on, and may have been killed since.
-  return steps > 0 && summary.value("step", std::int64_t{0}) >= steps;
+  return steps > 0 && read_done_step(folder.summary()).value_or(0) >= steps;
 }
 
 }  // namespace mirrortrain

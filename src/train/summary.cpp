@@ -6,6 +6,7 @@
 
 #include "base/files.h"
 #include "device/cpu/cpu_device.h"
+#include "device/cuda/gpus.h"
 #include "kernels/cpu/versions.h"
 #include "report/format.h"
 #include "train/run_header.h"
@@ -19,6 +20,11 @@ Json to_json(const report::Scores& scores) {
   Json metrics = Json::object();
   for (const auto& [name, value] : scores.metrics) metrics[name] = value;
   return {{"loss", scores.loss}, {"metrics", std::move(metrics)}};
+}
+
+std::string device_name(const DeviceId& device) {
+  if (device.kind == DeviceId::Kind::kCpu) return cpu_name();
+  return cuda::visible_gpus().gpus.at(static_cast<std::size_t>(device.index)).name;
 }
 
 }  // namespace
@@ -42,16 +48,19 @@ void write_summary(const std::filesystem::path& file, const CheckedConfiguration
   json["replicas"] = strategy.num_replicas_in_sync();
   json["devices"] = Json::array();
   for (const LanePlacement& lane : strategy.placement().lanes) {
-    json["devices"].push_back({{"device", lane.device.text()}, {"name", cpu_name()}, {"threads", lane.threads}});
+    Json device = {{"device", lane.device.text()}, {"name", device_name(lane.device)}};
+    if (lane.device.kind == DeviceId::Kind::kCpu) device["threads"] = lane.threads;
+    json["devices"].push_back(std::move(device));
   }
   json["versions"] = {{"mirrortrain", MIRRORTRAIN_VERSION}, {"onednn", cpu::onednn_version()}};
   write_file(file, json.dump(2) + "\n");
 }
 
-std::int64_t read_summary_step(const std::filesystem::path& file) {
-  if (!std::filesystem::exists(file)) return 0;
+std::optional<std::int64_t> read_done_step(const std::filesystem::path& file) {
+  if (!std::filesystem::exists(file)) return std::nullopt;
   const auto summary = Json::parse(read_text_file(file), nullptr, false);
-  return summary.is_object() ? summary.value("step", std::int64_t{0}) : 0;
+  if (!summary.is_object() || summary.value("status", "") != "done") return std::nullopt;
+  return summary.value("step", std::int64_t{0});
 }
 
 std::string scores_text(const report::Scores& scores) {

@@ -24,8 +24,8 @@ struct RunResult {
 void write_summary(const std::filesystem::path& file, const CheckedConfiguration& checked, const Strategy& strategy,
                    const RunResult& result);
 
-/// The step that a summary.json tells; 0 where there is none.
-std::int64_t read_summary_step(const std::filesystem::path& file);
+/// The step that a run ended with as done, by its summary.json; nullopt where it did not, or went on since.
+std::optional<std::int64_t> read_done_step(const std::filesystem::path& file);
 
 /// "loss 0.3012, accuracy 0.8921"
 std::string scores_text(const report::Scores& scores);

@@ -29,6 +29,35 @@ TEST_CASE("eval of a run repeats its test exactly, on any number of replicas") {
   CHECK(seven["loss"].get<double>() == doctest::Approx(test["loss"].get<double>()).epsilon(1e-6));
 }
 
+TEST_CASE("eval of a run that went on and was killed takes what it saved last") {
+  TemporaryFolder folder;
+  REQUIRE(run_program(folder, "fit " + tiny() + " --run-dir run --set training.steps=4").exit_code == 0);
+  const std::vector<std::string> written_last = {"model.safetensors", "summary.json"};
+  for (const std::string& name : written_last) std::filesystem::copy_file(folder / "run" / name, folder / name);
+  REQUIRE(run_program(folder, "eval run --json eval.json").exit_code == 0);
+  const auto evaluated_step = [&] { return json::parse(read_text_file(folder / "eval.json"))["step"].get<int>(); };
+  CHECK(evaluated_step() == 4);
+
+  REQUIRE(run_program(folder, "fit " + tiny() + " --run-dir run --resume --set training.steps=6").exit_code == 0);
+  for (const std::string& name : written_last) std::filesystem::rename(folder / name, folder / "run" / name);
+  const Outcome outcome = run_program(folder, "eval run --json eval.json");
+  REQUIRE(outcome.exit_code == 0);
+  CHECK(outcome.err.find("the run went on since model.safetensors was written; using step-000006") !=
+        std::string::npos);
+  CHECK(evaluated_step() == 6);
+  REQUIRE(run_program(folder, "eval run --json eval.json --checkpoint run/checkpoints/step-000004/").exit_code == 0);
+  CHECK(evaluated_step() == 4);
+}
+
+TEST_CASE("a command that is not there is named with those that are") {
+  TemporaryFolder folder;
+  const Outcome outcome = run_program(folder, "fti " + tiny());
+  CHECK(outcome.exit_code == 2);
+  CHECK(outcome.err ==
+        "there is no command 'fti'; the commands are fit, eval, bench-allreduce, verify, config, devices; did you mean "
+        "'fit'?\n");
+}
+
 TEST_CASE("eval of a configuration takes its newest run, and without one says what to do") {
   TemporaryFolder folder;
   const Outcome none = run_program(folder, "eval " + tiny());

@@ -108,6 +108,31 @@ TEST_CASE_FIXTURE(Fixture, "a run whose model, data or seed changed is not resum
   }
 }
 
+TEST_CASE_FIXTURE(Fixture,
+                  "what changes no result may change on a resume, and what a checkpoint replaces may be gone") {
+  REQUIRE(fit("--run-dir first --set training.steps=2").exit_code == 0);
+  std::filesystem::rename(folder / "first/model.safetensors", folder / "w.safetensors");
+  REQUIRE(fit("--run-dir a --set training.steps=2 --set model.initial_weights=w.safetensors").exit_code == 0);
+  std::filesystem::remove(folder / "w.safetensors");
+  const std::string options = "--run-dir a --resume --set model.initial_weights=w.safetensors ";
+  CHECK(fit(options + "--set training.steps=4 --set data.cache=host").exit_code == 0);
+  CHECK(events("a").back()["step"] == 4);
+}
+
+TEST_CASE_FIXTURE(Fixture, "an error that ends a run stands in its log and its events") {
+  REQUIRE(fit("--run-dir a --set training.steps=2").exit_code == 0);
+  std::filesystem::remove_all(folder / "a/checkpoints");
+  write_file(folder / "a/checkpoints", "no folder");
+  const Outcome outcome = fit("--run-dir a --resume --set training.steps=4");
+  CHECK(outcome.exit_code == 1);
+  REQUIRE(outcome.err.find("error: ") != std::string::npos);
+  const std::string error = outcome.err.substr(outcome.err.find("error: ") + 7);
+  const std::string log = read_text_file(folder / "a/run.log");
+  CHECK(log.find("error " + error.substr(0, error.find('\n'))) != std::string::npos);
+  CHECK(log.find("training changed since the run began") != std::string::npos);
+  CHECK(events("a").back()["status"] == "failed");
+}
+
 TEST_CASE_FIXTURE(Fixture, "a damaged checkpoint is named and the one before it used") {
   REQUIRE(fit("--run-dir a --set training.steps=8 --set checkpoint.every_steps=2").exit_code == 0);
   write_file(folder / "a" / "checkpoints/step-000008/training.safetensors", "damaged");

@@ -40,10 +40,12 @@ int root_replica(const StrategyOptions& options, const Placement& placement) {
       fmt::format("strategy.reduce_to_device: {} is not among the run's devices", options.reduce_to_device->text()));
 }
 
-/// What of the aggregation method is left where the reduction has an order of its own.
-std::string fan_in_note(AggregationMethod method) {
+/// Whether the aggregation method says how gradients are added across replicas, or the operation has an order of its
+/// own.
+std::string order_note(bool by_method, AggregationMethod method) {
+  if (by_method) return fmt::format(", by {}", config::name_of(method));
   if (method == AggregationMethod::kAddN) return "";
-  return fmt::format("; aggregation_method {} governs fan-in inside the graph alone", config::name_of(method));
+  return fmt::format(" (aggregation_method {} governs fan-in inside the graph alone)", config::name_of(method));
 }
 
 std::string gpu_note(const StrategyOptions& options, const Placement& placement, AggregationMethod method) {
@@ -54,9 +56,10 @@ std::string gpu_note(const StrategyOptions& options, const Placement& placement,
                        name, placement.replicas);
   }
   const bool several = placement.replicas > static_cast<int>(placement.lanes.size());
+  const bool by_method = !is_nccl(options) && uses_aggregation_method(algorithm_for(options.cross_device_ops));
   return fmt::format("cross_device_ops: {} adds across {} GPUs{}{}", is_nccl(options) ? "nccl" : name,
-                     placement.lanes.size(), several ? ", once each has added its own replicas' gradients" : "",
-                     is_nccl(options) ? fan_in_note(method) : "");
+                     placement.lanes.size(), order_note(by_method, method),
+                     several ? ", once each has added its own replicas' gradients" : "");
 }
 
 }  // namespace
@@ -91,8 +94,7 @@ CrossDevice choose_cross_device(const StrategyOptions& options, const Placement&
   } else {
     chosen.note += fmt::format(" adds {} replica{} gradients", replicas, replicas == 1 ? "'s" : "s'");
   }
-  chosen.note +=
-      uses_aggregation_method(algorithm) ? fmt::format(", by {}", config::name_of(method)) : fan_in_note(method);
+  chosen.note += order_note(uses_aggregation_method(algorithm), method);
   if (algorithm == LocalAlgorithm::kOnePass) {
     chosen.note += ": each lane adds and updates its part";
     if (options.communication.bytes_per_pack.bytes > 0) chosen.note += "; there are no packs";
