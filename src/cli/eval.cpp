@@ -64,7 +64,9 @@ Weights choose_weights(const EvalArguments& arguments, const std::optional<RunFo
                        const Configuration& configuration) {
   if (arguments.checkpoint) {
     const fs::path given = *arguments.checkpoint;
-    return fs::is_directory(given) ? weights_of_checkpoint(fs::canonical(given)) : Weights{given};
+    if (!fs::is_directory(given)) return {given};
+    return weights_of_checkpoint(given.has_filename() ? given
+                                                      : given.parent_path());  // runs/a/checkpoints/step-000500/
   }
   if (folder) return weights_of_run(*folder);
   if (configuration.model->initial_weights) return {configuration.model->initial_weights->text};
