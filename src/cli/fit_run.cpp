@@ -74,8 +74,11 @@ int FitRun::run() {
     finish(trainer, last);
   } catch (const std::exception& error) {
     log_to_file_alone(error.what());
-    emit(report::EndEvent{report::EndEvent::Status::kFailed, trainer.state().step, trainer.state().position.epoch,
-                          trainer.seconds()});
+    try {
+      emit(report::EndEvent{report::EndEvent::Status::kFailed, trainer.state().step, trainer.state().position.epoch,
+                            trainer.seconds()});
+    } catch (const std::exception&) {  // on a full disk; what ended the run is what to tell
+    }
     throw;
   }
   return stop_signal_ == 0 ? 0 : 128 + stop_signal_;
