@@ -1,28 +1,22 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
 #include <utility>
 
 #include "config/section.h"
 #include "graph/graph.h"
+#include "graph/ops/activation_kind.h"
 
 namespace mirrortrain {
 
-/// What a user may write for `activation`: the elementwise ones, and softmax over the last axis.
+/// What a user may write for `activation`: the elementwise ones, whose numbers are those of ops::ActivationKind, and
+/// softmax over the last axis.
 enum class ActivationName : std::uint8_t {
-  kLinear,
-  kRelu,
-  kLeakyRelu,
-  kElu,
-  kSelu,
-  kSigmoid,
-  kTanh,
-  kSoftplus,
-  kSilu,
-  kGelu,
-  kSoftmax
+  kLinear = static_cast<std::uint8_t>(ops::ActivationKind::kLinear),
+  kSoftmax = ops::kActivationNames.size()
 };
 
 /// Adds the node, none for linear; returns the activated value.
@@ -32,18 +26,12 @@ ValueId apply_activation(Graph& graph, ActivationName activation, ValueId value)
 
 template <>
 struct mirrortrain::config::EnumNames<mirrortrain::ActivationName> {
-  using enum mirrortrain::ActivationName;
-  static constexpr auto names = std::to_array<std::pair<std::string_view, mirrortrain::ActivationName>>({
-      {"linear", kLinear},
-      {"relu", kRelu},
-      {"leaky_relu", kLeakyRelu},
-      {"elu", kElu},
-      {"selu", kSelu},
-      {"sigmoid", kSigmoid},
-      {"tanh", kTanh},
-      {"softplus", kSoftplus},
-      {"silu", kSilu},
-      {"gelu", kGelu},
-      {"softmax", kSoftmax},
-  });
+  static constexpr auto names = [] {
+    std::array<std::pair<std::string_view, ActivationName>, ops::kActivationNames.size() + 1> all;
+    for (std::size_t i = 0; i < ops::kActivationNames.size(); ++i) {
+      all[i] = {ops::kActivationNames[i], static_cast<ActivationName>(i)};
+    }
+    all.back() = {"softmax", ActivationName::kSoftmax};
+    return all;
+  }();
 };

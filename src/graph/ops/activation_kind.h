@@ -1,5 +1,7 @@
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
 
@@ -19,7 +21,12 @@ enum class ActivationKind : std::uint8_t {
   kGelu
 };
 
-std::string_view name_of(ActivationKind kind);
+/// As users write them, by kind.
+inline constexpr auto kActivationNames = std::to_array<std::string_view>(
+    {"linear", "relu", "leaky_relu", "elu", "selu", "sigmoid", "tanh", "softplus", "silu", "gelu"});
+static_assert(kActivationNames.size() == static_cast<std::size_t>(ActivationKind::kGelu) + 1);
+
+constexpr std::string_view name_of(ActivationKind kind) { return kActivationNames[static_cast<std::size_t>(kind)]; }
 
 /// Whether the derivative can be computed from the output alone, so that the activation may be fused into the kernel
 /// that makes its input (all but silu and gelu).
