@@ -25,7 +25,7 @@ Communicators communicators_for(const Placement& placement, const StrategyOption
   std::vector<int> gpus;
   for (const LanePlacement& lane : placement.lanes) gpus.push_back(lane.device.index);
   const double timeout = options.communication.timeout_seconds;
-  if (is_nccl(options)) return owned(make_nccl_communicators(gpus, timeout));
+  if (options.cross_device_ops == CrossDeviceOps::kNccl) return owned(make_nccl_communicators(gpus, timeout));
   cuda::enable_peer_access(gpus);
   const auto group = std::make_shared<PeerGroup>(reduction_across(options, placement, method), devices, sum_on_gpu,
                                                  PeerGroupOptions{placement.cores_of_their_own, timeout});
@@ -40,10 +40,9 @@ StrategyOptions usable_options(const StrategyOptions& options, const Placement& 
   const bool across_gpus = placement.on_gpus() && placement.lanes.size() > 1;
   if (!across_gpus || options.cross_device_ops != CrossDeviceOps::kAuto) return options;
   const std::string absent = hardware.why_no_nccl();
-  if (absent.empty()) return options;
-  spdlog::warn("cross_device_ops: auto takes ring, by copies: {}", absent);
+  if (!absent.empty()) spdlog::warn("cross_device_ops: auto takes ring, by copies: {}", absent);
   StrategyOptions usable = options;
-  usable.cross_device_ops = CrossDeviceOps::kRing;
+  usable.cross_device_ops = absent.empty() ? CrossDeviceOps::kNccl : CrossDeviceOps::kRing;
   return usable;
 }
 

@@ -20,8 +20,7 @@ struct Hardware {
 /// This machine's CPUs and GPUs.
 Hardware this_hardware();
 
-/// The options with another operation in place of `auto` where that would take NCCL across several GPUs and there is
-/// none.
+/// The options with what `auto` takes across several GPUs in its place: NCCL, or a ring of copies where there is none.
 StrategyOptions usable_options(const StrategyOptions& options, const Placement& placement, const Hardware& hardware);
 
 }  // namespace mirrortrain

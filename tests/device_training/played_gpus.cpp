@@ -180,7 +180,7 @@ Communicators ranks_of(std::shared_ptr<Group> group) {
 Communicators communicators(const Placement& placement, const StrategyOptions& options, AggregationMethod method,
                             std::span<Device* const> devices) {
   const double timeout = options.communication.timeout_seconds;
-  if (is_nccl(options)) {
+  if (options.cross_device_ops == CrossDeviceOps::kNccl) {
     return ranks_of(std::make_shared<LocalGroup>(static_cast<int>(devices.size()),
                                                  LocalGroupOptions{LocalAlgorithm::kOnePass, method, false, timeout}));
   }

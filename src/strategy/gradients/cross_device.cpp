@@ -56,17 +56,12 @@ std::string gpu_note(const StrategyOptions& options, const Placement& placement,
                        name, placement.replicas);
   }
   const bool several = placement.replicas > static_cast<int>(placement.lanes.size());
-  const bool by_method = !is_nccl(options) && uses_aggregation_method(algorithm_for(options.cross_device_ops));
-  return fmt::format("cross_device_ops: {} adds across {} GPUs{}{}", is_nccl(options) ? "nccl" : name,
-                     placement.lanes.size(), order_note(by_method, method),
-                     several ? ", once each has added its own replicas' gradients" : "");
+  const bool by_method = uses_aggregation_method(algorithm_for(options.cross_device_ops));
+  return fmt::format("cross_device_ops: {} adds across {} GPUs{}{}", name, placement.lanes.size(),
+                     order_note(by_method, method), several ? ", once each has added its own replicas' gradients" : "");
 }
 
 }  // namespace
-
-bool is_nccl(const StrategyOptions& options) {
-  return options.cross_device_ops == CrossDeviceOps::kNccl || options.cross_device_ops == CrossDeviceOps::kAuto;
-}
 
 LocalReduction reduction_across(const StrategyOptions& options, const Placement& placement, AggregationMethod method) {
   const int replica = root_replica(options, placement);

@@ -26,9 +26,6 @@ struct CrossDevice {
 CrossDevice choose_cross_device(const StrategyOptions& options, const Placement& placement, AggregationMethod method,
                                 std::uint64_t gradient_bytes);
 
-/// Whether NCCL adds across several GPUs.
-bool is_nccl(const StrategyOptions& options);
-
 /// How several GPUs, a lane each, add with another operation than NCCL. Throws UsageError where reduce_to_device is not
 /// among them.
 LocalReduction reduction_across(const StrategyOptions& options, const Placement& placement, AggregationMethod method);
