@@ -45,7 +45,10 @@ struct Shard {
   std::size_t size() const { return end - begin; }
 };
 
-/// The part of `count` elements that a rank reduces: even parts, in multiples of 16 elements; the last may be shorter
+/// Shards are whole cache lines of floats, so that two ranks never write to one line.
+inline constexpr std::size_t kShardGrain = 16;
+
+/// The part of `count` elements that a rank reduces: even parts, in multiples of kShardGrain; the last may be shorter
 /// or empty.
 Shard shard_of(std::size_t count, int rank, int size);
 

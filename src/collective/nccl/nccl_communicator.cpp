@@ -64,8 +64,8 @@ class NcclCommunicator : public Communicator {
         watch_(group_->gpus[rank_], group_->timeout_seconds) {}
 
   ~NcclCommunicator() override {
-    try {  // what still runs must not find its rank gone, as where an error elsewhere ends a run with steps on their
-           // way
+    // What still runs must not find its rank gone, as where an error elsewhere ends a run with steps on their way.
+    try {
       while (!group_->aborted && watch_.oldest()) {
         check();
         sched_yield();

@@ -16,7 +16,6 @@ constexpr int kPanelVectors = kLanes == 16 ? 4 : 2;
 constexpr int kMaxRows = 12;
 constexpr int max_rows(int vectors) { return std::min(kMaxRows, kSums / vectors); }
 
-constexpr std::int64_t kLine = 64 / sizeof(float);
 /// Steps that read so much of b that the first block of rows would wait for each panel: the blocks on one panel bring
 /// the next.
 constexpr std::int64_t kLongProduct = 256;

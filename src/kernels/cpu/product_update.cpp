@@ -26,7 +26,6 @@ inline void prefetch_to_write(const float* line) {
 
 /// Weight and slots come from far while the gradient is being made.
 inline void prefetch(const UpdateGroupView& group, std::int64_t element, std::int64_t columns) {
-  constexpr std::int64_t kLine = 64 / sizeof(float);
   for (std::int64_t i = 0; i < columns; i += kLine) __builtin_prefetch(group.master + element + i);
   for (const float* slot : group.slots) {
     if (slot == nullptr) continue;

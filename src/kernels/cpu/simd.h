@@ -28,6 +28,9 @@ constexpr std::int64_t round_up(std::int64_t count, std::int64_t multiple) {
 /// `channels` in whole vectors.
 constexpr std::int64_t padded(std::int64_t channels) { return round_up(channels, kLanes); }
 
+/// Floats in a line of the caches.
+constexpr std::int64_t kLine = 64 / sizeof(float);
+
 inline Vec load(const float* from) { return *reinterpret_cast<const UnalignedVec*>(from); }
 inline void store(float* to, const Vec& value) { *reinterpret_cast<UnalignedVec*>(to) = value; }
 /// Stores past the caches, to an aligned place: other cores' copies of the line go, and nobody waits for it. Before

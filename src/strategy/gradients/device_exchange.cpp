@@ -3,12 +3,6 @@
 #include "strategy/variables/gradient_scales.h"
 
 namespace mirrortrain {
-namespace {
-
-/// Elements of a rank's shard; see shard_of.
-constexpr std::size_t kShard = 16;
-
-}  // namespace
 
 DeviceExchange::DeviceExchange(Device& device, const Mirror& mirror, const StepKernels& kernels,
                                Communicator& communicator, std::uint64_t bytes_per_pack)
@@ -16,7 +10,7 @@ DeviceExchange::DeviceExchange(Device& device, const Mirror& mirror, const StepK
       kernels_(kernels),
       communicator_(communicator),
       packs_(mirror.variables, bytes_per_pack),
-      numbers_(device.allocate(static_cast<std::size_t>(communicator.size()) * kShard * sizeof(double))),
+      numbers_(device.allocate(static_cast<std::size_t>(communicator.size()) * kShardGrain * sizeof(double))),
       sources_(mirror.replicas.numbers.size()),
       full_(device.make_event()),
       done_(device.make_event()),
@@ -48,8 +42,9 @@ void DeviceExchange::all_reduce(Stream& compute, float* elements, std::int64_t c
 
 void DeviceExchange::sum_number(Stream& compute, double* number, std::string_view what) {
   const std::span<double> numbers(numbers_.as<double>(), numbers_.bytes() / sizeof(double));
-  std::byte* const own = numbers_.data() + kShard * sizeof(double) * static_cast<std::size_t>(communicator_.rank());
-  compute.zero(own, kShard * sizeof(double));
+  const Shard shard = shard_of(numbers.size(), communicator_.rank(), communicator_.size());
+  auto* const own = reinterpret_cast<std::byte*>(&numbers[shard.begin]);
+  compute.zero(own, shard.size() * sizeof(double));
   compute.copy(own, reinterpret_cast<const std::byte*>(number), sizeof(double));
   communicator_.all_gather(compute, Elements(numbers).named(what));
   kernels_.sum_numbers(compute, numbers.data(), static_cast<std::int64_t>(numbers.size()), 1, true, number);

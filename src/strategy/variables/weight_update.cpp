@@ -32,6 +32,24 @@ std::pair<std::int64_t, std::int64_t> part_of_lane(std::int64_t count, std::int6
 /// Rows of a product that are made together.
 constexpr std::int64_t kProductRows = 8;
 
+/// A total on the device of numbers from several places there.
+class Total {
+ public:
+  /// `begun`: what is there is the first summand.
+  Total(const StepKernels& kernels, Stream& stream, double* total, bool begun = false)
+      : kernels_(kernels), stream_(stream), total_(total), begun_(begun) {}
+
+  void add(const double* numbers, std::int64_t count, double scale = 1) {
+    kernels_.sum_numbers(stream_, numbers, count, scale, !std::exchange(begun_, true), total_);
+  }
+
+ private:
+  const StepKernels& kernels_;
+  Stream& stream_;
+  double* total_;
+  bool begun_;
+};
+
 }  // namespace
 
 WeightUpdate::WeightUpdate(const VariableStore& variables, const StepKernels& kernels, UpdateReplicas replicas,
@@ -117,13 +135,11 @@ bool WeightUpdate::needs_own_squares() const {
 
 void WeightUpdate::sum_own_squares(const LaneShare& share) const {
   if (!step_.applies) return;
-  bool first = true;
+  Total mean(kernels_, *share.stream, share.norms);
   for (const Part& part : parts_) {
     if (part.group->shared()) continue;
     for (int r = 0; r < part.group->copies(); ++r) {
-      kernels_.sum_numbers(*share.stream, part.group->view(r).squares, part.group->chunks(), 1.0 / replicas_.all, first,
-                           share.norms);
-      first = false;
+      mean.add(part.group->view(r).squares, part.group->chunks(), 1.0 / replicas_.all);
     }
   }
 }
@@ -131,21 +147,21 @@ void WeightUpdate::sum_own_squares(const LaneShare& share) const {
 /// What a replica has for itself is clipped by the norm of all that it applies; what the replicas share, by that norm
 /// in the mean over the replicas, so that all go on sharing it.
 void WeightUpdate::scale_to_norms(const LaneShare& share) const {
-  const auto add_squares = [&](const Part& part, int replica, bool& first, double* norm) {
-    const scalar::UpdateGroupView& view = part.group->view(replica);
-    kernels_.sum_numbers(*share.stream, view.squares, part.group->chunks(), 1, std::exchange(first, false), norm);
+  const auto scale = [&](std::size_t which) {
+    kernels_.scale_to_norm(*share.stream, share.norms + which, *options_.clip_norm, step_.gradients,
+                           share.scalars + which);
   };
-  for (std::size_t i = 0; i <= share.replicas.size(); ++i) {
-    double* const norm = share.norms + i;
-    bool first = i > 0 || !needs_own_squares();
+  Total of_shared(kernels_, *share.stream, share.norms, needs_own_squares());
+  for (const Part& part : parts_) {
+    if (part.group->shared()) of_shared.add(part.group->view(0).squares, part.group->chunks());
+  }
+  scale(0);
+  for (std::size_t i = 0; i < share.replicas.size(); ++i) {
+    Total of_replica(kernels_, *share.stream, share.norms + 1 + i);
     for (const Part& part : parts_) {
-      if (i > 0) {
-        add_squares(part, share.replicas[i - 1], first, norm);
-      } else if (part.group->shared()) {
-        add_squares(part, 0, first, norm);
-      }
+      of_replica.add(part.group->view(share.replicas[i]).squares, part.group->chunks());
     }
-    kernels_.scale_to_norm(*share.stream, norm, *options_.clip_norm, step_.gradients, share.scalars + i);
+    scale(1 + i);
   }
 }
 
@@ -171,11 +187,9 @@ bool WeightUpdate::is_regularized() const {
 }
 
 void WeightUpdate::sum_regularization(Stream& stream, double* total) const {
-  bool first = true;
+  Total of_all(kernels_, stream, total);
   for (const Part& part : parts_) {
-    if (!part.group->is_regularized()) continue;
-    kernels_.sum_numbers(stream, part.group->view(0).regularization, part.group->chunks(), 1, first, total);
-    first = false;
+    if (part.group->is_regularized()) of_all.add(part.group->view(0).regularization, part.group->chunks());
   }
 }
 
