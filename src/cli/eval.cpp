@@ -65,8 +65,8 @@ Weights choose_weights(const EvalArguments& arguments, const std::optional<RunFo
   if (arguments.checkpoint) {
     const fs::path given = *arguments.checkpoint;
     if (!fs::is_directory(given)) return {given};
-    return weights_of_checkpoint(given.has_filename() ? given
-                                                      : given.parent_path());  // runs/a/checkpoints/step-000500/
+    // runs/a/checkpoints/step-000500/ ends in an empty name.
+    return weights_of_checkpoint(given.has_filename() ? given : given.parent_path());
   }
   if (folder) return weights_of_run(*folder);
   if (configuration.model->initial_weights) return {configuration.model->initial_weights->text};
