@@ -13,22 +13,15 @@
 #include "base/tensor_view.h"
 #include "device/device.h"
 #include "graph/graph.h"
+#include "kernels/scalar/step_params.h"
 
 namespace mirrortrain {
-
-/// What changes from step to step, in device memory so that a captured step can be replayed. One per replica.
-struct StepScalars {
-  std::uint64_t seed = 0;
-  std::int64_t step = 0;             ///< counts global batches from 1
-  std::int64_t first_row = 0;        ///< this replica's first row in the global batch
-  std::int64_t global_examples = 1;  ///< rows of the whole global batch
-};
 
 struct KernelArgs {
   std::span<const TensorView> inputs;   ///< data is null for an absent optional input
   std::span<const TensorView> outputs;  ///< data is null for an output that nobody reads
   std::byte* workspace = nullptr;       ///< workspace_bytes(), aligned to 64, contents undefined
-  const StepScalars* step = nullptr;
+  const StepParams* step = nullptr;
   unsigned* blocks_done = nullptr;  ///< device memory, 0 before and after: how many of a kernel's blocks are done
 };
 

@@ -8,7 +8,7 @@
 
 namespace mirrortrain {
 
-/// What a step does on a device beside its programs: work on whole groups of variables. Memory and scalars are the
+/// What a step does on a device beside its programs: work on whole groups of variables. Memory and params are the
 /// device's; everything is enqueued. Those that take [begin, end) work on these elements, where `begin` is a multiple
 /// of kUpdateChunk.
 class StepKernels {
@@ -18,7 +18,7 @@ class StepKernels {
 
   /// Updates with a step's gradient: one pass over memory. At most `most_sources()` gradients are added.
   virtual void update(Stream& stream, const scalar::UpdateRule& rule, const Group& group,
-                      const scalar::GradientSum& gradient, const scalar::UpdateScalars* scalars, std::int64_t begin,
+                      const scalar::GradientSum& gradient, const StepParams* params, std::int64_t begin,
                       std::int64_t end) const = 0;
   virtual int most_sources() const = 0;
   /// Whether `update` and `update_accumulated` refresh a group's `rounded` where it has one.
@@ -30,7 +30,7 @@ class StepKernels {
 
   /// Updates with what `accumulate` left.
   virtual void update_accumulated(Stream& stream, const scalar::UpdateRule& rule, const Group& group,
-                                  const scalar::UpdateScalars* scalars, std::int64_t begin, std::int64_t end) const = 0;
+                                  const StepParams* params, std::int64_t begin, std::int64_t end) const = 0;
 
   /// to = the sources, added in their order. `to` may be one of the sources.
   virtual void sum_sources(Stream& stream, std::span<const scalar::GradientSource> sources, float* to,
@@ -40,10 +40,10 @@ class StepKernels {
   virtual void sum_numbers(Stream& stream, const double* numbers, std::int64_t count, double scale, bool first,
                            double* total) const = 0;
 
-  /// Sets scalars->scale to 1 / gradients, or to less where the norm of the mean of so many accumulated gradients,
+  /// Sets params->scale to 1 / gradients, or to less where the norm of the mean of so many accumulated gradients,
   /// given the sum of their squares, is larger than `clip_norm`.
   virtual void scale_to_norm(Stream& stream, const double* squares, double clip_norm, std::int64_t gradients,
-                             scalar::UpdateScalars* scalars) const = 0;
+                             StepParams* params) const = 0;
 };
 
 }  // namespace mirrortrain

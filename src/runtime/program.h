@@ -21,7 +21,7 @@ struct Bindings {
   std::vector<std::byte*> values;   ///< by ValueId: inputs, variables and the program's outputs; null elsewhere
   std::vector<std::byte*> derived;  ///< one per Program::derived_copies()
   std::byte* arena = nullptr;       ///< Program::arena_bytes(), aligned to 64
-  const StepScalars* step = nullptr;
+  const StepParams* step = nullptr;
   unsigned* blocks_done = nullptr;  ///< see KernelArgs; of the stream that the program runs on
 };
 

@@ -12,7 +12,7 @@ using namespace mirrortrain::testing;
 
 namespace {
 
-constexpr StepScalars kStep{.seed = 0x123456789abcdef0, .step = 5, .first_row = 1000, .global_examples = 64};
+constexpr StepParams kStep{.seed = 0x123456789abcdef0, .step = 5, .first_row = 1000, .global_examples = 64};
 
 /// The rule, element by element.
 Reference dropout(float rate, std::uint32_t stream) {
@@ -60,7 +60,7 @@ TEST_CASE("dropout's mask depends on the row in the global batch alone") {
 
 TEST_CASE("dropout keeps the share it should and changes with seed, step and stream") {
   const ValueSpec spec{DType::kFloat32, {20000}, true};
-  const auto run = [&](float rate, std::uint32_t stream, StepScalars step) {
+  const auto run = [&](float rate, std::uint32_t stream, StepParams step) {
     return run_op(ops::Dropout(rate, stream), {{spec, filled({5, 20000}, 1)}}, 5, 1, step)[0];
   };
   const Values y = run(0.3f, 1, {.seed = 1, .step = 1});

@@ -12,7 +12,7 @@ namespace {
 /// The values of a graph whose inputs are bound: runs every node's kernel in order.
 class GraphRun {
  public:
-  GraphRun(const Graph& graph, std::int64_t rows, int threads, const StepScalars& step)
+  GraphRun(const Graph& graph, std::int64_t rows, int threads, const StepParams& step)
       : graph_(graph), rows_(rows), threads_(threads), step_(step), values_(graph.values().size()) {}
   void bind(ValueId id, Values values) { values_[static_cast<std::size_t>(id)] = std::move(values); }
   const Values& operator[](ValueId id) const { return values_[static_cast<std::size_t>(id)]; }
@@ -39,7 +39,7 @@ class GraphRun {
   const Graph& graph_;
   std::int64_t rows_;
   int threads_;
-  StepScalars step_;
+  StepParams step_;
   std::vector<Values> values_;
 };
 

@@ -53,7 +53,7 @@ Values load(const TensorView& view) {
 class Bench {
  public:
   Bench(const KernelRegistry& registry, const Op& op, const Inputs& inputs, std::int64_t rows, int threads,
-        const StepScalars& step)
+        const StepParams& step)
       : step_(step) {
     std::vector<ValueSpec> input_specs;
     KernelSpecs specs{.threads = threads};
@@ -123,7 +123,7 @@ class Bench {
     input_memory_.push_back(std::move(canonical));
   }
 
-  StepScalars step_;
+  StepParams step_;
   unsigned blocks_done_ = 0;
   InlineStream stream_;
   std::unique_ptr<Kernel> kernel_;
@@ -194,7 +194,7 @@ double rounded(DType dtype, double value) {
   return with_type(dtype, [&]<class T>(T) { return static_cast<double>(stored<T>(value)); });
 }
 
-std::vector<Values> run_op(const Op& op, const Inputs& inputs, std::int64_t rows, int threads, const StepScalars& step,
+std::vector<Values> run_op(const Op& op, const Inputs& inputs, std::int64_t rows, int threads, const StepParams& step,
                            const KernelRegistry& registry) {
   Bench bench(registry, op, inputs, rows, threads, step);
   const auto first = bench.run();

@@ -53,7 +53,7 @@ struct Case {
   /// Allowed |found - expected| / (|expected| + root mean square of the tensor). 0: 2e-6 for float32, 1e-2 for
   /// bfloat16; gradients get five times this. Integer outputs must be equal.
   double tolerance = 0;
-  StepScalars step = {.seed = 7, .step = 3, .first_row = 11, .global_examples = 13};
+  StepParams step = {.seed = 7, .step = 3, .first_row = 11, .global_examples = 13};
   /// For a loss op: its gradient() gives that of output 0 / global_examples and takes no output gradient.
   bool is_loss = false;
 };
@@ -74,7 +74,7 @@ void check_gradient(const Case& test, const std::vector<bool>& wanted);
 
 /// Runs one op as check_forward does and returns its outputs, for behaviour that a reference does not catch.
 std::vector<Values> run_op(const Op& op, const std::vector<std::pair<ValueSpec, Values>>& inputs, std::int64_t rows,
-                           int threads = 1, const StepScalars& step = {},
+                           int threads = 1, const StepParams& step = {},
                            const KernelRegistry& registry = registry_under_test());
 
 /// `value` as it is stored in the dtype.

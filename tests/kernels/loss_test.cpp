@@ -14,7 +14,7 @@ using ops::LossKind;
 
 namespace {
 
-constexpr StepScalars kStep{.global_examples = 13};
+constexpr StepParams kStep{.global_examples = 13};
 
 double clip(double p) {
   return std::clamp(p, static_cast<double>(1e-7f), static_cast<double>(static_cast<float>(1 - 1e-7)));

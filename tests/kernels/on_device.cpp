@@ -72,9 +72,8 @@ class OnDevice : public Kernel {
     }
     for (TensorView& output : outputs) output.data = twins.of(output.data, output.bytes());
     std::byte* const workspace = twins.of(args.workspace, workspace_bytes());
-    StepScalars step = *args.step;
-    auto* const step_there =
-        reinterpret_cast<StepScalars*>(twins.of(reinterpret_cast<std::byte*>(&step), sizeof(step)));
+    StepParams step = *args.step;
+    auto* const step_there = reinterpret_cast<StepParams*>(twins.of(reinterpret_cast<std::byte*>(&step), sizeof(step)));
     auto* const blocks_done = reinterpret_cast<std::byte*>(args.blocks_done);
     kernel_->enqueue(*stream_, {inputs, outputs, workspace, step_there,
                                 reinterpret_cast<unsigned*>(twins.of(blocks_done, sizeof(unsigned)))});

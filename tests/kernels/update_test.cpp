@@ -114,10 +114,10 @@ TEST_CASE("what is accumulated over steps, scaled and clipped, updates as one gr
   accumulate(view, {group.sources(), 0}, false, 0, kElements);
 
   double expected_squares = 0, total = 0;
-  UpdateScalars scalars{1.0f};
-  scalars.scale = 0.5f;
-  scalars.clip_value = 0.3f;
-  update_accumulated(scalar::Sgd{}, view, scalars, 0, kElements);
+  StepParams params{.learning_rate = 1.0f};
+  params.scale = 0.5f;
+  params.clip_value = 0.3f;
+  update_accumulated(scalar::Sgd{}, view, params, 0, kElements);
   bool clipped = false;
   for (std::size_t i = 0; i < kElements; ++i) {
     double gradient = 0;

@@ -14,7 +14,7 @@ struct Comparison {
   std::vector<Operand> inputs;
   std::vector<std::int64_t> rows;
   double tolerance = 0;
-  StepScalars step = {.seed = 7, .step = 3, .first_row = 11, .global_examples = 13};
+  StepParams step = {.seed = 7, .step = 3, .first_row = 11, .global_examples = 13};
 };
 
 /// Runs the op's kernels of both backends, this one's in grids of at most 1, 3 and many blocks, and compares all

@@ -22,7 +22,7 @@ using ops::Padding;
 
 namespace {
 
-const StepScalars kStep = {.seed = 7, .step = 3, .first_row = 11, .global_examples = 13};
+const StepParams kStep = {.seed = 7, .step = 3, .first_row = 11, .global_examples = 13};
 
 std::vector<Values> on_cpu(const Op& op, const Inputs& inputs, std::int64_t rows) {
   return run_op(op, inputs, rows, 1, kStep, cpu::kernel_registry());

@@ -128,14 +128,14 @@ TEST_CASE("every rule updates as the CPU does, for any number of elements, sourc
           Group group(count, replicas, segments_within(count));
           const auto sources = group.sources();
           for (int t = 1; t <= 2; ++t) {
-            UpdateScalars scalars{0.1f / static_cast<float>(t), t};
-            scalars.scale = t == 1 ? 1.0f : 0.5f;
-            if (t == 2) scalars.clip_value = 0.3f;
-            cpu::update(rule, group.host(), {sources, 0.7f}, scalars, 0, count);
+            StepParams params{.learning_rate = 0.1f / static_cast<float>(t), .updates = t};
+            params.scale = t == 1 ? 1.0f : 0.5f;
+            if (t == 2) params.clip_value = 0.3f;
+            cpu::update(rule, group.host(), {sources, 0.7f}, params, 0, count);
             // In two shards, as two lanes do it.
             const std::int64_t middle = std::min(count, kUpdateChunk);
-            cuda::update(stream, rule, group.device(), {sources, 0.7f}, &scalars, 0, middle);
-            cuda::update(stream, rule, group.device(), {sources, 0.7f}, &scalars, middle, count);
+            cuda::update(stream, rule, group.device(), {sources, 0.7f}, &params, 0, middle);
+            cuda::update(stream, rule, group.device(), {sources, 0.7f}, &params, middle, count);
           }
           group.check_equal();
         }
@@ -165,12 +165,12 @@ TEST_CASE("gradients accumulated over steps, with their squares, update as the C
       cuda::sum_numbers(stream, group.memory[1].squares.data(), chunks, 0.25, false, &total);
       CHECK(total == doctest::Approx(0.75 * squares).epsilon(1e-6));
 
-      UpdateScalars scalars{0.1f, 1};
-      cuda::scale_to_norm(stream, &squares, 0.5, 3, &scalars);
+      StepParams params{.learning_rate = 0.1f, .updates = 1};
+      cuda::scale_to_norm(stream, &squares, 0.5, 3, &params);
       const double norm = std::sqrt(squares) / 3;
-      CHECK(scalars.scale == doctest::Approx(std::min(1.0, 0.5 / norm) / 3));
-      cpu::update_accumulated(rule, group.host(), scalars, 0, count);
-      cuda::update_accumulated(stream, rule, group.device(), &scalars, 0, count);
+      CHECK(params.scale == doctest::Approx(std::min(1.0, 0.5 / norm) / 3));
+      cpu::update_accumulated(rule, group.host(), params, 0, count);
+      cuda::update_accumulated(stream, rule, group.device(), &params, 0, count);
       group.check_equal();
     }
   }
@@ -179,19 +179,19 @@ TEST_CASE("gradients accumulated over steps, with their squares, update as the C
 TEST_CASE("a norm below the limit only divides by the number of gradients") {
   InlineStream stream;
   const double squares = 4;
-  UpdateScalars scalars;
-  cuda::scale_to_norm(stream, &squares, 1.0, 2, &scalars);
-  CHECK(scalars.scale == 0.5f);
+  StepParams params;
+  cuda::scale_to_norm(stream, &squares, 1.0, 2, &params);
+  CHECK(params.scale == 0.5f);
 }
 
 TEST_CASE("a group without regularization and an empty shard are updated as well") {
   InlineStream stream;
   Group group(100, 1, {});
   const auto sources = group.sources();
-  const UpdateScalars scalars{0.1f};
-  cpu::update(Sgd{}, group.host(), {sources}, scalars, 0, 100);
-  cuda::update(stream, Sgd{}, group.device(), {sources}, &scalars, 0, 100);
-  cuda::update(stream, Sgd{}, group.device(), {sources}, &scalars, 0, 0);
+  const StepParams params{.learning_rate = 0.1f};
+  cpu::update(Sgd{}, group.host(), {sources}, params, 0, 100);
+  cuda::update(stream, Sgd{}, group.device(), {sources}, &params, 0, 100);
+  cuda::update(stream, Sgd{}, group.device(), {sources}, &params, 0, 0);
   group.check_equal();
 }
 
@@ -216,8 +216,8 @@ TEST_CASE("more sources than an update takes are refused") {
   InlineStream stream;
   Group group(4, 65, {});
   const auto sources = group.sources();
-  const UpdateScalars scalars;
-  CHECK_THROWS_WITH(cuda::update(stream, Sgd{}, group.device(), {sources}, &scalars, 0, 4),
+  const StepParams params;
+  CHECK_THROWS_WITH(cuda::update(stream, Sgd{}, group.device(), {sources}, &params, 0, 4),
                     "an update on CUDA adds at most 64 gradients, found 65; use fewer replicas on one GPU");
 }
 

@@ -34,7 +34,7 @@ class GraphInputs {
   std::byte* data(ValueId id) const { return memory_.at(id).data(); }
   std::span<float> floats(ValueId id) const { return view(id, data(id)).span<float>(); }
 
-  StepScalars step;
+  StepParams step;
 
  private:
   const Graph& graph_;

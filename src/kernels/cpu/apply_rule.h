@@ -9,11 +9,11 @@
 /// What every update does with a gradient once it is there.
 namespace mirrortrain::cpu {
 
-inline void scale_and_clip(const UpdateScalars& scalars, std::int64_t count, float* __restrict gradient) {
-  if (scalars.scale != 1) {
-    for (std::int64_t i = 0; i < count; ++i) gradient[i] *= scalars.scale;
+inline void scale_and_clip(const StepParams& params, std::int64_t count, float* __restrict gradient) {
+  if (params.scale != 1) {
+    for (std::int64_t i = 0; i < count; ++i) gradient[i] *= params.scale;
   }
-  const float limit = scalars.clip_value;
+  const float limit = params.clip_value;
   if (limit < std::numeric_limits<float>::infinity()) {
     for (std::int64_t i = 0; i < count; ++i) gradient[i] = std::min(std::max(gradient[i], -limit), limit);
   }

@@ -13,8 +13,8 @@ namespace {
 class CpuStepKernels : public StepKernels {
  public:
   void update(Stream&, const UpdateRule& rule, const Group& group, const GradientSum& gradient,
-              const UpdateScalars* scalars, std::int64_t begin, std::int64_t end) const override {
-    cpu::update(rule, group, gradient, *scalars, begin, end);
+              const StepParams* params, std::int64_t begin, std::int64_t end) const override {
+    cpu::update(rule, group, gradient, *params, begin, end);
   }
   int most_sources() const override { return std::numeric_limits<int>::max(); }
   bool refreshes_rounded() const override { return false; }
@@ -24,9 +24,9 @@ class CpuStepKernels : public StepKernels {
     cpu::accumulate(group, gradient, first, begin, end);
   }
 
-  void update_accumulated(Stream&, const UpdateRule& rule, const Group& group, const UpdateScalars* scalars,
+  void update_accumulated(Stream&, const UpdateRule& rule, const Group& group, const StepParams* params,
                           std::int64_t begin, std::int64_t end) const override {
-    cpu::update_accumulated(rule, group, *scalars, begin, end);
+    cpu::update_accumulated(rule, group, *params, begin, end);
   }
 
   void sum_sources(Stream&, std::span<const GradientSource> sources, float* to, std::int64_t begin,
@@ -40,10 +40,10 @@ class CpuStepKernels : public StepKernels {
   }
 
   void scale_to_norm(Stream&, const double* squares, double clip_norm, std::int64_t gradients,
-                     UpdateScalars* scalars) const override {
+                     StepParams* params) const override {
     const double norm = std::sqrt(*squares) / static_cast<double>(gradients);
     const float factor = norm > clip_norm ? static_cast<float>(clip_norm / norm) : 1.0f;
-    scalars->scale = factor / static_cast<float>(gradients);
+    params->scale = factor / static_cast<float>(gradients);
   }
 };
 

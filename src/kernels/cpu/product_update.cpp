@@ -72,7 +72,7 @@ void apply_and_stream(const Rule& rule, const UpdateGroupView& group, std::int64
 
 template <class Rule>
 void update_rows(const Rule& rule, const UpdateGroupView& group, const ProductWeight& weight,
-                 std::span<const ProductSource> sources, const UpdateScalars& scalars, bool shared, std::int64_t begin,
+                 std::span<const ProductSource> sources, const StepParams& params, bool shared, std::int64_t begin,
                  std::int64_t end) {
   alignas(64) float gradient[kBlockRows * kMaxPanel];
   for (std::int64_t column = 0; column < weight.out; column += panel_columns()) {
@@ -80,7 +80,7 @@ void update_rows(const Rule& rule, const UpdateGroupView& group, const ProductWe
     for (std::int64_t row = begin; row < end; row += kBlockRows) {
       const Block block{row, std::min(kBlockRows, end - row), column, columns};
       make_gradient(group, weight, sources, block, gradient);
-      scale_and_clip(scalars, block.rows * columns, gradient);
+      scale_and_clip(params, block.rows * columns, gradient);
       for (std::int64_t i = 0; i < block.rows; ++i) {
         const std::int64_t first = weight.first + (row + i) * weight.out + column;
         if (shared) {
@@ -99,14 +99,14 @@ void update_rows(const Rule& rule, const UpdateGroupView& group, const ProductWe
 bool takes_product(std::int64_t out) { return out % kLanes == 0; }
 
 void update_with_product(const UpdateRule& rule, const UpdateGroupView& group, const ProductWeight& weight,
-                         std::span<const ProductSource> sources, const UpdateScalars& scalars, bool shared, int threads,
+                         std::span<const ProductSource> sources, const StepParams& params, bool shared, int threads,
                          std::int64_t begin, std::int64_t end) {
   static_assert(kMaxPanel >= 4 * kLanes);
   std::visit(
       [&](const auto& of_this_kind) {
-        const auto at_this_step = of_this_kind.at(scalars.learning_rate, static_cast<long>(scalars.updates));
+        const auto at_this_step = of_this_kind.at(params.learning_rate, static_cast<long>(params.updates));
         parallel_for(threads, end - begin, kBlockRows, [&](std::int64_t from, std::int64_t to) {
-          update_rows(at_this_step, group, weight, sources, scalars, shared, begin + from, begin + to);
+          update_rows(at_this_step, group, weight, sources, params, shared, begin + from, begin + to);
         });
       },
       rule);

@@ -28,7 +28,7 @@ bool takes_product(std::int64_t out);
 /// which are much smaller than the gradients. `shared`: other cores read the weight in each step, so that its lines are
 /// better written past the caches than asked back from theirs; the weight then begins at a multiple of 64 bytes.
 void update_with_product(const UpdateRule& rule, const UpdateGroupView& group, const ProductWeight& weight,
-                         std::span<const ProductSource> sources, const UpdateScalars& scalars, bool shared, int threads,
+                         std::span<const ProductSource> sources, const StepParams& params, bool shared, int threads,
                          std::int64_t begin, std::int64_t end);
 
 }  // namespace mirrortrain::cpu

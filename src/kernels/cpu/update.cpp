@@ -85,15 +85,15 @@ void for_each_chunk(std::int64_t begin, std::int64_t end, const Work& work) {
 
 /// Applies the rule to what `fill(begin, end, gradient)` gives for each chunk.
 template <class Fill>
-void update_chunks(const UpdateRule& rule, const UpdateGroupView& group, const UpdateScalars& scalars,
-                   std::int64_t begin, std::int64_t end, const Fill& fill) {
+void update_chunks(const UpdateRule& rule, const UpdateGroupView& group, const StepParams& params, std::int64_t begin,
+                   std::int64_t end, const Fill& fill) {
   std::visit(
       [&](const auto& of_this_kind) {
-        const auto at_this_step = of_this_kind.at(scalars.learning_rate, static_cast<long>(scalars.updates));
+        const auto at_this_step = of_this_kind.at(params.learning_rate, static_cast<long>(params.updates));
         alignas(64) float gradient[kUpdateChunk];
         for_each_chunk(begin, end, [&](std::int64_t from, std::int64_t to) {
           fill(from, to, gradient);
-          scale_and_clip(scalars, to - from, gradient);
+          scale_and_clip(params, to - from, gradient);
           apply_rule(at_this_step, group, from, to - from, gradient);
         });
       },
@@ -102,9 +102,9 @@ void update_chunks(const UpdateRule& rule, const UpdateGroupView& group, const U
 
 }  // namespace
 
-void update(const UpdateRule& rule, const UpdateGroupView& group, const GradientSum& gradient,
-            const UpdateScalars& scalars, std::int64_t begin, std::int64_t end) {
-  update_chunks(rule, group, scalars, begin, end, [&](std::int64_t from, std::int64_t to, float* chunk) {
+void update(const UpdateRule& rule, const UpdateGroupView& group, const GradientSum& gradient, const StepParams& params,
+            std::int64_t begin, std::int64_t end) {
+  update_chunks(rule, group, params, begin, end, [&](std::int64_t from, std::int64_t to, float* chunk) {
     chunk_gradient(group, gradient, from, to, chunk);
   });
 }
@@ -121,9 +121,9 @@ void accumulate(const UpdateGroupView& group, const GradientSum& gradient, bool 
   });
 }
 
-void update_accumulated(const UpdateRule& rule, const UpdateGroupView& group, const UpdateScalars& scalars,
+void update_accumulated(const UpdateRule& rule, const UpdateGroupView& group, const StepParams& params,
                         std::int64_t begin, std::int64_t end) {
-  update_chunks(rule, group, scalars, begin, end, [&](std::int64_t from, std::int64_t to, float* chunk) {
+  update_chunks(rule, group, params, begin, end, [&](std::int64_t from, std::int64_t to, float* chunk) {
     std::copy_n(group.accumulated + from, to - from, chunk);
   });
 }

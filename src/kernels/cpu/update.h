@@ -13,20 +13,19 @@ using scalar::kUpdateChunk;
 using scalar::RegularizedSegment;
 using scalar::UpdateGroupView;
 using scalar::UpdateRule;
-using scalar::UpdateScalars;
 
 // Each works on the elements [begin, end), where `begin` is a multiple of kUpdateChunk.
 
 /// Updates with a step's gradient: one pass over memory.
-void update(const UpdateRule& rule, const UpdateGroupView& group, const GradientSum& gradient,
-            const UpdateScalars& scalars, std::int64_t begin, std::int64_t end);
+void update(const UpdateRule& rule, const UpdateGroupView& group, const GradientSum& gradient, const StepParams& params,
+            std::int64_t begin, std::int64_t end);
 
 /// Adds a step's gradient to `accumulated`, or puts it there where it is the first, and leaves its sums of squares.
 void accumulate(const UpdateGroupView& group, const GradientSum& gradient, bool first, std::int64_t begin,
                 std::int64_t end);
 
 /// Updates with what `accumulate` left.
-void update_accumulated(const UpdateRule& rule, const UpdateGroupView& group, const UpdateScalars& scalars,
+void update_accumulated(const UpdateRule& rule, const UpdateGroupView& group, const StepParams& params,
                         std::int64_t begin, std::int64_t end);
 
 /// to = the sources, added in their order. `to` may be one of the sources.

@@ -13,7 +13,7 @@ constexpr int kWords = 4;
 /// A thread takes a pack of a row: one or two counters.
 template <class T>
 __global__ void __launch_bounds__(kBlock) drop(std::int64_t rows, std::int64_t elements, bool aligned, float rate,
-                                               std::uint32_t random_stream, const StepScalars* step, const T* x, T* y) {
+                                               std::uint32_t random_stream, const StepParams* step, const T* x, T* y) {
   constexpr int kCount = kPackOf<T>;
   const Philox philox = Philox::with_key(step->seed);
   const auto step_word = static_cast<std::uint32_t>(step->step);

@@ -161,7 +161,7 @@ struct LossOfPosition {
   const typename Position::Target* t;
   T* dy;
   std::int64_t classes, positions;  ///< of a position; of a row
-  const StepScalars* step;
+  const StepParams* step;
 
   template <class Team>
   __device__ double operator()(Team team, std::int64_t i) const {

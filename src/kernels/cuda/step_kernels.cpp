@@ -9,8 +9,8 @@ namespace {
 class CudaStepKernels : public StepKernels {
  public:
   void update(Stream& stream, const scalar::UpdateRule& rule, const Group& group, const scalar::GradientSum& gradient,
-              const scalar::UpdateScalars* scalars, std::int64_t begin, std::int64_t end) const override {
-    cuda::update(stream, rule, group, gradient, scalars, begin, end);
+              const StepParams* params, std::int64_t begin, std::int64_t end) const override {
+    cuda::update(stream, rule, group, gradient, params, begin, end);
   }
   int most_sources() const override { return kMaxSources; }
   bool refreshes_rounded() const override { return true; }
@@ -20,9 +20,9 @@ class CudaStepKernels : public StepKernels {
     cuda::accumulate(stream, group, gradient, first, begin, end);
   }
 
-  void update_accumulated(Stream& stream, const scalar::UpdateRule& rule, const Group& group,
-                          const scalar::UpdateScalars* scalars, std::int64_t begin, std::int64_t end) const override {
-    cuda::update_accumulated(stream, rule, group, scalars, begin, end);
+  void update_accumulated(Stream& stream, const scalar::UpdateRule& rule, const Group& group, const StepParams* params,
+                          std::int64_t begin, std::int64_t end) const override {
+    cuda::update_accumulated(stream, rule, group, params, begin, end);
   }
 
   void sum_sources(Stream& stream, std::span<const scalar::GradientSource> sources, float* to, std::int64_t begin,
@@ -36,8 +36,8 @@ class CudaStepKernels : public StepKernels {
   }
 
   void scale_to_norm(Stream& stream, const double* squares, double clip_norm, std::int64_t gradients,
-                     scalar::UpdateScalars* scalars) const override {
-    cuda::scale_to_norm(stream, squares, clip_norm, gradients, scalars);
+                     StepParams* params) const override {
+    cuda::scale_to_norm(stream, squares, clip_norm, gradients, params);
   }
 };
 

@@ -11,19 +11,18 @@ namespace {
 using namespace chunks;
 using scalar::GradientSource;
 using scalar::UpdateGroupView;
-using scalar::UpdateScalars;
 
 template <class Rule, bool kWhole>
-__device__ void apply(const Rule& rule, const UpdateScalars& scalars, const Group& group, const Place<kWhole>& place,
+__device__ void apply(const Rule& rule, const StepParams& params, const Group& group, const Place<kWhole>& place,
                       float (&weight)[kPack], float (&gradient)[kPack]) {
   constexpr int kSlots = Rule::kSlots, kRoom = kSlots > 0 ? kSlots : 1;
   float slots[kRoom][kPack];
   for (int s = 0; s < kSlots; ++s) load(slots[s], group.slots[s] + place.at, place.count, place.whole);
   for (int i = 0; i < kPack; ++i) {
     // Comparisons that leave NaN as it is.
-    float g = gradient[i] * scalars.scale;
-    g = g < -scalars.clip_value ? -scalars.clip_value : g;
-    g = g > scalars.clip_value ? scalars.clip_value : g;
+    float g = gradient[i] * params.scale;
+    g = g < -params.clip_value ? -params.clip_value : g;
+    g = g > params.clip_value ? params.clip_value : g;
     float of_weight[kRoom];
     for (int s = 0; s < kSlots; ++s) of_weight[s] = slots[s][i];
     rule(weight[i], g, of_weight);
@@ -36,32 +35,32 @@ __device__ void apply(const Rule& rule, const UpdateScalars& scalars, const Grou
 
 /// The rule as it is at this step: powers in double, which one thread computes for its block.
 template <class Rule>
-__device__ Rule rule_at(const Rule& rule, const UpdateScalars& scalars) {
+__device__ Rule rule_at(const Rule& rule, const StepParams& params) {
   Rule* shared = shared_memory<Rule>();
-  if (threadIdx.x == 0) *shared = rule.at(scalars.learning_rate, static_cast<long>(scalars.updates));
+  if (threadIdx.x == 0) *shared = rule.at(params.learning_rate, static_cast<long>(params.updates));
   __syncthreads();
   return *shared;
 }
 
 template <class Rule>
 __global__ void __launch_bounds__(kBlock)
-    update_with_sources(Rule rule, Group group, Sources sources, const UpdateScalars* step, Elements elements) {
-  const UpdateScalars scalars = *step;
-  const Rule now = rule_at(rule, scalars);
+    update_with_sources(Rule rule, Group group, Sources sources, const StepParams* step, Elements elements) {
+  const StepParams params = *step;
+  const Rule now = rule_at(rule, params);
   each_chunk(elements, [&]<class Whole>(Whole, std::int64_t chunk, std::int64_t end) {
     float gradient[kPacks][kPack], weight[kPacks][kPack];
     chunk_gradient<Whole::value>(group, sources, chunk, end, gradient, weight);
 #pragma unroll
     for (int p = 0; p < kPacks; ++p)
-      apply(now, scalars, group, Place<Whole::value>(chunk, p, end), weight[p], gradient[p]);
+      apply(now, params, group, Place<Whole::value>(chunk, p, end), weight[p], gradient[p]);
   });
 }
 
 template <class Rule>
 __global__ void __launch_bounds__(kBlock)
-    update_with_accumulated(Rule rule, Group group, const UpdateScalars* step, Elements elements) {
-  const UpdateScalars scalars = *step;
-  const Rule now = rule_at(rule, scalars);
+    update_with_accumulated(Rule rule, Group group, const StepParams* step, Elements elements) {
+  const StepParams params = *step;
+  const Rule now = rule_at(rule, params);
   each_chunk(elements, [&]<class Whole>(Whole, std::int64_t chunk, std::int64_t end) {
 #pragma unroll
     for (int p = 0; p < kPacks; ++p) {
@@ -69,7 +68,7 @@ __global__ void __launch_bounds__(kBlock)
       float gradient[kPack], weight[kPack];
       load(weight, group.master + place.at, place.count, place.whole);
       load(gradient, group.accumulated + place.at, place.count, place.whole);
-      apply(now, scalars, group, place, weight, gradient);
+      apply(now, params, group, place, weight, gradient);
     }
   });
 }
@@ -116,10 +115,10 @@ __global__ void __launch_bounds__(kBlock)
   if (threadIdx.x == 0) *total = first ? sum : *total + sum;
 }
 
-__global__ void clip_scale(const double* squares, double clip_norm, std::int64_t gradients, UpdateScalars* scalars) {
+__global__ void clip_scale(const double* squares, double clip_norm, std::int64_t gradients, StepParams* params) {
   const double norm = sqrt(*squares) / static_cast<double>(gradients);
   const float factor = norm > clip_norm ? static_cast<float>(clip_norm / norm) : 1.0f;
-  scalars->scale = factor / static_cast<float>(gradients);
+  params->scale = factor / static_cast<float>(gradients);
 }
 
 Group parameter(const UpdateGroupView& group) {
@@ -149,12 +148,12 @@ unsigned blocks_of(const Elements& elements) { return blocks_for(elements.end - 
 }  // namespace
 
 void update(Stream& stream, const scalar::UpdateRule& rule, const UpdateGroupView& group,
-            const scalar::GradientSum& gradient, const UpdateScalars* scalars, std::int64_t begin, std::int64_t end) {
+            const scalar::GradientSum& gradient, const StepParams* params, std::int64_t begin, std::int64_t end) {
   const Elements elements{begin, end};
   std::visit(
       [&]<class Rule>(const Rule& one) {
         launch(stream, blocks_of(elements), kBlock, sizeof(Rule), update_with_sources<Rule>, one, parameter(group),
-               parameter(gradient), scalars, elements);
+               parameter(gradient), params, elements);
       },
       rule);
 }
@@ -167,12 +166,12 @@ void accumulate(Stream& stream, const UpdateGroupView& group, const scalar::Grad
 }
 
 void update_accumulated(Stream& stream, const scalar::UpdateRule& rule, const UpdateGroupView& group,
-                        const UpdateScalars* scalars, std::int64_t begin, std::int64_t end) {
+                        const StepParams* params, std::int64_t begin, std::int64_t end) {
   const Elements elements{begin, end};
   std::visit(
       [&]<class Rule>(const Rule& one) {
         launch(stream, blocks_of(elements), kBlock, sizeof(Rule), update_with_accumulated<Rule>, one, parameter(group),
-               scalars, elements);
+               params, elements);
       },
       rule);
 }
@@ -188,8 +187,8 @@ void sum_numbers(Stream& stream, const double* numbers, std::int64_t count, doub
 }
 
 void scale_to_norm(Stream& stream, const double* squares, double clip_norm, std::int64_t gradients,
-                   UpdateScalars* scalars) {
-  launch(stream, 1, 1, 0, clip_scale, squares, clip_norm, gradients, scalars);
+                   StepParams* params) {
+  launch(stream, 1, 1, 0, clip_scale, squares, clip_norm, gradients, params);
 }
 
 }  // namespace mirrortrain::cuda

@@ -12,15 +12,14 @@ namespace mirrortrain::cuda {
 inline constexpr int kMaxSources = 64;
 
 // As the CPU's, in one launch each: they work on the elements [begin, end), where `begin` is a multiple of
-// kUpdateChunk, and read `scalars` on the device, so that a captured step can be replayed. They throw Error where there
+// kUpdateChunk, and read `params` on the device, so that a captured step can be replayed. They throw Error where there
 // are more sources than kMaxSources. Every pointer of a group, and what its `regularized` spans, is the device's;
 // memory that is walked along (master, slots, accumulated, rounded and the sources) is aligned to 16 bytes. The
 // segments are in ascending order and apart.
 
 /// Updates with a step's gradient: one pass over memory.
 void update(Stream& stream, const scalar::UpdateRule& rule, const scalar::UpdateGroupView& group,
-            const scalar::GradientSum& gradient, const scalar::UpdateScalars* scalars, std::int64_t begin,
-            std::int64_t end);
+            const scalar::GradientSum& gradient, const StepParams* params, std::int64_t begin, std::int64_t end);
 
 /// Adds a step's gradient to `accumulated`, or puts it there where it is the first, and leaves its sums of squares.
 void accumulate(Stream& stream, const scalar::UpdateGroupView& group, const scalar::GradientSum& gradient, bool first,
@@ -28,7 +27,7 @@ void accumulate(Stream& stream, const scalar::UpdateGroupView& group, const scal
 
 /// Updates with what `accumulate` left.
 void update_accumulated(Stream& stream, const scalar::UpdateRule& rule, const scalar::UpdateGroupView& group,
-                        const scalar::UpdateScalars* scalars, std::int64_t begin, std::int64_t end);
+                        const StepParams* params, std::int64_t begin, std::int64_t end);
 
 /// to = the sources, added in their order: what a device gives to the others where several share its replicas. `to` may
 /// be one of the sources.
@@ -38,9 +37,8 @@ void sum_sources(Stream& stream, std::span<const scalar::GradientSource> sources
 /// Puts `scale` times the sum of `count` numbers into `total`, or adds it to what is there.
 void sum_numbers(Stream& stream, const double* numbers, std::int64_t count, double scale, bool first, double* total);
 
-/// Sets scalars->scale to 1 / gradients, or to less where the norm of the mean of so many accumulated gradients, given
+/// Sets params->scale to 1 / gradients, or to less where the norm of the mean of so many accumulated gradients, given
 /// the sum of their squares, is larger than `clip_norm`.
-void scale_to_norm(Stream& stream, const double* squares, double clip_norm, std::int64_t gradients,
-                   scalar::UpdateScalars* scalars);
+void scale_to_norm(Stream& stream, const double* squares, double clip_norm, std::int64_t gradients, StepParams* params);
 
 }  // namespace mirrortrain::cuda

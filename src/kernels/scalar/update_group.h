@@ -2,11 +2,11 @@
 
 #include <array>
 #include <cstdint>
-#include <limits>
 #include <span>
 #include <variant>
 
 #include "base/bfloat16.h"
+#include "kernels/scalar/step_params.h"
 #include "kernels/scalar/update_rules.h"
 
 // What an update works on, the same for every backend; the memory is the device's.
@@ -48,15 +48,6 @@ struct UpdateGroupView {
 struct GradientSum {
   std::span<const GradientSource> sources;
   float regularization = 1;
-};
-
-/// How a gradient becomes an update: it is multiplied by `scale`, each element is limited to [-clip_value, clip_value],
-/// and the rule is applied.
-struct UpdateScalars {
-  float learning_rate = 0;
-  std::int64_t updates = 1;  ///< counts this one, from 1
-  float scale = 1;
-  float clip_value = std::numeric_limits<float>::infinity();
 };
 
 /// The regularization's gradient for a weight.

@@ -26,7 +26,7 @@ struct EvaluationBatch {
 /// The step that the lanes work on, of training or evaluation: set before they begin, the same for all.
 struct Step {
   TrainBatch batch;  ///< an evaluation has no update
-  scalar::UpdateScalars update_scalars;
+  StepParams update_scalars;
   StepPlan::StepOfKind kind;
   std::size_t slot = 0;      ///< of its inputs and sums
   bool is_filled = false;    ///< its inputs lie in the slot already

@@ -9,8 +9,8 @@ std::size_t aligned(std::size_t bytes) { return (bytes + 63) / 64 * 64; }
 
 StepInputs::StepInputs(Device& device, int replicas, std::int64_t most_rows, std::size_t slots, std::size_t together)
     : replicas_(static_cast<std::size_t>(replicas)),
-      update_offset_(aligned(replicas_ * sizeof(StepScalars))),
-      rows_offset_(update_offset_ + aligned((1 + replicas_) * sizeof(scalar::UpdateScalars))),
+      update_offset_(aligned(replicas_ * sizeof(StepParams))),
+      rows_offset_(update_offset_ + aligned((1 + replicas_) * sizeof(StepParams))),
       most_rows_(static_cast<std::size_t>(most_rows)),
       stride_(rows_offset_ + aligned(most_rows_ * sizeof(std::int64_t))),
       staging_(device.allocate_host(stride_ * slots)),
@@ -20,8 +20,8 @@ StepInputs::StepInputs(Device& device, int replicas, std::int64_t most_rows, std
 
 StepInputs::Slot StepInputs::slot(std::size_t index) const {
   std::byte* const data = staging_.data() + index * stride_;
-  return {{part<StepScalars>(data, 0), replicas_},
-          {part<scalar::UpdateScalars>(data, update_offset_), 1 + replicas_},
+  return {{part<StepParams>(data, 0), replicas_},
+          {part<StepParams>(data, update_offset_), 1 + replicas_},
           {part<std::int64_t>(data, rows_offset_), most_rows_}};
 }
 

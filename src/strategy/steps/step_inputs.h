@@ -22,8 +22,8 @@ class StepInputs {
 
   /// On the host.
   struct Slot {
-    std::span<StepScalars> replicas;
-    std::span<scalar::UpdateScalars> update;  ///< one for what replicas share, then one for each
+    std::span<StepParams> replicas;
+    std::span<StepParams> update;  ///< one for what replicas share, then one for each
     std::span<std::int64_t> rows;
   };
   Slot slot(std::size_t index) const;
@@ -39,8 +39,8 @@ class StepInputs {
   void select_none() { selected_ = device_.data(); }
 
   // On the device.
-  const StepScalars* replica(int lane_replica) const { return device_.as<StepScalars>() + lane_replica; }
-  scalar::UpdateScalars* update() const { return part<scalar::UpdateScalars>(device_.data(), update_offset_); }
+  const StepParams* replica(int lane_replica) const { return device_.as<StepParams>() + lane_replica; }
+  StepParams* update() const { return part<StepParams>(device_.data(), update_offset_); }
   const std::int64_t* rows() const { return part<std::int64_t>(selected_, rows_offset_); }
 
   std::size_t bytes() const { return device_.bytes() + together_.bytes(); }

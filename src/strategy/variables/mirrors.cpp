@@ -40,11 +40,11 @@ Mirrors::Mirrors(const Model& model, StoreOptions store, const UpdateOptions& up
   host_variables_ = std::make_unique<VariableStore>(model, store, *host_);
 }
 
-scalar::UpdateScalars Mirrors::begin_update(const UpdateStep& step) {
-  scalar::UpdateScalars scalars;
-  for (const auto& mirror : mirrors_) scalars = mirror->update.begin(step);
+StepParams Mirrors::begin_update(const UpdateStep& step) {
+  StepParams params;
+  for (const auto& mirror : mirrors_) params = mirror->update.begin(step);
   host_is_behind_ = apart();
-  return scalars;
+  return params;
 }
 
 void Mirrors::bring_to_host(std::span<Stream* const> streams) {

@@ -25,7 +25,7 @@ class Mirrors {
   bool apart() const { return host_variables_ != nullptr; }
 
   /// Before the lanes begin with a step; see WeightUpdate::begin. The host's variables are behind from here on.
-  scalar::UpdateScalars begin_update(const UpdateStep& step);
+  StepParams begin_update(const UpdateStep& step);
 
   /// The variables of all replicas in host memory, which may be behind.
   const VariableStore& host() const { return apart() ? *host_variables_ : mirrors_[0]->variables; }

@@ -79,7 +79,7 @@ void WeightUpdate::add_product(int group, const cpu::ProductWeight& weight, std:
   products_.push_back({of_group, weight, std::move(operands), rows_per_example});
 }
 
-scalar::UpdateScalars WeightUpdate::begin(const UpdateStep& step) {
+StepParams WeightUpdate::begin(const UpdateStep& step) {
   step_ = step;
   for (Product& product : products_) {
     for (std::size_t r = 0; r < replicas_.numbers.size(); ++r) {
@@ -95,13 +95,13 @@ scalar::UpdateScalars WeightUpdate::begin(const UpdateStep& step) {
       part.sources[r].scale = gradient_scale(aggregation, replicas_.numbers[r], step.examples, replicas_.all);
     }
   }
-  scalar::UpdateScalars scalars{static_cast<float>(step.learning_rate), step.updates};
-  if (options_.clip_value) scalars.clip_value = *options_.clip_value;
-  if (accumulates()) scalars.scale = 1 / static_cast<float>(step.gradients);
-  return scalars;
+  StepParams params{.learning_rate = static_cast<float>(step.learning_rate), .updates = step.updates};
+  if (options_.clip_value) params.clip_value = *options_.clip_value;
+  if (accumulates()) params.scale = 1 / static_cast<float>(step.gradients);
+  return params;
 }
 
-/// Calls work(part, replica, which scalars, gradient, begin, end) for what the lane has to do.
+/// Calls work(part, replica, which params, gradient, begin, end) for what the lane has to do.
 template <class Work>
 void WeightUpdate::for_each_range(const LaneShare& share, const Work& work) const {
   for (const Part& part : parts_) {
@@ -149,7 +149,7 @@ void WeightUpdate::sum_own_squares(const LaneShare& share) const {
 void WeightUpdate::scale_to_norms(const LaneShare& share) const {
   const auto scale = [&](std::size_t which) {
     kernels_.scale_to_norm(*share.stream, share.norms + which, *options_.clip_norm, step_.gradients,
-                           share.scalars + which);
+                           share.params + which);
   };
   Total of_shared(kernels_, *share.stream, share.norms, needs_own_squares());
   for (const Part& part : parts_) {
@@ -171,13 +171,13 @@ void WeightUpdate::apply(const LaneShare& share) const {
   for_each_range(share, [&](const Part& part, int replica, std::size_t which, const scalar::GradientSum& gradient,
                             std::int64_t begin, std::int64_t end) {
     const scalar::UpdateGroupView& view = part.group->view(replica);
-    const scalar::UpdateScalars* const scalars = share.scalars + which;
-    if (accumulates()) return kernels_.update_accumulated(*share.stream, rule_, view, scalars, begin, end);
-    kernels_.update(*share.stream, rule_, view, gradient, scalars, begin, end);
+    const StepParams* const params = share.params + which;
+    if (accumulates()) return kernels_.update_accumulated(*share.stream, rule_, view, params, begin, end);
+    kernels_.update(*share.stream, rule_, view, gradient, params, begin, end);
   });
   for (const Product& product : products_) {
     const auto [begin, end] = part_of_lane(product.weight.in, kProductRows, share.lane, share.lanes);
-    cpu::update_with_product(rule_, product.group->view(0), product.weight, product.sources, *share.scalars,
+    cpu::update_with_product(rule_, product.group->view(0), product.weight, product.sources, *share.params,
                              share.lanes > 1 || share.threads > 1, share.threads, begin, end);
   }
 }

@@ -48,16 +48,16 @@ class WeightUpdate {
   void add_product(int group, const cpu::ProductWeight& weight, std::vector<cpu::ProductSource> operands,
                    std::int64_t rows_per_example);
 
-  /// Before the lanes begin with the step. Returns what every lane's `scalars` are to hold when its work begins.
-  scalar::UpdateScalars begin(const UpdateStep& step);
+  /// Before the lanes begin with the step. Returns what every lane's `params` are to hold when its work begins.
+  StepParams begin(const UpdateStep& step);
 
   /// A lane among those of the memory, with the replicas that run on it and memory of its device.
   struct LaneShare {
     int lane = 0, lanes = 1, threads = 1;
     std::span<const int> replicas;  ///< of the store
     Stream* stream = nullptr;
-    scalar::UpdateScalars* scalars = nullptr;  ///< one for what is shared, then one for each of `replicas`
-    double* norms = nullptr;                   ///< as many
+    StepParams* params = nullptr;  ///< one for what is shared, then one for each of `replicas`
+    double* norms = nullptr;       ///< as many
   };
 
   /// Whether gradients are kept first. All lanes do `accumulate`, meet if `needs_norm`, and then `apply`; otherwise

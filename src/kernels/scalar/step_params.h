@@ -1,0 +1,25 @@
+#pragma once
+
+#include <cstdint>
+#include <limits>
+
+namespace mirrortrain {
+
+/// What kernels read of a step, in device memory, so that a captured step can be replayed: a lane has one for what its
+/// replicas share, then one for each replica.
+struct StepParams {
+  // For programs.
+  std::uint64_t seed = 0;
+  std::int64_t step = 0;             ///< counts global batches from 1
+  std::int64_t first_row = 0;        ///< the replica's first row in the global batch
+  std::int64_t global_examples = 1;  ///< rows of the whole global batch
+
+  // For the update: a gradient is multiplied by `scale`, each element is limited to [-clip_value, clip_value], and the
+  // rule is applied.
+  float learning_rate = 0;
+  float scale = 1;
+  float clip_value = std::numeric_limits<float>::infinity();
+  std::int64_t updates = 1;  ///< counts this one, from 1
+};
+
+}  // namespace mirrortrain
