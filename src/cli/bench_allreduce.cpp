@@ -5,18 +5,19 @@
 #include <vector>
 
 #include "base/error.h"
+#include "bench/all_reduce_bench.h"
 #include "cli/commands.h"
 #include "cli/options.h"
-#include "collective/bench.h"
-#include "collective/bench_gpus.h"
+#include "collective/nccl/nccl_communicator.h"
 #include "config/document.h"
 #include "device/cpu/cpu_device.h"
 #include "device/cuda/cuda_device.h"
 #include "device/cuda/gpus.h"
 #include "strategy/gradient_options.h"
-#include "strategy/gradients/packs.h"
-#include "strategy/placement.h"
-#include "train/session.h"
+#include "strategy/reduction/gradient_buckets.h"
+#include "strategy/topology.h"
+#include "train/check_configuration.h"
+#include "train/hardware.h"
 
 namespace mirrortrain::cli {
 namespace {
@@ -28,50 +29,49 @@ struct BenchArguments {
   std::uint64_t factor = 0;
 };
 
-std::vector<std::unique_ptr<Device>> make_devices(const Placement& placement) {
+std::vector<std::unique_ptr<Device>> make_devices(const Topology& topology) {
   std::vector<std::unique_ptr<Device>> devices;
-  for (const LanePlacement& lane : placement.lanes) {
+  for (const LanePlace& lane : topology.lanes) {
     const auto core = lane.cores.empty() ? std::vector<int>{} : std::vector{lane.cores[0]};
-    devices.push_back(placement.on_gpus() ? make_cuda_device(lane.device.index)
-                                          : make_cpu_device(lane.device.index, 1, core));
+    devices.push_back(topology.on_gpus() ? make_cuda_device(lane.device.index)
+                                         : make_cpu_device(lane.device.index, 1, core));
   }
   return devices;
 }
 
 /// A device is one rank, save that a GPU alone may have several replicas.
-void bench_on(const Placement& placement, const AllReduceBenchOptions& options) {
-  const bool one_gpu = placement.on_gpus() && placement.lanes.size() == 1;
-  for (const LanePlacement& lane : placement.lanes) {
+void bench_on(const Topology& topology, const AllReduceBenchOptions& options) {
+  const bool one_gpu = topology.on_gpus() && topology.lanes.size() == 1;
+  for (const LanePlace& lane : topology.lanes) {
     if (lane.replicas.size() > 1 && !one_gpu) {
-      throw UsageError("--devices: " + lane.device.text() + " stands there twice; ranks are devices here" +
-                       (placement.on_gpus() ? ", and replicas on a GPU are measured on one alone" : ""));
+      throw UsageError("--devices: " + lane.device.text() + " is listed twice; ranks are devices here" +
+                       (topology.on_gpus() ? ", and replicas on a GPU are measured on one alone" : ""));
     }
   }
-  const auto devices = make_devices(placement);
+  const auto devices = make_devices(topology);
   std::vector<Device*> ranks;
   for (const auto& device : devices) ranks.push_back(device.get());
-  if (!placement.on_gpus()) {
-    bench_all_reduce(options, ranks, stdout);
-  } else if (placement.replicas > 1 && one_gpu) {
-    bench_replicas_on_gpu(options, *ranks[0], placement.replicas, stdout);
-  } else {
-    std::vector<int> gpus;
-    for (const Device* device : ranks) gpus.push_back(device->id().index);
-    cuda::enable_peer_access(gpus);
-    bench_gpus(options, ranks, stdout);
-  }
+  std::vector<int> gpus;
+  for (const Device* device : ranks) gpus.push_back(device->id().index);
+  if (topology.on_gpus()) cuda::enable_peer_access(gpus);
+  const auto backend = this_hardware().backend(topology, {});
+  const BenchHardware hardware{backend->step_kernels(), why_no_nccl, [](std::span<const int> on, double timeout) {
+                                 return owned(make_nccl_communicators(on, timeout));
+                               }};
+  bench_all_reduce(options, ranks, one_gpu ? topology.replicas : 1, hardware, stdout);
 }
 
-/// The packs in which the configuration's gradients are reduced, in elements, in their order.
-std::vector<std::size_t> pack_counts(const CheckedConfiguration& checked) {
+/// The buckets in which the configuration's gradients are reduced, in elements, in their order.
+std::vector<std::size_t> bucket_counts(const CheckedConfiguration& checked) {
   if (!checked.has_model()) throw UsageError("--from: the configuration has no model, only state");
   StoreOptions store;
   store.policies = checked.policies();
   const auto device = make_cpu_device(0, 1, {});
   const VariableStore variables(*checked.model, store, *device);
   std::vector<std::size_t> counts;
-  for (const Pack& pack : make_packs(variables, checked.values().strategy.communication.bytes_per_pack.bytes)) {
-    counts.push_back(static_cast<std::size_t>(pack.elements()));
+  for (const GradientBucket& bucket :
+       make_buckets(variables, checked.values().strategy.communication.bytes_per_pack.bytes)) {
+    counts.push_back(static_cast<std::size_t>(bucket.elements));
   }
   if (counts.empty()) throw UsageError("--from: no gradient of this configuration is reduced over replicas");
   return counts;
@@ -92,12 +92,12 @@ void bench(const BenchArguments& arguments) {
   }
   options.json = arguments.json;
   if (!arguments.from.empty()) {
-    options.counts = pack_counts(check_configuration(arguments.from, arguments.overrides));
+    options.counts = bucket_counts(check_configuration(arguments.from, arguments.overrides));
   }
 
   StrategyOptions strategy;
   strategy.devices = config::read_option<Devices>("--devices", arguments.devices);
-  bench_on(place_replicas(strategy, std::int64_t{1} << 30, this_machine()), options);
+  bench_on(make_topology(strategy, std::int64_t{1} << 30, this_machine()), options);
 }
 
 }  // namespace
@@ -114,7 +114,8 @@ void add_bench_allreduce(CLI::App& app, int& exit_code) {
   CLI::Option* const largest = command->add_option("-e", arguments->max_size, "The largest size; default: 64M");
   CLI::Option* const factor = command->add_option("-f", arguments->factor, "From one size to the next; default: 2")
                                   ->check(CLI::Range(2, 1 << 20));
-  command->add_option("--from", arguments->from, "Use the packs of this configuration's model instead of sizes")
+  command
+      ->add_option("--from", arguments->from, "Use the gradient buckets of this configuration's model instead of sizes")
       ->excludes(smallest, largest, factor);
   add_overrides(*command, arguments->overrides, "With --from: key.path=value, a YAML value");
   command->add_option("--aggregation-method", arguments->method,

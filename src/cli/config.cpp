@@ -8,11 +8,9 @@
 #include "base/error.h"
 #include "cli/commands.h"
 #include "cli/options.h"
-#include "device/cpu/cpu_device.h"
-#include "strategy/gradients/cross_device.h"
-#include "strategy/placement.h"
+#include "strategy/reduction/choose_reduction.h"
+#include "train/check_configuration.h"
 #include "train/hardware.h"
-#include "train/session.h"
 
 namespace mirrortrain::cli {
 namespace {
@@ -25,7 +23,7 @@ struct ConfigArguments {
 void check(const ConfigArguments& arguments) {
   const CheckedConfiguration checked = check_configuration(arguments.config, arguments.overrides);
   try {
-    place_replicas(checked.values().strategy, checked.values().data.global_batch_size, this_machine());
+    make_topology(checked.values().strategy, checked.values().data.global_batch_size, this_machine());
   } catch (const UsageError& error) {  // a device that is not here may be where the run will be
     fmt::print(stderr, "warning: {}\n", error.what());
   }
@@ -33,15 +31,15 @@ void check(const ConfigArguments& arguments) {
 }
 
 /// How gradients will be added, unless a device is not here to tell.
-void show_cross_device(const CheckedConfiguration& checked) {
+void show_reduction(const CheckedConfiguration& checked) {
   const Configuration& values = checked.values();
   try {
     const Hardware hardware = this_hardware();
-    const Placement placement = place_replicas(values.strategy, values.data.global_batch_size, hardware.machine);
-    const StrategyOptions options = usable_options(values.strategy, placement, hardware);
-    const auto note = choose_cross_device(options, placement, values.gradients.aggregation_method,
-                                          reduced_gradient_bytes(*checked.model, checked.policies()))
-                          .note;
+    const Topology topology = make_topology(values.strategy, values.data.global_batch_size, hardware.machine);
+    const std::string note =
+        choose_reduction(values.strategy, topology, values.gradients.aggregation_method,
+                         reduced_gradient_bytes(*checked.model, checked.policies()), hardware.why_no_nccl)
+            .note;
     if (!note.empty()) fmt::print("# {}\n", note);
   } catch (const UsageError& error) {
     fmt::print("# {}\n", error.what());
@@ -53,7 +51,7 @@ void show(const ConfigArguments& arguments) {
   fmt::print("{}", config::show(checked.values(), checked.read.document, config::Origins::kShown));
   if (checked.has_model()) {
     fmt::print("# The model's variables, as they will be kept:\n{}", variables_text(checked, "#   "));
-    show_cross_device(checked);
+    show_reduction(checked);
   }
 }
 

@@ -5,7 +5,7 @@
 #include "cli/commands.h"
 #include "device/cpu/cpu_device.h"
 #include "device/cuda/gpus.h"
-#include "strategy/placement.h"
+#include "strategy/topology.h"
 
 namespace mirrortrain::cli {
 namespace {
@@ -16,11 +16,11 @@ void list_devices() {
   for (std::size_t i = 0; i < found.gpus.size(); ++i) fmt::print("cuda:{}  {}\n", i, cuda::describe(found, i));
   if (!found.gpus.empty()) return;
   // A batch that no replica is too small for.
-  const Placement placement = place_replicas({}, std::int64_t{1} << 30, {machine.cores, [&] { return found; }});
-  for (const LanePlacement& lane : placement.lanes) {
+  const Topology topology = make_topology({}, std::int64_t{1} << 30, {machine.cores, [&] { return found; }});
+  for (const LanePlace& lane : topology.lanes) {
     fmt::print("{}  {}, {} thread{}\n", lane.device.text(), cpu_name(), lane.threads, lane.threads == 1 ? "" : "s");
   }
-  for (const std::string& note : placement.notes) fmt::print(stderr, "{}\n", note);
+  for (const std::string& note : topology.notes) fmt::print(stderr, "{}\n", note);
 }
 
 }  // namespace

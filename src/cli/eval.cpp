@@ -14,8 +14,8 @@
 #include "cli/options.h"
 #include "report/jsonl.h"
 #include "train/checkpoint.h"
+#include "train/run.h"
 #include "train/run_folder.h"
-#include "train/session.h"
 #include "train/summary.h"
 #include "train/trainer.h"
 #include "train/weights.h"
@@ -94,16 +94,15 @@ int evaluate(const EvalArguments& arguments) {
   }
   if (!is_run) folder = newest_run(values.name.text);
 
-  const auto feeder = load_feeder(checked, split_of(arguments.split));
-  const auto strategy =
-      make_strategy(checked, {{}, batch_sizes(feeder->rows(), values.data.global_batch_size, false), {feeder.get()}});
-  for (const std::string& note : strategy->placement().notes) spdlog::info(note);
+  const data::Split split = split_of(arguments.split);
+  const Run run = build_run(checked, {.trains = false, .evaluates = {split}});
+  for (const std::string& note : run.strategy->topology().notes) spdlog::info(note);
   const Weights weights = choose_weights(arguments, folder, values);
   spdlog::info("weights: {}", weights.file.string());
-  load_weights(weights.file, strategy->variables());
-  strategy->variables_changed();
+  load_weights(weights.file, run.strategy->variables());
+  run.strategy->variables_changed();
 
-  const Sums sums = evaluate_all(*strategy, *feeder, values.data.global_batch_size);
+  const StepSums sums = evaluate_all(*run.strategy, *run.split(split), values.data.global_batch_size);
   const report::EvaluationEvent event{arguments.split, weights.step, sums.examples,
                                       scores_of(sums, checked.model->metric_names)};
   fmt::print("{}: {} ({} examples)\n", arguments.split, scores_text(event.scores), event.examples);

@@ -2,13 +2,15 @@
 #include <memory>
 
 #include "cli/commands.h"
-#include "cli/fit_run.h"
 #include "cli/options.h"
+#include "cli/stop_signals.h"
+#include "train/fit_run.h"
 
 namespace mirrortrain::cli {
 
 void add_fit(CLI::App& app, int& exit_code) {
   auto arguments = std::make_shared<FitArguments>();
+  arguments->catch_stop_signals = catch_stop_signals;
   CLI::App* command = app.add_subcommand("fit", "Train, validate after each epoch, test at the end.");
   add_configuration(*command, arguments->config, arguments->overrides);
   command->add_option("--run-dir", arguments->run_dir, "The run's folder; default: runs/NAME");

@@ -13,14 +13,9 @@ Shard shard_of(std::size_t count, int rank, int size) {
   return {edge(rank), edge(rank + 1)};
 }
 
-std::vector<Communicator*> pointers_to(const std::vector<std::unique_ptr<Communicator>>& ranks) {
+Communicators owned(std::vector<std::unique_ptr<Communicator>> ranks) {
   std::vector<Communicator*> pointers;
   for (const auto& rank : ranks) pointers.push_back(rank.get());
-  return pointers;
-}
-
-Communicators owned(std::vector<std::unique_ptr<Communicator>> ranks) {
-  std::vector<Communicator*> pointers = pointers_to(ranks);
   return {std::make_shared<std::vector<std::unique_ptr<Communicator>>>(std::move(ranks)), std::move(pointers)};
 }
 

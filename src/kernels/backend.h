@@ -33,9 +33,8 @@ class Backend {
 
   virtual const StepKernels& step_kernels() const = 0;
 
-  /// Null where the devices' memory is the host's: then all of them share it, and the host fills input buffers itself.
+  /// Null where the host fills input buffers itself.
   virtual const RowKernels* row_kernels() const = 0;
-  bool shares_host_memory() const { return row_kernels() == nullptr; }
 };
 
 }  // namespace mirrortrain

@@ -164,8 +164,10 @@ void ProgressLine::draw(const ProgressEvent& progress) {
   drawn_ = true;
 }
 
+bool is_terminal(std::FILE* out) { return ::isatty(::fileno(out)) != 0; }
+
 std::unique_ptr<Writer> make_console_writer(std::FILE* out, const RunLength& length) {
-  if (::isatty(::fileno(out)) != 0) return std::make_unique<ProgressLine>(out, length);
+  if (is_terminal(out)) return std::make_unique<ProgressLine>(out, length);
   return std::make_unique<PlainLines>(out, length);
 }
 

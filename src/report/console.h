@@ -57,6 +57,9 @@ class ProgressLine : public Writer {
   std::int64_t first_step_ = -1;
 };
 
+/// Whether somebody may watch `out`.
+bool is_terminal(std::FILE* out);
+
 /// A progress line where `out` is a terminal, else plain lines.
 std::unique_ptr<Writer> make_console_writer(std::FILE* out, const RunLength& length);
 

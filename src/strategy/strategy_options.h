@@ -8,15 +8,13 @@
 #include <variant>
 #include <vector>
 
+#include "collective/cross_device_ops.h"
 #include "config/section.h"
 #include "device/device.h"
 
 namespace mirrortrain {
 
 enum class StrategyType : std::uint8_t { kOneDevice, kMirrored };
-
-/// How gradients are added across replicas.
-enum class CrossDeviceOps : std::uint8_t { kAuto, kNccl, kRing, kHierarchicalCopy, kReductionToOneDevice };
 
 enum class AllDevices : std::uint8_t { kAll };
 
@@ -58,17 +56,6 @@ struct EnumNames<StrategyType> {
   static constexpr auto names = std::to_array<std::pair<std::string_view, StrategyType>>(
       {{"one_device", StrategyType::kOneDevice}, {"mirrored", StrategyType::kMirrored}});
   static constexpr auto planned = std::to_array<std::string_view>({"multi_worker_mirrored", "parameter_server"});
-};
-
-template <>
-struct EnumNames<CrossDeviceOps> {
-  static constexpr auto names = std::to_array<std::pair<std::string_view, CrossDeviceOps>>({
-      {"auto", CrossDeviceOps::kAuto},
-      {"nccl", CrossDeviceOps::kNccl},
-      {"ring", CrossDeviceOps::kRing},
-      {"hierarchical_copy", CrossDeviceOps::kHierarchicalCopy},
-      {"reduction_to_one_device", CrossDeviceOps::kReductionToOneDevice},
-  });
 };
 
 template <>

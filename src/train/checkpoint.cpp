@@ -23,10 +23,12 @@ constexpr std::string_view kUnfinished = ".unfinished";
 
 std::string folder_name(std::int64_t step) { return fmt::format("{}{:06}", kPrefix, step); }
 
-Json to_json(const Sums& sums) { return {{"loss", sums.loss}, {"metrics", sums.metrics}, {"examples", sums.examples}}; }
+Json to_json(const StepSums& sums) {
+  return {{"loss", sums.loss}, {"metrics", sums.metrics}, {"examples", sums.examples}};
+}
 
-Sums sums_from(const Json& json) {
-  Sums sums;
+StepSums sums_from(const Json& json) {
+  StepSums sums;
   sums.loss = json.at("loss").get<double>();
   sums.metrics = json.at("metrics").get<std::vector<double>>();
   sums.examples = json.at("examples").get<std::int64_t>();
@@ -94,7 +96,8 @@ Checkpoints::Checkpoints(fs::path folder, Strategy& strategy, CheckpointNames na
     : folder_(std::move(folder)), strategy_(strategy), names_(std::move(names)), seed_(seed) {}
 
 void Checkpoints::save(const TrainingState& state, std::int64_t keep) {
-  const VariableStore& variables = strategy_.variables();
+  const VariableStore& variables = strategy_.variables();  // from every worker
+  if (!strategy_.topology().is_chief()) return;
   create_folders(folder_);
   const fs::path final_name = folder_ / folder_name(state.step);
   const fs::path temporary = final_name.string() + std::string(kUnfinished);

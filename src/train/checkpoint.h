@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "strategy/strategy.h"
-#include "train/training_state.h"
+#include "train/training_steps.h"
 #include "train/variable_copies.h"
 
 namespace mirrortrain {
@@ -28,7 +28,8 @@ class Checkpoints {
   /// `strategy` must outlive it.
   Checkpoints(std::filesystem::path folder, Strategy& strategy, CheckpointNames names, std::uint64_t seed);
 
-  /// Writes to a temporary name, syncs, renames, then removes all but the newest `keep`. Throws Error.
+  /// Every worker calls it, and the chief writes: to a temporary name, syncs, renames, then removes all but the newest
+  /// `keep`. Throws Error.
   void save(const TrainingState& state, std::int64_t keep);
 
   /// Restores the newest one that is whole, and removes unfinished and damaged ones newer than it. Damaged ones, and

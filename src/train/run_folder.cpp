@@ -1,6 +1,8 @@
 #include "train/run_folder.h"
 
 #include <fmt/format.h>
+#include <spdlog/sinks/basic_file_sink.h>
+#include <spdlog/spdlog.h>
 
 #include "base/error.h"
 
@@ -14,6 +16,20 @@ fs::path numbered(const std::string& name, int number) {
 }
 
 }  // namespace
+
+void log_to_file(const fs::path& file) {
+  auto sink = std::make_shared<spdlog::sinks::basic_file_sink_mt>(file.string());
+  sink->set_pattern("%Y-%m-%d %H:%M:%S.%e %l %v");
+  spdlog::default_logger()->sinks().push_back(std::move(sink));
+}
+
+void log_to_file_alone(const std::string& error) {
+  const auto& sinks = spdlog::default_logger()->sinks();
+  for (std::size_t i = 1; i < sinks.size(); ++i) {
+    sinks[i]->log({"mirrortrain", spdlog::level::err, error});
+    sinks[i]->flush();
+  }
+}
 
 RunFolder new_run_folder(const std::string& name, const std::optional<fs::path>& run_dir) {
   if (!run_dir) {
@@ -29,7 +45,7 @@ RunFolder new_run_folder(const std::string& name, const std::optional<fs::path>&
     const RunFolder folder{*run_dir};
     throw UsageError(
         folder.exists()
-            ? fmt::format("--run-dir {}: holds another run; go on in it with --resume, or name another folder",
+            ? fmt::format("--run-dir {}: holds another run; resume it with --resume, or name another folder",
                           run_dir->string())
             : fmt::format("--run-dir {}: the folder is not empty; name another one", run_dir->string()));
   }

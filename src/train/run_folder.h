@@ -22,6 +22,11 @@ struct RunFolder {
   bool exists() const { return std::filesystem::exists(config()); }
 };
 
+/// From now on everything that is logged goes to the run's log file too, with the time.
+void log_to_file(const std::filesystem::path& file);
+/// An error that is shown elsewhere.
+void log_to_file_alone(const std::string& error);
+
 /// The folder that a new run would get: `run_dir` itself, which must not hold anything yet (UsageError), or runs/NAME,
 /// runs/NAME-2,
 /// ... the first that is free.

@@ -6,7 +6,6 @@
 #include <algorithm>
 
 #include "report/format.h"
-#include "strategy/batch_split.h"
 
 namespace mirrortrain {
 namespace {
@@ -31,10 +30,10 @@ std::string split_text(std::int64_t batch, int replicas) {
 
 std::string run_header(const CheckedConfiguration& checked, const Strategy& strategy) {
   std::string text;
-  for (const std::string& note : strategy.placement().notes) text += note + "\n";
-  for (const LanePlacement& lane : strategy.placement().lanes) {
+  for (const std::string& note : strategy.topology().notes) text += note + "\n";
+  for (const LanePlace& lane : strategy.topology().lanes) {
     text += lane.device.text() + ": ";
-    if (!strategy.placement().on_gpus()) {
+    if (!strategy.topology().on_gpus()) {
       text += fmt::format("{} thread{}, ", lane.threads, lane.threads == 1 ? "" : "s");
     }
     text += fmt::format("replica{} {}\n", lane.replicas.size() == 1 ? "" : "s", fmt::join(lane.replicas, ", "));

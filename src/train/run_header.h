@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "strategy/strategy.h"
-#include "train/session.h"
+#include "train/check_configuration.h"
 
 namespace mirrortrain {
 

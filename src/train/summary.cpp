@@ -47,7 +47,7 @@ void write_summary(const std::filesystem::path& file, const CheckedConfiguration
   json["global_batch_size"] = checked.values().data.global_batch_size;
   json["replicas"] = strategy.num_replicas_in_sync();
   json["devices"] = Json::array();
-  for (const LanePlacement& lane : strategy.placement().lanes) {
+  for (const LanePlace& lane : strategy.topology().lanes) {
     Json device = {{"device", lane.device.text()}, {"name", device_name(lane.device)}};
     if (lane.device.kind == DeviceId::Kind::kCpu) device["threads"] = lane.threads;
     json["devices"].push_back(std::move(device));

@@ -6,8 +6,8 @@
 
 #include "report/event.h"
 #include "strategy/strategy.h"
-#include "train/session.h"
-#include "train/training_state.h"
+#include "train/check_configuration.h"
+#include "train/training_steps.h"
 
 namespace mirrortrain {
 

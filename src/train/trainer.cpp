@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <numeric>
 
 #include "base/error.h"
 
@@ -19,7 +18,7 @@ constexpr double kProgressSeconds = 0.1;
 
 }  // namespace
 
-report::Scores scores_of(const Sums& sums, const std::vector<std::string>& metric_names) {
+report::Scores scores_of(const StepSums& sums, const std::vector<std::string>& metric_names) {
   const double examples = static_cast<double>(std::max<std::int64_t>(1, sums.examples));
   report::Scores scores;
   scores.loss = sums.loss / examples;
@@ -28,41 +27,12 @@ report::Scores scores_of(const Sums& sums, const std::vector<std::string>& metri
   return scores;
 }
 
-Sums evaluate_all(Strategy& strategy, const data::Feeder& examples, std::int64_t batch_size) {
-  std::vector<std::int64_t> rows(static_cast<std::size_t>(std::min(batch_size, examples.rows())));
-  Sums total;
-  const auto collect = [&] {
-    for (const Sums& sums : strategy.take_sums()) {
-      total.metrics.resize(sums.metrics.size());
-      total += sums;
-    }
-  };
-  strategy.begin_evaluation();
-  for (std::int64_t first = 0; first < examples.rows(); first += batch_size) {
-    rows.resize(static_cast<std::size_t>(std::min(batch_size, examples.rows() - first)));
-    std::iota(rows.begin(), rows.end(), first);
-    strategy.evaluate({&examples, rows});
-    if (strategy.must_take_sums()) collect();
-  }
-  collect();
-  return total;
-}
-
-std::vector<std::int64_t> batch_sizes(std::int64_t examples, std::int64_t batch_size, bool drop_remainder) {
-  std::vector<std::int64_t> sizes;
-  if (examples >= batch_size) sizes.push_back(batch_size);
-  if (examples % batch_size > 0 && !drop_remainder) sizes.push_back(examples % batch_size);
-  return sizes;
-}
-
-Trainer::Trainer(Strategy& strategy, const Model& model, const data::Feeder* train, const data::Feeder* validation,
-                 data::Order& order, Checkpoints& checkpoints, TrainerOptions options, Emit emit,
-                 const std::atomic<int>& stop)
+Trainer::Trainer(Strategy& strategy, TrainingSteps steps, const Model& model, const data::Feeder* validation,
+                 Checkpoints& checkpoints, TrainerOptions options, Emit emit, const std::atomic<int>& stop)
     : strategy_(strategy),
+      steps_(std::move(steps)),
       model_(model),
-      train_(train),
       validation_(validation),
-      order_(order),
       checkpoints_(checkpoints),
       options_(std::move(options)),
       emit_(std::move(emit)),
@@ -74,8 +44,7 @@ TrainingState Trainer::run(TrainingState state) {
   state_.epoch_sums.metrics.resize(metrics);
   state_.step_sums.metrics.resize(metrics);
   earlier_seconds_ = state_.seconds;
-  order_.seek(state_.position);
-  epoch_ended_ = state_.position.examples == 0 || state_.position.examples == order_.examples_per_epoch();
+  epoch_ended_ = steps_.seek(state_);
 
   try {
     train();
@@ -86,12 +55,14 @@ TrainingState Trainer::run(TrainingState state) {
 }
 
 void Trainer::train() {
-  while (!finished() && stop_ == 0) {
+  stop_signal_ = static_cast<int>(strategy_.agree(stop_));
+  while (!finished() && stop_signal_ == 0) {
     step();
+    stop_signal_ = static_cast<int>(strategy_.agree(stop_));
     const bool last = finished();
     const bool logs = state_.step % options_.log_every_steps == 0 || last;
     const bool checkpoint_due = options_.checkpoint_every_steps && state_.step % *options_.checkpoint_every_steps == 0;
-    const bool saves = checkpoint_due || epoch_ended_ || last || stop_ != 0;
+    const bool saves = checkpoint_due || epoch_ended_ || last || stop_signal_ != 0;
     if (logs || saves) collect_sums();
     if (logs) emit_step();
     if (epoch_ended_) end_epoch();
@@ -109,22 +80,19 @@ bool Trainer::finished() const {
 void Trainer::step() {
   const auto start = Clock::now();
   if (epoch_ended_) state_.epoch_sums.clear();
-  const data::Order::Batch batch = order_.next();
-  const UpdateStep update = next_update(state_, options_.accumulate_steps, options_.learning_rate);
-  learning_rate_ = update.learning_rate;
-  strategy_.train({train_, batch.rows, state_.step, update});
-  state_.position = order_.position();
-  epoch_ended_ = batch.ends_epoch;
-  training_examples_ += static_cast<std::int64_t>(batch.rows.size());
+  const TrainingSteps::Step step = steps_.train(state_);
+  learning_rate_ = step.learning_rate;
+  epoch_ended_ = step.ends_epoch;
+  training_examples_ += step.examples;
   training_seconds_ += seconds_since(start);
   if (strategy_.must_take_sums()) collect_sums();
   emit_progress();
 }
 
-/// Each step's on its own, so that totals do not depend on how many were on their way.
+/// Each step's on its own, so that totals do not depend on how many were in flight.
 void Trainer::collect_sums() {
   const auto start = Clock::now();
-  for (const Sums& sums : strategy_.take_sums()) {
+  for (const StepSums& sums : strategy_.take_sums()) {
     state_.epoch_sums += sums;
     state_.step_sums += sums;
   }
@@ -163,18 +131,21 @@ void Trainer::emit_step() {
   training_examples_ = 0;
 }
 
+/// Of what was collected for other reasons: nobody waits for a device to draw a line.
 void Trainer::emit_progress() {
+  if (!options_.shows_progress) return;
   const double now = seconds();
   if (now < next_progress_) return;
   next_progress_ = now + kProgressSeconds;
-  collect_sums();
-  progress_ = scores_of(state_.epoch_sums, model_.metric_names);
-  progress_state_ = strategy_.state().readings();
   report::ProgressEvent event;
   event.step = state_.step;
   event.epoch = state_.position.epoch;
   event.examples_per_second = examples_per_second();
-  if (has_model()) event.scores = &progress_;
+  if (has_model() && state_.epoch_sums.examples > 0) {
+    progress_ = scores_of(state_.epoch_sums, model_.metric_names);
+    event.scores = &progress_;
+  }
+  progress_state_ = strategy_.state().readings();
   event.state = &progress_state_;
   emit_(event);
 }

@@ -10,24 +10,15 @@
 #include <vector>
 
 #include "data/feeder.h"
-#include "data/order.h"
-#include "model/learning_rate.h"
 #include "report/event.h"
 #include "strategy/strategy.h"
 #include "train/checkpoint.h"
-#include "train/training_state.h"
+#include "train/run.h"
 
 namespace mirrortrain {
 
 /// The mean loss and metrics of `sums`.
-report::Scores scores_of(const Sums& sums, const std::vector<std::string>& metric_names);
-
-/// The exact sums over all examples of a data set, each visited once, in global batches of `batch_size` (the last may
-/// be short).
-Sums evaluate_all(Strategy& strategy, const data::Feeder& examples, std::int64_t batch_size);
-
-/// Sizes of the global batches into which `examples` are cut.
-std::vector<std::int64_t> batch_sizes(std::int64_t examples, std::int64_t batch_size, bool drop_remainder);
+report::Scores scores_of(const StepSums& sums, const std::vector<std::string>& metric_names);
 
 /// How a run trains. Everything referred to belongs to the caller.
 struct TrainerOptions {
@@ -36,8 +27,7 @@ struct TrainerOptions {
   std::optional<std::int64_t> checkpoint_every_steps;
   std::int64_t keep_checkpoints = 3;
   std::int64_t batch_size = 0;
-  std::int64_t accumulate_steps = 1;
-  LearningRate learning_rate;
+  bool shows_progress = false;  ///< whether anybody sees progress events
 };
 
 /// The training loop: steps, events, validation after each epoch, checkpoints.
@@ -45,10 +35,9 @@ class Trainer {
  public:
   using Emit = std::function<void(const report::Event&)>;
 
-  /// `train` is null where there is no model, and `validation` may be. `stop` is looked at after every step.
-  Trainer(Strategy& strategy, const Model& model, const data::Feeder* train, const data::Feeder* validation,
-          data::Order& order, Checkpoints& checkpoints, TrainerOptions options, Emit emit,
-          const std::atomic<int>& stop);
+  /// `validation` may be null. `stop` is a signal's number or 0; the chief's is looked at after every step.
+  Trainer(Strategy& strategy, TrainingSteps steps, const Model& model, const data::Feeder* validation,
+          Checkpoints& checkpoints, TrainerOptions options, Emit emit, const std::atomic<int>& stop);
 
   /// Trains from `state` to the first limit, or until `stop` is set (a checkpoint is saved then). Returns where it
   /// stands. Throws Error, which names the last checkpoint.
@@ -58,6 +47,8 @@ class Trainer {
   double seconds() const;
   /// Where training stands.
   const TrainingState& state() const { return state_; }
+  /// The signal that the run stopped at, 0 where it reached a limit.
+  int stop_signal() const { return stop_signal_; }
   /// The last epoch's events, for the summary.
   const std::optional<report::EpochEvent>& last_epoch() const { return last_epoch_; }
 
@@ -74,10 +65,9 @@ class Trainer {
   void save_checkpoint();
 
   Strategy& strategy_;
+  TrainingSteps steps_;
   const Model& model_;
-  const data::Feeder* train_;
   const data::Feeder* validation_;
-  data::Order& order_;
   Checkpoints& checkpoints_;
   TrainerOptions options_;
   Emit emit_;
@@ -85,6 +75,7 @@ class Trainer {
 
   TrainingState state_;
   bool epoch_ended_ = true;
+  int stop_signal_ = 0;
   double learning_rate_ = 0;     ///< of the last step
   double training_seconds_ = 0;  ///< in steps, since the last step event
   std::int64_t training_examples_ = 0;

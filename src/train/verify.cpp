@@ -6,8 +6,6 @@
 #include <cmath>
 
 #include "base/error.h"
-#include "data/order.h"
-#include "train/trainer.h"
 
 namespace mirrortrain {
 namespace {
@@ -38,10 +36,10 @@ double difference(const std::vector<float>& value, const std::vector<float>& ref
 
 /// Where the configuration would run: its GPUs, or as many CPU devices as there are cores.
 std::vector<DeviceId> usable_devices(const Configuration& values, const Machine& machine) {
-  const Placement configured = place_replicas(values.strategy, values.data.global_batch_size, machine);
+  const Topology configured = make_topology(values.strategy, values.data.global_batch_size, machine);
   std::vector<DeviceId> devices;
   if (configured.on_gpus()) {
-    for (const LanePlacement& lane : configured.lanes) devices.push_back(lane.device);
+    for (const LanePlace& lane : configured.lanes) devices.push_back(lane.device);
   } else {
     for (int i = 0; i < static_cast<int>(machine.cores.size()); ++i) devices.push_back({DeviceId::Kind::kCpu, i});
   }
@@ -64,25 +62,19 @@ StrategyOptions options_for(const StrategyOptions& configured, std::vector<Devic
 
 /// Trains on `replicas` replicas and calls after_step(loss, variables) after each step.
 template <class AfterStep>
-void train_steps(const CheckedConfiguration& checked, const Hardware& hardware, const data::Feeder& examples,
-                 int replicas, std::int64_t steps, const AfterStep& after_step) {
+void train_steps(const CheckedConfiguration& checked, const Hardware& hardware, int replicas, std::int64_t steps,
+                 const AfterStep& after_step) {
   const Configuration& values = checked.values();
-  const data::DataOptions& data = values.data;
-  const auto strategy = make_model_strategy(
-      checked, options_for(values.strategy, usable_devices(values, hardware.machine), replicas),
-      {batch_sizes(examples.rows(), data.global_batch_size, data.drop_remainder), {}, {&examples}}, hardware);
-  set_first_values(checked, strategy->variables());
-  strategy->variables_changed();
-
-  data::Order order(examples.rows(), {data.global_batch_size, data.shuffle, data.drop_remainder, values.seed});
+  const StrategyOptions options = options_for(values.strategy, usable_devices(values, hardware.machine), replicas);
+  Run run = build_run(checked, {.strategy = options}, hardware);
+  set_first_values(checked, run.strategy->variables());
+  run.strategy->variables_changed();
+  TrainingSteps training = run.steps(values);
   TrainingState state;
   while (state.step < steps) {
-    const data::Order::Batch batch = order.next();
-    const UpdateStep update =
-        next_update(state, values.gradients.accumulate_steps, learning_rate_of(*values.optimizer));
-    strategy->train({&examples, batch.rows, state.step, update});
-    const Sums& sums = strategy->take_sums().back();
-    after_step(sums.loss / static_cast<double>(sums.examples), snapshot(strategy->variables()));
+    training.train(state);
+    const StepSums& sums = run.strategy->take_sums().back();
+    after_step(sums.loss / static_cast<double>(sums.examples), snapshot(run.strategy->variables()));
   }
 }
 
@@ -102,25 +94,23 @@ double Verification::largest() const {
 
 Verification verify_replicas(const CheckedConfiguration& checked, const std::vector<int>& replicas, std::int64_t steps,
                              const Hardware& hardware) {
-  const auto examples = load_feeder(checked, data::Split::kTrain);
   Verification verification;
   std::vector<std::vector<std::vector<float>>> reference;
-  train_steps(checked, hardware, *examples, 1, steps, [&](double loss, std::vector<std::vector<float>> variables) {
+  train_steps(checked, hardware, 1, steps, [&](double loss, std::vector<std::vector<float>> variables) {
     verification.losses.push_back(loss);
     reference.push_back(std::move(variables));
   });
   for (const int count : replicas) {
     if (count == 1) continue;
     VerifiedRun& run = verification.runs.emplace_back(VerifiedRun{count, {}});
-    train_steps(checked, hardware, *examples, count, steps,
-                [&](double loss, const std::vector<std::vector<float>>& variables) {
-                  const std::size_t step = run.steps.size();
-                  StepDifference now{relative(loss - verification.losses[step], verification.losses[step]), 0};
-                  for (std::size_t i = 0; i < variables.size(); ++i) {
-                    now.weights = larger(now.weights, difference(variables[i], reference[step][i]));
-                  }
-                  run.steps.push_back(now);
-                });
+    train_steps(checked, hardware, count, steps, [&](double loss, const std::vector<std::vector<float>>& variables) {
+      const std::size_t step = run.steps.size();
+      StepDifference now{relative(loss - verification.losses[step], verification.losses[step]), 0};
+      for (std::size_t i = 0; i < variables.size(); ++i) {
+        now.weights = larger(now.weights, difference(variables[i], reference[step][i]));
+      }
+      run.steps.push_back(now);
+    });
   }
   return verification;
 }

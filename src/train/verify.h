@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "train/session.h"
+#include "train/run.h"
 
 namespace mirrortrain {
 

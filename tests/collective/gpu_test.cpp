@@ -9,14 +9,13 @@
 #include <thread>
 #include <vector>
 
-#include "collective/bench_gpus.h"
 #include "collective/nccl/nccl_communicator.h"
 #include "collective/peer/peer_group.h"
-#include "collective/replica_sum_timer.h"
 #include "collective/uneven.h"
 #include "device/cuda/cuda_device.h"
 #include "device/cuda/gpus.h"
 #include "error_text.h"
+#include "kernels/cuda/backend.h"
 
 using namespace mirrortrain;
 using testing::Rows;
@@ -125,15 +124,18 @@ std::vector<float> total_of(const Rows& rows) {
 TEST_CASE("GPUs that copy from each other give the same bits as ranks that share a memory") {
   constexpr AggregationMethod kMethods[] = {AggregationMethod::kAddN, AggregationMethod::kTree,
                                             AggregationMethod::kAccumulateN};
-  for (const auto& [name, algorithm] : kLocalAlgorithmNames) {
+  const auto backend = cuda::make_backend({});
+  for (const CrossDeviceOps algorithm : staged_operations()) {
+    const std::string_view name = config::name_of(algorithm);
     for (const AggregationMethod method : kMethods) {
       for (const int ranks : {1, 2, 3, 5}) {
         CAPTURE(name);
         CAPTURE(ranks);
         CAPTURE(static_cast<int>(method));
-        const LocalReduction reduction(algorithm, ranks, method);
+        const StagedReduction reduction(algorithm, ranks, method);
         const Gpus gpus(ranks);
-        const PeerGroup group(reduction, gpus.devices, sum_on_gpu, {.timeout_seconds = 20, .block_bytes = 100000});
+        const PeerGroup group(reduction, gpus.devices, backend->step_kernels(),
+                              {.timeout_seconds = 20, .block_bytes = 100000});
         const Rows before = testing::uneven(ranks, 30001);
         const std::vector<float> expected = testing::summed(reduction, before);
         const Rows after = run_ranks(group.ranks(), gpus, before, [](Communicator& rank, Stream& stream, Elements row) {
@@ -145,40 +147,30 @@ TEST_CASE("GPUs that copy from each other give the same bits as ranks that share
   }
 }
 
-TEST_CASE("replicas on one GPU are summed in one pass, in place and out of place") {
-  const Gpus gpus(1);
-  for (const bool in_place : {true, false}) {
-    for (const std::size_t count : {std::size_t{1}, std::size_t{5000}, std::size_t{1} << 20}) {
-      CHECK(time_replica_sum(*gpus.devices[0], 3, count, sum_on_gpu, in_place).wrong == 0);
-    }
-  }
-}
-
-TEST_CASE("NCCL sums, scatters, gathers and broadcasts over all GPUs, in even and uneven shards") {
+TEST_CASE("NCCL sums and gathers over all GPUs") {
   if (!why_no_nccl().empty()) return;
   const int size = gpu_count();
   const Gpus gpus(size);
   const auto owned = make_nccl_communicators(all_gpus(), 60);
   const auto ranks = pointers(owned);
-  for (const std::size_t count : {std::size_t{1}, std::size_t{1000}, static_cast<std::size_t>(size) * 16 * 64}) {
-    CAPTURE(count);
-    const Rows before = whole_numbers(size, count);
+  for (const std::size_t part : {std::size_t{1}, std::size_t{1000}, std::size_t{16} * 64}) {
+    CAPTURE(part);
+    const Rows before = whole_numbers(size, part * static_cast<std::size_t>(size));
     const std::vector<float> total = total_of(before);
     for (const auto& row : run_ranks(ranks, gpus, before, [](Communicator&rank, Stream&stream, Elements elements) {
            rank.all_reduce(stream, elements);
          })) {
       CHECK(row == total);
     }
+    std::vector<float> gathered;
+    for (std::size_t rank = 0; rank < before.size(); ++rank) {
+      const auto own = before[rank].begin() + static_cast<std::ptrdiff_t>(rank * part);
+      gathered.insert(gathered.end(), own, own + static_cast<std::ptrdiff_t>(part));
+    }
     for (const auto& row : run_ranks(ranks, gpus, before, [](Communicator&rank, Stream&stream, Elements elements) {
-           rank.reduce_scatter(stream, elements);
            rank.all_gather(stream, elements);
          })) {
-      CHECK(row == total);
-    }
-    for (const auto& row : run_ranks(ranks, gpus, before, [&](Communicator&rank, Stream&stream, Elements elements) {
-           rank.broadcast(stream, elements, size - 1);
-         })) {
-      CHECK(row == before.back());
+      CHECK(row == gathered);
     }
   }
 }
@@ -222,13 +214,14 @@ TEST_CASE("an NCCL rank that does not come is named after the timeout") {
   run_ranks(
       ranks, gpus, Rows(2, std::vector<float>(100)),
       [](Communicator& rank, Stream& stream, Elements elements) {
-        if (rank.rank() == 0) rank.all_reduce(stream, elements.named("pack 2 of 3"));
+        elements.what = "bucket 2 of 3";
+        if (rank.rank() == 0) rank.all_reduce(stream, elements);
         if (rank.rank() == 1) std::this_thread::sleep_for(std::chrono::seconds(4));
       },
       &messages);
   CHECK(contains(messages[0],
                  "rank 0 (cuda:0) waited 2 seconds in operation 2, all_reduce of 100 float32 elements "
-                 "(pack 2 of 3)"));
+                 "(bucket 2 of 3)"));
   CHECK(contains(messages[0], "rank 1 (cuda:1) did not come to it"));
   CHECK(messages[1] == messages[0]);
 }

@@ -10,9 +10,9 @@
 #include "error_text.h"
 
 using namespace mirrortrain;
-using testing::PlayingGpus;
 using testing::Rows;
 using testing::run_lanes;
+using testing::SimulatedGpus;
 
 namespace {
 
@@ -20,18 +20,18 @@ constexpr AggregationMethod kMethods[] = {AggregationMethod::kAddN, AggregationM
                                           AggregationMethod::kAccumulateN};
 
 struct Peers {
-  Peers(const LocalReduction& reduction, const PeerGroupOptions& options)
+  Peers(const StagedReduction& reduction, const PeerGroupOptions& options)
       : gpus(reduction.ranks()),
-        group(reduction, gpus.devices(), testing::sum_on_call, options),
+        group(reduction, gpus.devices(), testing::summing_kernels(), options),
         ranks(group.ranks()) {}
   explicit Peers(int size, double timeout_seconds = 20)
-      : Peers(LocalReduction(LocalAlgorithm::kRing, size), {.timeout_seconds = timeout_seconds}) {}
+      : Peers(StagedReduction(CrossDeviceOps::kRing, size), {.timeout_seconds = timeout_seconds}) {}
 
   void run(const std::function<void(Communicator&, Stream&)>& body) {
     run_lanes(ranks, gpus, [&](Communicator& communicator, Device&, Stream& stream) { body(communicator, stream); });
   }
 
-  PlayingGpus gpus;
+  SimulatedGpus gpus;
   PeerGroup group;
   std::vector<Communicator*> ranks;
 };
@@ -42,15 +42,16 @@ std::size_t index(const Communicator& communicator) { return static_cast<std::si
 
 TEST_CASE("ranks that copy from each other give the same bits as ranks that share a memory") {
   constexpr std::size_t kCount = 1003;
-  for (const auto& [name, algorithm] : kLocalAlgorithmNames) {
+  for (const CrossDeviceOps algorithm : staged_operations()) {
+    const std::string_view name = config::name_of(algorithm);
     for (const AggregationMethod method : kMethods) {
       if (method != AggregationMethod::kAddN && !uses_aggregation_method(algorithm)) continue;
       for (const int ranks : {1, 2, 3, 5, 7}) {
         CAPTURE(name);
         CAPTURE(ranks);
         CAPTURE(static_cast<int>(method));
-        const int root = algorithm == LocalAlgorithm::kReductionToOneDevice ? ranks / 2 : 0;
-        const LocalReduction reduction(algorithm, ranks, method, root);
+        const int root = algorithm == CrossDeviceOps::kReductionToOneDevice ? ranks / 2 : 0;
+        const StagedReduction reduction(algorithm, ranks, method, root);
         // Blocks of a few lines, so that a shard has several.
         Peers peers(reduction, {.timeout_seconds = 20, .block_bytes = 4000});
         Rows rows = testing::uneven(ranks, kCount);
@@ -66,43 +67,30 @@ TEST_CASE("ranks that copy from each other give the same bits as ranks that shar
 }
 
 TEST_CASE("steps whose gradients are summed by copies on a stream of their own give every rank the right weights") {
-  for (const auto& [name, algorithm] : kLocalAlgorithmNames) {
+  for (const CrossDeviceOps algorithm : staged_operations()) {
+    const std::string_view name = config::name_of(algorithm);
     for (const int ranks : {1, 2, 4, 5}) {
       CAPTURE(name);
       CAPTURE(ranks);
-      Peers peers(LocalReduction(algorithm, ranks), {.timeout_seconds = 20});
+      Peers peers(StagedReduction(algorithm, ranks), {.timeout_seconds = 20});
       testing::check_training(peers.ranks, peers.gpus);
     }
   }
 }
 
-TEST_CASE("ranks that copy from each other scatter, gather and broadcast") {
-  for (const std::size_t count : {std::size_t{1}, std::size_t{100}, std::size_t{1000}}) {
-    Peers peers(3);
-    Rows rows = {std::vector<float>(count, 1), std::vector<float>(count, 2), std::vector<float>(count, 3)};
-    std::vector<std::vector<std::uint8_t>> bytes(3, std::vector<std::uint8_t>(count));
-    bytes[1].assign(count, 77);
-    peers.run([&](Communicator& communicator, Stream& stream) {
-      communicator.reduce_scatter(stream, std::span(rows[index(communicator)]));
-      communicator.all_gather(stream, std::span(rows[index(communicator)]));
-      communicator.broadcast(stream, std::span(bytes[index(communicator)]), 1);
-      communicator.synchronize(stream);
-    });
-    for (const auto& row : rows) CHECK(row == std::vector<float>(count, 6));
-    for (const auto& row : bytes) CHECK(row == bytes[1]);
+TEST_CASE("ranks that copy from each other gather every rank's part") {
+  Peers peers(3);
+  Rows rows(3, std::vector<float>(3 * 16, -1));
+  for (std::size_t rank = 0; rank < 3; ++rank) {
+    for (std::size_t i = 0; i < 16; ++i) rows[rank][rank * 16 + i] = static_cast<float>(rank * 100 + i);
   }
-}
-
-TEST_CASE("ranks that copy from each other sum out of place, too") {
-  Peers peers(2);
-  Rows from = {std::vector<float>(100, 1), std::vector<float>(100, 2)}, to(2, std::vector<float>(100));
   peers.run([&](Communicator& communicator, Stream& stream) {
-    const std::size_t rank = index(communicator);
-    communicator.all_reduce(stream, std::span(from[rank]), std::span(to[rank]));
+    communicator.all_gather(stream, std::span(rows[index(communicator)]));
     communicator.synchronize(stream);
   });
-  CHECK(from == Rows{std::vector<float>(100, 1), std::vector<float>(100, 2)});
-  CHECK(to == Rows(2, std::vector<float>(100, 3)));
+  for (const auto& row : rows) {
+    for (std::size_t i = 0; i < row.size(); ++i) CHECK(row[i] == static_cast<float>(i / 16 * 100 + i % 16));
+  }
 }
 
 TEST_CASE("what ranks cannot sum by copies, and what they disagree about, is an error for every rank") {
@@ -128,10 +116,10 @@ TEST_CASE("a rank that does not come to enqueue is an error after the timeout, a
   std::vector<float> elements(100);
   peers.run([&](Communicator& communicator, Stream& stream) {
     if (communicator.rank() == 1) return;
-    const Elements named = Elements(std::span(elements)).named("pack 2 of 3");
+    const Elements named{std::span(elements), "bucket 2 of 3"};
     const std::string message = error_text([&] { communicator.all_reduce(stream, named); });
     CHECK(contains(message, "waited 0.05 seconds"));
-    CHECK(contains(message, "rank 0 (cuda:0) was in all_reduce of 100 float32 elements (pack 2 of 3)"));
+    CHECK(contains(message, "rank 0 (cuda:0) was in all_reduce of 100 float32 elements (bucket 2 of 3)"));
     CHECK(error_text([&] { communicator.check(); }) == message);
     stream.synchronize();
   });

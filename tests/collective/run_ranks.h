@@ -3,14 +3,14 @@
 #include <thread>
 #include <vector>
 
-#include "collective/local/local_group.h"
+#include "collective/thread_group.h"
 #include "device/cpu/inline_stream.h"
 
 namespace mirrortrain {
 
 /// Calls body(communicator, stream) on one thread per rank, each with a CPU's stream, and returns when all are done.
 template <class Body>
-void run_ranks(const LocalGroup& group, const Body& body) {
+void run_ranks(const testing::ThreadGroup& group, const Body& body) {
   std::vector<std::thread> threads;
   for (int rank = 0; rank < group.size(); ++rank) {
     threads.emplace_back([&, rank] {
@@ -23,7 +23,7 @@ void run_ranks(const LocalGroup& group, const Body& body) {
 
 template <class Body>
 void run_ranks(int size, const Body& body) {
-  run_ranks(LocalGroup(size, {.timeout_seconds = 20}), body);
+  run_ranks(testing::ThreadGroup(size), body);
 }
 
 }  // namespace mirrortrain

@@ -15,8 +15,8 @@ constexpr int kSteps = 4;
 constexpr std::size_t kCount = 777;
 
 /// Depends on the weight, so that a step that starts too early shows.
-float gradient(std::size_t i, float weight, int rank, int pack, int step) {
-  const auto sum = i * 7 + static_cast<std::size_t>(weight) + static_cast<std::size_t>(rank * 13 + pack * 5 + step);
+float gradient(std::size_t i, float weight, int rank, int bucket, int step) {
+  const auto sum = i * 7 + static_cast<std::size_t>(weight) + static_cast<std::size_t>(rank * 13 + bucket * 5 + step);
   return static_cast<float>(sum % 31);
 }
 
@@ -34,69 +34,70 @@ class TrainingLane {
 
   void train() {
     for (int step = 0; step < kSteps; ++step) {
-      for (int pack = 0; pack < kPacks; ++pack) enqueue_pack(pack, step);
-      for (int pack = 0; pack < kPacks; ++pack) {
-        compute_->wait(*summed_[static_cast<std::size_t>(pack)]);
-        enqueue(pack, step, [](TrainingLane& lane, std::size_t pack_index, int) { lane.update(pack_index); });
+      for (int bucket = 0; bucket < kBuckets; ++bucket) enqueue_bucket(bucket, step);
+      for (int bucket = 0; bucket < kBuckets; ++bucket) {
+        compute_->wait(*summed_[static_cast<std::size_t>(bucket)]);
+        enqueue(bucket, step, [](TrainingLane& lane, std::size_t bucket_index, int) { lane.update(bucket_index); });
       }
     }
     communicator_.synchronize(*communication_);
     compute_->synchronize();
   }
 
-  static constexpr int kPacks = 2;
-  std::array<std::vector<float>, kPacks> weights;
+  static constexpr int kBuckets = 2;
+  std::array<std::vector<float>, kBuckets> weights;
 
  private:
-  using Work = void (*)(TrainingLane&, std::size_t pack, int step);
+  using Work = void (*)(TrainingLane&, std::size_t bucket, int step);
   struct Job {
     TrainingLane* lane;
-    std::size_t pack;
+    std::size_t bucket;
     int step;
     Work work;
   };
 
-  void enqueue_pack(int pack, int step) {
-    const auto index = static_cast<std::size_t>(pack);
-    enqueue(pack, step, [](TrainingLane& lane, std::size_t pack_index, int at) { lane.backward(pack_index, at); });
+  void enqueue_bucket(int bucket, int step) {
+    const auto index = static_cast<std::size_t>(bucket);
+    enqueue(bucket, step,
+            [](TrainingLane& lane, std::size_t bucket_index, int at) { lane.backward(bucket_index, at); });
     compute_->record(*ready_[index]);
     communication_->wait(*ready_[index]);
     communicator_.all_reduce(*communication_, std::span(gradients_[index]));
     communication_->record(*summed_[index]);
   }
 
-  void enqueue(int pack, int step, Work work) {
-    jobs_.push_back({this, static_cast<std::size_t>(pack), step, work});
+  void enqueue(int bucket, int step, Work work) {
+    jobs_.push_back({this, static_cast<std::size_t>(bucket), step, work});
     compute_->call(
         [](void* argument) {
           const Job& job = *static_cast<Job*>(argument);
-          job.work(*job.lane, job.pack, job.step);
+          job.work(*job.lane, job.bucket, job.step);
         },
         &jobs_.back());
   }
 
-  void backward(std::size_t pack, int step) {
+  void backward(std::size_t bucket, int step) {
     for (std::size_t i = 0; i < kCount; ++i) {
-      gradients_[pack][i] = gradient(i, weights[pack][i], communicator_.rank(), static_cast<int>(pack), step);
+      gradients_[bucket][i] = gradient(i, weights[bucket][i], communicator_.rank(), static_cast<int>(bucket), step);
     }
   }
-  void update(std::size_t pack) {
-    for (std::size_t i = 0; i < kCount; ++i) weights[pack][i] += gradients_[pack][i];
+  void update(std::size_t bucket) {
+    for (std::size_t i = 0; i < kCount; ++i) weights[bucket][i] += gradients_[bucket][i];
   }
 
   Communicator& communicator_;
-  std::array<std::vector<float>, kPacks> gradients_;
+  std::array<std::vector<float>, kBuckets> gradients_;
   std::deque<Job> jobs_;
   std::unique_ptr<Stream> compute_, communication_;
-  std::array<std::unique_ptr<Event>, kPacks> ready_, summed_;
+  std::array<std::unique_ptr<Event>, kBuckets> ready_, summed_;
 };
 
-std::vector<float> expected_weights(int ranks, int pack) {
+std::vector<float> expected_weights(int ranks, int bucket) {
   std::vector<float> weights(kCount, 0);
   for (int step = 0; step < kSteps; ++step) {
     for (std::size_t i = 0; i < kCount; ++i) {
       float sum = 0;
-      for (int rank = 0; rank < ranks; ++rank) sum += gradient(i, weights[i], rank, pack, step);
+      for (int rank = 0; rank < ranks; ++rank) sum += gradient(i, weights[i], rank, bucket, step);
       weights[i] += sum;
     }
   }
@@ -105,7 +106,7 @@ std::vector<float> expected_weights(int ranks, int pack) {
 
 }  // namespace
 
-PlayingGpus::PlayingGpus(int size, std::chrono::microseconds longest_pause) {
+SimulatedGpus::SimulatedGpus(int size, std::chrono::microseconds longest_pause) {
   for (int i = 0; i < size; ++i) {
     owned_.push_back(
         make_threaded_device({DeviceId::Kind::kCuda, i}, static_cast<std::uint64_t>(i + 1), longest_pause));
@@ -113,7 +114,7 @@ PlayingGpus::PlayingGpus(int size, std::chrono::microseconds longest_pause) {
   }
 }
 
-void run_lanes(std::span<Communicator* const> ranks, const PlayingGpus& gpus,
+void run_lanes(std::span<Communicator* const> ranks, const SimulatedGpus& gpus,
                const std::function<void(Communicator&, Device&, Stream&)>& body) {
   std::vector<std::unique_ptr<Stream>> streams;
   for (Device* const device : gpus.devices()) streams.push_back(device->make_stream());
@@ -124,30 +125,53 @@ void run_lanes(std::span<Communicator* const> ranks, const PlayingGpus& gpus,
   for (std::thread& thread : threads) thread.join();
 }
 
-void sum_on_call(Stream& stream, std::span<const float* const> terms, float* to, std::size_t count) {
-  struct Job {
-    std::vector<const float*> terms;
-    float* to;
-    std::size_t count;
-  };
-  stream.call(
-      [](void* argument) {
-        const std::unique_ptr<const Job> job(static_cast<const Job*>(argument));
-        for (std::size_t i = 0; i < job->count; ++i) {
-          float total = job->terms[0][i];
-          for (std::size_t term = 1; term < job->terms.size(); ++term) total += job->terms[term][i];
-          job->to[i] = total;
-        }
-      },
-      new Job{{terms.begin(), terms.end()}, to, count});
+namespace {
+
+class SummingKernels : public StepKernels {
+ public:
+  void sum_sources(Stream& stream, std::span<const scalar::GradientSource> sources, float* to, std::int64_t begin,
+                   std::int64_t end) const override {
+    struct Job {
+      std::vector<scalar::GradientSource> sources;
+      float* to;
+      std::int64_t begin, end;
+    };
+    stream.call(
+        [](void* argument) {
+          const std::unique_ptr<const Job> job(static_cast<const Job*>(argument));
+          for (std::int64_t i = job->begin; i < job->end; ++i) {
+            float total = 0;
+            for (const scalar::GradientSource& source : job->sources) total += source.scale * source.elements[i];
+            job->to[i] = total;
+          }
+        },
+        new Job{{sources.begin(), sources.end()}, to, begin, end});
+  }
+
+  void update(Stream&, const scalar::UpdateRule&, const Group&, const scalar::GradientSum&, const StepParams*,
+              std::int64_t, std::int64_t) const override {}
+  int most_sources() const override { return 64; }
+  bool refreshes_rounded() const override { return false; }
+  void accumulate(Stream&, const Group&, const scalar::GradientSum&, bool, std::int64_t, std::int64_t) const override {}
+  void update_accumulated(Stream&, const scalar::UpdateRule&, const Group&, const StepParams*, std::int64_t,
+                          std::int64_t) const override {}
+  void sum_numbers(Stream&, const double*, std::int64_t, double, bool, double*) const override {}
+  void scale_to_norm(Stream&, const double*, double, std::int64_t, StepParams*) const override {}
+};
+
+}  // namespace
+
+const StepKernels& summing_kernels() {
+  static const SummingKernels kernels;
+  return kernels;
 }
 
-void check_training(std::span<Communicator* const> ranks, const PlayingGpus& gpus) {
+void check_training(std::span<Communicator* const> ranks, const SimulatedGpus& gpus) {
   run_lanes(ranks, gpus, [](Communicator& communicator, Device& device, Stream&) {
     TrainingLane lane(communicator, device);
     lane.train();
-    for (int pack = 0; pack < TrainingLane::kPacks; ++pack) {
-      CHECK(lane.weights[static_cast<std::size_t>(pack)] == expected_weights(communicator.size(), pack));
+    for (int bucket = 0; bucket < TrainingLane::kBuckets; ++bucket) {
+      CHECK(lane.weights[static_cast<std::size_t>(bucket)] == expected_weights(communicator.size(), bucket));
     }
   });
 }

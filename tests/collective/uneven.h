@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "base/philox.h"
-#include "collective/local/reduction.h"
+#include "collective/staged_reduction.h"
 
 namespace mirrortrain::testing {
 
@@ -22,8 +22,8 @@ inline Rows uneven(int ranks, std::size_t count) {
   return rows;
 }
 
-/// As one thread plays all ranks in a memory that they share.
-inline std::vector<float> summed(const LocalReduction& reduction, Rows rows) {
+/// As one thread runs all ranks in a memory that they share.
+inline std::vector<float> summed(const StagedReduction& reduction, Rows rows) {
   std::vector<std::byte*> data;
   for (auto& row : rows) data.push_back(reinterpret_cast<std::byte*>(row.data()));
   for (int stage = 0; stage < reduction.stages(); ++stage) {

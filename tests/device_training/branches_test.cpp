@@ -135,8 +135,8 @@ TEST_CASE("branches train as on the CPU") {
       for (std::size_t i = 0; i < expected.size(); ++i)
         CHECK(found[i] == doctest::Approx(expected[i]).epsilon(tolerance));
       CHECK(difference(on_cpus.variables(), on_gpu.variables()) < (rounds ? 0.05 : testing::tolerance().variables));
-      const Sums here = evaluate_all(*on_cpus.strategy, on_cpus.examples(), 6);
-      const Sums there = evaluate_all(*on_gpu.strategy, on_gpu.examples(), 6);
+      const StepSums here = evaluate_all(*on_cpus.strategy, on_cpus.examples(), 6);
+      const StepSums there = evaluate_all(*on_gpu.strategy, on_gpu.examples(), 6);
       CHECK(there.loss == doctest::Approx(here.loss).epsilon(tolerance));
       for (std::size_t i = 0; i < here.metrics.size() && !rounds; ++i) CHECK(there.metrics[i] == near(here.metrics[i]));
     }

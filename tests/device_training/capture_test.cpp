@@ -82,8 +82,8 @@ class RefusingBackend : public Backend {
 
 Hardware without_capture(int gpus) {
   Hardware hardware = testing::gpus_under_test(gpus);
-  hardware.backend = [whole = hardware.backend](const Placement& placement, const TrainingOptions& options) {
-    return std::make_shared<const RefusingBackend>(whole(placement, options));
+  hardware.backend = [whole = hardware.backend](const Topology& topology, const TrainingOptions& options) {
+    return std::make_shared<const RefusingBackend>(whole(topology, options));
   };
   return hardware;
 }

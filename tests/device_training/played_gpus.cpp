@@ -3,8 +3,8 @@
 #include <atomic>
 #include <chrono>
 
-#include "collective/local/local_group.h"
 #include "collective/peer/peer_group.h"
+#include "collective/thread_group.h"
 #include "device/cpu/inline_stream.h"
 #include "device/cpu/threaded_device.h"
 #include "gpus_under_test.h"
@@ -16,7 +16,6 @@
 #include "kernels/cuda/merged_ops.h"
 #include "kernels/cuda/own_kernels.h"
 #include "kernels/cuda/step_kernels.h"
-#include "strategy/gradients/cross_device.h"
 
 namespace mirrortrain::testing {
 namespace {
@@ -165,27 +164,18 @@ class PlayedBackend : public Backend {
   std::size_t memory_bytes_;
 };
 
-void sum_on_host(Stream& stream, std::span<const float* const> terms, float* to, std::size_t count) {
-  std::vector<scalar::GradientSource> sources;
-  for (const float* term : terms) sources.push_back({term, 1});
-  cuda::step_kernels().sum_sources(stream, sources, to, 0, static_cast<std::int64_t>(count));
-}
-
 template <class Group>
-Communicators ranks_of(std::shared_ptr<Group> group) {
-  return {group, group->ranks()};
+RunCommunicators ranks_of(std::shared_ptr<Group> group) {
+  return {{group, group->ranks()}};
 }
 
-/// What plays NCCL meets on the streams' threads, as NCCL's kernels do.
-Communicators communicators(const Placement& placement, const StrategyOptions& options, AggregationMethod method,
-                            std::span<Device* const> devices) {
+/// What stands for NCCL meets on the streams' threads, as NCCL's kernels do.
+RunCommunicators communicators(const Topology&, const StrategyOptions& options, const ReductionChoice& choice,
+                               const Backend& backend, std::span<Device* const> devices) {
   const double timeout = options.communication.timeout_seconds;
-  if (options.cross_device_ops == CrossDeviceOps::kNccl) {
-    return ranks_of(std::make_shared<LocalGroup>(static_cast<int>(devices.size()),
-                                                 LocalGroupOptions{LocalAlgorithm::kOnePass, method, false, timeout}));
-  }
-  return ranks_of(std::make_shared<PeerGroup>(reduction_across(options, placement, method), devices, sum_on_host,
-                                              PeerGroupOptions{false, timeout}));
+  if (!choice.stages) return ranks_of(std::make_shared<ThreadGroup>(static_cast<int>(devices.size()), timeout));
+  return ranks_of(
+      std::make_shared<PeerGroup>(*choice.stages, devices, backend.step_kernels(), PeerGroupOptions{false, timeout}));
 }
 
 }  // namespace
@@ -200,7 +190,7 @@ bool memory_can_be_chosen() { return true; }
 
 Hardware gpu_with(std::size_t memory_bytes, int count) {
   Hardware hardware = gpus_under_test(count);
-  hardware.backend = [memory_bytes](const Placement&, const TrainingOptions&) {
+  hardware.backend = [memory_bytes](const Topology&, const TrainingOptions&) {
     return std::make_shared<const PlayedBackend>(1, memory_bytes);
   };
   return hardware;
@@ -209,7 +199,8 @@ Hardware gpu_with(std::size_t memory_bytes, int count) {
 Hardware gpus_under_test(int count, std::uint64_t seed) {
   const auto gpus = [count] { return cuda::Gpus{std::vector<cuda::Gpu>(static_cast<std::size_t>(count)), ""}; };
   return {{{0, 1}, gpus},
-          [seed](const Placement&, const TrainingOptions&) { return std::make_shared<const PlayedBackend>(seed); },
+          {},
+          [seed](const Topology&, const TrainingOptions&) { return std::make_shared<const PlayedBackend>(seed); },
           communicators,
           [] { return std::string(); }};
 }

@@ -21,14 +21,14 @@ TEST_CASE("several GPUs train as one, whatever adds across them") {
   for (const char* ops : {"auto", "nccl", "ring", "hierarchical_copy", "reduction_to_one_device"}) {
     for (const char* devices :
          {"[cuda:0, cuda:1, cuda:2, cuda:3]", "[cuda:0, cuda:1]", "[cuda:1, cuda:0, cuda:1, cuda:0]"}) {
-      for (const char* pack : {"0", "100"}) {
+      for (const char* bucket : {"0", "100"}) {
         CAPTURE(ops);
         CAPTURE(devices);
         Training reference(kNetwork, {strategy_of("cuda", 4)}, testing::gpus_under_test(1));
         Training several(kNetwork,
                          {fmt::format("strategy={{type: mirrored, devices: {}, replicas: 4, cross_device_ops: {}, "
                                       "communication: {{bytes_per_pack: {}}}}}",
-                                      devices, ops, pack)},
+                                      devices, ops, bucket)},
                          testing::gpus_under_test(4));
         const auto expected = reference.steps(7), found = several.steps_in_flight(7);
         for (std::size_t i = 0; i < expected.size(); ++i) CHECK(found[i] == near(expected[i]));
@@ -47,8 +47,9 @@ TEST_CASE("without NCCL, auto adds across GPUs by copies") {
   hardware.why_no_nccl = [] { return std::string("no NCCL here"); };
   const Overrides on_two = {"strategy={type: mirrored, devices: [cuda:0, cuda:1]}"};
   Training copies(kNetwork, on_two, hardware), usual(kNetwork, on_two, testing::gpus_under_test(2));
-  CHECK(copies.strategy->cross_device_note() == "cross_device_ops: ring adds across 2 GPUs; 1 pack");
-  CHECK(usual.strategy->cross_device_note() == "cross_device_ops: nccl adds across 2 GPUs; 1 pack");
+  CHECK(copies.strategy->note() ==
+        "cross_device_ops: auto selected ring, which adds across 2 GPUs by copies (no NCCL here); 1 gradient bucket");
+  CHECK(usual.strategy->note() == "cross_device_ops: auto selected nccl, which adds across 2 GPUs; 1 gradient bucket");
   const auto expected = usual.steps(3), found = copies.steps(3);
   for (std::size_t i = 0; i < expected.size(); ++i) CHECK(found[i] == near(expected[i]));
 }
@@ -95,17 +96,14 @@ class FailingRank : public Communicator {
 
   int rank() const override { return rank_.rank(); }
   int size() const override { return rank_.size(); }
-  bool capturable() const override { return rank_.capturable(); }
-  void all_reduce(Stream& stream, Elements from, Elements to) override {
+  void all_reduce(Stream& stream, Elements elements) override {
     if (sums_-- == 0) {
       std::this_thread::sleep_for(silence_);  // the other waits by then
       throw Error("this rank fails");
     }
-    rank_.all_reduce(stream, from, to);
+    rank_.all_reduce(stream, elements);
   }
-  void reduce_scatter(Stream& stream, Elements elements) override { rank_.reduce_scatter(stream, elements); }
   void all_gather(Stream& stream, Elements elements) override { rank_.all_gather(stream, elements); }
-  void broadcast(Stream& stream, Elements elements, int root) override { rank_.broadcast(stream, elements, root); }
   void check() override { rank_.check(); }
   void synchronize(Stream& stream) override { rank_.synchronize(stream); }
   void abort(const std::string& reason) override { rank_.abort(reason); }
@@ -120,16 +118,17 @@ class FailingRank : public Communicator {
 Hardware with_failing_rank(int sums, std::chrono::milliseconds silence = std::chrono::milliseconds(100)) {
   Hardware hardware = testing::gpus_under_test(2);
   hardware.communicators = [sums, silence, whole = hardware.communicators](
-                               const Placement& placement, const StrategyOptions& options, AggregationMethod method,
-                               std::span<Device* const> gpus) {
+                               const Topology& topology, const StrategyOptions& options, const ReductionChoice& choice,
+                               const Backend& backend, std::span<Device* const> gpus) {
     struct Owned {
       std::shared_ptr<void> group;
       FailingRank rank;
     };
-    Communicators made = whole(placement, options, method, gpus);
-    const auto owned = std::make_shared<Owned>(Owned{made.owner, {*made.ranks[1], sums, silence}});
-    made.ranks[1] = &owned->rank;
-    made.owner = owned;
+    RunCommunicators made = whole(topology, options, choice, backend, gpus);
+    Communicators& domains = made.domains;
+    const auto owned = std::make_shared<Owned>(Owned{domains.owner, {*domains.ranks[1], sums, silence}});
+    domains.ranks[1] = &owned->rank;
+    domains.owner = owned;
     return made;
   };
   return hardware;
@@ -145,7 +144,7 @@ std::string on_two_gpus(const char* operation, double timeout_seconds) {
       operation, timeout_seconds);
 }
 
-TEST_CASE("where a GPU's lane fails, the others do not wait for it for ever") {
+TEST_CASE("where a GPU's lane fails, the others do not wait for it indefinitely") {
   if (!testing::has_gpus(2)) return;
   for (const char* const operation : {"nccl", "ring"}) {
     INFO(operation);
@@ -154,7 +153,7 @@ TEST_CASE("where a GPU's lane fails, the others do not wait for it for ever") {
   }
 }
 
-TEST_CASE("where a GPU's lane does not come, the error names rank, GPU and pack of one that waits") {
+TEST_CASE("where a GPU's lane does not come, the error names rank, GPU and bucket of one that waits") {
   if (!testing::has_gpus(2)) return;
   Training training(kNetwork, {on_two_gpus("ring", 1)}, with_failing_rank(10, std::chrono::milliseconds(2000)));
   std::string message;
@@ -166,7 +165,7 @@ TEST_CASE("where a GPU's lane does not come, the error names rank, GPU and pack 
   INFO(message);
   CHECK(message.starts_with("waited 1 seconds"));
   CHECK(message.find("rank 0 (cuda:0) was in all_reduce of ") != std::string::npos);
-  CHECK(message.find(" float32 elements (pack ") != std::string::npos);
+  CHECK(message.find(" float32 elements (bucket ") != std::string::npos);
   CHECK(message.find(", gradients of ") != std::string::npos);
 }
 
@@ -176,7 +175,6 @@ TEST_CASE("where a GPU fails, the error names the last checkpoint") {
                                        std::pair(40, "from which `fit --resume` goes on")}) {
     Training training(kNetwork, {kNoTimeout}, with_failing_rank(sums));
     const data::DataOptions& data = training.checked.values().data;
-    data::Order order(training.examples().rows(), {data.global_batch_size, false, false, 1});
     Checkpoints checkpoints(training.folder() / "checkpoints", *training.strategy,
                             {{"m", "v"}, training.checked.model->metric_names}, 1);
     TrainerOptions options;
@@ -185,7 +183,7 @@ TEST_CASE("where a GPU fails, the error names the last checkpoint") {
     options.batch_size = data.global_batch_size;
     const std::atomic<int> stop = 0;
     Trainer trainer(
-        *training.strategy, *training.checked.model, &training.examples(), nullptr, order, checkpoints, options,
+        *training.strategy, training.training_steps(), *training.checked.model, nullptr, checkpoints, options,
         [](const report::Event&) {}, stop);
     CHECK_THROWS_WITH_AS(trainer.run({}), doctest::Contains(expected), Error);
   }
@@ -198,10 +196,10 @@ TEST_CASE("verify compares replicas on the configuration's GPUs, as many as divi
                           testing::gpus_under_test(2));
   Hardware hardware = testing::gpus_under_test(2);
   std::vector<std::size_t> gpus;
-  hardware.backend = [&gpus, make = hardware.backend](const Placement& placement, const TrainingOptions& options) {
-    CHECK(placement.on_gpus());
-    gpus.push_back(placement.lanes.size());
-    return make(placement, options);
+  hardware.backend = [&gpus, make = hardware.backend](const Topology& topology, const TrainingOptions& options) {
+    CHECK(topology.on_gpus());
+    gpus.push_back(topology.lanes.size());
+    return make(topology, options);
   };
   CHECK(verify_replicas(training.checked, {2, 3, 4}, 3, hardware).largest() < 1e-4);
   CHECK(gpus == std::vector<std::size_t>{1, 2, 1, 2});

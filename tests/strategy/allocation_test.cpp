@@ -12,7 +12,7 @@
 #include "data/load.h"
 #include "kernels/cpu/backend.h"
 #include "model/build_model.h"
-#include "strategy/strategy.h"
+#include "strategy/mirrored/mirrored_strategy.h"
 #include "strategy/variables/variable_rules.h"
 
 namespace {
@@ -110,16 +110,16 @@ TEST_CASE("steps allocate nothing") {
     const data::Splits splits = data::load(described.data);
     const data::Feeder feeder(splits.train, {}, {Shape{9, 9, 3}, Shape{}, DType::kInt32, 4, false});
 
-    Placement placement;
-    placement.lanes = {{{DeviceId::Kind::kCpu, 0}, 1, {}, {0, 1}}, {{DeviceId::Kind::kCpu, 1}, 1, {}, {2}}};
-    placement.replicas = 3;
-    placement.cores_of_their_own = false;
+    Topology topology;
+    topology.lanes = {{{DeviceId::Kind::kCpu, 0}, 1, {}, {0, 1}}, {{DeviceId::Kind::kCpu, 1}, 1, {}, {2}}};
+    topology.replicas = 3;
+    topology.cores_of_their_own = false;
     UpdateRule rule;
     rule.kind = UpdateRule::Kind::kAdam;
     rule.beta_1 = 0.9f;
     rule.beta_2 = 0.999f;
     rule.epsilon = 1e-7f;
-    StrategyParts parts;
+    MirroredParts parts;
     parts.options = test.options;
     parts.gradients = test.gradients;
     parts.rule = rule;
@@ -133,7 +133,7 @@ TEST_CASE("steps allocate nothing") {
     counter.assign_add = {StateValue(std::int64_t{1}), {}, ""};
     parts.state.push_back({counter, {}, "state[0]"});
     parts.backend = {std::shared_ptr<void>(), &cpu::backend()};
-    Strategy strategy(placement, model, parts);
+    MirroredStrategy strategy(topology, model, parts);
     strategy.prepare({{12, 8, 2}, {12, 8}, {}});
 
     std::vector<std::int64_t> rows(12);
@@ -141,10 +141,9 @@ TEST_CASE("steps allocate nothing") {
     allocations = 0;
     counting = true;
     for (const std::size_t size : {12u, 8u, 2u}) {
-      strategy.train({&feeder, std::span(rows).first(size), 1, {0, 1, true, 1, 0.001}});
+      strategy.train({&feeder, std::span(rows).first(size), 1, 1, true, 1, 0.001});
       strategy.take_sums();
     }
-    strategy.begin_evaluation();
     for (const std::size_t size : {12u, 8u}) {
       strategy.evaluate({&feeder, std::span(rows).first(size)});
       strategy.take_sums();

@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include "strategy/reduction/gradient_buckets.h"
 #include "training.h"
 
 namespace mirrortrain {
@@ -67,18 +68,18 @@ TEST_CASE("the sum can be made on any of the devices") {
   CHECK(first.variables() == third.variables());
 }
 
-TEST_CASE("packs hold neighbours in reverse order of creation and never mix policies") {
+TEST_CASE("gradient buckets hold neighbours in reverse order of creation and never mix policies") {
   const Training training(kMlp, {R"(variables=[{match: "*/bias", aggregation: sum}])"});
   const VariableStore& variables = training.strategy->variables();
-  const auto one_each = make_packs(variables, 1);
+  const auto one_each = make_buckets(variables, 1);
   REQUIRE(one_each.size() == 4);
   for (std::size_t i = 0; i < 4; ++i) CHECK(one_each[i].variables == std::vector<std::size_t>{3 - i});
-  const auto whole = make_packs(variables, 0);
+  const auto whole = make_buckets(variables, 0);
   REQUIRE(whole.size() == 2);  // the kernels' mean and the biases' sum
-  for (const Pack& pack : whole) {
-    CHECK(pack.variables.size() == 2);
-    CHECK(pack.begin == 0);
-    CHECK(pack.end == variables.groups()[static_cast<std::size_t>(pack.group)].elements());
+  for (const GradientBucket& bucket : whole) {
+    CHECK(bucket.variables.size() == 2);
+    CHECK(bucket.begin == 0);
+    CHECK(bucket.elements == variables.groups()[static_cast<std::size_t>(bucket.group)].elements());
   }
 }
 

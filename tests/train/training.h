@@ -4,14 +4,12 @@
 #include <fstream>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
-#include "data/order.h"
 #include "temporary_folder.h"
-#include "train/session.h"
-#include "train/trainer.h"
-#include "train/training_state.h"
+#include "train/run.h"
 #include "train/weights.h"
 
 namespace mirrortrain {
@@ -23,16 +21,10 @@ class Training {
                     const Hardware& hardware = this_hardware()) {
     const auto file = folder_.path() / "test.yaml";
     std::ofstream(file) << text;
-    checked = check_configuration(file.string(), overrides);
-    const Configuration& values = checked.values();
-    feeders = load_feeders(checked);
-    const data::DataOptions& data = values.data;
-    order_ = std::make_unique<data::Order>(
-        feeders.train_rows,
-        data::Order::Options{data.global_batch_size, data.shuffle, data.drop_remainder, values.seed});
-    const auto sizes = batch_sizes(feeders.train_rows, data.global_batch_size, data.drop_remainder);
-    const auto all = batch_sizes(feeders.train_rows, data.global_batch_size, false);
-    strategy = make_strategy(checked, {sizes, all, {feeders.train.get()}}, hardware);
+    checked = check_configuration(file.string(), overrides, hardware.cluster);
+    run_ = build_run(checked, {.evaluates = {data::Split::kTrain}}, hardware);
+    strategy = run_.strategy.get();
+    steps_.emplace(run_.steps(checked.values()));
     set_first_values(checked, strategy->variables());
     strategy->variables_changed();
   }
@@ -68,37 +60,31 @@ class Training {
     return values;
   }
 
-  /// Goes on from a checkpoint's state.
+  /// Resumes from a checkpoint's state.
   void seek(const TrainingState& to) {
     state = to;
-    order_->seek(to.position);
+    steps_->seek(to);
     strategy->variables_changed();
   }
 
-  const data::Feeder& examples() const { return *feeders.train; }
+  const data::Feeder& examples() const { return *run_.train; }
   const std::filesystem::path& folder() const { return folder_.path(); }
+  TrainingSteps training_steps() { return *steps_; }
 
   CheckedConfiguration checked;
-  FeederSet feeders;  ///< outlive what takes examples from them
-  std::unique_ptr<Strategy> strategy;
+  Strategy* strategy = nullptr;
   TrainingState state;
 
  private:
-  void step() {
-    const Configuration& values = checked.values();
-    const LearningRate rate = values.optimizer ? learning_rate_of(*values.optimizer) : LearningRate{};
-    const data::Order::Batch batch = order_->next();
-    const UpdateStep update = next_update(state, values.gradients.accumulate_steps, rate);
-    strategy->train({feeders.train.get(), batch.rows, state.step, update});
-    state.position = order_->position();
-  }
+  void step() { steps_->train(state); }
 
   void take_losses(std::vector<double>& losses) const {
-    for (const Sums& sums : strategy->take_sums()) losses.push_back(sums.loss / static_cast<double>(sums.examples));
+    for (const StepSums& sums : strategy->take_sums()) losses.push_back(sums.loss / static_cast<double>(sums.examples));
   }
 
   TemporaryFolder folder_;
-  std::unique_ptr<data::Order> order_;
+  Run run_;
+  std::optional<TrainingSteps> steps_;
 };
 
 /// The largest difference between two sets of variables, relative to the largest element of each.

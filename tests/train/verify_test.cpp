@@ -28,8 +28,8 @@ TEST_CASE("a policy that makes replicas count is found and explained") {
 TEST_CASE("state with a value for each of the configuration's replicas is no part of the model") {
   const Training training(kMlp, {"state=[{name: n, assign_add: [1, 2]}]"});
   CHECK(verify_replicas(training.checked, {4}, 2).largest() < 1e-5);
-  const auto strategy = make_model_strategy(training.checked, training.checked.values().strategy, {{10}, {}});
-  CHECK(strategy->state().variables().empty());
+  const Run run = build_run(training.checked, {.strategy = training.checked.values().strategy});
+  CHECK(run.strategy->state().variables().empty());
 }
 
 TEST_CASE("batch normalization is the cause unless it is frozen") {

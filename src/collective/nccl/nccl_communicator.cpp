@@ -10,7 +10,7 @@
 #include <mutex>
 
 #include "base/error.h"
-#include "collective/local/call.h"
+#include "collective/meeting.h"
 #include "collective/nccl/nccl_library.h"
 #include "collective/nccl/watch.h"
 #include "device/cuda/cuda_check.h"
@@ -19,8 +19,7 @@
 namespace mirrortrain {
 namespace {
 
-using local::Call;
-using local::Operation;
+using Operation = CollectiveCall::Operation;
 
 ncclDataType_t type_of(DType dtype) {
   switch (dtype) {
@@ -83,47 +82,20 @@ class NcclCommunicator : public Communicator {
 
   int rank() const override { return static_cast<int>(rank_); }
   int size() const override { return static_cast<int>(group_->gpus.size()); }
-  bool capturable() const override { return false; }  // a replay would pass the watch by
 
-  void all_reduce(Stream& stream, Elements from, Elements to) override {
-    enqueue(stream, {Operation::kAllReduce, to}, [&](cudaStream_t native) {
-      require(nccl_.all_reduce(from.data, to.data, to.count, type_of(to.dtype), ncclSum, comm_, native),
+  void all_reduce(Stream& stream, Elements elements) override {
+    enqueue(stream, {Operation::kAllReduce, elements}, [&](cudaStream_t native) {
+      require(nccl_.all_reduce(elements.data, elements.data, elements.count, type_of(elements.dtype), ncclSum, comm_,
+                               native),
               "ncclAllReduce");
-    });
-  }
-
-  void reduce_scatter(Stream& stream, Elements elements) override {
-    enqueue(stream, {Operation::kReduceScatter, elements}, [&](cudaStream_t native) {
-      const ncclDataType_t type = type_of(elements.dtype);
-      if (const std::size_t count = even_shard(elements)) {
-        require(nccl_.reduce_scatter(elements.data, at(elements, count * rank_), count, type, ncclSum, comm_, native),
-                "ncclReduceScatter");
-        return;
-      }
-      for_each_shard("ncclReduce", elements, [&](std::byte* data, std::size_t count, int owner) {
-        return nccl_.reduce(data, data, count, type, ncclSum, owner, comm_, native);
-      });
     });
   }
 
   void all_gather(Stream& stream, Elements elements) override {
     enqueue(stream, {Operation::kAllGather, elements}, [&](cudaStream_t native) {
-      const ncclDataType_t type = type_of(elements.dtype);
-      if (const std::size_t count = even_shard(elements)) {
-        require(nccl_.all_gather(at(elements, count * rank_), elements.data, count, type, comm_, native),
-                "ncclAllGather");
-        return;
-      }
-      for_each_shard("ncclBroadcast", elements, [&](std::byte* data, std::size_t count, int owner) {
-        return nccl_.broadcast(data, data, count, type, owner, comm_, native);
-      });
-    });
-  }
-
-  void broadcast(Stream& stream, Elements elements, int root) override {
-    enqueue(stream, {Operation::kBroadcast, elements, root}, [&](cudaStream_t native) {
-      require(nccl_.broadcast(elements.data, elements.data, elements.bytes(), ncclUint8, root, comm_, native),
-              "ncclBroadcast");
+      const std::size_t part = elements.count / group_->gpus.size();
+      std::byte* const own = elements.data + part * rank_ * size_of(elements.dtype);
+      require(nccl_.all_gather(own, elements.data, part, type_of(elements.dtype), comm_, native), "ncclAllGather");
     });
   }
 
@@ -159,32 +131,8 @@ class NcclCommunicator : public Communicator {
   }
 
  private:
-  static std::byte* at(const Elements& elements, std::size_t index) {
-    return elements.data + index * size_of(elements.dtype);
-  }
-
-  /// The length of every shard, or 0 where they differ.
-  std::size_t even_shard(const Elements& elements) const {
-    const std::size_t length = shard_of(elements.count, 0, size()).size();
-    return length * group_->gpus.size() == elements.count ? length : 0;
-  }
-
-  /// Calls body(data, count, owner) for each, in one launch.
   template <class Body>
-  void for_each_shard(const char* call, const Elements& elements, const Body& body) {
-    require(nccl_.group_start(), "ncclGroupStart");
-    ncclResult_t result = ncclSuccess;
-    for (int owner = 0; owner < size() && result == ncclSuccess; ++owner) {
-      const Shard shard = shard_of(elements.count, owner, size());
-      if (shard.size() > 0) result = body(at(elements, shard.begin), shard.size(), owner);
-    }
-    const ncclResult_t ended = nccl_.group_end();  // a group that failed has an end, too
-    require(result, call);
-    require(ended, "ncclGroupEnd");
-  }
-
-  template <class Body>
-  void enqueue(Stream& stream, const Call& call, const Body& body) {
+  void enqueue(Stream& stream, const CollectiveCall& call, const Body& body) {
     check();
     while (watch_.full()) {
       sched_yield();
@@ -276,7 +224,6 @@ std::string why_no_nccl() {
 }
 
 std::vector<std::unique_ptr<Communicator>> make_nccl_communicators(std::span<const int> gpus, double timeout_seconds) {
-  require_gpus_of_their_own(gpus);
   const nccl::Library& nccl = nccl::library();
   std::vector<ncclComm_t> comms(gpus.size());
   if (const ncclResult_t result = nccl.comm_init_all(comms.data(), static_cast<int>(gpus.size()), gpus.data());

@@ -14,13 +14,10 @@ std::string why_no_nccl();
 
 /// One rank per GPU of this process, rank r on cuda:gpus[r]; its operations take streams of that GPU's device. Each is
 /// used, and destroyed, by one thread at a time; where the group was aborted, a rank's thread makes its own operations
-/// end when it next calls anything. An operation that has started and does not end within `timeout_seconds` (0: for
-/// ever) is an error that names the rank. Throws UsageError where two ranks are on one GPU, and Error where there is no
-/// NCCL 2.19 or newer or a call fails, naming the call. No GPU memory is to be allocated or freed while an operation
-/// waits for a rank: the allocation may wait for the GPU that the operation runs on.
+/// end when it next calls anything. An operation that has started and does not end within `timeout_seconds` (0: no
+/// limit) is an error that names the rank. The GPUs are distinct. Throws Error where there is no NCCL 2.19 or newer or
+/// a call fails, naming the call. No GPU memory is to be allocated or freed while an operation waits for a rank: the
+/// allocation may wait for the GPU that the operation runs on.
 std::vector<std::unique_ptr<Communicator>> make_nccl_communicators(std::span<const int> gpus, double timeout_seconds);
-
-/// Throws UsageError where two ranks are on one GPU, which NCCL does not take.
-void require_gpus_of_their_own(std::span<const int> gpus);
 
 }  // namespace mirrortrain

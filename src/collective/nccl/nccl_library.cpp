@@ -27,13 +27,8 @@ Library open() {
   shared.load(nccl.comm_destroy, "ncclCommDestroy");
   shared.load(nccl.comm_abort, "ncclCommAbort");
   shared.load(nccl.comm_get_async_error, "ncclCommGetAsyncError");
-  shared.load(nccl.group_start, "ncclGroupStart");
-  shared.load(nccl.group_end, "ncclGroupEnd");
   shared.load(nccl.all_reduce, "ncclAllReduce");
-  shared.load(nccl.reduce_scatter, "ncclReduceScatter");
-  shared.load(nccl.reduce, "ncclReduce");
   shared.load(nccl.all_gather, "ncclAllGather");
-  shared.load(nccl.broadcast, "ncclBroadcast");
   int version = 0;
   if (nccl.get_version(&version) != ncclSuccess || version < kOldest) {
     throw Error(fmt::format("NCCL {}.{} was found, 2.19 or newer is needed", version / 10000, version / 100 % 100));

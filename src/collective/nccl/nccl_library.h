@@ -13,13 +13,8 @@ struct Library {
   decltype(&::ncclCommDestroy) comm_destroy;
   decltype(&::ncclCommAbort) comm_abort;
   decltype(&::ncclCommGetAsyncError) comm_get_async_error;
-  decltype(&::ncclGroupStart) group_start;
-  decltype(&::ncclGroupEnd) group_end;
   decltype(&::ncclAllReduce) all_reduce;
-  decltype(&::ncclReduceScatter) reduce_scatter;
-  decltype(&::ncclReduce) reduce;
   decltype(&::ncclAllGather) all_gather;
-  decltype(&::ncclBroadcast) broadcast;
 };
 
 /// Opened at the first call. Throws Error where there is no NCCL 2.19 or newer.

@@ -18,7 +18,7 @@ bool Watch::happened(const cuda::CudaEvent& event) const {
 
 Watch::Watch(int gpu, double timeout_seconds) : gpu_(gpu), timeout_seconds_(timeout_seconds) {}
 
-void Watch::begin(Stream& stream, const local::Call& call) {
+void Watch::begin(Stream& stream, const CollectiveCall& call) {
   Mark& mark = marks_[next_ % kAhead];
   mark.call = call;
   stream.record(mark.started);

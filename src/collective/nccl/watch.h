@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-#include "collective/local/call.h"
+#include "collective/meeting.h"
 #include "device/cuda/cuda_stream.h"
 
 namespace mirrortrain::nccl {
@@ -21,7 +21,7 @@ class Watch {
   /// Whether `begin` has to wait for operations to end first.
   bool full() const { return next_ - oldest_ == kAhead; }
   /// Around what is enqueued for an operation.
-  void begin(Stream& stream, const local::Call& call);
+  void begin(Stream& stream, const CollectiveCall& call);
   void end(Stream& stream);
 
   /// Takes note of what has ended.
@@ -31,7 +31,7 @@ class Watch {
   std::optional<std::uint64_t> overdue() const;
   /// The number of the oldest operation that had not ended, as of the last look.
   std::optional<std::uint64_t> oldest() const { return oldest_ < next_ ? std::optional(oldest_) : std::nullopt; }
-  const local::Call& call(std::uint64_t number) const { return marks_[number % kAhead].call; }
+  const CollectiveCall& call(std::uint64_t number) const { return marks_[number % kAhead].call; }
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -39,7 +39,7 @@ class Watch {
 
   struct Mark {
     cuda::CudaEvent started, ended;
-    local::Call call;
+    CollectiveCall call;
   };
 
   bool happened(const cuda::CudaEvent& event) const;

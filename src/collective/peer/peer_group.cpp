@@ -5,65 +5,51 @@
 #include <array>
 #include <string>
 
-#include "collective/local/algorithms.h"
-#include "collective/local/meeting.h"
+#include "collective/meeting.h"
 #include "collective/peer/peer_work.h"
 
 namespace mirrortrain {
 
-using local::Call;
-using local::Operation;
-
 struct PeerGroup::Shared {
-  Shared(const LocalReduction& local_reduction, std::span<Device* const> devices, const PeerGroupOptions& options)
-      : reduction(local_reduction),
-        reached(devices.size()),
-        threads(devices.size(), options.spin, options.timeout_seconds) {
+  Shared(const StagedReduction& staged, std::span<Device* const> devices, const PeerGroupOptions& options)
+      : reduction(staged), reached(devices.size()), threads(devices.size(), options.spin, options.timeout_seconds) {
     for (std::size_t rank = 0; rank < devices.size(); ++rank) {
       for (auto& event : reached[rank]) event = devices[rank]->make_event();
     }
   }
 
-  const LocalReduction reduction;
+  const StagedReduction reduction;
   /// By rank: its stream's last two meetings. One would not do: a rank could record the next meeting while another is
   /// about to wait for this one.
   std::vector<std::array<std::unique_ptr<Event>, 2>> reached;
-  local::Meeting threads;  ///< that drive the ranks
+  Meeting threads;  ///< that drive the ranks
 };
 
 class PeerGroup::Rank : public Communicator {
  public:
-  Rank(int rank, Device& device, SumOnStream sum, const PeerGroupOptions& options, Shared& shared)
+  Rank(int rank, Device& device, const StepKernels& kernels, const PeerGroupOptions& options, Shared& shared)
       : rank_(rank),
         device_(device.id().text()),
         shared_(shared),
-        work_(device, sum, shared.reached.size(), options.block_bytes),
+        work_(device, kernels, shared.reached.size(), options.block_bytes),
         data_(shared.reached.size()) {}
 
   int rank() const override { return rank_; }
   int size() const override { return static_cast<int>(data_.size()); }
-  bool capturable() const override { return false; }
   std::size_t bytes() const override { return work_.bytes(); }
 
-  void all_reduce(Stream& stream, Elements from, Elements to) override {
-    check();
-    if (from.data != to.data) stream.copy(to.data, from.data, to.bytes());
-    const LocalReduction& reduction = shared_.reduction;
-    enqueue(stream, {Operation::kAllReduce, to}, reduction.stages(), [&](const local::Part& part, int stage) {
-      reduction.run(stage, part.rank, part.dtype, part.count, part.data, part.work);
-    });
-  }
-  void reduce_scatter(Stream& stream, Elements elements) override {
-    enqueue(stream, {Operation::kReduceScatter, elements}, 1,
-            [](const local::Part& part, int) { local::one_pass_reduce_scatter(part); });
+  void all_reduce(Stream& stream, Elements elements) override {
+    enqueue(stream, {CollectiveCall::Operation::kAllReduce, elements}, shared_.reduction.stages(),
+            [&](int stage) { shared_.reduction.run(stage, rank_, elements.dtype, elements.count, data_, work_); });
   }
   void all_gather(Stream& stream, Elements elements) override {
-    enqueue(stream, {Operation::kAllGather, elements}, 1,
-            [](const local::Part& part, int) { local::one_pass_all_gather(part); });
-  }
-  void broadcast(Stream& stream, Elements elements, int root) override {
-    enqueue(stream, {Operation::kBroadcast, elements, root}, 1,
-            [&](const local::Part& part, int) { local::broadcast(part, root); });
+    enqueue(stream, {CollectiveCall::Operation::kAllGather, elements}, 1, [&](int) {
+      const std::size_t part = elements.count / data_.size();
+      for (std::size_t other = 0; other < data_.size(); ++other) {
+        if (other == static_cast<std::size_t>(rank_)) continue;
+        work_.copy(elements.dtype, elements.data, data_[other], {other * part, (other + 1) * part});
+      }
+    });
   }
 
   void check() override { shared_.threads.throw_if_failed(); }
@@ -74,17 +60,16 @@ class PeerGroup::Rank : public Communicator {
   void abort(const std::string& reason) override { shared_.threads.fail(reason); }
 
  private:
-  /// Learns where everybody's elements are, then enqueues this rank's part of each stage, `body(part, stage)`.
+  /// Learns where everybody's elements are, then enqueues this rank's part of each stage, `body(stage)`.
   template <class Body>
-  void enqueue(Stream& stream, const Call& call, int stages, const Body& body) {
+  void enqueue(Stream& stream, const CollectiveCall& call, int stages, const Body& body) {
     try {
       shared_.threads.tell(rank_, call);
       meet(stream);
       shared_.threads.learn(rank_, data_);
       work_.start(stream, call.elements.data);
-      const local::Part part{rank_, size(), call.elements.dtype, call.elements.count, data_, work_};
       for (int stage = 0; stage < stages; ++stage) {
-        body(part, stage);
+        body(stage);
         meet(stream);
       }
     } catch (const std::exception& error) {  // the others must not wait for this rank
@@ -111,14 +96,21 @@ class PeerGroup::Rank : public Communicator {
   std::size_t meeting_ = 0;       ///< even or odd
 };
 
-PeerGroup::PeerGroup(const LocalReduction& reduction, std::span<Device* const> devices, SumOnStream sum,
+PeerGroup::PeerGroup(const StagedReduction& reduction, std::span<Device* const> devices, const StepKernels& kernels,
                      const PeerGroupOptions& options)
     : shared_(std::make_unique<Shared>(reduction, devices, options)) {
   for (std::size_t rank = 0; rank < devices.size(); ++rank) {
-    communicators_.push_back(std::make_unique<Rank>(static_cast<int>(rank), *devices[rank], sum, options, *shared_));
+    communicators_.push_back(
+        std::make_unique<Rank>(static_cast<int>(rank), *devices[rank], kernels, options, *shared_));
   }
 }
 
 PeerGroup::~PeerGroup() = default;
+
+std::vector<Communicator*> PeerGroup::ranks() const {
+  std::vector<Communicator*> ranks;
+  for (const auto& communicator : communicators_) ranks.push_back(communicator.get());
+  return ranks;
+}
 
 }  // namespace mirrortrain

@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "collective/communicator.h"
-#include "collective/local/reduction.h"
-#include "collective/peer/sum_on_stream.h"
+#include "collective/staged_reduction.h"
 #include "device/device.h"
+#include "kernels/step_kernels.h"
 
 namespace mirrortrain {
 
@@ -17,20 +17,19 @@ struct PeerGroupOptions {
   std::size_t block_bytes = std::size_t{32} << 20;  ///< of each device's memory, for other ranks' terms
 };
 
-/// Ranks of this process whose streams copy from each other's memory: a local algorithm's stages, with events between
-/// them instead of meetings. float32 is summed, anything is broadcast. The threads that drive the ranks meet while they
-/// enqueue, so that what one waits for has been recorded, and so nothing enqueued waits for a rank that does not come.
-/// Owns the communicators, and is destroyed when every stream has been synchronized.
+/// Ranks of this process whose streams copy from each other's memory: a staged reduction, with events between its
+/// stages instead of meetings. Sums are of float32. The threads that drive the ranks meet while they enqueue, so that
+/// what one waits for has been recorded, and nothing enqueued waits for a rank that fails. Owns the communicators, and
+/// is destroyed when every stream has been synchronized.
 class PeerGroup {
  public:
-  /// Rank r's elements and streams are of devices[r]. Throws Error where there is no memory for the blocks.
-  PeerGroup(const LocalReduction& reduction, std::span<Device* const> devices, SumOnStream sum,
+  /// Rank r's elements and streams are of devices[r]; `kernels` add there. Throws Error where there is no memory for
+  /// the blocks.
+  PeerGroup(const StagedReduction& reduction, std::span<Device* const> devices, const StepKernels& kernels,
             const PeerGroupOptions& options);
   ~PeerGroup();
 
-  int size() const { return static_cast<int>(communicators_.size()); }
-  Communicator& communicator(int rank) const { return *communicators_[static_cast<std::size_t>(rank)]; }
-  std::vector<Communicator*> ranks() const { return pointers_to(communicators_); }
+  std::vector<Communicator*> ranks() const;
 
  private:
   class Rank;

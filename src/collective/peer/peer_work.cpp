@@ -16,12 +16,13 @@ float* floats(std::byte* data, std::size_t begin) { return reinterpret_cast<floa
 
 }  // namespace
 
-PeerWork::PeerWork(Device& device, SumOnStream sum, std::size_t ranks, std::size_t bytes)
-    : sum_(sum),
+PeerWork::PeerWork(Device& device, const StepKernels& kernels, std::size_t ranks, std::size_t bytes)
+    : kernels_(kernels),
       blocks_(device.allocate(std::max(bytes, (ranks + 1) * kAligned * sizeof(float)))),
       slot_elements_(blocks_.bytes() / sizeof(float) / (ranks + 1) / kAligned * kAligned),
       here_(ranks),
-      order_(ranks) {}
+      order_(ranks),
+      sources_(ranks) {}
 
 void PeerWork::start(Stream& stream, std::byte* mine) {
   stream_ = &stream;
@@ -31,6 +32,11 @@ void PeerWork::start(Stream& stream, std::byte* mine) {
 void PeerWork::copy(DType dtype, std::byte* to, const std::byte* from, Shard shard) const {
   const std::size_t size = size_of(dtype);
   if (shard.size() > 0) stream_->copy(to + shard.begin * size, from + shard.begin * size, shard.size() * size);
+}
+
+void PeerWork::sum(std::span<const float* const> terms, float* to, std::size_t count) const {
+  for (std::size_t i = 0; i < terms.size(); ++i) sources_[i] = {terms[i], 1};
+  kernels_.sum_sources(*stream_, std::span(sources_).first(terms.size()), to, 0, static_cast<std::int64_t>(count));
 }
 
 void PeerWork::combine(AggregationMethod method, DType dtype, std::span<std::byte* const> terms,
@@ -60,7 +66,7 @@ void PeerWork::combine_block(AggregationMethod method, std::span<std::byte* cons
     total = here_[0];
     for (std::size_t distance = 1; distance < terms.size(); distance *= 2) {
       for (std::size_t i = 0; i + distance < terms.size(); i += 2 * distance) {
-        sum_(*stream_, std::array<const float*, 2>{here_[i], here_[i + distance]}, here_[i], block.size());
+        sum(std::array<const float*, 2>{here_[i], here_[i + distance]}, here_[i], block.size());
       }
     }
   } else {
@@ -69,7 +75,7 @@ void PeerWork::combine_block(AggregationMethod method, std::span<std::byte* cons
       const auto first = std::find(terms.begin(), terms.end(), to[0]) - terms.begin();
       std::rotate(order_.begin(), order_.begin() + first, order_.begin() + first + 1);
     }
-    sum_(*stream_, std::span(order_).first(terms.size()), total, block.size());
+    sum(std::span(order_).first(terms.size()), total, block.size());
   }
 
   for (std::byte* const target : to) {

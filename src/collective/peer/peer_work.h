@@ -3,9 +3,9 @@
 #include <cstddef>
 #include <vector>
 
-#include "collective/local/stage_work.h"
-#include "collective/peer/sum_on_stream.h"
+#include "collective/stage_work.h"
 #include "device/device.h"
+#include "kernels/step_kernels.h"
 
 namespace mirrortrain {
 
@@ -14,7 +14,7 @@ namespace mirrortrain {
 class PeerWork : public StageWork {
  public:
   /// For up to `ranks` terms. Allocates `bytes` on the device for blocks of other ranks' terms.
-  PeerWork(Device& device, SumOnStream sum, std::size_t ranks, std::size_t bytes);
+  PeerWork(Device& device, const StepKernels& kernels, std::size_t ranks, std::size_t bytes);
 
   std::size_t bytes() const { return blocks_.bytes(); }
 
@@ -30,11 +30,14 @@ class PeerWork : public StageWork {
                      Shard block) const;
   float* slot(std::size_t index) const { return blocks_.as<float>() + index * slot_elements_; }
 
-  const SumOnStream sum_;
+  void sum(std::span<const float* const> terms, float* to, std::size_t count) const;
+
+  const StepKernels& kernels_;
   const Buffer blocks_;  ///< a slot for each term, and one for the sum
   const std::size_t slot_elements_;
   mutable std::vector<float*> here_;         ///< where a block's terms are on this device
   mutable std::vector<const float*> order_;  ///< the same, as they are added
+  mutable std::vector<scalar::GradientSource> sources_;
   Stream* stream_ = nullptr;
   std::byte* mine_ = nullptr;
 };

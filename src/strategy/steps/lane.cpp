@@ -9,19 +9,19 @@ std::size_t index(ValueId id) { return static_cast<std::size_t>(id); }
 
 }  // namespace
 
-Lane::Lane(const LanePlacement& placement, const Model& model, const std::vector<ProductGradient>& products,
-           const Backend& backend, data::Cache cache)
+Lane::Lane(const LanePlace& place, const DomainPlace& domain, const Model& model,
+           const std::vector<ProductGradient>& products, const Backend& backend, data::Cache cache)
     : model_(model),
       products_(products),
       backend_(backend),
-      device_(backend.make_device(placement.device.index, placement.threads, placement.cores)) {
+      device_(backend.make_device(place.device.index, place.threads, place.cores)) {
   stream_ = device_->make_stream();
-  for (const int number : placement.replicas) {
+  for (const int number : place.replicas) {
     Replica& replica = replicas_.emplace_back();
     replica.index = number;
     replica.in_lane = static_cast<int>(replicas_.size()) - 1;
-    replica.in_mirror = backend.shares_host_memory() ? number : replica.in_lane;
-    in_mirror_.push_back(replica.in_mirror);
+    replica.in_domain = static_cast<int>(std::ranges::find(domain.replicas, number) - domain.replicas.begin());
+    in_domain_.push_back(replica.in_domain);
   }
   if (const RowKernels* const rows = backend.row_kernels()) {
     examples_ = std::make_unique<DeviceExamples>(*device_, *rows, cache);
@@ -98,18 +98,18 @@ void Lane::place_examples(const std::vector<const data::Feeder*>& examples) {
   }
 }
 
-void Lane::bind(Mirror& mirror, std::size_t steps, std::size_t together) {
+void Lane::bind(MemoryDomain& domain, std::size_t steps, std::size_t together) {
   const auto replicas = static_cast<int>(replicas_.size());
-  inputs_.emplace(*device_, replicas, examples_ ? most_rows() * replicas : 0, steps, together);
-  sums_.emplace(*device_, replicas, model_.metric_names.size(), steps, together);
+  buffers_.emplace(*device_, replicas, model_.metric_names.size(), examples_ ? most_rows() * replicas : 0, steps,
+                   together);
   norms_ = device_->allocate((1 + replicas_.size()) * sizeof(double));
   if (model_.layers.empty()) return;
   blocks_done_ = device_->allocate(sizeof(unsigned));
   arena_ = device_->allocate(arena_bytes());
   for (Replica& replica : replicas_) {
     allocate(replica);
-    bind_programs(replica, StepKind::kTrain, mirror);
-    bind_programs(replica, StepKind::kEvaluate, mirror);
+    bind_programs(replica, StepKind::kTrain, domain);
+    bind_programs(replica, StepKind::kEvaluate, domain);
   }
 }
 
@@ -140,7 +140,7 @@ void Lane::allocate(Replica& replica) {
 /// What a replica's programs read of a variable.
 TensorView Lane::canonical(const Replica& replica, StepKind kind, const VariableStore& variables,
                            std::size_t variable) {
-  TensorView view = variables.variables()[variable].copy(replica.in_mirror);
+  TensorView view = variables.variables()[variable].copy(replica.in_domain);
   if (kind == StepKind::kEvaluate) view.data = reinterpret_cast<std::byte*>(variables.evaluation_copy(variable));
   return view;
 }
@@ -155,12 +155,12 @@ Bindings Lane::bindings_of(const Replica& replica, StepKind kind, const Variable
 
   bind(graph.features, replica.features.data());
   bind(graph.labels, replica.labels.data());
-  double* const sums = sums_->replica(replica.in_lane);
+  double* const sums = buffers_->sums(replica.in_lane);
   bind(graph.loss, sums);
   for (std::size_t i = 0; i < graph.metrics.size(); ++i) bind(graph.metrics[i], sums + 1 + i);
   for (std::size_t i = 0; i < graph.variables.size(); ++i) {
     bind(graph.variables[i], canonical(replica, kind, variables, i).data);
-    if (train && graph.gradients[i] != kNoValue) bind(graph.gradients[i], variables.gradient(i, replica.in_mirror));
+    if (train && graph.gradients[i] != kNoValue) bind(graph.gradients[i], variables.gradient(i, replica.in_domain));
   }
   if (train) {
     for (const auto& [operand, buffer] : replica.operands) bind(operand, buffer.data());
@@ -169,7 +169,7 @@ Bindings Lane::bindings_of(const Replica& replica, StepKind kind, const Variable
     bind(graph.assignments[i].value, replica.assigned_values[i]);
   }
   bindings.arena = arena_.data();
-  bindings.step = inputs_->replica(replica.in_lane);
+  bindings.step = buffers_->params() + 1 + replica.in_lane;
   bindings.blocks_done = blocks_done_.as<unsigned>();
   return bindings;
 }
@@ -180,26 +180,26 @@ bool Lane::changes(std::size_t variable) const {
 }
 
 std::vector<std::byte*> Lane::derived_copies(const Replica& replica, StepKind kind, const Program& program,
-                                             Mirror& mirror) const {
+                                             MemoryDomain& domain) const {
   const std::vector<ValueId>& variables = graph_of(kind).variables;
   std::vector<std::byte*> places;
   for (const DerivedCopy& copy : program.derived_copies()) {
     const auto variable = static_cast<std::size_t>(std::ranges::find(variables, copy.variable) - variables.begin());
-    const bool out_first = copy.form.of_out_first != nullptr && std::ranges::count(mirror.filters, variable) > 0;
+    const bool out_first = copy.form.of_out_first != nullptr && std::ranges::count(domain.ohwi, variable) > 0;
     const DerivedForm& form = out_first ? *copy.form.of_out_first : copy.form;
-    const TensorView from = canonical(replica, kind, mirror.variables, variable);
-    places.push_back(form.refresh ? mirror.derived.request(from, form, changes(variable)) : from.data);
+    const TensorView from = canonical(replica, kind, domain.variables, variable);
+    places.push_back(form.refresh ? domain.derived.request(from, form, changes(variable)) : from.data);
   }
   return places;
 }
 
-void Lane::bind_programs(Replica& replica, StepKind kind, Mirror& mirror) {
+void Lane::bind_programs(Replica& replica, StepKind kind, MemoryDomain& domain) {
   const ModelGraph& graph = graph_of(kind);
   const ValueSpec &features = graph.graph.spec(graph.features), &labels = graph.graph.spec(graph.labels);
   const DType features_dtype = features_dtype_[static_cast<std::size_t>(kind)];
-  Bindings bound = bindings_of(replica, kind, mirror.variables);
+  Bindings bound = bindings_of(replica, kind, domain.variables);
   for (const auto& [rows, program] : kind == StepKind::kTrain ? train_ : evaluate_) {
-    bound.derived = derived_copies(replica, kind, program, mirror);
+    bound.derived = derived_copies(replica, kind, program, domain);
     replica.programs(kind).emplace(rows,
                                    ReplicaProgram{{features_dtype, features.shape_at(rows), replica.features.data()},
                                                   {labels.dtype, labels.shape_at(rows), replica.labels.data()},
@@ -219,8 +219,7 @@ std::optional<std::size_t> Lane::gradient_complete_after(std::size_t variable) c
 }
 
 std::size_t Lane::bytes() const {
-  std::size_t total =
-      arena_.bytes() + norms_.bytes() + blocks_done_.bytes() + (inputs_ ? inputs_->bytes() + sums_->bytes() : 0);
+  std::size_t total = arena_.bytes() + norms_.bytes() + blocks_done_.bytes() + (buffers_ ? buffers_->bytes() : 0);
   for (const Replica& replica : replicas_) {
     total += replica.features.bytes() + replica.labels.bytes() + replica.assigned.bytes();
     for (const auto& [value, buffer] : replica.operands) total += buffer.bytes();

@@ -11,12 +11,11 @@
 #include "kernels/backend.h"
 #include "model/model.h"
 #include "runtime/program.h"
-#include "strategy/gradients/product_gradients.h"
-#include "strategy/placement.h"
+#include "strategy/reduction/product_gradients.h"
 #include "strategy/steps/device_examples.h"
-#include "strategy/steps/step_inputs.h"
-#include "strategy/steps/step_sums.h"
-#include "strategy/variables/mirror.h"
+#include "strategy/steps/step_buffers.h"
+#include "strategy/topology.h"
+#include "strategy/variables/memory_domain.h"
 
 namespace mirrortrain {
 
@@ -32,7 +31,7 @@ struct ReplicaProgram {
 struct Replica {
   int index = 0;                            ///< in the run
   int in_lane = 0;                          ///< among the lane's replicas
-  int in_mirror = 0;                        ///< among those that compute on the same memory
+  int in_domain = 0;                        ///< among those that compute on the same memory
   Buffer features, labels;                  ///< room for the largest part of a batch
   Buffer assigned;                          ///< float32: new values of assigned variables, one after the other
   std::map<ValueId, Buffer> operands;       ///< of gradients that the update makes: values of the training graph
@@ -44,6 +43,12 @@ struct Replica {
   }
 };
 
+/// A replica and the lane that runs it.
+struct LaneReplica {
+  class Lane* lane = nullptr;
+  Replica* replica = nullptr;
+};
+
 /// The row numbers that a lane's replicas meet.
 struct RowCounts {
   std::set<std::int64_t> train, evaluate;
@@ -52,16 +57,16 @@ struct RowCounts {
 /// One device with its stream, the programs of its replicas and the memory they compute in.
 class Lane {
  public:
-  /// `products`: the gradients that the training programs leave to the update. All but `placement` must outlive it.
-  Lane(const LanePlacement& placement, const Model& model, const std::vector<ProductGradient>& products,
-       const Backend& backend, data::Cache cache);
+  /// `products`: the gradients that the training programs leave to the update. All but the places must outlive it.
+  Lane(const LanePlace& place, const DomainPlace& domain, const Model& model,
+       const std::vector<ProductGradient>& products, const Backend& backend, data::Cache cache);
 
   Device& device() const { return *device_; }
   Stream& stream() const { return *stream_; }
   std::vector<Replica>& replicas() { return replicas_; }
   const std::vector<Replica>& replicas() const { return replicas_; }
   /// Their numbers among those of their memory.
-  std::span<const int> replicas_in_mirror() const { return in_mirror_; }
+  std::span<const int> replicas_in_domain() const { return in_domain_; }
 
   /// Builds the programs. Call it on the lane's thread: kernels take its number of threads.
   void build(const RowCounts& rows);
@@ -75,14 +80,12 @@ class Lane {
   /// What `bind` takes for activations and inputs.
   std::size_t step_bytes() const;
 
-  /// Gives the programs their memory, with room for `steps` steps on their way, of which `together` may be sent at
-  /// once.
-  void bind(Mirror& mirror, std::size_t steps, std::size_t together);
+  /// Gives the programs their memory, with room for `steps` steps in flight, of which `together` may be sent at once.
+  void bind(MemoryDomain& domain, std::size_t steps, std::size_t together);
 
   /// Once bound.
-  const StepInputs& inputs() const { return *inputs_; }
-  StepInputs& inputs() { return *inputs_; }
-  const StepSums& sums() const { return *sums_; }
+  const StepBuffers& buffers() const { return *buffers_; }
+  StepBuffers& buffers() { return *buffers_; }
   /// Null where the host fills the inputs.
   DeviceExamples* examples() const { return examples_.get(); }
   /// Of the norms that clipping needs: one for what replicas share, then one for each replica.
@@ -109,8 +112,8 @@ class Lane {
   /// Whether steps change a variable.
   bool changes(std::size_t variable) const;
   std::vector<std::byte*> derived_copies(const Replica& replica, StepKind kind, const Program& program,
-                                         Mirror& mirror) const;
-  void bind_programs(Replica& replica, StepKind kind, Mirror& mirror);
+                                         MemoryDomain& domain) const;
+  void bind_programs(Replica& replica, StepKind kind, MemoryDomain& domain);
 
   const ModelGraph& graph_of(StepKind kind) const {
     return kind == StepKind::kTrain ? model_.training : model_.evaluation;
@@ -123,12 +126,11 @@ class Lane {
   std::unique_ptr<Device> device_;
   std::shared_ptr<const KernelRegistry> registry_;
   std::vector<Replica> replicas_;
-  std::vector<int> in_mirror_;
+  std::vector<int> in_domain_;
   Programs train_, evaluate_;
   std::array<DType, 2> features_dtype_{};  ///< in which programs take them, by StepKind
   Buffer arena_, norms_, blocks_done_;
-  std::optional<StepInputs> inputs_;
-  std::optional<StepSums> sums_;
+  std::optional<StepBuffers> buffers_;
   std::unique_ptr<DeviceExamples> examples_;
   std::unique_ptr<Stream> stream_;  ///< last, so that its work ends first
 };

@@ -1,4 +1,4 @@
-// What a lane does in a step, written once before the first.
+// What a lane does in a step, written once before the first; what each action does is in lane_steps.cpp.
 #include <limits>
 
 #include "strategy/steps/lane_steps.h"
@@ -13,22 +13,10 @@ constexpr std::size_t kToTheEnd = std::numeric_limits<std::size_t>::max();
 StepPlan LaneSteps::training_plan() {
   StepPlan plan;
   add_inputs(plan, StepKind::kTrain);
-  if (!on_host()) {
-    plan.add("write state", [this] {
-      if (!step_.is_filled) write_on_host();
-    });
-  }
-  GradientPacks* const packs = across_ != nullptr ? &across_->packs()
-                               : around_.local    ? &around_.local->packs()
-                                                  : nullptr;
-  if (packs != nullptr && !around_.model.layers.empty()) {
-    add_programs_and_packs(plan, *packs);
-  } else {
-    add_programs(plan, StepKind::kTrain, lane_.replicas().size());
-  }
+  add_programs_and_buckets(plan);
   add_meeting(plan);  // every gradient is there, every variable was read for the last time
   add_update(plan);
-  add_sums(plan);
+  plan.add("send sums", [this] { lane_.buffers().send_sums(lane_.stream(), step_.slot); });
   add_meeting(plan);  // the step is over when every lane is
   return plan;
 }
@@ -37,7 +25,7 @@ StepPlan LaneSteps::evaluation_plan() {
   StepPlan plan;
   add_inputs(plan, StepKind::kEvaluate);
   add_programs(plan, StepKind::kEvaluate, lane_.replicas().size());
-  add_sums(plan);
+  plan.add("send sums", [this] { lane_.buffers().send_sums(lane_.stream(), step_.slot); });
   return plan;
 }
 
@@ -46,7 +34,7 @@ void LaneSteps::add_inputs(StepPlan& plan, StepKind kind) {
   if (around_.captures && lane_.stream().can_capture() && has_model) plan.capture_on(lane_.stream());
   plan.add("send inputs", [this] {
     if (!step_.is_filled) fill_inputs();
-    lane_.inputs().send(lane_.stream(), step_.slot, device_rows());
+    lane_.buffers().send_inputs(lane_.stream(), step_.slot, device_rows());
   });
   if (lane_.examples() == nullptr || !has_model) return;
   const auto gather = [this, kind] { gather_on_device(kind); };
@@ -55,10 +43,6 @@ void LaneSteps::add_inputs(StepPlan& plan, StepKind kind) {
   } else {
     plan.add("gather rows", gather);  // from one place, then from another
   }
-}
-
-void LaneSteps::add_sums(StepPlan& plan) {
-  plan.add("send sums", [this] { lane_.sums().send(lane_.stream(), step_.slot); });
 }
 
 /// The lane's first `replicas` replicas, from gathering their rows to their gradients.
@@ -72,14 +56,16 @@ void LaneSteps::add_programs(StepPlan& plan, StepKind kind, std::size_t replicas
 }
 
 void LaneSteps::add_gathering(StepPlan& plan, Replica& replica, StepKind kind) {
-  if (lane_.examples() != nullptr) return;  // the device picked them for all replicas
+  if (lane_.examples() != nullptr) return;  // the device gathered them for all replicas
   plan.add("gather rows", [this, &replica, kind] { gather_rows(replica, kind); });
 }
 
-/// All programs, with the reduction of each pack as soon as it is full: while the lane's last replica still has the
+/// All programs, with the reduction of each bucket as soon as it is full: while the lane's last replica still has the
 /// rest of backward to do.
-void LaneSteps::add_programs_and_packs(StepPlan& plan, const GradientPacks& packs) {
-  add_programs(plan, StepKind::kTrain, lane_.replicas().size() - 1);
+void LaneSteps::add_programs_and_buckets(StepPlan& plan) {
+  const bool reduces = reduction_.reducer != nullptr && !around_.model.layers.empty();
+  add_programs(plan, StepKind::kTrain, lane_.replicas().size() - (reduces ? 1 : 0));
+  if (!reduces) return;
   Replica& last = lane_.replicas().back();
   add_gathering(plan, last, StepKind::kTrain);
   std::size_t done = 0;
@@ -87,75 +73,43 @@ void LaneSteps::add_programs_and_packs(StepPlan& plan, const GradientPacks& pack
     plan.add_fixed("run program", [this, &last, done, end] { run_program(last, StepKind::kTrain, done, end); });
     done = end;
   };
-  for (std::size_t pack = 0; pack < packs.size(); ++pack) {
-    if (packs.full_after(pack) > done) run_until(packs.full_after(pack));
-    add_pack(plan, pack);
+  for (const GradientBucket& bucket : reduction_.buckets) {
+    if (bucket.full_after > done) run_until(bucket.full_after);
+    plan.add("reduce bucket", [this, &bucket] { reduce(bucket); });
   }
   run_until(kToTheEnd);
-  if (across_ != nullptr) plan.add("wait for packs", [this] { across_->finish(lane_.stream()); });
-}
-
-void LaneSteps::add_pack(StepPlan& plan, std::size_t pack) {
-  if (across_ != nullptr) {
-    plan.add("reduce pack", [this, pack] {
-      across_->reduce(lane_.stream(), pack, step_.kind.examples);
-      meet_while_settling();
-    });
-    return;
-  }
-  GradientExchange& local = *around_.local;
-  plan.add("prepare pack", [this, &local, pack] {
-    for (const Replica& replica : lane_.replicas()) local.prepare(pack, replica.index, step_.kind.examples);
-  });
-  for (int stage = 0; stage < local.stages(); ++stage) {
-    add_meeting(plan);
-    plan.add("reduce pack", [this, &local, pack, stage] {
-      for (const Replica& replica : lane_.replicas()) local.run(pack, stage, replica.index);
-    });
-  }
+  plan.add("wait for buckets", [this] { reduction_.reducer->finish(own_); });
 }
 
 /// From gradients to weights, and whatever else a step writes.
 void LaneSteps::add_update(StepPlan& plan) {
-  const WeightUpdate& update = mirror_.update;
+  const WeightUpdate& update = domain_.update;
   if (update.accumulates()) {
-    plan.add_fixed("accumulate gradients", [this, &update] { update.accumulate(share()); });
+    plan.add_fixed("accumulate gradients", [this, &update] { update.accumulate(own_); });
     if (update.needs_norm()) add_meeting(plan);  // every lane adds up the whole norm
-    if (update.needs_own_squares()) add_own_squares(plan);
+    if (update.needs_own_squares()) {
+      plan.add_fixed("sum own squares", [this, &update] { update.sum_own_squares(own_); });
+      if (reduction_.link != nullptr) plan.add("add squares", [this] { add_squares_of_domains(); });
+    }
   }
-  plan.add_fixed("update", [this, &update] { update.apply(share()); });
-  if (on_host()) {
-    plan.add("write variables", [this] { write_on_host(); });
-  } else if (across_ != nullptr) {
-    plan.add("write variables", [this] { write_on_device(); });  // what is shared is added across the devices
+  plan.add_fixed("update", [this, &update] { update.apply(own_); });
+  if (reduction_.link != nullptr) {
+    plan.add("write variables", [this] { write_variables(); });  // what is shared is added across the domains
   } else {
-    plan.add_fixed("write variables", [this] { write_on_device(); });
+    plan.add_fixed("write variables", [this] { write_variables(); });
   }
   add_meeting(plan);  // every variable is written
   plan.add_fixed("refresh derived copies", [this] {
-    if (step_.kind.applies) refresh_derived_copies(true);
+    if (step_.key.applies) refresh_derived_copies(true);
   });
-  if (index_ == 0 && update.is_regularized()) {
+  if (&lane_ == around_.replicas.front().lane && update.is_regularized()) {
     plan.add_fixed("sum regularization",
-                   [this, &update] { update.sum_regularization(lane_.stream(), lane_.sums().regularization()); });
+                   [this, &update] { update.sum_regularization(lane_.stream(), lane_.buffers().regularization()); });
   }
 }
 
-/// What the norm has of variables that replicas do not share.
-void LaneSteps::add_own_squares(StepPlan& plan) {
-  plan.add_fixed("sum own squares", [this] { mirror_.update.sum_own_squares(share()); });
-  if (across_ == nullptr) return;
-  plan.add("add squares", [this] {
-    if (!step_.kind.applies) return;
-    across_->sum_number(lane_.stream(), lane_.norms(), "squares of the replicas' own gradients");
-    meet_while_settling();
-  });
-}
-
-/// Lanes with memory of their own wait for each other where they exchange something, on their streams.
 void LaneSteps::add_meeting(StepPlan& plan) {
-  if (!on_host()) return;
-  plan.add_wait("meet", [this] { around_.team.meet(); });
+  if (own_.lanes > 1) plan.add("meet", [this] { own_.meet(); });
 }
 
 }  // namespace mirrortrain

@@ -6,64 +6,98 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "strategy/variables/gradient_scales.h"
 
 namespace mirrortrain {
+namespace {
 
-LaneSteps::LaneSteps(int index, Lane& lane, Mirror& mirror, DeviceExchange* across, const LaneSurroundings& around)
-    : index_(index),
-      lane_(lane),
-      mirror_(mirror),
-      across_(across),
+DomainLane place_in_domain(int index, const Lane& lane, const DomainPlace& domain, LaneTeam& team) {
+  DomainLane own;
+  own.index = static_cast<int>(std::ranges::find(domain.lanes, index) - domain.lanes.begin());
+  own.lanes = static_cast<int>(domain.lanes.size());
+  own.threads = lane.device().threads();
+  own.replicas = lane.replicas_in_domain();
+  own.stream = &lane.stream();
+  own.barrier = own.lanes > 1 ? team.barrier() : nullptr;  // such a domain has all lanes of the process
+  own.params = lane.buffers().params();
+  own.norms = lane.norms();
+  return own;
+}
+
+}  // namespace
+
+LaneSteps::LaneSteps(int index, Lane& lane, MemoryDomain& domain, const DomainReduction& reduction,
+                     const LaneSurroundings& around)
+    : lane_(lane),
+      domain_(domain),
+      reduction_(reduction),
       around_(around),
       step_(around.step),
-      training_(training_plan()),
-      evaluation_(evaluation_plan()) {}
+      own_(place_in_domain(index, lane, domain.place, around.team)),
+      scales_(domain.place.replicas.size()) {
+  for (const LaneReplica& one : around_.replicas) {
+    if (std::ranges::count(domain.place.replicas, one.replica->index) > 0) domain_replicas_.push_back(one);
+  }
+  written_.reserve(domain_replicas_.size());
+  training_ = training_plan();
+  evaluation_ = evaluation_plan();
+}
+
+double LaneSteps::take_waiting_share() {
+  const double share =
+      training_.seconds() > 0 ? (training_.late_seconds() + own_.waited_seconds) / training_.seconds() : 0;
+  training_.reset_seconds();
+  own_.waited_seconds = 0;
+  return share;
+}
 
 void LaneSteps::profile() {
   training_.profile([this] {
-    if (across_ != nullptr) return across_->synchronize(lane_.stream());
+    if (reduction_.link != nullptr) return reduction_.link->communicator().synchronize(lane_.stream());
     lane_.stream().synchronize();
   });
 }
 
 RowRange LaneSteps::rows_of(const Replica& replica) const {
-  return rows_of_replica(step_.kind.examples, replica.index, around_.placement.replicas);
+  return rows_of_replica(step_.key.examples, replica.index, around_.topology.replicas);
 }
 
-/// How many examples the lane's device picks itself.
+/// How many examples the lane's device gathers itself.
 std::int64_t LaneSteps::device_rows() const {
-  if (lane_.examples() == nullptr || step_.batch.examples == nullptr) return 0;
+  if (lane_.examples() == nullptr || step_.spec.examples == nullptr) return 0;
   std::int64_t rows = 0;
   for (const Replica& replica : lane_.replicas()) rows += rows_of(replica).count;
   return rows;
 }
 
 void LaneSteps::fill_inputs() const {
-  const TrainBatch& batch = step_.batch;
-  const StepInputs::Slot slot = lane_.inputs().slot(step_.slot);
+  const StepSpec& spec = step_.spec;
+  const StepBuffers::Inputs inputs = lane_.buffers().inputs(step_.slot);
+  std::ranges::fill(inputs.params, step_.params);
   for (const Replica& replica : lane_.replicas()) {
-    // The loss is divided by the global examples, so what the replicas give just adds up.
-    slot.replicas[static_cast<std::size_t>(replica.in_lane)] = {around_.seed, batch.step, rows_of(replica).first,
-                                                                step_.kind.examples};
+    StepParams& params = inputs.params[1 + static_cast<std::size_t>(replica.in_lane)];
+    params.seed = around_.seed;
+    params.step = spec.step;
+    params.first_row = rows_of(replica).first;
+    params.global_examples = step_.key.examples;  // the loss is divided by it, so what the replicas give just adds up
   }
-  std::fill(slot.update.begin(), slot.update.end(), step_.update_scalars);
-  if (lane_.examples() == nullptr || batch.examples == nullptr) return;
-  auto next = slot.rows.begin();
+  if (lane_.examples() == nullptr || spec.examples == nullptr) return;
+  auto next = inputs.rows.begin();
   for (const Replica& replica : lane_.replicas()) {
     const RowRange own = rows_of(replica);
-    next = std::copy_n(batch.rows.begin() + own.first, own.count, next);
+    next = std::copy_n(spec.rows.begin() + own.first, own.count, next);
   }
-  lane_.examples()->begin(lane_.stream(), *batch.examples, slot.rows.first(static_cast<std::size_t>(device_rows())));
+  lane_.examples()->begin(lane_.stream(), *spec.examples, inputs.rows.first(static_cast<std::size_t>(device_rows())));
 }
 
 /// The device converts the rows that it was told, of all replicas one after the other.
 void LaneSteps::gather_on_device(StepKind kind) const {
-  const std::int64_t* choice = lane_.inputs().rows();
+  const std::int64_t* choice = lane_.buffers().rows();
   for (Replica& replica : lane_.replicas()) {
     const std::int64_t own = rows_of(replica).count;
     if (own == 0) continue;
     const ReplicaProgram& bound = replica.programs(kind).at(own);
-    lane_.examples()->gather(lane_.stream(), *step_.batch.examples, choice, own, bound.features, bound.labels);
+    lane_.examples()->gather(lane_.stream(), *step_.spec.examples, choice, own, bound.features, bound.labels);
     choice += own;
   }
   lane_.examples()->end(lane_.stream());
@@ -74,16 +108,16 @@ void LaneSteps::gather_rows(Replica& replica, StepKind kind) const {
   if (rows.count == 0) return;
   const ReplicaProgram& bound = replica.programs(kind).at(rows.count);
   const auto first = static_cast<std::size_t>(rows.first), count = static_cast<std::size_t>(rows.count);
-  step_.batch.examples->fill(step_.batch.rows.subspan(first, count), bound.features, bound.labels);
+  step_.spec.examples->fill(step_.spec.rows.subspan(first, count), bound.features, bound.labels);
 }
 
 void LaneSteps::run_program(Replica& replica, StepKind kind, std::size_t first, std::size_t last) const {
   const RowRange rows = rows_of(replica);
   if (rows.count == 0) {
     // A replica without examples runs none: it adds nothing.
-    const StepSums& sums = lane_.sums();
-    if (first == 0)
-      lane_.stream().zero(reinterpret_cast<std::byte*>(sums.replica(replica.in_lane)), sums.replica_bytes());
+    const StepBuffers& buffers = lane_.buffers();
+    auto* const sums = reinterpret_cast<std::byte*>(buffers.sums(replica.in_lane));
+    if (first == 0) lane_.stream().zero(sums, buffers.replica_bytes());
     return;
   }
   BoundProgram& program = replica.programs(kind).at(rows.count).program;
@@ -96,45 +130,64 @@ void LaneSteps::run_program(Replica& replica, StepKind kind, std::size_t first, 
   }
 }
 
-void LaneSteps::write_on_host() const { around_.writes.run(index_, static_cast<int>(around_.placement.lanes.size())); }
+void LaneSteps::reduce(const GradientBucket& bucket) {
+  const std::vector<int>& replicas = domain_.place.replicas;
+  for (std::size_t r = 0; r < replicas.size(); ++r) {
+    scales_[r] = gradient_scale(bucket.aggregation, replicas[r], step_.key.examples, around_.topology.replicas);
+  }
+  reduction_.reducer->start(lane_.stream(), bucket, scales_, own_);
+  meet_while_settling();
+}
 
-/// The model's assignments where the host does not see the variables.
-void LaneSteps::write_on_device() {
+/// What the norm has of variables that replicas do not share, of all domains.
+void LaneSteps::add_squares_of_domains() {
+  if (!step_.key.applies) return;
+  if (own_.is_first()) {
+    reduction_.link->sum_number(lane_.stream(), lane_.norms(), "squares of the replicas' own gradients");
+    meet_while_settling();
+  }
+  own_.meet();
+  // Lanes of one domain are in host memory.
+  if (!own_.is_first()) *lane_.norms() = *domain_replicas_.front().lane->norms();
+  own_.meet();
+}
+
+/// What the model's layers assign. A replica without examples keeps its statistics.
+void LaneSteps::write_variables() {
   const std::vector<Assignment>& assignments = around_.model.training.assignments;
   for (std::size_t i = 0; i < assignments.size(); ++i) {
-    const DistributedVariable& variable = mirror_.variables.variables()[assignments[i].variable];
+    const DistributedVariable& variable = domain_.variables.variables()[assignments[i].variable];
     if (!variable.policy().copies_can_differ()) {
-      write_shared(variable, i);
+      if (own_.is_first()) write_shared(variable, i);
       continue;
     }
     for (const Replica& replica : lane_.replicas()) {
       if (rows_of(replica).count == 0) continue;
-      lane_.stream().copy(variable.data(replica.in_mirror), replica.assigned_values[i], variable.bytes());
+      lane_.stream().copy(variable.data(replica.in_domain), replica.assigned_values[i], variable.bytes());
     }
   }
 }
 
-/// The replicas' values as one. A replica without examples writes what is there.
+/// The replicas' values as one. A replica without examples writes the variable's own value.
 void LaneSteps::write_shared(const DistributedVariable& variable, std::size_t assignment) {
   const Aggregation aggregation = variable.policy().aggregation;
-  const float share = aggregation == Aggregation::kMean ? 1.0f / static_cast<float>(around_.placement.replicas) : 1.0f;
+  const float share = aggregation == Aggregation::kMean ? 1.0f / static_cast<float>(around_.topology.replicas) : 1.0f;
   auto* const value = reinterpret_cast<float*>(variable.data(0));
   written_.clear();
-  for (const Replica& replica : lane_.replicas()) {
-    const bool counts = aggregation != Aggregation::kOnlyFirstReplica || replica.index == 0;
-    const auto* const written = reinterpret_cast<const float*>(replica.assigned_values[assignment]);
-    written_.push_back({rows_of(replica).count > 0 ? written : value, counts ? share : 0});
+  for (const auto& [lane, replica] : domain_replicas_) {
+    const bool counts = aggregation != Aggregation::kOnlyFirstReplica || replica->index == 0;
+    const auto* const written = reinterpret_cast<const float*>(replica->assigned_values[assignment]);
+    written_.push_back({rows_of(*replica).count > 0 ? written : value, counts ? share : 0});
   }
   const std::int64_t elements = variable.shape().elements();
   around_.backend.step_kernels().sum_sources(lane_.stream(), written_, value, 0, elements);
-  if (across_ == nullptr) return;
-  across_->all_reduce(lane_.stream(), value, elements, variable.name());
+  if (reduction_.link == nullptr) return;
+  reduction_.link->all_reduce(lane_.stream(), {value, static_cast<std::size_t>(elements)}, variable.name());
   meet_while_settling();
 }
 
 void LaneSteps::refresh_derived_copies(bool updated) const {
-  const WeightUpdate::LaneShare own = share();
-  mirror_.derived.refresh(lane_.stream(), own.lane, own.lanes, updated);
+  domain_.derived.refresh(lane_.stream(), own_.index, own_.lanes, updated);
 }
 
 /// In the first steps of a kind kernels are loaded and recordings made, for which CUDA may wait for all that runs on a
@@ -142,17 +195,6 @@ void LaneSteps::refresh_derived_copies(bool updated) const {
 /// lanes enqueue it before any goes on.
 void LaneSteps::meet_while_settling() const {
   if (step_.is_settling) around_.team.meet();
-}
-
-WeightUpdate::LaneShare LaneSteps::share() const {
-  const auto& lanes = around_.placement.lanes;
-  return {on_host() ? index_ : 0,
-          on_host() ? static_cast<int>(lanes.size()) : 1,
-          lanes[static_cast<std::size_t>(index_)].threads,
-          lane_.replicas_in_mirror(),
-          &lane_.stream(),
-          lane_.inputs().update(),
-          lane_.norms()};
 }
 
 }  // namespace mirrortrain

@@ -1,39 +1,55 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <span>
 #include <vector>
 
-#include "strategy/batch_split.h"
-#include "strategy/gradients/device_exchange.h"
-#include "strategy/gradients/gradient_exchange.h"
-#include "strategy/steps/host_writes.h"
+#include "strategy/reduction/gradient_reducer.h"
+#include "strategy/step_spec.h"
 #include "strategy/steps/lane.h"
 #include "strategy/steps/lane_team.h"
-#include "strategy/steps/step.h"
+#include "strategy/steps/step_plan.h"
 
 namespace mirrortrain {
 
-/// What the lanes of a strategy have in common in their steps; all that it refers to outlives them.
-struct LaneSurroundings {
-  const Placement& placement;
-  const Model& model;
-  const Backend& backend;
-  const Step& step;  ///< that the lanes work on
-  const HostWrites& writes;
-  LaneTeam& team;
-  std::uint64_t seed = 0;
-  bool captures = true;               ///< where the device can
-  GradientExchange* local = nullptr;  ///< absent where lanes sum what they update, or have memory of their own
+/// The step that the lanes work on, of training or evaluation: set before they begin, the same for all.
+struct CurrentStep {
+  StepSpec spec;
+  StepKey key;
+  StepParams params;         ///< what the update reads
+  std::size_t slot = 0;      ///< of its inputs and sums
+  bool is_filled = false;    ///< its inputs lie in the slot already
+  bool is_settling = false;  ///< among a key's first, on GPUs that exchange something
 };
 
-/// What one lane does in each step: a list of actions for training and one for evaluation, written once. Lanes on host
-/// memory meet between the parts of a step; lanes with memory of their own enqueue theirs and wait for each other on
+/// How a domain's gradients are reduced, and what else it exchanges with other domains.
+struct DomainReduction {
+  std::vector<GradientBucket> buckets;
+  std::unique_ptr<DomainLink> link;          ///< null where there is one domain
+  std::unique_ptr<GradientReducer> reducer;  ///< null where the update adds the gradients
+};
+
+/// What the lanes of a strategy have in common in their steps; all that it refers to outlives them.
+struct LaneSurroundings {
+  const Topology& topology;
+  const Model& model;
+  const Backend& backend;
+  const CurrentStep& step;
+  std::span<const LaneReplica> replicas;  ///< of this process, in order
+  LaneTeam& team;
+  std::uint64_t seed = 0;
+  bool captures = true;  ///< where the device can
+};
+
+/// What one lane does in each step: a list of actions for training and one for evaluation, written once. Lanes of one
+/// domain meet between the parts of a step; lanes with a domain of their own enqueue theirs and wait for each other on
 /// their streams, where they exchange something.
 class LaneSteps {
  public:
-  /// The lane is bound, and the packs are in order. `across`: to the other lanes' devices, null for none. All must
-  /// outlive it.
-  LaneSteps(int index, Lane& lane, Mirror& mirror, DeviceExchange* across, const LaneSurroundings& around);
+  /// The lane is bound, and the buckets are in order. All must outlive it.
+  LaneSteps(int index, Lane& lane, MemoryDomain& domain, const DomainReduction& reduction,
+            const LaneSurroundings& around);
   LaneSteps(const LaneSteps&) = delete;
   LaneSteps& operator=(const LaneSteps&) = delete;
 
@@ -41,29 +57,28 @@ class LaneSteps {
   const StepPlan& training() const { return training_; }
   StepPlan& evaluation() { return evaluation_; }
 
+  /// The share of the time in training steps that the lane waited for others, since the last call.
+  double take_waiting_share();
   /// From now on keeps the time of every action of training, with nothing else on the device meanwhile.
   void profile();
 
-  /// What the host tells the device about the step, and where it writes variables itself: for steps whose actions are
-  /// enqueued later.
+  /// What the host tells the device about the step: for steps whose actions are enqueued later.
   void fill_inputs() const;
-  void write_on_host() const;
 
   /// `updated`: by the update's own kernel.
   void refresh_derived_copies(bool updated) const;
+  /// Waits for the other lanes of the domain.
+  void meet() { own_.meet(); }
 
  private:
-  // The lists (lane_plans.cpp).
+  // The lists.
   StepPlan training_plan();
   StepPlan evaluation_plan();
   void add_inputs(StepPlan& plan, StepKind kind);
-  void add_sums(StepPlan& plan);
   void add_programs(StepPlan& plan, StepKind kind, std::size_t replicas);
   void add_gathering(StepPlan& plan, Replica& replica, StepKind kind);
-  void add_programs_and_packs(StepPlan& plan, const GradientPacks& packs);
-  void add_pack(StepPlan& plan, std::size_t pack);
+  void add_programs_and_buckets(StepPlan& plan);
   void add_update(StepPlan& plan);
-  void add_own_squares(StepPlan& plan);
   void add_meeting(StepPlan& plan);
 
   // What the actions do.
@@ -72,19 +87,21 @@ class LaneSteps {
   void gather_on_device(StepKind kind) const;
   void gather_rows(Replica& replica, StepKind kind) const;
   void run_program(Replica& replica, StepKind kind, std::size_t first, std::size_t last) const;
-  void write_on_device();
+  void reduce(const GradientBucket& bucket);
+  void add_squares_of_domains();
+  void write_variables();
   void write_shared(const DistributedVariable& variable, std::size_t assignment);
   void meet_while_settling() const;
-  WeightUpdate::LaneShare share() const;
-  bool on_host() const { return around_.backend.shares_host_memory(); }
 
-  int index_;
   Lane& lane_;
-  Mirror& mirror_;
-  DeviceExchange* across_;
+  MemoryDomain& domain_;
+  const DomainReduction& reduction_;
   LaneSurroundings around_;
-  const Step& step_;
-  std::vector<scalar::GradientSource> written_;  ///< of the assignment that is being written
+  const CurrentStep& step_;
+  DomainLane own_;
+  std::vector<LaneReplica> domain_replicas_;     ///< of the domain, in order
+  std::vector<float> scales_;                    ///< by replica of the domain, of the bucket that is reduced
+  std::vector<scalar::GradientSource> written_;  ///< of the assignment that is written
   StepPlan training_, evaluation_;
 };
 

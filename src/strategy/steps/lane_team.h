@@ -18,8 +18,8 @@ namespace mirrortrain {
 /// waiting.
 class LaneTeam {
  public:
-  /// `spin`: every lane has cores of its own. `timeout_seconds`: how long a lane waits for the others in `meet`; 0: for
-  /// ever. The devices must outlive the team. Throws Error where the system gives no more threads.
+  /// `spin`: every lane has cores of its own. `timeout_seconds`: how long a lane waits for the others in `meet`; 0: no
+  /// limit. The devices must outlive the team. Throws Error where the system gives no more threads.
   LaneTeam(std::vector<Device*> devices, bool spin, double timeout_seconds);
   LaneTeam(const LaneTeam&) = delete;
   LaneTeam& operator=(const LaneTeam&) = delete;
@@ -37,6 +37,8 @@ class LaneTeam {
 
   /// Inside `work`: waits for the other lanes; what each wrote before, all see after.
   void meet();
+  /// Where they meet; null for a single lane.
+  Barrier* barrier() { return size() > 1 ? &meet_ : nullptr; }
 
  private:
   void loop(int lane);

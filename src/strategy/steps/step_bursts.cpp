@@ -6,29 +6,27 @@
 
 namespace mirrortrain {
 
-bool StepBursts::enqueue(const StepPlan::StepOfKind& kind, std::size_t first_slot,
-                         const std::function<void()>& run_fixed) {
+bool StepBursts::enqueue(const StepKey& key, std::size_t first_slot, const std::function<void()>& run_fixed) {
   Stream& stream = lane_.stream();
-  std::unique_ptr<Recording>& recording = recordings_[{kind, first_slot}];
-  StepInputs& inputs = lane_.inputs();
-  const StepSums& sums = lane_.sums();
+  std::unique_ptr<Recording>& recording = recordings_[{key, first_slot}];
+  StepBuffers& buffers = lane_.buffers();
   try {
     if (!recording) {
       recording = stream.capture([&] {
-        inputs.send_together(stream, first_slot, kSteps);
+        buffers.send_inputs_together(stream, first_slot, kSteps);
         for (std::size_t step = 0; step < kSteps; ++step) {
           // Picking the rows is what a step begins with.
-          lane_.examples()->bring_along({inputs.select(step), step > 0 ? sums.keep(step - 1) : SmallCopy()});
+          lane_.examples()->bring_along({buffers.select(step), step > 0 ? buffers.keep(step - 1) : SmallCopy()});
           run_fixed();
         }
-        inputs.select_none();
-        const SmallCopy last = sums.keep(kSteps - 1);
+        buffers.select_none();
+        const SmallCopy last = buffers.keep(kSteps - 1);
         stream.copy(last.to, last.from, last.bytes);
-        sums.send_together(stream, first_slot, kSteps);
+        buffers.send_sums_together(stream, first_slot, kSteps);
       });
     }
   } catch (const Error& error) {
-    inputs.select_none();
+    buffers.select_none();
     lane_.examples()->bring_along({});
     spdlog::warn("{} steps could not be captured together, and are enqueued one by one: {}", kSteps, error.what());
     return false;

@@ -5,8 +5,8 @@
 #include <memory>
 #include <utility>
 
+#include "strategy/step_spec.h"
 #include "strategy/steps/lane.h"
-#include "strategy/steps/step_plan.h"
 
 namespace mirrortrain {
 
@@ -25,11 +25,11 @@ class StepBursts {
   /// Enqueues the kSteps steps whose inputs lie in the slots from `first_slot`, a multiple of kSteps, on. `run_fixed`
   /// enqueues the fixed actions of one of them. False, after a warning, where they cannot be captured: nothing is
   /// enqueued then.
-  bool enqueue(const StepPlan::StepOfKind& kind, std::size_t first_slot, const std::function<void()>& run_fixed);
+  bool enqueue(const StepKey& key, std::size_t first_slot, const std::function<void()>& run_fixed);
 
  private:
   Lane& lane_;
-  std::map<std::pair<StepPlan::StepOfKind, std::size_t>, std::unique_ptr<Recording>> recordings_;
+  std::map<std::pair<StepKey, std::size_t>, std::unique_ptr<Recording>> recordings_;
 };
 
 }  // namespace mirrortrain

@@ -13,10 +13,10 @@ double seconds_between(StepPlan::Clock::time_point start, StepPlan::Clock::time_
 
 }  // namespace
 
-void StepPlan::run(Clock::time_point step_start, const StepOfKind& kind) {
-  waited_seconds_ += seconds_between(step_start, Clock::now());
+void StepPlan::run(Clock::time_point step_start, const StepKey& key) {
+  late_seconds_ += seconds_between(step_start, Clock::now());
   bool captures = stream_ != nullptr && !wait_;
-  const auto seen = recordings_.find(kind);
+  const auto seen = recordings_.find(key);
   for (std::size_t i = 0; i < actions_.size();) {
     if (!captures || !actions_[i].fixed || seen == recordings_.end()) {
       run_action(actions_[i++]);
@@ -32,7 +32,7 @@ void StepPlan::run(Clock::time_point step_start, const StepOfKind& kind) {
     recording->enqueue(*stream_);
     i = end;
   }
-  if (captures && seen == recordings_.end()) recordings_.try_emplace(kind);
+  if (captures && seen == recordings_.end()) recordings_.try_emplace(key);
   seconds_ += seconds_between(step_start, Clock::now());
 }
 
@@ -57,13 +57,11 @@ void StepPlan::run_fixed() {
 }
 
 void StepPlan::run_action(Action& action) {
-  if (!wait_ && !action.waits) return action.run();
+  if (!wait_) return action.run();
   const auto start = Clock::now();
   action.run();
-  if (wait_) wait_();
-  const double seconds = seconds_between(start, Clock::now());
-  action.seconds += seconds;
-  if (action.waits) waited_seconds_ += seconds;
+  wait_();
+  action.seconds += seconds_between(start, Clock::now());
 }
 
 std::size_t StepPlan::end_of_fixed(std::size_t first) const {

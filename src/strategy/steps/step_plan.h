@@ -1,7 +1,6 @@
 #pragma once
 
 #include <chrono>
-#include <compare>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -10,6 +9,7 @@
 #include <vector>
 
 #include "device/device.h"
+#include "strategy/step_spec.h"
 
 namespace mirrortrain {
 
@@ -26,12 +26,7 @@ class alignas(64) StepPlan {
   void add(const char* name, std::function<void()> run) { actions_.push_back({name, std::move(run)}); }
   /// An action that does nothing but enqueue work, the same whenever the step's kind is: neighbours of this sort are
   /// captured together where the stream can.
-  void add_fixed(const char* name, std::function<void()> run) {
-    actions_.push_back({name, std::move(run), false, true});
-  }
-  /// An action that waits for the other lanes.
-  void add_wait(const char* name, std::function<void()> run) { actions_.push_back({name, std::move(run), true}); }
-
+  void add_fixed(const char* name, std::function<void()> run) { actions_.push_back({name, std::move(run), true}); }
   /// From now on captures what is fixed, the second time that a kind of step comes: kernels that run for the first time
   /// may still have to be loaded. Where that fails it warns, and goes on enqueuing one by one.
   void capture_on(Stream& stream) { stream_ = &stream; }
@@ -39,36 +34,28 @@ class alignas(64) StepPlan {
   /// After so many steps of a kind nothing is loaded or captured for it any more.
   static constexpr int kStepsToSettle = 2;
 
-  /// What fixed actions enqueue depends on this alone.
-  struct StepOfKind {
-    const void* data_set = nullptr;
-    std::int64_t examples = 0, gradients = 0;
-    bool applies = false;
-    friend auto operator<=>(const StepOfKind&, const StepOfKind&) = default;
-  };
-
   /// `step_start`: when the step began; a lane that started later waited for it.
-  void run(Clock::time_point step_start, const StepOfKind& kind);
+  void run(Clock::time_point step_start, const StepKey& key);
 
   /// Enqueues what is fixed, one by one.
   void run_fixed();
   /// Whether a step of this kind ran before.
-  bool has_run(const StepOfKind& kind) const { return recordings_.contains(kind); }
+  bool has_run(const StepKey& key) const { return recordings_.contains(key); }
 
   /// From now on keeps the time of every action, with `wait` after each, which waits for what it enqueued.
   void profile(std::function<void()> wait) { wait_ = std::move(wait); }
   std::vector<ActionTime> action_times() const;
 
-  /// Seconds in all runs since the last `reset_seconds`, and those of them in waits.
+  /// Seconds in all runs since the last `reset_seconds`, and those of them before the lane had started.
   double seconds() const { return seconds_; }
-  double waited_seconds() const { return waited_seconds_; }
-  void reset_seconds() { seconds_ = waited_seconds_ = 0; }
+  double late_seconds() const { return late_seconds_; }
+  void reset_seconds() { seconds_ = late_seconds_ = 0; }
 
  private:
   struct Action {
     const char* name;
     std::function<void()> run;
-    bool waits = false, fixed = false;
+    bool fixed = false;
     double seconds = 0;
   };
   /// A kind of step that was seen: what was captured, by the first action of each group.
@@ -80,9 +67,9 @@ class alignas(64) StepPlan {
 
   std::vector<Action> actions_;
   Stream* stream_ = nullptr;  ///< to capture on
-  std::map<StepOfKind, Recordings> recordings_;
+  std::map<StepKey, Recordings> recordings_;
   std::function<void()> wait_;  ///< absent where no times are kept
-  double seconds_ = 0, waited_seconds_ = 0;
+  double seconds_ = 0, late_seconds_ = 0;
 };
 
 }  // namespace mirrortrain

@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "strategy/batch_split.h"
+#include "strategy/topology.h"
 #include "strategy/variables/variable_policy.h"
 
 namespace mirrortrain {

@@ -45,14 +45,18 @@ StateVariables::StateVariables(const State& state, int replicas, bool one_plain_
 
     if (!options.assign && !options.assign_add) continue;
     std::byte* const values = buffers_.emplace_back(device.allocate(size * count)).data();
-    VariableWrite& write = writes_.emplace_back(
-        VariableWrite{variables_.back(), options.assign ? WriteKind::kAssign : WriteKind::kAssignAdd, {}});
+    Write& write =
+        writes_.emplace_back(Write{variables_.back(), options.assign ? WriteKind::kAssign : WriteKind::kAssignAdd, {}});
     for (int r = 0; r < replicas; ++r) {
       std::byte* const value = values + static_cast<std::size_t>(r) * size;
       store(dtype, options.value_for(r), value);
       write.values.push_back(value);
     }
   }
+}
+
+void StateVariables::write_step() const {
+  for (const Write& write : writes_) write.variable.write_in_replicas(write.kind, write.values);
 }
 
 std::vector<report::StateReading> StateVariables::readings() const {

@@ -22,13 +22,6 @@ scalar::UpdateRule kernel_rule(const UpdateRule& rule) {
   throw Error("unknown update rule");
 }
 
-/// The lane's even part [begin, end) of `count`, in whole pieces.
-std::pair<std::int64_t, std::int64_t> part_of_lane(std::int64_t count, std::int64_t piece, int lane, int lanes) {
-  const std::int64_t pieces = (count + piece - 1) / piece;
-  const auto edge = [&](int i) { return std::min(count, pieces * i / lanes * piece); };
-  return {edge(lane), edge(lane + 1)};
-}
-
 /// Rows of a product that are made together.
 constexpr std::int64_t kProductRows = 8;
 
@@ -52,10 +45,11 @@ class Total {
 
 }  // namespace
 
-WeightUpdate::WeightUpdate(const VariableStore& variables, const StepKernels& kernels, UpdateReplicas replicas,
-                           const UpdateOptions& options)
+WeightUpdate::WeightUpdate(const VariableStore& variables, const StepKernels& kernels, std::vector<int> replicas,
+                           int all_replicas, const UpdateOptions& options)
     : kernels_(kernels),
       replicas_(std::move(replicas)),
+      all_replicas_(all_replicas),
       rule_(kernel_rule(options.rule)),
       options_(options.gradients),
       reduced_(options.reduced) {
@@ -79,20 +73,20 @@ void WeightUpdate::add_product(int group, const cpu::ProductWeight& weight, std:
   products_.push_back({of_group, weight, std::move(operands), rows_per_example});
 }
 
-StepParams WeightUpdate::begin(const UpdateStep& step) {
+StepParams WeightUpdate::begin(const StepSpec& step) {
   step_ = step;
   for (Product& product : products_) {
-    for (std::size_t r = 0; r < replicas_.numbers.size(); ++r) {
+    for (std::size_t r = 0; r < replicas_.size(); ++r) {
       product.sources[r].rows =
-          rows_of_replica(step.examples, replicas_.numbers[r], replicas_.all).count * product.rows_per_example;
+          rows_of_replica(step.global_examples(), replicas_[r], all_replicas_).count * product.rows_per_example;
     }
   }
   for (Part& part : parts_) {
     const Aggregation aggregation = part.group->aggregation();
-    part.regularization = regularization_times(aggregation, step.examples, replicas_.all);
+    part.regularization = regularization_times(aggregation, step.global_examples(), all_replicas_);
     if (reduced_ && part.group->shared()) continue;  // scaled before they were added
-    for (std::size_t r = 0; r < replicas_.numbers.size(); ++r) {
-      part.sources[r].scale = gradient_scale(aggregation, replicas_.numbers[r], step.examples, replicas_.all);
+    for (std::size_t r = 0; r < replicas_.size(); ++r) {
+      part.sources[r].scale = gradient_scale(aggregation, replicas_[r], step.global_examples(), all_replicas_);
     }
   }
   StepParams params{.learning_rate = static_cast<float>(step.learning_rate), .updates = step.updates};
@@ -103,16 +97,16 @@ StepParams WeightUpdate::begin(const UpdateStep& step) {
 
 /// Calls work(part, replica, which params, gradient, begin, end) for what the lane has to do.
 template <class Work>
-void WeightUpdate::for_each_range(const LaneShare& share, const Work& work) const {
+void WeightUpdate::for_each_range(const DomainLane& lane, const Work& work) const {
   for (const Part& part : parts_) {
     const std::int64_t elements = part.group->gradient_elements();
     if (part.group->shared()) {
-      const auto [begin, end] = part_of_lane(elements, scalar::kUpdateChunk, share.lane, share.lanes);
+      const auto [begin, end] = lane.part_of(elements, scalar::kUpdateChunk);
       work(part, 0, 0, scalar::GradientSum{part.sources, part.regularization}, begin, end);
       continue;
     }
-    for (std::size_t i = 0; i < share.replicas.size(); ++i) {
-      const int replica = share.replicas[i];
+    for (std::size_t i = 0; i < lane.replicas.size(); ++i) {
+      const int replica = lane.replicas[i];
       const auto source = std::span(part.sources).subspan(static_cast<std::size_t>(replica), 1);
       // A replica without examples adds a zero gradient, regularization included.
       work(part, replica, 1 + i, scalar::GradientSum{source, source[0].scale != 0 ? 1.0f : 0.0f}, std::int64_t{0},
@@ -121,10 +115,10 @@ void WeightUpdate::for_each_range(const LaneShare& share, const Work& work) cons
   }
 }
 
-void WeightUpdate::accumulate(const LaneShare& share) const {
-  for_each_range(share, [&](const Part& part, int replica, std::size_t, const scalar::GradientSum& gradient,
-                            std::int64_t begin, std::int64_t end) {
-    kernels_.accumulate(*share.stream, part.group->view(replica), gradient, step_.gradients == 1, begin, end);
+void WeightUpdate::accumulate(const DomainLane& lane) const {
+  for_each_range(lane, [&](const Part& part, int replica, std::size_t, const scalar::GradientSum& gradient,
+                           std::int64_t begin, std::int64_t end) {
+    kernels_.accumulate(*lane.stream, part.group->view(replica), gradient, step_.gradients == 1, begin, end);
   });
 }
 
@@ -133,52 +127,51 @@ bool WeightUpdate::needs_own_squares() const {
          std::any_of(parts_.begin(), parts_.end(), [](const Part& part) { return !part.group->shared(); });
 }
 
-void WeightUpdate::sum_own_squares(const LaneShare& share) const {
+void WeightUpdate::sum_own_squares(const DomainLane& lane) const {
   if (!step_.applies) return;
-  Total mean(kernels_, *share.stream, share.norms);
+  Total mean(kernels_, *lane.stream, lane.norms);
   for (const Part& part : parts_) {
     if (part.group->shared()) continue;
     for (int r = 0; r < part.group->copies(); ++r) {
-      mean.add(part.group->view(r).squares, part.group->chunks(), 1.0 / replicas_.all);
+      mean.add(part.group->view(r).squares, part.group->chunks(), 1.0 / all_replicas_);
     }
   }
 }
 
 /// What a replica has for itself is clipped by the norm of all that it applies; what the replicas share, by that norm
 /// in the mean over the replicas, so that all go on sharing it.
-void WeightUpdate::scale_to_norms(const LaneShare& share) const {
+void WeightUpdate::scale_to_norms(const DomainLane& lane) const {
   const auto scale = [&](std::size_t which) {
-    kernels_.scale_to_norm(*share.stream, share.norms + which, *options_.clip_norm, step_.gradients,
-                           share.params + which);
+    kernels_.scale_to_norm(*lane.stream, lane.norms + which, *options_.clip_norm, step_.gradients, lane.params + which);
   };
-  Total of_shared(kernels_, *share.stream, share.norms, needs_own_squares());
+  Total of_shared(kernels_, *lane.stream, lane.norms, needs_own_squares());
   for (const Part& part : parts_) {
     if (part.group->shared()) of_shared.add(part.group->view(0).squares, part.group->chunks());
   }
   scale(0);
-  for (std::size_t i = 0; i < share.replicas.size(); ++i) {
-    Total of_replica(kernels_, *share.stream, share.norms + 1 + i);
+  for (std::size_t i = 0; i < lane.replicas.size(); ++i) {
+    Total of_replica(kernels_, *lane.stream, lane.norms + 1 + i);
     for (const Part& part : parts_) {
-      of_replica.add(part.group->view(share.replicas[i]).squares, part.group->chunks());
+      of_replica.add(part.group->view(lane.replicas[i]).squares, part.group->chunks());
     }
     scale(1 + i);
   }
 }
 
-void WeightUpdate::apply(const LaneShare& share) const {
+void WeightUpdate::apply(const DomainLane& lane) const {
   if (!step_.applies) return;
-  if (needs_norm()) scale_to_norms(share);
-  for_each_range(share, [&](const Part& part, int replica, std::size_t which, const scalar::GradientSum& gradient,
-                            std::int64_t begin, std::int64_t end) {
+  if (needs_norm()) scale_to_norms(lane);
+  for_each_range(lane, [&](const Part& part, int replica, std::size_t which, const scalar::GradientSum& gradient,
+                           std::int64_t begin, std::int64_t end) {
     const scalar::UpdateGroupView& view = part.group->view(replica);
-    const StepParams* const params = share.params + which;
-    if (accumulates()) return kernels_.update_accumulated(*share.stream, rule_, view, params, begin, end);
-    kernels_.update(*share.stream, rule_, view, gradient, params, begin, end);
+    const StepParams* const params = lane.params + which;
+    if (accumulates()) return kernels_.update_accumulated(*lane.stream, rule_, view, params, begin, end);
+    kernels_.update(*lane.stream, rule_, view, gradient, params, begin, end);
   });
   for (const Product& product : products_) {
-    const auto [begin, end] = part_of_lane(product.weight.in, kProductRows, share.lane, share.lanes);
-    cpu::update_with_product(rule_, product.group->view(0), product.weight, product.sources, *share.params,
-                             share.lanes > 1 || share.threads > 1, share.threads, begin, end);
+    const auto [begin, end] = lane.part_of(product.weight.in, kProductRows);
+    cpu::update_with_product(rule_, product.group->view(0), product.weight, product.sources, *lane.params,
+                             lane.lanes > 1 || lane.threads > 1, lane.threads, begin, end);
   }
 }
 

@@ -1,0 +1,110 @@
+#include "bench/bench_report.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "report/json.h"
+
+namespace mirrortrain {
+namespace {
+
+/// What every algorithm takes for all sizes, one after the other.
+std::string totals(const std::vector<AllReduceResult>& results) {
+  std::vector<std::string> texts;
+  for (auto result = results.begin(); result != results.end();) {
+    const auto first = result;
+    double time_us = 0;
+    for (; result != results.end() && result->algorithm == first->algorithm; ++result) time_us += result->time_us;
+    texts.push_back(fmt::format("{} {:.2f} us", first->algorithm, time_us));
+  }
+  return fmt::format("{}", fmt::join(texts, ", "));
+}
+
+nlohmann::ordered_json json_of(const AllReduceResult& result) {
+  return {{"algorithm", result.algorithm}, {"size", result.size},   {"count", result.count}, {"type", result.type},
+          {"time_us", result.time_us},     {"algbw", result.algbw}, {"busbw", result.busbw}, {"wrong", result.wrong}};
+}
+
+}  // namespace
+
+void print_setup(std::FILE* out, std::span<Device* const> devices, int replicas) {
+  std::vector<std::string> names;
+  for (const Device* device : devices) names.push_back(device->id().text());
+  if (replicas > 1) {
+    fmt::print(out, "# sums float elements of {} replicas on {} in one pass\n", replicas, names[0]);
+  } else {
+    fmt::print(out, "# sums float elements in place over {} rank{}: {}\n", names.size(), names.size() == 1 ? "" : "s",
+               fmt::join(names, ", "));
+  }
+  fmt::print(out, "# every sum of every operation is checked; time is the median of the repetitions\n");
+}
+
+void print_busbw(std::FILE* out, int n, bool in_one_memory) {
+  if (in_one_memory) {
+    fmt::print(out,
+               "# algbw = size / time; busbw = algbw x (n+1), n = {}: n times the size is read and once written,\n", n);
+    fmt::print(
+        out, "# so busbw compares with the speed of the GPU's memory, or of its cache where all sizes fit in there\n");
+    return;
+  }
+  fmt::print(
+      out, "# algbw = size / time; busbw = algbw x 2(n-1)/n, n = {}: whatever the algorithm, each rank must send\n", n);
+  fmt::print(out, "# and receive 2(n-1)/n of the size, so busbw compares with the speed of memory or links at any n\n");
+}
+
+AllReduceReport::AllReduceReport(std::FILE* out) : out_(out) {
+  fmt::print(out_, "{:<23}  {:>11} {:>11} {:>6} {:>11} {:>8} {:>8} {:>6}\n", "# algorithm", "size", "count", "type",
+             "time", "algbw", "busbw", "#wrong");
+  fmt::print(out_, "{:<23}  {:>11} {:>11} {:>6} {:>11} {:>8} {:>8} {:>6}\n", "#", "(B)", "(elements)", "", "(us)",
+             "(GB/s)", "(GB/s)", "");
+}
+
+void AllReduceReport::add(const std::string& algorithm, std::size_t count, double seconds, std::uint64_t wrong,
+                          double busbw_factor) {
+  const std::uint64_t size = count * sizeof(float);
+  const double algbw = static_cast<double>(size) / std::max(seconds, 1e-9) / 1e9;
+  const AllReduceResult& result =
+      results_.emplace_back(AllReduceResult{algorithm, size, count, seconds * 1e6, algbw, algbw * busbw_factor, wrong});
+  fmt::print(out_, "{:<23}  {:>11} {:>11} {:>6} {:>11.2f} {:>8.2f} {:>8.2f} {:>6}\n", algorithm, size, count,
+             result.type, result.time_us, result.algbw, result.busbw, wrong);
+  std::fflush(out_);
+}
+
+void AllReduceReport::finish(bool buckets, const std::optional<std::filesystem::path>& json) const {
+  fmt::print(out_, "# fastest, by bytes: {}\n", fastest_by_size(results_));
+  if (buckets) fmt::print(out_, "# all sizes, one after the other: {}\n", totals(results_));
+  std::uint64_t wrong = 0;
+  nlohmann::ordered_json rows = nlohmann::ordered_json::array();
+  for (const AllReduceResult& result : results_) {
+    rows.push_back(json_of(result));
+    wrong += result.wrong;
+  }
+  if (json) write_file(*json, report::json_line({{"results", rows}}) + "\n");
+  if (wrong > 0) throw Error(fmt::format("{} elements were wrong: the sums of these devices cannot be trusted", wrong));
+}
+
+std::string fastest_by_size(const std::vector<AllReduceResult>& results) {
+  std::map<std::uint64_t, const AllReduceResult*> fastest;
+  for (const AllReduceResult& result : results) {
+    const AllReduceResult*& best = fastest[result.size];
+    if (best == nullptr || result.time_us < best->time_us) best = &result;
+  }
+  std::vector<std::string> stretches;
+  for (auto size = fastest.begin(); size != fastest.end();) {
+    const auto first = size;
+    auto last = size;
+    while (++size != fastest.end() && size->second->algorithm == first->second->algorithm) last = size;
+    stretches.push_back(first == last
+                            ? fmt::format("{} {}", first->second->algorithm, first->first)
+                            : fmt::format("{} {} to {}", first->second->algorithm, first->first, last->first));
+  }
+  return fmt::format("{}", fmt::join(stretches, ", "));
+}
+
+}  // namespace mirrortrain

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "collective/communicator.h"
+#include "device/device.h"
+#include "strategy/reduction/gradient_reducer.h"
+
+namespace mirrortrain {
+
+/// One memory domain of a reduction that is timed.
+struct TimedDomain {
+  std::vector<Device*> devices;  ///< one for each lane
+  int replicas = 1;              ///< one for each lane, or all on a single lane
+  std::unique_ptr<GradientReducer> reducer;
+  Communicator* communicator = nullptr;  ///< to the other domains; null where there is one
+  bool sums_everywhere = false;          ///< whether every replica's elements become the sum, not the first one's alone
+};
+
+struct ReductionTiming {
+  double seconds = 0;       ///< of one reduction: median over the repetitions of the slowest lane's time
+  std::uint64_t wrong = 0;  ///< elements, over all lanes and repetitions
+};
+
+/// Times the reduction of float32 elements for every count in turn, each lane on a thread and a stream of its own.
+/// Before each repetition every replica gets new elements, as a training step computes new gradients, and after it
+/// every sum is checked. A GPU's repetition is several reductions in a row, each of elements of its own, with one wait
+/// at the end, as in a training step. `spin`: every lane has a core of its own (see Barrier). `report(index, timing)`
+/// is called as each count is done, on some lane's thread. Rethrows what a lane's thread threw.
+void time_reduction(std::span<const TimedDomain> domains, std::span<const std::size_t> counts, bool spin,
+                    double timeout_seconds,
+                    const std::function<void(std::size_t index, const ReductionTiming& timing)>& report);
+
+/// Elements to sum whose sum is known: whole numbers up to 255, so that sums of up to 65000 are exact in any order.
+/// Every element, replica and round has its own.
+void fill_sample(std::span<float> elements, int replica, int round);
+
+/// How many are not the sum of what fill_sample gave `replicas` replicas in that round.
+std::uint64_t count_wrong_sums(std::span<const float> elements, int replicas, int round);
+
+}  // namespace mirrortrain

@@ -1,0 +1,47 @@
+#include "collective/meeting.h"
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+
+namespace mirrortrain {
+
+bool CollectiveCall::fits(const CollectiveCall& other) const {
+  return operation == other.operation && elements.count == other.elements.count &&
+         elements.dtype == other.elements.dtype;
+}
+
+std::string CollectiveCall::text() const {
+  const std::string what = elements.what.empty() ? "" : fmt::format(" ({})", elements.what);
+  return fmt::format("{} of {} {} elements{}", operation == Operation::kAllReduce ? "all_reduce" : "all_gather",
+                     elements.count, name_of(elements.dtype), what);
+}
+
+Meeting::Meeting(std::size_t ranks, bool spin, double timeout_seconds)
+    : calls_(ranks), barrier_(static_cast<int>(ranks), spin, timeout_seconds) {}
+
+void Meeting::learn(int rank, std::span<std::byte*> elements) const {
+  const CollectiveCall& own = calls_[static_cast<std::size_t>(rank)];
+  for (std::size_t other = 0; other < calls_.size(); ++other) {
+    const CollectiveCall& theirs = calls_[other];
+    if (!own.fits(theirs)) {
+      throw Error(fmt::format("rank {} does {}, but rank {} does {}", rank, own.text(), other, theirs.text()));
+    }
+    elements[other] = theirs.elements.data;
+  }
+}
+
+void Meeting::fail(const std::string& text) {
+  const std::lock_guard lock(failure_mutex_);
+  if (failure_.empty()) failure_ = text;
+  barrier_.abort(text);
+}
+
+void Meeting::throw_if_failed() {
+  if (!barrier_.aborted()) return;
+  const std::lock_guard lock(failure_mutex_);
+  if (!failure_.empty()) throw Error(failure_);
+  barrier_.throw_if_aborted();
+}
+
+}  // namespace mirrortrain

@@ -1,0 +1,107 @@
+#include "strategy/reduction/choose_reduction.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "report/format.h"
+#include "strategy/gradient_options.h"
+
+namespace mirrortrain {
+namespace {
+
+/// The lane on whose device the sum is made.
+const LanePlace& root_lane(const StrategyOptions& options, const Topology& topology) {
+  if (!options.reduce_to_device) return topology.lanes.front();
+  const auto found = std::ranges::find(topology.lanes, *options.reduce_to_device, &LanePlace::device);
+  if (found != topology.lanes.end()) return *found;
+  throw UsageError(
+      fmt::format("strategy.reduce_to_device: {} is not among the run's devices", options.reduce_to_device->text()));
+}
+
+/// Whether the aggregation method defines how gradients are added across replicas, or the operation has an order of its
+/// own.
+std::string order_note(bool by_method, AggregationMethod method) {
+  if (by_method) return fmt::format(", by {}", config::name_of(method));
+  if (method == AggregationMethod::kAddN) return "";
+  return fmt::format(" (aggregation_method {} governs fan-in inside the graph alone)", config::name_of(method));
+}
+
+std::string plural(int count, std::string_view noun) {
+  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
+}
+
+/// In one memory.
+ReductionChoice choose_within(const StrategyOptions& options, const Topology& topology, AggregationMethod method,
+                              std::uint64_t gradient_bytes) {
+  const int replicas = topology.replicas;
+  const std::string name(config::name_of(options.cross_device_ops));
+  ReductionChoice choice;
+  if (options.cross_device_ops != CrossDeviceOps::kAuto && !topology.on_gpus()) {
+    choice.operation = options.cross_device_ops;
+    choice.stages.emplace(*choice.operation, replicas, method, root_lane(options, topology).replicas.front());
+    choice.note = fmt::format("cross_device_ops: {} adds the gradients of {}{}", name, plural(replicas, "replica"),
+                              order_note(uses_aggregation_method(*choice.operation), method));
+    return choice;
+  }
+  if (replicas == 1) return choice;
+  const bool is_auto = options.cross_device_ops == CrossDeviceOps::kAuto;
+  choice.note = fmt::format(
+      "cross_device_ops: {}: {} replicas share one memory, so the update adds their gradients ({}) in its own pass{}",
+      is_auto ? "auto selected one_pass" : name + " has no effect", replicas, report::bytes_text(gradient_bytes),
+      order_note(false, method));
+  if (options.communication.bytes_per_pack.bytes > 0) choice.note += "; bytes_per_pack has no effect";
+  return choice;
+}
+
+}  // namespace
+
+ReductionChoice choose_reduction(const StrategyOptions& options, const Topology& topology, AggregationMethod method,
+                                 std::uint64_t gradient_bytes, const std::function<std::string()>& why_no_nccl) {
+  const int ranks = topology.ranks();
+  if (ranks == 1) {
+    return gradient_bytes == 0 ? ReductionChoice() : choose_within(options, topology, method, gradient_bytes);
+  }
+  ReductionChoice choice;
+  choice.operation = options.cross_device_ops;
+  std::string why;
+  if (choice.operation == CrossDeviceOps::kAuto) {
+    const std::string no_nccl = topology.on_gpus() ? why_no_nccl() : "CPUs have no NCCL";
+    choice.operation = no_nccl.empty() ? CrossDeviceOps::kNccl : CrossDeviceOps::kRing;
+    if (!no_nccl.empty() && topology.on_gpus()) why = fmt::format(" by copies ({})", no_nccl);
+  }
+  bool by_method = false;
+  if (choice.operation != CrossDeviceOps::kNccl) {
+    // Memories that cannot be reached are gathered, so that the order is the replicas'.
+    const bool gathers = *choice.operation == CrossDeviceOps::kReductionToOneDevice && !topology.on_gpus();
+    choice.gathers_replicas = gathers;
+    const LanePlace& root = root_lane(options, topology);
+    const int root_rank = static_cast<int>(&root - topology.lanes.data());
+    const int here = topology.replicas / topology.cluster.workers;
+    const int chiefs_replica = root.replicas.front() % here;  // every worker names the same one
+    choice.stages.emplace(*choice.operation, gathers ? topology.replicas : ranks, method,
+                          gathers              ? root.replicas.front()
+                          : topology.on_gpus() ? root_rank
+                                               : 0);
+    by_method = uses_aggregation_method(*choice.operation);
+  }
+  const bool is_auto = options.cross_device_ops == CrossDeviceOps::kAuto;
+  choice.note = fmt::format("cross_device_ops: {}{}{} across {}{}{}{}", is_auto ? "auto selected " : "",
+                            config::name_of(*choice.operation), is_auto ? ", which adds" : " adds",
+                            plural(ranks, topology.on_gpus() ? "GPU" : "worker"), why, order_note(by_method, method),
+                            topology.replicas > ranks ? ", once each has added its own replicas' gradients" : "");
+  return choice;
+}
+
+std::uint64_t reduced_gradient_bytes(const Model& model, const std::vector<VariablePolicy>& policies) {
+  std::uint64_t bytes = 0;
+  for (std::size_t i = 0; i < model.variables.size(); ++i) {
+    const VariableSpec& spec = model.variables[i].spec;
+    if (!spec.trainable || policies[i].aggregation == Aggregation::kNone) continue;
+    bytes += static_cast<std::uint64_t>(spec.shape.elements()) * sizeof(float);
+  }
+  return bytes;
+}
+
+}  // namespace mirrortrain

@@ -1,0 +1,59 @@
+#include "strategy/reduction/gradient_buckets.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace mirrortrain {
+
+std::vector<GradientBucket> make_buckets(const VariableStore& variables, std::uint64_t bytes_per_bucket) {
+  std::vector<GradientBucket> full;
+  std::vector<GradientBucket> open(variables.groups().size());  // by group
+  for (std::size_t i = variables.variables().size(); i-- > 0;) {
+    const auto [group, first, stores_gradient] = variables.place(i);
+    if (group < 0 || !stores_gradient || !variables.groups()[static_cast<std::size_t>(group)].shared()) continue;
+    GradientBucket& bucket = open[static_cast<std::size_t>(group)];
+    const std::int64_t end = bucket.variables.empty()
+                                 ? first + with_padding(variables.variables()[i].shape().elements())
+                                 : bucket.begin + bucket.elements;
+    bucket.group = group;
+    bucket.begin = first;
+    bucket.elements = end - first;
+    bucket.variables.push_back(i);
+    const auto bytes = static_cast<std::uint64_t>(bucket.elements) * sizeof(float);
+    if (bytes_per_bucket > 0 && bytes >= bytes_per_bucket) {
+      full.push_back(std::move(bucket));
+      bucket = {};
+    }
+  }
+  for (GradientBucket& bucket : open) {
+    if (!bucket.variables.empty()) full.push_back(std::move(bucket));
+  }
+  for (GradientBucket& bucket : full) {
+    const VariableGroup& group = variables.groups()[static_cast<std::size_t>(bucket.group)];
+    bucket.aggregation = group.aggregation();
+    for (int r = 0; r < variables.replicas(); ++r) {
+      bucket.gradients.push_back(reinterpret_cast<std::byte*>(group.gradient(r) + bucket.begin));
+    }
+  }
+  return full;
+}
+
+void order_buckets(std::vector<GradientBucket>& buckets, const VariableStore& variables,
+                   const std::function<std::size_t(std::size_t variable)>& complete_after) {
+  for (GradientBucket& bucket : buckets) {
+    for (const std::size_t variable : bucket.variables) {
+      bucket.full_after = std::max(bucket.full_after, complete_after(variable));
+    }
+  }
+  std::ranges::stable_sort(buckets, {}, &GradientBucket::full_after);
+  const auto name_of = [&](std::size_t variable) { return variables.variables()[variable].name(); };
+  for (std::size_t i = 0; i < buckets.size(); ++i) {
+    const std::vector<std::size_t>& own = buckets[i].variables;
+    const std::string last = own.size() > 1 ? " to " + name_of(own.back()) : "";
+    buckets[i].name =
+        fmt::format("bucket {} of {}, gradients of {}{}", i + 1, buckets.size(), name_of(own.front()), last);
+  }
+}
+
+}  // namespace mirrortrain

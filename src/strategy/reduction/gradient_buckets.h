@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "strategy/variables/variable_store.h"
+
+namespace mirrortrain {
+
+/// Gradients that are reduced over the replicas together: neighbours in a group of variables, in one memory domain.
+struct GradientBucket {
+  std::vector<std::byte*> gradients;  ///< float32, by replica of the domain
+  std::int64_t elements = 0;
+  std::string name;  ///< "bucket 2 of 3, gradients of dense/kernel to conv/bias", for errors
+
+  Aggregation aggregation = Aggregation::kMean;
+  int group = 0;                       ///< of the store
+  std::int64_t begin = 0;              ///< its first element there
+  std::vector<std::size_t> variables;  ///< whose gradients they are
+  std::size_t full_after = 0;          ///< steps of the training program
+
+  float* gradient(std::size_t replica) const { return reinterpret_cast<float*>(gradients[replica]); }
+};
+
+/// The gradients of the store's shared groups, in reverse order of creation, as backward computes them. A bucket is
+/// full, and the next one begins, when it holds `bytes_per_bucket` or more; 0: one bucket per group.
+std::vector<GradientBucket> make_buckets(const VariableStore& variables, std::uint64_t bytes_per_bucket);
+
+/// Puts buckets in the order in which they get full, and names them. `complete_after(variable)`: after how many steps
+/// of the training program a variable's gradient is complete.
+void order_buckets(std::vector<GradientBucket>& buckets, const VariableStore& variables,
+                   const std::function<std::size_t(std::size_t variable)>& complete_after);
+
+}  // namespace mirrortrain

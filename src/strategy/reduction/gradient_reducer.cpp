@@ -1,0 +1,105 @@
+#include "strategy/reduction/gradient_reducer.h"
+
+#include <algorithm>
+#include <array>
+
+namespace mirrortrain {
+namespace {
+
+/// to = scale * from, in host memory. Nothing is read where the scale is 0: what lies there may be another step's
+/// gradients.
+void scale_elements(float scale, const float* from, float* to, std::int64_t count) {
+  if (scale == 0) {
+    std::fill_n(to, count, 0.0f);
+  } else if (scale == 1) {
+    if (to != from) std::copy_n(from, count, to);
+  } else {
+    for (std::int64_t i = 0; i < count; ++i) to[i] = from[i] * scale;
+  }
+}
+
+}  // namespace
+
+void SumReducer::start(Stream& stream, const GradientBucket& bucket, std::span<const float> scales, DomainLane& lane) {
+  std::vector<scalar::GradientSource>& sources = sources_[static_cast<std::size_t>(lane.index)];
+  sources.resize(scales.size());
+  for (std::size_t r = 0; r < scales.size(); ++r) sources[r] = {bucket.gradient(r), scales[r]};
+  if (sources.size() == 1 && scales[0] == 1) return;
+  lane.meet();  // every replica's gradients are there
+  const auto [begin, end] = lane.part_of(bucket.elements, scalar::kUpdateChunk);
+  kernels_.sum_sources(stream, sources, bucket.gradient(0), begin, end);
+}
+
+void StagedReducer::start(Stream&, const GradientBucket& bucket, std::span<const float> scales, DomainLane& lane) {
+  for (const int replica : lane.replicas) {
+    const auto r = static_cast<std::size_t>(replica);
+    scale_elements(scales[r], bucket.gradient(r), bucket.gradient(r), bucket.elements);
+  }
+  for (int stage = 0; stage < reduction_.stages(); ++stage) {
+    lane.meet();
+    for (const int replica : lane.replicas) {
+      reduction_.run(stage, replica, DType::kFloat32, static_cast<std::size_t>(bucket.elements), bucket.gradients);
+    }
+  }
+}
+
+CollectiveReducer::CollectiveReducer(Device& device, std::unique_ptr<GradientReducer> within, const DomainLink& link)
+    : within_(std::move(within)),
+      link_(link),
+      full_(device.make_event()),
+      done_(device.make_event()),
+      stream_(device.make_stream()) {}
+
+void CollectiveReducer::start(Stream& stream, const GradientBucket& bucket, std::span<const float> scales,
+                              DomainLane& lane) {
+  if (!lane.is_first()) {
+    within_->start(stream, bucket, scales, lane);
+    return lane.meet();
+  }
+  stream.record(*full_);
+  stream_->wait(*full_);
+  within_->start(*stream_, bucket, scales, lane);
+  lane.meet();  // every lane has added its part
+  link_.all_reduce(*stream_, {bucket.gradient(0), static_cast<std::size_t>(bucket.elements)}, bucket.name);
+}
+
+void CollectiveReducer::finish(DomainLane& lane) {
+  if (!lane.is_first()) return;
+  stream_->record(*done_);
+  lane.stream->wait(*done_);
+}
+
+GatheringReducer::GatheringReducer(Device& device, StagedReduction over_replicas, std::int64_t largest,
+                                   const DomainLink& link)
+    : reduction_(over_replicas),
+      link_(link),
+      gathered_(device.allocate(static_cast<std::size_t>(largest * over_replicas.ranks()) * sizeof(float))) {}
+
+void GatheringReducer::start(Stream& stream, const GradientBucket& bucket, std::span<const float> scales,
+                             DomainLane& lane) {
+  const auto count = static_cast<std::size_t>(bucket.elements);
+  const auto of_run = [&](std::size_t replica) { return gathered_.as<float>() + replica * count; };
+  const std::size_t first = static_cast<std::size_t>(link_.communicator().rank()) * scales.size();
+  lane.meet();  // no lane reads the bucket before this one any more
+  for (const int replica : lane.replicas) {
+    const auto r = static_cast<std::size_t>(replica);
+    scale_elements(scales[r], bucket.gradient(r), of_run(first + r), bucket.elements);
+  }
+  lane.meet();
+  const auto replicas = static_cast<std::size_t>(reduction_.ranks());
+  if (lane.is_first()) {
+    link_.communicator().all_gather(stream, {std::span(gathered_.as<float>(), replicas * count), bucket.name});
+  }
+  lane.meet();
+  // As reduction_to_one_device does at its root, each lane for its part.
+  std::array<std::byte*, StagedReduction::kMaxRanks> terms;
+  for (std::size_t r = 0; r < replicas; ++r) terms[r] = reinterpret_cast<std::byte*>(of_run(r));
+  const auto [begin, end] = lane.part_of(bucket.elements, kShardGrain);
+  const Shard part{static_cast<std::size_t>(begin), static_cast<std::size_t>(end)};
+  std::byte* const root = terms[static_cast<std::size_t>(reduction_.root())];
+  const StageWork& work = shared_memory_work();
+  work.combine(reduction_.method(), DType::kFloat32, std::span(terms).first(replicas), std::span(&root, 1), part);
+  work.copy(DType::kFloat32, bucket.gradients[0], root, part);
+}
+
+}  // namespace mirrortrain

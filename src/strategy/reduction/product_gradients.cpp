@@ -1,0 +1,49 @@
+#include "strategy/reduction/product_gradients.h"
+
+#include "graph/ops/dense.h"
+#include "kernels/cpu/product_update.h"
+
+namespace mirrortrain {
+namespace {
+
+/// Below this many elements a gradient is as quickly stored as made.
+constexpr std::int64_t kWorthwhile = 16 * 1024;
+
+/// The value that another one is just a name for.
+ValueId root_of(const Graph& graph, ValueId value) {
+  while (graph.value(value).source == Graph::Source::kNode) {
+    const Node& producer = graph.node(graph.value(value).producer);
+    if (!producer.op->is_alias()) break;
+    value = producer.inputs[0];
+  }
+  return value;
+}
+
+bool is_usable(const Graph& graph, ValueId value) {
+  return graph.value(value).source != Graph::Source::kVariable && graph.spec(value).dtype == DType::kFloat32 &&
+         graph.spec(value).batched;
+}
+
+}  // namespace
+
+std::vector<ProductGradient> find_product_gradients(const Model& model, const std::vector<VariablePolicy>& policies) {
+  std::vector<ProductGradient> found;
+  const Graph& graph = model.training.graph;
+  for (std::size_t i = 0; i < model.variables.size(); ++i) {
+    const ModelVariable& variable = model.variables[i];
+    const ValueId gradient = model.training.gradients.empty() ? kNoValue : model.training.gradients[i];
+    if (gradient == kNoValue || variable.l1 != 0 || variable.l2 != 0) continue;
+    if (policies[i].aggregation != Aggregation::kMean || variable.spec.shape.elements() < kWorthwhile) continue;
+    // The first output: a sum of several uses' gradients has another producer.
+    const Graph::Value& value = graph.value(gradient);
+    if (value.source != Graph::Source::kNode || value.output != 0) continue;
+    const Node& node = graph.node(value.producer);
+    if (dynamic_cast<const ops::DenseWeightGradient*>(node.op.get()) == nullptr) continue;
+    const ValueId x = root_of(graph, node.inputs[0]), dy = root_of(graph, node.inputs[1]);
+    if (!is_usable(graph, x) || !is_usable(graph, dy) || !cpu::takes_product(variable.spec.shape.back())) continue;
+    found.push_back({i, x, dy});
+  }
+  return found;
+}
+
+}  // namespace mirrortrain

@@ -1,0 +1,58 @@
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "data/feeder.h"
+
+namespace mirrortrain {
+
+/// What makes two steps' plans the same: what their fixed actions enqueue depends on this alone.
+struct StepKey {
+  const void* data_set = nullptr;
+  std::int64_t examples = 0, gradients = 0;
+  bool applies = false;
+  friend auto operator<=>(const StepKey&, const StepKey&) = default;
+};
+
+/// What the host knows of a step: one global batch, and what its gradients are for. Kernels read StepParams.
+struct StepSpec {
+  const data::Feeder* examples = nullptr;  ///< may be null where there is no model
+  std::span<const std::int64_t> rows;      ///< of the data set
+  std::int64_t step = 0;                   ///< counts batches from 1
+  std::int64_t gradients = 0;              ///< accumulated since the last update, this step's included; 0: evaluation
+  bool applies = false;                    ///< whether the weights are updated in this step
+  std::int64_t updates = 0;                ///< counts the update from 1
+  double learning_rate = 0;
+
+  std::int64_t global_examples() const { return static_cast<std::int64_t>(rows.size()); }
+  StepKey key() const { return {examples, global_examples(), gradients, applies}; }
+};
+
+/// Loss and metrics of a step or several, as sums over examples, so that they add up exactly as the examples do: over
+/// replicas, lanes, workers and steps.
+struct StepSums {
+  double loss = 0;              ///< regularization included, times the examples it counts for
+  std::vector<double> metrics;  ///< in the order of Model::metric_names
+  std::int64_t examples = 0;
+
+  StepSums() = default;
+  explicit StepSums(std::size_t metric_count) : metrics(metric_count, 0.0) {}
+
+  StepSums& operator+=(const StepSums& other) {
+    loss += other.loss;
+    metrics.resize(other.metrics.size());
+    for (std::size_t i = 0; i < metrics.size(); ++i) metrics[i] += other.metrics[i];
+    examples += other.examples;
+    return *this;
+  }
+  void clear() {
+    loss = 0;
+    metrics.assign(metrics.size(), 0.0);
+    examples = 0;
+  }
+};
+
+}  // namespace mirrortrain

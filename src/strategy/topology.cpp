@@ -1,0 +1,151 @@
+#include "strategy/topology.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "device/cpu/cpu_device.h"
+
+namespace mirrortrain {
+namespace {
+
+/// A replica with fewer examples than this spends its step waiting rather than computing.
+constexpr std::int64_t kRowsWorthAReplica = 16;
+
+/// How many CPU devices suit the cores and the batch, or the number of replicas that is asked for.
+int suitable_cpu_devices(const StrategyOptions& options, std::int64_t global_batch, std::size_t cores) {
+  if (options.type == StrategyType::kOneDevice) return 1;
+  if (options.cpu_replicas) return static_cast<int>(*options.cpu_replicas);
+  const auto core_count = static_cast<std::int64_t>(cores);
+  if (!options.replicas) {
+    return static_cast<int>(std::clamp<std::int64_t>(global_batch / kRowsWorthAReplica, 1, core_count));
+  }
+  std::int64_t devices = std::min(*options.replicas, core_count);
+  while (*options.replicas % devices != 0) --devices;
+  return static_cast<int>(devices);
+}
+
+std::vector<DeviceId> first_devices(DeviceId::Kind kind, std::size_t count) {
+  std::vector<DeviceId> devices;
+  for (std::size_t i = 0; i < count; ++i) devices.push_back({kind, static_cast<int>(i)});
+  return devices;
+}
+
+/// Throws UsageError where a GPU of the list does not exist, or not all are GPUs.
+void require_gpus(const std::vector<DeviceId>& listed, const Machine& machine) {
+  const auto is_gpu = [](const DeviceId& device) { return device.kind == DeviceId::Kind::kCuda; };
+  if (std::none_of(listed.begin(), listed.end(), is_gpu)) return;
+  if (!std::all_of(listed.begin(), listed.end(), is_gpu))
+    throw UsageError(fmt::format("strategy.devices: {}", kMixedDevices));
+  const cuda::Gpus found = machine.gpus();
+  for (const DeviceId& device : listed) {
+    if (static_cast<std::size_t>(device.index) < found.gpus.size()) continue;
+    const std::string why =
+        found.gpus.empty() ? found.why_none : fmt::format("the last visible GPU is cuda:{}", found.gpus.size() - 1);
+    throw UsageError(fmt::format("strategy.devices: {} does not exist: {}; use `devices: all`, which takes what exists",
+                                 device.text(), why));
+  }
+}
+
+std::vector<DeviceId> chosen_devices(const StrategyOptions& options, std::int64_t global_batch, const Machine& machine,
+                                     Topology& topology) {
+  if (const auto* listed = std::get_if<std::vector<DeviceId>>(&options.devices)) {
+    return *listed;
+  }
+  const cuda::Gpus found = machine.gpus();
+  if (!found.gpus.empty()) {
+    const std::size_t count = options.type == StrategyType::kOneDevice ? 1 : found.gpus.size();
+    return first_devices(DeviceId::Kind::kCuda, count);
+  }
+  const std::size_t cores = machine.cores.size();
+  const int count = suitable_cpu_devices(options, global_batch, cores);
+  topology.notes.push_back(fmt::format("{}: {} CPU device{} on {} core{}", found.why_none, count, count == 1 ? "" : "s",
+                                       cores, cores == 1 ? "" : "s"));
+  return first_devices(DeviceId::Kind::kCpu, static_cast<std::size_t>(count));
+}
+
+int number_of_replicas(const StrategyOptions& options, std::size_t devices) {
+  const auto listed = static_cast<int>(devices);
+  if (!options.replicas) return listed;
+  const auto replicas = static_cast<int>(*options.replicas);
+  if (replicas % listed != 0) {
+    throw UsageError(
+        fmt::format("strategy.replicas: expected a multiple of the {} devices, found {}", listed, replicas));
+  }
+  return replicas;
+}
+
+LanePlace& lane_of(std::vector<LanePlace>& lanes, const DeviceId& device) {
+  const auto found =
+      std::find_if(lanes.begin(), lanes.end(), [&](const LanePlace& lane) { return lane.device == device; });
+  if (found != lanes.end()) return *found;
+  lanes.push_back({device, 1, {}, {}});
+  return lanes.back();
+}
+
+}  // namespace
+
+Machine this_machine() { return {usable_cores(), cuda::visible_gpus}; }
+
+std::vector<DomainPlace> Topology::domains() const {
+  std::vector<DomainPlace> domains;
+  for (int lane = 0; lane < static_cast<int>(lanes.size()); ++lane) {
+    const std::vector<int>& own = lanes[static_cast<std::size_t>(lane)].replicas;
+    if (domains.empty() || on_gpus()) domains.push_back({{}, {}, !on_gpus()});
+    DomainPlace& domain = domains.back();
+    domain.lanes.push_back(lane);
+    domain.replicas.insert(domain.replicas.end(), own.begin(), own.end());
+    std::sort(domain.replicas.begin(), domain.replicas.end());
+  }
+  return domains;
+}
+
+int count_replicas(const StrategyOptions& options, std::int64_t global_batch, const Machine& machine) {
+  Topology unused;
+  return number_of_replicas(options, chosen_devices(options, global_batch, machine, unused).size());
+}
+
+Topology make_topology(const StrategyOptions& options, std::int64_t global_batch, const Machine& machine,
+                       const Cluster& cluster) {
+  Topology topology;
+  topology.cluster = cluster;
+  const std::vector<DeviceId> devices = chosen_devices(options, global_batch, machine, topology);
+  require_gpus(devices, machine);
+  const bool on_gpus = devices.front().kind == DeviceId::Kind::kCuda;
+  if (options.cross_device_ops == CrossDeviceOps::kNccl && !on_gpus) {
+    throw UsageError(fmt::format("strategy.cross_device_ops: {}", kNcclNeedsGpus));
+  }
+  const int here = number_of_replicas(options, devices.size());
+  topology.replicas = here * cluster.workers;
+  const int each = here / static_cast<int>(devices.size());
+  for (int replica = 0; replica < here; ++replica) {
+    LanePlace& lane = lane_of(topology.lanes, devices[static_cast<std::size_t>(replica / each)]);
+    lane.replicas.push_back(cluster.worker * here + replica);
+  }
+
+  const std::vector<int>& cores = machine.cores;
+  const auto core_count = static_cast<int>(cores.size());
+  if (on_gpus) {  // a lane's thread does nothing but enqueue
+    topology.cores_of_their_own = static_cast<int>(topology.lanes.size()) <= core_count;
+    return topology;
+  }
+  const int threads = static_cast<int>(options.threads_per_replica.value_or(std::max(1, core_count / here)));
+  const int wanted = threads * static_cast<int>(topology.lanes.size());
+  topology.cores_of_their_own = wanted <= core_count;
+  // Pinned only where the run takes the whole machine: two runs side by side must not end up on the same cores.
+  const bool pin = wanted == core_count;
+  int next = 0;
+  for (LanePlace& lane : topology.lanes) {
+    lane.threads = threads;
+    for (int i = 0; pin && i < threads; ++i) lane.cores.push_back(cores[static_cast<std::size_t>(next++)]);
+  }
+  return topology;
+}
+
+RowRange rows_of_replica(std::int64_t rows, int replica, int replicas) {
+  const std::int64_t base = rows / replicas, larger = rows % replicas;
+  return {replica * base + std::min<std::int64_t>(replica, larger), base + (replica < larger ? 1 : 0)};
+}
+
+}  // namespace mirrortrain

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <span>
+#include <utility>
+
+#include "base/barrier.h"
+#include "device/device.h"
+#include "kernels/scalar/step_params.h"
+
+namespace mirrortrain {
+
+/// A lane among those that compute on one memory, where they wait for each other, and its memory for an update. On
+/// cache lines of its own: its thread alone writes it.
+struct alignas(64) DomainLane {
+  int index = 0, lanes = 1, threads = 1;
+  std::span<const int> replicas;  ///< that run on it, by their numbers in the domain
+  Stream* stream = nullptr;
+  Barrier* barrier = nullptr;    ///< of the domain's lanes; null where the lane is alone
+  StepParams* params = nullptr;  ///< one for what replicas share, then one for each of `replicas`
+  double* norms = nullptr;       ///< as many
+  double waited_seconds = 0;     ///< in `meet`
+
+  bool is_first() const { return index == 0; }
+
+  /// Returns when every lane of the domain is here; what each wrote before, all see after.
+  void meet() {
+    if (barrier == nullptr) return;
+    const auto start = std::chrono::steady_clock::now();
+    barrier->arrive_and_wait();
+    waited_seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  }
+
+  /// The lane's even part [begin, end) of `count`, in whole pieces.
+  std::pair<std::int64_t, std::int64_t> part_of(std::int64_t count, std::int64_t piece) const {
+    const std::int64_t pieces = (count + piece - 1) / piece;
+    const auto edge = [&](int i) { return std::min(count, pieces * i / lanes * piece); };
+    return {edge(index), edge(index + 1)};
+  }
+};
+
+}  // namespace mirrortrain

@@ -1,0 +1,165 @@
+#include "strategy/variables/memory_domain.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <deque>
+#include <utility>
+
+#include "base/error.h"
+#include "graph/ops/conv2d.h"
+
+namespace mirrortrain {
+namespace {
+
+bool reads_filter(const Node& node, std::size_t input) {
+  const Op* const op = node.op.get();
+  return input == 1 && (dynamic_cast<const ops::Conv2d*>(op) != nullptr ||
+                        dynamic_cast<const ops::Conv2dInputGradient*>(op) != nullptr);
+}
+
+void find_in(const ModelGraph& graph, std::vector<bool>& is_filter, std::vector<bool>& is_other) {
+  for (const Node& node : graph.graph.nodes()) {
+    for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+      const auto place = std::ranges::find(graph.variables, node.inputs[i]);
+      const bool is_variable = node.inputs[i] != kNoValue && place != graph.variables.end();
+      const auto variable = static_cast<std::size_t>(place - graph.variables.begin());
+      if (is_variable) (reads_filter(node, i) ? is_filter : is_other)[variable] = true;
+      if (!is_variable && reads_filter(node, i)) throw Error("the kernel of a convolution is not a variable");
+    }
+  }
+}
+
+/// to[column][row] = from[row][column], by strips of columns, so that the lines that are written stay near.
+void transpose(std::int64_t rows, std::int64_t columns, float* elements) {
+  constexpr std::int64_t kStrip = 16;
+  const std::vector<float> from(elements, elements + rows * columns);
+  for (std::int64_t first = 0; first < columns; first += kStrip) {
+    for (std::int64_t row = 0; row < rows; ++row) {
+      for (std::int64_t column = first; column < std::min(first + kStrip, columns); ++column) {
+        elements[column * rows + row] = from[static_cast<std::size_t>(row * columns + column)];
+      }
+    }
+  }
+}
+
+void put_out_first(const Shape& kernel, float* elements) {
+  transpose(kernel.elements() / kernel.back(), kernel.back(), elements);
+}
+
+void put_out_last(const Shape& kernel, float* elements) {
+  transpose(kernel.back(), kernel.elements() / kernel.back(), elements);
+}
+
+/// A filter's shape, and where it is in a part of a domain.
+struct Filter {
+  Shape kernel;
+  std::int64_t first;
+};
+
+std::vector<Filter> filters_of_group(const MemoryDomain& domain, int group) {
+  std::vector<Filter> filters;
+  for (const std::size_t variable : domain.ohwi) {
+    const VariableStore::Place& place = domain.variables.place(variable);
+    if (place.group == group) filters.push_back({domain.variables.variables()[variable].shape(), place.first});
+  }
+  return filters;
+}
+
+/// Calls body(part in the domain, its twin on the host, bytes, whether all replicas share it, its filters).
+template <class Body>
+void for_each_part(const MemoryDomain& domain, const VariableStore& host, const Body& body) {
+  for (std::size_t g = 0; g < host.groups().size(); ++g) {
+    const VariableGroup &own = domain.variables.groups()[g], &all = host.groups()[g];
+    const std::vector<Filter> filters = filters_of_group(domain, static_cast<int>(g));
+    for (int r = 0; r < own.copies(); ++r) {
+      const auto parts = own.lasting(r),
+                 twins = all.lasting(own.shared() ? 0 : domain.place.replicas[static_cast<std::size_t>(r)]);
+      for (std::size_t i = 0; i < parts.size(); ++i) {
+        if (parts[i].empty()) continue;
+        body(parts[i].data(), twins[i].data(), parts[i].size(), own.shared(), filters);
+      }
+    }
+  }
+  for (std::size_t i = 0; i < host.variables().size(); ++i) {
+    if (host.trainable(i)) continue;
+    const DistributedVariable &own = domain.variables.variables()[i], &all = host.variables()[i];
+    const bool shared = !own.policy().copies_can_differ();
+    std::vector<Filter> filters;
+    if (std::ranges::count(domain.ohwi, i) > 0) filters.push_back({own.shape(), 0});
+    for (int r = 0; r < (shared ? 1 : own.replicas()); ++r) {
+      body(own.data(r), all.data(domain.place.replicas[static_cast<std::size_t>(r)]), own.bytes(), shared, filters);
+    }
+  }
+}
+
+/// A copy of a part with its filters out first.
+const std::byte* reordered(const std::byte* part, std::size_t bytes, const std::vector<Filter>& filters,
+                           std::deque<std::vector<std::byte>>& copies) {
+  std::byte* const copy = copies.emplace_back(part, part + bytes).data();
+  for (const Filter& filter : filters) put_out_first(filter.kernel, reinterpret_cast<float*>(copy) + filter.first);
+  return copy;
+}
+
+}  // namespace
+
+std::vector<std::size_t> find_filters(const Model& model) {
+  std::vector<bool> is_filter(model.variables.size()), is_other(model.variables.size());
+  find_in(model.training, is_filter, is_other);
+  find_in(model.evaluation, is_filter, is_other);
+  std::vector<std::size_t> filters;
+  for (std::size_t i = 0; i < is_filter.size(); ++i) {
+    if (is_filter[i] && is_other[i]) {
+      throw Error(fmt::format("{} is read by a convolution and by others", model.variables[i].spec.name));
+    }
+    if (is_filter[i]) filters.push_back(i);
+  }
+  return filters;
+}
+
+MemoryDomain::MemoryDomain(DomainPlace of, int all_replicas, const Model& model, const StoreOptions& store,
+                           const UpdateOptions& options, Device& device, const StepKernels& kernels,
+                           std::vector<std::size_t> filters)
+    : place(std::move(of)),
+      variables(model, store, device),
+      derived(device, kernels.refreshes_rounded() ? &variables : nullptr),
+      update(variables, kernels, place.replicas, all_replicas, options),
+      ohwi(std::move(filters)) {}
+
+void MemoryDomain::copy_to_host(Stream& stream, const VariableStore& host, bool shared) const {
+  const auto each = [&](const auto& body) {
+    for_each_part(*this, host,
+                  [&](const std::byte* own, std::byte* twin, std::size_t bytes, bool is_shared, const auto& of_part) {
+                    if (shared || !is_shared) body(own, twin, bytes, of_part);
+                  });
+  };
+  each([&](const std::byte* own, std::byte* twin, std::size_t bytes, const auto&) { stream.copy(twin, own, bytes); });
+  stream.synchronize();
+  each([](const std::byte*, std::byte* twin, std::size_t, const std::vector<Filter>& of_part) {
+    for (const Filter& filter : of_part) put_out_last(filter.kernel, reinterpret_cast<float*>(twin) + filter.first);
+  });
+}
+
+void MemoryDomain::copy_from_host(Stream& stream, const VariableStore& host) const {
+  std::deque<std::vector<std::byte>> out_first;  // until they are copied
+  for_each_part(*this, host, [&](std::byte* own, const std::byte* twin, std::size_t bytes, bool, const auto& of_part) {
+    stream.copy(own, of_part.empty() ? twin : reordered(twin, bytes, of_part, out_first), bytes);
+  });
+  stream.synchronize();
+}
+
+void MemoryDomain::copy_evaluation_from_host(Stream& stream, const VariableStore& host) const {
+  std::deque<std::vector<std::byte>> out_first;
+  for (std::size_t i = 0; i < host.variables().size(); ++i) {
+    if (!variables.has_evaluation_copy(i)) continue;
+    const DistributedVariable& variable = host.variables()[i];
+    const auto* from = reinterpret_cast<const std::byte*>(host.evaluation_copy(i));
+    if (std::ranges::count(ohwi, i) > 0) {
+      from = reordered(from, variable.bytes(), {{variable.shape(), 0}}, out_first);
+    }
+    stream.copy(reinterpret_cast<std::byte*>(variables.evaluation_copy(i)), from, variable.bytes());
+  }
+  stream.synchronize();
+}
+
+}  // namespace mirrortrain

@@ -1,0 +1,41 @@
+#pragma once
+
+#include "strategy/topology.h"
+#include "strategy/variables/derived_copies.h"
+#include "strategy/variables/variable_store.h"
+#include "strategy/variables/weight_update.h"
+
+namespace mirrortrain {
+
+/// The variables in one memory, and what keeps them up to date there: one domain for all CPU lanes of a process, one
+/// for each GPU.
+struct MemoryDomain {
+  /// Replica i of `variables` is place.replicas[i] of the run's `all_replicas`. Throws Error where the device has not
+  /// enough memory. `ohwi`: the variables that it keeps with output channels first (see find_filters).
+  MemoryDomain(DomainPlace place, int all_replicas, const Model& model, const StoreOptions& store,
+               const UpdateOptions& update, Device& device, const StepKernels& kernels, std::vector<std::size_t> ohwi);
+
+  DomainPlace place;
+  VariableStore variables;
+  DerivedCopies derived;
+  WeightUpdate update;
+  std::vector<std::size_t> ohwi;
+
+  std::size_t bytes() const { return variables.bytes() + derived.bytes(); }
+
+  // What lasts from step to step, between the domain and the host's variables of all replicas. Both have the same
+  // layout, but for the order within filters. They return when all is copied.
+
+  /// Copies what the domain's replicas have for themselves, and where `shared`, what all replicas share.
+  void copy_to_host(Stream& stream, const VariableStore& host, bool shared) const;
+  void copy_from_host(Stream& stream, const VariableStore& host) const;
+  /// What evaluation reads where that is no replica's own copy.
+  void copy_evaluation_from_host(Stream& stream, const VariableStore& host) const;
+};
+
+/// The numbers of the variables that are kernels of convolutions: a domain may keep them [out, height, width, in]
+/// (OHWI) instead of [height, width, in, out], see Backend::keeps_filters_out_first. Throws Error where anything but a
+/// convolution reads one, or a convolution's kernel is not a variable: their order could not be chosen then.
+std::vector<std::size_t> find_filters(const Model& model);
+
+}  // namespace mirrortrain

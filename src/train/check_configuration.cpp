@@ -1,0 +1,82 @@
+#include "train/check_configuration.h"
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "strategy/topology.h"
+
+namespace mirrortrain {
+namespace {
+
+data::InputSpec input_spec(const Model& model) {
+  const ModelGraph& graph = model.training;
+  const ValueSpec& labels = graph.graph.spec(graph.labels);
+  data::InputSpec spec{graph.graph.spec(graph.features).shape, labels.shape, labels.dtype, 0, false};
+  if (labels.dtype == DType::kInt32) {
+    spec.classes = model.largest_label.value_or(-1) + 1;
+  } else {
+    spec.probabilities = model.largest_label.has_value();
+  }
+  return spec;
+}
+
+/// Builds the model and looks at everything that the file shows together with it.
+void check_model(CheckedConfiguration& checked, bool readable, config::Errors& errors) {
+  const Configuration& values = checked.values();
+  const bool described =
+      values.model && values.loss && !values.model->layers.empty() && !values.model->input_shape.value.empty();
+  if (!described) return;
+  const std::size_t errors_before = errors.count();
+  *checked.model = build_model(*values.model, *values.loss, values.metrics, values.training.precision, errors,
+                               values.gradients.aggregation_method);
+  if (errors.count() != errors_before || errors.concern("model")) return;
+  checked.variables = resolve_variables(*checked.model, values.variables, values.strategy.type, errors);
+  if (!readable || !errors.empty()) return;
+  checked.input = input_spec(*checked.model);
+  data::check_fit(values.data, checked.input, errors);
+}
+
+/// A checkpoint stores `state` variables as state/NAME, beside the model's variables.
+void check_stored_names(const CheckedConfiguration& checked, config::Errors& errors) {
+  for (const auto& item : checked.values().state) {
+    for (const ModelVariable& variable : checked.model->variables) {
+      if (variable.spec.name != "state/" + item.value.name) continue;
+      errors.add(item.place, item.path, fmt::format("'{}' is a variable of the layer 'state' too", item.value.name));
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<VariablePolicy> CheckedConfiguration::policies() const {
+  std::vector<VariablePolicy> policies;
+  for (const ResolvedVariable& variable : variables) policies.push_back(variable.policy);
+  return policies;
+}
+
+CheckedConfiguration check_configuration(const std::string& file, std::span<const std::string> overrides,
+                                         const Cluster& cluster) {
+  config::Errors errors;
+  CheckedConfiguration checked{read_configuration(file, overrides, errors), std::make_unique<Model>(), {}, {}};
+  const bool readable = errors.empty();
+  check_model(checked, readable, errors);
+  const Configuration& values = checked.values();
+  if (!values.state.empty() && !errors.concern("strategy")) {
+    const int here = count_replicas(values.strategy, values.data.global_batch_size, this_machine());
+    check_state(values.state, here * cluster.workers, errors);
+  }
+  check_stored_names(checked, errors);
+  errors.throw_if_any();
+  return checked;
+}
+
+std::string variables_text(const CheckedConfiguration& checked, const std::string& indent) {
+  if (!checked.has_model()) return "";
+  std::string text = variable_table(*checked.model, checked.variables, indent);
+  for (const std::string& rule : idle_rules(*checked.model, checked.values().variables)) {
+    text += fmt::format("{}{}: no variable is left for it\n", indent, rule);
+  }
+  return text;
+}
+
+}  // namespace mirrortrain

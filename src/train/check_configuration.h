@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "data/fit.h"
+#include "model/build_model.h"
+#include "strategy/topology.h"
+#include "train/configuration.h"
+
+namespace mirrortrain {
+
+/// A configuration that was checked against its model: whatever the file alone shows to be wrong has been told.
+struct CheckedConfiguration {
+  ReadConfiguration read;
+  std::unique_ptr<Model> model;             ///< without layers where there is `state` alone
+  std::vector<ResolvedVariable> variables;  ///< the policies of the model's variables
+  data::InputSpec input;
+
+  bool has_model() const { return !model->layers.empty(); }
+
+  const Configuration& values() const { return read.values; }
+  /// Those of `variables` alone.
+  std::vector<VariablePolicy> policies() const;
+};
+
+/// Reads a configuration and builds its model; what it says of replicas is of all workers. Throws UsageError with every error of the file.
+CheckedConfiguration check_configuration(const std::string& file, std::span<const std::string> overrides,
+                                         const Cluster& cluster = {});
+
+/// How the variables are kept, and which rules found no use. `indent`: before each line.
+std::string variables_text(const CheckedConfiguration& checked, const std::string& indent = "");
+
+}  // namespace mirrortrain

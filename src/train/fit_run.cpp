@@ -1,0 +1,190 @@
+#include "train/fit_run.h"
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "report/jsonl.h"
+#include "report/tensorboard.h"
+#include "train/resume.h"
+#include "train/run_header.h"
+#include "train/summary.h"
+#include "train/weights.h"
+
+namespace mirrortrain {
+namespace {
+
+/// The folder of a run that goes on: the one named, --run-dir's, or the newest of the configuration's name.
+RunFolder folder_to_resume(const FitArguments& arguments, const std::string& name) {
+  std::optional<RunFolder> folder;
+  if (!arguments.resume->empty()) {
+    folder = RunFolder{*arguments.resume};
+    if (!folder->exists()) folder = RunFolder{std::filesystem::path("runs") / *arguments.resume};
+  } else if (arguments.run_dir) {
+    folder = RunFolder{*arguments.run_dir};
+  } else {
+    folder = newest_run(name);
+  }
+  if (!folder || !folder->exists()) {
+    throw UsageError(fmt::format("--resume: there is no run {}; start one without --resume",
+                                 !arguments.resume->empty() ? "in " + *arguments.resume
+                                 : arguments.run_dir        ? "in " + *arguments.run_dir
+                                                            : "of the name '" + name + "' in runs/"));
+  }
+  return *folder;
+}
+
+}  // namespace
+
+int FitRun::run() {
+  prepare();
+  if (arguments_.dry_run) {
+    fmt::print("{}", run_header(checked_, *run_.strategy));
+    if (checked_.has_model()) fmt::print("\n{}", variables_text(checked_));
+    if (!run_.strategy->note().empty()) fmt::print("\n{}\n", run_.strategy->note());
+    return 0;
+  }
+  if (!open_folder()) return 0;
+  spdlog::info(run_header(checked_, *run_.strategy));
+  log_distribution();
+  const TrainingState state = first_state();
+  run_.strategy->variables_changed();
+  open_writers(state);
+
+  if (arguments_.profile) run_.strategy->profile();
+  const TrainerOptions options{values().training.epoch_limit(), values().training.step_limit(),
+                               values().logging.every_steps,    values().checkpoint.every_steps,
+                               values().checkpoint.keep,        values().data.global_batch_size,
+                               report::is_terminal(stderr)};
+  const std::atomic<int>& stop = arguments_.catch_stop_signals();
+  Trainer trainer(
+      *run_.strategy, run_.steps(values()), *checked_.model, run_.validation.get(), *checkpoints_, options,
+      [this](const report::Event& event) { emit(event); }, stop);
+  try {
+    const TrainingState last = trainer.run(state);
+    finish(trainer, last);
+  } catch (const std::exception& error) {
+    log_to_file_alone(error.what());
+    try {
+      emit(report::EndEvent{report::EndEvent::Status::kFailed, trainer.state().step, trainer.state().position.epoch,
+                            trainer.seconds()});
+    } catch (const std::exception&) {  // on a full disk; what ended the run is what to tell
+    }
+    throw;
+  }
+  return trainer.stop_signal() == 0 ? 0 : 128 + trainer.stop_signal();
+}
+
+/// Everything that can go wrong before the run leaves a trace.
+void FitRun::prepare() {
+  run_ = build_run(checked_, {.evaluates = {data::Split::kValidation, data::Split::kTest}});
+  if (!arguments_.resume) set_first_values(checked_, run_.strategy->variables());
+}
+
+/// Returns false where the run to resume is finished.
+bool FitRun::open_folder() {
+  std::vector<std::string> changed;
+  if (arguments_.resume) {
+    folder_ = folder_to_resume(arguments_, values().name.text);
+    changed = require_same_run(folder_, values());
+    if (is_finished(folder_, run_length().steps)) {
+      spdlog::info("{}: the run is finished; give it more epochs or steps to resume it", folder_.path.string());
+      return false;
+    }
+  } else {
+    folder_ = new_run_folder(values().name.text, arguments_.run_dir);
+    create_folders(folder_.path);
+    write_configuration();
+  }
+  log_to_file(folder_.log());
+  spdlog::info("run folder: {}", folder_.path.string());
+  for (const std::string& section : changed) {
+    spdlog::warn("{} changed since the run began; the new one counts from here on", section);
+  }
+
+  CheckpointNames names{{}, checked_.model->metric_names};
+  const UpdateRule update_rule = values().optimizer ? rule(*values().optimizer) : UpdateRule{};
+  for (const std::string_view slot : update_rule.slots()) names.slots.emplace_back(slot);
+  checkpoints_ = std::make_unique<Checkpoints>(folder_.checkpoints(), *run_.strategy, std::move(names), values().seed);
+  return true;
+}
+
+void FitRun::write_configuration() const {
+  write_file(folder_.config(), config::show(values(), checked_.read.document));
+}
+
+/// The table of variables is on the screen only where the configuration says something of them.
+void FitRun::log_distribution() const {
+  if (checked_.has_model()) {
+    spdlog::log(values().variables.empty() ? spdlog::level::debug : spdlog::level::info, "{}",
+                variables_text(checked_));
+  }
+  if (!run_.strategy->note().empty()) spdlog::info("{}\n", run_.strategy->note());
+}
+
+/// Puts a checkpoint's values over the initial ones where the run goes on. A folder that it cannot go on from is left
+/// as it is.
+TrainingState FitRun::first_state() {
+  if (arguments_.resume) {
+    std::optional<TrainingState> restored = checkpoints_->restore();
+    write_configuration();
+    if (restored) {
+      spdlog::info("resuming from step {}", restored->step);
+      return *restored;
+    }
+    spdlog::warn("there is no checkpoint: the run starts at step 1");
+    set_first_values(checked_, run_.strategy->variables());
+  }
+  return {};
+}
+
+void FitRun::open_writers(const TrainingState& state) {
+  if (arguments_.resume) report::cut_back_jsonl(folder_.metrics(), state.step);
+  writers_.push_back(std::make_unique<report::JsonlWriter>(folder_.metrics()));
+  if (values().logging.tensorboard) {
+    writers_.push_back(std::make_unique<report::TensorBoardWriter>(folder_.path, state.step));
+  }
+  writers_.push_back(report::make_console_writer(stderr, run_length()));
+}
+
+report::RunLength FitRun::run_length() const {
+  const std::int64_t epochs = values().training.epoch_limit(), limit = values().training.step_limit();
+  const std::int64_t steps = epochs * run_.order->batches_per_epoch();
+  return {epochs, limit > 0 && (steps == 0 || limit < steps) ? limit : steps};
+}
+
+void FitRun::emit(const report::Event& event) {
+  for (const auto& writer : writers_) writer->write(event);
+}
+
+void FitRun::finish(const Trainer& trainer, const TrainingState& state) {
+  writers_.pop_back();  // the console's: from here on results go to stdout
+  RunResult result{trainer.stop_signal() == 0 ? "done" : "stopped", state, 0, trainer.last_epoch(), std::nullopt};
+  if (trainer.stop_signal() == 0) {
+    if (run_.test) {
+      const StepSums sums = evaluate_all(*run_.strategy, *run_.test, values().data.global_batch_size);
+      result.test = {"test", state.step, sums.examples, scores_of(sums, checked_.model->metric_names)};
+      emit(*result.test);
+    }
+    if (checked_.has_model()) save_weights(folder_.model(), run_.strategy->variables());
+  }
+  result.seconds = trainer.seconds();
+  write_summary(folder_.summary(), checked_, *run_.strategy, result);
+  emit(report::EndEvent{
+      trainer.stop_signal() == 0 ? report::EndEvent::Status::kDone : report::EndEvent::Status::kStopped, state.step,
+      state.position.epoch, result.seconds});
+  writers_.clear();
+  // Beside the forecast: what libraries took in the steps, and recorded steps.
+  for (const std::string& line : gpu_memory_lines(run_.strategy->memory())) spdlog::info("at the end {}", line);
+  if (arguments_.profile) {
+    for (const auto& [who, what, seconds] : run_.strategy->profile_entries()) {
+      fmt::print("{:<9}  {:<64}{:>10.3f} s\n", who, what, seconds);
+    }
+  }
+  if (result.test) fmt::print("test: {} ({} examples)\n", scores_text(result.test->scores), result.test->examples);
+  if (trainer.stop_signal() != 0)
+    spdlog::warn("stopped by signal {} after a checkpoint was saved", trainer.stop_signal());
+}
+
+}  // namespace mirrortrain

@@ -1,0 +1,59 @@
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "report/console.h"
+#include "report/event.h"
+#include "train/check_configuration.h"
+#include "train/checkpoint.h"
+#include "train/run.h"
+#include "train/run_folder.h"
+#include "train/trainer.h"
+
+namespace mirrortrain {
+
+/// What `fit` is asked for.
+struct FitArguments {
+  std::string config;
+  std::vector<std::string> overrides;
+  std::optional<std::string> run_dir;
+  std::optional<std::string> resume;  ///< empty: the run is found by the configuration's name
+  bool dry_run = false;
+  bool profile = false;
+  /// From its call on, SIGINT and SIGTERM set the returned number; called once nothing but steps is left to do.
+  const std::atomic<int>& (*catch_stop_signals)() = nullptr;
+};
+
+/// Everything of a run between its configuration and its end. `run` returns the exit code.
+class FitRun {
+ public:
+  FitRun(const FitArguments& arguments, CheckedConfiguration checked)
+      : arguments_(arguments), checked_(std::move(checked)) {}
+
+  int run();
+
+ private:
+  const Configuration& values() const { return checked_.values(); }
+  void prepare();
+  bool open_folder();
+  void write_configuration() const;
+  void log_distribution() const;
+  TrainingState first_state();
+  report::RunLength run_length() const;
+  void open_writers(const TrainingState& state);
+  void emit(const report::Event& event);
+  void finish(const Trainer& trainer, const TrainingState& state);
+
+  const FitArguments& arguments_;
+  CheckedConfiguration checked_;
+  Run run_;
+  RunFolder folder_;
+  std::unique_ptr<Checkpoints> checkpoints_;
+  std::vector<std::unique_ptr<report::Writer>> writers_;
+};
+
+}  // namespace mirrortrain

@@ -1,0 +1,148 @@
+#include "train/run.h"
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "base/error.h"
+#include "device/cpu/cpu_device.h"
+#include "train/weights.h"
+
+namespace mirrortrain {
+namespace {
+
+std::unique_ptr<data::Feeder> feeder_for(const CheckedConfiguration& checked,
+                                         const std::optional<data::Dataset>& dataset) {
+  if (!dataset) return nullptr;
+  return std::make_unique<data::Feeder>(*dataset, checked.values().data.preprocessing, checked.input);
+}
+
+/// Reads one split alone. Throws UsageError where the configuration has none of that name.
+std::unique_ptr<data::Feeder> load_feeder(const CheckedConfiguration& checked, data::Split split) {
+  auto feeder = feeder_for(checked, data::load(checked.values().data, split));
+  if (feeder) return feeder;
+  constexpr const char* kNames[] = {"train", "validation", "test"};
+  throw UsageError(
+      fmt::format("--split {}: the configuration has no such data", kNames[static_cast<std::size_t>(split)]));
+}
+
+void load_feeders(const CheckedConfiguration& checked, const RunParts& parts, Run& run) {
+  const auto wants = [&](data::Split split) { return parts.evaluates.contains(split); };
+  if (!wants(data::Split::kValidation) && !wants(data::Split::kTest)) {
+    run.train = load_feeder(checked, data::Split::kTrain);
+  } else if (parts.trains) {
+    const data::Splits splits = data::load(checked.values().data);
+    run.train = feeder_for(checked, splits.train);
+    if (wants(data::Split::kValidation)) run.validation = feeder_for(checked, splits.validation);
+    if (wants(data::Split::kTest)) run.test = feeder_for(checked, splits.test);
+  } else {
+    if (wants(data::Split::kValidation)) run.validation = load_feeder(checked, data::Split::kValidation);
+    if (wants(data::Split::kTest)) run.test = load_feeder(checked, data::Split::kTest);
+  }
+}
+
+/// Sizes of the global batches into which examples are cut.
+void add_batch_sizes(std::int64_t examples, std::int64_t batch_size, bool drop_remainder,
+                     std::vector<std::int64_t>& sizes) {
+  if (examples >= batch_size) sizes.push_back(batch_size);
+  if (examples % batch_size > 0 && !drop_remainder) sizes.push_back(examples % batch_size);
+}
+
+std::unique_ptr<Strategy> make_strategy(const CheckedConfiguration& checked, const RunParts& wanted,
+                                        const Hardware& hardware) {
+  const Configuration& values = checked.values();
+  const StrategyOptions& options = wanted.strategy ? *wanted.strategy : values.strategy;
+  Topology topology = make_topology(options, values.data.global_batch_size, hardware.machine, hardware.cluster);
+  if (values.training.precision == Precision::kMixedBfloat16 && !topology.on_gpus() && !cpu_has_bfloat16()) {
+    spdlog::warn("mixed_bfloat16: {} has no bfloat16 instructions, so this will not be faster than float32",
+                 cpu_name());
+  }
+  MirroredParts parts;
+  parts.options = options;
+  parts.gradients = values.gradients;
+  if (values.optimizer) parts.rule = rule(*values.optimizer);
+  parts.policies = checked.policies();
+  if (!wanted.strategy) parts.state = values.state;
+  parts.seed = values.seed;
+  parts.cache = values.data.cache;
+  parts.captures = values.training.cuda_graph == CudaGraph::kAuto;
+  parts.backend = hardware.backend(topology, values.training);
+  parts.why_no_nccl = hardware.why_no_nccl;
+  parts.communicators = hardware.communicators;
+  return std::make_unique<MirroredStrategy>(std::move(topology), *checked.model, parts);
+}
+
+}  // namespace
+
+const data::Feeder* Run::split(data::Split split) const {
+  switch (split) {
+    case data::Split::kTrain: return train.get();
+    case data::Split::kValidation: return validation.get();
+    case data::Split::kTest: return test.get();
+  }
+  return nullptr;
+}
+
+TrainingSteps Run::steps(const Configuration& values) {
+  return {*strategy, train.get(), *order, values.gradients.accumulate_steps,
+          values.optimizer ? learning_rate_of(*values.optimizer) : LearningRate{}};
+}
+
+Run build_run(const CheckedConfiguration& checked, const RunParts& parts, const Hardware& hardware) {
+  const data::DataOptions& data = checked.values().data;
+  Run run;
+  BatchSizes sizes;
+  std::int64_t train_rows = 0;
+  if (checked.has_model()) {
+    load_feeders(checked, parts, run);
+    if (run.train) train_rows = run.train->rows();
+  } else {
+    train_rows = data::load(data, data::Split::kTrain)->rows();
+  }
+  if (parts.trains) {
+    run.order = std::make_unique<data::Order>(
+        train_rows,
+        data::Order::Options{data.global_batch_size, data.shuffle, data.drop_remainder, checked.values().seed});
+    add_batch_sizes(train_rows, data.global_batch_size, data.drop_remainder, sizes.train);
+  }
+  for (const data::Split split : {data::Split::kTrain, data::Split::kValidation, data::Split::kTest}) {
+    const data::Feeder* const feeder = run.split(split);
+    if (feeder == nullptr) continue;
+    sizes.examples.push_back(feeder);
+    if (parts.evaluates.contains(split)) {
+      add_batch_sizes(feeder->rows(), data.global_batch_size, false, sizes.evaluate);
+    }
+  }
+  run.strategy = make_strategy(checked, parts, hardware);
+  run.strategy->prepare(sizes);
+  return run;
+}
+
+void set_first_values(const CheckedConfiguration& checked, const VariableStore& variables) {
+  initialize_weights(*checked.model, variables, checked.values().seed);
+  if (!checked.has_model()) return;
+  if (const auto& file = checked.values().model->initial_weights) load_weights(file->text, variables);
+}
+
+StepSums evaluate_all(Strategy& strategy, const data::Feeder& examples, std::int64_t batch_size) {
+  std::vector<std::int64_t> rows(static_cast<std::size_t>(std::min(batch_size, examples.rows())));
+  StepSums total;
+  const auto collect = [&] {
+    for (const StepSums& sums : strategy.take_sums()) total += sums;
+  };
+  for (std::int64_t first = 0; first < examples.rows(); first += batch_size) {
+    rows.resize(static_cast<std::size_t>(std::min(batch_size, examples.rows() - first)));
+    std::iota(rows.begin(), rows.end(), first);
+    StepSpec step;
+    step.examples = &examples;
+    step.rows = rows;
+    strategy.evaluate(step);
+    if (strategy.must_take_sums()) collect();
+  }
+  collect();
+  return total;
+}
+
+}  // namespace mirrortrain

@@ -1,0 +1,52 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <set>
+#include <vector>
+
+#include "data/feeder.h"
+#include "data/load.h"
+#include "data/order.h"
+#include "strategy/strategy.h"
+#include "train/check_configuration.h"
+#include "train/hardware.h"
+#include "train/training_steps.h"
+
+namespace mirrortrain {
+
+/// What a command wants of a configuration.
+struct RunParts {
+  bool trains = true;
+  std::set<data::Split> evaluates;  ///< those that the configuration has
+  /// Replicas other than the configuration's own, without its `state`: lists there have a value for each of its own.
+  std::optional<StrategyOptions> strategy;
+};
+
+/// The data of a run, the order of its batches and its strategy, ready for the first step but for the variables'
+/// values. The one way in which commands and tests make them.
+struct Run {
+  /// The splits in the form that the model takes; null where there is none, it is not wanted, or there is no model.
+  std::unique_ptr<data::Feeder> train, validation, test;
+  std::unique_ptr<data::Order> order;  ///< null unless it trains
+  std::unique_ptr<Strategy> strategy;
+
+  const data::Feeder* split(data::Split split) const;
+  /// By the configuration's accumulate_steps and learning rate.
+  TrainingSteps steps(const Configuration& values);
+};
+
+/// Reads the data and builds every program for its batch sizes. Throws Error for what is missing, broken or does not
+/// fit the model or the machine, UsageError for a split that is to be evaluated alone and that does not exist.
+Run build_run(const CheckedConfiguration& checked, const RunParts& parts, const Hardware& hardware = this_hardware());
+
+/// Gives every variable its first value: its initializer's, or that in `model.initial_weights`. Throws what
+/// load_weights does. Call Strategy::variables_changed then.
+void set_first_values(const CheckedConfiguration& checked, const VariableStore& variables);
+
+/// The exact sums over all examples of a data set, each visited once, in global batches of `batch_size` (the last may
+/// be short).
+StepSums evaluate_all(Strategy& strategy, const data::Feeder& examples, std::int64_t batch_size);
+
+}  // namespace mirrortrain

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <cstdint>
+
+#include "data/order.h"
+#include "model/learning_rate.h"
+#include "strategy/strategy.h"
+
+namespace mirrortrain {
+
+/// Where training stands between two steps, beside the variables.
+struct TrainingState {
+  std::int64_t step = 0;           ///< global batches done
+  std::int64_t updates = 0;        ///< of the weights
+  std::int64_t gradients = 0;      ///< accumulated since the last update
+  data::Order::Position position;  ///< where the next batch begins
+  StepSums epoch_sums;             ///< of the epoch that position is in
+  StepSums step_sums;              ///< since the last step event
+  double seconds = 0;              ///< since the start of the run, its earlier parts included
+};
+
+/// Takes a strategy from one training step to the next: the next batch, and what its gradients are for. Every
+/// `accumulate_steps`-th step updates the weights.
+class TrainingSteps {
+ public:
+  /// `examples`: null where there is no model. All must outlive it.
+  TrainingSteps(Strategy& strategy, const data::Feeder* examples, data::Order& order, std::int64_t accumulate_steps,
+                LearningRate learning_rate);
+
+  /// Resumes from a state. Returns whether an epoch ends there.
+  bool seek(const TrainingState& state);
+
+  /// What the loop has to know of a step.
+  struct Step {
+    std::int64_t examples = 0;
+    bool ends_epoch = false;
+    double learning_rate = 0;
+  };
+  /// Trains on the next batch and takes `state` there, except its sums.
+  Step train(TrainingState& state);
+
+ private:
+  Strategy& strategy_;
+  const data::Feeder* examples_;
+  data::Order& order_;
+  std::int64_t accumulate_steps_;
+  LearningRate learning_rate_;
+};
+
+}  // namespace mirrortrain

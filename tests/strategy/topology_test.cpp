@@ -1,0 +1,154 @@
+#include "strategy/topology.h"
+
+#include <doctest/doctest.h>
+
+#include "base/error.h"
+
+namespace mirrortrain {
+namespace {
+
+StrategyOptions on(DeviceId::Kind kind, std::initializer_list<int> devices) {
+  StrategyOptions options;
+  std::vector<DeviceId> list;
+  for (const int index : devices) list.push_back({kind, index});
+  options.devices = list;
+  return options;
+}
+
+StrategyOptions on_cpus(std::initializer_list<int> devices) { return on(DeviceId::Kind::kCpu, devices); }
+StrategyOptions on_gpus(std::initializer_list<int> devices) { return on(DeviceId::Kind::kCuda, devices); }
+
+Machine with_cores(std::vector<int> cores) {
+  return {std::move(cores), [] { return cuda::Gpus{{}, "no GPU"}; }};
+}
+
+Machine with_gpus(std::size_t count) {
+  return {{0, 1, 2, 3}, [count] { return cuda::Gpus{std::vector<cuda::Gpu>(count), ""}; }};
+}
+
+TEST_CASE("devices: all takes every GPU, one_device the first") {
+  const Topology all = make_topology({}, 4, with_gpus(3));
+  CHECK(all.on_gpus());
+  REQUIRE(all.lanes.size() == 3);
+  CHECK(all.lanes[2].device.text() == "cuda:2");
+  CHECK(all.replicas == 3);
+  StrategyOptions one;
+  one.type = StrategyType::kOneDevice;
+  CHECK(make_topology(one, 4, with_gpus(3)).lanes.size() == 1);
+}
+
+TEST_CASE("several replicas share a GPU") {
+  CHECK(make_topology(on_gpus({0, 0}), 4, with_gpus(1)).lanes[0].replicas == std::vector{0, 1});
+  StrategyOptions eight = on_gpus({0, 1});
+  eight.replicas = 8;
+  CHECK(make_topology(eight, 8, with_gpus(2)).lanes[1].replicas == std::vector{4, 5, 6, 7});
+}
+
+TEST_CASE("a GPU that does not exist and devices of both kinds are refused") {
+  CHECK_THROWS_AS(make_topology(on_gpus({1}), 4, with_gpus(1)), UsageError);
+  CHECK_THROWS_AS(make_topology(on_gpus({0}), 4, with_cores({0})), UsageError);
+  StrategyOptions mixed = on_gpus({0});
+  std::get<std::vector<DeviceId>>(mixed.devices).push_back({DeviceId::Kind::kCpu, 0});
+  CHECK_THROWS_AS(make_topology(mixed, 4, with_gpus(1)), UsageError);
+}
+
+TEST_CASE("replicas are dealt to devices in order") {
+  StrategyOptions options = on_cpus({0, 1});
+  options.replicas = 6;
+  const Topology placement = make_topology(options, 96, with_cores({0, 1}));
+  REQUIRE(placement.lanes.size() == 2);
+  CHECK(placement.lanes[0].replicas == std::vector{0, 1, 2});
+  CHECK(placement.lanes[1].replicas == std::vector{3, 4, 5});
+}
+
+TEST_CASE("a device that is named twice holds two replicas on one lane") {
+  const Topology placement = make_topology(on_cpus({0, 1, 0}), 96, with_cores({0, 1}));
+  REQUIRE(placement.lanes.size() == 2);
+  CHECK(placement.lanes[0].replicas == std::vector{0, 2});
+  CHECK(placement.lanes[1].replicas == std::vector{1});
+}
+
+TEST_CASE("threads of a replica depend on replicas and cores, not on devices") {
+  const std::vector<int> cores{0, 1, 2, 3, 4, 5, 6, 7};
+  for (const auto& devices : {std::initializer_list<int>{0}, {0, 1}, {0, 1, 2, 3}}) {
+    StrategyOptions options = on_cpus(devices);
+    options.replicas = 4;
+    for (const LanePlace& lane : make_topology(options, 96, with_cores(cores)).lanes) CHECK(lane.threads == 2);
+  }
+}
+
+TEST_CASE("lanes are pinned only where they take every core") {
+  CHECK(make_topology(on_cpus({0, 1}), 96, with_cores({4, 7})).lanes[1].cores == std::vector{7});
+  CHECK(make_topology(on_cpus({0, 1, 2}), 96, with_cores({4, 7})).lanes[1].cores.empty());
+  CHECK_FALSE(make_topology(on_cpus({0, 1, 2}), 96, with_cores({4, 7})).cores_of_their_own);
+}
+
+TEST_CASE("devices: all takes as many CPU replicas as suit the cores and the batch") {
+  CHECK(make_topology({}, 256, with_cores({0, 1, 2, 3})).replicas == 4);
+  CHECK(make_topology({}, 4, with_cores({0, 1, 2, 3})).replicas == 1);
+  StrategyOptions options;
+  options.cpu_replicas = 3;
+  CHECK(make_topology(options, 256, with_cores({0, 1})).replicas == 3);
+  options = {};
+  options.replicas = 9;
+  const Topology nine = make_topology(options, 256, with_cores({0, 1, 2, 3}));
+  CHECK(nine.replicas == 9);
+  CHECK(nine.lanes.size() == 3);  // the most that divide them
+  options = {};
+  options.type = StrategyType::kOneDevice;
+  const Topology one = make_topology(options, 256, with_cores({0, 1}));
+  CHECK(one.replicas == 1);
+  CHECK(one.lanes[0].threads == 2);
+}
+
+TEST_CASE("all CPU lanes compute in one memory that the host reads, each GPU in its own") {
+  const auto cpus = make_topology(on_cpus({0, 1, 0}), 96, with_cores({0, 1})).domains();
+  REQUIRE(cpus.size() == 1);
+  CHECK(cpus[0].on_host);
+  CHECK(cpus[0].lanes == std::vector{0, 1});
+  CHECK(cpus[0].replicas == std::vector{0, 1, 2});
+  const auto gpus = make_topology(on_gpus({1, 0, 1}), 96, with_gpus(2)).domains();
+  REQUIRE(gpus.size() == 2);
+  CHECK_FALSE(gpus[0].on_host);
+  CHECK(gpus[0].replicas == std::vector{0, 2});
+  CHECK(gpus[1].replicas == std::vector{1});
+}
+
+TEST_CASE("a worker has the run's replicas that follow those of the workers before it") {
+  const Topology second = make_topology(on_cpus({0, 1}), 96, with_cores({0, 1}), {.workers = 3, .worker = 1});
+  CHECK(second.replicas == 6);
+  CHECK(second.lanes[0].replicas == std::vector{2});
+  CHECK(second.lanes[1].replicas == std::vector{3});
+  CHECK(second.domains()[0].replicas == std::vector{2, 3});
+  CHECK(second.ranks() == 3);
+  CHECK_FALSE(second.is_chief());
+}
+
+TEST_CASE("parts cover the batch in order, larger ones first, and differ by one at most") {
+  for (std::int64_t rows = 0; rows < 40; ++rows) {
+    for (int replicas = 1; replicas < 10; ++replicas) {
+      std::int64_t next = 0, before = rows;
+      for (int r = 0; r < replicas; ++r) {
+        const RowRange part = rows_of_replica(rows, r, replicas);
+        CHECK(part.first == next);
+        CHECK(part.count <= before);
+        CHECK((part.count == rows / replicas || part.count == rows / replicas + 1));
+        next += part.count;
+        before = part.count;
+      }
+      CHECK(next == rows);
+    }
+  }
+}
+
+TEST_CASE("what cannot be placed is refused") {
+  StrategyOptions options;
+  options.devices = std::vector<DeviceId>{{DeviceId::Kind::kCuda, 1}};
+  CHECK_THROWS_AS(make_topology(options, 256, with_cores({0})), UsageError);
+  options = on_cpus({0, 1});
+  options.replicas = 3;
+  CHECK_THROWS_AS(make_topology(options, 256, with_cores({0})), UsageError);
+}
+
+}  // namespace
+}  // namespace mirrortrain

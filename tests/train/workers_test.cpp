@@ -1,0 +1,221 @@
+// Several workers train as one machine does: each is a thread here, with a memory domain of its own and a communicator
+// of threads between them.
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <optional>
+#include <thread>
+
+#include "base/error.h"
+#include "collective/thread_group.h"
+#include "error_text.h"
+#include "train/checkpoint.h"
+#include "training.h"
+
+namespace mirrortrain {
+namespace {
+
+using Overrides = std::vector<std::string>;
+
+/// This machine as one worker of several.
+Hardware as_worker(int worker, const testing::ThreadGroup& group) {
+  Hardware hardware = this_hardware();
+  hardware.cluster = {group.size(), worker};
+  hardware.communicators = [worker, &group](const Topology&, const StrategyOptions&, const ReductionChoice&,
+                                            const Backend&, std::span<Device* const>) {
+    Communicator& rank = group.communicator(worker);
+    return RunCommunicators{{nullptr, {&rank}}, &rank};
+  };
+  return hardware;
+}
+
+/// Calls body(worker, training) on a thread for each worker. A worker that fails ends the others; its error is
+/// returned.
+template <class Body>
+std::string run_workers(int workers, const char* configuration, const Overrides& overrides, const Body& body) {
+  const testing::ThreadGroup group(workers);
+  std::vector<std::string> messages(static_cast<std::size_t>(workers));
+  std::vector<std::thread> threads;
+  for (int worker = 0; worker < workers; ++worker) {
+    threads.emplace_back([&, worker] {
+      std::string& message = messages[static_cast<std::size_t>(worker)];
+      message = error_text([&] {
+        Training training(configuration, overrides, as_worker(worker, group));
+        body(worker, training);
+      });
+      if (message != "no error") group.communicator(worker).abort(message);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (const std::string& message : messages) {
+    if (message != "no error") return message;
+  }
+  return "no error";
+}
+
+std::string replicas_on_cpus(int replicas, const std::string& more = "") {
+  std::string devices = "cpu:0";
+  for (int i = 1; i < replicas; ++i) devices += fmt::format(",cpu:{}", i);
+  return fmt::format("strategy={{type: mirrored, devices: [{}], threads_per_replica: 1{}}}", devices, more);
+}
+
+/// Moving statistics, dropout, regularization, and batches that leave the last replicas without examples.
+constexpr const char* kNetwork = R"(
+seed: 3
+data:
+  global_batch_size: 10
+  shuffle: true
+  train: {format: synthetic, examples: 33, shape: [6], classes: 3, seed: 5}
+model:
+  input_shape: [6]
+  layers:
+    - dense: {units: 7, activation: tanh, kernel_regularizer: {l2: 0.01}}
+    - batch_normalization: {momentum: 0.5}
+    - dropout: {rate: 0.2}
+    - dense: {units: 3}
+loss: {type: sparse_categorical_crossentropy, from_logits: true}
+metrics: [accuracy]
+optimizer: {type: adam, learning_rate: 0.01}
+)";
+
+/// What a worker's training gave: of every replica of the run, on every worker.
+struct Result {
+  std::vector<double> losses;
+  std::vector<std::map<std::string, std::vector<float>>> variables;
+  std::optional<StepSums> evaluation;
+
+  explicit Result(Training& training, int steps = 9) {
+    losses = training.steps(steps);
+    for (int r = 0; r < training.strategy->num_replicas_in_sync(); ++r) variables.push_back(training.variables(r));
+    evaluation = evaluate_all(*training.strategy, training.examples(), 10);
+  }
+};
+
+/// Trains on `workers` workers of `replicas_each` replicas and checks each worker's result against one machine with as
+/// many replicas: the same bits, or as near as another order of sums is.
+void check_against_one_machine(int workers, int replicas_each, const std::string& strategy_options,
+                               const Overrides& more, bool same_bits, double tolerance = 1e-6) {
+  Overrides on_one = more, on_several = more;
+  on_one.push_back(replicas_on_cpus(workers * replicas_each, strategy_options));
+  on_several.push_back(replicas_on_cpus(replicas_each, strategy_options));
+  Training one_machine(kNetwork, on_one);
+  const Result expected(one_machine);
+  std::vector<std::optional<Result>> found(static_cast<std::size_t>(workers));
+  REQUIRE(run_workers(workers, kNetwork, on_several, [&](int worker, Training& training) {
+            found[static_cast<std::size_t>(worker)].emplace(training);
+          }) == "no error");
+  for (const auto& result : found) {
+    for (std::size_t i = 0; i < expected.losses.size(); ++i) {
+      CHECK(result->losses[i] == doctest::Approx(expected.losses[i]).epsilon(1e-6));
+    }
+    CHECK(result->evaluation->examples == expected.evaluation->examples);
+    CHECK(result->evaluation->loss == doctest::Approx(expected.evaluation->loss).epsilon(1e-6));
+    CHECK(result->evaluation->metrics == expected.evaluation->metrics);
+    for (std::size_t r = 0; r < expected.variables.size(); ++r) {
+      CAPTURE(r);
+      if (same_bits) {
+        for (const auto& [name, values] : expected.variables[r]) {
+          CAPTURE(name);
+          CHECK(result->variables[r].at(name) == values);
+        }
+      } else {
+        CHECK(difference(expected.variables[r], result->variables[r]) < tolerance);
+      }
+    }
+  }
+}
+
+TEST_CASE("reduced inside, then across, two workers of two lanes train as four replicas on one machine") {
+  for (const char* operation : {"auto", "ring", "hierarchical_copy"}) {
+    for (const char* bytes : {"0", "100"}) {
+      CAPTURE(std::string(operation));
+      CAPTURE(std::string(bytes));
+      check_against_one_machine(
+          2, 2, fmt::format(", cross_device_ops: {}, communication: {{bytes_per_pack: {}}}", operation, bytes), {},
+          false);
+    }
+  }
+}
+
+TEST_CASE("across workers reduction_to_one_device gives the same bits as on one machine, by every method") {
+  for (const char* method : {"add_n", "tree", "accumulate_n"}) {
+    for (const char* bytes : {"0", "100"}) {
+      CAPTURE(std::string(method));
+      CAPTURE(std::string(bytes));
+      check_against_one_machine(
+          2, 2,
+          fmt::format(", cross_device_ops: reduction_to_one_device, communication: {{bytes_per_pack: {}}}", bytes),
+          {fmt::format("gradients.aggregation_method={}", method)}, true);
+    }
+  }
+  check_against_one_machine(3, 1, ", cross_device_ops: reduction_to_one_device", {}, true);
+}
+
+TEST_CASE("policies, clipping, accumulation and state mean the same across workers") {
+  for (const char* aggregation : {"sum", "none", "only_first_replica"}) {
+    for (const char* gradients : {"{clip_value: 0.05}", "{clip_norm: 0.1, accumulate_steps: 2}"}) {
+      CAPTURE(aggregation);
+      CAPTURE(gradients);
+      check_against_one_machine(
+          2, 2, "",
+          {fmt::format("variables=[{{match: \"*/moving_*\", synchronization: on_write, aggregation: {0}}}, {{match: "
+                       "\"*/kernel\", aggregation: {0}}}]",
+                       aggregation),
+           fmt::format("gradients={}", gradients),
+           "state=[{name: total, aggregation: sum, assign_add: 1}, {name: own, assign_add: [1, 2, 3, 4]}]"},
+          false, 1e-5);
+    }
+  }
+}
+
+TEST_CASE("a worker whose replicas are not the run's first has its examples, its states and no regularization") {
+  const std::string state = "state=[{name: own, assign_add: [1, 2, 3, 4]}]";
+  REQUIRE(run_workers(2, kNetwork, {replicas_on_cpus(2), state}, [&](int worker, Training& training) {
+            const Topology& topology = training.strategy->topology();
+            CHECK(topology.lanes.front().replicas == std::vector{2 * worker});
+            CHECK(topology.is_chief() == (worker == 0));
+            // One example: all replicas but the first have none.
+            training.steps(4);
+            const auto copies = training.strategy->state().readings().at(0).replicas;
+            using Number = report::StateReading::Number;
+            CHECK(copies == std::vector<Number>{std::int64_t{4}, std::int64_t{8}, std::int64_t{12}, std::int64_t{16}});
+          }) == "no error");
+}
+
+TEST_CASE("the chief decides, and every worker hears it") {
+  REQUIRE(run_workers(3, kNetwork, {replicas_on_cpus(1)}, [&](int worker, Training& training) {
+            CHECK(training.strategy->agree(100 + worker) == 100);
+            CHECK(training.strategy->agree(worker == 0 ? 0 : 15) == 0);
+          }) == "no error");
+}
+
+TEST_CASE("the chief saves what all workers have, and every worker resumes from it") {
+  const Overrides overrides = {replicas_on_cpus(2), R"(variables=[{match: "dense/*", aggregation: none}])"};
+  const TemporaryFolder folder;
+  const auto checkpoints_of = [&](Training& training) {
+    return Checkpoints(folder.path(), *training.strategy, {{"m", "v"}, training.checked.model->metric_names}, 0);
+  };
+  std::vector<std::vector<double>> rest(2);
+  REQUIRE(run_workers(2, kNetwork, overrides, [&](int worker, Training& training) {
+            training.steps(3);
+            checkpoints_of(training).save(training.state, 1);
+            rest[static_cast<std::size_t>(worker)] = training.steps(3);
+          }) == "no error");
+  CHECK(rest[0] == rest[1]);
+  REQUIRE(run_workers(2, kNetwork, overrides, [&](int, Training& training) {
+            training.seek(checkpoints_of(training).restore().value());
+            CHECK(training.steps(3) == rest[0]);
+          }) == "no error");
+}
+
+TEST_CASE("a worker that fails ends the others with its reason") {
+  const std::string message = run_workers(2, kNetwork, {replicas_on_cpus(1)}, [&](int worker, Training& training) {
+    training.steps(2);
+    if (worker == 1) throw Error("the disk of worker 1 is full");
+    training.steps(5);
+  });
+  CHECK(contains(message, "the disk of worker 1 is full"));
+}
+
+}  // namespace
+}  // namespace mirrortrain
