@@ -77,13 +77,11 @@ ReductionChoice choose_reduction(const StrategyOptions& options, const Topology&
     const bool gathers = *choice.operation == CrossDeviceOps::kReductionToOneDevice && !topology.on_gpus();
     choice.gathers_replicas = gathers;
     const LanePlace& root = root_lane(options, topology);
-    const int root_rank = static_cast<int>(&root - topology.lanes.data());
-    const int here = topology.replicas / topology.cluster.workers;
-    const int chiefs_replica = root.replicas.front() % here;  // every worker names the same one
+    // Every worker names the chief's replica.
+    const int root_replica = root.replicas.front() % (topology.replicas / topology.cluster.workers);
+    const int root_rank = topology.on_gpus() ? static_cast<int>(&root - topology.lanes.data()) : 0;
     choice.stages.emplace(*choice.operation, gathers ? topology.replicas : ranks, method,
-                          gathers              ? root.replicas.front()
-                          : topology.on_gpus() ? root_rank
-                                               : 0);
+                          gathers ? root_replica : root_rank);
     by_method = uses_aggregation_method(*choice.operation);
   }
   const bool is_auto = options.cross_device_ops == CrossDeviceOps::kAuto;
