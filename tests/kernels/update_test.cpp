@@ -55,7 +55,8 @@ void check_rule(const UpdateRule& rule, Step step) {
     }
     for (std::size_t i = 0; i < kElements; ++i) step(group.w[i], group.gradient(i), group.m[i], group.v[i], rate, t);
     // In two shards, as two lanes do it.
-    update(rule, group.view(), {group.sources()}, {static_cast<float>(rate), t}, 0, kUpdateChunk);
+    update(rule, group.view(), {group.sources()}, {.learning_rate = static_cast<float>(rate), .updates = t}, 0,
+           kUpdateChunk);
     update(rule, group.view(), {group.sources()}, {static_cast<float>(rate), t}, kUpdateChunk, kElements);
     double regularization = 0;
     for (const double chunk : group.regularization) regularization += chunk;
@@ -98,7 +99,7 @@ TEST_CASE("a replica without examples is not read") {
   Group group;
   group.gradient_1.assign(kElements, std::nanf(""));
   const std::vector<GradientSource> sources{{group.gradient_0.data(), 1}, {group.gradient_1.data(), 0}};
-  update(scalar::Sgd{}, group.view(), {sources}, {0.1f}, 0, kElements);
+  update(scalar::Sgd{}, group.view(), {sources}, {.learning_rate = 0.1f}, 0, kElements);
   for (const float weight : group.master) CHECK(std::isfinite(weight));
 }
 
