@@ -48,7 +48,7 @@ Strategy::Strategy(Placement placement, const Model& model, const StrategyParts&
   std::vector<Device*> devices;
   for (const auto& lane : lanes_) devices.push_back(&lane->device());
   StoreOptions store{
-      parts.policies, 1, 1, static_cast<int>(parts.rule.slots().size()), parts.gradients.accumulates(), {}};
+      parts.policies, 1, 1, static_cast<int>(scalar::slot_names(parts.rule).size()), parts.gradients.accumulates(), {}};
   for (const ProductGradient& product : products_) store.without_gradient.push_back(product.variable);
   mirrors_.emplace(model, std::move(store),
                    UpdateOptions{parts.rule, parts.gradients, cross_device.reduction || several_memories()}, placement_,

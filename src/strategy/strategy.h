@@ -54,7 +54,7 @@ struct MemoryForecast {
 struct StrategyParts {
   StrategyOptions options;
   GradientOptions gradients;
-  UpdateRule rule;
+  scalar::UpdateRule rule;
   std::vector<VariablePolicy> policies;  ///< of the model's variables, resolved
   State state;
   std::uint64_t seed = 0;

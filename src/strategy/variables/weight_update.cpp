@@ -11,17 +11,6 @@
 namespace mirrortrain {
 namespace {
 
-scalar::UpdateRule kernel_rule(const UpdateRule& rule) {
-  switch (rule.kind) {
-    case UpdateRule::Kind::kSgd: return scalar::Sgd{};
-    case UpdateRule::Kind::kSgdMomentum: return scalar::SgdMomentum<false>{rule.momentum};
-    case UpdateRule::Kind::kSgdNesterov: return scalar::SgdMomentum<true>{rule.momentum};
-    case UpdateRule::Kind::kAdam: return scalar::Adam<false>{rule.beta_1, rule.beta_2, rule.epsilon};
-    case UpdateRule::Kind::kAdamW: return scalar::Adam<true>{rule.beta_1, rule.beta_2, rule.epsilon, rule.weight_decay};
-  }
-  throw Error("unknown update rule");
-}
-
 /// The lane's even part [begin, end) of `count`, in whole pieces.
 std::pair<std::int64_t, std::int64_t> part_of_lane(std::int64_t count, std::int64_t piece, int lane, int lanes) {
   const std::int64_t pieces = (count + piece - 1) / piece;
@@ -56,7 +45,7 @@ WeightUpdate::WeightUpdate(const VariableStore& variables, const StepKernels& ke
                            const UpdateOptions& options)
     : kernels_(kernels),
       replicas_(std::move(replicas)),
-      rule_(kernel_rule(options.rule)),
+      rule_(options.rule),
       options_(options.gradients),
       reduced_(options.reduced) {
   for (const VariableGroup& group : variables.groups()) {

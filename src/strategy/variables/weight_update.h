@@ -6,7 +6,6 @@
 
 #include "kernels/cpu/product_update.h"
 #include "kernels/step_kernels.h"
-#include "model/update_rule.h"
 #include "strategy/gradient_options.h"
 #include "strategy/variables/variable_store.h"
 
@@ -29,7 +28,7 @@ struct UpdateReplicas {
 
 /// How gradients become weights.
 struct UpdateOptions {
-  UpdateRule rule;
+  scalar::UpdateRule rule;
   GradientOptions gradients;
   bool reduced = false;  ///< every replica's gradients already hold the sum over the replicas
 };
