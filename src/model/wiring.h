@@ -1,14 +1,27 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "config/errors.h"
 #include "model/layers.h"
-#include "model/read_state.h"
 
 namespace mirrortrain {
+
+/// How much of a list's item, like a layer, could be read.
+enum class ReadState : std::uint8_t {
+  kWhole,
+  kInPart,  ///< its type is known, but an option is wrong
+  kNot,     ///< its type is not known
+};
+
+/// What `errors` tells about the item with this path: "model.layers[3].conv2d".
+inline ReadState read_state(std::string_view path, const config::Errors& errors) {
+  if (errors.concern(path)) return ReadState::kInPart;
+  return errors.concern(path.substr(0, path.rfind(']') + 1)) ? ReadState::kNot : ReadState::kWhole;
+}
 
 /// The layers' names, how far they could be read, and where each layer's inputs come from.
 struct Wiring {

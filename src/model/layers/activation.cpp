@@ -1,5 +1,7 @@
 #include "model/layers/activation.h"
 
+#include "graph/ops/elementwise.h"
+
 namespace mirrortrain::layers {
 
 config::Section<Activation> Activation::section() {
@@ -11,6 +13,15 @@ config::Section<Activation> Activation::section() {
 ValueId Activation::build(LayerBuilder& builder, std::span<const ValueId> sources) const {
   if (activation == ActivationName::kSoftmax) builder.features(sources[0]);
   return apply_activation(builder.graph(), activation, sources[0]);
+}
+
+config::Section<Softmax> Softmax::section() {
+  return config::Section<Softmax>("exp(x) / sum(exp(x)) over the last axis.").include<LayerCommon>();
+}
+
+ValueId Softmax::build(LayerBuilder& builder, std::span<const ValueId> sources) const {
+  builder.features(sources[0]);
+  return builder.apply(ops::Softmax{}, {sources[0]});
 }
 
 }  // namespace mirrortrain::layers

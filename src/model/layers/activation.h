@@ -17,4 +17,12 @@ struct Activation : LayerCommon {
   ValueId build(LayerBuilder& builder, std::span<const ValueId> sources) const;
 };
 
+/// exp(x) / sum(exp(x)) over the last axis.
+struct Softmax : LayerCommon {
+  static constexpr std::string_view kName = "softmax";
+
+  static config::Section<Softmax> section();
+  ValueId build(LayerBuilder& builder, std::span<const ValueId> sources) const;
+};
+
 }  // namespace mirrortrain::layers

@@ -27,6 +27,14 @@ Shape resolve(Shape target, const Shape& input) {
 
 }  // namespace
 
+config::Section<Flatten> Flatten::section() {
+  return config::Section<Flatten>("Each example as one row of features.").include<LayerCommon>();
+}
+
+ValueId Flatten::build(LayerBuilder& builder, std::span<const ValueId> sources) const {
+  return builder.apply(ops::Reshape({builder.shape(sources[0]).elements()}), {sources[0]});
+}
+
 config::Section<Reshape> Reshape::section() {
   return config::Section<Reshape>("The same elements under another shape.")
       .key("target_shape", &Reshape::target_shape, "The new shape, without the batch; one -1 takes what is left.",

@@ -8,6 +8,14 @@
 
 namespace mirrortrain::layers {
 
+/// [...] -> [product of all extents].
+struct Flatten : LayerCommon {
+  static constexpr std::string_view kName = "flatten";
+
+  static config::Section<Flatten> section();
+  ValueId build(LayerBuilder& builder, std::span<const ValueId> sources) const;
+};
+
 /// The same elements under another shape; one extent may be -1: what is left.
 struct Reshape : LayerCommon {
   static constexpr std::string_view kName = "reshape";

@@ -19,4 +19,15 @@ struct MeanSquaredError {
   }
 };
 
+struct MeanAbsoluteError {
+  static constexpr std::string_view kName = "mean_absolute_error";
+
+  /// Throws Error where the labels are class numbers, which have no distance from an output.
+  ops::Metric op(const Loss& loss, const Shape& output) const;
+
+  static config::Section<MeanAbsoluteError> section() {
+    return config::Section<MeanAbsoluteError>("The mean of |output - label|.");
+  }
+};
+
 }  // namespace mirrortrain::metrics

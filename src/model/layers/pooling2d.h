@@ -2,13 +2,15 @@
 
 #include <array>
 #include <optional>
+#include <span>
 #include <string_view>
 
 #include "graph/ops/pool2d.h"
+#include "model/layer_builder.h"
 #include "model/layer_common.h"
 #include "model/padding.h"
 
-namespace mirrortrain {
+namespace mirrortrain::layers {
 
 /// The options of layers that slide a window over images.
 struct Pool2dOptions : LayerCommon {
@@ -30,4 +32,28 @@ struct Pool2dOptions : LayerCommon {
   }
 };
 
-}  // namespace mirrortrain
+/// [height, width, channels] -> [height', width', channels]: the maximum of each window.
+struct MaxPooling2d : Pool2dOptions {
+  static constexpr std::string_view kName = "max_pooling2d";
+
+  static config::Section<MaxPooling2d> section();
+  ValueId build(LayerBuilder& builder, std::span<const ValueId> sources) const;
+};
+
+/// [height, width, channels] -> [height', width', channels]: the mean of each window; padding does not count.
+struct AveragePooling2d : Pool2dOptions {
+  static constexpr std::string_view kName = "average_pooling2d";
+
+  static config::Section<AveragePooling2d> section();
+  ValueId build(LayerBuilder& builder, std::span<const ValueId> sources) const;
+};
+
+/// [height, width, channels] -> [channels]: the mean over height and width.
+struct GlobalAveragePooling2d : LayerCommon {
+  static constexpr std::string_view kName = "global_average_pooling2d";
+
+  static config::Section<GlobalAveragePooling2d> section();
+  ValueId build(LayerBuilder& builder, std::span<const ValueId> sources) const;
+};
+
+}  // namespace mirrortrain::layers
