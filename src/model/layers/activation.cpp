@@ -5,8 +5,8 @@
 namespace mirrortrain::layers {
 
 config::Section<Activation> Activation::section() {
-  return config::Section<Activation>("An activation as a layer of its own.")
-      .key("activation", &Activation::activation, "Which one.", config::required)
+  return config::Section<Activation>("Applies an activation function.")
+      .key("activation", &Activation::activation, "The activation function.", config::required)
       .include<LayerCommon>();
 }
 
@@ -16,7 +16,7 @@ ValueId Activation::build(LayerBuilder& builder, std::span<const ValueId> source
 }
 
 config::Section<Softmax> Softmax::section() {
-  return config::Section<Softmax>("exp(x) / sum(exp(x)) over the last axis.").include<LayerCommon>();
+  return config::Section<Softmax>("Softmax over the last axis: exp(x) / sum(exp(x)).").include<LayerCommon>();
 }
 
 ValueId Softmax::build(LayerBuilder& builder, std::span<const ValueId> sources) const {

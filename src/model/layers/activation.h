@@ -8,7 +8,7 @@
 
 namespace mirrortrain::layers {
 
-/// An activation as a layer of its own.
+/// Applies an activation function.
 struct Activation : LayerCommon {
   static constexpr std::string_view kName = "activation";
   ActivationName activation = ActivationName::kLinear;

@@ -3,7 +3,7 @@
 namespace mirrortrain::layers {
 
 config::Section<MaxPooling2d> MaxPooling2d::section() {
-  return config::Section<MaxPooling2d>("The maximum of each window.").include<Pool2dOptions>();
+  return config::Section<MaxPooling2d>("2D max pooling: the maximum of each window.").include<Pool2dOptions>();
 }
 
 ValueId MaxPooling2d::build(LayerBuilder& builder, std::span<const ValueId> sources) const {
@@ -12,7 +12,8 @@ ValueId MaxPooling2d::build(LayerBuilder& builder, std::span<const ValueId> sour
 }
 
 config::Section<AveragePooling2d> AveragePooling2d::section() {
-  return config::Section<AveragePooling2d>("The mean of each window; padding does not count.").include<Pool2dOptions>();
+  return config::Section<AveragePooling2d>("2D average pooling: the mean of each window, padding not counted.")
+      .include<Pool2dOptions>();
 }
 
 ValueId AveragePooling2d::build(LayerBuilder& builder, std::span<const ValueId> sources) const {
@@ -21,7 +22,8 @@ ValueId AveragePooling2d::build(LayerBuilder& builder, std::span<const ValueId> 
 }
 
 config::Section<GlobalAveragePooling2d> GlobalAveragePooling2d::section() {
-  return config::Section<GlobalAveragePooling2d>("The mean over height and width.").include<LayerCommon>();
+  return config::Section<GlobalAveragePooling2d>("Global average pooling: the mean over height and width.")
+      .include<LayerCommon>();
 }
 
 ValueId GlobalAveragePooling2d::build(LayerBuilder& builder, std::span<const ValueId> sources) const {

@@ -22,12 +22,13 @@ struct Pool2dOptions : LayerCommon {
 
   static config::Section<Pool2dOptions> section() {
     using config::at_least, config::at_most, config::scalar_fills;
-    return config::Section<Pool2dOptions>("A window that slides over images.")
-        .key("pool_size", &Pool2dOptions::pool_size, "Height and width of the window, or one number.", scalar_fills,
-             at_least(1), at_most(kLongestWindow))
-        .key("strides", &Pool2dOptions::strides, "Steps of the window; default: pool_size.", scalar_fills, at_least(1),
-             at_most(kLongestWindow))
-        .key("padding", &Pool2dOptions::padding, "valid: none; same: so that stride 1 keeps the size.")
+    return config::Section<Pool2dOptions>("A pooling window over images.")
+        .key("pool_size", &Pool2dOptions::pool_size, "Height and width of the pooling window, or one number.",
+             scalar_fills, at_least(1), at_most(kLongestWindow))
+        .key("strides", &Pool2dOptions::strides, "Strides along height and width, or one number; null: pool_size.",
+             scalar_fills, at_least(1), at_most(kLongestWindow))
+        .key("padding", &Pool2dOptions::padding,
+             "valid: no padding; same: padded so that with stride 1 the output has the size of the input.")
         .include<LayerCommon>();
   }
 };

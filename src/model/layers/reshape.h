@@ -16,7 +16,7 @@ struct Flatten : LayerCommon {
   ValueId build(LayerBuilder& builder, std::span<const ValueId> sources) const;
 };
 
-/// The same elements under another shape; one extent may be -1: what is left.
+/// The same elements with another shape; one extent may be -1, which is then inferred.
 struct Reshape : LayerCommon {
   static constexpr std::string_view kName = "reshape";
   std::vector<std::int64_t> target_shape;

@@ -19,9 +19,11 @@ struct BinaryCrossentropy {
   }
 
   static config::Section<BinaryCrossentropy> section() {
-    return config::Section<BinaryCrossentropy>("For outputs that are each yes or no.")
-        .key("from_logits", &BinaryCrossentropy::from_logits, "Whether the output is logits instead of probabilities.")
-        .key("label_smoothing", &BinaryCrossentropy::label_smoothing, "How far targets are moved towards equal shares.",
+    return config::Section<BinaryCrossentropy>("Binary crossentropy, for outputs that are each true or false.")
+        .key("from_logits", &BinaryCrossentropy::from_logits,
+             "Whether the model's output is logits rather than probabilities.")
+        .key("label_smoothing", &BinaryCrossentropy::label_smoothing,
+             "Label smoothing: 0 leaves the labels as they are, 1 makes all classes equally likely.",
              config::between(0, 1));
   }
 };
@@ -37,11 +39,12 @@ struct CategoricalCrossentropy {
   }
 
   static config::Section<CategoricalCrossentropy> section() {
-    return config::Section<CategoricalCrossentropy>("For one class of many, one-hot labels.")
+    return config::Section<CategoricalCrossentropy>("Crossentropy between classes and one-hot labels.")
         .key("from_logits", &CategoricalCrossentropy::from_logits,
-             "Whether the output is logits instead of probabilities.")
+             "Whether the model's output is logits rather than probabilities.")
         .key("label_smoothing", &CategoricalCrossentropy::label_smoothing,
-             "How far targets are moved towards equal shares.", config::between(0, 1));
+             "Label smoothing: 0 leaves the labels as they are, 1 makes all classes equally likely.",
+             config::between(0, 1));
   }
 };
 
@@ -53,9 +56,10 @@ struct SparseCategoricalCrossentropy {
   ops::Loss op() const { return ops::Loss(ops::LossKind::kSparseCategoricalCrossentropy, from_logits); }
 
   static config::Section<SparseCategoricalCrossentropy> section() {
-    return config::Section<SparseCategoricalCrossentropy>("For one class of many, class numbers as labels.")
+    return config::Section<SparseCategoricalCrossentropy>(
+               "Crossentropy between classes and labels that are class numbers.")
         .key("from_logits", &SparseCategoricalCrossentropy::from_logits,
-             "Whether the output is logits instead of probabilities.");
+             "Whether the model's output is logits rather than probabilities.");
   }
 };
 

@@ -10,7 +10,8 @@ namespace {
 /// Throws Error where the loss's labels are class numbers: they have no distance from an output.
 void check_distance(std::string_view metric, const Loss& loss) {
   if (targets_of(loss) != Targets::kClassNumbers) return;
-  throw Error(fmt::format("{} needs labels like the output, but the loss takes class numbers; take accuracy", metric));
+  throw Error(fmt::format(
+      "{} needs labels of the same shape as the output, but the loss takes class numbers; use accuracy", metric));
 }
 
 }  // namespace

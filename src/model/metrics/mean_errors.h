@@ -15,7 +15,7 @@ struct MeanSquaredError {
   ops::Metric op(const Loss& loss, const Shape& output) const;
 
   static config::Section<MeanSquaredError> section() {
-    return config::Section<MeanSquaredError>("The mean of (output - label)^2.");
+    return config::Section<MeanSquaredError>("Mean squared error: the mean of (output - label)^2.");
   }
 };
 
@@ -26,7 +26,7 @@ struct MeanAbsoluteError {
   ops::Metric op(const Loss& loss, const Shape& output) const;
 
   static config::Section<MeanAbsoluteError> section() {
-    return config::Section<MeanAbsoluteError>("The mean of |output - label|.");
+    return config::Section<MeanAbsoluteError>("Mean absolute error: the mean of |output - label|.");
   }
 };
 

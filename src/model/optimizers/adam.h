@@ -8,11 +8,13 @@ namespace mirrortrain::optimizers {
 template <class Options>
 config::Section<Options> with_adam_keys(config::Section<Options> section) {
   return section
-      .key("beta_1", &Options::beta_1, "What the mean of gradients keeps in a step.", config::at_least(0),
+      .key("beta_1", &Options::beta_1, "Exponential decay rate of the 1st moment estimates.", config::at_least(0),
            config::less_than(1))
-      .key("beta_2", &Options::beta_2, "What the mean of squares keeps in a step.", config::at_least(0),
+      .key("beta_2", &Options::beta_2, "Exponential decay rate of the 2nd moment estimates.", config::at_least(0),
            config::less_than(1))
-      .key("epsilon", &Options::epsilon, "Added to the root of the mean of squares.", config::at_least(0));
+      .key("epsilon", &Options::epsilon,
+           "A small constant for numerical stability, added to the square root of the 2nd moment.",
+           config::at_least(0));
 }
 
 template <>
@@ -21,7 +23,7 @@ struct Options<scalar::Adam> : scalar::Adam {
   LearningRate learning_rate = 0.001;
 
   static config::Section<Options> section() {
-    return with_adam_keys(section_of<Options>("Adam (Kingma and Ba, 2014)."));
+    return with_adam_keys(section_of<Options>("The Adam optimizer (Kingma and Ba, 2014)."));
   }
 };
 using Adam = Options<scalar::Adam>;
@@ -32,9 +34,9 @@ struct Options<scalar::AdamW> : scalar::AdamW {
   LearningRate learning_rate = 0.001;
 
   static config::Section<Options> section() {
-    return with_adam_keys(section_of<Options>("Adam with weight decay of its own (Loshchilov and Hutter, 2017).")
+    return with_adam_keys(section_of<Options>("Adam with decoupled weight decay (Loshchilov and Hutter, 2017).")
                               .key("weight_decay", &Options::weight_decay,
-                                   "Share of a weight, times the rate, taken off before each update.",
+                                   "Weight decay: each update first subtracts learning_rate * weight_decay * weight.",
                                    config::at_least(0)));
   }
 };

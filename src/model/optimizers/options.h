@@ -17,8 +17,8 @@ struct Options;
 template <class Options>
 config::Section<Options> section_of(std::string_view help) {
   return config::Section<Options>(help)
-      .key("learning_rate", &Options::learning_rate, "The rate, or its schedule.")
-      .check("learning_rate", [](const Options& options) { return complaint_about(options.learning_rate); });
+      .key("learning_rate", &Options::learning_rate, "The learning rate, or a learning rate schedule.")
+      .check("learning_rate", [](const Options& options) { return learning_rate_error(options.learning_rate); });
 }
 
 }  // namespace mirrortrain::optimizers

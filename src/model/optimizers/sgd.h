@@ -10,10 +10,10 @@ struct Options<scalar::Sgd> : scalar::Sgd {
   LearningRate learning_rate = 0.01;
 
   static config::Section<Options> section() {
-    return section_of<Options>("Gradient descent.")
-        .key("momentum", &Options::momentum, "What the velocity keeps in a step; 0: no velocity.",
+    return section_of<Options>("Stochastic gradient descent, with optional momentum.")
+        .key("momentum", &Options::momentum, "Momentum that accelerates gradient descent; 0: plain gradient descent.",
              config::between(0, 1))
-        .key("nesterov", &Options::nesterov, "Whether the gradient is applied ahead, along the velocity.");
+        .key("nesterov", &Options::nesterov, "Whether to apply Nesterov momentum.");
   }
 };
 using Sgd = Options<scalar::Sgd>;
