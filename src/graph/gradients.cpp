@@ -22,7 +22,7 @@ std::vector<bool> depends_on(const Graph& graph, const std::vector<ValueId>& var
   return depends;
 }
 
-/// For each value the first node that reads it, -1 where there is none.
+/// For each value the first node that reads it, -1 if none does.
 std::vector<NodeId> first_consumers(const Graph& graph) {
   std::vector<NodeId> first(graph.values().size(), -1);
   for (NodeId id = static_cast<NodeId>(graph.nodes().size()) - 1; id >= 0; --id) {
@@ -44,7 +44,7 @@ class Terms {
     while (sums.size() > 1 && can_add(sums[sums.size() - 2], sums.back())) add_last_two(sums);
   }
 
-  /// The sum of the terms, kNoValue where there are none. Call it when the last one is there.
+  /// The sum of the terms, kNoValue where there are none. Call it once the last one exists.
   ValueId total(ValueId value) {
     std::vector<Sum>& sums = sums_[index(value)];
     if (sums.empty()) return kNoValue;
@@ -121,7 +121,7 @@ std::vector<ValueId> add_gradients(Graph& graph, ValueId loss, const std::vector
     const Node node = graph.node(id);  // a copy: new nodes are appended
     graph.set_layer(node.layer);
     add_terms(graph, node, id == loss_node, depends, terms);
-    // Added as soon as they are all there, terms live no longer than they must, and a variable's gradient is complete.
+    // Added as soon as they all exist, terms live no longer than they must, and a variable's gradient is complete.
     for (const ValueId input : node.inputs) {
       if (input != kNoValue && first_consumer[index(input)] == id) terms.total(input);
     }

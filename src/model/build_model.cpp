@@ -114,7 +114,7 @@ class GraphMaker {
   }
 
  private:
-  /// A layer's output. Guessed where a wrong option, already told, was replaced by its default on the way there.
+  /// A layer's output. Guessed where a wrong option, already reported, was replaced by its default on the path to it.
   struct Output {
     ValueId value = kNoValue;
     bool guessed = false;
@@ -150,7 +150,7 @@ class GraphMaker {
     } catch (const WrongRank& error) {
       in_.errors.add(layer.place, layer.path, error.what());
     } catch (const Error& error) {
-      // Of guessed extents, only the number of axes is worth a word.
+      // Of guessed extents, only the number of axes is worth reporting.
       if (!inputs.guessed && !misread) in_.errors.add(layer.place, layer.path, without_op_name(error.what()));
     }
     return {};
@@ -168,7 +168,7 @@ void name_metrics(const std::vector<config::Located<Metric>>& metrics, Model& mo
     std::string name(name_of(metric.value));
     if (read_state(metric.path, errors) != ReadState::kWhole) continue;
     if (std::ranges::count(model.metric_names, name) > 0) {
-      errors.add(metric.place, metric.path, "this metric stands here twice");
+      errors.add(metric.place, metric.path, "this metric is listed twice");
     }
     model.metric_names.push_back(std::move(name));
   }

@@ -56,7 +56,7 @@ void fill_normal(const Stream& stream, double mean, double stddev, std::span<flo
 
 /// Draws again what lies beyond two standard deviations (4.6 % of the draws): four tries a block of words.
 void fill_truncated_normal(const Stream& stream, double mean, double stddev, std::span<float> elements) {
-  constexpr std::uint32_t kAttempts = 256;  // 4 x 256 draws outside: never in this universe
+  constexpr std::uint32_t kAttempts = 256;  // 4 x 256 draws outside: practically impossible
   for (std::size_t i = 0; i < elements.size(); ++i) {
     double draw = 3;
     for (std::uint32_t attempt = 0; std::abs(draw) > 2 && attempt < kAttempts; ++attempt) {

@@ -10,9 +10,9 @@
 
 namespace mirrortrain {
 
-/// How a variable starts. Keras's definitions: the fans of a kernel [..., in, out] are its receptive field times in and
-/// times out; normals are cut off at two standard deviations, and those scaled by fans widened so that the variance is
-/// right.
+/// The initial values of variables. Keras's definitions: the fans of a kernel [..., in, out] are its receptive field
+/// times in and times out; normals are cut off at two standard deviations, and those scaled by fans widened so that the
+/// variance is right.
 namespace initializers {
 
 /// variance = scale / fan, drawn from a uniform or a truncated normal distribution around 0.
@@ -28,7 +28,8 @@ struct GlorotUniform {
   static constexpr std::string_view kName = "glorot_uniform";
   static constexpr VarianceScaling kScaling{1, VarianceScaling::Fan::kAverage, VarianceScaling::Distribution::kUniform};
   static config::Section<GlorotUniform> section() {
-    return config::Section<GlorotUniform>("Uniform with variance 2 / (fan_in + fan_out).");
+    return config::Section<GlorotUniform>(
+        "Glorot uniform: a uniform distribution with variance 2 / (fan_in + fan_out).");
   }
 };
 
@@ -37,7 +38,8 @@ struct GlorotNormal {
   static constexpr VarianceScaling kScaling{1, VarianceScaling::Fan::kAverage,
                                             VarianceScaling::Distribution::kTruncatedNormal};
   static config::Section<GlorotNormal> section() {
-    return config::Section<GlorotNormal>("Truncated normal with variance 2 / (fan_in + fan_out).");
+    return config::Section<GlorotNormal>(
+        "Glorot normal: a truncated normal distribution with variance 2 / (fan_in + fan_out).");
   }
 };
 
@@ -45,7 +47,7 @@ struct HeUniform {
   static constexpr std::string_view kName = "he_uniform";
   static constexpr VarianceScaling kScaling{2, VarianceScaling::Fan::kIn, VarianceScaling::Distribution::kUniform};
   static config::Section<HeUniform> section() {
-    return config::Section<HeUniform>("Uniform with variance 2 / fan_in.");
+    return config::Section<HeUniform>("He uniform: a uniform distribution with variance 2 / fan_in.");
   }
 };
 
@@ -54,7 +56,7 @@ struct HeNormal {
   static constexpr VarianceScaling kScaling{2, VarianceScaling::Fan::kIn,
                                             VarianceScaling::Distribution::kTruncatedNormal};
   static config::Section<HeNormal> section() {
-    return config::Section<HeNormal>("Truncated normal with variance 2 / fan_in.");
+    return config::Section<HeNormal>("He normal: a truncated normal distribution with variance 2 / fan_in.");
   }
 };
 
@@ -62,7 +64,7 @@ struct LecunUniform {
   static constexpr std::string_view kName = "lecun_uniform";
   static constexpr VarianceScaling kScaling{1, VarianceScaling::Fan::kIn, VarianceScaling::Distribution::kUniform};
   static config::Section<LecunUniform> section() {
-    return config::Section<LecunUniform>("Uniform with variance 1 / fan_in.");
+    return config::Section<LecunUniform>("LeCun uniform: a uniform distribution with variance 1 / fan_in.");
   }
 };
 
@@ -71,25 +73,25 @@ struct LecunNormal {
   static constexpr VarianceScaling kScaling{1, VarianceScaling::Fan::kIn,
                                             VarianceScaling::Distribution::kTruncatedNormal};
   static config::Section<LecunNormal> section() {
-    return config::Section<LecunNormal>("Truncated normal with variance 1 / fan_in.");
+    return config::Section<LecunNormal>("LeCun normal: a truncated normal distribution with variance 1 / fan_in.");
   }
 };
 
 struct Zeros {
   static constexpr std::string_view kName = "zeros";
-  static config::Section<Zeros> section() { return config::Section<Zeros>("All 0."); }
+  static config::Section<Zeros> section() { return config::Section<Zeros>("All values 0."); }
 };
 
 struct Ones {
   static constexpr std::string_view kName = "ones";
-  static config::Section<Ones> section() { return config::Section<Ones>("All 1."); }
+  static config::Section<Ones> section() { return config::Section<Ones>("All values 1."); }
 };
 
 struct Constant {
   static constexpr std::string_view kName = "constant";
   double value = 0;
   static config::Section<Constant> section() {
-    return config::Section<Constant>("All the same value.").key("value", &Constant::value, "The value.");
+    return config::Section<Constant>("All values the same constant.").key("value", &Constant::value, "The constant.");
   }
 };
 
@@ -97,9 +99,9 @@ struct RandomUniform {
   static constexpr std::string_view kName = "random_uniform";
   double minval = -0.05, maxval = 0.05;
   static config::Section<RandomUniform> section() {
-    return config::Section<RandomUniform>("Uniform in [minval, maxval).")
-        .key("minval", &RandomUniform::minval, "Lower end.")
-        .key("maxval", &RandomUniform::maxval, "Upper end.");
+    return config::Section<RandomUniform>("A uniform distribution over [minval, maxval).")
+        .key("minval", &RandomUniform::minval, "Lower bound of the range.")
+        .key("maxval", &RandomUniform::maxval, "Upper bound of the range.");
   }
 };
 
@@ -107,9 +109,9 @@ struct RandomNormal {
   static constexpr std::string_view kName = "random_normal";
   double mean = 0, stddev = 0.05;
   static config::Section<RandomNormal> section() {
-    return config::Section<RandomNormal>("Normal.")
-        .key("mean", &RandomNormal::mean, "Mean.")
-        .key("stddev", &RandomNormal::stddev, "Standard deviation.", config::at_least(0));
+    return config::Section<RandomNormal>("A normal distribution.")
+        .key("mean", &RandomNormal::mean, "Mean of the distribution.")
+        .key("stddev", &RandomNormal::stddev, "Standard deviation of the distribution.", config::at_least(0));
   }
 };
 
@@ -117,9 +119,10 @@ struct TruncatedNormal {
   static constexpr std::string_view kName = "truncated_normal";
   double mean = 0, stddev = 0.05;
   static config::Section<TruncatedNormal> section() {
-    return config::Section<TruncatedNormal>("Normal, drawn again beyond two standard deviations.")
-        .key("mean", &TruncatedNormal::mean, "Mean.")
-        .key("stddev", &TruncatedNormal::stddev, "Standard deviation before the cut.", config::at_least(0));
+    return config::Section<TruncatedNormal>("A normal distribution; values beyond two standard deviations are redrawn.")
+        .key("mean", &TruncatedNormal::mean, "Mean of the distribution.")
+        .key("stddev", &TruncatedNormal::stddev, "Standard deviation of the distribution before truncation.",
+             config::at_least(0));
   }
 };
 

@@ -7,7 +7,7 @@
 
 namespace mirrortrain {
 
-bool is_thinkable(const Shape& shape) {
+bool is_possible(const Shape& shape) {
   constexpr std::int64_t kMostElements = std::int64_t{1} << 40;
   std::int64_t elements = 1;
   return std::ranges::all_of(shape, [&](std::int64_t extent) {
@@ -16,8 +16,9 @@ bool is_thinkable(const Shape& shape) {
 }
 
 void check_elements(const Shape& shape, std::string_view what) {
-  if (is_thinkable(shape)) return;
-  throw Error(fmt::format("the {} would have the shape {}, which is more than any memory holds", what, shape.text()));
+  if (is_possible(shape)) return;
+  throw Error(fmt::format("the {} would have the shape {}, which has more elements than any memory can hold", what,
+                          shape.text()));
 }
 
 void LayerBuilder::begin_layer(const std::string& name, bool trainable, bool inputs_are_guessed) {

@@ -33,7 +33,7 @@ class LayerBuilder {
   LayerBuilder(Mode mode, ModelGraph& model_graph, std::vector<ModelVariable>& variables)
       : mode_(mode), model_graph_(model_graph), variables_(variables) {}
 
-  /// What follows belongs to this layer. Where the extents of its inputs are only guessed, messages leave them out.
+  /// What follows belongs to this layer. Where the extents of its inputs are only assumed, messages leave them out.
   void begin_layer(const std::string& name, bool trainable, bool inputs_are_guessed = false);
 
   Mode mode() const { return mode_; }
@@ -80,8 +80,8 @@ class LayerBuilder {
   std::int64_t parameters_ = 0;
 };
 
-/// Whether a tensor of this shape is thinkable: at most 2^40 elements.
-bool is_thinkable(const Shape& shape);
+/// Whether a tensor of this shape is possible: at most 2^40 elements.
+bool is_possible(const Shape& shape);
 
 /// Throws Error, naming `what` and the shape, where it is not.
 void check_elements(const Shape& shape, std::string_view what);

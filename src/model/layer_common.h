@@ -13,15 +13,16 @@ struct LayerCommon {
   static constexpr bool kMerges = false;  ///< whether the layer takes several inputs
 
   config::Located<std::optional<std::string>> name;
-  std::vector<config::Located<std::string>> inputs;  ///< empty: the layer before
+  std::vector<config::Located<std::string>> inputs;  ///< empty: the previous layer
   bool trainable = true;
 
   static config::Section<LayerCommon> section() {
-    return config::Section<LayerCommon>("What every layer has.")
-        .key("name", &LayerCommon::name, "Names the layer and its variables; default: its type, counted.")
-        .key("inputs", &LayerCommon::inputs,
-             "Names of the earlier layers, or `input`, that feed this one; default: the layer before.")
-        .key("trainable", &LayerCommon::trainable, "false freezes the layer's variables.");
+    return config::Section<LayerCommon>("The options of every layer.")
+        .key("name", &LayerCommon::name, "Name of the layer and prefix of its variables; default: its type, numbered.")
+        .key(
+            "inputs", &LayerCommon::inputs,
+            "Names of the layers, or `input`, whose outputs are the inputs of this layer; default: the previous layer.")
+        .key("trainable", &LayerCommon::trainable, "Whether the layer's variables are trained; false freezes them.");
   }
 };
 

@@ -6,16 +6,12 @@
 
 #include "model/layers/activation.h"
 #include "model/layers/add.h"
-#include "model/layers/average_pooling2d.h"
 #include "model/layers/batch_normalization.h"
 #include "model/layers/conv2d.h"
 #include "model/layers/dense.h"
 #include "model/layers/dropout.h"
-#include "model/layers/flatten.h"
-#include "model/layers/global_average_pooling2d.h"
-#include "model/layers/max_pooling2d.h"
+#include "model/layers/pooling2d.h"
 #include "model/layers/reshape.h"
-#include "model/layers/softmax.h"
 
 namespace mirrortrain {
 

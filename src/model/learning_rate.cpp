@@ -11,18 +11,19 @@ namespace mirrortrain {
 namespace schedules {
 
 config::Section<CosineDecay> CosineDecay::section() {
-  return config::Section<CosineDecay>("Half a cosine from the initial rate down, after an optional warm-up.")
-      .key("initial_learning_rate", &CosineDecay::initial_learning_rate, "The rate of the first step.",
-           config::required, config::at_least(0))
-      .key("decay_steps", &CosineDecay::decay_steps, "Steps of the decay, the warm-up not counted.", config::required,
-           config::at_least(1))
-      .key("alpha", &CosineDecay::alpha, "The last rate, as a share of the highest.")
-      .key("warmup_target", &CosineDecay::warmup_target, "The rate at the end of the warm-up; null: no warm-up.",
+  return config::Section<CosineDecay>("Cosine decay of the learning rate, with an optional linear warmup.")
+      .key("initial_learning_rate", &CosineDecay::initial_learning_rate, "The initial learning rate.", config::required,
            config::at_least(0))
-      .key("warmup_steps", &CosineDecay::warmup_steps, "Steps of the warm-up.", config::at_least(0))
+      .key("decay_steps", &CosineDecay::decay_steps, "Number of steps to decay over, after the warmup.",
+           config::required, config::at_least(1))
+      .key("alpha", &CosineDecay::alpha, "Minimum learning rate, as a fraction of the highest.")
+      .key("warmup_target", &CosineDecay::warmup_target, "The learning rate at the end of the warmup; null: no warmup.",
+           config::at_least(0))
+      .key("warmup_steps", &CosineDecay::warmup_steps, "Number of warmup steps.", config::at_least(0))
       .check("warmup_steps", [](const CosineDecay& decay) -> std::string {
-        return decay.warmup_steps > 0 && !decay.warmup_target ? "a warm-up needs `warmup_target`, the rate at its end"
-                                                              : "";
+        return decay.warmup_steps > 0 && !decay.warmup_target
+                   ? "a warmup needs `warmup_target`, the learning rate at its end"
+                   : "";
       });
 }
 
@@ -54,9 +55,9 @@ struct RateAfter {
 
 }  // namespace
 
-std::string complaint_about(const LearningRate& learning_rate) {
+std::string learning_rate_error(const LearningRate& learning_rate) {
   const double* constant = std::get_if<double>(&learning_rate);
-  return constant && *constant < 0 ? fmt::format("expected a rate of at least 0, found {}", *constant) : "";
+  return constant && *constant < 0 ? fmt::format("expected a learning rate of at least 0, found {}", *constant) : "";
 }
 
 double learning_rate_at(const LearningRate& learning_rate, std::int64_t step) {

@@ -13,8 +13,8 @@ namespace mirrortrain {
 
 namespace schedules {
 
-/// Keras's CosineDecay: where warmup_target is given, a line from initial_learning_rate to it in warmup_steps; then
-/// half a cosine down to alpha times the rate reached, in decay_steps.
+/// Keras's CosineDecay: where warmup_target is given, a linear warmup from initial_learning_rate to it over
+/// warmup_steps; then cosine decay to alpha times the rate reached, over decay_steps.
 struct CosineDecay {
   static constexpr std::string_view kName = "cosine_decay";
   double initial_learning_rate = 0;
@@ -32,10 +32,10 @@ struct CosineDecay {
 /// A number, or one of the list of schedules.
 using LearningRate = std::variant<double, schedules::CosineDecay>;
 
-/// What is wrong with it as an optimizer's option, or "".
-std::string complaint_about(const LearningRate& learning_rate);
+/// Why an optimizer cannot use it, or "".
+std::string learning_rate_error(const LearningRate& learning_rate);
 
-/// The rate of step `step`, counted from 1: a schedule is asked for step - 1, as in Keras.
+/// The rate of step `step`, counted from 1: a schedule is evaluated at step - 1, as in Keras.
 double learning_rate_at(const LearningRate& learning_rate, std::int64_t step);
 
 }  // namespace mirrortrain

@@ -5,10 +5,8 @@
 #include <string_view>
 #include <variant>
 
-#include "model/losses/binary_crossentropy.h"
-#include "model/losses/categorical_crossentropy.h"
+#include "model/losses/crossentropy.h"
 #include "model/losses/mean_squared_error.h"
-#include "model/losses/sparse_categorical_crossentropy.h"
 
 namespace mirrortrain {
 

@@ -5,8 +5,7 @@
 #include <variant>
 
 #include "model/metrics/accuracy.h"
-#include "model/metrics/mean_absolute_error.h"
-#include "model/metrics/mean_squared_error.h"
+#include "model/metrics/mean_errors.h"
 
 namespace mirrortrain {
 

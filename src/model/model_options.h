@@ -17,17 +17,18 @@ struct ModelOptions {
   std::vector<config::Located<Layer>> layers;
 
   static config::Section<ModelOptions> section() {
-    return config::Section<ModelOptions>("The network, from its input to its output.")
+    return config::Section<ModelOptions>("The model, from its input to its output.")
         .key("input_shape", &ModelOptions::input_shape,
-             "Shape of one example, without the batch; images are height, width, channels.", config::required,
+             "Shape of one example, without the batch axis; images are [height, width, channels].", config::required,
              config::non_empty, config::at_least(1))
         .key("initial_weights", &ModelOptions::initial_weights,
-             "A safetensors file with every variable by name; null: the layers' initializers.")
-        .key("layers", &ModelOptions::layers, "The layers, each going on from the one before.", config::required,
-             config::non_empty)
+             "A safetensors file with the initial values of all variables, by name; null: the layers' initializers.")
+        .key("layers", &ModelOptions::layers,
+             "The layers; the input of each is the output of the previous one unless it names others.",
+             config::required, config::non_empty)
         .check("input_shape", [](const ModelOptions& options) -> std::string {
           const Shape shape(options.input_shape.value);
-          return is_thinkable(shape) ? "" : shape.text() + " is more than any memory holds";
+          return is_possible(shape) ? "" : shape.text() + " has more elements than any memory can hold";
         });
   }
 };

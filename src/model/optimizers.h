@@ -5,16 +5,31 @@
 #include <variant>
 
 #include "model/optimizers/adam.h"
-#include "model/optimizers/adamw.h"
 #include "model/optimizers/sgd.h"
 
 namespace mirrortrain {
 
-/// The list of optimizers. One more: a file in model/optimizers, a kind in UpdateRule and a line here.
-using Optimizer = std::variant<optimizers::Sgd, optimizers::Adam, optimizers::AdamW>;
+namespace optimizers {
 
-inline UpdateRule rule(const Optimizer& optimizer) {
-  return std::visit([](const auto& options) { return options.rule(); }, optimizer);
+template <class UpdateRule>
+struct ListOf;
+template <class... Rules>
+struct ListOf<std::variant<Rules...>> {
+  using Type = std::variant<Options<Rules>...>;
+};
+
+}  // namespace optimizers
+
+/// The list of optimizers, made from the list of rules. One more: its rule in kernels/scalar/update_rules.h and in the
+/// list there, its keys in a file in model/optimizers, which is included here.
+using Optimizer = optimizers::ListOf<scalar::UpdateRule>::Type;
+
+inline scalar::UpdateRule rule(const Optimizer& optimizer) {
+  return std::visit(
+      []<class Rule>(const optimizers::Options<Rule>& options) -> scalar::UpdateRule {
+        return static_cast<const Rule&>(options);
+      },
+      optimizer);
 }
 
 inline const LearningRate& learning_rate_of(const Optimizer& optimizer) {

@@ -9,9 +9,9 @@ struct Regularizer {
   double l1 = 0, l2 = 0;
 
   static config::Section<Regularizer> section() {
-    return config::Section<Regularizer>("What a layer's kernel adds to the loss: l1 sum|w| + l2 sum(w^2).")
-        .key("l1", &Regularizer::l1, "Factor of the sum of absolute values.", config::at_least(0))
-        .key("l2", &Regularizer::l2, "Factor of the sum of squares (no 1/2).", config::at_least(0));
+    return config::Section<Regularizer>("L1 and L2 regularization: adds l1 * sum(|w|) + l2 * sum(w^2) to the loss.")
+        .key("l1", &Regularizer::l1, "L1 regularization factor.", config::at_least(0))
+        .key("l2", &Regularizer::l2, "L2 regularization factor, without a factor of 1/2.", config::at_least(0));
   }
 };
 

@@ -75,7 +75,7 @@ class Wirer {
     const std::string& owner = layers_[first->second].path;
     if (!is_new && given) return wrong_name(layer, fmt::format("the name '{}' is taken by {}", name, owner));
     if (!is_new && names_known_) {
-      error(layer, fmt::format("its own name would be '{}', which {} has; give it a `name`", name, owner));
+      error(layer, fmt::format("its default name would be '{}', which {} has; give it a `name`", name, owner));
     }
     return name;
   }
@@ -117,7 +117,7 @@ class Wirer {
   Wiring wiring_;
   std::map<std::string, std::size_t> numbers_;  ///< the layers so far, by name
   std::map<std::string, int> counters_;         ///< unnamed layers so far, by type
-  // What is wrong with a name may be why another seems to be missing, or an output unused: told once is enough.
+  // What is wrong with a name may be why another seems to be missing, or an output unused: one report is enough.
   bool names_known_ = true, inputs_known_ = true;
 };
 

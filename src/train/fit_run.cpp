@@ -104,8 +104,8 @@ bool FitRun::open_folder() {
   }
 
   CheckpointNames names{{}, checked_.model->metric_names};
-  const UpdateRule update_rule = values().optimizer ? rule(*values().optimizer) : UpdateRule{};
-  for (const std::string_view slot : update_rule.slots()) names.slots.emplace_back(slot);
+  const scalar::UpdateRule update_rule = values().optimizer ? rule(*values().optimizer) : scalar::UpdateRule{};
+  for (const std::string_view slot : scalar::slot_names(update_rule)) names.slots.emplace_back(slot);
   checkpoints_ = std::make_unique<Checkpoints>(folder_.checkpoints(), *run_.strategy, std::move(names), values().seed);
   return true;
 }

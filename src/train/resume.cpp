@@ -43,7 +43,8 @@ std::vector<std::string> require_same_run(const RunFolder& folder, const Configu
   refuse_if(before.optimizer.has_value() != now.optimizer.has_value() ||
                 (now.optimizer && before.optimizer->index() != now.optimizer->index()),
             "the optimizer's type");
-  refuse_if(now.optimizer && !std::ranges::equal(rule(*before.optimizer).slots(), rule(*now.optimizer).slots()),
+  refuse_if(now.optimizer && !std::ranges::equal(scalar::slot_names(rule(*before.optimizer)),
+                                                 scalar::slot_names(rule(*now.optimizer))),
             "what the optimizer keeps for each weight (sgd's momentum)");
   for (const auto& state : now.state) {
     const auto same_name = [&](const auto& other) { return other.value.name == state.value.name; };

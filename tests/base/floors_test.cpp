@@ -38,6 +38,9 @@ bool starts_with_any(const std::string& text, const std::vector<std::string>& be
   return false;
 }
 
+/// Arithmetic alone, which every device and the models share: it sees little, and is seen beside its floor.
+const std::string kArithmetic = "kernels/scalar/";
+
 /// Why `file` ("graph/graph.h") may not contain #include "header", or nothing.
 std::string wrong_with_ours(const std::string& file, const std::string& header) {
   const std::string from = file.substr(0, file.find('/')), to = header.substr(0, header.find('/'));
@@ -46,6 +49,10 @@ std::string wrong_with_ours(const std::string& file, const std::string& header) 
   if (room && other && *other > *room) return "is made of what is in this room";
   // What the loop drives; only its bodies know it.
   if (header == "strategy/strategy.h" && room && !file.starts_with("strategy/mirrored/")) return "is above this room";
+  if (from == "model" && header.starts_with(kArithmetic)) return "";
+  if (file.starts_with(kArithmetic) && !starts_with_any(header, {kArithmetic, "base/", "graph/"})) {
+    return "is more than arithmetic needs";
+  }
   if (from == to || kFloors.at(to) < kFloors.at(from)) return "";
   return kFloors.at(to) == kFloors.at(from) ? "is a neighbour on the same floor" : "is on a higher floor";
 }
@@ -92,6 +99,9 @@ TEST_CASE("an include of a higher floor, a neighbour, a later room or a misplace
   CHECK(violations("config/document.cpp", "#include <yaml-cpp/yaml.h>\n").empty());
   CHECK(violations("kernels/cuda/dense.cu", "#include <cublasLt.h>\n").empty());
   CHECK(violations("model/model.h", "#pragma once\n#include \"data/source.h\"").size() == 1);
+  CHECK(violations("model/optimizers.h", "#include \"kernels/scalar/update_rules.h\"").empty());
+  CHECK(violations("model/optimizers.h", "#include \"kernels/backend.h\"").size() == 1);
+  CHECK(violations("kernels/scalar/math.h", "#include \"kernels/kernel.h\"").size() == 1);
   CHECK(violations("graph/graph.h", "  #  include \"device/device.h\"").size() == 1);
   CHECK(violations("graph/graph.h", "#include \"shape.h\"").size() == 1);
   CHECK(violations("strategy/steps/lane.h", "#include \"strategy/variables/memory_domain.h\"").empty());
@@ -102,7 +112,7 @@ TEST_CASE("an include of a higher floor, a neighbour, a later room or a misplace
   CHECK(violations("device/cpu/cpu_device.h", "#include <cuda_runtime.h>\n#include <nccl.h>\n").size() == 2);
 }
 
-TEST_CASE("every include in src goes to its own folder or to a lower floor") {
+TEST_CASE("every include in src goes to its own folder, to a lower floor or from model to scalar arithmetic") {
   const std::vector<fs::path> files = sources();
   REQUIRE_FALSE(files.empty());
   for (const fs::path& path : files) {

@@ -57,7 +57,8 @@ void check_rule(const UpdateRule& rule, Step step) {
     // In two shards, as two lanes do it.
     update(rule, group.view(), {group.sources()}, {.learning_rate = static_cast<float>(rate), .updates = t}, 0,
            kUpdateChunk);
-    update(rule, group.view(), {group.sources()}, {static_cast<float>(rate), t}, kUpdateChunk, kElements);
+    update(rule, group.view(), {group.sources()}, {.learning_rate = static_cast<float>(rate), .updates = t},
+           kUpdateChunk, kElements);
     double regularization = 0;
     for (const double chunk : group.regularization) regularization += chunk;
     CHECK(regularization == doctest::Approx(expected_regularization).epsilon(1e-5));
@@ -72,11 +73,11 @@ TEST_CASE("sgd sums the replicas' gradients with their scales and adds the regul
 }
 
 TEST_CASE("sgd with momentum and Nesterov's keep the rate in the velocity") {
-  check_rule(scalar::SgdMomentum<false>{0.9f}, [](double& w, double g, double& m, double&, double rate, int) {
+  check_rule(scalar::Sgd{0.9f}, [](double& w, double g, double& m, double&, double rate, int) {
     m = 0.9 * m - rate * g;
     w += m;
   });
-  check_rule(scalar::SgdMomentum<true>{0.9f}, [](double& w, double g, double& m, double&, double rate, int) {
+  check_rule(scalar::Sgd{0.9f, true}, [](double& w, double g, double& m, double&, double rate, int) {
     m = 0.9 * m - rate * g;
     w += 0.9 * m - rate * g;
   });
@@ -91,8 +92,8 @@ void adam_step(double& w, double g, double& m, double& v, double rate, int t) {
 }
 
 TEST_CASE("adam and adamw follow Keras's formula") {
-  check_rule(scalar::Adam<false>{0.9f, 0.99f, 1e-3f}, adam_step<false>);
-  check_rule(scalar::Adam<true>{0.9f, 0.99f, 1e-3f, 0.05f}, adam_step<true>);
+  check_rule(scalar::Adam{0.9f, 0.99f, 1e-3f}, adam_step<false>);
+  check_rule(scalar::AdamW{{0.9f, 0.99f, 1e-3f}, 0.05f}, adam_step<true>);
 }
 
 TEST_CASE("a replica without examples is not read") {

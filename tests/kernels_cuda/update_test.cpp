@@ -101,8 +101,8 @@ struct Group {
   }
 };
 
-const UpdateRule kRules[] = {Sgd{}, SgdMomentum<false>{0.9f}, SgdMomentum<true>{0.9f}, Adam<false>{0.9f, 0.99f, 1e-3f},
-                             Adam<true>{0.9f, 0.99f, 1e-3f, 0.05f}};
+const UpdateRule kRules[] = {Sgd{}, Sgd{0.9f}, Sgd{0.9f, true}, Adam{0.9f, 0.99f, 1e-3f},
+                             AdamW{{0.9f, 0.99f, 1e-3f}, 0.05f}};
 
 /// Whole chunks, a part of one, and a last element alone.
 const std::int64_t kCounts[] = {1, 5, kUpdateChunk, kUpdateChunk + 1, 3 * kUpdateChunk + 78};

@@ -60,9 +60,9 @@ TEST_CASE("all errors are told at once, and what follows from one is not") {
 TEST_CASE("names must be new and plain") {
   CHECK(contains(errors_of("    - flatten: {name: x}\n    - dense: {units: 2, name: x}\n"),
                  "a.yaml:5:31: model.layers[1].dense.name: the name 'x' is taken by model.layers[0].flatten"));
-  CHECK(
-      contains(errors_of("    - flatten: {name: dense}\n    - dense: {units: 2}\n"),
-               "a.yaml:5:7: model.layers[1].dense: its own name would be 'dense', which model.layers[0].flatten has"));
+  CHECK(contains(
+      errors_of("    - flatten: {name: dense}\n    - dense: {units: 2}\n"),
+      "a.yaml:5:7: model.layers[1].dense: its default name would be 'dense', which model.layers[0].flatten has"));
   CHECK(contains(errors_of("    - flatten: {name: input}\n"), "choose another name"));
   CHECK(contains(errors_of("    - flatten: {name: ''}\n"), "model.layers[0].flatten.name: "));
 }
@@ -78,10 +78,11 @@ TEST_CASE("inputs must be as many as the layer takes, and every output must be u
 }
 
 TEST_CASE("absurd sizes are refused instead of overflowing") {
-  CHECK(contains(errors_of("    - dense: {units: 4611686018427387904}\n"), "more than any memory holds"));
+  CHECK(contains(errors_of("    - dense: {units: 4611686018427387904}\n"), "more elements than any memory can hold"));
   CHECK(contains(errors_of("    - reshape: {target_shape: [4611686018427387904, 16]}\n"), "model.layers[0].reshape: "));
-  CHECK(contains(build_layers("[4611686018427387904, 4, 4]", "    - flatten\n").errors,
-                 "a.yaml:2:16: model.input_shape: [4611686018427387904, 4, 4] is more than any memory holds"));
+  CHECK(contains(
+      build_layers("[4611686018427387904, 4, 4]", "    - flatten\n").errors,
+      "a.yaml:2:16: model.input_shape: [4611686018427387904, 4, 4] has more elements than any memory can hold"));
   CHECK(contains(errors_of("    - conv2d: {filters: 1099511627775, kernel_size: 1, groups: 3}\n"),
                  "the output would have the shape [8, 8, 1099511627775]"));
 }
@@ -116,7 +117,7 @@ TEST_CASE("a metric that does not fit the loss, or stands twice, is told at its 
       build_from(model + "loss: sparse_categorical_crossentropy\nmetrics: [accuracy, mean_squared_error]\n").errors,
       "a.yaml:3:21: metrics[1].mean_squared_error: "));
   CHECK(contains(build_from(model + "loss: mean_squared_error\nmetrics: [accuracy, accuracy]\n").errors,
-                 "a.yaml:3:21: metrics[1].accuracy: this metric stands here twice"));
+                 "a.yaml:3:21: metrics[1].accuracy: this metric is listed twice"));
 }
 
 TEST_CASE("beside a wrong key the shapes are checked as far as they are known") {
@@ -159,7 +160,7 @@ TEST_CASE("a wrong name does not hide a wrong shape, nor an unknown metric a rep
                                  "metrics: [acuracy, accuracy, accuracy]\n")
                                  .errors;
   CAPTURE(metric);
-  CHECK(contains(metric, "metrics[2].accuracy: this metric stands here twice"));
+  CHECK(contains(metric, "metrics[2].accuracy: this metric is listed twice"));
   CHECK(contains(metric, "2 errors"));
 }
 

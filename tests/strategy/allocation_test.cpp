@@ -114,15 +114,10 @@ TEST_CASE("steps allocate nothing") {
     topology.lanes = {{{DeviceId::Kind::kCpu, 0}, 1, {}, {0, 1}}, {{DeviceId::Kind::kCpu, 1}, 1, {}, {2}}};
     topology.replicas = 3;
     topology.cores_of_their_own = false;
-    UpdateRule rule;
-    rule.kind = UpdateRule::Kind::kAdam;
-    rule.beta_1 = 0.9f;
-    rule.beta_2 = 0.999f;
-    rule.epsilon = 1e-7f;
     MirroredParts parts;
     parts.options = test.options;
     parts.gradients = test.gradients;
-    parts.rule = rule;
+    parts.rule = scalar::Adam{};
     config::Errors none;
     for (const ResolvedVariable& variable : resolve_variables(model, {}, StrategyType::kMirrored, none)) {
       parts.policies.push_back(variable.policy);

@@ -12,8 +12,8 @@ using Overrides = std::vector<std::string>;
 
 Checkpoints checkpoints_of(const Training& training, const std::filesystem::path& folder) {
   CheckpointNames names{{}, training.checked.model->metric_names};
-  const UpdateRule update_rule = rule(*training.checked.values().optimizer);
-  for (const std::string_view slot : update_rule.slots()) names.slots.emplace_back(slot);
+  const scalar::UpdateRule update_rule = rule(*training.checked.values().optimizer);
+  for (const std::string_view slot : scalar::slot_names(update_rule)) names.slots.emplace_back(slot);
   return {folder, *training.strategy, names, 0};
 }
 

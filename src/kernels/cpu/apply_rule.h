@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
+#include <utility>
 
 #include "kernels/cpu/update.h"
 
@@ -19,26 +20,27 @@ inline void scale_and_clip(const StepParams& params, std::int64_t count, float* 
   }
 }
 
+/// Applies the rule to `count` weights and their slots, each in memory of its own.
+template <class Rule, class... Slots>
+void apply_rule(const Rule& rule, std::int64_t count, const float* __restrict gradient, float* __restrict weights,
+                Slots* __restrict... slots) {
+  for (std::int64_t i = 0; i < count; ++i) {
+    float of_weight[sizeof...(Slots) + 1] = {slots[i]...};
+    rule(weights[i], gradient[i], of_weight);
+    [[maybe_unused]] const float* next = of_weight;
+    ((slots[i] = *next++), ...);
+  }
+}
+
 /// Applies the rule to `count` weights, which are a copy of the group's elements from `begin` on or these themselves,
 /// and to their slots.
 template <class Rule>
 void apply_rule(const Rule& rule, const UpdateGroupView& group, std::int64_t begin, std::int64_t count,
                 const float* __restrict gradient, float* __restrict weights) {
-  if constexpr (Rule::kSlots == 0) {
-    for (std::int64_t i = 0; i < count; ++i) rule(weights[i], gradient[i], nullptr);
-  } else if constexpr (Rule::kSlots == 1) {
-    float* __restrict slot = group.slots[0] + begin;
-    for (std::int64_t i = 0; i < count; ++i) rule(weights[i], gradient[i], slot + i);
-  } else {
-    float* __restrict first = group.slots[0] + begin;
-    float* __restrict second = group.slots[1] + begin;
-    for (std::int64_t i = 0; i < count; ++i) {
-      float slots[2] = {first[i], second[i]};
-      rule(weights[i], gradient[i], slots);
-      first[i] = slots[0];
-      second[i] = slots[1];
-    }
+  [&]<std::size_t... S>(std::index_sequence<S...>) {
+    apply_rule(rule, count, gradient, weights, (group.slots[S] + begin)...);
   }
+  (std::make_index_sequence<scalar::kSlotsOf<Rule>>());
 }
 
 /// Applies the rule to the elements [begin, begin + count) of the group.

@@ -102,14 +102,12 @@ void update_with_product(const UpdateRule& rule, const UpdateGroupView& group, c
                          std::span<const ProductSource> sources, const StepParams& params, bool shared, int threads,
                          std::int64_t begin, std::int64_t end) {
   static_assert(kMaxPanel >= 4 * kLanes);
-  std::visit(
-      [&](const auto& of_this_kind) {
-        const auto at_this_step = of_this_kind.at(params.learning_rate, static_cast<long>(params.updates));
-        parallel_for(threads, end - begin, kBlockRows, [&](std::int64_t from, std::int64_t to) {
-          update_rows(at_this_step, group, weight, sources, params, shared, begin + from, begin + to);
-        });
-      },
-      rule);
+  with_functor(rule, [&](const auto& functor) {
+    const auto at_this_step = functor.at(params.learning_rate, static_cast<long>(params.updates));
+    parallel_for(threads, end - begin, kBlockRows, [&](std::int64_t from, std::int64_t to) {
+      update_rows(at_this_step, group, weight, sources, params, shared, begin + from, begin + to);
+    });
+  });
 }
 
 }  // namespace mirrortrain::cpu

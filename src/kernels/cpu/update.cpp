@@ -87,17 +87,15 @@ void for_each_chunk(std::int64_t begin, std::int64_t end, const Work& work) {
 template <class Fill>
 void update_chunks(const UpdateRule& rule, const UpdateGroupView& group, const StepParams& params, std::int64_t begin,
                    std::int64_t end, const Fill& fill) {
-  std::visit(
-      [&](const auto& of_this_kind) {
-        const auto at_this_step = of_this_kind.at(params.learning_rate, static_cast<long>(params.updates));
-        alignas(64) float gradient[kUpdateChunk];
-        for_each_chunk(begin, end, [&](std::int64_t from, std::int64_t to) {
-          fill(from, to, gradient);
-          scale_and_clip(params, to - from, gradient);
-          apply_rule(at_this_step, group, from, to - from, gradient);
-        });
-      },
-      rule);
+  with_functor(rule, [&](const auto& functor) {
+    const auto at_this_step = functor.at(params.learning_rate, static_cast<long>(params.updates));
+    alignas(64) float gradient[kUpdateChunk];
+    for_each_chunk(begin, end, [&](std::int64_t from, std::int64_t to) {
+      fill(from, to, gradient);
+      scale_and_clip(params, to - from, gradient);
+      apply_rule(at_this_step, group, from, to - from, gradient);
+    });
+  });
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
+#include <algorithm>
 #include <string>
-#include <variant>
 
 #include "base/error.h"
 #include "kernels/cuda/update.h"
@@ -15,7 +15,7 @@ using scalar::UpdateGroupView;
 template <class Rule, bool kWhole>
 __device__ void apply(const Rule& rule, const StepParams& params, const Group& group, const Place<kWhole>& place,
                       float (&weight)[kPack], float (&gradient)[kPack]) {
-  constexpr int kSlots = Rule::kSlots, kRoom = kSlots > 0 ? kSlots : 1;
+  constexpr int kSlots = scalar::kSlotsOf<Rule>, kRoom = kSlots > 0 ? kSlots : 1;
   float slots[kRoom][kPack];
   for (int s = 0; s < kSlots; ++s) load(slots[s], group.slots[s] + place.at, place.count, place.whole);
   for (int i = 0; i < kPack; ++i) {
@@ -122,14 +122,16 @@ __global__ void clip_scale(const double* squares, double clip_norm, std::int64_t
 }
 
 Group parameter(const UpdateGroupView& group) {
-  return {group.regularized.data(),
-          static_cast<int>(group.regularized.size()),
-          group.master,
-          {group.slots[0], group.slots[1]},
-          group.accumulated,
-          group.regularization,
-          group.squares,
-          group.rounded};
+  Group parameter{group.regularized.data(),
+                  static_cast<int>(group.regularized.size()),
+                  group.master,
+                  {},
+                  group.accumulated,
+                  group.regularization,
+                  group.squares,
+                  group.rounded};
+  std::ranges::copy(group.slots, parameter.slots);
+  return parameter;
 }
 
 Sources parameter(const scalar::GradientSum& gradient) {
@@ -150,12 +152,10 @@ unsigned blocks_of(const Elements& elements) { return blocks_for(elements.end - 
 void update(Stream& stream, const scalar::UpdateRule& rule, const UpdateGroupView& group,
             const scalar::GradientSum& gradient, const StepParams* params, std::int64_t begin, std::int64_t end) {
   const Elements elements{begin, end};
-  std::visit(
-      [&]<class Rule>(const Rule& one) {
-        launch(stream, blocks_of(elements), kBlock, sizeof(Rule), update_with_sources<Rule>, one, parameter(group),
-               parameter(gradient), params, elements);
-      },
-      rule);
+  scalar::with_functor(rule, [&]<class Rule>(const Rule& functor) {
+    launch(stream, blocks_of(elements), kBlock, sizeof(Rule), update_with_sources<Rule>, functor, parameter(group),
+           parameter(gradient), params, elements);
+  });
 }
 
 void accumulate(Stream& stream, const UpdateGroupView& group, const scalar::GradientSum& gradient, bool first,
@@ -168,12 +168,10 @@ void accumulate(Stream& stream, const UpdateGroupView& group, const scalar::Grad
 void update_accumulated(Stream& stream, const scalar::UpdateRule& rule, const UpdateGroupView& group,
                         const StepParams* params, std::int64_t begin, std::int64_t end) {
   const Elements elements{begin, end};
-  std::visit(
-      [&]<class Rule>(const Rule& one) {
-        launch(stream, blocks_of(elements), kBlock, sizeof(Rule), update_with_accumulated<Rule>, one, parameter(group),
-               params, elements);
-      },
-      rule);
+  scalar::with_functor(rule, [&]<class Rule>(const Rule& functor) {
+    launch(stream, blocks_of(elements), kBlock, sizeof(Rule), update_with_accumulated<Rule>, functor, parameter(group),
+           params, elements);
+  });
 }
 
 void sum_sources(Stream& stream, std::span<const GradientSource> sources, float* to, std::int64_t begin,

@@ -3,7 +3,6 @@
 #include <array>
 #include <cstdint>
 #include <span>
-#include <variant>
 
 #include "base/bfloat16.h"
 #include "kernels/scalar/step_params.h"
@@ -11,12 +10,6 @@
 
 // What an update works on, the same for every backend; the memory is the device's.
 namespace mirrortrain::scalar {
-
-/// The rules that every backend has kernels for.
-using UpdateRule = std::variant<scalar::Sgd, scalar::SgdMomentum<false>, scalar::SgdMomentum<true>, scalar::Adam<false>,
-                                scalar::Adam<true>>;
-
-inline constexpr int kMaxSlots = 2;
 
 /// A group's shards and its sums are cut in chunks of so many elements, so that no sum depends on who computes it.
 inline constexpr std::int64_t kUpdateChunk = 2048;

@@ -1,16 +1,27 @@
 #include "model/layers/activation.h"
 
+#include "graph/ops/elementwise.h"
+
 namespace mirrortrain::layers {
 
 config::Section<Activation> Activation::section() {
-  return config::Section<Activation>("An activation as a layer of its own.")
-      .key("activation", &Activation::activation, "Which one.", config::required)
+  return config::Section<Activation>("Applies an activation function.")
+      .key("activation", &Activation::activation, "The activation function.", config::required)
       .include<LayerCommon>();
 }
 
 ValueId Activation::build(LayerBuilder& builder, std::span<const ValueId> sources) const {
   if (activation == ActivationName::kSoftmax) builder.features(sources[0]);
   return apply_activation(builder.graph(), activation, sources[0]);
+}
+
+config::Section<Softmax> Softmax::section() {
+  return config::Section<Softmax>("Softmax over the last axis: exp(x) / sum(exp(x)).").include<LayerCommon>();
+}
+
+ValueId Softmax::build(LayerBuilder& builder, std::span<const ValueId> sources) const {
+  builder.features(sources[0]);
+  return builder.apply(ops::Softmax{}, {sources[0]});
 }
 
 }  // namespace mirrortrain::layers

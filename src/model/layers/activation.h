@@ -8,12 +8,20 @@
 
 namespace mirrortrain::layers {
 
-/// An activation as a layer of its own.
+/// Applies an activation function.
 struct Activation : LayerCommon {
   static constexpr std::string_view kName = "activation";
   ActivationName activation = ActivationName::kLinear;
 
   static config::Section<Activation> section();
+  ValueId build(LayerBuilder& builder, std::span<const ValueId> sources) const;
+};
+
+/// exp(x) / sum(exp(x)) over the last axis.
+struct Softmax : LayerCommon {
+  static constexpr std::string_view kName = "softmax";
+
+  static config::Section<Softmax> section();
   ValueId build(LayerBuilder& builder, std::span<const ValueId> sources) const;
 };
 

@@ -8,7 +8,7 @@
 namespace mirrortrain::layers {
 
 config::Section<Add> Add::section() {
-  return config::Section<Add>("The sum of its inputs, element by element.").include<LayerCommon>();
+  return config::Section<Add>("Adds its inputs element by element.").include<LayerCommon>();
 }
 
 ValueId Add::build(LayerBuilder& builder, std::span<const ValueId> sources) const {

@@ -6,15 +6,16 @@ namespace mirrortrain::layers {
 
 config::Section<BatchNormalization> BatchNormalization::section() {
   using Layer = BatchNormalization;
-  return config::Section<BatchNormalization>("Normalizes each channel over the batch.")
-      .key("momentum", &Layer::momentum, "What the moving statistics keep in a step.", config::between(0, 1))
-      .key("epsilon", &Layer::epsilon, "Added to the variance.", config::at_least(0))
-      .key("center", &Layer::center, "Whether beta is added.")
-      .key("scale", &Layer::scale, "Whether gamma multiplies.")
-      .key("beta_initializer", &Layer::beta_initializer, "How beta starts.")
-      .key("gamma_initializer", &Layer::gamma_initializer, "How gamma starts.")
-      .key("moving_mean_initializer", &Layer::moving_mean_initializer, "How the moving mean starts.")
-      .key("moving_variance_initializer", &Layer::moving_variance_initializer, "How the moving variance starts.")
+  return config::Section<BatchNormalization>("Batch normalization: normalizes each channel over the batch.")
+      .key("momentum", &Layer::momentum, "Momentum of the moving mean and variance.", config::between(0, 1))
+      .key("epsilon", &Layer::epsilon, "Small constant added to the variance to avoid dividing by zero.",
+           config::at_least(0))
+      .key("center", &Layer::center, "Whether to add the offset beta.")
+      .key("scale", &Layer::scale, "Whether to multiply by gamma.")
+      .key("beta_initializer", &Layer::beta_initializer, "Initializer of beta.")
+      .key("gamma_initializer", &Layer::gamma_initializer, "Initializer of gamma.")
+      .key("moving_mean_initializer", &Layer::moving_mean_initializer, "Initializer of the moving mean.")
+      .key("moving_variance_initializer", &Layer::moving_variance_initializer, "Initializer of the moving variance.")
       .include<LayerCommon>();
 }
 

@@ -8,21 +8,24 @@
 namespace mirrortrain::layers {
 
 config::Section<Conv2d> Conv2d::section() {
-  return config::Section<Conv2d>("Convolution over images: activation(conv(x, kernel) + bias).")
+  return config::Section<Conv2d>("2D convolution: activation(conv(x, kernel) + bias).")
       .key("filters", &Conv2d::filters, "Number of output channels.", config::required, config::at_least(1))
       .key("kernel_size", &Conv2d::kernel_size, "Height and width of the kernel, or one number.", config::required,
            config::scalar_fills, config::at_least(1), config::at_most(kLongestWindow))
-      .key("strides", &Conv2d::strides, "Steps of the kernel, down and across.", config::scalar_fills,
+      .key("strides", &Conv2d::strides, "Strides of the convolution along height and width, or one number.",
+           config::scalar_fills, config::at_least(1), config::at_most(kLongestWindow))
+      .key("padding", &Conv2d::padding,
+           "valid: no padding; same: zeros are padded so that with stride 1 the output has the size of the input.")
+      .key("dilation_rate", &Conv2d::dilation_rate,
+           "Dilation rate of the convolution along height and width, or one number.", config::scalar_fills,
            config::at_least(1), config::at_most(kLongestWindow))
-      .key("padding", &Conv2d::padding, "valid: none; same: so that stride 1 keeps the size.")
-      .key("dilation_rate", &Conv2d::dilation_rate, "Distance of the kernel's elements.", config::scalar_fills,
-           config::at_least(1), config::at_most(kLongestWindow))
-      .key("groups", &Conv2d::groups, "Into how many parts channels and filters are split.", config::at_least(1))
-      .key("activation", &Conv2d::activation, "What follows.")
-      .key("use_bias", &Conv2d::use_bias, "Whether a bias is added.")
-      .key("kernel_initializer", &Conv2d::kernel_initializer, "How the kernel starts.")
-      .key("bias_initializer", &Conv2d::bias_initializer, "How the bias starts.")
-      .key("kernel_regularizer", &Conv2d::kernel_regularizer, "What the kernel adds to the loss.")
+      .key("groups", &Conv2d::groups, "Number of groups into which input channels and filters are split.",
+           config::at_least(1))
+      .key("activation", &Conv2d::activation, "Activation applied to the output.")
+      .key("use_bias", &Conv2d::use_bias, "Whether the layer uses a bias vector.")
+      .key("kernel_initializer", &Conv2d::kernel_initializer, "Initializer of the kernel.")
+      .key("bias_initializer", &Conv2d::bias_initializer, "Initializer of the bias.")
+      .key("kernel_regularizer", &Conv2d::kernel_regularizer, "Regularizer of the kernel; null: none.")
       .include<LayerCommon>();
 }
 

@@ -5,13 +5,13 @@
 namespace mirrortrain::layers {
 
 config::Section<Dense> Dense::section() {
-  return config::Section<Dense>("Fully connected: activation(x . kernel + bias) on the last axis.")
-      .key("units", &Dense::units, "Number of outputs.", config::required, config::at_least(1))
-      .key("activation", &Dense::activation, "What follows.")
-      .key("use_bias", &Dense::use_bias, "Whether a bias is added.")
-      .key("kernel_initializer", &Dense::kernel_initializer, "How the kernel starts.")
-      .key("bias_initializer", &Dense::bias_initializer, "How the bias starts.")
-      .key("kernel_regularizer", &Dense::kernel_regularizer, "What the kernel adds to the loss.")
+  return config::Section<Dense>("Fully connected layer: activation(dot(x, kernel) + bias) along the last axis.")
+      .key("units", &Dense::units, "Number of output features.", config::required, config::at_least(1))
+      .key("activation", &Dense::activation, "Activation applied to the output.")
+      .key("use_bias", &Dense::use_bias, "Whether the layer uses a bias vector.")
+      .key("kernel_initializer", &Dense::kernel_initializer, "Initializer of the kernel.")
+      .key("bias_initializer", &Dense::bias_initializer, "Initializer of the bias.")
+      .key("kernel_regularizer", &Dense::kernel_regularizer, "Regularizer of the kernel; null: none.")
       .include<LayerCommon>();
 }
 

@@ -6,8 +6,9 @@
 namespace mirrortrain::layers {
 
 config::Section<Dropout> Dropout::section() {
-  return config::Section<Dropout>("Drops elements at random in training and scales the others by 1 / (1 - rate).")
-      .key("rate", &Dropout::rate, "Probability that an element is dropped.", config::required, config::at_least(0),
+  return config::Section<Dropout>(
+             "Sets elements to 0 at random during training, and scales the others by 1 / (1 - rate).")
+      .key("rate", &Dropout::rate, "Fraction of the elements to drop.", config::required, config::at_least(0),
            config::less_than(1))
       .include<LayerCommon>();
 }

@@ -27,16 +27,25 @@ Shape resolve(Shape target, const Shape& input) {
 
 }  // namespace
 
+config::Section<Flatten> Flatten::section() {
+  return config::Section<Flatten>("Flattens each example to one axis.").include<LayerCommon>();
+}
+
+ValueId Flatten::build(LayerBuilder& builder, std::span<const ValueId> sources) const {
+  return builder.apply(ops::Reshape({builder.shape(sources[0]).elements()}), {sources[0]});
+}
+
 config::Section<Reshape> Reshape::section() {
-  return config::Section<Reshape>("The same elements under another shape.")
-      .key("target_shape", &Reshape::target_shape, "The new shape, without the batch; one -1 takes what is left.",
-           config::required, config::at_least(-1))
+  return config::Section<Reshape>("Reshapes each example.")
+      .key("target_shape", &Reshape::target_shape,
+           "Target shape, without the batch axis; one extent may be -1 and is then inferred.", config::required,
+           config::at_least(-1))
       .include<LayerCommon>();
 }
 
 ValueId Reshape::build(LayerBuilder& builder, std::span<const ValueId> sources) const {
-  if (std::ranges::count(target_shape, -1) > 1) throw Error("target_shape may hold -1 once");
-  if (std::ranges::count(target_shape, 0) > 0) throw Error("target_shape must not hold 0");
+  if (std::ranges::count(target_shape, -1) > 1) throw Error("target_shape may contain -1 once");
+  if (std::ranges::count(target_shape, 0) > 0) throw Error("target_shape must not contain 0");
   const Shape target = resolve(Shape(target_shape), builder.shape(sources[0]));
   return builder.apply(ops::Reshape(target), {sources[0]});
 }

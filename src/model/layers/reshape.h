@@ -8,7 +8,15 @@
 
 namespace mirrortrain::layers {
 
-/// The same elements under another shape; one extent may be -1: what is left.
+/// [...] -> [product of all extents].
+struct Flatten : LayerCommon {
+  static constexpr std::string_view kName = "flatten";
+
+  static config::Section<Flatten> section();
+  ValueId build(LayerBuilder& builder, std::span<const ValueId> sources) const;
+};
+
+/// The same elements with another shape; one extent may be -1, which is then inferred.
 struct Reshape : LayerCommon {
   static constexpr std::string_view kName = "reshape";
   std::vector<std::int64_t> target_shape;

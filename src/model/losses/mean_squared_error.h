@@ -15,7 +15,7 @@ struct MeanSquaredError {
   ops::Loss op() const { return ops::Loss(ops::LossKind::kMeanSquaredError); }
 
   static config::Section<MeanSquaredError> section() {
-    return config::Section<MeanSquaredError>("The mean of (output - label)^2.");
+    return config::Section<MeanSquaredError>("Mean squared error: the mean of (output - label)^2.");
   }
 };
 

@@ -1,21 +1,21 @@
 #pragma once
 
-#include <string_view>
-
-#include "config/section.h"
-#include "model/learning_rate.h"
-#include "model/update_rule.h"
+#include "model/optimizers/options.h"
 
 namespace mirrortrain::optimizers {
 
-struct Sgd {
+template <>
+struct Options<scalar::Sgd> : scalar::Sgd {
   static constexpr std::string_view kName = "sgd";
   LearningRate learning_rate = 0.01;
-  float momentum = 0;
-  bool nesterov = false;
 
-  UpdateRule rule() const;
-  static config::Section<Sgd> section();
+  static config::Section<Options> section() {
+    return section_of<Options>("Stochastic gradient descent, with optional momentum.")
+        .key("momentum", &Options::momentum, "Momentum that accelerates gradient descent; 0: plain gradient descent.",
+             config::between(0, 1))
+        .key("nesterov", &Options::nesterov, "Whether to apply Nesterov momentum.");
+  }
 };
+using Sgd = Options<scalar::Sgd>;
 
 }  // namespace mirrortrain::optimizers

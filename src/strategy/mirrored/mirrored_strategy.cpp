@@ -51,7 +51,7 @@ MirroredStrategy::MirroredStrategy(Topology topology, const Model& model, const 
     communicators_ = parts.communicators(topology_, parts.options, choice, *backend_, devices_);
   }
   StoreOptions store{
-      parts.policies, 1, 1, static_cast<int>(parts.rule.slots().size()), parts.gradients.accumulates(), {}};
+      parts.policies, 1, 1, static_cast<int>(scalar::slot_names(parts.rule).size()), parts.gradients.accumulates(), {}};
   for (const ProductGradient& product : products_) store.without_gradient.push_back(product.variable);
   variables_.emplace(model, std::move(store), UpdateOptions{parts.rule, parts.gradients, choice.operation.has_value()},
                      topology_, devices_, *backend_, communicators_.workers);

@@ -29,7 +29,7 @@ struct RunCommunicators {
 struct MirroredParts {
   StrategyOptions options;
   GradientOptions gradients;
-  UpdateRule rule;
+  scalar::UpdateRule rule;
   std::vector<VariablePolicy> policies;  ///< of the model's variables, resolved
   State state;
   std::uint64_t seed = 0;

@@ -11,17 +11,6 @@
 namespace mirrortrain {
 namespace {
 
-scalar::UpdateRule kernel_rule(const UpdateRule& rule) {
-  switch (rule.kind) {
-    case UpdateRule::Kind::kSgd: return scalar::Sgd{};
-    case UpdateRule::Kind::kSgdMomentum: return scalar::SgdMomentum<false>{rule.momentum};
-    case UpdateRule::Kind::kSgdNesterov: return scalar::SgdMomentum<true>{rule.momentum};
-    case UpdateRule::Kind::kAdam: return scalar::Adam<false>{rule.beta_1, rule.beta_2, rule.epsilon};
-    case UpdateRule::Kind::kAdamW: return scalar::Adam<true>{rule.beta_1, rule.beta_2, rule.epsilon, rule.weight_decay};
-  }
-  throw Error("unknown update rule");
-}
-
 /// Rows of a product that are made together.
 constexpr std::int64_t kProductRows = 8;
 
@@ -50,7 +39,7 @@ WeightUpdate::WeightUpdate(const VariableStore& variables, const StepKernels& ke
     : kernels_(kernels),
       replicas_(std::move(replicas)),
       all_replicas_(all_replicas),
-      rule_(kernel_rule(options.rule)),
+      rule_(options.rule),
       options_(options.gradients),
       reduced_(options.reduced) {
   for (const VariableGroup& group : variables.groups()) {

@@ -6,7 +6,6 @@
 
 #include "kernels/cpu/product_update.h"
 #include "kernels/step_kernels.h"
-#include "model/update_rule.h"
 #include "strategy/gradient_options.h"
 #include "strategy/step_spec.h"
 #include "strategy/topology.h"
@@ -17,7 +16,7 @@ namespace mirrortrain {
 
 /// How gradients become weights.
 struct UpdateOptions {
-  UpdateRule rule;
+  scalar::UpdateRule rule;
   GradientOptions gradients;
   bool reduced = false;  ///< the domain's first replica holds the sum of the replicas' gradients already
 };

@@ -1,0 +1,60 @@
+#pragma once
+
+#include <array>
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "graph/ops/pool2d.h"
+#include "model/layer_builder.h"
+#include "model/layer_common.h"
+#include "model/padding.h"
+
+namespace mirrortrain::layers {
+
+/// The options of layers that slide a window over images.
+struct Pool2dOptions : LayerCommon {
+  std::array<std::int64_t, 2> pool_size{2, 2};
+  std::optional<std::array<std::int64_t, 2>> strides;  ///< null: pool_size
+  ops::Padding padding = ops::Padding::kValid;
+
+  ops::Pool2dAttributes attributes() const { return {pool_size, strides.value_or(pool_size), padding}; }
+
+  static config::Section<Pool2dOptions> section() {
+    using config::at_least, config::at_most, config::scalar_fills;
+    return config::Section<Pool2dOptions>("A pooling window over images.")
+        .key("pool_size", &Pool2dOptions::pool_size, "Height and width of the pooling window, or one number.",
+             scalar_fills, at_least(1), at_most(kLongestWindow))
+        .key("strides", &Pool2dOptions::strides, "Strides along height and width, or one number; null: pool_size.",
+             scalar_fills, at_least(1), at_most(kLongestWindow))
+        .key("padding", &Pool2dOptions::padding,
+             "valid: no padding; same: padded so that with stride 1 the output has the size of the input.")
+        .include<LayerCommon>();
+  }
+};
+
+/// [height, width, channels] -> [height', width', channels]: the maximum of each window.
+struct MaxPooling2d : Pool2dOptions {
+  static constexpr std::string_view kName = "max_pooling2d";
+
+  static config::Section<MaxPooling2d> section();
+  ValueId build(LayerBuilder& builder, std::span<const ValueId> sources) const;
+};
+
+/// [height, width, channels] -> [height', width', channels]: the mean of each window; padding does not count.
+struct AveragePooling2d : Pool2dOptions {
+  static constexpr std::string_view kName = "average_pooling2d";
+
+  static config::Section<AveragePooling2d> section();
+  ValueId build(LayerBuilder& builder, std::span<const ValueId> sources) const;
+};
+
+/// [height, width, channels] -> [channels]: the mean over height and width.
+struct GlobalAveragePooling2d : LayerCommon {
+  static constexpr std::string_view kName = "global_average_pooling2d";
+
+  static config::Section<GlobalAveragePooling2d> section();
+  ValueId build(LayerBuilder& builder, std::span<const ValueId> sources) const;
+};
+
+}  // namespace mirrortrain::layers
