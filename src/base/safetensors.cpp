@@ -16,6 +16,7 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "base/utf8.h"
 
 namespace mirrortrain {
 namespace {
@@ -48,10 +49,7 @@ std::optional<std::uint64_t> bytes_of(DType dtype, const Shape& shape) {
 }
 
 /// A name from a file, made fit for a message.
-std::string shown(const std::string& name) {
-  std::string text = json(name.substr(0, 200)).dump(-1, ' ', true, json::error_handler_t::replace);
-  return name.size() > 200 ? text + "..." : text;
-}
+std::string shown(const std::string& name) { return fmt::format("\"{}\"", shortened(name, 200)); }
 
 struct Entry {
   std::string name;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/utf8.h"
 #include "cli/commands.h"
 #include "cli/logging.h"
 #include "config/scalar.h"
@@ -22,8 +23,9 @@ void require_command(const CLI::App& app, int argc, char** argv) {
   std::vector<std::string> names;
   for (const CLI::App* command : app.get_subcommands({})) names.push_back(command->get_name());
   if (std::ranges::count(names, argv[1]) > 0) return;
-  throw mirrortrain::UsageError(fmt::format("there is no command '{}'; the commands are {}{}", argv[1],
-                                            fmt::join(names, ", "), mirrortrain::config::suggestion(argv[1], names)));
+  throw mirrortrain::UsageError(fmt::format("there is no command '{}'; the commands are {}{}",
+                                            mirrortrain::shortened(argv[1]), fmt::join(names, ", "),
+                                            mirrortrain::config::suggestion(argv[1], names)));
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/utf8.h"
 #include "cli/commands.h"
 #include "cli/options.h"
 #include "config/document.h"
@@ -86,7 +87,7 @@ void add_verify(CLI::App& app, int& exit_code) {
       ->check([](const std::string& text) -> std::string {
         double number = -1;
         const bool fits = CLI::detail::lexical_cast(text, number) && std::isfinite(number) && number >= 0;
-        return fits ? "" : fmt::format("expected a number of at least 0, found '{}'", text);
+        return fits ? "" : fmt::format("expected a number of at least 0, found '{}'", shortened(text));
       });
   command->callback([arguments, &exit_code] { exit_code = verify(*arguments); });
 }

@@ -20,7 +20,10 @@ std::string words(const Choice& choice, const Node& node);
 std::string refusal(const Choice& choice, const std::string& name);
 /// Adds the error of an entry beside the name: an option in the wrong place, or another name.
 void refuse_sibling(const Choice& choice, const Node& node, const std::string& name, const Value::Entry& entry);
-/// Adds the error of a mapping that names no alternative.
+/// Adds an error for each key that no alternative has. Returns whether one of them is near the tag, or near a key of a
+/// form without a name, so that what names an alternative is not missing but misspelled.
+bool refuse_unknown_keys(const Choice& choice, const Node& node);
+/// Adds the errors of a mapping that names no alternative.
 void refuse_mapping(const Choice& choice, const Node& node);
 
 }  // namespace mirrortrain::config::detail

@@ -56,23 +56,6 @@ std::size_t edits(std::string_view a, std::string_view b) {
 
 }  // namespace
 
-std::string shortened(std::string_view text, std::size_t limit) {
-  std::string out;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const auto byte = static_cast<unsigned char>(text[i]);
-    const bool starts_character = (byte & 0xC0) != 0x80;
-    if (out.size() >= limit && starts_character) return out + "...";
-    if (byte == '\n') {
-      out += "\\n";
-    } else if (byte < 0x20 || byte == 0x7F) {
-      out += fmt::format("\\x{:02x}", byte);
-    } else {
-      out += text[i];
-    }
-  }
-  return out;
-}
-
 std::string describe(const Value& value) {
   std::string flow;
   append_flow(flow, value, kLongest);
@@ -99,7 +82,7 @@ std::string suggestion(std::string_view name, const std::vector<std::string>& na
     const std::size_t distance = edits(name, other);
     if (distance < least) least = distance, nearest = &other;
   }
-  return nearest ? fmt::format("; did you mean '{}'?", *nearest) : "";
+  return nearest ? fmt::format("; did you mean '{}'?", shortened(*nearest)) : "";
 }
 
 }  // namespace mirrortrain::config

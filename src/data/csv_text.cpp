@@ -39,6 +39,14 @@ std::string CsvText::cell() {
   return text;
 }
 
+std::string_view CsvText::raw_cell(const char* start) const {
+  const char* end = std::find_if(at_, end_, [](char c) { return c == ',' || c == '\n' || c == '\r'; });
+  const auto is_space = [](char c) { return c == ' ' || c == '\t'; };
+  while (start < end && is_space(*start)) ++start;
+  while (start < end && is_space(end[-1])) --end;
+  return {start, end};
+}
+
 std::int64_t CsvText::line(const char* position) const { return 1 + std::count(begin_, position, '\n'); }
 
 }  // namespace mirrortrain::data

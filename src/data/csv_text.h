@@ -44,6 +44,9 @@ class CsvText {
     return value;
   }
 
+  /// What the file holds from `start` to the end of the cell that the text is in, without the spaces around it.
+  std::string_view raw_cell(const char* start) const;
+
   const char* position() const { return at_; }
   /// Of a position, from 1.
   std::int64_t line(const char* position) const;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 
 #include "base/error.h"
@@ -29,6 +30,12 @@ class PlainInput : public Input {
 
 }  // namespace
 
+std::string Input::name_note() const {
+  return name_.ends_with(".gz") && !is_compressed()
+             ? "; in spite of its name the file is not gzip, and was read as it is"
+             : "";
+}
+
 void Input::read_all(std::span<std::byte> to, const std::string& what) {
   const std::size_t count = read(to);
   if (count == to.size()) return;
@@ -55,9 +62,12 @@ void Input::require_end() {
 
 std::unique_ptr<Input> open_input(const std::string& path) {
   PlainFile file(path);
-  std::array<std::byte, 2> magic{};
-  const bool gzip = file.read_at(0, magic) == 2 && magic[0] == std::byte{0x1f} && magic[1] == std::byte{0x8b};
-  if (!gzip) return std::make_unique<PlainInput>(std::move(file));
+  // The third byte names deflate, the only method there is.
+  constexpr std::array kGzip = {std::byte{0x1f}, std::byte{0x8b}, std::byte{0x08}};
+  std::array<std::byte, 3> magic{};
+  const std::size_t count = file.read_at(0, magic);
+  const bool is_gzip = count >= 2 && std::equal(magic.begin(), magic.begin() + count, kGzip.begin());
+  if (!is_gzip) return std::make_unique<PlainInput>(std::move(file));
   const std::uint64_t most = most_inflated(file.size());
   auto compressed = std::make_shared<PlainInput>(std::move(file));
   return std::make_unique<InflateInput>(

@@ -15,6 +15,9 @@ class Input {
   virtual ~Input() = default;
 
   const std::string& name() const { return name_; }
+  virtual bool is_compressed() const { return false; }
+  /// What to add to a message that the content is of another format: a file may only be named as gzip is.
+  std::string name_note() const;
 
   /// Fills as much of `to` as there is; less than all only at the end.
   virtual std::size_t read(std::span<std::byte> to) = 0;
@@ -36,7 +39,7 @@ class Input {
   std::string name_;
 };
 
-/// A file, through gunzip where it begins with gzip's magic number. Throws Error for what is no regular file.
+/// A file, through gunzip where its content is gzip, whatever its name. Throws Error for what is no regular file.
 std::unique_ptr<Input> open_input(const std::string& path);
 
 /// At most this many bytes can come out of `compressed` deflated bytes.

@@ -19,7 +19,8 @@ NpyHeader read_header(Input& input) {
   std::array<char, 8> start{};
   input.read_all(std::as_writable_bytes(std::span(start)), "the header");
   if (std::string_view(start.data(), 6) != "\x93NUMPY") {
-    throw Error(fmt::format("{}: expected an array saved by numpy.save, which begins with \\x93NUMPY", input.name()));
+    throw Error(fmt::format("{}: expected an array saved by numpy.save, which begins with \\x93NUMPY{}", input.name(),
+                            input.name_note()));
   }
   const int version = start[6];
   if (version < 1 || version > 3) {

@@ -26,8 +26,9 @@ std::vector<std::string> array_names(const Zip& zip) {
 Array read_array(const Zip& zip, const std::string& file, const std::string& name, std::string_view key) {
   const std::vector<std::string> names = array_names(zip);
   if (std::find(names.begin(), names.end(), name) == names.end()) {
-    throw Error(fmt::format("{}: there is no array '{}' in it, but [{}]{}; say in '{}' which one to take", file, name,
-                            fmt::join(names, ", "), config::suggestion(name, names), key));
+    throw Error(fmt::format("{}: there is no array '{}' in it, but [{}]{}; say in '{}' which one to take", file,
+                            shortened(name), shortened(fmt::format("{}", fmt::join(names, ", ")), 200),
+                            config::suggestion(name, names), key));
   }
   const auto input = zip.open(name + std::string(kSuffix), fmt::format("{}: {}", file, name));
   return read_npy(*input);

@@ -82,6 +82,11 @@ TEST_CASE("files of more than 16 MiB are refused, and a text just below is read"
   CHECK(refusal("name: \"" + std::string(4 * kMiB, 'x') + "\"") == "");
 }
 
+TEST_CASE("control characters that an escape writes are refused") {
+  CHECK(refusal("a: \"x\\u0090y\"") == "a.yaml:1:4: the text 'x\\u0090y' holds a control character");
+  CHECK(refusal("a: \"x\\ey\"") == "a.yaml:1:4: the text 'x\\x1by' holds a control character");
+}
+
 TEST_CASE("bytes that are no text are refused with their place") {
   CHECK(refusal("name: caf\xE9") == "a.yaml:1:10: the byte 0xE9 is not UTF-8; save the file as UTF-8 text");
   CHECK(refusal(std::string_view("name: x\nb: a\0b", 14)) ==
