@@ -117,7 +117,7 @@ class Reader {
       if (event == json::parse_event_t::object_start) keys.emplace_back();
       if (event == json::parse_event_t::object_end) keys.pop_back();
       if (event == json::parse_event_t::key && !keys.back().insert(value.get<std::string>()).second) {
-        fail(fmt::format("{} comes twice in the header", shown(value.get<std::string>())));
+        fail(fmt::format("{} is listed twice in the header", shown(value.get<std::string>())));
       }
       return true;
     };

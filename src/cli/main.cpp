@@ -17,7 +17,7 @@
 
 namespace {
 
-/// Throws UsageError for a first word that is no command: the parser would only miss one.
+/// Throws UsageError for a first word that is not a command: the parser would only report a missing one.
 void require_command(const CLI::App& app, int argc, char** argv) {
   if (argc < 2 || argv[1][0] == '-') return;
   std::vector<std::string> names;
@@ -34,7 +34,7 @@ int main(int argc, char** argv) {
   using namespace mirrortrain;
   try {
     require_compiled_instructions();
-    CLI::App app("Trains the neural network of a YAML file, synchronously, on every device of this machine.",
+    CLI::App app("Trains neural networks described in YAML, synchronously on all devices of this machine.",
                  "mirrortrain");
     app.set_version_flag("--version", std::string("mirrortrain ") + MIRRORTRAIN_VERSION);
     app.require_subcommand(1);

@@ -15,7 +15,7 @@ const Alternative* find_plain(const Choice& choice, const Value& value) {
   return found == choice.alternatives.end() ? nullptr : &*found;
 }
 
-// `--set model.layers[0]=flatten` where another layer stood.
+// `--set model.layers[0]=flatten` in place of another layer.
 bool keeps_name(const Choice& choice, const Node& node, const std::string& name) {
   if (!choice.set_keeps_name) return true;
   const auto old = node.reading().replaced.find(node.path());

@@ -9,8 +9,8 @@
 
 namespace mirrortrain::config {
 
-/// Everything that is wrong in a configuration, to be told at once. Reading adds to it; later stages (do the layers
-/// fit?) add to it with the places that they kept, and then somebody calls throw_if_any().
+/// Everything that is wrong in a configuration, to be reported at once. Reading adds to it; later stages (do the layers
+/// fit?) add to it with the places that they kept; finally throw_if_any() is called.
 class Errors {
  public:
   /// `path` is the key's, as in "model.layers[2].dense.units", or empty; `message` says what was expected, what was
@@ -21,7 +21,7 @@ class Errors {
   /// Whether no more are taken: nobody reads on after so many, and a hostile file can be wrong in a million places.
   bool full() const { return errors_.size() >= kMost; }
   std::size_t count() const { return errors_.size(); }
-  /// Whether something was told at this path or below it, so that what follows from it is better left untold.
+  /// Whether an error was added at this path or below it, so that errors that follow from it are better left out.
   bool concern(std::string_view path) const;
 
   /// One line each, in the order of the file, then those of `--set`, then "3 errors".

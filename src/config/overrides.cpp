@@ -86,7 +86,7 @@ class Override {
   }
 
   bool enter(std::size_t index) {
-    if (!target_->is_sequence()) return refuse(fmt::format("{} is no list, found {}", path_, describe(*target_)));
+    if (!target_->is_sequence()) return refuse(fmt::format("{} is not a list, found {}", path_, describe(*target_)));
     const std::size_t count = target_->items().size();
     if (index >= count)
       return refuse(fmt::format("{} has {} item{}, counted from 0", path_, count, count == 1 ? "" : "s"));

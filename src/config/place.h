@@ -8,7 +8,7 @@ namespace mirrortrain::config {
 
 /// Where something was written: in a file, or on the command line with `--set`. Lines and columns count from 1.
 struct Place {
-  std::shared_ptr<const std::string> source;  ///< the file's name, or "--set key.path"; null where a default stands
+  std::shared_ptr<const std::string> source;  ///< the file's name, or "--set key.path"; null for a default
   std::uint32_t line = 0;                     ///< 0 for `--set`
   std::uint32_t column = 0;                   ///< for `--set`: how many came before it on the command line
 

@@ -29,16 +29,16 @@ std::string in_plain_words(const std::string& message) {
       {"end of map not found", "expected another 'key: value' or the mapping's end; check the indentation"},
       {"illegal EOF in scalar", "a quoted text is not closed"},
       {"unknown token", "no text begins with this character; put it in quotes"},
-      {"the referenced anchor is not defined", "the alias names no anchor above it"},
+      {"the referenced anchor is not defined", "no anchor of the alias's name is defined above it"},
   };
-  // Newer versions of yaml-cpp go on with a name.
+  // Newer versions of yaml-cpp append a name.
   const auto found =
       std::find_if(words.begin(), words.end(), [&](const auto& w) { return message.starts_with(w.first); });
   return "not valid YAML: " + (found == words.end() ? shortened(message, 200) : std::string(found->second));
 }
 
-/// Throws Refused at the first place where the bytes are no text that a configuration may hold: not UTF-8, or a control
-/// character.
+/// Throws Refused at the first place where the bytes are not a text that a configuration may hold: not UTF-8, or a
+/// control character.
 void check_text(std::string_view text, const Source& source) {
   std::uint32_t line = 1;
   std::size_t line_start = 0;
@@ -71,7 +71,7 @@ Place end_of(std::string_view text, const Source& source) {
 
 Mark ours(const YAML::Mark& mark) { return {mark.pos, mark.line, mark.column}; }
 
-// Hands yaml-cpp's events on, so that nobody else needs to know it.
+// Passes yaml-cpp's events to the builder, so that only this file knows yaml-cpp.
 class Events : public YAML::EventHandler {
  public:
   explicit Events(TreeBuilder& builder) : builder_(builder) {}

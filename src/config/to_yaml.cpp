@@ -70,7 +70,7 @@ void append_flow(std::string& out, const Value& value) {
   }
 }
 
-// Whether the value goes on its key's line.
+// Whether the value fits on its key's line.
 bool fits_line(const Value& value) {
   if (value.is_mapping()) return value.entries().empty();
   return !value.is_sequence() ||

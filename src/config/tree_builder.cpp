@@ -71,7 +71,7 @@ void TreeBuilder::add_null(const Mark& mark, AnchorId anchor) {
 
 void TreeBuilder::add_alias(const Mark& mark, AnchorId anchor) {
   const auto found = anchors_.find(anchor);
-  if (found == anchors_.end()) throw Refused{at(mark), "this alias stands within its own anchor"};
+  if (found == anchors_.end()) throw Refused{at(mark), "this alias is inside its own anchor"};
   const Anchored& anchored = found->second;
   count(at(mark), anchored.extent);
   add(anchored.value, 0, anchored.extent);

@@ -34,7 +34,7 @@ std::string choice_in_words(const Schema& choice) {
   std::string text;
   for (Schema part : choice.parts) {
     if (is_named(part)) continue;
-    if (named) part.rules = {};  // "a number or a schedule": the range is told once it is a number
+    if (named) part.rules = {};  // "a number or a schedule": the range is reported once it is a number
     text += (text.empty() ? "" : " or ") + in_words(part);
   }
   if (!named) return text;

@@ -60,7 +60,7 @@ struct Array {
   }
 };
 
-/// The bytes of elements of `shape`. Throws Error, naming `what`, for negative extents and products beyond 2^62.
+/// The bytes of elements of `shape`. Throws Error, naming `what`, for negative extents and sizes beyond 2^62.
 std::size_t checked_bytes(const Shape& shape, std::size_t element_bytes, const std::string& what);
 
 /// Whether two shapes hold the same elements in the same places: equal but for extents of one.

@@ -20,7 +20,7 @@ class FitCheck {
     if (const auto* one_hot = std::get_if<OneHot>(&step)) {
       // Labels are taken to be one class number each; what a file holds is looked at when it is read.
       if (spec_.classes > 0 || spec_.labels.rank() == 0 || spec_.labels.back() != one_hot->depth.value) {
-        add(one_hot->depth, labels_misfit(Shape{}, one_hot->depth.value, spec_));
+        add(one_hot->depth, labels_mismatch(Shape{}, one_hot->depth.value, spec_));
       }
     }
   }
@@ -36,12 +36,12 @@ class FitCheck {
 
   void check(const Inline& source) {
     const InlineArray &features = source.features, &labels = source.labels;
-    if (features.elements.empty() || labels.elements.empty()) return;  // told already
-    if (features.shape[0] != labels.shape[0]) return;                  // told already
+    if (features.elements.empty() || labels.elements.empty()) return;  // already reported
+    if (features.shape[0] != labels.shape[0]) return;                  // already reported
     const Dataset dataset(read(source));
-    add(features, features.written.place(), features_misfit(dataset.features().row_shape(), spec_));
-    const std::string misfit = labels_misfit(dataset.labels().row_shape(), depth(), spec_);
-    if (!misfit.empty()) return add(labels, labels.written.place(), misfit);
+    add(features, features.written.place(), features_mismatch(dataset.features().row_shape(), spec_));
+    const std::string mismatch = labels_mismatch(dataset.labels().row_shape(), depth(), spec_);
+    if (!mismatch.empty()) return add(labels, labels.written.place(), mismatch);
     if (const auto wrong = find_wrong_label(dataset, depth(), spec_)) {
       const config::Value& written = labels.written.items()[static_cast<std::size_t>(wrong->row)];
       errors_.add(written.place(), fmt::format("{}[{}]", labels.path, wrong->row), wrong->message);
@@ -49,22 +49,22 @@ class FitCheck {
   }
 
   void check(const Synthetic& source) {
-    if (source.shape.value.empty()) return;  // told already
-    add(source.shape, features_misfit(Shape(source.shape.value), spec_));
-    if (source.label_shape.value) return add(source.label_shape, labels_misfit(source.labels(), depth(), spec_));
-    if (!source.classes.value) return;  // told already
-    const std::string misfit = labels_misfit(Shape{}, depth(), spec_);
-    if (!misfit.empty()) return add(source.classes, misfit);
+    if (source.shape.value.empty()) return;  // already reported
+    add(source.shape, features_mismatch(Shape(source.shape.value), spec_));
+    if (source.label_shape.value) return add(source.label_shape, labels_mismatch(source.labels(), depth(), spec_));
+    if (!source.classes.value) return;  // already reported
+    const std::string mismatch = labels_mismatch(Shape{}, depth(), spec_);
+    if (!mismatch.empty()) return add(source.classes, mismatch);
     const std::int64_t most = depth() > 0 ? depth() : spec_.classes > 0 ? spec_.classes : spec_.probabilities ? 2 : 0;
     if (most > 0 && *source.classes.value > most) {
-      add(source.classes, fmt::format("{} classes, but the model's output has room for {}; make them equal",
-                                      *source.classes.value, most));
+      add(source.classes,
+          fmt::format("{} classes, but the model's output has {}; make them equal", *source.classes.value, most));
     }
   }
 
   void check_channels(const config::Located<PerChannel>& values) {
     if (const auto* list = std::get_if<std::vector<double>>(&values.value))
-      add(values, channels_misfit(list->size(), spec_));
+      add(values, channels_mismatch(list->size(), spec_));
   }
 
   std::int64_t depth() const { return one_hot_ == nullptr ? 0 : one_hot_->depth.value; }

@@ -69,7 +69,7 @@ class CsvFile {
     if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);  // a byte order mark
     if (text.starts_with("\x1f\x8b")) throw Error(fmt::format("{}: expected CSV, found gzip; unpack it first", name_));
     if (text.substr(0, 4096).find('\0') != text.npos) {
-      throw Error(fmt::format("{}: expected CSV, found bytes that are no text (UTF-8 or ASCII is)", name_));
+      throw Error(fmt::format("{}: expected CSV, found bytes that are not text; save it as UTF-8 or ASCII", name_));
     }
     return text;
   }
@@ -111,7 +111,7 @@ class CsvFile {
   void assign_columns() {
     for (std::size_t i = 0; i < labels_.size(); ++i) {
       std::int64_t& column = columns_[column_index(labels_[i])];
-      if (column != kFeature) throw Error(fmt::format("{}: 'labels' names a column twice", name_));
+      if (column != kFeature) throw Error(fmt::format("{}: a column is listed twice in 'labels'", name_));
       column = static_cast<std::int64_t>(i);
     }
     if (labels_.size() == columns_.size()) {
@@ -135,7 +135,7 @@ class CsvFile {
                               config::shortened(wanted), config::suggestion(wanted, header_)));
     }
     if (std::find(found + 1, header_.end(), wanted) != header_.end()) {
-      throw Error(fmt::format("{}: several columns are called '{}'; name it by number, from 0", name_,
+      throw Error(fmt::format("{}: several columns are named '{}'; give its number, counted from 0", name_,
                               config::shortened(wanted)));
     }
     return static_cast<std::size_t>(found - header_.begin());
@@ -192,10 +192,12 @@ class CsvFile {
 }  // namespace
 
 config::Section<Csv> Csv::section() {
-  return config::Section<Csv>("Numbers in columns, one example per line; the columns that are no labels are features.")
-      .key("file", &Csv::file, "The file.", config::required)
-      .key("labels", &Csv::labels, "The columns of labels: names of the header, or numbers from 0.", config::required)
-      .key("header", &Csv::header, "Whether the first line names the columns; null: if it holds no number.")
+  return config::Section<Csv>("A CSV file with one example per row; the columns that are not labels are the features.")
+      .key("file", &Csv::file, "Path of the CSV file.", config::required)
+      .key("labels", &Csv::labels, "The label columns: names in the header, or numbers counted from 0.",
+           config::required)
+      .key("header", &Csv::header,
+           "Whether the first line is a header of column names; null: it is one if it holds no number.")
       .check("labels", [](const Csv& options) -> std::string {
         const auto labels = listed(options.labels);
         const bool by_name =

@@ -27,14 +27,14 @@ bool is_class(T label, std::int64_t classes) {
 std::string wrong_label_text(double label, std::int64_t classes) {
   if (classes == 0) return fmt::format("label {} is not between 0 and 1, as the loss wants it", label);
   return fmt::format(
-      "label {} is none of the {} classes 0 to {}; correct it, or give the model as many outputs as there "
+      "label {} is not one of the {} classes 0 to {}; correct it, or give the model as many outputs as there "
       "are classes",
       label, classes, classes - 1);
 }
 
 }  // namespace
 
-std::string features_misfit(const Shape& example, const InputSpec& spec) {
+std::string features_mismatch(const Shape& example, const InputSpec& spec) {
   if (same_but_ones(example, spec.features)) return "";
   return fmt::format(
       "one example has the shape {}, but model.input_shape is {}; write input_shape: {}, and let a "
@@ -42,14 +42,14 @@ std::string features_misfit(const Shape& example, const InputSpec& spec) {
       example.text(), spec.features.text(), example.text());
 }
 
-std::string channels_misfit(std::size_t channels, const InputSpec& spec) {
+std::string channels_mismatch(std::size_t channels, const InputSpec& spec) {
   const std::int64_t wanted = spec.features.rank() == 0 ? 1 : spec.features.back();
   if (channels == 1 || static_cast<std::int64_t>(channels) == wanted) return "";
   return fmt::format("{} channels, but the last axis of model.input_shape {} has {}", channels, spec.features.text(),
                      wanted);
 }
 
-std::string labels_misfit(const Shape& label, std::int64_t depth, const InputSpec& spec) {
+std::string labels_mismatch(const Shape& label, std::int64_t depth, const InputSpec& spec) {
   if (depth > 0 && spec.classes > 0) {
     return "one_hot makes vectors of the labels, but the loss takes class numbers; remove one_hot or take "
            "categorical_crossentropy";

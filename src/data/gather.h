@@ -11,7 +11,7 @@
 
 namespace mirrortrain::data {
 
-/// The rows of an array in memory that somebody else owns.
+/// The rows of an array; does not own its memory.
 struct RowSource {
   const std::byte* data = nullptr;
   std::int64_t elements = 0;  ///< of one row

@@ -37,9 +37,9 @@ std::int64_t read_extent(Input& input) {
 }  // namespace
 
 config::Section<Idx> Idx::section() {
-  return config::Section<Idx>("The format of MNIST, gzip or plain: extents and elements after a magic number.")
-      .key("images", &Idx::images, "The file of features, one row per example.", config::required)
-      .key("labels", &Idx::labels, "The file of labels, one row per example.", config::required);
+  return config::Section<Idx>("IDX files, the format of MNIST, gzip-compressed or not.")
+      .key("images", &Idx::images, "Path of the file with the features, one row per example.", config::required)
+      .key("labels", &Idx::labels, "Path of the file with the labels, one row per example.", config::required);
 }
 
 Array read_idx(const std::string& path) {

@@ -39,7 +39,7 @@ class Input {
   std::string name_;
 };
 
-/// A file, through gunzip where its content is gzip, whatever its name. Throws Error for what is no regular file.
+/// A file, through gunzip where its content is gzip, whatever its name. Throws Error for what is not a regular file.
 std::unique_ptr<Input> open_input(const std::string& path);
 
 /// At most this many bytes can come out of `compressed` deflated bytes.

@@ -63,9 +63,9 @@ Array transposed(const Array& from) {
 }  // namespace
 
 config::Section<Npy> Npy::section() {
-  return config::Section<Npy>("Files of one array each, as numpy.save writes them.")
-      .key("features", &Npy::features, "The file of features, one row per example.", config::required)
-      .key("labels", &Npy::labels, "The file of labels, one row per example.", config::required);
+  return config::Section<Npy>("NumPy files of one array each, as numpy.save writes them.")
+      .key("features", &Npy::features, "Path of the file with the features, one row per example.", config::required)
+      .key("labels", &Npy::labels, "Path of the file with the labels, one row per example.", config::required);
 }
 
 Array read_npy(Input& input) {

@@ -37,10 +37,10 @@ Array read_array(const Zip& zip, const std::string& file, const std::string& nam
 }  // namespace
 
 config::Section<Npz> Npz::section() {
-  return config::Section<Npz>("An archive of arrays, as numpy.savez and savez_compressed write it.")
-      .key("file", &Npz::file, "The archive.", config::required)
-      .key("features", &Npz::features, "The name of the array of features, one row per example.", config::non_empty)
-      .key("labels", &Npz::labels, "The name of the array of labels, one row per example.", config::non_empty);
+  return config::Section<Npz>("A NumPy archive of arrays, as numpy.savez and numpy.savez_compressed write it.")
+      .key("file", &Npz::file, "Path of the archive.", config::required)
+      .key("features", &Npz::features, "Name of the array with the features, one row per example.", config::non_empty)
+      .key("labels", &Npz::labels, "Name of the array with the labels, one row per example.", config::non_empty);
 }
 
 Examples read(const Npz& source) {

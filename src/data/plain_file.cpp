@@ -21,7 +21,7 @@ namespace {
 }  // namespace
 
 PlainFile::PlainFile(const std::string& path) : path_(path) {
-  // Not blocking, because opening a pipe that nobody writes to would wait for ever.
+  // Not blocking, because opening a pipe that nobody writes to would wait indefinitely.
   descriptor_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (descriptor_ < 0) {
     fail(path,
@@ -35,7 +35,7 @@ PlainFile::PlainFile(const std::string& path) : path_(path) {
   const bool known = ::fstat(descriptor_, &status) == 0;
   if (!known || !S_ISREG(status.st_mode)) {
     ::close(std::exchange(descriptor_, -1));
-    fail(path, S_ISDIR(status.st_mode) ? "it is a folder" : "it is no regular file");
+    fail(path, S_ISDIR(status.st_mode) ? "it is a folder" : "it is not a regular file");
   }
   size_ = static_cast<std::uint64_t>(status.st_size);
 }

@@ -79,7 +79,7 @@ TEST_CASE_FIXTURE(Fixture, "four replicas give the same bits on one, two and fou
   CHECK(events("one") == events("four"));
 }
 
-TEST_CASE_FIXTURE(Fixture, "a resumed run goes on with the exact bits") {
+TEST_CASE_FIXTURE(Fixture, "a resumed run continues with the exact bits") {
   REQUIRE(fit("--run-dir whole --set checkpoint.every_steps=3 --set strategy.devices=[cpu:0,cpu:1]").exit_code == 0);
   const std::string options = "--run-dir cut --set checkpoint.every_steps=3 --set strategy.devices=[cpu:0,cpu:1]";
   REQUIRE(fit(options + " --set training.steps=6").exit_code == 0);  // within the second epoch
@@ -93,7 +93,7 @@ TEST_CASE_FIXTURE(Fixture, "a resumed run goes on with the exact bits") {
   CHECK(whole == without_first_test);
 }
 
-TEST_CASE_FIXTURE(Fixture, "a finished run is left as it is, and goes on when it gets more epochs") {
+TEST_CASE_FIXTURE(Fixture, "a finished run is left as it is, and is resumed when it gets more epochs") {
   REQUIRE(fit("--run-dir a").exit_code == 0);
   const std::string before = read_text_file(folder / "a" / "metrics.jsonl");
   const Outcome again = fit("--run-dir a --resume");

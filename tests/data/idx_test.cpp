@@ -112,14 +112,14 @@ TEST_CASE("whether a file is gzip is told by its content") {
   CHECK(contains(error("a.gz", gzip(content).substr(0, 2)), "damaged or incomplete"));
 }
 
-TEST_CASE("what is no regular file is refused, and does not wait for ever") {
+TEST_CASE("what is not a regular file is refused, and does not wait indefinitely") {
   const TemporaryFolder folder;
   CHECK(contains(error_text([&] { read_idx(folder.path("absent")); }), "No such file"));
   CHECK(contains(error_text([&] { read_idx(folder.path("")); }), "it is a folder"));
-  CHECK(contains(error_text([&] { read_idx("/dev/zero"); }), "no regular file"));
+  CHECK(contains(error_text([&] { read_idx("/dev/zero"); }), "not a regular file"));
   const std::string pipe = folder.path("pipe");
   REQUIRE(::system(("mkfifo " + pipe).c_str()) == 0);
-  CHECK(contains(error_text([&] { read_idx(pipe); }), "no regular file"));
+  CHECK(contains(error_text([&] { read_idx(pipe); }), "not a regular file"));
 }
 
 }  // namespace
