@@ -4,8 +4,6 @@
 
 #include <algorithm>
 
-#include "config/choice_errors.h"
-
 namespace mirrortrain::config::detail {
 namespace {
 

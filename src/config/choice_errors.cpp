@@ -1,8 +1,8 @@
-#include "config/choice_errors.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
+
+#include "config/choice.h"
 
 namespace mirrortrain::config::detail {
 

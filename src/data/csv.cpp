@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "config/scalar.h"
 #include "data/csv_text.h"
-#include "data/plain_file.h"
+#include "data/input.h"
 
 namespace mirrortrain::data {
 namespace {

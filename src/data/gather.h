@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/dtype.h"
-#include "data/array.h"
+#include "data/dataset.h"
 #include "data/preprocessing.h"
 
 namespace mirrortrain::data {

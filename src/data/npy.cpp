@@ -8,7 +8,6 @@
 #include <numeric>
 
 #include "base/error.h"
-#include "data/npy_header.h"
 
 namespace mirrortrain::data {
 namespace {

@@ -1,5 +1,3 @@
-#include "data/npy_header.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/utf8.h"
+#include "data/npy.h"
 
 namespace mirrortrain::data {
 namespace {
