@@ -13,7 +13,7 @@ namespace mirrortrain {
 class Barrier {
  public:
   /// `spin`: every thread has a core of its own, so that a waiting one first spins for about a millisecond (two threads
-  /// meet in well under a microsecond); else it lets the others run at once. `timeout_seconds`: 0 waits for ever.
+  /// meet in well under a microsecond); else it lets the others run at once. `timeout_seconds`: 0 waits indefinitely.
   Barrier(int size, bool spin, double timeout_seconds = 0);
   Barrier(const Barrier&) = delete;
   Barrier& operator=(const Barrier&) = delete;
@@ -22,7 +22,7 @@ class Barrier {
   /// aborts it and throws where the others do not come in time.
   void arrive_and_wait();
 
-  /// Wakes whoever waits: every `arrive_and_wait` from now on throws Error(reason). The first reason stays.
+  /// Wakes all waiting threads: every `arrive_and_wait` from now on throws Error(reason). The first reason stays.
   void abort(const std::string& reason);
   bool aborted() const { return aborted_.load(std::memory_order_acquire); }
   /// Throws what arrive_and_wait would throw now.
@@ -32,7 +32,7 @@ class Barrier {
 
   int size() const { return size_; }
 
-  /// While nobody waits; who was let go may still be on the way out.
+  /// While no thread waits; a thread that was released may still be returning.
   void set_timeout(double seconds) { timeout_ = from_seconds(seconds); }
 
  private:

@@ -38,7 +38,7 @@ class Descriptor {
 
 fs::path folder_of(const fs::path& path) { return path.has_parent_path() ? path.parent_path() : fs::path("."); }
 
-/// What a name that may be a symbolic link stands for: the link stays, the file behind it is replaced.
+/// The file that a name, which may be a symbolic link, refers to: the link stays, its target is replaced.
 fs::path behind_links(const fs::path& path) {
   std::error_code error;
   fs::path real = fs::is_symlink(path, error) ? fs::canonical(path, error) : path;
@@ -63,7 +63,7 @@ Bytes read_whole(const fs::path& path) {
   if (file < 0) fail_with("read", path, errno);
   struct stat status {};
   if (::fstat(file, &status) != 0) fail_with("read", path, errno);
-  // The size is a hint alone: pipes and /proc tell none.
+  // The size is only a hint: pipes and /proc have none.
   Bytes bytes(static_cast<std::size_t>(std::max<off_t>(status.st_size, 0)) + 1, typename Bytes::value_type{});
   std::size_t filled = 0;
   while (true) {
@@ -127,7 +127,7 @@ void OutputFile::write(std::span<const std::byte> bytes) {
 
 void OutputFile::sync_and_close() {
   if (::fsync(descriptor_) != 0) fail_with("write", path_, errno);
-  // Network file systems and quotas may tell of a full disk only here.
+  // Network file systems and quotas may report a full disk only here.
   const int closed = ::close(descriptor_);
   descriptor_ = -1;
   if (closed != 0) fail_with("write", path_, errno);

@@ -25,13 +25,13 @@ void sync_folder(const std::filesystem::path& folder);
 /// Renames a file or folder and makes that survive a power cut.
 void rename_durably(const std::filesystem::path& from, const std::filesystem::path& to);
 
-/// CRC-32 (zlib's) of bytes, going on from `start`.
+/// CRC-32 (zlib's) of bytes, continued from `start`.
 std::uint32_t crc32_of(std::span<const std::byte> bytes, std::uint32_t start = 0);
 
 /// A file open for writing; what is written goes to the system at once.
 class OutputFile {
  public:
-  /// kReplace empties a file that exists, kAppend goes on at its end, kNew refuses it.
+  /// kReplace empties a file that exists, kAppend writes at its end, kNew refuses it.
   enum class Mode { kReplace, kAppend, kNew };
 
   OutputFile(const std::filesystem::path& path, Mode mode);
@@ -54,7 +54,7 @@ class OutputFile {
 enum class Naming : bool { kDurable, kWithFolder };
 
 /// A file that appears under its name complete or not at all: bytes go to NAME.tmp beside it, `commit` syncs and
-/// renames. Without `commit` the temporary file is removed. A name that is no regular file (/dev/stdout) is written
+/// renames. Without `commit` the temporary file is removed. A name that is not a regular file (/dev/stdout) is written
 /// directly.
 class AtomicFile {
  public:

@@ -16,6 +16,7 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "base/utf8.h"
 
 namespace mirrortrain {
 namespace {
@@ -48,10 +49,7 @@ std::optional<std::uint64_t> bytes_of(DType dtype, const Shape& shape) {
 }
 
 /// A name from a file, made fit for a message.
-std::string shown(const std::string& name) {
-  std::string text = json(name.substr(0, 200)).dump(-1, ' ', true, json::error_handler_t::replace);
-  return name.size() > 200 ? text + "..." : text;
-}
+std::string shown(const std::string& name) { return fmt::format("\"{}\"", shortened(name, 200)); }
 
 struct Entry {
   std::string name;
@@ -119,7 +117,7 @@ class Reader {
       if (event == json::parse_event_t::object_start) keys.emplace_back();
       if (event == json::parse_event_t::object_end) keys.pop_back();
       if (event == json::parse_event_t::key && !keys.back().insert(value.get<std::string>()).second) {
-        fail(fmt::format("{} comes twice in the header", shown(value.get<std::string>())));
+        fail(fmt::format("{} is listed twice in the header", shown(value.get<std::string>())));
       }
       return true;
     };

@@ -14,7 +14,7 @@
 
 namespace mirrortrain {
 
-/// A tensor on its way into a file; the bytes stay the caller's.
+/// A tensor to write; the bytes stay the caller's.
 struct NamedTensor {
   std::string name;
   DType dtype = DType::kFloat32;
@@ -39,7 +39,7 @@ using StoredTensors = std::map<std::string, StoredTensor, std::less<>>;
 
 /// Writes a safetensors file atomically: wide element types first, then by name, so that every tensor is aligned to its
 /// elements. The same tensors give the same bytes. Returns the file's CRC-32. Throws Error where the file cannot be
-/// written, a name comes twice, or a tensor's bytes do not fit its shape.
+/// written, a name is listed twice, or a tensor's bytes do not fit its shape.
 std::uint32_t write_safetensors(const std::filesystem::path& path, std::vector<NamedTensor> tensors,
                                 Naming naming = Naming::kDurable);
 

@@ -18,6 +18,10 @@ Shape Shape::with_rows(std::int64_t rows) const {
   return Shape(std::move(dims));
 }
 
-std::string Shape::text() const { return fmt::format("[{}]", fmt::join(dims_, ", ")); }
+std::string Shape::text() const {
+  constexpr std::size_t kMostShown = 8;
+  if (rank() <= 2 * kMostShown) return fmt::format("[{}]", fmt::join(dims_, ", "));
+  return fmt::format("[{}, ...] ({} dimensions)", fmt::join(begin(), begin() + kMostShown, ", "), rank());
+}
 
 }  // namespace mirrortrain

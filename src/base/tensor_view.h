@@ -8,7 +8,7 @@
 
 namespace mirrortrain {
 
-/// A dense, row-major tensor in somebody else's memory; images are [rows, height, width, channels]. Never owns. `data`
+/// A dense, row-major tensor in memory that it does not own; images are [rows, height, width, channels]. `data`
 /// is null where a kernel's optional output is not wanted.
 struct TensorView {
   DType dtype = DType::kFloat32;

@@ -44,8 +44,8 @@ void bench_on(const Topology& topology, const AllReduceBenchOptions& options) {
   const bool one_gpu = topology.on_gpus() && topology.lanes.size() == 1;
   for (const LanePlace& lane : topology.lanes) {
     if (lane.replicas.size() > 1 && !one_gpu) {
-      throw UsageError("--devices: " + lane.device.text() + " is listed twice; ranks are devices here" +
-                       (topology.on_gpus() ? ", and replicas on a GPU are measured on one alone" : ""));
+      throw UsageError("--devices: " + lane.device.text() + " is listed twice; each rank needs a device of its own" +
+                       (topology.on_gpus() ? ", and replicas on a GPU are measured on a single GPU" : ""));
     }
   }
   const auto devices = make_devices(topology);
@@ -61,7 +61,7 @@ void bench_on(const Topology& topology, const AllReduceBenchOptions& options) {
   bench_all_reduce(options, ranks, one_gpu ? topology.replicas : 1, hardware, stdout);
 }
 
-/// The buckets in which the configuration's gradients are reduced, in elements, in their order.
+/// The elements of each gradient bucket of the configuration, in the order in which they are reduced.
 std::vector<std::size_t> bucket_counts(const CheckedConfiguration& checked) {
   if (!checked.has_model()) throw UsageError("--from: the configuration has no model, only state");
   StoreOptions store;
@@ -105,22 +105,21 @@ void bench(const BenchArguments& arguments) {
 void add_bench_allreduce(CLI::App& app, int& exit_code) {
   auto arguments = std::make_shared<BenchArguments>();
   CLI::App* command =
-      app.add_subcommand("bench-allreduce", "Time and check every all-reduce algorithm, as nccl-tests does.");
+      app.add_subcommand("bench-allreduce", "Benchmark and verify the all-reduce algorithms, as nccl-tests does.");
   command->add_option("--devices", arguments->devices,
-                      "all, or a list such as [cpu:0, cpu:1]; one GPU several times: replicas on it");
-  command->add_option("--algorithms", arguments->algorithms, "A list of algorithms; default: all");
+                      "all, or a list such as [cpu:0, cpu:1]; one GPU listed several times measures replicas on it");
+  command->add_option("--algorithms", arguments->algorithms, "List of algorithms; default: all");
   CLI::Option* const smallest =
-      command->add_option("-b", arguments->min_size, "The smallest size in bytes, or with K, M, G; default: 8");
-  CLI::Option* const largest = command->add_option("-e", arguments->max_size, "The largest size; default: 64M");
-  CLI::Option* const factor = command->add_option("-f", arguments->factor, "From one size to the next; default: 2")
+      command->add_option("-b", arguments->min_size, "Smallest size in bytes, or with K, M, G; default: 8");
+  CLI::Option* const largest = command->add_option("-e", arguments->max_size, "Largest size; default: 64M");
+  CLI::Option* const factor = command->add_option("-f", arguments->factor, "Factor between two sizes; default: 2")
                                   ->check(CLI::Range(2, 1 << 20));
-  command
-      ->add_option("--from", arguments->from, "Use the gradient buckets of this configuration's model instead of sizes")
+  command->add_option("--from", arguments->from, "Use the sizes of the gradient buckets of this configuration's model")
       ->excludes(smallest, largest, factor);
   add_overrides(*command, arguments->overrides, "With --from: key.path=value, a YAML value");
   command->add_option("--aggregation-method", arguments->method,
                       "add_n, tree or accumulate_n, for the algorithms that copy; default: add_n");
-  add_json(*command, arguments->json, "Write the results to this file, too");
+  add_json(*command, arguments->json, "Also write the results to this file as JSON");
   command->callback([arguments, &exit_code] {
     bench(*arguments);
     exit_code = 0;

@@ -30,7 +30,7 @@ void check(const ConfigArguments& arguments) {
   fmt::print("{}: no errors\n", arguments.config);
 }
 
-/// How gradients will be added, unless a device is not here to tell.
+/// How gradients will be reduced, unless a device is missing.
 void show_reduction(const CheckedConfiguration& checked) {
   const Configuration& values = checked.values();
   try {
@@ -69,15 +69,15 @@ void add_verb(CLI::App& command, const char* name, const char* help, void (*run)
 }  // namespace
 
 void add_config(CLI::App& app, int& exit_code) {
-  CLI::App* command = app.add_subcommand("config", "Check and explain configuration files.");
+  CLI::App* command = app.add_subcommand("config", "Check, show and document configurations.");
   command->require_subcommand(1);
-  add_verb(*command, "check", "Tell everything that is wrong with a file.", check, exit_code);
-  add_verb(*command, "show", "Print the resolved configuration and where each value came from.", show, exit_code);
+  add_verb(*command, "check", "Report all errors of a configuration.", check, exit_code);
+  add_verb(*command, "show", "Print the resolved configuration and where each value comes from.", show, exit_code);
 
-  // The schema is the same for every file, but an editor's task may hand one over.
+  // The schema is the same for every file, but an editor's task may pass one.
   auto ignored_file = std::make_shared<std::string>();
-  CLI::App* schema = command->add_subcommand("schema", "Print the JSON Schema of all configurations.");
-  schema->add_option("CONFIG", *ignored_file, "May be given, changes nothing");
+  CLI::App* schema = command->add_subcommand("schema", "Print the JSON Schema of configurations.");
+  schema->add_option("CONFIG", *ignored_file, "Ignored: the schema is the same for every configuration");
   schema->callback([ignored_file, &exit_code] {
     fmt::print("{}\n", config::json_schema(config::schema<Configuration>(), "mirrortrain configuration"));
     exit_code = 0;

@@ -26,7 +26,7 @@ void list_devices() {
 }  // namespace
 
 void add_devices(CLI::App& app, int& exit_code) {
-  CLI::App* command = app.add_subcommand("devices", "What `devices: all` would use.");
+  CLI::App* command = app.add_subcommand("devices", "List the devices that `devices: all` uses.");
   command->callback([&exit_code] {
     list_devices();
     exit_code = 0;

@@ -46,7 +46,7 @@ Weights weights_of_checkpoint(const fs::path& checkpoint) {
   return {checkpoint / "model.safetensors", step_of_checkpoint(checkpoint)};
 }
 
-/// A run's exported weights, or its newest checkpoint's where it went further or did not come to its end.
+/// A run's exported weights, or those of its newest checkpoint if that is later.
 Weights weights_of_run(const RunFolder& folder) {
   const auto newest = newest_checkpoint(folder.checkpoints());
   const std::int64_t done = read_done_step(folder.summary()).value_or(0);
@@ -55,7 +55,7 @@ Weights weights_of_run(const RunFolder& folder) {
   if (!newest) throw Error(fmt::format("{}: the run has saved no weights yet", folder.path.string()));
   spdlog::warn(
       "{}: {}; using {}", folder.path.string(),
-      is_exported ? "the run went on since model.safetensors was written" : "the run has no model.safetensors yet",
+      is_exported ? "the run continued after model.safetensors was written" : "the run has no model.safetensors yet",
       newest->filename().string());
   return weights_of_checkpoint(*newest);
 }
@@ -82,7 +82,7 @@ int evaluate(const EvalArguments& arguments) {
   if (is_run) {
     folder = RunFolder{arguments.run_or_config};
     if (!folder->exists()) {
-      throw UsageError(fmt::format("{}: expected a run folder or a configuration file; config.yaml is not there",
+      throw UsageError(fmt::format("{}: expected a run folder or a configuration file; config.yaml does not exist",
                                    arguments.run_or_config));
     }
   }
@@ -114,14 +114,14 @@ int evaluate(const EvalArguments& arguments) {
 
 void add_eval(CLI::App& app, int& exit_code) {
   auto arguments = std::make_shared<EvalArguments>();
-  CLI::App* command = app.add_subcommand("eval", "Evaluate exactly, on every replica.");
+  CLI::App* command = app.add_subcommand("eval", "Evaluate a trained model on all replicas.");
   command->add_option("RUN_OR_CONFIG", arguments->run_or_config, "A run folder or a configuration file")->required();
   add_overrides(*command, arguments->overrides);
   command->add_option("--checkpoint", arguments->checkpoint,
-                      "A safetensors file with the weights, or a checkpoint's folder");
-  command->add_option("--split", arguments->split, "test, validation or train")
+                      "Weights to evaluate: a safetensors file, or a checkpoint's folder");
+  command->add_option("--split", arguments->split, "Split to evaluate: test, validation or train")
       ->check(CLI::IsMember({"test", "validation", "train"}));
-  add_json(*command, arguments->json, "Write the evaluation event to this file");
+  add_json(*command, arguments->json, "Write the evaluation event to this file as JSON");
   command->callback([arguments, &exit_code] { exit_code = evaluate(*arguments); });
 }
 

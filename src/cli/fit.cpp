@@ -11,18 +11,19 @@ namespace mirrortrain::cli {
 void add_fit(CLI::App& app, int& exit_code) {
   auto arguments = std::make_shared<FitArguments>();
   arguments->catch_stop_signals = catch_stop_signals;
-  CLI::App* command = app.add_subcommand("fit", "Train, validate after each epoch, test at the end.");
+  CLI::App* command = app.add_subcommand("fit", "Train a model, validate it after each epoch and test it at the end.");
   add_configuration(*command, arguments->config, arguments->overrides);
-  command->add_option("--run-dir", arguments->run_dir, "The run's folder; default: runs/NAME");
+  command->add_option("--run-dir", arguments->run_dir, "Folder of the run; default: runs/NAME");
   command
       ->add_option_function<std::vector<std::string>>(
           "--resume",
           [arguments](const std::vector<std::string>& runs) { arguments->resume = runs.empty() ? "" : runs[0]; },
-          "Go on in a run: RUN, --run-dir's folder, or the newest of the configuration's name")
+          "Resume a run: RUN, the one in --run-dir, or the newest with the configuration's name")
       ->expected(0, 1)
       ->type_name("[RUN]");
-  command->add_flag("--dry-run", arguments->dry_run, "Stop before the first step and leave nothing behind");
-  command->add_flag("--profile", arguments->profile, "Print where each replica's time went, op by op");
+  command->add_flag("--dry-run", arguments->dry_run,
+                    "Build everything, then stop before the first step; writes no files");
+  command->add_flag("--profile", arguments->profile, "Print the time that each replica spends in each op");
   command->callback([arguments, &exit_code] {
     exit_code = FitRun(*arguments, check_configuration(arguments->config, arguments->overrides)).run();
   });

@@ -10,7 +10,7 @@ void set_up_logging() {
   console->set_pattern("%^%v%$");
   console->set_level(spdlog::level::info);
   auto logger = std::make_shared<spdlog::logger>("mirrortrain", std::move(console));
-  logger->set_level(spdlog::level::debug);  // what is of use later alone goes to the run's log
+  logger->set_level(spdlog::level::debug);  // debug messages go to the run's log alone
   logger->flush_on(spdlog::level::info);
   spdlog::set_default_logger(std::move(logger));
 }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/utf8.h"
 #include "cli/commands.h"
 #include "cli/logging.h"
 #include "config/scalar.h"
@@ -16,14 +17,15 @@
 
 namespace {
 
-/// Throws UsageError for a first word that is no command: the parser would only miss one.
+/// Throws UsageError for a first word that is not a command: the parser would only report a missing one.
 void require_command(const CLI::App& app, int argc, char** argv) {
   if (argc < 2 || argv[1][0] == '-') return;
   std::vector<std::string> names;
   for (const CLI::App* command : app.get_subcommands({})) names.push_back(command->get_name());
   if (std::ranges::count(names, argv[1]) > 0) return;
-  throw mirrortrain::UsageError(fmt::format("there is no command '{}'; the commands are {}{}", argv[1],
-                                            fmt::join(names, ", "), mirrortrain::config::suggestion(argv[1], names)));
+  throw mirrortrain::UsageError(fmt::format("there is no command '{}'; the commands are {}{}",
+                                            mirrortrain::shortened(argv[1]), fmt::join(names, ", "),
+                                            mirrortrain::config::suggestion(argv[1], names)));
 }
 
 }  // namespace
@@ -32,7 +34,7 @@ int main(int argc, char** argv) {
   using namespace mirrortrain;
   try {
     require_compiled_instructions();
-    CLI::App app("Trains the neural network of a YAML file, synchronously, on every device of this machine.",
+    CLI::App app("Trains neural networks described in YAML, synchronously on all devices of this machine.",
                  "mirrortrain");
     app.set_version_flag("--version", std::string("mirrortrain ") + MIRRORTRAIN_VERSION);
     app.require_subcommand(1);

@@ -28,7 +28,7 @@ void add_overrides(CLI::App& command, std::vector<std::string>& overrides, const
 }
 
 void add_configuration(CLI::App& command, std::string& file, std::vector<std::string>& overrides) {
-  command.add_option("CONFIG", file, "The configuration file")->required();
+  command.add_option("CONFIG", file, "Path of the configuration file")->required();
   add_overrides(command, overrides);
 }
 

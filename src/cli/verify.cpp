@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/utf8.h"
 #include "cli/commands.h"
 #include "cli/options.h"
 #include "config/document.h"
@@ -24,7 +25,7 @@ struct VerifyArguments {
   double tolerance = 1e-3;
 };
 
-/// "1,2,4" or "[1, 2, 4]": each once, ascending, and one for comparison whether it stands there or not.
+/// "1,2,4" or "[1, 2, 4]": without duplicates, ascending, always with 1 for comparison.
 std::vector<int> replica_counts(const std::string& text) {
   const std::string list = text.find('[') == std::string::npos ? "[" + text + "]" : text;
   const auto counts = config::read_option<std::vector<int>>("--replicas", list);
@@ -65,7 +66,7 @@ int verify(const VerifyArguments& arguments) {
   const Verification verification = verify_replicas(checked, replicas, arguments.steps);
   print_table(verification);
   const double largest = verification.largest();
-  const bool within = largest <= arguments.tolerance;  // not a number is not within
+  const bool within = largest <= arguments.tolerance;  // false for NaN
   fmt::print("\nlargest difference {:.2e}: {} the tolerance of {:g}\n", largest, within ? "within" : "above",
              arguments.tolerance);
   if (within) return 0;
@@ -77,16 +78,19 @@ int verify(const VerifyArguments& arguments) {
 
 void add_verify(CLI::App& app, int& exit_code) {
   auto arguments = std::make_shared<VerifyArguments>();
-  CLI::App* command =
-      app.add_subcommand("verify", "Train a few steps on several numbers of replicas and compare them with one.");
+  CLI::App* command = app.add_subcommand(
+      "verify", "Train a few steps with several numbers of replicas and compare them with one replica.");
   add_configuration(*command, arguments->config, arguments->overrides);
-  command->add_option("--replicas", arguments->replicas, "Numbers of replicas; default: 1,2,4,8");
-  command->add_option("--steps", arguments->steps, "Steps to train; default: 10")->check(CLI::Range(1, 1'000'000));
-  command->add_option("--tolerance", arguments->tolerance, "Above this difference the exit code is 1; default: 0.001")
+  command->add_option("--replicas", arguments->replicas, "Numbers of replicas to compare; default: 1,2,4,8");
+  command->add_option("--steps", arguments->steps, "Number of steps to train; default: 10")
+      ->check(CLI::Range(1, 1'000'000));
+  command
+      ->add_option("--tolerance", arguments->tolerance,
+                   "Largest relative difference allowed; above it the exit code is 1; default: 0.001")
       ->check([](const std::string& text) -> std::string {
         double number = -1;
         const bool fits = CLI::detail::lexical_cast(text, number) && std::isfinite(number) && number >= 0;
-        return fits ? "" : fmt::format("expected a number of at least 0, found '{}'", text);
+        return fits ? "" : fmt::format("expected a number of at least 0, found '{}'", shortened(text));
       });
   command->callback([arguments, &exit_code] { exit_code = verify(*arguments); });
 }

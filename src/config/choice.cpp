@@ -4,8 +4,6 @@
 
 #include <algorithm>
 
-#include "config/choice_errors.h"
-
 namespace mirrortrain::config::detail {
 namespace {
 
@@ -15,7 +13,7 @@ const Alternative* find_plain(const Choice& choice, const Value& value) {
   return found == choice.alternatives.end() ? nullptr : &*found;
 }
 
-// `--set model.layers[0]=flatten` where another layer stood.
+// `--set model.layers[0]=flatten` in place of another layer.
 bool keeps_name(const Choice& choice, const Node& node, const std::string& name) {
   if (!choice.set_keeps_name) return true;
   const auto old = node.reading().replaced.find(node.path());
@@ -63,11 +61,14 @@ void read_named(const Choice& choice, const Value::Entry& chosen, const Node& no
     options.remember_origin();
     return alternative.read(options, variant);
   }
+  bool refused = false;
   for (const Value::Entry& entry : entries) {
-    if (&entry != &chosen && !entry.key_place.from_set()) return refuse_sibling(choice, node, chosen.key, entry);
+    if (&entry == &chosen || entry.key_place.from_set()) continue;
+    refuse_sibling(choice, node, chosen.key, entry);
+    refused = true;
   }
   node.reading().origins[joined(node.shown_path(), choice.tag)] = chosen.key_place;
-  if (entries.size() == 1)
+  if (entries.size() == 1 || refused)
     return alternative.read(node.options(chosen.value, chosen.key_place, chosen.key, false), variant);
   const Value options = with_siblings(choice, node.value(), chosen);
   alternative.read(node.options(options, chosen.key_place, "", false), variant);
@@ -79,7 +80,11 @@ void read_tagged(const Choice& choice, const Value::Entry& tag, const Node& node
   const auto name = as_text(tag.value);
   if (!name) return tag_node.wrong(fmt::format("one of {}", fmt::join(names_of(choice), ", ")));
   const Alternative* alternative = find_named(choice, *name);
-  if (alternative == nullptr) return tag_node.error(refusal(choice, *name));
+  if (alternative == nullptr) {
+    tag_node.error(refusal(choice, *name));
+    if (!is_planned(choice, *name)) refuse_unknown_keys(choice, node);
+    return;
+  }
   node.remember_origin();
   tag_node.remember_origin();
   if (tag.value.place().from_set()) {

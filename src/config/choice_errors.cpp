@@ -1,8 +1,8 @@
-#include "config/choice_errors.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
+
+#include "config/choice.h"
 
 namespace mirrortrain::config::detail {
 
@@ -50,19 +50,42 @@ void refuse_sibling(const Choice& choice, const Node& node, const std::string& n
       fmt::format("unknown key; it belongs below '{}': {}.{}.{}", name, node.path(), name, shortened(entry.key)));
 }
 
+bool refuse_unknown_keys(const Choice& choice, const Node& node) {
+  // Keys of the forms that are recognized without a name, and those of all alternatives.
+  std::vector<std::string> plain, all;
+  for (const Alternative& alternative : choice.alternatives) {
+    for (const Schema::Key& key : alternative.schema(node.rules()).keys) {
+      all.push_back(key.name);
+      if (alternative.name.empty()) plain.push_back(key.name);
+    }
+  }
+  bool form_is_meant = false;
+  for (const Value::Entry& entry : node.value().entries()) {
+    if (entry.key == choice.tag || std::find(all.begin(), all.end(), entry.key) != all.end()) continue;
+    const std::string tag_hint = as_text(entry.value) ? suggestion(entry.key, {choice.tag}) : "";
+    const std::string hint = tag_hint.empty() ? suggestion(entry.key, all) : tag_hint;
+    node.error(entry.key_place, entry.key,
+               "unknown key" + (hint.empty() ? fmt::format("; no {} takes it", kind_of(choice)) : hint));
+    form_is_meant = form_is_meant || !tag_hint.empty() || (!hint.empty() && hint == suggestion(entry.key, plain));
+  }
+  return form_is_meant;
+}
+
 void refuse_mapping(const Choice& choice, const Node& node) {
   const auto& entries = node.value().entries();
   const bool one = entries.size() == 1;
-  if (one && (choice.tag.empty() || is_planned(choice, entries[0].key) ||
-              !suggestion(entries[0].key, names_of(choice)).empty())) {
-    return node.error(entries[0].key_place, entries[0].key, refusal(choice, entries[0].key));
+  const std::vector<std::string> names = names_of(choice);
+  for (const Value::Entry& entry : entries) {
+    const bool holds_options = one || entry.value.is_mapping() || entry.value.is_null();
+    const bool is_close = is_planned(choice, entry.key) || !suggestion(entry.key, names).empty();
+    if ((one && choice.tag.empty()) || (holds_options && is_close)) {
+      return node.error(entry.key_place, entry.key, refusal(choice, entry.key));
+    }
   }
   if (choice.tag.empty()) return node.wrong(words(choice, node) + ": a name, or a mapping of one name to its options");
-  for (const Value::Entry& entry : entries) {
-    const std::string hint = suggestion(entry.key, {choice.tag});
-    if (!hint.empty() && as_text(entry.value)) return node.error(entry.key_place, entry.key, "unknown key" + hint);
+  if (!refuse_unknown_keys(choice, node)) {
+    node.error(node.section_place(), "", fmt::format("missing key '{}'", choice.tag));
   }
-  node.error(node.section_place(), "", fmt::format("missing key '{}'", choice.tag));
 }
 
 }  // namespace mirrortrain::config::detail

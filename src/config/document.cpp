@@ -3,16 +3,147 @@
 #include <fmt/format.h>
 
 #include <cerrno>
+#include <charconv>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <memory>
+#include <optional>
+#include <utility>
+#include <variant>
+#include <vector>
 
-#include "config/overrides.h"
+#include "config/node.h"
 #include "config/read_yaml.h"
+#include "config/scalar.h"
 
 namespace mirrortrain::config {
 namespace {
+
+using Step = std::variant<std::string, std::size_t>;
+
+// "model.layers[0].units" as its steps; nothing if it is no path.
+std::optional<std::vector<Step>> parse_path(std::string_view path) {
+  std::vector<Step> steps;
+  while (!path.empty()) {
+    if (path[0] == '[' && !steps.empty()) {
+      const std::size_t end = path.find(']');
+      std::size_t index = 0;
+      if (end == std::string_view::npos || end == 1) return std::nullopt;
+      const auto result = std::from_chars(path.data() + 1, path.data() + end, index);
+      if (result.ec != std::errc{} || result.ptr != path.data() + end) return std::nullopt;
+      steps.emplace_back(index);
+      path.remove_prefix(end + 1);
+    } else {
+      if (!steps.empty()) {
+        if (path[0] != '.') return std::nullopt;
+        path.remove_prefix(1);
+      }
+      const std::string_view name = path.substr(0, path.find_first_of(".["));
+      if (name.empty() || name.find_first_of("] \t") != std::string_view::npos) return std::nullopt;
+      steps.emplace_back(std::string(name));
+      path.remove_prefix(name.size());
+    }
+  }
+  if (steps.empty() || steps.size() > kMostLevels) return std::nullopt;
+  return steps;
+}
+
+// `adam` or `{adam: ...}`: the name that a list's item goes by.
+std::optional<std::string> name_of_item(const Value& item) {
+  if (item.is_mapping() && item.entries().size() == 1) return item.entries()[0].key;
+  return as_text(item);
+}
+
+class Override {
+ public:
+  Override(Value& root, std::map<std::string, std::string>& replaced, const Source& source, Errors& errors)
+      : target_(&root), replaced_(replaced), source_(source), errors_(errors) {}
+
+  void apply(const std::vector<Step>& steps, Value value) {
+    for (const Step& step : steps) {
+      const bool found = std::holds_alternative<std::string>(step) ? enter(std::get<std::string>(step))
+                                                                   : enter(std::get<std::size_t>(step));
+      if (!found) return;
+    }
+    const bool is_item = std::holds_alternative<std::size_t>(steps.back());
+    const auto old_name = is_item ? name_of_item(*target_) : std::nullopt;
+    if (old_name) replaced_.emplace(path_, *old_name);
+    *target_ = std::move(value);
+  }
+
+ private:
+  Place place() const { return source_.at(1, 1); }
+
+  bool enter(const std::string& key) {
+    if (target_->is_sequence()) {
+      return refuse(fmt::format("{} is a list; choose an item as {}[0]", path_, path_));
+    }
+    make_mapping();
+    Value::Entry* entry = target_->find(key);
+    if (entry == nullptr) {
+      target_->entries().push_back({key, place(), Value::null(place())});
+      entry = &target_->entries().back();
+    }
+    path_ = joined(std::move(path_), key);
+    target_ = &entry->value;
+    return true;
+  }
+
+  bool enter(std::size_t index) {
+    if (!target_->is_sequence()) return refuse(fmt::format("{} is not a list, found {}", path_, describe(*target_)));
+    const std::size_t count = target_->items().size();
+    if (index >= count)
+      return refuse(fmt::format("{} has {} item{}, counted from 0", path_, count, count == 1 ? "" : "s"));
+    path_ += fmt::format("[{}]", index);
+    target_ = &target_->items()[index];
+    return true;
+  }
+
+  // What is set below null is a section; below a name, that name's options; any other scalar gives way.
+  void make_mapping() {
+    if (target_->is_mapping()) return;
+    std::vector<Value::Entry> entries;
+    const Place old = target_->place();
+    if (const auto name = as_text(*target_)) entries.push_back({*name, old, Value::null(old)});
+    *target_ = Value::mapping(std::move(entries), place());
+  }
+
+  bool refuse(std::string message) {
+    errors_.add(place(), source_.path, std::move(message));
+    return false;
+  }
+
+  Value* target_;
+  std::map<std::string, std::string>& replaced_;
+  const Source& source_;
+  Errors& errors_;
+  std::string path_;
+};
+
+/// Applies `key.path=value` overrides to the tree, in order. A section that is missing is made; below a bare name
+/// (`adam`,
+/// `- flatten`) the name becomes the key of its options. Names of list items that were replaced go to `replaced`, by
+/// path. What is wrong is added to `errors`, and that override left out.
+void apply_overrides(std::span<const std::string> overrides, Value& root, std::map<std::string, std::string>& replaced,
+                     Errors& errors) {
+  for (std::size_t i = 0; i < overrides.size(); ++i) {
+    const std::string& text = overrides[i];
+    const std::size_t equals = text.find('=');
+    const std::string path = text.substr(0, equals);
+    const Source source{std::make_shared<const std::string>("--set " + shortened(path, 200)), false,
+                        static_cast<std::uint32_t>(i), path};
+    const auto steps = parse_path(path);
+    if (equals == std::string::npos || !steps) {
+      errors.add(
+          source.at(1, 1), path,
+          fmt::format("expected key.path=value, as strategy.devices=[cpu:0,cpu:1], found '{}'", shortened(text)));
+      continue;
+    }
+    auto value = read_yaml(std::string_view(text).substr(equals + 1), source, errors);
+    if (value) Override(root, replaced, source, errors).apply(*steps, std::move(*value));
+  }
+}
 
 // One byte more than is allowed, so that a file too large is seen as such however large it is.
 std::string read_file(const std::string& file) {

@@ -30,7 +30,7 @@ struct Document {
 /// too large or hostile throws a UsageError at once, with the errors so far.
 Document load(const std::string& file, std::span<const std::string> overrides, Errors& errors);
 
-/// As load(), for text that is already there; `name` stands for the file in messages.
+/// As load(), for text in memory; `name` is the file in messages.
 Document load_text(std::string_view text, const std::string& name, std::span<const std::string> overrides,
                    Errors& errors);
 
@@ -48,10 +48,10 @@ Root read(Document& document, Errors& errors) {
 template <class T>
 T read_option(const std::string& option, std::string_view text);
 
-/// Whether `show` tells each value's origin: `# file:line`, `# --set` or `# default`.
+/// Whether `show` adds each value's origin: `# file:line`, `# --set` or `# default`.
 enum class Origins : bool { kHidden, kShown };
 
-/// YAML text of a value; with `origins` each line tells where its value came from.
+/// YAML text of a value; with `origins` each line says where its value came from.
 std::string to_yaml(const Value& value, const std::unordered_map<std::string, Place>* origins = nullptr);
 
 /// The resolved configuration, which can be run again.

@@ -14,6 +14,11 @@ int rank_of(const Place& place) { return !place.given() ? 1 : place.from_set() ?
 
 }  // namespace
 
+std::string Place::text() const {
+  if (!given()) return "";
+  return from_set() ? *source : fmt::format("{}:{}:{}", *source, line, column);
+}
+
 void Errors::add(const Place& place, std::string path, std::string message) {
   if (!full()) errors_.push_back({place, std::move(path), std::move(message)});
 }

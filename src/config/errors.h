@@ -1,16 +1,29 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "config/place.h"
-
 namespace mirrortrain::config {
 
-/// Everything that is wrong in a configuration, to be told at once. Reading adds to it; later stages (do the layers
-/// fit?) add to it with the places that they kept, and then somebody calls throw_if_any().
+/// Where something was written: in a file, or on the command line with `--set`. Lines and columns count from 1.
+struct Place {
+  std::shared_ptr<const std::string> source;  ///< the file's name, or "--set key.path"; null for a default
+  std::uint32_t line = 0;                     ///< 0 for `--set`
+  std::uint32_t column = 0;                   ///< for `--set`: how many came before it on the command line
+
+  bool given() const { return source != nullptr; }
+  bool from_set() const { return source != nullptr && line == 0; }
+
+  /// "configs/a.yaml:14:5", "--set key.path", or "" for a default.
+  std::string text() const;
+};
+
+/// Everything that is wrong in a configuration, to be reported at once. Reading adds to it; later stages (do the layers
+/// fit?) add to it with the places that they kept; finally throw_if_any() is called.
 class Errors {
  public:
   /// `path` is the key's, as in "model.layers[2].dense.units", or empty; `message` says what was expected, what was
@@ -21,7 +34,7 @@ class Errors {
   /// Whether no more are taken: nobody reads on after so many, and a hostile file can be wrong in a million places.
   bool full() const { return errors_.size() >= kMost; }
   std::size_t count() const { return errors_.size(); }
-  /// Whether something was told at this path or below it, so that what follows from it is better left untold.
+  /// Whether an error was added at this path or below it, so that errors that follow from it are better left out.
   bool concern(std::string_view path) const;
 
   /// One line each, in the order of the file, then those of `--set`, then "3 errors".

@@ -27,11 +27,11 @@ struct Reading {
 /// A value that is being read, with its path and rules. Lives on the stack while the tree is walked.
 class Node {
  public:
-  /// The root: something missing in it is told at its own place.
+  /// The root: something missing in it is reported at its own place.
   Node(const Value& value, Reading& reading) : value_(&value), section_place_(&value.place()), reading_(&reading) {}
 
   Node key(const Value::Entry& entry, const Rules& rules) const;
-  /// A key that is not there: null, and errors in it are the section's.
+  /// A key that was not given: null, and errors in it are the section's.
   Node absent_key(std::string_view name, const Rules& rules) const;
   Node item(std::size_t index, const Rules& rules) const;
   /// The options of a choice, which belong to this value: at `name` in the path where `named`, also in the resolved
@@ -48,7 +48,7 @@ class Node {
   /// The key among this mapping's that chose its type and is not an option.
   std::string_view tag() const { return tag_; }
 
-  /// Where something missing in this value is told: at the key whose value it is.
+  /// Where something missing in this value is reported: at the key whose value it is.
   const Place& section_place() const { return *section_place_; }
   /// As written: "model.layers[2].dense".
   std::string path() const { return path(false); }

@@ -17,7 +17,7 @@ bool within(const Rules& rules, double number) {
   return !rules.high || (rules.below_high ? number < *rules.high : number <= *rules.high);
 }
 
-// Why a text that stands where a number should is none.
+// Why a text given in place of a number is not one.
 std::string number_hint(const Value& value) {
   if (meaning_of(value) != Meaning::kText) return "";
   std::string text = value.text();
@@ -37,7 +37,7 @@ void check_bounds(const Node& node, Schema::Kind kind, double number) {
   if (!within(node.rules(), number)) node.wrong(words(kind, node));
 }
 
-// Tells why the value is no integer; `low` and `high` are the type's.
+// Reports why the value is not an integer; `low` and `high` are the type's.
 void wrong_integer(const Node& node, std::string_view low, std::string_view high) {
   const std::string expected = words(Schema::Kind::kInteger, node);
   if (meaning_of(node.value()) == Meaning::kInteger)

@@ -11,7 +11,7 @@
 #include <sstream>
 #include <string>
 
-#include "config/text_check.h"
+#include "base/utf8.h"
 #include "config/tree_builder.h"
 
 namespace mirrortrain::config {
@@ -29,12 +29,36 @@ std::string in_plain_words(const std::string& message) {
       {"end of map not found", "expected another 'key: value' or the mapping's end; check the indentation"},
       {"illegal EOF in scalar", "a quoted text is not closed"},
       {"unknown token", "no text begins with this character; put it in quotes"},
-      {"the referenced anchor is not defined", "the alias names no anchor above it"},
+      {"the referenced anchor is not defined", "no anchor of the alias's name is defined above it"},
   };
-  // Newer versions of yaml-cpp go on with a name.
+  // Newer versions of yaml-cpp append a name.
   const auto found =
       std::find_if(words.begin(), words.end(), [&](const auto& w) { return message.starts_with(w.first); });
-  return "not valid YAML: " + (found == words.end() ? message : std::string(found->second));
+  return "not valid YAML: " + (found == words.end() ? shortened(message, 200) : std::string(found->second));
+}
+
+/// Throws Refused at the first place where the bytes are not a text that a configuration may hold: not UTF-8, or a
+/// control character.
+void check_text(std::string_view text, const Source& source) {
+  std::uint32_t line = 1;
+  std::size_t line_start = 0;
+  for (std::size_t at = 0; at < text.size();) {
+    const auto refuse = [&](std::string message) {
+      throw Refused{source.at(line, static_cast<std::uint32_t>(at - line_start + 1)), std::move(message)};
+    };
+    const auto [code, bytes] = first_character(text.substr(at, 4));
+    if (bytes == 0) {
+      refuse(fmt::format("the byte 0x{:02X} is not UTF-8; save the file as UTF-8 text",
+                         static_cast<unsigned char>(text[at])));
+    }
+    const bool is_white = code == '\t' || code == '\n' || code == '\r' || code == 0x85;
+    if (is_control(code) && !is_white) {
+      refuse(fmt::format("the control character U+{:04X} is not allowed; is this a text file?",
+                         static_cast<std::uint32_t>(code)));
+    }
+    at += bytes;
+    if (code == '\n') ++line, line_start = at;
+  }
 }
 
 // Where the text ends, without its last line breaks.
@@ -47,7 +71,7 @@ Place end_of(std::string_view text, const Source& source) {
 
 Mark ours(const YAML::Mark& mark) { return {mark.pos, mark.line, mark.column}; }
 
-// Hands yaml-cpp's events on, so that nobody else needs to know it.
+// Passes yaml-cpp's events to the builder, so that only this file knows yaml-cpp.
 class Events : public YAML::EventHandler {
  public:
   explicit Events(TreeBuilder& builder) : builder_(builder) {}
@@ -106,7 +130,7 @@ std::optional<Value> read_yaml(std::string_view text, const Source& source, Erro
       throw Refused{source.at(1, 1),
                     fmt::format("more than {} MiB; put large data in a file of its own", kMostBytes >> 20)};
     }
-    if (const auto fault = find_fault(text)) throw Refused{source.at(fault->line, fault->column), fault->message};
+    check_text(text, source);
     if (has_too_many_brackets(text)) {
       throw Refused{source.at(1, 1),
                     fmt::format("more than {} brackets; put large data in a file of its own", kMostValues)};

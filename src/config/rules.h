@@ -19,7 +19,7 @@ struct Rules {
   std::optional<double> low, high;
   bool above_low = false, below_high = false;  ///< the bound itself is not allowed
   bool non_empty = false;                      ///< a text or a list
-  bool scalar_fills = false;                   ///< one scalar stands for all items of an array: kernel_size: 3
+  bool scalar_fills = false;                   ///< one scalar is used for all items of an array: kernel_size: 3
   bool allow_infinite = false;                 ///< .inf and .nan
   std::vector<std::string> names;              ///< the only texts allowed, where not empty
 

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/utf8.h"
 #include "config/value.h"
 
 namespace mirrortrain::config {
@@ -31,8 +32,7 @@ Value text_value(std::string_view text);
 
 /// "the list [0.1]", "the text 'abc'", "the number 3.5": for messages, shortened.
 std::string describe(const Value& value);
-/// The text on one line, without control characters, cut off with "..." after about `limit` bytes.
-std::string shortened(std::string_view text, std::size_t limit = 48);
+using mirrortrain::shortened;
 
 /// "; did you mean 'units'?" with the nearest of `names` within two edits, or "".
 std::string suggestion(std::string_view name, const std::vector<std::string>& names);

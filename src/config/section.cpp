@@ -64,13 +64,13 @@ void read_missing(const Key& key, const Node& node, void* object) {
 }
 
 void run_check(const Check& check, const Node& node, const void* object) {
-  const std::string complaint = check.complaint(object);
-  if (complaint.empty()) return;
+  const std::string message = check.message(object);
+  if (message.empty()) return;
   const Value::Entry* entry = node.value().is_mapping() ? node.value().find(check.key) : nullptr;
   if (entry != nullptr) {
-    node.error(entry->value.place(), check.key, complaint);
+    node.error(entry->value.place(), check.key, message);
   } else {
-    node.error(node.section_place(), check.key, complaint);
+    node.error(node.section_place(), check.key, message);
   }
 }
 
@@ -126,7 +126,7 @@ Schema section_schema(const Keys& keys, std::string_view name, const void* stand
 }
 
 void include_keys(Keys& outer, const Keys& inner, const std::function<void*(void*)>& inside) {
-  // Reading hands out writable objects, showing and checking constant ones: one way in serves all.
+  // Reading needs writable objects, showing and checking constant ones: one function serves both.
   const auto within = [inside](const void* object) { return inside(const_cast<void*>(object)); };
   for (const Key& key : inner.keys) {
     Key copy = key;
@@ -136,7 +136,7 @@ void include_keys(Keys& outer, const Keys& inner, const std::function<void*(void
     outer.keys.push_back(std::move(copy));
   }
   for (const Check& check : inner.checks) {
-    outer.checks.push_back({check.key, [=](const void* object) { return check.complaint(within(object)); }});
+    outer.checks.push_back({check.key, [=](const void* object) { return check.message(within(object)); }});
   }
 }
 

@@ -25,7 +25,7 @@ struct Key {
 
 struct Check {
   std::string key;
-  std::function<std::string(const void* object)> complaint;
+  std::function<std::string(const void* object)> message;  ///< empty where all is right
 };
 
 /// The keys of a section, without its C++ type.
@@ -53,9 +53,9 @@ void include_keys(Keys& outer, const Keys& inner, const std::function<void*(void
 ///     bool nesterov = false;
 ///     static config::Section<Sgd> section() {
 ///       return config::Section<Sgd>("Stochastic gradient descent.")
-///           .key("learning_rate", &Sgd::learning_rate, "The step's size.", config::at_least(0))
-///           .key("momentum", &Sgd::momentum, "How much of the last update goes on.", config::between(0, 1))
-///           .key("nesterov", &Sgd::nesterov, "Whether to look ahead.")
+///           .key("learning_rate", &Sgd::learning_rate, "The step size.", config::at_least(0))
+///           .key("momentum", &Sgd::momentum, "Momentum.", config::between(0, 1))
+///           .key("nesterov", &Sgd::nesterov, "Whether to use Nesterov momentum.")
 ///           .check("nesterov", [](const Sgd& sgd) -> std::string {
 ///             return sgd.nesterov && sgd.momentum == 0 ? "needs a momentum above 0" : "";
 ///           });
@@ -91,11 +91,11 @@ class Section {
     return *this;
   }
 
-  /// Looks at the whole struct once all its keys are read; what `complaint` returns, where not empty, is an error at
+  /// Looks at the whole struct once all its keys are read; what `message` returns, where not empty, is an error at
   /// `key`'s value (at the section if the key is empty or not given).
-  Section& check(std::string_view key, std::function<std::string(const S&)> complaint) {
-    keys_.checks.push_back({std::string(key), [complaint = std::move(complaint)](const void* object) {
-                              return complaint(*static_cast<const S*>(object));
+  Section& check(std::string_view key, std::function<std::string(const S&)> message) {
+    keys_.checks.push_back({std::string(key), [message = std::move(message)](const void* object) {
+                              return message(*static_cast<const S*>(object));
                             }});
     return *this;
   }

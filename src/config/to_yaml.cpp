@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "base/utf8.h"
 #include "config/document.h"
 #include "config/node.h"
 #include "config/scalar.h"
@@ -69,7 +70,7 @@ void append_flow(std::string& out, const Value& value) {
   }
 }
 
-// Whether the value goes on its key's line.
+// Whether the value fits on its key's line.
 bool fits_line(const Value& value) {
   if (value.is_mapping()) return value.entries().empty();
   return !value.is_sequence() ||
@@ -94,7 +95,8 @@ class Writer {
     for (const Line& line : lines_) {
       out += line.text;
       if (!line.origin.empty()) {
-        out.append(std::max(line.text.size() + 2, kCommentColumn) - line.text.size(), ' ');
+        const std::size_t width = display_width(line.text);
+        out.append(std::max(width + 2, kCommentColumn) - width, ' ');
         out += "# " + line.origin;
       }
       out += "\n";

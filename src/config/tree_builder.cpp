@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/utf8.h"
 #include "config/node.h"
 #include "config/scalar.h"
 
@@ -12,6 +13,16 @@ namespace {
 
 // What aliases may grow the texts to; without aliases a file's size is the limit.
 constexpr std::size_t kMostExpandedBytes = 4 * kMostBytes;
+
+// An escape (`"\u0090"`) can write what the file itself must not hold.
+bool holds_control(std::string_view text) {
+  while (!text.empty()) {
+    const auto [code, bytes] = first_character(text);
+    if (bytes > 0 && code != '\t' && code != '\n' && is_control(code)) return true;
+    text.remove_prefix(std::max<std::size_t>(bytes, 1));
+  }
+  return false;
+}
 
 }  // namespace
 
@@ -60,7 +71,7 @@ void TreeBuilder::add_null(const Mark& mark, AnchorId anchor) {
 
 void TreeBuilder::add_alias(const Mark& mark, AnchorId anchor) {
   const auto found = anchors_.find(anchor);
-  if (found == anchors_.end()) throw Refused{at(mark), "this alias stands within its own anchor"};
+  if (found == anchors_.end()) throw Refused{at(mark), "this alias is inside its own anchor"};
   const Anchored& anchored = found->second;
   count(at(mark), anchored.extent);
   add(anchored.value, 0, anchored.extent);
@@ -68,8 +79,7 @@ void TreeBuilder::add_alias(const Mark& mark, AnchorId anchor) {
 
 void TreeBuilder::add_scalar(const Mark& mark, const std::string& tag, AnchorId anchor, const std::string& text) {
   check_tag(mark, tag);
-  const auto is_control = [](char c) { return (c >= 0 && c < 0x20 && c != '\t' && c != '\n') || c == 0x7F; };
-  if (std::any_of(text.begin(), text.end(), is_control)) {
+  if (holds_control(text)) {
     throw Refused{at(mark), fmt::format("the text '{}' holds a control character", shortened(text))};
   }
   const Extent extent{1, text.size(), 0};

@@ -25,8 +25,8 @@ struct Mark {
 /// A parser's number for an anchor; 0 where a value has none.
 using AnchorId = std::size_t;
 
-/// Builds the tree from a parser's events, with the limits held at every step: an alias is expanded by copying what its
-/// anchor stands on, and the copy counts. Throws Refused.
+/// Builds the tree from a parser's events, with the limits held at every step: an alias is expanded by copying its
+/// anchor's value, and the copy counts. Throws Refused.
 class TreeBuilder {
  public:
   TreeBuilder(std::string_view text, const Source& source, Errors& errors)

@@ -5,7 +5,7 @@
 #include <variant>
 #include <vector>
 
-#include "config/place.h"
+#include "config/errors.h"
 
 namespace mirrortrain::config {
 

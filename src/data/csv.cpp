@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "config/scalar.h"
 #include "data/csv_text.h"
-#include "data/plain_file.h"
+#include "data/input.h"
 
 namespace mirrortrain::data {
 namespace {
@@ -48,6 +48,7 @@ class CsvFile {
     for (; !text_.at_end(); ++row_) {
       for (column_ = 0; column_ < columns_.size(); ++column_) {
         const std::int64_t place = columns_[column_];
+        cell_ = text_.position();
         if (place == kFeature) {
           *feature++ = number<float>();
         } else {
@@ -68,7 +69,7 @@ class CsvFile {
     if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);  // a byte order mark
     if (text.starts_with("\x1f\x8b")) throw Error(fmt::format("{}: expected CSV, found gzip; unpack it first", name_));
     if (text.substr(0, 4096).find('\0') != text.npos) {
-      throw Error(fmt::format("{}: expected CSV, found bytes that are no text (UTF-8 or ASCII is)", name_));
+      throw Error(fmt::format("{}: expected CSV, found bytes that are not text; save it as UTF-8 or ASCII", name_));
     }
     return text;
   }
@@ -79,34 +80,38 @@ class CsvFile {
     std::vector<std::string> cells;
     CsvText::After after = CsvText::After::kCell;
     while (after == CsvText::After::kCell) {
+      cell_ = text_.position();
       cells.push_back(text_.cell());
       after = text_.next();
     }
-    if (after == CsvText::After::kGarbage)
-      throw Error(fmt::format("{}:1: expected a comma after a quoted cell", name_));
+    if (after == CsvText::After::kGarbage) {
+      throw Error(
+          fmt::format("{}:{}: column {}: expected a comma or the end of the line after a quoted cell, found '{}'",
+                      name_, text_.line(text_.position()), cells.size() - 1, config::shortened(text_.raw_cell(cell_))));
+    }
     columns_.assign(cells.size(), kFeature);
-    if (wanted.value_or(looks_like_header(cells))) {
+    if (wanted ? *wanted : looks_like_header(cells, text_.line(start.position()))) {
       header_ = std::move(cells);
     } else {
       text_ = start;
     }
   }
 
-  bool looks_like_header(const std::vector<std::string>& cells) const {
+  bool looks_like_header(const std::vector<std::string>& cells, std::int64_t line) const {
     const auto numbers = static_cast<std::size_t>(std::count_if(cells.begin(), cells.end(), is_number));
     const bool by_name = std::any_of(labels_.begin(), labels_.end(), [](const CsvColumn& c) { return c.index() == 1; });
     if (by_name || numbers == 0) return true;
     if (numbers == cells.size()) return false;
     throw Error(
-        fmt::format("{}:1: some cells of the first line are numbers and some are not, so that it may be a header or "
+        fmt::format("{}:{}: some cells of the first line are numbers and some are not, so that it may be a header or "
                     "not; say 'header: true' or 'header: false'",
-                    name_));
+                    name_, line));
   }
 
   void assign_columns() {
     for (std::size_t i = 0; i < labels_.size(); ++i) {
       std::int64_t& column = columns_[column_index(labels_[i])];
-      if (column != kFeature) throw Error(fmt::format("{}: 'labels' names a column twice", name_));
+      if (column != kFeature) throw Error(fmt::format("{}: a column is listed twice in 'labels'", name_));
       column = static_cast<std::int64_t>(i);
     }
     if (labels_.size() == columns_.size()) {
@@ -130,7 +135,8 @@ class CsvFile {
                               config::shortened(wanted), config::suggestion(wanted, header_)));
     }
     if (std::find(found + 1, header_.end(), wanted) != header_.end()) {
-      throw Error(fmt::format("{}: several columns are called '{}'; name it by number, from 0", name_, wanted));
+      throw Error(fmt::format("{}: several columns are named '{}'; give its number, counted from 0", name_,
+                              config::shortened(wanted)));
     }
     return static_cast<std::size_t>(found - header_.begin());
   }
@@ -153,8 +159,11 @@ class CsvFile {
     const CsvText::After after = text_.next();
     const bool last = column_ + 1 == columns_.size();
     if (after == (last ? CsvText::After::kLine : CsvText::After::kCell)) return;
-    if (after == CsvText::After::kGarbage)
-      fail_at_row("expected a comma or the end of the line after the number", start);
+    if (after == CsvText::After::kGarbage) {
+      fail_at_row(fmt::format("expected a number and then a comma or the end of the line, found '{}'",
+                              config::shortened(text_.raw_cell(cell_))),
+                  start);
+    }
     fail_at_row(fmt::format("expected {} cells as in the first line, found {}", columns_.size(),
                             last ? "more" : std::to_string(column_ + 1)),
                 start);
@@ -177,15 +186,18 @@ class CsvFile {
   std::vector<std::int64_t> columns_;  // of each: kFeature or the label's place
   std::int64_t row_ = 0;
   std::size_t column_ = 0;
+  const char* cell_ = nullptr;  // where the cell begins that is being read
 };
 
 }  // namespace
 
 config::Section<Csv> Csv::section() {
-  return config::Section<Csv>("Numbers in columns, one example per line; the columns that are no labels are features.")
-      .key("file", &Csv::file, "The file.", config::required)
-      .key("labels", &Csv::labels, "The columns of labels: names of the header, or numbers from 0.", config::required)
-      .key("header", &Csv::header, "Whether the first line names the columns; null: if it holds no number.")
+  return config::Section<Csv>("A CSV file with one example per row; the columns that are not labels are the features.")
+      .key("file", &Csv::file, "Path of the CSV file.", config::required)
+      .key("labels", &Csv::labels, "The label columns: names in the header, or numbers counted from 0.",
+           config::required)
+      .key("header", &Csv::header,
+           "Whether the first line is a header of column names; null: it is one if it holds no number.")
       .check("labels", [](const Csv& options) -> std::string {
         const auto labels = listed(options.labels);
         const bool by_name =

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <cstdint>
@@ -43,6 +44,9 @@ class CsvText {
     at_ = after;
     return value;
   }
+
+  /// What the file holds from `start` to the end of the cell that the text is in, without the spaces around it.
+  std::string_view raw_cell(const char* start) const;
 
   const char* position() const { return at_; }
   /// Of a position, from 1.
@@ -109,5 +113,50 @@ class CsvText {
   bool one_line_each_ = true;
   bool blank_before_ = false;
 };
+
+inline bool CsvText::at_end() {
+  while (at_ < end_) {
+    const char* const start = at_;
+    skip_spaces();
+    if (!end_of_line()) {
+      at_ = start;
+      break;
+    }
+    blank_before_ = true;
+  }
+  if (at_ < end_ && blank_before_) one_line_each_ = false;
+  return at_ == end_;
+}
+
+inline std::string CsvText::cell() {
+  skip_spaces();
+  std::string text;
+  if (at_ < end_ && *at_ == '"') {
+    for (++at_; at_ < end_; ++at_) {
+      if (*at_ == '"' && (at_ + 1 == end_ || at_[1] != '"')) break;
+      if (*at_ == '"') ++at_;
+      if (*at_ == '\n') one_line_each_ = false;
+      text += *at_;
+    }
+    if (at_ < end_) ++at_;
+    return text;
+  }
+  const char* const start = at_;
+  while (at_ < end_ && *at_ != ',' && *at_ != '\n' && *at_ != '\r') ++at_;
+  text.assign(start, at_);
+  text.erase(std::find_if_not(text.rbegin(), text.rend(), [](char c) { return c == ' ' || c == '\t'; }).base(),
+             text.end());
+  return text;
+}
+
+inline std::string_view CsvText::raw_cell(const char* start) const {
+  const char* end = std::find_if(at_, end_, [](char c) { return c == ',' || c == '\n' || c == '\r'; });
+  const auto is_space = [](char c) { return c == ' ' || c == '\t'; };
+  while (start < end && is_space(*start)) ++start;
+  while (start < end && is_space(end[-1])) --end;
+  return {start, end};
+}
+
+inline std::int64_t CsvText::line(const char* position) const { return 1 + std::count(begin_, position, '\n'); }
 
 }  // namespace mirrortrain::data

@@ -1,10 +1,112 @@
 #include "data/dataset.h"
 
 #include <fmt/format.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <type_traits>
+#include <vector>
 
 #include "base/error.h"
 
 namespace mirrortrain::data {
+namespace {
+
+std::vector<std::int64_t> without_ones(const Shape& shape) {
+  std::vector<std::int64_t> dims;
+  std::copy_if(shape.begin(), shape.end(), std::back_inserter(dims), [](std::int64_t dim) { return dim != 1; });
+  return dims;
+}
+
+template <class T>
+bool fits_float(T value) {
+  return std::abs(static_cast<double>(value)) <= static_cast<double>(std::numeric_limits<float>::max());
+}
+
+// A block at a time: the loop over a block has no way out, so that it runs in vectors.
+template <class T>
+std::int64_t first_unfit(std::span<const T> elements) {
+  constexpr std::size_t kBlock = 4096;
+  for (std::size_t begin = 0; begin < elements.size(); begin += kBlock) {
+    const auto block = elements.subspan(begin, std::min(kBlock, elements.size() - begin));
+    int unfit = 0;
+    for (const T value : block) unfit += !fits_float(value);
+    if (unfit == 0) continue;
+    const auto found = std::find_if_not(block.begin(), block.end(), fits_float<T>);
+    return static_cast<std::int64_t>(begin) + (found - block.begin());
+  }
+  return -1;
+}
+
+// What is beyond it would end in the system's killing us while we read.
+std::size_t physical_memory() {
+  return static_cast<std::size_t>(::sysconf(_SC_PHYS_PAGES)) * static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+}
+
+}  // namespace
+
+// Rows are read in random order: with large pages where there are some, finding a row's address costs no memory access.
+Bytes::Bytes(std::size_t size, const std::string& what) : size_(size) {
+  constexpr std::size_t kLine = 64, kLargePage = std::size_t{1} << 21;
+  const std::size_t alignment = size < kLargePage ? kLine : kLargePage;
+  const std::size_t rounded = (size + alignment - 1) / alignment * alignment;
+  if (rounded <= physical_memory()) {
+    data_.reset(static_cast<std::byte*>(std::aligned_alloc(alignment, std::max(rounded, alignment))));
+  }
+  if (!data_) {
+    throw Error(fmt::format("{}: not enough memory for its {} bytes; use a smaller file or a machine with more memory",
+                            what, size));
+  }
+  if (alignment == kLargePage) ::madvise(data_.get(), rounded, MADV_HUGEPAGE);
+}
+
+Array::Array(DType type, Shape extents, std::string name)
+    : dtype(type),
+      shape(std::move(extents)),
+      bytes(checked_bytes(shape, size_of(type), name), name),
+      origin(std::move(name)) {}
+
+Shape Array::row_shape() const { return Shape(std::vector<std::int64_t>(shape.begin() + 1, shape.end())); }
+
+std::string Array::row_text(std::int64_t row) const {
+  if (first_line > 0) return fmt::format("{}:{}: row {} (counting from 0)", origin, first_line + row, row);
+  return fmt::format("{}: row {} (counting from 0)", origin, row);
+}
+
+std::size_t checked_bytes(const Shape& shape, std::size_t element_bytes, const std::string& what) {
+  constexpr std::size_t kMost = std::size_t{1} << 62;
+  std::size_t bytes = element_bytes;
+  bool empty = false;
+  for (const std::int64_t dim : shape) {
+    if (dim < 0) throw Error(fmt::format("{}: the shape {} has a negative extent", what, shape.text()));
+    if (dim == 0) empty = true;
+    if (dim > 0 && bytes > kMost / static_cast<std::size_t>(dim)) {
+      throw Error(fmt::format("{}: the shape {} is larger than any memory; the file is damaged or of another format",
+                              what, shape.text()));
+    }
+    if (dim > 0) bytes *= static_cast<std::size_t>(dim);
+  }
+  return empty ? 0 : bytes;
+}
+
+bool same_but_ones(const Shape& a, const Shape& b) { return without_ones(a) == without_ones(b); }
+
+void require_finite(const Array& array) {
+  with_element_type(array.dtype, [&](auto* type) {
+    using T = std::remove_pointer_t<decltype(type)>;
+    if constexpr (!std::is_integral_v<T>) {
+      const std::span<const T> elements = array.span<T>();
+      const std::int64_t found = first_unfit(elements);
+      if (found < 0) return;
+      throw Error(fmt::format("{}: found {} where a finite number was expected; remove or replace such values",
+                              array.row_text(found / array.row_elements()),
+                              static_cast<double>(elements[static_cast<std::size_t>(found)])));
+    }
+  });
+}
 
 Dataset::Dataset(Examples examples)
     : examples_(std::make_shared<const Examples>(std::move(examples))), rows_(examples_->features.rows()) {

@@ -1,11 +1,86 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <memory>
+#include <span>
+#include <string>
 
-#include "data/array.h"
+#include "base/dtype.h"
+#include "base/shape.h"
 
 namespace mirrortrain::data {
+
+/// Memory for the content of a file: not initialized, so that what is never written costs nothing. Movable, not
+/// copyable.
+class Bytes {
+ public:
+  Bytes() = default;
+  /// Throws Error, naming `what` wants it and how much, where there is not enough memory.
+  Bytes(std::size_t size, const std::string& what);
+
+  std::byte* data() const { return data_.get(); }
+  std::size_t size() const { return size_; }
+
+ private:
+  struct Free {
+    void operator()(std::byte* data) const { std::free(data); }
+  };
+  std::unique_ptr<std::byte, Free> data_;
+  std::size_t size_ = 0;
+};
+
+/// Features or labels as they were read: one row per example, in the type of their file (bool is uint8, the integers
+/// that DType lacks are the next wider one, half precision is float32).
+struct Array {
+  DType dtype = DType::kFloat32;
+  Shape shape;  ///< rows first; never a scalar
+  Bytes bytes;
+  /// What messages call it: a file, an array of a file ("a.npz: x"), or the configuration's key.
+  std::string origin;
+  /// The text line of row 0 where each row is one line, else 0.
+  std::int64_t first_line = 0;
+
+  Array() = default;
+  /// Room for all elements, not initialized. Throws Error where there is not enough memory.
+  Array(DType dtype, Shape shape, std::string origin);
+
+  std::int64_t rows() const { return shape[0]; }
+  /// The shape of one example.
+  Shape row_shape() const;
+  std::int64_t row_elements() const { return row_shape().elements(); }
+  /// "images.gz: row 17 (counting from 0)", with the line where it is known.
+  std::string row_text(std::int64_t row) const;
+
+  /// The elements as T, which must be the type that `dtype` names.
+  template <class T>
+  std::span<T> span() const {
+    return {reinterpret_cast<T*>(bytes.data()), static_cast<std::size_t>(shape.elements())};
+  }
+};
+
+/// The bytes of elements of `shape`. Throws Error, naming `what`, for negative extents and sizes beyond 2^62.
+std::size_t checked_bytes(const Shape& shape, std::size_t element_bytes, const std::string& what);
+
+/// Whether two shapes hold the same elements in the same places: equal but for extents of one.
+bool same_but_ones(const Shape& a, const Shape& b);
+
+/// Throws Error, naming the first row with a NaN, an infinity or a number too large for float32.
+void require_finite(const Array& array);
+
+/// Calls `body` with a null pointer to the element type that `dtype` names.
+template <class Body>
+decltype(auto) with_element_type(DType dtype, Body&& body) {
+  switch (dtype) {
+    case DType::kUint8: return body(static_cast<std::uint8_t*>(nullptr));
+    case DType::kInt32: return body(static_cast<std::int32_t*>(nullptr));
+    case DType::kInt64: return body(static_cast<std::int64_t*>(nullptr));
+    case DType::kBfloat16: return body(static_cast<bfloat16*>(nullptr));
+    case DType::kFloat64: return body(static_cast<double*>(nullptr));
+    default: return body(static_cast<float*>(nullptr));
+  }
+}
 
 /// What a reader gives: arrays of the same length.
 struct Examples {

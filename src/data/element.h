@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <span>
 
-#include "data/array.h"
+#include "data/dataset.h"
 #include "data/input.h"
 
 namespace mirrortrain::data {

@@ -7,8 +7,8 @@
 namespace mirrortrain::data {
 namespace {
 
-void require(const std::string& origin, const std::string& misfit) {
-  if (!misfit.empty()) throw Error(fmt::format("{}: {}", origin, misfit));
+void require(const std::string& origin, const std::string& mismatch) {
+  if (!mismatch.empty()) throw Error(fmt::format("{}: {}", origin, mismatch));
 }
 
 std::int64_t depth_of(const std::vector<PreprocessingStep>& preprocessing) {
@@ -19,9 +19,9 @@ std::int64_t depth_of(const std::vector<PreprocessingStep>& preprocessing) {
 // A view of the same data set that is known to fit.
 const Dataset& fitting(const Dataset& dataset, std::size_t channels, std::int64_t depth, const InputSpec& spec) {
   const Array &features = dataset.features(), &labels = dataset.labels();
-  require(features.origin, features_misfit(features.row_shape(), spec));
-  require("data.preprocessing", channels_misfit(channels, spec));
-  require(labels.origin, labels_misfit(labels.row_shape(), depth, spec));
+  require(features.origin, features_mismatch(features.row_shape(), spec));
+  require("data.preprocessing", channels_mismatch(channels, spec));
+  require(labels.origin, labels_mismatch(labels.row_shape(), depth, spec));
   if (const auto wrong = find_wrong_label(dataset, depth, spec)) require(labels.row_text(wrong->row), wrong->message);
   return dataset;
 }

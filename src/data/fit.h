@@ -24,9 +24,9 @@ struct InputSpec {
 
 // What does not fit, in words, or "". Shapes fit where they are equal but for extents of one: images [28, 28] an input
 // [28, 28, 1], a scalar label an output [1].
-std::string features_misfit(const Shape& example, const InputSpec& spec);
-std::string channels_misfit(std::size_t channels, const InputSpec& spec);
-std::string labels_misfit(const Shape& label, std::int64_t one_hot_depth, const InputSpec& spec);
+std::string features_mismatch(const Shape& example, const InputSpec& spec);
+std::string channels_mismatch(std::size_t channels, const InputSpec& spec);
+std::string labels_mismatch(const Shape& label, std::int64_t one_hot_depth, const InputSpec& spec);
 
 struct WrongLabel {
   std::int64_t row = 0;  ///< of the whole array

@@ -6,12 +6,12 @@
 #include <vector>
 
 #include "base/dtype.h"
-#include "data/array.h"
+#include "data/dataset.h"
 #include "data/preprocessing.h"
 
 namespace mirrortrain::data {
 
-/// The rows of an array in memory that somebody else owns.
+/// The rows of an array; does not own its memory.
 struct RowSource {
   const std::byte* data = nullptr;
   std::int64_t elements = 0;  ///< of one row

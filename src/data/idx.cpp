@@ -37,9 +37,9 @@ std::int64_t read_extent(Input& input) {
 }  // namespace
 
 config::Section<Idx> Idx::section() {
-  return config::Section<Idx>("The format of MNIST, gzip or plain: extents and elements after a magic number.")
-      .key("images", &Idx::images, "The file of features, one row per example.", config::required)
-      .key("labels", &Idx::labels, "The file of labels, one row per example.", config::required);
+  return config::Section<Idx>("IDX files, the format of MNIST, gzip-compressed or not.")
+      .key("images", &Idx::images, "Path of the file with the features, one row per example.", config::required)
+      .key("labels", &Idx::labels, "Path of the file with the labels, one row per example.", config::required);
 }
 
 Array read_idx(const std::string& path) {
@@ -49,10 +49,11 @@ Array read_idx(const std::string& path) {
   const auto element = element_of(magic[2]);
   const int rank = std::to_integer<int>(magic[3]);
   if (magic[0] != std::byte{0} || magic[1] != std::byte{0} || !element || rank == 0) {
-    throw Error(fmt::format(
-        "{}: expected an IDX file, which begins with 0, 0, a type (8, 9, 11 to 14) and a rank, found {}, "
-        "{}, {}, {}",
-        path, std::to_integer<int>(magic[0]), std::to_integer<int>(magic[1]), std::to_integer<int>(magic[2]), rank));
+    throw Error(
+        fmt::format("{}: expected an IDX file, which begins with 0, 0, a type (8, 9, 11 to 14) and a rank, found {}, "
+                    "{}, {}, {}{}",
+                    path, std::to_integer<int>(magic[0]), std::to_integer<int>(magic[1]),
+                    std::to_integer<int>(magic[2]), rank, input->name_note()));
   }
   std::vector<std::int64_t> dims;
   for (int axis = 0; axis < rank; ++axis) dims.push_back(read_extent(*input));

@@ -28,11 +28,11 @@ std::size_t InflateInput::read(std::span<std::byte> to) {
   while (done < to.size() && !ended_) {
     if (stream_.avail_in == 0) refill();
     if (stream_.avail_in == 0) fail("it ends too early");
-    const std::size_t room = std::min(to.size() - done, kMostAtOnce);
+    const std::size_t capacity = std::min(to.size() - done, kMostAtOnce);
     stream_.next_out = reinterpret_cast<Bytef*>(to.data() + done);
-    stream_.avail_out = static_cast<uInt>(room);
+    stream_.avail_out = static_cast<uInt>(capacity);
     const int result = inflate(&stream_, Z_NO_FLUSH);
-    done += room - stream_.avail_out;
+    done += capacity - stream_.avail_out;
     if (result == Z_STREAM_END) {
       end_of_member();
     } else if (result != Z_OK && result != Z_BUF_ERROR) {

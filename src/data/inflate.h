@@ -26,6 +26,7 @@ class InflateInput : public Input {
 
   std::size_t read(std::span<std::byte> to) override;
   std::uint64_t most_bytes() const override { return most_bytes_; }
+  bool is_compressed() const override { return true; }
 
  private:
   void refill();

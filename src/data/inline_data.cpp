@@ -56,9 +56,9 @@ Array array_of(const InlineArray& source, DType dtype) {
 }  // namespace
 
 config::Section<Inline> Inline::section() {
-  return config::Section<Inline>("Examples written here, as lists within lists.")
-      .key("features", &Inline::features, "One item per example: a number, or lists of them.", config::required)
-      .key("labels", &Inline::labels, "One item per example.", config::required)
+  return config::Section<Inline>("Examples written in the configuration itself, as nested lists.")
+      .key("features", &Inline::features, "The features: one number or nested list per example.", config::required)
+      .key("labels", &Inline::labels, "The labels: one number or nested list per example.", config::required)
       .check("labels", [](const Inline& options) -> std::string {
         const std::int64_t features = options.features.shape[0], labels = options.labels.shape[0];
         if (features == labels || features == 0 || labels == 0) return "";  // an empty list has its own error

@@ -1,15 +1,25 @@
 #include "data/input.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <array>
+#include <cerrno>
+#include <cstring>
+#include <utility>
 
 #include "base/error.h"
 #include "data/inflate.h"
-#include "data/plain_file.h"
 
 namespace mirrortrain::data {
 namespace {
+
+[[noreturn]] void fail(const std::string& path, const std::string& reason) {
+  throw Error(fmt::format("{}: cannot read this data file: {}", path, reason));
+}
 
 class PlainInput : public Input {
  public:
@@ -28,6 +38,57 @@ class PlainInput : public Input {
 };
 
 }  // namespace
+
+PlainFile::PlainFile(const std::string& path) : path_(path) {
+  // Not blocking, because opening a pipe that nobody writes to would wait indefinitely.
+  descriptor_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (descriptor_ < 0) {
+    fail(path,
+         fmt::format(
+             "{}; {}", std::strerror(errno),
+             errno == EACCES
+                 ? "allow reading it"
+                 : "check the path; one in a file begins at the file's folder, one of --set where the program runs"));
+  }
+  struct stat status {};
+  const bool known = ::fstat(descriptor_, &status) == 0;
+  if (!known || !S_ISREG(status.st_mode)) {
+    ::close(std::exchange(descriptor_, -1));
+    fail(path, S_ISDIR(status.st_mode) ? "it is a folder" : "it is not a regular file");
+  }
+  size_ = static_cast<std::uint64_t>(status.st_size);
+}
+
+PlainFile::PlainFile(PlainFile&& other) noexcept
+    : path_(std::move(other.path_)), descriptor_(std::exchange(other.descriptor_, -1)), size_(other.size_) {}
+
+PlainFile::~PlainFile() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+}
+
+std::size_t PlainFile::read_at(std::uint64_t offset, std::span<std::byte> to) const {
+  std::size_t done = 0;
+  while (done < to.size()) {
+    const ssize_t count = ::pread(descriptor_, to.data() + done, to.size() - done, static_cast<off_t>(offset + done));
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) fail(path_, std::strerror(errno));
+    if (count == 0) break;
+    done += static_cast<std::size_t>(count);
+  }
+  return done;
+}
+
+Bytes PlainFile::read_whole() const {
+  Bytes bytes(size_, path_);
+  if (read_at(0, {bytes.data(), bytes.size()}) != size_) fail(path_, "it became shorter while being read");
+  return bytes;
+}
+
+std::string Input::name_note() const {
+  return name_.ends_with(".gz") && !is_compressed()
+             ? "; in spite of its name the file is not gzip, and was read as it is"
+             : "";
+}
 
 void Input::read_all(std::span<std::byte> to, const std::string& what) {
   const std::size_t count = read(to);
@@ -55,9 +116,12 @@ void Input::require_end() {
 
 std::unique_ptr<Input> open_input(const std::string& path) {
   PlainFile file(path);
-  std::array<std::byte, 2> magic{};
-  const bool gzip = file.read_at(0, magic) == 2 && magic[0] == std::byte{0x1f} && magic[1] == std::byte{0x8b};
-  if (!gzip) return std::make_unique<PlainInput>(std::move(file));
+  // The third byte names deflate, the only method there is.
+  constexpr std::array kGzip = {std::byte{0x1f}, std::byte{0x8b}, std::byte{0x08}};
+  std::array<std::byte, 3> magic{};
+  const std::size_t count = file.read_at(0, magic);
+  const bool is_gzip = count >= 2 && std::equal(magic.begin(), magic.begin() + count, kGzip.begin());
+  if (!is_gzip) return std::make_unique<PlainInput>(std::move(file));
   const std::uint64_t most = most_inflated(file.size());
   auto compressed = std::make_shared<PlainInput>(std::move(file));
   return std::make_unique<InflateInput>(

@@ -6,7 +6,32 @@
 #include <span>
 #include <string>
 
+#include "data/dataset.h"
+
 namespace mirrortrain::data {
+
+/// A regular file open for reading. Throws Error, naming file and reason.
+class PlainFile {
+ public:
+  explicit PlainFile(const std::string& path);
+  PlainFile(PlainFile&& other) noexcept;
+  PlainFile& operator=(PlainFile&&) = delete;
+  ~PlainFile();
+
+  const std::string& path() const { return path_; }
+  std::uint64_t size() const { return size_; }
+
+  /// Reads from `offset` on, as much as there is.
+  std::size_t read_at(std::uint64_t offset, std::span<std::byte> to) const;
+
+  /// All of it.
+  Bytes read_whole() const;
+
+ private:
+  std::string path_;
+  int descriptor_ = -1;
+  std::uint64_t size_ = 0;
+};
 
 /// Bytes to read from front to back, with a name for messages. Every method throws Error where the file cannot be read.
 class Input {
@@ -15,6 +40,9 @@ class Input {
   virtual ~Input() = default;
 
   const std::string& name() const { return name_; }
+  virtual bool is_compressed() const { return false; }
+  /// What to add to a message that the content is of another format: a file may only be named as gzip is.
+  std::string name_note() const;
 
   /// Fills as much of `to` as there is; less than all only at the end.
   virtual std::size_t read(std::span<std::byte> to) = 0;
@@ -36,7 +64,7 @@ class Input {
   std::string name_;
 };
 
-/// A file, through gunzip where it begins with gzip's magic number. Throws Error for what is no regular file.
+/// A file, through gunzip where its content is gzip, whatever its name. Throws Error for what is not a regular file.
 std::unique_ptr<Input> open_input(const std::string& path);
 
 /// At most this many bytes can come out of `compressed` deflated bytes.

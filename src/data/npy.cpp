@@ -8,7 +8,6 @@
 #include <numeric>
 
 #include "base/error.h"
-#include "data/npy_header.h"
 
 namespace mirrortrain::data {
 namespace {
@@ -19,7 +18,8 @@ NpyHeader read_header(Input& input) {
   std::array<char, 8> start{};
   input.read_all(std::as_writable_bytes(std::span(start)), "the header");
   if (std::string_view(start.data(), 6) != "\x93NUMPY") {
-    throw Error(fmt::format("{}: expected an array saved by numpy.save, which begins with \\x93NUMPY", input.name()));
+    throw Error(fmt::format("{}: expected an array saved by numpy.save, which begins with \\x93NUMPY{}", input.name(),
+                            input.name_note()));
   }
   const int version = start[6];
   if (version < 1 || version > 3) {
@@ -62,9 +62,9 @@ Array transposed(const Array& from) {
 }  // namespace
 
 config::Section<Npy> Npy::section() {
-  return config::Section<Npy>("Files of one array each, as numpy.save writes them.")
-      .key("features", &Npy::features, "The file of features, one row per example.", config::required)
-      .key("labels", &Npy::labels, "The file of labels, one row per example.", config::required);
+  return config::Section<Npy>("NumPy files of one array each, as numpy.save writes them.")
+      .key("features", &Npy::features, "Path of the file with the features, one row per example.", config::required)
+      .key("labels", &Npy::labels, "Path of the file with the labels, one row per example.", config::required);
 }
 
 Array read_npy(Input& input) {

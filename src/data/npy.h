@@ -1,9 +1,12 @@
 #pragma once
 
+#include <string>
 #include <string_view>
 
+#include "base/shape.h"
 #include "config/section.h"
 #include "data/dataset.h"
+#include "data/element.h"
 #include "data/input.h"
 
 namespace mirrortrain::data {
@@ -14,6 +17,17 @@ struct Npy {
   config::Path features, labels;
   static config::Section<Npy> section();
 };
+
+/// What the text at the beginning of an npy file says.
+struct NpyHeader {
+  Element element;
+  bool fortran_order = false;
+  Shape shape;
+};
+
+/// Reads {'descr': '<f4', 'fortran_order': False, 'shape': (60, 4), }. Throws Error, beginning with `name`, for
+/// anything else, and for element types that are no bool, integer or float.
+NpyHeader parse_npy_header(std::string_view text, const std::string& name);
 
 /// Reads an array of bool, integers or floats, C or Fortran order, either byte order, from an npy file of version 1
 /// to 3. Throws Error for what is truncated, longer than its header says, or of another format.

@@ -1,5 +1,3 @@
-#include "data/npy_header.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,6 +6,8 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/utf8.h"
+#include "data/npy.h"
 
 namespace mirrortrain::data {
 namespace {
@@ -69,7 +69,7 @@ class Parser {
 
   [[noreturn]] void fail(const std::string& expected) const {
     throw Error(fmt::format("{}: broken npy header: expected {} before '{}'; save the array again with numpy.save",
-                            name_, expected, left_.substr(0, 40)));
+                            name_, expected, shortened(left_, 40)));
   }
 
  private:
@@ -113,7 +113,7 @@ Element element_of(std::string_view descr, const std::string& name) {
   throw Error(
       fmt::format("{}: expected an array of bool, integers or floats, found the type '{}'; convert it with astype, as "
                   "in array.astype('float32'), and save it again",
-                  name, descr.substr(0, 40)));
+                  name, shortened(descr, 40)));
 }
 
 }  // namespace

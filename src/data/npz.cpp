@@ -26,8 +26,9 @@ std::vector<std::string> array_names(const Zip& zip) {
 Array read_array(const Zip& zip, const std::string& file, const std::string& name, std::string_view key) {
   const std::vector<std::string> names = array_names(zip);
   if (std::find(names.begin(), names.end(), name) == names.end()) {
-    throw Error(fmt::format("{}: there is no array '{}' in it, but [{}]{}; say in '{}' which one to take", file, name,
-                            fmt::join(names, ", "), config::suggestion(name, names), key));
+    throw Error(fmt::format("{}: there is no array '{}' in it, but [{}]{}; say in '{}' which one to take", file,
+                            shortened(name), shortened(fmt::format("{}", fmt::join(names, ", ")), 200),
+                            config::suggestion(name, names), key));
   }
   const auto input = zip.open(name + std::string(kSuffix), fmt::format("{}: {}", file, name));
   return read_npy(*input);
@@ -36,10 +37,10 @@ Array read_array(const Zip& zip, const std::string& file, const std::string& nam
 }  // namespace
 
 config::Section<Npz> Npz::section() {
-  return config::Section<Npz>("An archive of arrays, as numpy.savez and savez_compressed write it.")
-      .key("file", &Npz::file, "The archive.", config::required)
-      .key("features", &Npz::features, "The name of the array of features, one row per example.", config::non_empty)
-      .key("labels", &Npz::labels, "The name of the array of labels, one row per example.", config::non_empty);
+  return config::Section<Npz>("A NumPy archive of arrays, as numpy.savez and numpy.savez_compressed write it.")
+      .key("file", &Npz::file, "Path of the archive.", config::required)
+      .key("features", &Npz::features, "Name of the array with the features, one row per example.", config::non_empty)
+      .key("labels", &Npz::labels, "Name of the array with the labels, one row per example.", config::non_empty);
 }
 
 Examples read(const Npz& source) {

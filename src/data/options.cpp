@@ -5,24 +5,25 @@
 namespace mirrortrain::data {
 
 config::Section<ValidationFraction> ValidationFraction::section() {
-  return config::Section<ValidationFraction>("The last part of train, taken before shuffling.")
-      .key("fraction", &ValidationFraction::fraction, "Which part.", config::required, config::greater_than(0),
-           config::less_than(1));
+  return config::Section<ValidationFraction>("The last examples of the training data, split off before shuffling.")
+      .key("fraction", &ValidationFraction::fraction, "Fraction of the training data to use for validation.",
+           config::required, config::greater_than(0), config::less_than(1));
 }
 
 config::Section<DataOptions> DataOptions::section() {
-  return config::Section<DataOptions>("The examples, and how they come to the model.")
-      .key("global_batch_size", &DataOptions::global_batch_size, "Examples per step, over all replicas together.",
-           config::required, config::between(1, 1 << 30))
-      .key("shuffle", &DataOptions::shuffle, "Whether each epoch has a new order of the whole set, from the seed.")
+  return config::Section<DataOptions>("The data sets, and how they are batched and preprocessed.")
+      .key("global_batch_size", &DataOptions::global_batch_size,
+           "Number of examples per step, over all replicas together.", config::required, config::between(1, 1 << 30))
+      .key("shuffle", &DataOptions::shuffle, "Whether to shuffle the training data before each epoch.")
       .key("drop_remainder", &DataOptions::drop_remainder,
-           "Whether training leaves out an epoch's last batch where it is short.")
-      .key("train", &DataOptions::train, "What to train on.", config::required)
-      .key("validation", &DataOptions::validation, "What to evaluate after each epoch.")
-      .key("test", &DataOptions::test, "What to evaluate at the end.")
-      .key("preprocessing", &DataOptions::preprocessing, "Steps for every split, in order.")
+           "Whether training drops the last batch of an epoch if it has fewer than `global_batch_size` examples.")
+      .key("train", &DataOptions::train, "The training data.", config::required)
+      .key("validation", &DataOptions::validation, "The validation data, evaluated after each epoch.")
+      .key("test", &DataOptions::test, "The test data, evaluated at the end of training.")
+      .key("preprocessing", &DataOptions::preprocessing, "Preprocessing steps, applied in this order to every split.")
       .key("cache", &DataOptions::cache,
-           "Where GPUs find the examples: in their own memory where there is room (`auto`), there, or in the host's.")
+           "Where GPUs keep the examples: in their own memory if they fit (`auto`), always there (`device`), or in the "
+           "host's memory (`host`).")
       .check("preprocessing", [](const DataOptions& options) -> std::string {
         const auto one_hots = std::count_if(options.preprocessing.begin(), options.preprocessing.end(),
                                             [](const auto& step) { return std::holds_alternative<OneHot>(step); });

@@ -32,7 +32,7 @@ using Validation = std::variant<ValidationFraction, Idx, Npy, Npz, Csv, Inline, 
 
 /// Where GPUs find the examples.
 enum class Cache : std::uint8_t {
-  kAuto,    ///< in their memory where there is room
+  kAuto,    ///< in their memory if they fit
   kDevice,  ///< in their memory
   kHost,    ///< in the host's: each step's rows are copied over
 };

@@ -58,18 +58,20 @@ void apply(Affine&, const OneHot&) {}
 }  // namespace
 
 config::Section<Rescaling> Rescaling::section() {
-  return config::Section<Rescaling>("Features times `scale` plus `offset`.")
-      .key("scale", &Rescaling::scale, "The factor; 0.00392156862745098 (1/255) takes bytes to [0, 1].",
+  return config::Section<Rescaling>("Multiplies the features by `scale` and adds `offset`.")
+      .key("scale", &Rescaling::scale, "Factor to multiply by; 0.00392156862745098 (1/255) maps bytes to [0, 1].",
            config::required)
-      .key("offset", &Rescaling::offset, "What is added.");
+      .key("offset", &Rescaling::offset, "Value to add.");
 }
 
 config::Section<Normalization> Normalization::section() {
-  return config::Section<Normalization>("Features minus `mean`, divided by the square root of `variance`.")
-      .key("mean", &Normalization::mean, "One number, or one per channel (the last axis).", config::required,
-           config::non_empty)
-      .key("variance", &Normalization::variance, "One number, or one per channel.", config::required, config::non_empty,
-           config::at_least(0))
+  return config::Section<Normalization>(
+             "Subtracts `mean` from the features and divides by the square root of `variance`.")
+      .key("mean", &Normalization::mean, "Mean of the features: one number, or one per channel (the last axis).",
+           config::required, config::non_empty)
+      .key("variance", &Normalization::variance,
+           "Variance of the features: one number, or one per channel (the last axis).", config::required,
+           config::non_empty, config::at_least(0))
       .check("variance", [](const Normalization& step) -> std::string {
         const std::size_t means = listed(step.mean.value).size(), variances = listed(step.variance.value).size();
         if (same_channels(means, variances)) return "";
@@ -78,8 +80,8 @@ config::Section<Normalization> Normalization::section() {
 }
 
 config::Section<OneHot> OneHot::section() {
-  return config::Section<OneHot>("Class labels become vectors of zeros with a one at the class.")
-      .key("depth", &OneHot::depth, "The number of classes.", config::required, config::between(1, 1 << 24));
+  return config::Section<OneHot>("Converts class labels to one-hot vectors.")
+      .key("depth", &OneHot::depth, "Number of classes.", config::required, config::between(1, 1 << 24));
 }
 
 Affine fold(const std::vector<PreprocessingStep>& steps) {

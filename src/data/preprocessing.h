@@ -28,7 +28,7 @@ struct Normalization {
   static config::Section<Normalization> section();
 };
 
-/// Class labels become vectors of zeros with a one at the class.
+/// Converts class labels to one-hot vectors.
 struct OneHot {
   static constexpr std::string_view kName = "one_hot";
   config::Located<std::int64_t> depth;

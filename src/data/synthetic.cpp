@@ -22,7 +22,7 @@ void fill_uniform(const Philox& philox, Stream stream, std::int64_t row, std::sp
   }
 }
 
-// How many features labels look at: enough to learn from, and quick for large images and many outputs.
+// How many features a label depends on: enough to learn from, and quick for large images and many outputs.
 std::size_t looked_at(std::size_t features, std::size_t outputs) {
   constexpr std::size_t kMost = 256, kMostWeights = std::size_t{1} << 20;
   return std::min({features, kMost, std::max<std::size_t>(1, kMostWeights / outputs)});
@@ -53,15 +53,16 @@ class Teacher {
 }  // namespace
 
 config::Section<Synthetic> Synthetic::section() {
-  return config::Section<Synthetic>("Made-up examples: features uniform in [0, 1), labels that follow from them.")
-      .key("examples", &Synthetic::examples, "How many.", config::required, config::between(1, 1 << 30))
-      .key("shape", &Synthetic::shape, "The shape of one example.", config::required, config::non_empty,
+  return config::Section<Synthetic>(
+             "Synthetic data: features uniform in [0, 1), and labels computed from them, so that they can be learned.")
+      .key("examples", &Synthetic::examples, "Number of examples.", config::required, config::between(1, 1 << 30))
+      .key("shape", &Synthetic::shape, "Shape of one example.", config::required, config::non_empty,
            config::between(1, 1 << 30))
-      .key("classes", &Synthetic::classes, "The number of classes, where labels are class numbers.",
+      .key("classes", &Synthetic::classes, "Number of classes, if labels are class numbers.",
            config::between(1, 1 << 20))
-      .key("label_shape", &Synthetic::label_shape, "The shape of one label, where labels are numbers; [] for a scalar.",
+      .key("label_shape", &Synthetic::label_shape, "Shape of one label, if labels are real numbers; [] for a scalar.",
            config::between(1, 1 << 30))
-      .key("seed", &Synthetic::seed, "Fixes the examples.")
+      .key("seed", &Synthetic::seed, "Random seed of the examples.")
       .check("", [](const Synthetic& options) -> std::string {
         const bool classes = options.classes.value.has_value(), shape = options.label_shape.value.has_value();
         if (classes && shape) return "expected one of 'classes' and 'label_shape', found both; remove one";

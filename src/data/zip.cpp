@@ -13,7 +13,7 @@ namespace mirrortrain::data {
 namespace {
 
 constexpr std::size_t kEndBytes = 22, kEntryBytes = 46, kLocalBytes = 30, kLocator64Bytes = 20, kEnd64Bytes = 56;
-constexpr std::uint64_t kIn64 = 0xffffffff;  // the real number stands in the zip64 field
+constexpr std::uint64_t kIn64 = 0xffffffff;  // the actual number is in the zip64 field
 
 // A little-endian number of `bytes` bytes; 0 beyond the end.
 std::uint64_t number(std::span<const std::byte> from, std::size_t at, std::size_t bytes) {
@@ -85,7 +85,7 @@ std::vector<std::string> Zip::names() const {
 
 std::unique_ptr<Input> Zip::open(const std::string& name, std::string label) const {
   const auto entry = std::find_if(entries_.begin(), entries_.end(), [&](const Entry& e) { return e.name == name; });
-  if (entry == entries_.end()) fail(fmt::format("there is no '{}' in it", name));
+  if (entry == entries_.end()) fail(fmt::format("it holds no '{}'", name));
   if (entry->encrypted) fail(fmt::format("'{}' is encrypted; save it without a password", name));
   const std::uint64_t offset = data_offset(*entry);
   if (entry->compressed_bytes > file_.size() - offset) fail("it is truncated; get the file again");

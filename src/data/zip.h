@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "data/input.h"
-#include "data/plain_file.h"
 
 namespace mirrortrain::data {
 

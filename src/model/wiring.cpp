@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 
+#include "base/utf8.h"
 #include "config/scalar.h"
 
 namespace mirrortrain {
@@ -12,12 +13,19 @@ namespace {
 
 constexpr std::string_view kInputName = "input";
 
+// Beyond ASCII every script's letters: what is refused are controls, spaces and what cannot be seen.
 bool is_name(std::string_view name) {
-  const auto allowed = [](char c) {
+  const auto allowed = [](char32_t c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-' ||
-           c == '.';
+           c == '.' || (c >= 0x80 && is_visible(c));
   };
-  return !name.empty() && std::ranges::all_of(name, allowed);
+  bool good = !name.empty();
+  while (good && !name.empty()) {
+    const auto [code, bytes] = first_character(name);
+    good = bytes > 0 && allowed(code);
+    name.remove_prefix(bytes);
+  }
+  return good;
 }
 
 class Wirer {
@@ -43,7 +51,8 @@ class Wirer {
     }
     for (std::size_t i = 0; names_known_ && inputs_known_ && i + 1 < layers_.size(); ++i) {
       if (!used[i])
-        error(i, fmt::format("no layer uses the output of '{}'; name it in a layer's `inputs`", wiring_.names[i]));
+        error(i, fmt::format("no layer uses the output of '{}'; name it in a layer's `inputs`",
+                             config::shortened(wiring_.names[i])));
     }
     return std::move(wiring_);
   }
@@ -64,8 +73,11 @@ class Wirer {
     const std::optional<std::string>& given = common_options(layers_[layer].value).name.value;
     const std::string type(type_name(layers_[layer].value));
     if (given && !is_name(*given)) {
-      return wrong_name(layer, fmt::format("expected a name of letters, digits, '_', '-' and '.', found '{}'",
-                                           config::shortened(*given)));
+      const bool has_slash = given->find('/') != std::string::npos;
+      return wrong_name(
+          layer, fmt::format("expected a name of letters (of any script), digits, '_', '-' and '.', found '{}'{}",
+                             config::shortened(*given),
+                             has_slash ? "; '/' separates a layer's name from its variables' names" : ""));
     }
     if (given == kInputName) return wrong_name(layer, "'input' is the model's input; choose another name");
 
@@ -73,7 +85,8 @@ class Wirer {
     if (!given && counters_[type]++ > 0) name += fmt::format("_{}", counters_[type] - 1);
     const auto [first, is_new] = numbers_.emplace(name, layer);
     const std::string& owner = layers_[first->second].path;
-    if (!is_new && given) return wrong_name(layer, fmt::format("the name '{}' is taken by {}", name, owner));
+    if (!is_new && given)
+      return wrong_name(layer, fmt::format("the name '{}' is taken by {}", config::shortened(name), owner));
     if (!is_new && names_known_) {
       error(layer, fmt::format("its default name would be '{}', which {} has; give it a `name`", name, owner));
     }

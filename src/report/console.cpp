@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "base/utf8.h"
 #include "report/format.h"
 
 namespace mirrortrain::report {
@@ -56,8 +57,10 @@ std::string rate_text(double examples_per_second) {
 /// The parts side by side, as many as fit; 0: all.
 std::string joined(const Parts& parts, std::size_t width = 0) {
   std::string line;
+  std::size_t filled = 0;
   for (const std::string& part : parts) {
-    if (width > 0 && line.size() + 2 + part.size() > width) break;
+    filled += 2 + display_width(part);
+    if (width > 0 && filled > width) break;
     if (!line.empty()) line += "  ";
     line += part;
   }

@@ -33,14 +33,14 @@ class PlainLines : public Writer {
 class ProgressLine : public Writer {
  public:
   using Clock = std::chrono::steady_clock;
-  /// `now` tells the time.
+  /// `now` returns the time.
   ProgressLine(std::FILE* out, const RunLength& length, std::function<Clock::time_point()> now = Clock::now);
   ProgressLine(const ProgressLine&) = delete;
   ProgressLine& operator=(const ProgressLine&) = delete;
   ~ProgressLine() override;
 
   void write(const Event& event) override;
-  /// Takes the line off the screen until the next event, before somebody else prints.
+  /// Removes the line from the screen until the next event, so that others can print.
   void clear();
 
  private:

@@ -58,7 +58,7 @@ struct EndEvent {
   double seconds = 0;
 };
 
-/// Where the run stands, for a person who watches; files do not keep it. Cheap to make at every step.
+/// The progress of the run, for the console; not written to files. Cheap to make at every step.
 struct ProgressEvent {
   std::int64_t step = 0, epoch = 0;
   double examples_per_second = 0;  ///< 0: not known yet

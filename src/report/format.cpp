@@ -6,6 +6,8 @@
 #include <array>
 #include <cmath>
 
+#include "base/utf8.h"
+
 namespace mirrortrain::report {
 
 std::string with_thousands(std::int64_t number) {
@@ -48,12 +50,12 @@ std::string layer_table(std::span<const LayerRow> layers, std::int64_t trainable
   std::size_t layer_width = layer_title.size(), shape_width = shape_title.size();
   std::int64_t parameters = 0;
   for (const LayerRow& row : layers) {
-    layer_width = std::max(layer_width, label(row).size());
+    layer_width = std::max(layer_width, display_width(label(row)));
     shape_width = std::max(shape_width, row.output_shape.text().size());
     parameters += row.parameters;
   }
   const auto line = [&](const std::string& layer, const std::string& shape, const std::string& count) {
-    return fmt::format("{:<{}}  {:<{}}  {:>{}}\n", layer, layer_width, shape, shape_width, count,
+    return fmt::format("{}  {:<{}}  {:>{}}\n", padded(layer, layer_width), shape, shape_width, count,
                        std::max<std::size_t>(parameters_title.size(), with_thousands(parameters).size()));
   };
   std::string table = line(layer_title, shape_title, parameters_title);

@@ -83,7 +83,7 @@ ordered_json object_of(const EndEvent& event) {
           {"seconds", event.seconds}};
 }
 
-/// Whether a finished line tells of something that was done by `step`.
+/// Whether a finished line is about something that was done by `step`.
 bool stays(std::string_view line, std::int64_t step) {
   const ordered_json event = ordered_json::parse(line, nullptr, false);
   if (!event.is_object() || !event.contains("step") || !event["step"].is_number_integer()) return false;

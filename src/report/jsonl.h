@@ -16,7 +16,7 @@ std::string to_json(const Event& event);
 /// metrics.jsonl: appends one object a line, each handed to the system as it is written.
 class JsonlWriter : public Writer {
  public:
-  /// Creates the file or goes on at its end. Throws Error where it cannot be opened.
+  /// Creates the file or appends to it. Throws Error where it cannot be opened.
   explicit JsonlWriter(const std::filesystem::path& path);
 
   void write(const Event& event) override;

@@ -115,7 +115,7 @@ TensorBoardWriter::TensorBoardWriter(const std::filesystem::path& folder, std::i
   file_.write(tf_record(version.bytes()));
   if (resumed_from_step == 0) return;
 
-  // A session that starts at this step takes the place of what was told of it and of later ones.
+  // A session that starts at this step replaces the events of this step and of later ones.
   constexpr std::uint64_t kStart = 1;
   ProtoMessage session;
   session.put_varint(field::session_log::kStatus, kStart);

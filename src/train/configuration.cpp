@@ -5,70 +5,73 @@
 namespace mirrortrain {
 namespace {
 
-/// A run without a model just writes its `state`.
+/// A run without a model only updates its `state`.
 const auto kUnlessStateAlone = config::required_unless("state", {"model", "loss", "optimizer", "metrics", "variables"});
 
 }  // namespace
 
 config::Section<TrainingOptions> TrainingOptions::section() {
-  return config::Section<TrainingOptions>("How long and how precisely to train.")
+  return config::Section<TrainingOptions>("Length and precision of the training.")
       .key("epochs", &TrainingOptions::epochs,
-           "Passes over the training set; null: 1, or no limit where steps is given.", config::at_least(1))
-      .key("steps", &TrainingOptions::steps, "Global batches after which the run ends; null: no limit.",
-           config::at_least(1))
+           "Number of passes over the training data; null: 1, or no limit if `steps` is given.", config::at_least(1))
+      .key("steps", &TrainingOptions::steps,
+           "Number of steps (global batches) after which training ends; null: no limit.", config::at_least(1))
       .key("precision", &TrainingOptions::precision,
-           "What the layers compute in; variables, loss and metrics are float32 in both.")
-      .key(
-          "tf32", &TrainingOptions::tf32,
-          "Whether GPUs round the inputs of float32 products and convolutions to 10 bits of mantissa, for their tensor "
-          "cores.")
+           "Data type in which the layers compute; variables, loss and metrics are always float32.")
+      .key("tf32", &TrainingOptions::tf32,
+           "Whether GPUs use TensorFloat-32 for float32 matrix multiplications and convolutions: faster on tensor "
+           "cores, with inputs rounded to 10 bits of mantissa.")
       .key("cuda_graph", &TrainingOptions::cuda_graph,
-           "Whether a GPU's step is captured and then enqueued as a whole, which spares the host most of its work.")
-      .key(
-          "autotune", &TrainingOptions::autotune,
-          "Whether GPUs measure several algorithms for each product and convolution before the first step and take the "
-          "fastest.");
+           "Whether each GPU's step is captured as a CUDA graph and launched as a whole, which saves the host most of "
+           "its work.")
+      .key("autotune", &TrainingOptions::autotune,
+           "Whether GPUs benchmark several algorithms for each matrix multiplication and convolution before the first "
+           "step and use the fastest.");
 }
 
 config::Section<CheckpointOptions> CheckpointOptions::section() {
-  return config::Section<CheckpointOptions>("When to save what is needed to go on.")
+  return config::Section<CheckpointOptions>("When to save checkpoints, and how many to keep.")
       .key("every_steps", &CheckpointOptions::every_steps,
-           "Save every so many steps; null: at the end of each epoch alone.", config::at_least(1))
-      .key("keep", &CheckpointOptions::keep, "How many of the newest checkpoints stay.", config::at_least(1))
+           "Number of steps between checkpoints; null: only at the end of each epoch.", config::at_least(1))
+      .key("keep", &CheckpointOptions::keep, "Number of most recent checkpoints to keep.", config::at_least(1))
       .planned("save_best");
 }
 
 config::Section<LoggingOptions> LoggingOptions::section() {
-  return config::Section<LoggingOptions>("What a run tells while it trains.")
-      .key("every_steps", &LoggingOptions::every_steps, "Steps between two step events.", config::at_least(1))
+  return config::Section<LoggingOptions>("What is logged during training.")
+      .key("every_steps", &LoggingOptions::every_steps, "Number of steps between two logged steps.",
+           config::at_least(1))
       .key("tensorboard", &LoggingOptions::tensorboard, "Whether to write scalars for TensorBoard.");
 }
 
 config::Section<Configuration> Configuration::section() {
-  return config::Section<Configuration>("A training run.")
-      .key("name", &Configuration::name, "The run folder's name; default: the file's stem.")
-      .key("seed", &Configuration::seed, "Fixes initial weights, shuffling and dropout.")
-      .key("data", &Configuration::data, "The examples.", config::required)
+  return config::Section<Configuration>("Configuration of a training run.")
+      .key("name", &Configuration::name,
+           "Name of the run and of its folder; default: the file's name without its extension.")
+      .key("seed", &Configuration::seed, "Random seed of the initial weights, shuffling and dropout.")
+      .key("data", &Configuration::data, "The data sets, and how they are batched and preprocessed.", config::required)
       .key("model", &Configuration::model,
-           "The network; it, `loss` and `optimizer` may be left out where `state` is given.", kUnlessStateAlone)
-      .key("loss", &Configuration::loss, "What training makes small.", kUnlessStateAlone)
-      .key("metrics", &Configuration::metrics, "What is measured beside the loss.")
-      .key("optimizer", &Configuration::optimizer, "How weights follow their gradients.", kUnlessStateAlone)
-      .key("strategy", &Configuration::strategy, "How training is spread over devices.")
+           "The model; `model`, `loss` and `optimizer` may be left out together if `state` is given.",
+           kUnlessStateAlone)
+      .key("loss", &Configuration::loss, "The loss to minimize.", kUnlessStateAlone)
+      .key("metrics", &Configuration::metrics, "Metrics to evaluate in training, validation and testing.")
+      .key("optimizer", &Configuration::optimizer, "The optimizer.", kUnlessStateAlone)
+      .key("strategy", &Configuration::strategy, "How training is distributed over devices.")
       .key("variables", &Configuration::variables,
-           "How the copies of the model's variables are kept and brought together.")
-      .key("state", &Configuration::state, "Variables of one's own, written in every training step by every replica.")
-      .key("gradients", &Configuration::gradients, "What happens to gradients on their way to the optimizer.")
-      .key("training", &Configuration::training, "How long and how precisely to train.")
-      .key("checkpoint", &Configuration::checkpoint, "When to save what is needed to go on.")
-      .key("logging", &Configuration::logging, "What a run tells while it trains.")
+           "How the replicas' copies of the model's variables are synchronized and aggregated.")
+      .key("state", &Configuration::state, "User-defined variables, updated by every replica in every training step.")
+      .key("gradients", &Configuration::gradients,
+           "How gradients are aggregated, clipped and accumulated before the optimizer applies them.")
+      .key("training", &Configuration::training, "Length and precision of the training.")
+      .key("checkpoint", &Configuration::checkpoint, "When to save checkpoints, and how many to keep.")
+      .key("logging", &Configuration::logging, "What is logged during training.")
       .check("gradients", [](const Configuration& values) -> std::string {
         const auto text = [](const GradientOptions& options) {
           return config::to_yaml(config::Codec<GradientOptions>::show(options));
         };
         return values.model || text(values.gradients) == text({})
                    ? ""
-                   : "there is no model whose gradients this could concern; leave it out";
+                   : "without a model there are no gradients; remove this section";
       });
 }
 

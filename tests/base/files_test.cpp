@@ -92,7 +92,7 @@ TEST_CASE("errors name path and reason") {
         "cannot open the folder " + base + "/none: No such file or directory");
 }
 
-TEST_CASE("a symbolic link stays, and what is no regular file is written in place") {
+TEST_CASE("a symbolic link stays, and what is not a regular file is written in place") {
   const TemporaryFolder folder;
   write_file(folder / "real", "old");
   fs::create_symlink("real", folder / "link");
@@ -129,7 +129,7 @@ TEST_CASE("folders are made with those above them, and renamed") {
   CHECK(fs::is_directory(folder / "d/c"));
 }
 
-TEST_CASE("crc32 is zlib's and goes on over pieces") {
+TEST_CASE("crc32 is zlib's and continues over pieces") {
   const auto bytes = [](std::string_view text) { return std::as_bytes(std::span(text)); };
   CHECK(crc32_of(bytes("123456789")) == 0xCBF43926u);
   CHECK(crc32_of(bytes("6789"), crc32_of(bytes("12345"))) == 0xCBF43926u);

@@ -23,6 +23,12 @@ void check_words(const Philox::Words& words, std::uint32_t w0, std::uint32_t w1,
 
 }  // namespace
 
+TEST_CASE("a shape's text is short however many dimensions it has") {
+  CHECK(Shape{}.text() == "[]");
+  CHECK(Shape{28, 28, 1}.text() == "[28, 28, 1]");
+  CHECK(Shape(std::vector<std::int64_t>(255, 7)).text() == "[7, 7, 7, 7, 7, 7, 7, 7, ...] (255 dimensions)");
+}
+
 TEST_CASE("philox gives the known answers of its authors' Random123") {
   check_words(Philox{0, 0}(0, 0, 0, 0), 0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8);
   const std::uint32_t ones = 0xffffffff;

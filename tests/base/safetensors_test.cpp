@@ -99,9 +99,9 @@ TEST_CASE("damaged files are refused with the tensor's name") {
 
   CHECK(contains(reading("{" + x + "}", "1234567"), "tensor \"x\": ends at byte 8, but 7 bytes follow the header"));
   CHECK(contains(reading("{" + x + "}", "123456789"), "1 bytes follow the last tensor"));
-  CHECK(contains(reading("{" + x + "," + x + "}", "12345678"), "\"x\" comes twice"));
+  CHECK(contains(reading("{" + x + "," + x + "}", "12345678"), "\"x\" is listed twice"));
   CHECK(contains(reading(R"({"x":{"dtype":"F32","dtype":"F32","shape":[2],"data_offsets":[0,8]}})", "12345678"),
-                 "\"dtype\" comes twice"));
+                 "\"dtype\" is listed twice"));
   CHECK(contains(reading("{" + x + R"(,"y":{"dtype":"F32","shape":[2],"data_offsets":[4,12]}})", "123456781234"),
                  "tensor \"y\": begins at byte 4 where 8 was expected"));
   CHECK(contains(reading("{" + x + R"(,"y":{"dtype":"F32","shape":[1],"data_offsets":[12,16]}})", "1234567812345678"),
@@ -122,7 +122,7 @@ TEST_CASE("damaged files are refused with the tensor's name") {
   CHECK(contains(reading("{\"\xff\":1}"), "not JSON"));
 }
 
-TEST_CASE("headers that lie about their length or nest for ever are refused") {
+TEST_CASE("headers that lie about their length or nest indefinitely are refused") {
   CHECK(contains(reading("{}", "", 1000), "says 1000 bytes long, but 2 follow"));
   CHECK(contains(reading("{}", "", ~std::uint64_t{0}), "but 2 follow"));
   CHECK(contains(reading(std::string(17 << 20, ' ')), "the most is"));

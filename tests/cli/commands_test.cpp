@@ -42,14 +42,14 @@ TEST_CASE("eval of a run that went on and was killed takes what it saved last") 
   for (const std::string& name : written_last) std::filesystem::rename(folder / name, folder / "run" / name);
   const Outcome outcome = run_program(folder, "eval run --json eval.json");
   REQUIRE(outcome.exit_code == 0);
-  CHECK(outcome.err.find("the run went on since model.safetensors was written; using step-000006") !=
+  CHECK(outcome.err.find("the run continued after model.safetensors was written; using step-000006") !=
         std::string::npos);
   CHECK(evaluated_step() == 6);
   REQUIRE(run_program(folder, "eval run --json eval.json --checkpoint run/checkpoints/step-000004/").exit_code == 0);
   CHECK(evaluated_step() == 4);
 }
 
-TEST_CASE("a command that is not there is named with those that are") {
+TEST_CASE("an unknown command is refused with a list of the commands") {
   TemporaryFolder folder;
   const Outcome outcome = run_program(folder, "fti " + tiny());
   CHECK(outcome.exit_code == 2);
@@ -83,7 +83,7 @@ TEST_CASE("config check, show, schema") {
   CHECK(run_program(folder, "config check missing.yaml").exit_code == 2);
 }
 
-TEST_CASE("config check only warns of a GPU that is not there") {
+TEST_CASE("config check only warns of a GPU that does not exist") {
   TemporaryFolder folder;
   const Outcome outcome = run_program(folder, "config check " + tiny() + " --set strategy.devices=[cuda:0]");
   CHECK(outcome.exit_code == 0);

@@ -77,7 +77,7 @@ TEST_CASE_FIXTURE(Fixture, "a name that is no folder's name is told beside other
   CHECK(contains(outcome.err, "2 errors"));
 }
 
-TEST_CASE_FIXTURE(Fixture, "a GPU that is not there is exit code 2") {
+TEST_CASE_FIXTURE(Fixture, "a GPU that does not exist is exit code 2") {
   const Outcome outcome = fit("--set strategy.devices=[cuda:0]");
   CHECK(outcome.exit_code == 2);
   CHECK(contains(outcome.err, "cuda:0"));

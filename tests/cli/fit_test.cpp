@@ -50,6 +50,25 @@ TEST_CASE_FIXTURE(Fixture, "the same configuration gives the same bits") {
   CHECK(events("a") == events("b"));
 }
 
+TEST_CASE_FIXTURE(Fixture, "layers' names may have letters of any script") {
+  const std::string names =
+      "--set model.layers[0].conv2d.name=畳み込み --set model.layers[1]='{batch_normalization: {name: größe}}' "
+      "--set 'variables=[{match: größe/moving_*, aggregation: sum}, {match: 畳*, aggregation: sum}, {match: \"*\"}]' "
+      "--set strategy.devices=[cpu:0,cpu:1] ";
+  const Outcome shown = run_program(folder, "config show small.yaml " + names);
+  CHECK(shown.out.find("name: \"畳み込み\"") != std::string::npos);
+  const Outcome plain = fit("--run-dir plain " + names + "--set training.epochs=2");
+  REQUIRE_MESSAGE(plain.exit_code == 0, plain.err);
+  CHECK(model("plain").find("\"畳み込み/kernel\"") != std::string::npos);
+  CHECK(model("plain").find("\"größe/moving_mean\"") != std::string::npos);
+  REQUIRE(fit("--run-dir plain --resume " + names).exit_code == 0);
+  REQUIRE(run_program(folder, "eval plain").exit_code == 0);
+  const Outcome weights = fit(
+      "--run-dir other --set model.initial_weights=plain/model.safetensors --set model.layers[0].conv2d.name=畳込み");
+  CHECK(weights.exit_code == 1);
+  CHECK(weights.err.find("畳込み/kernel") != std::string::npos);
+}
+
 TEST_CASE_FIXTURE(Fixture, "four replicas give the same bits on one, two and four devices") {
   REQUIRE(fit("--run-dir one --set strategy.replicas=4 --set strategy.devices=[cpu:0]").exit_code == 0);
   REQUIRE(fit("--run-dir two --set strategy.replicas=4 --set strategy.devices=[cpu:0,cpu:1]").exit_code == 0);
@@ -60,7 +79,7 @@ TEST_CASE_FIXTURE(Fixture, "four replicas give the same bits on one, two and fou
   CHECK(events("one") == events("four"));
 }
 
-TEST_CASE_FIXTURE(Fixture, "a resumed run goes on with the exact bits") {
+TEST_CASE_FIXTURE(Fixture, "a resumed run continues with the exact bits") {
   REQUIRE(fit("--run-dir whole --set checkpoint.every_steps=3 --set strategy.devices=[cpu:0,cpu:1]").exit_code == 0);
   const std::string options = "--run-dir cut --set checkpoint.every_steps=3 --set strategy.devices=[cpu:0,cpu:1]";
   REQUIRE(fit(options + " --set training.steps=6").exit_code == 0);  // within the second epoch
@@ -74,7 +93,7 @@ TEST_CASE_FIXTURE(Fixture, "a resumed run goes on with the exact bits") {
   CHECK(whole == without_first_test);
 }
 
-TEST_CASE_FIXTURE(Fixture, "a finished run is left as it is, and goes on when it gets more epochs") {
+TEST_CASE_FIXTURE(Fixture, "a finished run is left as it is, and is resumed when it gets more epochs") {
   REQUIRE(fit("--run-dir a").exit_code == 0);
   const std::string before = read_text_file(folder / "a" / "metrics.jsonl");
   const Outcome again = fit("--run-dir a --resume");

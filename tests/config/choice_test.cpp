@@ -79,6 +79,34 @@ TEST_CASE("a missing tag is told at the section, a misspelled one at its key") {
         "a.yaml:1:19: optimizer.type: expected one of sgd, adam, found the number 3");
 }
 
+TEST_CASE("a key that no form of a choice has is told, not hidden behind the missing tag") {
+  CHECK(error_of("validation: {fractoin: 0.1}") ==
+        "a.yaml:1:14: validation.fractoin: unknown key; did you mean 'fraction'?");
+  CHECK(errors_of("validation:\n  shape: 3\n  format: text") ==
+        "a.yaml:2:3: validation.shape: unknown key; no data source takes it\n"
+        "a.yaml:3:11: validation.format: unknown data source 'text'; available: idx, inline\n2 errors");
+  CHECK(errors_of("validation: {imagess: x}") ==
+        "a.yaml:1:1: validation: missing key 'format'\n"
+        "a.yaml:1:14: validation.imagess: unknown key; did you mean 'images'?\n2 errors");
+  CHECK(errors_of("optimizer: {tpye: adam, beta1: 0.5}") ==
+        "a.yaml:1:13: optimizer.tpye: unknown key; did you mean 'type'?\n"
+        "a.yaml:1:25: optimizer.beta1: unknown key; did you mean 'beta_1'?\n2 errors");
+  CHECK(errors_of("optimizer: {type: adm, beta1: 0.5}") ==
+        "a.yaml:1:19: optimizer.type: unknown optimizer 'adm'; did you mean 'adam'?\n"
+        "a.yaml:1:24: optimizer.beta1: unknown key; did you mean 'beta_1'?\n2 errors");
+  CHECK(errors_of("optimizer: {colour: red, beta_1: 0.5}") ==
+        "a.yaml:1:1: optimizer: missing key 'type'\n"
+        "a.yaml:1:13: optimizer.colour: unknown key; no optimizer takes it\n2 errors");
+  CHECK(error_of("optimizer:\n  adm:\n  beta_1: 0.5") ==
+        "a.yaml:2:3: optimizer.adm: unknown optimizer 'adm'; did you mean 'adam'?");
+  CHECK(error_of("layers:\n  - dnse:\n    units: 3") ==
+        "a.yaml:2:5: layers[0].dnse: unknown layer 'dnse'; did you mean 'dense'?");
+  CHECK(errors_of("optimizer: {adam: {beta1: 1}, momentum: 0, nesterov: true}") ==
+        "a.yaml:1:20: optimizer.adam.beta1: unknown key; did you mean 'beta_1'?\n"
+        "a.yaml:1:31: optimizer.momentum: does not belong beside 'adam'; indent it below 'adam'\n"
+        "a.yaml:1:44: optimizer.nesterov: does not belong beside 'adam'; indent it below 'adam'\n3 errors");
+}
+
 TEST_CASE("options that are not indented below their layer are told so") {
   CHECK(errors_of("layers:\n  - dense:\n    units: 3") ==
         "a.yaml:2:5: layers[0].dense: missing key 'units'\n"

@@ -61,7 +61,7 @@ TEST_CASE("alias bombs are refused") {
   CHECK(refusal(bomb).find("more than 1000000 values, aliases expanded") != std::string::npos);
   CHECK(refusal("a: &a " + std::string(kMiB, 'x') + "\nb: [" + repeated("*a,", 1000) + "]").find("64 MiB of text") !=
         std::string::npos);
-  CHECK(refusal("a: &a [*a]") == "a.yaml:1:8: this alias stands within its own anchor");
+  CHECK(refusal("a: &a [*a]") == "a.yaml:1:8: this alias is inside its own anchor");
   std::string anchors;
   for (int i = 0; i < 50; ++i) anchors += fmt::format("&a{} [", i);
   CHECK(refusal(anchors + repeated("x,", 100000) + std::string(50, ']')).find("below nested anchors") !=
@@ -82,7 +82,12 @@ TEST_CASE("files of more than 16 MiB are refused, and a text just below is read"
   CHECK(refusal("name: \"" + std::string(4 * kMiB, 'x') + "\"") == "");
 }
 
-TEST_CASE("bytes that are no text are refused with their place") {
+TEST_CASE("control characters that an escape writes are refused") {
+  CHECK(refusal("a: \"x\\u0090y\"") == "a.yaml:1:4: the text 'x\\u0090y' holds a control character");
+  CHECK(refusal("a: \"x\\ey\"") == "a.yaml:1:4: the text 'x\\x1by' holds a control character");
+}
+
+TEST_CASE("bytes that are not text are refused with their place") {
   CHECK(refusal("name: caf\xE9") == "a.yaml:1:10: the byte 0xE9 is not UTF-8; save the file as UTF-8 text");
   CHECK(refusal(std::string_view("name: x\nb: a\0b", 14)) ==
         "a.yaml:2:5: the control character U+0000 is not allowed; is this a text file?");

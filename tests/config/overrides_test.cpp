@@ -86,7 +86,7 @@ TEST_CASE("what --set got wrong begins with its path") {
         "--set layers[9].dense.units: layers has 3 items, counted from 0");
   CHECK(error_of(kLayers, {"layers.dense.units=1"}) ==
         "--set layers.dense.units: layers is a list; choose an item as layers[0]");
-  CHECK(error_of("name: a", {"name[0]=1"}) == "--set name[0]: name is no list, found the text 'a'");
+  CHECK(error_of("name: a", {"name[0]=1"}) == "--set name[0]: name is not a list, found the text 'a'");
 }
 
 TEST_CASE("an override that is no key.path=value is refused") {

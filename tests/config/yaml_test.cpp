@@ -128,7 +128,7 @@ TEST_CASE("what is no YAML is told at its place in plain words") {
       error_of("a: b: c") ==
       "a.yaml:1:5: not valid YAML: a ':' where no key can be; check the indentation, and quote a text that holds ': '");
   CHECK(error_of("a: @b") == "a.yaml:1:4: not valid YAML: no text begins with this character; put it in quotes");
-  CHECK(error_of("a: *b") == "a.yaml:1:4: not valid YAML: the alias names no anchor above it");
+  CHECK(error_of("a: *b") == "a.yaml:1:4: not valid YAML: no anchor of the alias's name is defined above it");
   CHECK(error_of("a: 1\n  b: 2\n").starts_with("a.yaml:2:4: not valid YAML: a ':' where no key can be"));
 }
 

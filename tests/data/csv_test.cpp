@@ -85,8 +85,16 @@ TEST_CASE("wrong csv cells are refused with line, row and column") {
   CHECK(contains(error("x,y\n1e39,2\n"), "found '1e39'"));
   CHECK(contains(error("x,y\n1,\n"), "found an empty cell"));
   CHECK(contains(error("x,y\n,1\n"), "found an empty cell"));
-  CHECK(contains(error("x,y\n1 2,1\n"), "expected a comma or the end of the line"));
-  CHECK(contains(error("x,y\n\"1\"2,1\n"), "expected a comma or the end of the line"));
+  CHECK(error("x,y\n1.5abc,1\n") ==
+        read.path() +
+            ":2: row 0 (counting from 0), column 0 ('x'): expected a number and then a comma or the end of the "
+            "line, found '1.5abc'");
+  CHECK(contains(error("x,y\n1,2\n3, 7.0.1 \n"), ":3: row 1 (counting from 0), column 1 ('y'): "));
+  CHECK(contains(error("x,y\n1,2\n3, 7.0.1 \n"), "found '7.0.1'"));
+  CHECK(contains(error("x,y\n1 2,1\n"), "found '1 2'"));
+  CHECK(contains(error("x,y\n\"1\"2,1\n"), "found '\"1\"2'"));
+  CHECK(contains(error("\n\"x\" y,y\n1,2\n"), ":2: column 0: expected a comma or the end of the line after a quoted"));
+  CHECK(error("x,y\n1" + std::string(1000, 'a') + ",1\n").size() < 400);
   CHECK(contains(error("x,y\n1,2,3\n"),
                  ":2: row 0 (counting from 0), column 1 ('y'): expected 2 cells as in the first line, found more"));
   CHECK(contains(error("x,y\n1\n2,3\n"),
@@ -99,10 +107,10 @@ TEST_CASE("wrong csv files are refused") {
   CHECK(contains(read.error("", std::int64_t{0}), "empty file"));
   CHECK(contains(read.error("\n \n", std::int64_t{0}), "empty file"));
   CHECK(contains(read.error(gzip("a,b\n"), std::int64_t{0}), "found gzip"));
-  CHECK(contains(read.error(std::string("a,\0b\n", 5), std::int64_t{0}), "no text"));
+  CHECK(contains(read.error(std::string("a,\0b\n", 5), std::int64_t{0}), "not text"));
   CHECK(contains(read.error("a,species_\n1,2\n", kName),
                  "no column 'species' in the header for 'labels'; did you mean 'species_'?"));
-  CHECK(contains(read.error("a,a\n1,2\n", std::string("a")), "several columns are called 'a'"));
+  CHECK(contains(read.error("a,a\n1,2\n", std::string("a")), "several columns are named 'a'"));
   CHECK(contains(read.error("a,b\n1,2\n", std::int64_t{2}), "no column 2 for 'labels'; columns are 0 to 1"));
   CHECK(contains(read.error("a,b\n1,2\n", std::vector<CsvColumn>{std::int64_t{1}, std::string("b")}), "twice"));
   CHECK(contains(read.error("a;b\n1;2\n", std::int64_t{0}), "separated by commas"));

@@ -139,7 +139,7 @@ TEST_CASE("data that does not fit the model is refused with file, shapes and rem
   CHECK(contains(error(three_images(), {one_hot}, class_spec()), "the loss takes class numbers"));
   one_hot.depth.value = 2;
   CHECK(contains(error(three_images(), {one_hot}, {.features = {2, 2}, .labels = {2}}),
-                 "labels: row 0 (counting from 0): label 2 is none of the 2 classes 0 to 1"));
+                 "labels: row 0 (counting from 0): label 2 is not one of the 2 classes 0 to 1"));
 }
 
 TEST_CASE("a label outside the classes is refused with its row, in the whole file's count") {
@@ -151,7 +151,7 @@ TEST_CASE("a label outside the classes is refused with its row, in the whole fil
   const InputSpec classes{.features = {1}, .labels = {}, .labels_dtype = DType::kInt32, .classes = 3};
   const InputSpec probabilities{.features = {1}, .labels = {1}, .probabilities = true};
   CHECK(contains(error(array<float>({4}, {0, 1, 2, 3}, "y"), classes, 1),
-                 "y: row 3 (counting from 0): label 3 is none of the 3"));
+                 "y: row 3 (counting from 0): label 3 is not one of the 3"));
   CHECK(contains(error(array<float>({4}, {0, -1, 2, 3}, "y"), classes, 0), "row 1 (counting from 0): label -1"));
   CHECK(contains(error(array<float>({4}, {0, 0.5f, 2, 3}, "y"), classes, 0), "label 0.5"));
   CHECK(contains(error(array<float>({4, 1}, {0, 1, 1, 2}, "y"), probabilities, 0),

@@ -89,17 +89,37 @@ TEST_CASE("a header that announces more than the file can hold allocates nothing
   CHECK(contains(error(idx(8, {0xffffffff, 16}, "abc")), "announces 68719476720 bytes"));
   CHECK(contains(error(gzip(idx(8, {0xffffffff, 16}, "abc"))), "announces 68719476720 bytes"));
   CHECK(contains(error(idx(8, {0xffffffff, 0xffffffff, 0xffffffff}, "")), "larger than any memory"));
-  CHECK(contains(error(idx(8, std::vector<std::uint32_t>(255, 0xffffffff), "")), "larger than any memory"));
+  const std::string dimensions = error(idx(8, std::vector<std::uint32_t>(255, 0xffffffff), ""));
+  CHECK(contains(dimensions, "larger than any memory"));
+  CHECK(contains(dimensions, "(255 dimensions)"));
+  CHECK(dimensions.size() < 400);
+  CHECK(error(idx(8, std::vector<std::uint32_t>(255, 1), "")).size() < 400);
 }
 
-TEST_CASE("what is no regular file is refused, and does not wait for ever") {
+TEST_CASE("whether a file is gzip is told by its content") {
+  const TemporaryFolder folder;
+  const std::string content = idx(8, {3}, "abc");
+  CHECK(read_idx(folder.write("plain.gz", content)).rows() == 3);
+  CHECK(read_idx(folder.write("packed.idx", gzip(content))).rows() == 3);
+  const auto error = [&](std::string_view name, std::string_view file) {
+    return error_text([&] { read_idx(folder.write(name, file)); });
+  };
+  const std::string note = "in spite of its name the file is not gzip";
+  CHECK(contains(error("a.gz", "<html>not found</html>"), note));
+  CHECK(contains(error("a.gz", "\x1f\x8b and what is no gzip either"), note));
+  CHECK_FALSE(contains(error("a.gz", gzip("<html>not found</html>")), note));
+  CHECK_FALSE(contains(error("a.idx", "<html>not found</html>"), note));
+  CHECK(contains(error("a.gz", gzip(content).substr(0, 2)), "damaged or incomplete"));
+}
+
+TEST_CASE("what is not a regular file is refused, and does not wait indefinitely") {
   const TemporaryFolder folder;
   CHECK(contains(error_text([&] { read_idx(folder.path("absent")); }), "No such file"));
   CHECK(contains(error_text([&] { read_idx(folder.path("")); }), "it is a folder"));
-  CHECK(contains(error_text([&] { read_idx("/dev/zero"); }), "no regular file"));
+  CHECK(contains(error_text([&] { read_idx("/dev/zero"); }), "not a regular file"));
   const std::string pipe = folder.path("pipe");
   REQUIRE(::system(("mkfifo " + pipe).c_str()) == 0);
-  CHECK(contains(error_text([&] { read_idx(pipe); }), "no regular file"));
+  CHECK(contains(error_text([&] { read_idx(pipe); }), "not a regular file"));
 }
 
 }  // namespace

@@ -34,6 +34,9 @@ TEST_CASE("a missing array is an error that lists those that are there") {
   const std::string path = folder.write("a.npz", zip({{"image.npy", kFeatures}, {"y.npy", kLabels}}));
   const std::string message = error_text([&] { read(source(path, "images")); });
   CHECK(contains(message, "no array 'images' in it, but [image, y]; did you mean 'image'?"));
+  std::vector<ZipFile> many;
+  for (int i = 0; i < 1000; ++i) many.push_back({"array_" + std::to_string(i) + ".npy", kLabels});
+  CHECK(error_text([&] { read(source(folder.write("many.npz", zip(many)))); }).size() < 500);
 }
 
 TEST_CASE("a comment after the archive is passed over") {

@@ -31,7 +31,7 @@ struct Configuration {
 std::string errors_of(const std::string& text) { return Configuration(text).text(); }
 
 // What `check_fit` adds to an otherwise right configuration.
-std::string misfit_of(const std::string& text, const InputSpec& spec) {
+std::string mismatch_of(const std::string& text, const InputSpec& spec) {
   Configuration configuration(text);
   CHECK(configuration.text() == "");
   check_fit(configuration.options, spec, configuration.errors);
@@ -142,34 +142,34 @@ TEST_CASE("what is wrong in the section data is told by its key") {
 TEST_CASE("what the configuration alone shows not to fit the model is told at its place") {
   const InputSpec classes{.features = {3}, .labels = {}, .labels_dtype = DType::kInt32, .classes = 2};
   const InputSpec vectors{.features = {3}, .labels = {2}};
-  CHECK(misfit_of(kTrain, classes) == "");
-  CHECK(misfit_of(kTrain + "  preprocessing: [{one_hot: {depth: 2}}]\n", vectors) == "");
-  CHECK(contains(misfit_of(kTrain + "  preprocessing: [{one_hot: {depth: 3}}]\n", vectors),
+  CHECK(mismatch_of(kTrain, classes) == "");
+  CHECK(mismatch_of(kTrain + "  preprocessing: [{one_hot: {depth: 2}}]\n", vectors) == "");
+  CHECK(contains(mismatch_of(kTrain + "  preprocessing: [{one_hot: {depth: 3}}]\n", vectors),
                  "data.preprocessing[0].one_hot.depth: one label has the shape [3] after one_hot"));
-  CHECK(contains(misfit_of(kTrain + "  preprocessing: [{one_hot: {depth: 2}}]\n", classes),
+  CHECK(contains(mismatch_of(kTrain + "  preprocessing: [{one_hot: {depth: 2}}]\n", classes),
                  "the loss takes class numbers"));
-  CHECK(contains(misfit_of(kTrain + "  preprocessing: [{normalization: {mean: [1, 2], variance: 1}}]\n", classes),
+  CHECK(contains(mismatch_of(kTrain + "  preprocessing: [{normalization: {mean: [1, 2], variance: 1}}]\n", classes),
                  "normalization.mean: 2 channels"));
-  CHECK(contains(misfit_of(kTrain, vectors), "data.train.classes: one label has the shape []"));
-  CHECK(contains(misfit_of(kTrain, {.features = {4}, .labels = {1}}),
+  CHECK(contains(mismatch_of(kTrain, vectors), "data.train.classes: one label has the shape []"));
+  CHECK(contains(mismatch_of(kTrain, {.features = {4}, .labels = {1}}),
                  "a.yaml:3:51: data.train.shape: one example has the shape [3], but model.input_shape is [4]"));
-  CHECK(contains(misfit_of("  train: {format: synthetic, examples: 10, shape: [3], classes: 3}\n", classes),
-                 "data.train.classes: 3 classes, but the model's output has room for 2"));
-  CHECK(contains(misfit_of("  train: {format: synthetic, examples: 10, shape: [3], label_shape: [3]}\n", vectors),
+  CHECK(contains(mismatch_of("  train: {format: synthetic, examples: 10, shape: [3], classes: 3}\n", classes),
+                 "data.train.classes: 3 classes, but the model's output has 2"));
+  CHECK(contains(mismatch_of("  train: {format: synthetic, examples: 10, shape: [3], label_shape: [3]}\n", vectors),
                  "data.train.label_shape: one label has the shape [3]"));
 }
 
 TEST_CASE("inline data that does not fit the model is told at its row") {
-  const auto misfit = [](const std::string& labels, const InputSpec& spec) {
-    return misfit_of("  train:\n    format: inline\n    features: [[1, 2], [3, 4]]\n    labels: " + labels + "\n",
-                     spec);
+  const auto mismatch = [](const std::string& labels, const InputSpec& spec) {
+    return mismatch_of("  train:\n    format: inline\n    features: [[1, 2], [3, 4]]\n    labels: " + labels + "\n",
+                       spec);
   };
   const InputSpec classes{.features = {2}, .labels = {}, .labels_dtype = DType::kInt32, .classes = 2};
-  CHECK(misfit("[0, 1]", classes) == "");
-  CHECK(contains(misfit("[0, 2]", classes),
-                 "a.yaml:6:17: data.train.labels[1]: label 2 is none of the 2 classes 0 to 1"));
-  CHECK(contains(misfit("[[0, 1], [1, 0]]", classes), "a.yaml:6:13: data.train.labels: one label has the shape [2]"));
-  CHECK(contains(misfit("[0, 1]", {.features = {3}, .labels = {1}}),
+  CHECK(mismatch("[0, 1]", classes) == "");
+  CHECK(contains(mismatch("[0, 2]", classes),
+                 "a.yaml:6:17: data.train.labels[1]: label 2 is not one of the 2 classes 0 to 1"));
+  CHECK(contains(mismatch("[[0, 1], [1, 0]]", classes), "a.yaml:6:13: data.train.labels: one label has the shape [2]"));
+  CHECK(contains(mismatch("[0, 1]", {.features = {3}, .labels = {1}}),
                  "a.yaml:5:15: data.train.features: one example has the shape [2]"));
 }
 

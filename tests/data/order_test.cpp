@@ -102,7 +102,7 @@ TEST_CASE("rows beyond 65536 are shuffled over the whole set") {
   CHECK(mean_of_first_half == doctest::Approx(kRows / 2.0).epsilon(0.01));
 }
 
-TEST_CASE("seek goes on exactly where another order was") {
+TEST_CASE("seek continues exactly where another order was") {
   Order order(103, {.batch_size = 10, .shuffle = true, .seed = 3});
   for (int i = 0; i < 27; ++i) order.next();
   Order resumed(103, {.batch_size = 10, .shuffle = true, .seed = 3});
@@ -115,7 +115,7 @@ TEST_CASE("seek goes on exactly where another order was") {
   }
 }
 
-TEST_CASE("seek to the end of an epoch goes on with the next one") {
+TEST_CASE("seek to the end of an epoch continues with the next one") {
   Order order(4, {.batch_size = 2});
   order.seek({1, 4});
   CHECK(order.next().position == Order::Position{2, 0});

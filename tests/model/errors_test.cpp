@@ -53,7 +53,8 @@ TEST_CASE("all errors are told at once, and what follows from one is not") {
   CHECK(contains(errors,
                  "a.yaml:7:34: model.layers[3].dense.inputs[0]: no earlier layer is named 'flaten'; did you mean "
                  "'flatten'?"));
-  CHECK(contains(errors, "a.yaml:7:49: model.layers[3].dense.name: expected a name of letters, digits"));
+  CHECK(
+      contains(errors, "a.yaml:7:49: model.layers[3].dense.name: expected a name of letters (of any script), digits"));
   CHECK(contains(errors, "3 errors"));
 }
 
@@ -65,6 +66,21 @@ TEST_CASE("names must be new and plain") {
       "a.yaml:5:7: model.layers[1].dense: its default name would be 'dense', which model.layers[0].flatten has"));
   CHECK(contains(errors_of("    - flatten: {name: input}\n"), "choose another name"));
   CHECK(contains(errors_of("    - flatten: {name: ''}\n"), "model.layers[0].flatten.name: "));
+  CHECK(contains(errors_of("    - flatten: {name: a/b}\n"),
+                 "found 'a/b'; '/' separates a layer's name from its variables' names"));
+  CHECK(contains(errors_of("    - flatten: {name: 'a b'}\n"), "found 'a b'"));
+  CHECK(contains(errors_of("    - flatten: {name: \"a\\u202Eb\"}\n"), "found 'a\\u202eb'"));
+  const std::string name(1000, 'x');
+  const std::string twice = errors_of("    - flatten: {name: " + name + "}\n    - flatten: {name: " + name + "}\n");
+  CHECK(contains(twice, "the name 'xxx"));
+  CHECK(twice.size() < 300);
+}
+
+TEST_CASE("names may have letters of any script") {
+  for (const std::string name : {"schicht_größe", "畳み込み", "слой-1", "طبقة", "परत", "नाम\u200dक्ष"}) {
+    CAPTURE(name);
+    CHECK(errors_of("    - flatten: {name: " + name + "}\n    - dense: {units: 2, inputs: [" + name + "]}\n") == "");
+  }
 }
 
 TEST_CASE("inputs must be as many as the layer takes, and every output must be used") {

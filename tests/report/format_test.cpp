@@ -57,4 +57,9 @@ TEST_CASE("the layer table lines up and ends with the totals") {
         "flatten (flatten)  [21632]                0\n"
         "dense (dense)      [10]             216,330\n"
         "216,650 parameters (846.3 KiB), 216,650 of them trainable\n");
+  CHECK(layer_table(std::vector<LayerRow>{{"畳み込み", "conv2d", {3}, 1}, {"größe", "dense", {2}, 1}}, 2) ==
+        "layer (type)       output shape  parameters\n"
+        "畳み込み (conv2d)  [3]                    1\n"
+        "größe (dense)      [2]                    1\n"
+        "2 parameters (8 B), 2 of them trainable\n");
 }

@@ -128,7 +128,7 @@ def main():
             rows = order[k * options.batch:(k + 1) * options.batch]
             parameters, state, hits = step(parameters, state, place(images[rows]), place(labels[rows]))
             correct = correct + hits
-            # Two steps in flight can take each other's threads on few cores and wait for ever in the all-reduce.
+            # Two steps in flight can take each other's threads on few cores and wait indefinitely in the all-reduce.
             if options.strategy == "sharded2" or measurement.first_step_seconds is None:
                 jax.block_until_ready(parameters)
             measurement.step_done()

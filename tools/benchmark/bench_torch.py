@@ -21,11 +21,11 @@ import torch_models
 measurement.imported()
 
 
-def train(rank, ranks, options, meeting_point):
+def train(rank, ranks, options, rendezvous):
     torch.manual_seed(0)
     if ranks > 1:
         torch.set_num_threads(max(1, len(os.sched_getaffinity(0)) // ranks))
-        torch.distributed.init_process_group("gloo", init_method=f"file://{meeting_point}", rank=rank, world_size=ranks)
+        torch.distributed.init_process_group("gloo", init_method=f"file://{rendezvous}", rank=rank, world_size=ranks)
     images, labels = (torch.from_numpy(array) for array in fashion.training_set(options.data))
     images, labels = images.permute(0, 3, 1, 2), labels.long()  # channels stay last in memory, which is the faster layout
     model = torch_models.build(options.model)
@@ -56,10 +56,10 @@ def train(rank, ranks, options, meeting_point):
         torch.distributed.destroy_process_group()
 
 
-def worker(rank, ranks, options, meeting_point, parent):
+def worker(rank, ranks, options, rendezvous, parent):
     """A process of its own: it has imported again, and counts from when the first process started."""
     measurement.start, measurement.import_seconds = parent
-    train(rank, ranks, options, meeting_point)
+    train(rank, ranks, options, rendezvous)
 
 
 def main():
@@ -70,7 +70,7 @@ def main():
         return train(0, 1, options, None)
     with tempfile.TemporaryDirectory() as folder:
         # perf_counter is the machine's clock since boot, the same in every process.
-        torch.multiprocessing.spawn(worker, nprocs=2, args=(2, options, f"{folder}/meeting",
+        torch.multiprocessing.spawn(worker, nprocs=2, args=(2, options, f"{folder}/rendezvous",
                                                             (measurement.start, measurement.import_seconds)))
 
 

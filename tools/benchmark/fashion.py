@@ -56,7 +56,7 @@ def parse(description, cpu_strategies, gpu_strategies=(), gpu_models=()):
     parser.add_argument("--epochs", type=int, default=3, help="timed epochs, after one that is not")
     parser.add_argument("--data", type=Path, default=Path("/usr/share/datasets/fashion-mnist"))
     if gpu_models:
-        parser.add_argument("--examples", type=int, default=2560, help="how many made-up pictures resnet50 trains on")
+        parser.add_argument("--examples", type=int, default=2560, help="number of synthetic images that resnet50 trains on")
     options = parser.parse_args()
     options.precision = options.precision or ("tf32" if options.device == "cuda" else "float32")
     if options.strategy not in (gpu_strategies if options.device == "cuda" else cpu_strategies):

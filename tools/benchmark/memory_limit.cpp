@@ -61,7 +61,7 @@ int main(int argc, char** argv) {
   std::array<Buffer, 3> buffers;
   std::array<Loop, 3> loops = {{{"update", update}, {"update_in_turn", update_in_turn}, {"triad", triad}}};
   std::array<double, 2> seconds{};
-  std::barrier meeting(2);
+  std::barrier barrier(2);
 
   const auto run_thread = [&](int thread) {
     const auto part = [&](const Buffer& buffer) {
@@ -73,18 +73,18 @@ int main(int argc, char** argv) {
     if (thread == 0) {
       for (Buffer& buffer : buffers) buffer = device->allocate(bytes);
     }
-    meeting.arrive_and_wait();
+    barrier.arrive_and_wait();
     for (int round = 0; round < rounds; ++round) {
       for (Loop& loop : loops) {
         const Floats mine(buffers[static_cast<std::size_t>(thread)].as<float>(), count);
         for (std::size_t i = 0; i < count; ++i) mine[i] = static_cast<float>(i % 251);
-        meeting.arrive_and_wait();
+        barrier.arrive_and_wait();
         const auto start = Clock::now();
         loop.run(part(buffers[0]), part(buffers[1]), part(buffers[2]));
         seconds[static_cast<std::size_t>(thread)] = std::chrono::duration<double>(Clock::now() - start).count();
-        meeting.arrive_and_wait();
+        barrier.arrive_and_wait();
         if (thread == 0) loop.seconds.push_back(std::max(seconds[0], seconds[1]));
-        meeting.arrive_and_wait();
+        barrier.arrive_and_wait();
       }
     }
   };

@@ -195,13 +195,13 @@ def main():
     cpu = tf.config.list_physical_devices("CPU")[0]
     tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * max(REPLICAS))
     created = creation()
-    played = list(variables(created))
-    count = sum(len(variable["scenarios"]) for variable in played)
+    recorded = list(variables(created))
+    count = sum(len(variable["scenarios"]) for variable in recorded)
     parts = [f'"reference": "TensorFlow {tf.__version__}"']
     parts += [f'"{name}": [\n' + ",\n".join(map(on_lines, rows)) + "\n ]"
-              for name, rows in (("creation", created), ("variables", played))]
+              for name, rows in (("creation", created), ("variables", recorded))]
     FILE.write_text("{\n " + ",\n ".join(parts) + "\n}\n")
-    print(f"{FILE.name}: {len(created)} ways to create, {len(played)} variables, {count} scenarios")
+    print(f"{FILE.name}: {len(created)} ways to create, {len(recorded)} variables, {count} scenarios")
 
 
 if __name__ == "__main__":

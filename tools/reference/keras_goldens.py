@@ -500,7 +500,7 @@ def clip_value():
 def accumulate_steps():
     """Sixteen steps are five updates and a step left over. The schedule counts steps, Adam's t counts updates.
 
-    Keras rounds beta_2 to float32 on its way to float64; 0.999 would take the step's size 6e-6 astray.
+    Keras rounds beta_2 to float32 before it converts it to float64; 0.999 would take the step's size 6e-6 astray.
     """
     schedule = "{schedule: cosine_decay, initial_learning_rate: 0.05, decay_steps: 20}"
     return gradients("accumulate_steps: 3", f"{{type: adam, beta_1: 0.875, beta_2: 0.9921875, learning_rate: {schedule}}}",
