@@ -8,12 +8,13 @@
 namespace mirrortrain {
 
 config::Section<CommunicationOptions> CommunicationOptions::section() {
-  return config::Section<CommunicationOptions>("How lanes talk to each other.")
+  return config::Section<CommunicationOptions>("How devices communicate.")
       .key("timeout_seconds", &CommunicationOptions::timeout_seconds,
-           "How long a lane waits for the others in a step before the run fails; 0: for ever.", config::at_least(0))
+           "Seconds that a device waits for the others in a step before the run fails; 0: no limit.",
+           config::at_least(0))
       .key("bytes_per_pack", &CommunicationOptions::bytes_per_pack,
-           "Gradients that are reduced together, in bytes or as 64K = 64KiB = 65536, 25MiB, 1MB = 1000000; a reduction "
-           "starts when so many are there; 0: all in one pack.")
+           "Size of a gradient bucket, whose gradients are reduced together as soon as backward has computed them: in "
+           "bytes, or as 64K = 64KiB = 65536, 25MiB, 1MB = 1000000; 0: one bucket.")
       .planned("implementation");
 }
 
@@ -22,22 +23,24 @@ bool is_cpu(const DeviceId& device) { return device.kind == DeviceId::Kind::kCpu
 }  // namespace
 
 config::Section<StrategyOptions> StrategyOptions::section() {
-  return config::Section<StrategyOptions>("How training is spread over devices.")
-      .key("type", &StrategyOptions::type, "One replica on one device, or replicas in sync on one or several.")
+  return config::Section<StrategyOptions>("Distribution of training over devices.")
+      .key("type", &StrategyOptions::type,
+           "one_device: a single replica; mirrored: synchronous replicas on one or several devices.")
       .key("devices", &StrategyOptions::devices,
-           "Every GPU (`all`; CPU replicas where there is none), or a list such as [cpu:0, cpu:1].", config::non_empty)
+           "`all`: every visible GPU, or CPU replicas where there is none; or a list such as [cpu:0, cpu:1].",
+           config::non_empty)
       .key("replicas", &StrategyOptions::replicas,
-           "Replicas in sync, a multiple of the number of devices; null: one for each device listed.",
+           "Number of replicas in sync, a multiple of the number of devices; null: one for each device listed.",
            config::between(1, 1024))
       .key("cpu_replicas", &StrategyOptions::cpu_replicas,
-           "With `devices: all` and no GPU, the number of CPU replicas; null: what suits the cores and the batch.",
+           "Number of CPU replicas with `devices: all` and no GPU; null: chosen by the cores and the batch size.",
            config::between(1, 1024))
       .key("threads_per_replica", &StrategyOptions::threads_per_replica,
-           "Threads of a CPU replica; null: the cores divided by the replicas.", config::between(1, 1024))
-      .key("cross_device_ops", &StrategyOptions::cross_device_ops, "How gradients are added across replicas.")
+           "Number of threads of a CPU replica; null: the cores divided by the replicas.", config::between(1, 1024))
+      .key("cross_device_ops", &StrategyOptions::cross_device_ops, "Algorithm that sums gradients across replicas.")
       .key("reduce_to_device", &StrategyOptions::reduce_to_device,
-           "Where reduction_to_one_device adds, one of the devices; null: the first.")
-      .key("communication", &StrategyOptions::communication, "How lanes talk to each other.")
+           "The device on which reduction_to_one_device sums; null: the first.")
+      .key("communication", &StrategyOptions::communication, "How devices communicate.")
       .check("devices",
              [](const StrategyOptions& options) -> std::string {
                const auto* listed = std::get_if<std::vector<DeviceId>>(&options.devices);

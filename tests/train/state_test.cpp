@@ -65,7 +65,7 @@ TEST_CASE("what is wrong with a state variable is told") {
   CHECK(contains(complaint("{name: n, assign: 1.5}"), "expected an integer for this type, found the number 1.5"));
   CHECK(contains(complaint("{name: n, dtype: int32, assign: 3000000000}"), "3000000000 does not fit int32"));
   CHECK(contains(complaint("{name: n, dtype: int16}"), "int16"));
-  CHECK(contains(complaint("{name: n}, {name: n}"), "'n' stands there twice"));
+  CHECK(contains(complaint("{name: n}, {name: n}"), "'n' is listed twice"));
   CHECK(contains(complaint("{assign: 1}"), "missing key 'name'"));
   CHECK(contains(complaint("{name: \"two\\nlines\"}"), "expected a name on one line"));
   CHECK(contains(error_text([] {

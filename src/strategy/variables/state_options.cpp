@@ -60,17 +60,19 @@ DType dtype_of(StateType type) {
 }
 
 config::Section<StateOptions> StateOptions::section() {
-  return config::Section<StateOptions>("A number of one's own, written by every replica in every training step.")
-      .key("name", &StateOptions::name, "What it is called in events and checkpoints.", config::required,
+  return config::Section<StateOptions>(
+             "A user-defined scalar variable, written by every replica in every training step.")
+      .key("name", &StateOptions::name, "Name of the variable in events and checkpoints.", config::required,
            config::non_empty)
-      .key("dtype", &StateOptions::dtype, "Its type; null: int32 where the initial value is an integer, else float32.")
-      .key("initial_value", &StateOptions::initial_value, "What every copy starts from.")
-      .key("synchronization", &StateOptions::synchronization, "When its copies are brought together.")
-      .key("aggregation", &StateOptions::aggregation, "How the replicas' values become one.")
+      .key("dtype", &StateOptions::dtype,
+           "Type of the variable; null: int32 if the initial value is an integer, otherwise float32.")
+      .key("initial_value", &StateOptions::initial_value, "Initial value of every copy.")
+      .key("synchronization", &StateOptions::synchronization, "When the copies are synchronized.")
+      .key("aggregation", &StateOptions::aggregation, "How the replicas' values are aggregated.")
       .key("assign", &StateOptions::assign,
-           "What each step puts there: a number, or a list with one for each replica; null: nothing.")
+           "Value assigned in each step: a number, or a list with one for each replica; null: none.")
       .key("assign_add", &StateOptions::assign_add,
-           "What each step adds: a number, or a list with one for each replica; null: nothing.")
+           "Value added in each step: a number, or a list with one for each replica; null: none.")
       .check("name",
              [](const StateOptions& options) -> std::string {
                const bool one_line = std::none_of(options.name.begin(), options.name.end(),
@@ -106,7 +108,7 @@ void check_state(const State& state, int replicas, config::Errors& errors) {
     if (errors.concern(item.path)) continue;
     const std::string& name = item.value.name;
     if (!name.empty() && !names.insert(name).second) {
-      errors.add(item.place, item.path, fmt::format("'{}' stands there twice", name));
+      errors.add(item.place, item.path, fmt::format("'{}' is listed twice", name));
     }
     for (const auto* value : {&item.value.assign, &item.value.assign_add}) check_length(*value, replicas, errors);
   }

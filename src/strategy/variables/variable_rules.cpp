@@ -41,16 +41,16 @@ void add_complaint(const config::Located<VariableRule>& rule, const std::string&
 }  // namespace
 
 config::Section<VariableRule> VariableRule::section() {
-  return config::Section<VariableRule>("How the copies of the variables that match are kept and brought together.")
+  return config::Section<VariableRule>("Synchronization and aggregation of the variables whose names match.")
       .key("match", &VariableRule::match,
            "A glob over the model's variable names, such as \"*/moving_*\"; `*` matches `/` too. The first rule that "
            "matches counts.",
            config::required, config::non_empty)
       .key("synchronization", &VariableRule::synchronization,
-           "When copies are brought together; null: as without a rule.")
+           "When the copies are synchronized; null: as without a rule.")
       .key("aggregation", &VariableRule::aggregation,
-           "How the replicas' values become one; null: as without a rule. For a trained variable the values are the "
-           "replicas' gradients.")
+           "How the replicas' values are aggregated; null: as without a rule. For a trainable variable the values are "
+           "the replicas' gradients.")
       .check("aggregation", [](const VariableRule& rule) -> std::string {
         if (!rule.synchronization || !rule.aggregation) return "";
         const std::string complaint =
