@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "device/cpu/inline_stream.h"
+#include "device/cpu/cpu_device.h"
 #include "graph/ops/conv2d.h"
 #include "graph/ops/dense.h"
 #include "kernels/cpu/onednn_kernel.h"
