@@ -13,7 +13,6 @@ const KernelRegistry& kernel_registry() {
     add_softmax_kernels(all);
     add_batch_norm_kernels(all);
     add_loss_kernels(all);
-    add_metric_kernels(all);
     return all;
   }();
   return registry;

@@ -16,6 +16,5 @@ void add_dropout_kernels(KernelRegistry& registry);
 void add_softmax_kernels(KernelRegistry& registry);
 void add_batch_norm_kernels(KernelRegistry& registry);
 void add_loss_kernels(KernelRegistry& registry);
-void add_metric_kernels(KernelRegistry& registry);
 
 }  // namespace mirrortrain::cpu
