@@ -10,7 +10,8 @@ const KernelRegistry& kernel_registry();
 // Each file of kernels adds its own.
 void add_dense_kernels(KernelRegistry& registry);
 void add_conv2d_kernels(KernelRegistry& registry);
-void add_pool2d_kernels(KernelRegistry& registry);
+void add_max_pool2d_kernels(KernelRegistry& registry);
+void add_average_pool2d_kernels(KernelRegistry& registry);
 void add_elementwise_kernels(KernelRegistry& registry);
 void add_dropout_kernels(KernelRegistry& registry);
 void add_softmax_kernels(KernelRegistry& registry);
