@@ -12,7 +12,6 @@
 #include "kernels/cpu/registry.h"
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/merge.h"
-#include "kernels/cuda/merged_ops.h"
 #include "kernels/cuda/own_kernels.h"
 #include "kernels/cuda/step_kernels.h"
 #include "simulated_gpu/host_stream.h"

@@ -14,7 +14,6 @@
 #include "graph/ops/conv2d.h"
 #include "graph/ops/dense.h"
 #include "kernels/cpu/onednn_kernel.h"
-#include "kernels/cpu/onednn_problems.h"
 #include "kernels/cpu/registry.h"
 
 using namespace mirrortrain;

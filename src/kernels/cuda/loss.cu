@@ -1,4 +1,4 @@
-#include "kernels/cuda/merged_ops.h"
+#include "kernels/cuda/merge.h"
 #include "kernels/cuda/own_kernels.h"
 #include "kernels/cuda/position_sums.h"
 #include "kernels/cuda/stream_kernel.h"

@@ -1,5 +1,5 @@
 #include "kernels/cuda/channels.h"
-#include "kernels/cuda/merged_ops.h"
+#include "kernels/cuda/merge.h"
 #include "kernels/cuda/own_kernels.h"
 #include "kernels/cuda/pool2d.h"
 #include "kernels/cuda/reduce.h"
