@@ -7,6 +7,13 @@
 #define MIRRORTRAIN_HOST_DEVICE
 #endif
 
+/// The same where the host's side comes from another compiler: for what calls a backend's own functions.
+#if defined(__CUDACC__)
+#define MIRRORTRAIN_DEVICE __device__
+#else
+#define MIRRORTRAIN_DEVICE
+#endif
+
 namespace mirrortrain {
 
 /// std::bit_cast, which device code may call only with a compiler option.

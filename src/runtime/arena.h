@@ -3,7 +3,22 @@
 #include <cstddef>
 #include <vector>
 
+#include "graph/graph.h"
+
 namespace mirrortrain {
+
+/// Which of a graph's values a program keeps, where, and until when.
+struct Liveness {
+  std::vector<ValueId> roots;       ///< by value: whose storage it has; an alias op's output that of its input
+  std::vector<bool> needed;         ///< by value: the outputs depend on it, or it is one
+  std::vector<NodeId> last_reader;  ///< by root: the last step that reads it or an alias of it, -1 where none does
+};
+
+/// For a program that writes `outputs`.
+Liveness liveness_of(const Graph& graph, const std::vector<ValueId>& outputs);
+
+/// Whether a node is a step of the program: it has a kernel, and an output that is needed.
+bool is_step(const Node& node, const Liveness& liveness);
 
 /// A tensor's time in the arena, in steps of the program: written at `first`, read for the last time at `last`.
 struct Lifetime {

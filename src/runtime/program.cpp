@@ -4,7 +4,6 @@
 
 #include "base/error.h"
 #include "runtime/arena.h"
-#include "runtime/liveness.h"
 
 namespace mirrortrain {
 namespace {

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "collective/thread_group.h"
-#include "device/cpu/inline_stream.h"
+#include "device/cpu/cpu_device.h"
 
 namespace mirrortrain {
 

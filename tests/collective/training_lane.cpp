@@ -6,7 +6,7 @@
 #include <deque>
 #include <thread>
 
-#include "device/cpu/threaded_device.h"
+#include "simulated_gpu/threaded_device.h"
 
 namespace mirrortrain::testing {
 namespace {

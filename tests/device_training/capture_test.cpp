@@ -2,8 +2,8 @@
 #include <doctest/doctest.h>
 
 #include "base/error.h"
-#include "device/cpu/host_stream.h"
 #include "network.h"
+#include "simulated_gpu/host_stream.h"
 #include "training.h"
 
 namespace mirrortrain {
@@ -15,7 +15,7 @@ class RefusingStream : public HostStream {
   explicit RefusingStream(std::unique_ptr<Stream> stream) : stream_(std::move(stream)) {}
 
   void run(std::function<void()> work) override {
-    if (!captures_) host().run(std::move(work));
+    if (!captures_) run_on(*stream_, std::move(work));
   }
   void copy(std::byte* to, const std::byte* from, std::size_t bytes) override {
     if (!captures_) stream_->copy(to, from, bytes);
@@ -36,8 +36,6 @@ class RefusingStream : public HostStream {
   }
 
  private:
-  HostStream& host() { return static_cast<HostStream&>(*stream_); }
-
   std::unique_ptr<Stream> stream_;
   bool captures_ = false;
 };

@@ -9,7 +9,7 @@
 #include "graph/ops/loss.h"
 #include "graph/ops/metric.h"
 #include "graph/ops/pool2d.h"
-#include "kernels/cuda/merged_ops.h"
+#include "kernels/cuda/merge.h"
 
 namespace mirrortrain::testing {
 namespace {

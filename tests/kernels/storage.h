@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/tensor_view.h"
-#include "device/cpu/inline_stream.h"
+#include "device/cpu/cpu_device.h"
 
 namespace mirrortrain::testing {
 

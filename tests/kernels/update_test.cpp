@@ -55,10 +55,9 @@ void check_rule(const UpdateRule& rule, Step step) {
     }
     for (std::size_t i = 0; i < kElements; ++i) step(group.w[i], group.gradient(i), group.m[i], group.v[i], rate, t);
     // In two shards, as two lanes do it.
-    update(rule, group.view(), {group.sources()}, {.learning_rate = static_cast<float>(rate), .updates = t}, 0,
-           kUpdateChunk);
-    update(rule, group.view(), {group.sources()}, {.learning_rate = static_cast<float>(rate), .updates = t},
-           kUpdateChunk, kElements);
+    const StepParams params{.learning_rate = static_cast<float>(rate), .updates = t};
+    update(rule, group.view(), {group.sources()}, params, 0, kUpdateChunk);
+    update(rule, group.view(), {group.sources()}, params, kUpdateChunk, kElements);
     double regularization = 0;
     for (const double chunk : group.regularization) regularization += chunk;
     CHECK(regularization == doctest::Approx(expected_regularization).epsilon(1e-5));

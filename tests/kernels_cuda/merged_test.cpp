@@ -10,7 +10,6 @@
 #include "graph/ops/elementwise.h"
 #include "kernels/cpu/registry.h"
 #include "kernels/cuda/merge.h"
-#include "kernels/cuda/merged_ops.h"
 #include "kernels/harness_parts.h"
 #include "kernels_cuda/in_each_geometry.h"
 

@@ -10,8 +10,8 @@
 #include "base/error.h"
 #include "graph/ops/dense.h"
 #include "kernels/conv2d_geometries.h"
-#include "kernels/cuda/merged_ops.h"
-#include "kernels/cuda/registry.h"
+#include "kernels/cuda/merge.h"
+#include "kernels/cuda/backend.h"
 
 using namespace mirrortrain;
 using testing::Conv2dGeometry;

@@ -1,7 +1,7 @@
 #include <cstdlib>
 
 #include "device/cuda/cuda_device.h"
-#include "kernels/cuda/registry.h"
+#include "kernels/cuda/backend.h"
 #include "kernels/harness.h"
 #include "kernels/on_device.h"
 #include "kernels_cuda/in_each_geometry.h"

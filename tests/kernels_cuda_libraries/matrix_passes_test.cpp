@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/bfloat16.h"
-#include "device/cpu/inline_stream.h"
+#include "device/cpu/cpu_device.h"
 #include "kernels/cuda/launch.h"
 
 using namespace mirrortrain;

@@ -2,7 +2,7 @@
 #include <doctest/doctest.h>
 
 #include "kernels/conv2d_geometries.h"
-#include "kernels/cuda/merged_ops.h"
+#include "kernels/cuda/merge.h"
 #include "kernels/harness_parts.h"
 
 using namespace mirrortrain;

@@ -10,11 +10,10 @@
 #include <string>
 #include <vector>
 
-#include "device/cpu/inline_stream.h"
+#include "device/cpu/cpu_device.h"
 #include "graph/ops/conv2d.h"
 #include "graph/ops/dense.h"
 #include "kernels/cpu/onednn_kernel.h"
-#include "kernels/cpu/onednn_problems.h"
 #include "kernels/cpu/registry.h"
 
 using namespace mirrortrain;

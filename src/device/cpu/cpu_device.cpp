@@ -13,8 +13,6 @@
 #endif
 
 #include "base/error.h"
-#include "device/cpu/host_memory.h"
-#include "device/cpu/inline_stream.h"
 
 namespace mirrortrain {
 namespace {

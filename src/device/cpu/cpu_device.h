@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstring>
 #include <memory>
 #include <string>
 #include <vector>
@@ -11,6 +12,28 @@ namespace mirrortrain {
 /// The index-th CPU replica's place: `threads` threads on this machine's one memory, pinned to `cores` (one per thread;
 /// none: not pinned).
 std::unique_ptr<Device> make_cpu_device(int index, int threads, std::vector<int> cores);
+
+/// A CPU's stream: the work is done by the time a call returns, so there is nothing to wait for.
+class InlineStream : public Stream {
+ public:
+  void copy(std::byte* to, const std::byte* from, std::size_t bytes) override {
+    if (bytes > 0) std::memcpy(to, from, bytes);
+  }
+  void zero(std::byte* to, std::size_t bytes) override {
+    if (bytes > 0) std::memset(to, 0, bytes);
+  }
+  void call(void (*function)(void*), void* argument) override { function(argument); }
+  void record(Event&) override {}
+  void wait(const Event&) override {}
+  void synchronize() override {}
+};
+
+/// Zeroed memory of this machine, in huge pages that come when they are touched where it is large. Throws Error, naming
+/// the bytes, where there is none.
+Buffer allocate_host_memory(std::size_t bytes);
+
+/// Of this machine; free is what it could give to this process, which may be in a container with a limit.
+DeviceMemory host_memory();
 
 /// The cores that this process may run on, ascending.
 std::vector<int> usable_cores();

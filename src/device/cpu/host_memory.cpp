@@ -1,5 +1,3 @@
-#include "device/cpu/host_memory.h"
-
 #include <fmt/format.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -13,6 +11,7 @@
 #include <string>
 
 #include "base/error.h"
+#include "device/cpu/cpu_device.h"
 
 namespace mirrortrain {
 namespace {

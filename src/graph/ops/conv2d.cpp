@@ -2,8 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "graph/ops/elementwise.h"
+#include "graph/ops/window.h"
 
 namespace mirrortrain::ops {
 namespace {
@@ -97,6 +100,21 @@ std::vector<ValueSpec> Conv2dWeightGradient::infer(std::span<const ValueSpec> in
   std::vector<ValueSpec> outputs{{DType::kFloat32, kernel_shape, false}};
   if (with_bias) outputs.push_back({DType::kFloat32, {kernel_shape.back()}, false});
   return outputs;
+}
+
+WindowAxis window_axis(std::int64_t input, std::int64_t window, std::int64_t stride, std::int64_t dilation,
+                       Padding padding) {
+  const std::int64_t extent = (window - 1) * dilation + 1;
+  WindowAxis axis;
+  if (padding == Padding::kSame) {
+    axis.output = (input + stride - 1) / stride;
+    const std::int64_t padded = std::max<std::int64_t>(0, (axis.output - 1) * stride + extent - input);
+    axis.pad_before = padded / 2;
+    axis.pad_after = padded - axis.pad_before;
+  } else if (input >= extent) {
+    axis.output = (input - extent) / stride + 1;
+  }
+  return axis;
 }
 
 }  // namespace mirrortrain::ops

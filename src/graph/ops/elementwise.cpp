@@ -1,5 +1,6 @@
 #include "graph/ops/elementwise.h"
 
+#include "graph/ops/activation_kind.h"
 #include "graph/ops/checks.h"
 
 namespace mirrortrain::ops {
@@ -104,6 +105,10 @@ std::vector<ValueId> Dropout::gradient(Graph& graph, const Node& node, std::span
                                        const std::vector<bool>& wanted) const {
   if (!wanted[0] || output_gradients[0] == kNoValue) return no_gradients(node);
   return {graph.apply_one(Dropout(rate, stream), {output_gradients[0]})};
+}
+
+bool derivative_from_output(ActivationKind kind) {
+  return kind != ActivationKind::kSilu && kind != ActivationKind::kGelu;
 }
 
 }  // namespace mirrortrain::ops

@@ -1,9 +1,18 @@
 #include "graph/ops/loss.h"
 
 #include "graph/ops/checks.h"
-#include "graph/ops/targets.h"
+#include "graph/ops/metric.h"
 
 namespace mirrortrain::ops {
+namespace {
+
+/// Without the ones at the end, which neither order nor number of elements depends on.
+std::vector<std::int64_t> trimmed(std::vector<std::int64_t> dims) {
+  while (!dims.empty() && dims.back() == 1) dims.pop_back();
+  return dims;
+}
+
+}  // namespace
 
 std::vector<ValueSpec> Loss::infer(std::span<const ValueSpec> inputs) const {
   expect_targets(name(), kind == LossKind::kSparseCategoricalCrossentropy, inputs);
@@ -14,6 +23,22 @@ std::vector<ValueId> Loss::gradient(Graph&, const Node& node, std::span<const Va
                                     const std::vector<bool>& wanted) const {
   if (wanted[1]) throw Error("loss: targets have no gradient; they cannot depend on trained variables");
   return {wanted[0] ? node.outputs[1] : kNoValue, kNoValue};
+}
+
+void expect_targets(std::string_view op, bool class_numbers, std::span<const ValueSpec> inputs) {
+  const ValueSpec &y = inputs[0], &targets = inputs[1];
+  expect(y.batched && y.dtype == DType::kFloat32 && y.shape.rank() > 0, op, "predictions as float32 [..., k] per row",
+         y);
+  std::vector<std::int64_t> dims = y.shape.dims();
+  if (class_numbers) dims.pop_back();
+  const DType dtype = class_numbers ? DType::kInt32 : DType::kFloat32;
+  expect(targets.batched && targets.dtype == dtype && trimmed(targets.shape.dims()) == trimmed(dims), op,
+         fmt::format("targets as {} {} per row", name_of(dtype), Shape(dims).text()), targets);
+}
+
+std::vector<ValueSpec> Metric::infer(std::span<const ValueSpec> inputs) const {
+  expect_targets(name(), kind == MetricKind::kSparseCategoricalAccuracy, inputs);
+  return {{DType::kFloat64, {}, false}};
 }
 
 }  // namespace mirrortrain::ops

@@ -1,27 +1,34 @@
 #include "kernels/cpu/pool2d.h"
-#include "kernels/cpu/simd_elements.h"
+#include "kernels/cpu/registry.h"
 
 namespace mirrortrain::cpu {
 namespace {
 
-/// One over the elements of a window that lie inside the image.
-float share_of(const PoolShape& s, std::int64_t out_y, std::int64_t out_x) {
-  return 1.0f / static_cast<float>(s.lines.seen[static_cast<std::size_t>(out_y)].size() *
-                                   s.columns.seen[static_cast<std::size_t>(out_x)].size());
-}
+/// PoolShape::share by output, kept as it takes a division.
+class Shares {
+ public:
+  explicit Shares(const PoolShape& s) : width_(s.columns.output) {
+    for (int y = 0; y < s.lines.output; ++y) {
+      for (int x = 0; x < width_; ++x) shares_.push_back(s.share(y, x));
+    }
+  }
+  float operator()(int y, int x) const { return shares_[static_cast<std::size_t>(y * width_ + x)]; }
+
+ private:
+  int width_;
+  std::vector<float> shares_;
+};
 
 template <class T>
-void average_pool(const PoolShape& s, int threads, const T* x, T* y) {
+void average_pool(const PoolShape& s, const Shares& shares, int threads, const T* x, T* y) {
   for_cells(threads, s.rows, s.lines.output, s.columns.output, s.channels, [&](const Cell& out) {
-    const Range lines = s.lines.seen[static_cast<std::size_t>(out.y)];
-    const Range columns = s.columns.seen[static_cast<std::size_t>(out.x)];
-    const float share = share_of(s, out.y, out.x);
-    const T* image = x + out.row * s.input_row();
+    const Range lines = s.lines.seen(out.y), columns = s.columns.seen(out.x);
+    const float share = shares(out.y, out.x);
     each_vector(s.channels, [&](std::int64_t c, auto part) {
       Vec sum{};
-      for (std::int64_t line = lines.begin; line < lines.end; ++line) {
-        const T* from = image + (line * s.columns.input + columns.begin) * s.channels + c;
-        for (std::int64_t i = columns.begin; i < columns.end; ++i, from += s.channels) sum += get(from, part);
+      for (int line = lines.begin; line < lines.end; ++line) {
+        const T* from = x + s.input_cell(out.row, line, columns.begin) + c;
+        for (int i = columns.begin; i < columns.end; ++i, from += s.channels) sum += get(from, part);
       }
       put(y + out.offset + c, sum * share, part);
     });
@@ -29,12 +36,13 @@ void average_pool(const PoolShape& s, int threads, const T* x, T* y) {
 }
 
 template <class T>
-void average_pool_gradient(const PoolShape& s, int threads, const T* dy, T* dx) {
+void average_pool_gradient(const PoolShape& s, const Seeing& seeing, const Shares& shares, int threads, const T* dy,
+                           T* dx) {
   for_cells(threads, s.rows, s.lines.input, s.columns.input, s.channels, [&](const Cell& in) {
     each_vector(s.channels, [&](std::int64_t c, auto part) {
       Vec sum{};
-      for_seeing(s, in, [&](std::int64_t out_y, std::int64_t out_x, std::int64_t offset) {
-        sum += get(dy + offset + c, part) * share_of(s, out_y, out_x);
+      for_seeing(s, seeing, in, [&](int out_y, int out_x, std::int64_t offset) {
+        sum += get(dy + offset + c, part) * shares(out_y, out_x);
       });
       put(dx + in.offset + c, sum, part);
     });
@@ -74,8 +82,8 @@ void global_average_gradient(const Shape& image, int threads, const T* dy, T* dx
 std::unique_ptr<Kernel> make_average_pool(const ops::AveragePool2d& op, const KernelSpecs& specs) {
   const PoolShape shape(op, specs.inputs[0].shape, specs.outputs[0].shape);
   return for_float_type(op, specs.inputs[0].dtype, [&]<class T>(T) {
-    return loop_kernel([shape, threads = specs.threads](const KernelArgs& args) {
-      average_pool(shape, threads, input<T>(args, 0), output<T>(args, 0));
+    return loop_kernel([shape, shares = Shares(shape), threads = specs.threads](const KernelArgs& args) {
+      average_pool(shape, shares, threads, input<T>(args, 0), output<T>(args, 0));
     });
   });
 }
@@ -83,9 +91,10 @@ std::unique_ptr<Kernel> make_average_pool(const ops::AveragePool2d& op, const Ke
 std::unique_ptr<Kernel> make_average_pool_gradient(const ops::AveragePool2dGradient& op, const KernelSpecs& specs) {
   const PoolShape shape(op, specs.outputs[0].shape, specs.inputs[0].shape);
   return for_float_type(op, specs.inputs[0].dtype, [&]<class T>(T) {
-    return loop_kernel([shape, threads = specs.threads](const KernelArgs& args) {
-      average_pool_gradient(shape, threads, input<T>(args, 0), output<T>(args, 0));
-    });
+    return loop_kernel(
+        [shape, seeing = Seeing(shape), shares = Shares(shape), threads = specs.threads](const KernelArgs& args) {
+          average_pool_gradient(shape, seeing, shares, threads, input<T>(args, 0), output<T>(args, 0));
+        });
   });
 }
 

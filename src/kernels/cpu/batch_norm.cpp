@@ -3,7 +3,6 @@
 #include <cmath>
 
 #include "graph/ops/batch_norm.h"
-#include "kernels/cpu/channel_sums.h"
 #include "kernels/cpu/registry.h"
 
 namespace mirrortrain::cpu {

@@ -1,5 +1,8 @@
 #pragma once
 
+#include <algorithm>
+#include <cstdint>
+
 #include "kernels/cpu/loops.h"
 #include "kernels/cpu/simd_elements.h"
 
@@ -44,5 +47,64 @@ inline std::size_t workspace_of(std::int64_t doubles, std::int64_t vectors, std:
 }
 
 void add_batch_norm_inference_kernels(KernelRegistry& registry);
+
+/// Two sums per channel over the cells of [cells, channels]: in float over a few cells, in double over all. Cells are
+/// split into chunks that do not depend on the threads, so the bits do not either.
+class ChannelSums {
+ public:
+  struct Pair {
+    Vec first, second;
+  };
+
+  ChannelSums(std::int64_t cells, std::int64_t channels)
+      : cells_(cells), channels_(channels), chunks_(std::clamp<std::int64_t>(cells / 256, 1, 32)) {}
+
+  /// Doubles that `run` needs: two rows of channels per chunk.
+  std::int64_t doubles() const { return chunks_ * 2 * channels_; }
+
+  /// Adds the Pairs that prepare(channel, part)(element) gives, where element = cell * channels + channel. The sums are
+  /// then sums[channel] and sums[channels + channel].
+  template <class Prepare>
+  void run(int threads, double* sums, const Prepare& prepare) const {
+    const std::int64_t grain = rows_per_thread(cells_ / chunks_ * channels_);
+    parallel_for(threads, chunks_, grain, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t chunk = begin; chunk < end; ++chunk) {
+        double* to = sums + chunk * 2 * channels_;
+        std::fill(to, to + 2 * channels_, 0.0);
+        add(cells_ * chunk / chunks_, cells_ * (chunk + 1) / chunks_, to, prepare);
+      }
+    });
+    for (std::int64_t chunk = 1; chunk < chunks_; ++chunk) {
+      const double* from = sums + chunk * 2 * channels_;
+      for (std::int64_t i = 0; i < 2 * channels_; ++i) sums[i] += from[i];
+    }
+  }
+
+ private:
+  /// A tile of cells at a time, so that each vector of its channels is summed in registers while the tile is in the
+  /// cache.
+  template <class Prepare>
+  void add(std::int64_t begin, std::int64_t end, double* to, const Prepare& prepare) const {
+    constexpr std::int64_t kTile = 64;
+    for (; begin < end; begin += kTile) {
+      const std::int64_t tile_end = std::min(end, begin + kTile);
+      each_vector(channels_, [&](std::int64_t c, auto part) {
+        const auto term = prepare(c, part);
+        Vec first{}, second{};
+        for (std::int64_t cell = begin; cell < tile_end; ++cell) {
+          const Pair pair = term(cell * channels_ + c);
+          first += pair.first;
+          second += pair.second;
+        }
+        for (std::size_t i = 0; i < elements_of(part); ++i) {
+          to[c + static_cast<std::int64_t>(i)] += static_cast<double>(first[i]);
+          to[channels_ + c + static_cast<std::int64_t>(i)] += static_cast<double>(second[i]);
+        }
+      });
+    }
+  }
+
+  std::int64_t cells_, channels_, chunks_;
+};
 
 }  // namespace mirrortrain::cpu

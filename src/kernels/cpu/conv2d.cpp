@@ -1,11 +1,9 @@
 #include "graph/ops/conv2d.h"
 
 #include "kernels/cpu/choose_kernel.h"
-#include "kernels/cpu/few_channels.h"
+#include "kernels/cpu/float32_kernels.h"
 #include "kernels/cpu/onednn_kernel.h"
-#include "kernels/cpu/onednn_problems.h"
 #include "kernels/cpu/registry.h"
-#include "kernels/cpu/winograd.h"
 
 namespace mirrortrain::cpu {
 namespace {

@@ -1,9 +1,8 @@
 #include "graph/ops/dense.h"
 
 #include "kernels/cpu/choose_kernel.h"
-#include "kernels/cpu/dense_float32.h"
+#include "kernels/cpu/float32_kernels.h"
 #include "kernels/cpu/onednn_kernel.h"
-#include "kernels/cpu/onednn_problems.h"
 #include "kernels/cpu/registry.h"
 
 namespace mirrortrain::cpu {

@@ -1,12 +1,10 @@
-#include "kernels/cpu/dense_float32.h"
-
 #include <algorithm>
 
-#include "kernels/cpu/activation_pass.h"
+#include "kernels/cpu/float32_kernels.h"
+#include "kernels/cpu/loops.h"
+#include "kernels/cpu/micro_gemm.h"
 #include "kernels/cpu/parallel.h"
-#include "kernels/cpu/ragged.h"
 #include "kernels/cpu/transpose.h"
-#include "kernels/cpu/workspace.h"
 
 namespace mirrortrain::cpu::dense_float32 {
 namespace {

@@ -1,6 +1,7 @@
 #include "graph/ops/elementwise.h"
 
 #include "kernels/cpu/loops.h"
+#include "kernels/cpu/parallel.h"
 #include "kernels/cpu/registry.h"
 #include "kernels/scalar/activations.h"
 
@@ -82,6 +83,16 @@ std::unique_ptr<Kernel> make_cast(const ops::Cast& op, const KernelSpecs& specs)
   });
 }
 
+template <class T>
+void activate_as(ops::ActivationKind kind, const TensorView& values, int threads) {
+  T* const data = values.as<T>();
+  scalar::with_activation(kind, [&]<class Activation>(Activation) {
+    parallel_for(threads, values.elements(), 1024, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t i = begin; i < end; ++i) data[i] = T(Activation::forward(static_cast<float>(data[i])));
+    });
+  });
+}
+
 }  // namespace
 
 void add_elementwise_kernels(KernelRegistry& registry) {
@@ -89,6 +100,15 @@ void add_elementwise_kernels(KernelRegistry& registry) {
   registry.add<ops::ActivationGradient>(make_activation_gradient);
   registry.add<ops::AddN>(make_add_n);
   registry.add<ops::Cast>(make_cast);
+}
+
+void activate(ops::ActivationKind kind, const TensorView& values, int threads) {
+  if (kind == ops::ActivationKind::kLinear) return;
+  if (values.dtype == DType::kBfloat16) {
+    activate_as<bfloat16>(kind, values, threads);
+  } else {
+    activate_as<float>(kind, values, threads);
+  }
 }
 
 }  // namespace mirrortrain::cpu

@@ -1,11 +1,8 @@
-#include "kernels/cpu/few_channels.h"
-
-#include "kernels/cpu/activation_pass.h"
 #include "kernels/cpu/few_channels_images.h"
-#include "kernels/cpu/few_channels_sums.h"
+#include "kernels/cpu/float32_kernels.h"
+#include "kernels/cpu/loops.h"
+#include "kernels/cpu/micro_gemm.h"
 #include "kernels/cpu/parallel.h"
-#include "kernels/cpu/ragged.h"
-#include "kernels/cpu/workspace.h"
 
 namespace mirrortrain::cpu::few_channels {
 namespace {

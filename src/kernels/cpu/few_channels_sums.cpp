@@ -1,8 +1,7 @@
-#include "kernels/cpu/few_channels_sums.h"
-
 #include <array>
 #include <utility>
 
+#include "kernels/cpu/few_channels_images.h"
 #include "kernels/cpu/simd.h"
 
 namespace mirrortrain::cpu::few_channels {

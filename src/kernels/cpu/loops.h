@@ -7,6 +7,8 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/tensor_view.h"
+#include "graph/ops/activation_kind.h"
 #include "kernels/cpu/parallel.h"
 #include "kernels/kernel.h"
 
@@ -56,5 +58,8 @@ template <class T>
 T* output(const KernelArgs& args, std::size_t i) {
   return args.outputs[i].as<T>();
 }
+
+/// Applies an activation in place, for kernels that cannot do it on the way. Nothing to do for kLinear.
+void activate(ops::ActivationKind kind, const TensorView& values, int threads);
 
 }  // namespace mirrortrain::cpu

@@ -1,8 +1,6 @@
-#include "kernels/cpu/max_pool2d_halving.h"
-
 #include <limits>
 
-#include "kernels/cpu/maximum.h"
+#include "kernels/cpu/pool2d.h"
 
 namespace mirrortrain::cpu {
 namespace {
@@ -87,7 +85,7 @@ void halve_image_gradient(const PoolShape& shape, const T* dy, const std::uint8_
 }  // namespace
 
 bool is_halving(const PoolShape& shape) {
-  const auto halves = [](const PoolAxis& axis) {
+  const auto halves = [](const scalar::PoolAxis& axis) {
     return axis.window == 2 && axis.stride == 2 && 2 * axis.output <= axis.input;
   };
   return halves(shape.lines) && halves(shape.columns);

@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "base/error.h"
+#include "kernels/cpu/versions.h"
 
 namespace mirrortrain::cpu::onednn {
 namespace {
@@ -200,3 +201,12 @@ dnnl::convolution_backward_weights::primitive_desc weight_gradient(const Convolu
 }
 
 }  // namespace mirrortrain::cpu::onednn
+
+namespace mirrortrain::cpu {
+
+std::string onednn_version() {
+  const dnnl_version_t* version = dnnl_version();
+  return fmt::format("{}.{}.{}", version->major, version->minor, version->patch);
+}
+
+}  // namespace mirrortrain::cpu

@@ -2,12 +2,23 @@
 
 #include <memory>
 
+#include "base/tensor_view.h"
 #include "graph/ops/activation_kind.h"
+#include "graph/ops/conv2d.h"
 #include "kernels/cpu/onednn.h"
 
 /// Kernels made of one oneDNN primitive, for a Problem that is an InnerProduct or a Convolution. They use a team of
 /// `threads`. Null where oneDNN has no good implementation.
 namespace mirrortrain::cpu::onednn {
+
+// Our ops in oneDNN's words: plain activations, weights as oneDNN likes where they are read.
+
+/// Rows are all positions: [..., in] is a matrix. `writes_weights`: for the gradient of the weights, which is float32
+/// and leaves canonical.
+InnerProduct inner_product(const TensorView& x, const TensorView& y, bool with_bias);
+
+Convolution convolution(const ops::Conv2dAttributes& attributes, const TensorView& x, const Shape& kernel,
+                        const TensorView& y, bool with_bias);
 
 /// Inputs: source, weights, bias or absent. Output: activation(destination).
 template <class Problem>

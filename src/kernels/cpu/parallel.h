@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 
 namespace mirrortrain::cpu {
@@ -25,5 +26,20 @@ template <class Body>
 void parallel_for(int threads, std::int64_t count, std::int64_t grain, const Body& body) {
   parallel_parts(threads, count, grain, [&](int, std::int64_t begin, std::int64_t end) { body(begin, end); });
 }
+
+/// Lays parts of a workspace end to end, each aligned to 64 bytes.
+class WorkspaceLayout {
+ public:
+  /// Returns the part's offset.
+  std::size_t add(std::size_t bytes) {
+    const std::size_t offset = bytes_;
+    bytes_ += (bytes + 63) / 64 * 64;
+    return offset;
+  }
+  std::size_t bytes() const { return bytes_; }
+
+ private:
+  std::size_t bytes_ = 0;
+};
 
 }  // namespace mirrortrain::cpu

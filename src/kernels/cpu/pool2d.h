@@ -1,78 +1,71 @@
 #pragma once
 
-#include <cstdint>
 #include <vector>
 
-#include "graph/ops/pool2d.h"
 #include "kernels/cpu/loops.h"
+#include "kernels/cpu/simd_elements.h"
+#include "kernels/scalar/pool2d.h"
 
 namespace mirrortrain::cpu {
 
-/// Numbers [begin, end).
-struct Range {
-  std::int64_t begin, end;
-  std::int64_t size() const { return end - begin; }
-};
+using scalar::Cell;
+using scalar::PoolShape;
+using scalar::Range;
 
-/// The lines or the columns of a pooling.
-struct PoolAxis {
-  std::int64_t input, output, window, stride, pad;
-  std::vector<Range> seen;    ///< by output: the inputs in its window
-  std::vector<Range> seeing;  ///< by input: the outputs whose windows contain it
-
-  PoolAxis(std::int64_t input_size, std::int64_t output_size, std::int64_t window_size, std::int64_t strides,
-           ops::Padding padding);
-
-  /// Which element of the window of `out` the input `in` is.
-  std::int64_t number(std::int64_t out, std::int64_t in) const { return in - (out * stride - pad); }
-};
-
-/// A pooling from [rows, height, width, channels] to [rows, height', width', channels].
-struct PoolShape {
-  std::int64_t rows, channels;
-  PoolAxis lines, columns;
-
-  PoolShape(const ops::Pool2dAttributes& pool, const Shape& input, const Shape& output);
-
-  std::int64_t input_row() const { return lines.input * columns.input * channels; }
-  std::int64_t output_row() const { return lines.output * columns.output * channels; }
-  /// The element of a window, counted line by line.
-  std::int32_t number(std::int64_t line, std::int64_t column) const {
-    return static_cast<std::int32_t>(line * columns.window + column);
-  }
-};
-
-/// A place in [rows, height, width]; its channels are the tensor's elements from `offset` on.
-struct Cell {
-  std::int64_t row, y, x, offset;
-};
-
-/// Calls body(cell) for every cell of [rows, height, width, channels].
+/// Calls body(cell) for every cell of [rows, height, width, channels], with all of its channels.
 template <class Body>
 void for_cells(int threads, std::int64_t rows, std::int64_t height, std::int64_t width, std::int64_t channels,
                const Body& body) {
   parallel_for(threads, rows, rows_per_thread(height * width * channels), [&](std::int64_t begin, std::int64_t end) {
     std::int64_t offset = begin * height * width * channels;
     for (std::int64_t row = begin; row < end; ++row) {
-      for (std::int64_t y = 0; y < height; ++y) {
-        for (std::int64_t x = 0; x < width; ++x, offset += channels) body(Cell{row, y, x, offset});
+      for (int y = 0; y < height; ++y) {
+        for (int x = 0; x < width; ++x, offset += channels) body(Cell{row, y, x, 0, offset});
       }
     }
   });
 }
 
+/// The outputs that see each line and column, kept as they take a division each.
+struct Seeing {
+  std::vector<Range> lines, columns;
+
+  explicit Seeing(const PoolShape& s) {
+    for (int y = 0; y < s.lines.input; ++y) lines.push_back(s.lines.seeing(y));
+    for (int x = 0; x < s.columns.input; ++x) columns.push_back(s.columns.seeing(x));
+  }
+};
+
 /// Calls body(out_y, out_x, offset of that output) for the outputs whose windows contain the input's cell.
 template <class Body>
-void for_seeing(const PoolShape& s, const Cell& in, const Body& body) {
-  const Range ys = s.lines.seeing[static_cast<std::size_t>(in.y)],
-              xs = s.columns.seeing[static_cast<std::size_t>(in.x)];
-  for (std::int64_t y = ys.begin; y < ys.end; ++y) {
-    const std::int64_t line = in.row * s.output_row() + y * s.columns.output * s.channels;
-    for (std::int64_t x = xs.begin; x < xs.end; ++x) body(y, x, line + x * s.channels);
-  }
+void for_seeing(const PoolShape& s, const Seeing& seeing, const Cell& in, const Body& body) {
+  each_seeing(s, in, seeing.lines[static_cast<std::size_t>(in.y)], seeing.columns[static_cast<std::size_t>(in.x)],
+              body);
 }
 
-void add_max_pool2d_kernels(KernelRegistry& registry);
-void add_average_pool2d_kernels(KernelRegistry& registry);
+/// The largest of the values taken so far and where it was: the first of equals. A NaN is taken and stays.
+struct Maximum {
+  Vec value;
+  IntVec position{};
+
+  explicit Maximum(const Vec& first, std::int32_t at = 0) : value(first), position(at - IntVec{}) {}
+
+  void take(const Vec& candidate, std::int32_t at) {
+    const IntVec better = ((candidate > value) | (candidate != candidate)) & (value == value);
+    value = better ? candidate : value;
+    position = better ? at - IntVec{} : position;
+  }
+};
+
+// The pooling that most networks have: 2 x 2 windows side by side, without padding.
+bool is_halving(const PoolShape& shape);
+
+/// `positions` may be null.
+template <class T>
+void halve(const PoolShape& shape, bool relu, int threads, const T* x, T* y, std::uint8_t* positions);
+
+/// `y` is the output where relu was fused, else null.
+template <class T>
+void halve_gradient(const PoolShape& shape, int threads, const T* dy, const std::uint8_t* positions, const T* y, T* dx);
 
 }  // namespace mirrortrain::cpu

@@ -7,13 +7,13 @@ const KernelRegistry& kernel_registry() {
     KernelRegistry all("cpu");
     add_dense_kernels(all);
     add_conv2d_kernels(all);
-    add_pool2d_kernels(all);
+    add_max_pool2d_kernels(all);
+    add_average_pool2d_kernels(all);
     add_elementwise_kernels(all);
     add_dropout_kernels(all);
     add_softmax_kernels(all);
     add_batch_norm_kernels(all);
     add_loss_kernels(all);
-    add_metric_kernels(all);
     return all;
   }();
   return registry;

@@ -10,12 +10,12 @@ const KernelRegistry& kernel_registry();
 // Each file of kernels adds its own.
 void add_dense_kernels(KernelRegistry& registry);
 void add_conv2d_kernels(KernelRegistry& registry);
-void add_pool2d_kernels(KernelRegistry& registry);
+void add_max_pool2d_kernels(KernelRegistry& registry);
+void add_average_pool2d_kernels(KernelRegistry& registry);
 void add_elementwise_kernels(KernelRegistry& registry);
 void add_dropout_kernels(KernelRegistry& registry);
 void add_softmax_kernels(KernelRegistry& registry);
 void add_batch_norm_kernels(KernelRegistry& registry);
 void add_loss_kernels(KernelRegistry& registry);
-void add_metric_kernels(KernelRegistry& registry);
 
 }  // namespace mirrortrain::cpu

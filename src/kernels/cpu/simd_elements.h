@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <utility>
@@ -90,17 +91,20 @@ inline Vec fill_rest(const Vec& value, float rest, First part) {
 }
 
 /// Each element of `value` in the place of the one kDistance away.
-template <std::size_t kDistance, std::size_t... kLane>
-inline Vec exchange(const Vec& value, std::index_sequence<kLane...>) {
+template <std::size_t kDistance, class Vector, std::size_t... kLane>
+inline Vector exchange(const Vector& value, std::index_sequence<kLane...>) {
   return __builtin_shufflevector(value, value, static_cast<int>(kLane ^ kDistance)...);
 }
 
 /// combine() of all elements, in a fixed order.
-template <std::size_t kDistance = kLanes / 2, class Combine>
-inline float reduce(const Vec& value, const Combine& combine) {
-  const Vec both = combine(value, exchange<kDistance>(value, std::make_index_sequence<kLanes>{}));
-  if constexpr (kDistance > 1) return reduce<kDistance / 2>(both, combine);
-  return both[0];
+template <std::size_t kDistance = kLanes / 2, class Vector, class Combine>
+inline auto reduce(const Vector& value, const Combine& combine) {
+  const Vector both = combine(value, exchange<kDistance>(value, std::make_index_sequence<kLanes>{}));
+  if constexpr (kDistance > 1) {
+    return reduce<kDistance / 2>(both, combine);
+  } else {
+    return both[0];
+  }
 }
 inline float sum_of(const Vec& value) {
   return reduce(value, [](const Vec& a, const Vec& b) -> Vec { return a + b; });
@@ -108,10 +112,34 @@ inline float sum_of(const Vec& value) {
 inline float largest_of(const Vec& value) {
   return reduce(value, [](const Vec& a, const Vec& b) -> Vec { return a > b ? a : b; });
 }
+inline std::int32_t smallest_of(const IntVec& value) {
+  return reduce(value, [](const IntVec& a, const IntVec& b) -> IntVec { return a < b ? a : b; });
+}
 
+typedef double DoubleVec __attribute__((vector_size(kLanes / 2 * sizeof(double))));
+
+/// The elements of both halves, in pairs.
+template <std::size_t... kLane>
+inline DoubleVec paired_sums(const Vec& value, std::index_sequence<kLane...>) {
+  typedef float Half __attribute__((vector_size(kLanes / 2 * sizeof(float))));
+  const Half low = __builtin_shufflevector(value, value, static_cast<int>(kLane)...);
+  const Half high = __builtin_shufflevector(value, value, static_cast<int>(kLane + kLanes / 2)...);
+  return __builtin_convertvector(low, DoubleVec) + __builtin_convertvector(high, DoubleVec);
+}
+/// Sums in double, half as many as the elements.
+inline DoubleVec widened(const Vec& value) { return paired_sums(value, std::make_index_sequence<kLanes / 2>{}); }
+inline double sum_of(const DoubleVec& value) {
+  double sums[kLanes / 2];
+  std::memcpy(sums, &value, sizeof(sums));
+  for (int half = kLanes / 4; half > 0; half /= 2) {
+    for (int lane = 0; lane < half; ++lane) sums[lane] += sums[lane + half];
+  }
+  return sums[0];
+}
 }  // namespace mirrortrain::cpu
 
 template <>
 struct mirrortrain::scalar::IntegersOf<mirrortrain::cpu::Vec> {
   using Type = mirrortrain::cpu::IntVec;
+  static mirrortrain::cpu::Vec as_real(const Type& n) { return __builtin_convertvector(n, mirrortrain::cpu::Vec); }
 };

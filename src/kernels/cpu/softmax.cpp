@@ -8,22 +8,17 @@ namespace {
 
 template <class T>
 void softmax_row(const T* x, T* y, std::int64_t classes) {
-  const float largest = largest_of_row(x, classes);
-  const float scale = 1.0f / sum_over(classes, [&](std::int64_t i, auto part) {
-                        return fill_rest(scalar::exp<Vec>(get(x + i, part) - largest), 0.0f, part);
-                      });
-  each_vector(classes, [&](std::int64_t i, auto part) {
-    put(y + i, scalar::exp<Vec>(get(x + i, part) - largest) * scale, part);
-  });
+  const float largest = Row::largest(classes, [&](auto i) { return Row::load(x, i); });
+  const auto power = [&](auto i) { return scalar::exp<Vec>(Row::load(x, i) - largest); };
+  const float scale = 1.0f / Row::sum(classes, power);
+  Row::each(classes, [&](auto i) { Row::store(y, i, power(i) * scale); });
 }
 
 /// dx = y (dy - sum(y dy))
 template <class T>
 void softmax_gradient_row(const T* y, const T* dy, T* dx, std::int64_t classes) {
-  const float dot =
-      sum_over(classes, [&](std::int64_t i, auto part) -> Vec { return get(y + i, part) * get(dy + i, part); });
-  each_vector(classes,
-              [&](std::int64_t i, auto part) { put(dx + i, get(y + i, part) * (get(dy + i, part) - dot), part); });
+  const float dot = Row::sum(classes, [&](auto i) -> Vec { return Row::load(y, i) * Row::load(dy, i); });
+  Row::each(classes, [&](auto i) { Row::store(dx, i, Row::load(y, i) * (Row::load(dy, i) - dot)); });
 }
 
 /// Calls body(first element of the row) for each row of the last axis.

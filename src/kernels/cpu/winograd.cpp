@@ -1,12 +1,10 @@
-#include "kernels/cpu/winograd.h"
-
 #include <algorithm>
 #include <cstring>
 
-#include "kernels/cpu/activation_pass.h"
+#include "kernels/cpu/float32_kernels.h"
+#include "kernels/cpu/loops.h"
 #include "kernels/cpu/parallel.h"
-#include "kernels/cpu/winograd_filters.h"
-#include "kernels/cpu/workspace.h"
+#include "kernels/cpu/winograd_domain.h"
 
 namespace mirrortrain::cpu::winograd {
 namespace {

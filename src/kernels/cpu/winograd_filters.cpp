@@ -1,9 +1,8 @@
-#include "kernels/cpu/winograd_filters.h"
-
 #include <algorithm>
 
 #include "kernels/cpu/micro_gemm.h"
 #include "kernels/cpu/parallel.h"
+#include "kernels/cpu/winograd_domain.h"
 #include "kernels/cpu/winograd_transform.h"
 
 namespace mirrortrain::cpu::winograd {

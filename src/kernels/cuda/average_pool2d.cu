@@ -26,7 +26,7 @@ template <int kCount, class T>
 __global__ void __launch_bounds__(kBlock) average_pool_gradient(PoolShape s, const T* dy, T* dx) {
   each_cell<kCount>(s.rows, s.lines.input, s.columns.input, s.channels, [&](const Cell& in) {
     float sum[kCount] = {}, value[kCount];
-    each_seeing(s, in, [&](int out_y, int out_x, std::int64_t offset) {
+    each_seeing(s, in, s.lines.seeing(in.y), s.columns.seeing(in.x), [&](int out_y, int out_x, std::int64_t offset) {
       const float share = s.share(out_y, out_x);
       load(value, dy + offset, kCount, true);
       for (int i = 0; i < kCount; ++i) sum[i] += value[i] * share;

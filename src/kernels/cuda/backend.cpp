@@ -1,8 +1,11 @@
 #include "kernels/cuda/backend.h"
 
 #include "device/cuda/cuda_device.h"
+#include "kernels/cuda/cublaslt.h"
+#include "kernels/cuda/cudnn.h"
+#include "kernels/cuda/libraries.h"
 #include "kernels/cuda/merge.h"
-#include "kernels/cuda/registry.h"
+#include "kernels/cuda/own_kernels.h"
 #include "kernels/cuda/step_kernels.h"
 
 namespace mirrortrain::cuda {
@@ -27,8 +30,24 @@ class CudaBackend : public Backend {
   MathOptions options_;
 };
 
+KernelRegistry all_kernels(std::shared_ptr<Cudnn> cudnn, std::shared_ptr<CublasLt> blas) {
+  KernelRegistry all("cuda");
+  add_own_kernels(all);
+  add_conv2d_kernels(all, std::move(cudnn));
+  add_dense_kernels(all, std::move(blas));
+  return all;
+}
+
 }  // namespace
 
 std::unique_ptr<Backend> make_backend(const MathOptions& options) { return std::make_unique<CudaBackend>(options); }
+
+KernelRegistry make_kernel_registry(int gpu, const MathOptions& options) {
+  return all_kernels(std::make_shared<Cudnn>(gpu, options), std::make_shared<CublasLt>(gpu, options));
+}
+
+KernelRegistry make_kernel_registry_for(std::string_view properties_json, const MathOptions& options) {
+  return all_kernels(std::make_shared<Cudnn>(properties_json, options), nullptr);
+}
 
 }  // namespace mirrortrain::cuda

@@ -1,13 +1,34 @@
 #pragma once
 
+#include <cstddef>
 #include <memory>
+#include <string_view>
 
 #include "kernels/backend.h"
-#include "kernels/cuda/math_options.h"
+#include "kernels/kernel.h"
 
 namespace mirrortrain::cuda {
 
+/// How matrix products and convolutions may be computed.
+struct MathOptions {
+  bool tf32 = true;  ///< float32 products on tensor cores, inputs rounded to 10 bits, as Keras and TensorFlow do
+  bool deterministic = true;  ///< only algorithms that give the same bits each time
+  /// Convolution algorithms that want more are passed over; some would take a GiB for a network's first layer.
+  std::size_t most_workspace_bytes = std::size_t{512} << 20;
+  /// Of what the libraries propose, what is fastest when measured is taken instead of what they think fastest.
+  bool autotune = false;
+};
+
 /// GPUs: cuDNN, cuBLASLt and own kernels. Throws UsageError, saying why, in a build without CUDA.
 std::unique_ptr<Backend> make_backend(const MathOptions& options);
+
+/// Every kernel of the CUDA backend for the index-th visible GPU. A lane has its own: the libraries' handles in it must
+/// not be used by two threads at once. Kernels made from it keep what they need of it. Throws Error where a library is
+/// missing.
+KernelRegistry make_kernel_registry(int gpu, const MathOptions& options);
+
+/// The same for a GPU that is not there, described by cuDNN's JSON of its properties: what can be planned, and how much
+/// workspace it takes. Nothing made from it can run.
+KernelRegistry make_kernel_registry_for(std::string_view properties_json, const MathOptions& options);
 
 }  // namespace mirrortrain::cuda

@@ -1,7 +1,6 @@
 #include "graph/ops/batch_norm.h"
 #include "kernels/cuda/batch_norm.h"
-#include "kernels/cuda/channel_sums.h"
-#include "kernels/cuda/merged_ops.h"
+#include "kernels/cuda/merge.h"
 #include "kernels/cuda/own_kernels.h"
 #include "kernels/cuda/stream_kernel.h"
 

@@ -7,7 +7,7 @@
 #include "kernels/cuda/cudnn_graph.h"
 #include "kernels/cuda/libraries.h"
 #include "kernels/cuda/matrix_passes.h"
-#include "kernels/cuda/merged_ops.h"
+#include "kernels/cuda/merge.h"
 #include "kernels/cuda/weight_forms.h"
 
 namespace mirrortrain::cuda {

@@ -4,8 +4,8 @@
 
 #include <memory>
 
+#include "kernels/cuda/backend.h"
 #include "kernels/cuda/choices.h"
-#include "kernels/cuda/math_options.h"
 
 namespace mirrortrain::cuda {
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "kernels/cuda/cudnn_library.h"
+#include "kernels/cuda/cudnn.h"
 
 namespace mirrortrain::cuda {
 

@@ -6,7 +6,7 @@
 #include <array>
 
 #include "base/error.h"
-#include "kernels/cuda/cudnn_library.h"
+#include "kernels/cuda/cudnn.h"
 
 namespace mirrortrain::cuda {
 namespace {

@@ -1,5 +1,5 @@
 #include "graph/ops/elementwise.h"
-#include "kernels/cuda/merged_ops.h"
+#include "kernels/cuda/merge.h"
 #include "kernels/cuda/own_kernels.h"
 #include "kernels/cuda/pack.h"
 #include "kernels/cuda/stream_kernel.h"

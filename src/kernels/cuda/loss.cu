@@ -1,52 +1,83 @@
-#include "graph/ops/loss.h"
-#include "kernels/cuda/loss_positions.h"
+#include "kernels/cuda/merge.h"
 #include "kernels/cuda/own_kernels.h"
 #include "kernels/cuda/position_sums.h"
 #include "kernels/cuda/stream_kernel.h"
+#include "kernels/scalar/losses.h"
+#include "kernels/scalar/metrics.h"
 
 namespace mirrortrain::cuda {
 namespace {
 
-template <class Position>
-std::unique_ptr<Kernel> make_kernel(const Position& position, const KernelSpecs& specs) {
-  const Shape& shape = specs.inputs[0].shape;
-  const std::int64_t rows = shape[0], classes = shape.back();
-  const std::int64_t count = classes == 0 ? 0 : specs.inputs[0].elements() / classes;
-  const std::int64_t positions = count == 0 ? 1 : count / rows;
-  const PositionSum sum(count, classes, static_cast<double>(positions));
-  const auto body = [=](Stream& stream, const KernelArgs& args) {
-    const LossOfPosition<Position, float> loss{position,
-                                               input<float>(args, 0),
-                                               input<typename Position::Target>(args, 1),
-                                               output<float>(args, 1),
-                                               classes,
-                                               positions,
-                                               args.step};
-    sum.run(stream, OneSum<LossOfPosition<Position, float>>{loss}, args, {{output<double>(args, 0), nullptr}});
-  };
-  return stream_kernel(body, sum.bytes());
+template <class T, class Loss>
+scalar::LossOfPosition<Loss, T> bind_loss(const Loss& loss, const scalar::PositionShape& shape,
+                                          const KernelArgs& args) {
+  return {loss, input<T>(args, 0), input<typename Loss::Target>(args, 1), output<T>(args, 1), shape, args.step};
+}
+
+template <class T, class Metric>
+scalar::MetricOfPosition<Metric, T> bind_metric(const Metric& metric, const scalar::PositionShape& shape,
+                                                const KernelArgs& args) {
+  return {metric, input<T>(args, 0), input<typename Metric::Target>(args, 1), shape};
 }
 
 std::unique_ptr<Kernel> make_loss(const ops::Loss& op, const KernelSpecs& specs) {
-  switch (op.kind) {
-    case ops::LossKind::kMeanSquaredError: break;
-    case ops::LossKind::kBinaryCrossentropy:
-      if (op.from_logits) {
-        return make_kernel(MeanOfTerms<scalar::BinaryCrossentropyOfLogits>{{op.label_smoothing}}, specs);
-      }
-      return make_kernel(MeanOfTerms<scalar::BinaryCrossentropy>{{op.label_smoothing}}, specs);
-    case ops::LossKind::kCategoricalCrossentropy:
-      if (op.from_logits) return make_kernel(CategoricalOfLogits{op.label_smoothing}, specs);
-      return make_kernel(Categorical{op.label_smoothing}, specs);
-    case ops::LossKind::kSparseCategoricalCrossentropy:
-      if (op.from_logits) return make_kernel(SparseOfLogits{}, specs);
-      return make_kernel(Sparse{}, specs);
+  const scalar::PositionShape shape(specs.inputs[0].shape);
+  const PositionSum sum(shape);
+  return scalar::with_loss(op, [&]<class Loss>(const Loss& loss) {
+    const auto body = [=](Stream& stream, const KernelArgs& args) {
+      const auto of_position = bind_loss<float>(loss, shape, args);
+      sum.run(stream, OneSum<decltype(of_position)>{of_position}, args, {{output<double>(args, 0), nullptr}});
+    };
+    return stream_kernel(body, sum.bytes());
+  });
+}
+
+std::unique_ptr<Kernel> make_metric(const ops::Metric& op, const KernelSpecs& specs) {
+  const scalar::PositionShape shape(specs.inputs[0].shape);
+  const PositionSum sum(shape);
+  return scalar::with_metric(op, [&]<class Metric>(const Metric& metric) {
+    const auto body = [=](Stream& stream, const KernelArgs& args) {
+      double* total = output<double>(args, 0);
+      if (total == nullptr) return;
+      const auto of_position = bind_metric<float>(metric, shape, args);
+      sum.run(stream, OneSum<decltype(of_position)>{of_position}, args, {{total, nullptr}});
+    };
+    return stream_kernel(body, sum.bytes());
+  });
+}
+
+template <class T, class Loss, class Metric>
+std::unique_ptr<Kernel> make_both(const Loss& loss, const Metric& metric, const KernelSpecs& specs) {
+  const scalar::PositionShape shape(specs.inputs[0].shape);
+  const PositionSum sum(shape);
+  const auto body = [=](Stream& stream, const KernelArgs& args) {
+    const auto of_loss = bind_loss<T>(loss, shape, args);
+    const auto of_metric = bind_metric<T>(metric, shape, args);
+    sum.run(stream, TwoSums<decltype(of_loss), decltype(of_metric)>{of_loss, of_metric}, args,
+            {{output<double>(args, 0), output<double>(args, 2)}});
+  };
+  return stream_kernel(body, sum.bytes(2));
+}
+
+std::unique_ptr<Kernel> make_loss_with_metric(const LossWithMetric& op, const KernelSpecs& specs) {
+  const bool sparse = op.loss.kind == ops::LossKind::kSparseCategoricalCrossentropy;
+  if (!op.loss.from_logits) {
+    if (specs.inputs[0].dtype != DType::kFloat32) refuse_dtype(op, specs.inputs[0].dtype);
+    if (sparse) return make_both<float>(scalar::Sparse{}, scalar::IsLabel{}, specs);
+    return make_both<float>(scalar::Categorical{op.loss.label_smoothing}, scalar::SameClass{}, specs);
   }
-  return make_kernel(MeanOfTerms<scalar::SquaredError>{}, specs);
+  return for_float_type(op, specs.inputs[0].dtype, [&]<class T>(T) {
+    if (sparse) return make_both<T>(scalar::SparseOfLogits{}, scalar::IsLabel{}, specs);
+    return make_both<T>(scalar::CategoricalOfLogits{op.loss.label_smoothing}, scalar::SameClass{}, specs);
+  });
 }
 
 }  // namespace
 
-void add_loss_kernels(KernelRegistry& registry) { registry.add<ops::Loss>(make_loss); }
+void add_loss_kernels(KernelRegistry& registry) {
+  registry.add<ops::Loss>(make_loss);
+  registry.add<ops::Metric>(make_metric);
+  registry.add<LossWithMetric>(make_loss_with_metric);
+}
 
 }  // namespace mirrortrain::cuda

@@ -10,7 +10,7 @@ template <int kCount, class T>
 __global__ void __launch_bounds__(kBlock) max_pool(PoolShape s, bool relu, const T* x, T* y, std::uint8_t* positions) {
   each_cell<kCount>(s.rows, s.lines.output, s.columns.output, s.channels, [&](const Cell& out) {
     const Range lines = s.lines.seen(out.y), columns = s.columns.seen(out.x);
-    const int first = s.number(s.lines.number(out.y, lines.begin), s.columns.number(out.x, columns.begin));
+    const int first = s.number(out.y, out.x, lines.begin, columns.begin);
     float largest[kCount], value[kCount];
     int position[kCount];
     for (int i = 0; i < kCount; ++i) {
@@ -19,7 +19,7 @@ __global__ void __launch_bounds__(kBlock) max_pool(PoolShape s, bool relu, const
     }
     for (int line = lines.begin; line < lines.end; ++line) {
       for (int column = columns.begin; column < columns.end; ++column) {
-        const int number = s.number(s.lines.number(out.y, line), s.columns.number(out.x, column));
+        const int number = s.number(out.y, out.x, line, column);
         load(value, x + s.input_cell(out.row, line, column) + out.channel, kCount, true);
         for (int i = 0; i < kCount; ++i) {
           const bool better = (value[i] > largest[i] || value[i] != value[i]) && largest[i] == largest[i];

@@ -1,5 +1,5 @@
 #include "kernels/cuda/channels.h"
-#include "kernels/cuda/merged_ops.h"
+#include "kernels/cuda/merge.h"
 #include "kernels/cuda/own_kernels.h"
 #include "kernels/cuda/pool2d.h"
 #include "kernels/cuda/reduce.h"
@@ -23,8 +23,8 @@ struct Gradients {
   __device__ void gather(const PoolShape& s, const Cell& in, float (&sum)[kCount]) const {
     float gradient[kCount], output[kCount] = {};
     for (float& one : sum) one = 0;
-    each_seeing(s, in, [&](int out_y, int out_x, std::int64_t offset) {
-      const int number = s.number(s.lines.number(out_y, in.y), s.columns.number(out_x, in.x));
+    each_seeing(s, in, s.lines.seeing(in.y), s.columns.seeing(in.x), [&](int out_y, int out_x, std::int64_t offset) {
+      const int number = s.number(out_y, out_x, in.y, in.x);
       const auto position = *reinterpret_cast<const Pack<std::uint8_t, kCount>*>(positions + offset);
       load(gradient, dy + offset, kCount, true);
       if (y != nullptr) load(output, y + offset, kCount, true);

@@ -4,7 +4,6 @@
 
 #include "graph/ops/conv2d.h"
 #include "graph/ops/elementwise.h"
-#include "kernels/cuda/merged_ops.h"
 
 namespace mirrortrain::cuda {
 namespace {

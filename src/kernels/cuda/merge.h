@@ -1,6 +1,11 @@
 #pragma once
 
 #include "graph/graph.h"
+#include "graph/ops/batch_norm.h"
+#include "graph/ops/conv2d.h"
+#include "graph/ops/loss.h"
+#include "graph/ops/metric.h"
+#include "graph/ops/pool2d.h"
 
 namespace mirrortrain::cuda {
 
@@ -12,5 +17,50 @@ namespace mirrortrain::cuda {
 ///  - relu's gradient adds up what comes to it;
 ///  - the gradient of a max pooling behind a convolution makes the gradient of the convolution's bias.
 Graph merge(const Graph& graph, const std::vector<ValueId>& outputs);
+
+// Ops of several in one kernel, which merge() puts into a graph.
+
+/// A categorical loss and the accuracy of the same values.
+/// Inputs: y as both read it, of logits also in bfloat16; targets. Outputs: the loss's sum and gradient, the latter in
+/// y's dtype; the metric's sum.
+struct LossWithMetric : Op {
+  ops::Loss loss;
+  ops::Metric metric;
+  LossWithMetric(const ops::Loss& of_loss, const ops::Metric& of_metric) : loss(of_loss), metric(of_metric) {}
+  std::string_view name() const override { return "loss_with_metric"; }
+  std::vector<ValueSpec> infer(std::span<const ValueSpec> inputs) const override;
+};
+
+/// A max pooling's gradient and its sums over all cells: the gradient of the bias that was added before.
+/// Inputs as MaxPool2dGradient's. Outputs: gradient of x; the sums of its channels [channels] float32.
+struct MaxPool2dGradientWithSums : ops::MaxPool2dGradient {
+  explicit MaxPool2dGradientWithSums(const ops::MaxPool2dGradient& op) : ops::MaxPool2dGradient(op) {}
+  std::string_view name() const override { return "max_pool2d_gradient_with_sums"; }
+  std::vector<ValueSpec> infer(std::span<const ValueSpec> inputs) const override;
+};
+
+/// A batch normalization, another tensor added, and relu of the sum.
+/// Inputs: BatchNorm's; what is added, as x. Outputs: BatchNorm's.
+struct BatchNormOfResidual : ops::BatchNorm {
+  explicit BatchNormOfResidual(const ops::BatchNorm& op) : ops::BatchNorm(op.momentum, op.epsilon, true) {}
+  std::string_view name() const override { return "batch_norm_of_residual"; }
+  std::vector<ValueSpec> infer(std::span<const ValueSpec> inputs) const override;
+  bool may_overwrite(std::size_t input) const override { return input == 5; }
+};
+
+/// The sum of relu's output's gradients, first to last, where the output is positive.
+/// Inputs: relu's output; the gradients. Output: gradient of relu's input.
+struct ReluGradientOfSum : Op {
+  static constexpr std::size_t kMostTerms = 32;
+  std::string_view name() const override { return "relu_gradient_of_sum"; }
+  std::vector<ValueSpec> infer(std::span<const ValueSpec> inputs) const override;
+  bool may_overwrite(std::size_t) const override { return true; }
+};
+
+/// Conv2dWeightGradient with the kernel's gradient as [out, height, width, in].
+struct Conv2dOutFirstWeightGradient : ops::Conv2dWeightGradient {
+  explicit Conv2dOutFirstWeightGradient(const ops::Conv2dWeightGradient& op) : ops::Conv2dWeightGradient(op) {}
+  std::string_view name() const override { return "conv2d_out_first_weight_gradient"; }
+};
 
 }  // namespace mirrortrain::cuda

@@ -2,7 +2,6 @@
 #include "base/error.h"
 #include "device/cuda/gpus.h"
 #include "kernels/cuda/backend.h"
-#include "kernels/cuda/registry.h"
 
 namespace mirrortrain::cuda {
 

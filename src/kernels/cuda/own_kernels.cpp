@@ -17,8 +17,6 @@ void add_own_kernels(KernelRegistry& registry) {
   add_dropout_kernels(registry);
   add_softmax_kernels(registry);
   add_loss_kernels(registry);
-  add_metric_kernels(registry);
-  add_loss_with_metric_kernels(registry);
   add_max_pool2d_kernels(registry);
   add_max_pool2d_gradient_kernels(registry);
   add_average_pool2d_kernels(registry);

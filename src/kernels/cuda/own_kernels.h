@@ -12,8 +12,6 @@ void add_elementwise_kernels(KernelRegistry& registry);
 void add_dropout_kernels(KernelRegistry& registry);
 void add_softmax_kernels(KernelRegistry& registry);
 void add_loss_kernels(KernelRegistry& registry);
-void add_metric_kernels(KernelRegistry& registry);
-void add_loss_with_metric_kernels(KernelRegistry& registry);
 void add_max_pool2d_kernels(KernelRegistry& registry);
 void add_max_pool2d_gradient_kernels(KernelRegistry& registry);
 void add_average_pool2d_kernels(KernelRegistry& registry);

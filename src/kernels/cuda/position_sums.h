@@ -2,6 +2,7 @@
 
 #include "kernels/cuda/team.h"
 #include "kernels/kernel.h"
+#include "kernels/scalar/row.h"
 
 // A number per position (the rows of all axes but the last) and the sum of them, as losses and metrics are made.
 namespace mirrortrain::cuda {
@@ -17,7 +18,7 @@ struct OneSum {
 
   template <class Team>
   __device__ void operator()(Team team, std::int64_t i, double (&values)[kCount]) const {
-    values[0] = body(team, i);
+    values[0] = body(Row<Team>{team}, i);
   }
 };
 
@@ -29,8 +30,8 @@ struct TwoSums {
 
   template <class Team>
   __device__ void operator()(Team team, std::int64_t i, double (&values)[kCount]) const {
-    values[0] = first(team, i);
-    values[1] = second(team, i);
+    values[0] = first(Row<Team>{team}, i);
+    values[1] = second(Row<Team>{team}, i);
   }
 };
 
@@ -64,12 +65,12 @@ __global__ void __launch_bounds__(kSumBlock) sum_of_positions(Sums sums, std::in
   }
 }
 
-/// Sums over so many positions of so many elements, divided by `divisor`, in one launch: few positions take one block.
+/// Sums over positions, divided by those of a batch's row, in one launch: few positions take one block.
 class PositionSum {
  public:
-  PositionSum(std::int64_t positions, std::int64_t row_elements, double divisor)
-      : count_(positions), row_elements_(row_elements), divisor_(divisor) {
-    with_team(row_elements, [&]<class Team>(Team) {
+  explicit PositionSum(const scalar::PositionShape& shape)
+      : count_(shape.count), row_elements_(shape.classes), divisor_(static_cast<double>(shape.per_row)) {
+    with_team(row_elements_, [&]<class Team>(Team) {
       const std::int64_t threads = (count_ * Team::kThreads + kWarpSize - 1) / kWarpSize * kWarpSize;
       if (threads <= 2 * kSumBlock) {
         block_ = static_cast<unsigned>(std::clamp<std::int64_t>(threads, kWarpSize, kSumBlock));

@@ -15,9 +15,21 @@ struct IntegersOf;
 template <>
 struct IntegersOf<float> {
   using Type = std::int32_t;
+  MIRRORTRAIN_HOST_DEVICE static float as_real(std::int32_t n) { return static_cast<float>(n); }
 };
 template <class Real>
 using Integers = typename IntegersOf<Real>::Type;
+
+/// `value` in every element.
+template <class Real>
+MIRRORTRAIN_HOST_DEVICE constexpr Real all(float value) {
+  return Real{} + value;
+}
+
+template <class Real>
+MIRRORTRAIN_HOST_DEVICE inline Real magnitude(Real x) {
+  return x < 0.0f ? -x : x;
+}
 
 /// x = n ln 2 + r with |r| <= ln 2 / 2, for |x| < 2^21.
 template <class Real>
@@ -53,9 +65,8 @@ MIRRORTRAIN_HOST_DEVICE inline Real power_of_two(Integers<Real> n) {
 /// e^x; 0 and infinity at the ends, NaN stays.
 template <class Real>
 MIRRORTRAIN_HOST_DEVICE inline Real exp(Real x) {
-  constexpr Real zero{};
-  x = x < -104.0f ? zero - 104.0f : x;
-  x = x > 89.0f ? zero + 89.0f : x;
+  x = x < -104.0f ? all<Real>(-104.0f) : x;
+  x = x > 89.0f ? all<Real>(89.0f) : x;
   const auto [n, r] = reduce_exponent(x);
   // In two factors, as 2^n alone may lie outside the range.
   const Integers<Real> half = n >> 1;
@@ -71,12 +82,12 @@ MIRRORTRAIN_HOST_DEVICE inline float expm1_negative(float x) {
 }
 
 /// ln x for normal x > 0.
-MIRRORTRAIN_HOST_DEVICE inline float log(float x) {
+template <class Real>
+MIRRORTRAIN_HOST_DEVICE inline Real log(Real x) {
   // x = 2^n (1 + f) with 1 + f in [sqrt(1/2), sqrt(2)).
-  const std::int32_t bits = bit_cast<std::int32_t>(x), n = (bits - 0x3f3504f3) >> 23;
-  const float f = bit_cast<float>(bits - (n << 23)) - 1.0f;
-  float p = 6.74664006e-2f;
-  p = p * f - 1.16756521e-1f;
+  const Integers<Real> bits = bit_cast<Integers<Real>>(x), n = (bits - 0x3f3504f3) >> 23;
+  const Real f = bit_cast<Real>(bits - (n << 23)) - 1.0f;
+  Real p = 6.74664006e-2f * f - 1.16756521e-1f;
   p = p * f + 1.1888162e-1f;
   p = p * f - 1.24055892e-1f;
   p = p * f + 1.42195523e-1f;
@@ -84,14 +95,14 @@ MIRRORTRAIN_HOST_DEVICE inline float log(float x) {
   p = p * f + 2.00021192e-1f;
   p = p * f - 2.50000089e-1f;
   p = p * f + 3.33333135e-1f;
-  const float scale = static_cast<float>(n), square = f * f;
+  const Real scale = IntegersOf<Real>::as_real(n), square = f * f;
   return scale * 0.693359375f + (f + (square * (f * p - 0.5f) - scale * 2.12194440e-4f));
 }
 
 /// ln(1 + x) for x >= 0, exact to the last places near 0 too.
-MIRRORTRAIN_HOST_DEVICE inline float log1p_positive(float x) {
-  const float sum = 1.0f + x;
-  const float lost = x - (sum - 1.0f);
+template <class Real>
+MIRRORTRAIN_HOST_DEVICE inline Real log1p_positive(Real x) {
+  const Real sum = 1.0f + x, lost = x - (sum - 1.0f);
   return scalar::log(sum) + lost / sum;
 }
 
@@ -108,11 +119,15 @@ MIRRORTRAIN_HOST_DEVICE inline float tanh(float x) {
 }
 
 /// 1 / (1 + e^-x), right for any x.
-MIRRORTRAIN_HOST_DEVICE inline float sigmoid(float x) { return 1.0f / (1.0f + scalar::exp(-x)); }
+template <class Real>
+MIRRORTRAIN_HOST_DEVICE inline Real sigmoid(Real x) {
+  return 1.0f / (1.0f + scalar::exp<Real>(-x));
+}
 
 /// ln(1 + e^x), right for any x.
-MIRRORTRAIN_HOST_DEVICE inline float softplus(float x) {
-  return (x < 0.0f ? 0.0f : x) + log1p_positive(scalar::exp(-std::fabs(x)));
+template <class Real>
+MIRRORTRAIN_HOST_DEVICE inline Real softplus(Real x) {
+  return (x < 0.0f ? Real{} : x) + log1p_positive<Real>(scalar::exp<Real>(-magnitude(x)));
 }
 
 /// The normal distribution's density and probability of a value below x.

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "device/cpu/inline_stream.h"
+#include "device/cpu/cpu_device.h"
 #include "report/format.h"
 #include "strategy/mirrored/mirrored_strategy.h"
 

@@ -6,7 +6,6 @@
 
 #include "base/error.h"
 #include "device/cpu/cpu_device.h"
-#include "device/cpu/inline_stream.h"
 
 namespace mirrortrain {
 namespace {

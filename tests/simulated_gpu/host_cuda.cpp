@@ -1,7 +1,7 @@
 // The checked longjmp takes a jump between stacks for a mistake.
 #undef _FORTIFY_SOURCE
 
-#include "kernels/cuda/host_cuda.h"
+#include "simulated_gpu/host_cuda.h"
 
 #include <array>
 #include <cstring>
@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "kernels/cuda/host_fiber.h"
+#include "simulated_gpu/host_fiber.h"
 
 namespace mirrortrain::cuda::host {
 namespace {

@@ -1,21 +1,21 @@
-// GPUs played on the host: streams are threads that work late and pause at random, own CUDA kernels run over fibers,
-// and the libraries' kernels are the CPU's, each enqueued on its stream.
+// GPUs simulated on the host: streams are threads that work late and pause at random, custom CUDA kernels run over
+// fibers, and the libraries' kernels are the CPU's, each enqueued on its stream.
 #include <atomic>
 #include <chrono>
 
 #include "collective/peer/peer_group.h"
 #include "collective/thread_group.h"
-#include "device/cpu/inline_stream.h"
-#include "device/cpu/threaded_device.h"
+#include "device/cpu/cpu_device.h"
 #include "gpus_under_test.h"
 #include "graph/ops/conv2d.h"
 #include "graph/ops/dense.h"
 #include "kernels/cpu/registry.h"
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/merge.h"
-#include "kernels/cuda/merged_ops.h"
 #include "kernels/cuda/own_kernels.h"
 #include "kernels/cuda/step_kernels.h"
+#include "simulated_gpu/host_stream.h"
+#include "simulated_gpu/threaded_device.h"
 
 namespace mirrortrain::testing {
 namespace {
@@ -33,7 +33,7 @@ class Enqueued : public Kernel {
     auto form = kernel_->derived_form(input);
     if (!form) return form;
     form->refresh = [refresh = form->refresh](Stream& stream, const TensorView& canonical, std::byte* copy) {
-      static_cast<HostStream&>(stream).run([=] {
+      run_on(stream, [=] {
         InlineStream now;
         refresh(now, canonical, copy);
       });
@@ -43,7 +43,7 @@ class Enqueued : public Kernel {
 
   void enqueue(Stream& stream, const KernelArgs& args) override {
     ++library_kernels;
-    static_cast<HostStream&>(stream).run([this, args] {  // what the spans show stays where it is
+    run_on(stream, [this, args] {  // what the spans show stays where it is
       InlineStream now;
       kernel_->enqueue(now, args);
     });
@@ -59,9 +59,9 @@ void transpose(std::int64_t rows, std::int64_t columns, const float* from, float
 }
 
 /// The CPU's form of a filter, also made from one that is kept out first.
-class PlayedConvolution : public Enqueued {
+class SimulatedConvolution : public Enqueued {
  public:
-  PlayedConvolution(std::unique_ptr<Kernel> kernel, const TensorView& filter)
+  SimulatedConvolution(std::unique_ptr<Kernel> kernel, const TensorView& filter)
       : Enqueued(std::move(kernel)), filter_(filter) {}
 
   std::optional<DerivedForm> derived_form(std::size_t input) const override {
@@ -75,7 +75,7 @@ class PlayedConvolution : public Enqueued {
     }
     DerivedForm of_out_first{.key = form->key + " of out first", .bytes = form->bytes};
     of_out_first.refresh = [form = *form](Stream& stream, const TensorView& out_first, std::byte* copy) {
-      static_cast<HostStream&>(stream).run([=] {
+      run_on(stream, [=] {
         const Shape& shape = out_first.shape;
         std::vector<float> elements(static_cast<std::size_t>(shape.elements()));
         transpose(shape.back(), shape.elements() / shape.back(), out_first.as<const float>(), elements.data());
@@ -94,14 +94,14 @@ class PlayedConvolution : public Enqueued {
 };
 
 /// A filter's gradient from the CPU, put out first.
-class PlayedFilterGradient : public Enqueued {
+class SimulatedFilterGradient : public Enqueued {
  public:
   using Enqueued::Enqueued;
 
   void enqueue(Stream& stream, const KernelArgs& args) override {
     Enqueued::enqueue(stream, args);
     if (args.outputs[0].data == nullptr) return;
-    static_cast<HostStream&>(stream).run([gradient = args.outputs[0]] {
+    run_on(stream, [gradient = args.outputs[0]] {
       const Shape& shape = gradient.shape;
       const std::vector<float> canonical(gradient.as<float>(), gradient.as<float>() + shape.elements());
       transpose(shape.elements() / shape.back(), shape.back(), canonical.data(), gradient.as<float>());
@@ -112,7 +112,7 @@ class PlayedFilterGradient : public Enqueued {
 template <class OpType>
 void add_convolution(KernelRegistry& to) {
   to.add<OpType>([](const OpType& op, const KernelSpecs& specs) -> std::unique_ptr<Kernel> {
-    return std::make_unique<PlayedConvolution>(cpu::kernel_registry().make(op, specs), specs.inputs[1]);
+    return std::make_unique<SimulatedConvolution>(cpu::kernel_registry().make(op, specs), specs.inputs[1]);
   });
 }
 
@@ -122,7 +122,7 @@ void add_convolutions(KernelRegistry& to) {
   to.add<cuda::Conv2dOutFirstWeightGradient>(
       [](const cuda::Conv2dOutFirstWeightGradient& op, const KernelSpecs& specs) -> std::unique_ptr<Kernel> {
         const ops::Conv2dWeightGradient canonical(op, op.kernel_shape, op.with_bias);
-        return std::make_unique<PlayedFilterGradient>(cpu::kernel_registry().make(canonical, specs));
+        return std::make_unique<SimulatedFilterGradient>(cpu::kernel_registry().make(canonical, specs));
       });
 }
 
@@ -134,9 +134,10 @@ void add_enqueued(KernelRegistry& to) {
    ...);
 }
 
-class PlayedBackend : public Backend {
+class SimulatedBackend : public Backend {
  public:
-  explicit PlayedBackend(std::uint64_t seed, std::size_t memory_bytes = 0) : seed_(seed), memory_bytes_(memory_bytes) {}
+  explicit SimulatedBackend(std::uint64_t seed, std::size_t memory_bytes = 0)
+      : seed_(seed), memory_bytes_(memory_bytes) {}
 
   std::unique_ptr<Device> make_device(int index, int, const std::vector<int>&) const override {
     return make_threaded_device({DeviceId::Kind::kCuda, index}, seed_ + static_cast<std::uint64_t>(index),
@@ -191,7 +192,7 @@ bool memory_can_be_chosen() { return true; }
 Hardware gpu_with(std::size_t memory_bytes, int count) {
   Hardware hardware = gpus_under_test(count);
   hardware.backend = [memory_bytes](const Topology&, const TrainingOptions&) {
-    return std::make_shared<const PlayedBackend>(1, memory_bytes);
+    return std::make_shared<const SimulatedBackend>(1, memory_bytes);
   };
   return hardware;
 }
@@ -200,7 +201,7 @@ Hardware gpus_under_test(int count, std::uint64_t seed) {
   const auto gpus = [count] { return cuda::Gpus{std::vector<cuda::Gpu>(static_cast<std::size_t>(count)), ""}; };
   return {{{0, 1}, gpus},
           {},
-          [seed](const Topology&, const TrainingOptions&) { return std::make_shared<const PlayedBackend>(seed); },
+          [seed](const Topology&, const TrainingOptions&) { return std::make_shared<const SimulatedBackend>(seed); },
           communicators,
           [] { return std::string(); }};
 }

@@ -13,4 +13,13 @@ class HostStream : public Stream {
   virtual void run(std::function<void()> work) = 0;
 };
 
+/// Enqueues `work` on a HostStream, or does it at once for a CPU's stream.
+inline void run_on(Stream& stream, std::function<void()> work) {
+  if (auto* const host = dynamic_cast<HostStream*>(&stream)) {
+    host->run(std::move(work));
+  } else {
+    work();
+  }
+}
+
 }  // namespace mirrortrain

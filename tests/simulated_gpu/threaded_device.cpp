@@ -1,4 +1,4 @@
-#include "device/cpu/threaded_device.h"
+#include "simulated_gpu/threaded_device.h"
 
 #include <fmt/format.h>
 
@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "base/error.h"
-#include "device/cpu/host_memory.h"
-#include "device/cpu/host_stream.h"
+#include "device/cpu/cpu_device.h"
+#include "simulated_gpu/host_stream.h"
 
 namespace mirrortrain {
 namespace {
@@ -76,7 +76,7 @@ class ThreadedRecording : public Recording {
  public:
   void add(std::function<void()> work) { work_.push_back(std::move(work)); }
   void enqueue(Stream& stream) override {
-    for (const std::function<void()>& work : work_) static_cast<HostStream&>(stream).run(work);
+    for (const std::function<void()>& work : work_) run_on(stream, work);
   }
 
  private:

@@ -9,7 +9,7 @@
 
 #include "base/host_device.h"
 
-// CUDA's words for plain C++: own kernels are compiled a second time with this header in place of the toolkit's, and
+// CUDA's words for plain C++: custom kernels are compiled a second time with this header in place of the toolkit's, and
 // run on the host, where tests hold them against the same tables as the CPU's kernels. A block's threads are fibers
 // that give way at barriers and warp exchanges and continue in an order that differs from launch to launch, so that a
 // missing barrier shows as bits that change.

@@ -1,4 +1,4 @@
-#include "device/cpu/threaded_device.h"
+#include "simulated_gpu/threaded_device.h"
 
 #include <doctest/doctest.h>
 

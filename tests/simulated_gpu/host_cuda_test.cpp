@@ -1,4 +1,4 @@
-#include "kernels/cuda/host_cuda.h"
+#include "simulated_gpu/host_cuda.h"
 
 #include <doctest/doctest.h>
 
