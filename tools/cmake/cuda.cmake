@@ -120,7 +120,7 @@ if(MIRRORTRAIN_WITH_CUDA)
     set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION "-std=c++20")
   endif()
   add_library(mirrortrain_cuda INTERFACE)
-  # Two copies in a process would not know of each other's kernels: where the floors are shared libraries, the runtime is one too.
+  # Two copies in a process would not know of each other's kernels: where the folders are shared libraries, the runtime is one too.
   # pip's has no name without a number.
   if(BUILD_SHARED_LIBS)
     find_library(CUDART_LIBRARY NAMES cudart libcudart.so.${CUDAToolkit_VERSION_MAJOR} HINTS ${CUDAToolkit_LIBRARY_DIR} REQUIRED)

@@ -52,10 +52,7 @@ double LaneSteps::take_waiting_share() {
 }
 
 void LaneSteps::profile() {
-  training_.profile([this] {
-    if (reduction_.link != nullptr) return reduction_.link->communicator().synchronize(lane_.stream());
-    lane_.stream().synchronize();
-  });
+  training_.profile([this] { reduction_.synchronize(lane_.stream()); });
 }
 
 RowRange LaneSteps::rows_of(const Replica& replica) const {

@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "strategy/reduction/gradient_reducer.h"
+#include "strategy/reduction/run_reduction.h"
 #include "strategy/step_spec.h"
 #include "strategy/steps/lane.h"
 #include "strategy/steps/lane_team.h"
@@ -17,17 +17,11 @@ namespace mirrortrain {
 struct CurrentStep {
   StepSpec spec;
   StepKey key;
-  StepParams params;         ///< what the update reads
-  std::size_t slot = 0;      ///< of its inputs and sums
-  bool is_filled = false;    ///< its inputs lie in the slot already
-  bool is_settling = false;  ///< among a key's first, on GPUs that exchange something
-};
-
-/// How a domain's gradients are reduced, and what else it exchanges with other domains.
-struct DomainReduction {
-  std::vector<GradientBucket> buckets;
-  std::unique_ptr<DomainLink> link;          ///< null where there is one domain
-  std::unique_ptr<GradientReducer> reducer;  ///< null where the update adds the gradients
+  StepParams params;                                           ///< what the update reads
+  std::size_t slot = 0;                                        ///< of its inputs and sums
+  bool is_filled = false;                                      ///< its inputs lie in the slot already
+  bool is_settling = false;                                    ///< among a key's first, on GPUs that exchange something
+  StepPlan::Clock::time_point start = StepPlan::Clock::now();  ///< a lane that starts later waited for it
 };
 
 /// What the lanes of a strategy have in common in their steps; all that it refers to outlives them.

@@ -2,6 +2,8 @@
 
 #include <spdlog/spdlog.h>
 
+#include <utility>
+
 #include "base/error.h"
 
 namespace mirrortrain {
@@ -29,10 +31,10 @@ bool StepBursts::enqueue(const StepKey& key, std::size_t first_slot, const std::
     buffers.select_none();
     lane_.examples()->bring_along({});
     spdlog::warn("{} steps could not be captured together, and are enqueued one by one: {}", kSteps, error.what());
-    return false;
+    works_ = false;
+    return;
   }
   recording->enqueue(stream);
-  return true;
 }
 
 }  // namespace mirrortrain

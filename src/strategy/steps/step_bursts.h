@@ -22,13 +22,21 @@ class StepBursts {
 
   explicit StepBursts(Lane& lane) : lane_(lane) {}
 
-  /// Enqueues the kSteps steps whose inputs lie in the slots from `first_slot`, a multiple of kSteps, on. `run_fixed`
-  /// enqueues the fixed actions of one of them. False, after a warning, where they cannot be captured: nothing is
-  /// enqueued then.
-  bool enqueue(const StepKey& key, std::size_t first_slot, const std::function<void()>& run_fixed);
+  /// A step whose inputs are filled, in the slot after the last one's, waits for others.
+  void defer() { ++deferred_; }
+  /// Enqueues the steps that wait if they are kSteps; `end_slot` is behind the last one's slot, a multiple of kSteps
+  /// then. `run_fixed` enqueues the fixed actions of one of them. Returns how many are left for the caller to enqueue
+  /// one by one; none waits any more.
+  std::size_t enqueue(const StepKey& key, std::size_t end_slot, const std::function<void()>& run_fixed);
+  /// Whether steps could be captured together so far; else, after a warning, they never are.
+  bool works() const { return works_; }
 
  private:
+  void enqueue_together(const StepKey& key, std::size_t first_slot, const std::function<void()>& run_fixed);
+
   Lane& lane_;
+  std::size_t deferred_ = 0;
+  bool works_ = true;
   std::map<std::pair<StepKey, std::size_t>, std::unique_ptr<Recording>> recordings_;
 };
 

@@ -1,4 +1,4 @@
-// Reads the #include lines of src/ and holds them against the floors of the house (CONTRIBUTING.md draws them).
+// Reads the #include lines of src/ and checks them against the layers of the source (see CONTRIBUTING.md).
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -15,20 +15,20 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const std::map<std::string, int> kFloors = {
+const std::map<std::string, int> kLayers = {
     {"base", 0},    {"config", 1},     {"device", 2}, {"graph", 2},    {"report", 2}, {"kernels", 3}, {"model", 3},
     {"runtime", 4}, {"collective", 4}, {"data", 4},   {"strategy", 5}, {"train", 6},  {"bench", 6},   {"cli", 7},
 };
 
 /// Folders of the strategy: a later one sees the earlier ones.
-const std::vector<std::string> kRooms = {"strategy/variables/", "strategy/reduction/", "strategy/steps/",
-                                         "strategy/mirrored/"};
+const std::vector<std::string> kSublayers = {"strategy/variables/", "strategy/reduction/", "strategy/steps/",
+                                             "strategy/mirrored/"};
 
-/// The number of a path's room; none lies outside of all.
-std::optional<std::ptrdiff_t> room_of(const std::string& path) {
-  const auto room = std::ranges::find_if(kRooms, [&](const std::string& one) { return path.starts_with(one); });
-  if (room == kRooms.end()) return std::nullopt;
-  return room - kRooms.begin();
+/// The number of a path's sublayer; none lies outside of all.
+std::optional<std::ptrdiff_t> sublayer_of(const std::string& path) {
+  const auto sublayer = std::ranges::find_if(kSublayers, [&](const std::string& one) { return path.starts_with(one); });
+  if (sublayer == kSublayers.end()) return std::nullopt;
+  return sublayer - kSublayers.begin();
 }
 
 bool starts_with_any(const std::string& text, const std::vector<std::string>& beginnings) {
@@ -38,23 +38,24 @@ bool starts_with_any(const std::string& text, const std::vector<std::string>& be
   return false;
 }
 
-/// Arithmetic alone, which every device and the models share: it sees little, and is seen beside its floor.
+/// Arithmetic alone, which every device and the models share: it sees little, and is seen beside its layer.
 const std::string kArithmetic = "kernels/scalar/";
 
 /// Why `file` ("graph/graph.h") may not contain #include "header", or nothing.
 std::string wrong_with_ours(const std::string& file, const std::string& header) {
   const std::string from = file.substr(0, file.find('/')), to = header.substr(0, header.find('/'));
-  if (!kFloors.contains(to)) return "is not rooted at a folder of src/";
-  const auto room = room_of(file), other = room_of(header);
-  if (room && other && *other > *room) return "is made of what is in this room";
+  if (!kLayers.contains(to)) return "is not rooted at a folder of src/";
+  const auto sublayer = sublayer_of(file), other = sublayer_of(header);
+  if (sublayer && other && *other > *sublayer) return "is made of what is in this sublayer";
   // What the loop drives; only its bodies know it.
-  if (header == "strategy/strategy.h" && room && !file.starts_with("strategy/mirrored/")) return "is above this room";
+  if (header == "strategy/strategy.h" && sublayer && !file.starts_with("strategy/mirrored/"))
+    return "is above this sublayer";
   if (from == "model" && header.starts_with(kArithmetic)) return "";
   if (file.starts_with(kArithmetic) && !starts_with_any(header, {kArithmetic, "base/", "graph/"})) {
     return "is more than arithmetic needs";
   }
-  if (from == to || kFloors.at(to) < kFloors.at(from)) return "";
-  return kFloors.at(to) == kFloors.at(from) ? "is a neighbour on the same floor" : "is on a higher floor";
+  if (from == to || kLayers.at(to) < kLayers.at(from)) return "";
+  return kLayers.at(to) == kLayers.at(from) ? "is a neighbour in the same layer" : "is in a higher layer";
 }
 
 /// The same for #include <header>.
@@ -93,7 +94,7 @@ std::vector<fs::path> sources() {
 
 }  // namespace
 
-TEST_CASE("an include of a higher floor, a neighbour, a later room or a misplaced library is reported") {
+TEST_CASE("an include of a higher layer, a neighbour, a later sublayer or a misplaced library is reported") {
   CHECK(violations("graph/graph.cpp", "#include \"graph/graph.h\"\n#include \"base/shape.h\"\n#include <vector>\n")
             .empty());
   CHECK(violations("config/document.cpp", "#include <yaml-cpp/yaml.h>\n").empty());
@@ -112,13 +113,13 @@ TEST_CASE("an include of a higher floor, a neighbour, a later room or a misplace
   CHECK(violations("device/cpu/cpu_device.h", "#include <cuda_runtime.h>\n#include <nccl.h>\n").size() == 2);
 }
 
-TEST_CASE("every include in src goes to its own folder, to a lower floor or from model to scalar arithmetic") {
+TEST_CASE("every include in src goes to its own folder, to a lower layer or from model to scalar arithmetic") {
   const std::vector<fs::path> files = sources();
   REQUIRE_FALSE(files.empty());
   for (const fs::path& path : files) {
     const std::string file = fs::relative(path, MIRRORTRAIN_SOURCE_DIR "/src").generic_string();
     INFO(file);
-    REQUIRE(kFloors.contains(file.substr(0, file.find('/'))));
+    REQUIRE(kLayers.contains(file.substr(0, file.find('/'))));
     std::ifstream stream(path);
     const std::string text(std::istreambuf_iterator<char>(stream), {});
     for (const std::string& violation : violations(file, text)) FAIL_CHECK(violation);

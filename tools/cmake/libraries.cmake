@@ -1,4 +1,4 @@
-# One library per folder of src/, linked against folders of lower floors only.
+# One library per folder of src/, linked against folders of lower layers only.
 
 # mirrortrain_library(data SOURCES a.cpp b.cpp LINKS base config ZLIB::ZLIB)
 # Names without `::` are folders of src/.

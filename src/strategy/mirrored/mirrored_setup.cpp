@@ -1,0 +1,176 @@
+// What a mirrored strategy builds before the first step.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "device/cpu/cpu_device.h"
+#include "report/format.h"
+#include "strategy/mirrored/mirrored_strategy.h"
+
+namespace mirrortrain {
+namespace {
+
+/// Steps that may be in flight on a device that works behind the host: enough that waiting for them, once in so many
+/// steps, costs nothing that could be measured.
+constexpr std::size_t kStepsAhead = 64;
+
+/// What the lane's replicas meet in global batches of these sizes.
+RowCounts row_counts(const Lane& lane, const BatchSizes& sizes, int replicas) {
+  RowCounts rows;
+  for (const Replica& replica : lane.replicas()) {
+    for (const std::int64_t size : sizes.train) rows.train.insert(rows_of_replica(size, replica.index, replicas).count);
+    for (const std::int64_t size : sizes.evaluate) {
+      rows.evaluate.insert(rows_of_replica(size, replica.index, replicas).count);
+    }
+  }
+  return rows;
+}
+
+/// What is left to the libraries, which load kernels in the first steps, and to recorded steps.
+std::size_t reserve_of(std::size_t free) { return std::min(std::size_t{1} << 30, free / 8); }
+
+}  // namespace
+
+MirroredStrategy::MirroredStrategy(Topology topology, const Model& model, MirroredParts parts)
+    : topology_(std::move(topology)),
+      model_(model),
+      parts_(std::move(parts)),
+      in_flight_(model.metric_names.size(), topology_.on_gpus() ? kStepsAhead : 1) {
+  const ReductionChoice choice = choose_reduction(parts_.options, topology_, parts_.gradients.aggregation_method,
+                                                  reduced_gradient_bytes(model, parts_.policies), parts_.why_no_nccl);
+  // A gradient that is kept for later, or reduced before the update, has to be stored.
+  if (!topology_.on_gpus() && !choice.operation && !parts_.gradients.accumulates()) {
+    products_ = find_product_gradients(model, parts_.policies);
+  }
+  add_lanes(parts_.cache);
+  const bool exchanges = topology_.ranks() > 1;
+  reduction_.emplace(exchanges
+                         ? parts_.communicators(topology_, parts_.options, choice, *parts_.backend, lanes_.devices)
+                         : RunCommunicators());
+  StoreOptions store{parts_.policies,
+                     1,
+                     1,
+                     static_cast<int>(scalar::slot_names(parts_.rule).size()),
+                     parts_.gradients.accumulates(),
+                     {}};
+  for (const ProductGradient& product : products_) store.without_gradient.push_back(product.variable);
+  variables_.emplace(model, std::move(store),
+                     UpdateOptions{parts_.rule, parts_.gradients, choice.operation.has_value()}, topology_,
+                     lanes_.devices, *parts_.backend, reduction_->workers());
+  reduction_->add_domains(*variables_, choice, parts_.backend->step_kernels(), lanes_.devices,
+                          parts_.options.communication.bytes_per_pack.bytes);
+  note_ = choice.note;
+  if (const std::size_t buckets = reduction_->of_domain(0).buckets.size(); buckets > 0) {
+    note_ += fmt::format("; {} gradient bucket{}", buckets, buckets == 1 ? "" : "s");
+  }
+  state_ = std::make_unique<StateVariables>(
+      parts_.state, topology_.replicas, parts_.options.type == StrategyType::kOneDevice, *make_cpu_device(0, 1, {}));
+  team_ = std::make_unique<LaneTeam>(lanes_.devices, topology_.cores_of_their_own, 0);
+}
+
+void MirroredStrategy::add_lanes(data::Cache cache) {
+  const std::vector<DomainPlace> domains = topology_.domains();
+  for (int index = 0; index < static_cast<int>(topology_.lanes.size()); ++index) {
+    const auto domain =
+        std::ranges::find_if(domains, [&](const DomainPlace& one) { return std::ranges::count(one.lanes, index) > 0; });
+    const LanePlace& place = topology_.lanes[static_cast<std::size_t>(index)];
+    Lane& lane =
+        *lanes_.owned.emplace_back(std::make_unique<Lane>(place, *domain, model_, products_, *parts_.backend, cache));
+    lanes_.devices.push_back(&lane.device());
+    lanes_.streams.push_back(&lane.stream());
+    for (Replica& replica : lane.replicas()) lanes_.replicas.push_back({&lane, &replica});
+  }
+  std::ranges::sort(lanes_.replicas, {}, [](const LaneReplica& one) { return one.replica->index; });
+}
+
+void MirroredStrategy::prepare(const BatchSizes& sizes) {
+  // Lanes build at the same time, each on its own thread: kernels take the thread's team from there.
+  run_lanes([&](int lane) { lanes_[lane].build(row_counts(lanes_[lane], sizes, topology_.replicas)); });
+  // One device that needs nothing from the host but numbers takes several steps at once.
+  const bool bursts = parts_.captures && topology_.ranks() == 1 && lanes_.size() == 1 &&
+                      lanes_[0].stream().can_capture() && !model_.layers.empty();
+  for (int lane = 0; lane < lanes_.size(); ++lane) {
+    lanes_[lane].place_examples(sizes.examples);
+    require_memory(lane, sizes);
+    lanes_[lane].bind(variables_->of_lane(lane), in_flight_.capacity(), bursts ? StepBursts::kSteps : 0);
+  }
+  add_products();
+  reduction_->order_buckets(*variables_, [this](std::size_t variable) {
+    // Programs of a graph have the same steps at every number of rows, so any lane's tells.
+    for (const auto& lane : lanes_.owned) {
+      if (const auto complete = lane->gradient_complete_after(variable)) return *complete;
+    }
+    return std::size_t{0};
+  });
+  connect_domains();
+  const LaneSurroundings around{topology_,       model_, *parts_.backend, step_,
+                                lanes_.replicas, *team_, parts_.seed,     parts_.captures};
+  for (int lane = 0; lane < lanes_.size(); ++lane) {
+    lane_steps_.push_back(
+        std::make_unique<LaneSteps>(lane, lanes_[lane], variables_->of_lane(lane), reduction_of_lane(lane), around));
+  }
+  if (bursts && lanes_[0].examples()->all_on_device() && lanes_[0].kernels() <= StepBursts::kMostKernels)
+    bursts_ = std::make_unique<StepBursts>(lanes_[0]);
+  variables_changed();
+  // Building takes as long as it takes; steps are alike.
+  team_->set_timeout(parts_.options.communication.timeout_seconds);
+}
+
+/// Gradients that the update computes itself, in host memory.
+void MirroredStrategy::add_products() {
+  const Graph& graph = model_.training.graph;
+  MemoryDomain& domain = variables_->of_lane(0);
+  for (const ProductGradient& product : products_) {
+    const Shape& shape = model_.variables[product.variable].spec.shape;
+    const auto& place = domain.variables.place(product.variable);
+    std::vector<cpu::ProductSource> sources;
+    for (const auto& [lane, replica] : lanes_.replicas)
+      sources.push_back({lane->operand(*replica, product.x), lane->operand(*replica, product.dy), 0});
+    domain.update.add_product(place.group, {place.first, shape[0], shape[1]}, std::move(sources),
+                              graph.spec(product.dy).shape.elements() / shape[1]);
+  }
+}
+
+/// The first operation between domains connects them, which takes long and is not watched: now, as every lane reaches
+/// it.
+void MirroredStrategy::connect_domains() {
+  if (!reduction_->exchanges()) return;
+  run_lanes([this](int lane) {
+    if (variables_->of_lane(lane).place.lanes.front() != lane) return;
+    reduction_of_lane(lane).link->all_reduce(lanes_.stream(lane), {reinterpret_cast<float*>(lanes_[lane].norms()), 1},
+                                             "the first, which connects the devices");
+  });
+  synchronize();
+}
+
+/// Throws Error where a lane's device, or the memory that all lanes share, has no room for the activations of the
+/// largest batch.
+void MirroredStrategy::require_memory(int lane, const BatchSizes& sizes) const {
+  const Lane& own = lanes_[lane];
+  const MemoryDomain& domain = variables_->of_lane(lane);
+  if (domain.place.lanes.front() != lane) return;  // asked for all of the domain's lanes with the first
+  std::size_t wanted = 0, free = own.device().memory().free;
+  for (const int other : domain.place.lanes) wanted += lanes_[other].step_bytes();
+  if (!domain.place.on_host) free -= reserve_of(free);
+  if (wanted <= free) return;
+  std::int64_t batch = 0;
+  for (const auto* of_kind : {&sizes.train, &sizes.evaluate}) {
+    for (const std::int64_t size : *of_kind) batch = std::max(batch, size);
+  }
+  // Activations grow with the rows; what does not is little beside them.
+  const auto fits =
+      static_cast<std::int64_t>(static_cast<double>(batch) * static_cast<double>(free) / static_cast<double>(wanted));
+  const std::string examples =
+      own.examples() == nullptr ? "" : fmt::format(" and {} of examples", report::bytes_text(own.examples()->bytes()));
+  throw Error(
+      fmt::format("{}: not enough memory: a global batch of {} wants {} for activations and inputs here, and {} are "
+                  "free, beside {} "
+                  "of variables, gradients and optimizer{}; {}",
+                  domain.place.on_host ? "cpu" : own.device().id().text(), batch, report::bytes_text(wanted),
+                  report::bytes_text(free), report::bytes_text(domain.bytes()), examples,
+                  fits >= topology_.replicas ? fmt::format("a global batch of about {} would fit", fits)
+                                             : "no batch would fit; use a smaller model or another device"));
+}
+
+}  // namespace mirrortrain

@@ -1,0 +1,43 @@
+#include "strategy/reduction/run_reduction.h"
+
+#include <algorithm>
+
+namespace mirrortrain {
+
+void RunReduction::add_domains(const RunVariables& variables, const ReductionChoice& choice, const StepKernels& kernels,
+                               std::span<Device* const> devices, std::uint64_t bytes_per_bucket) {
+  for (const auto& domain : variables.domains()) {
+    const std::vector<int>& lanes = domain->place.lanes;
+    Device& device = *devices[static_cast<std::size_t>(lanes.front())];
+    DomainReduction& reduction = domains_.emplace_back();
+    if (!communicators_.domains.ranks.empty()) {
+      Communicator& rank = *communicators_.domains.ranks[domains_.size() - 1];
+      reduction.link = std::make_unique<DomainLink>(device, kernels, rank);
+    }
+    if (!choice.operation) continue;
+    reduction.buckets = make_buckets(domain->variables, bytes_per_bucket);
+    if (!reduction.link) {
+      reduction.reducer = std::make_unique<StagedReducer>(*choice.stages);
+    } else if (choice.gathers_replicas) {
+      std::int64_t largest = 0;
+      for (const GradientBucket& bucket : reduction.buckets) largest = std::max(largest, bucket.elements);
+      reduction.reducer = std::make_unique<GatheringReducer>(device, *choice.stages, largest, *reduction.link);
+    } else {
+      auto within = std::make_unique<SumReducer>(kernels, static_cast<int>(lanes.size()));
+      reduction.reducer = std::make_unique<CollectiveReducer>(device, std::move(within), *reduction.link);
+    }
+  }
+}
+
+void RunReduction::order_buckets(const RunVariables& variables,
+                                 const std::function<std::size_t(std::size_t variable)>& complete_after) {
+  for (std::size_t i = 0; i < domains_.size(); ++i) {
+    mirrortrain::order_buckets(domains_[i].buckets, variables.domains()[i]->variables, complete_after);
+  }
+}
+
+void RunReduction::abort(const char* reason) const {
+  for (Communicator* const rank : communicators_.domains.ranks) rank->abort(reason);
+}
+
+}  // namespace mirrortrain

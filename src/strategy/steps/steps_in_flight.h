@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "collective/communicator.h"
+#include "strategy/step_spec.h"
+#include "strategy/steps/lane.h"
+
+namespace mirrortrain {
+
+/// The steps whose sums nobody has taken. Each has a slot, in which the lanes leave what their replicas found.
+class StepsInFlight {
+ public:
+  /// `capacity`: how many steps may wait to be taken.
+  StepsInFlight(std::size_t metrics, std::size_t capacity);
+
+  std::size_t capacity() const { return sums_.size(); }
+  std::size_t size() const { return steps_.size(); }
+  bool is_full() const { return size() == capacity(); }
+
+  /// A step of `examples` begins; returns its slot. `regularization`: where it is not what the step finds. Throws Error
+  /// where no slot is left.
+  std::size_t begin(std::int64_t examples, std::optional<double> regularization = std::nullopt);
+
+  /// The sums of all steps, which are done, in order, valid until the next `begin`. `replicas`: of this process, in
+  /// their order, in which they are added up, whichever lanes they are on; none where there is no model. `workers`:
+  /// adds what the other workers' replicas found; null for one worker.
+  std::span<const StepSums> take(std::span<const LaneReplica> replicas, Communicator* workers);
+
+ private:
+  struct Step {
+    std::int64_t examples = 0;
+    std::optional<double> regularization;
+  };
+  void add_up(std::size_t slot, std::span<const LaneReplica> replicas);
+  void add_workers(std::span<StepSums> sums, Communicator& workers);
+
+  std::vector<Step> steps_;
+  std::vector<StepSums> sums_;   ///< by slot
+  std::vector<double> numbers_;  ///< of all slots, for the other workers
+};
+
+}  // namespace mirrortrain
