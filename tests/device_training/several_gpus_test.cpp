@@ -145,7 +145,7 @@ std::string on_two_gpus(const char* operation, double timeout_seconds) {
       operation, timeout_seconds);
 }
 
-TEST_CASE("where a GPU's lane fails, the others do not wait for it for ever") {
+TEST_CASE("where a GPU's lane fails, the others do not wait for it indefinitely") {
   if (!testing::has_gpus(2)) return;
   for (const char* const operation : {"nccl", "ring"}) {
     INFO(operation);
