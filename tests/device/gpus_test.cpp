@@ -37,7 +37,7 @@ TEST_CASE("a GPU is described by name, memory, compute capability and links") {
         "GPU, 8.0 GiB, compute capability 8.6, NVLink to cuda:0, PCIe to cuda:3, through the host to cuda:2");
 }
 
-TEST_CASE("a machine has GPUs or a reason why not, and a GPU that is not there is a usage error") {
+TEST_CASE("a machine has GPUs or a reason why not, and a GPU that does not exist is a usage error") {
   const cuda::Gpus found = cuda::visible_gpus();
   CHECK(found.gpus.empty() == found.why_none.starts_with("no GPU"));
   CHECK_THROWS_AS(make_cuda_device(static_cast<int>(found.gpus.size())), UsageError);

@@ -76,7 +76,7 @@ TEST_CASE("a step is no more launches than it was") {
     std::int64_t own, of_libraries;
   };
   if (!testing::launches()) return;
-  // Once forward and backward: own kernels from picking the rows to the update.
+  // Once forward and backward: custom kernels from picking the rows to the update.
   for (const Expected& expected : {Expected{kCnn, "float32", 8, 11}, Expected{kCnn, "mixed_bfloat16", 8, 11},
                                    Expected{kDense, "float32", 5, 8}, Expected{kDense, "mixed_bfloat16", 5, 8}}) {
     CAPTURE(expected.precision);

@@ -10,9 +10,9 @@
 #include "graph/ops/conv2d.h"
 #include "graph/ops/dense.h"
 #include "kernels/cpu/registry.h"
+#include "kernels/cuda/custom_kernels.h"
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/merge.h"
-#include "kernels/cuda/own_kernels.h"
 #include "kernels/cuda/step_kernels.h"
 #include "simulated_gpu/host_stream.h"
 #include "simulated_gpu/threaded_device.h"
@@ -58,7 +58,7 @@ void transpose(std::int64_t rows, std::int64_t columns, const float* from, float
   for (std::int64_t i = 0; i < rows * columns; ++i) to[i % columns * rows + i / columns] = from[i];
 }
 
-/// The CPU's form of a filter, also made from one that is kept out first.
+/// The CPU's form of a filter, also made from one that is kept output channels first (OHWI).
 class SimulatedConvolution : public Enqueued {
  public:
   SimulatedConvolution(std::unique_ptr<Kernel> kernel, const TensorView& filter)
@@ -73,19 +73,19 @@ class SimulatedConvolution : public Enqueued {
         stream.copy(copy, canonical.data, canonical.bytes());
       };
     }
-    DerivedForm of_out_first{.key = form->key + " of out first", .bytes = form->bytes};
-    of_out_first.refresh = [form = *form](Stream& stream, const TensorView& out_first, std::byte* copy) {
+    DerivedForm of_ohwi{.key = form->key + " of OHWI", .bytes = form->bytes};
+    of_ohwi.refresh = [form = *form](Stream& stream, const TensorView& ohwi, std::byte* copy) {
       run_on(stream, [=] {
-        const Shape& shape = out_first.shape;
+        const Shape& shape = ohwi.shape;
         std::vector<float> elements(static_cast<std::size_t>(shape.elements()));
-        transpose(shape.back(), shape.elements() / shape.back(), out_first.as<const float>(), elements.data());
+        transpose(shape.back(), shape.elements() / shape.back(), ohwi.as<const float>(), elements.data());
         InlineStream now;
-        TensorView canonical = out_first;
+        TensorView canonical = ohwi;
         canonical.data = reinterpret_cast<std::byte*>(elements.data());
         form.refresh(now, canonical, copy);
       });
     };
-    form->of_out_first = std::make_shared<const DerivedForm>(of_out_first);
+    form->of_out_first = std::make_shared<const DerivedForm>(of_ohwi);
     return form;
   }
 
@@ -93,7 +93,7 @@ class SimulatedConvolution : public Enqueued {
   TensorView filter_;
 };
 
-/// A filter's gradient from the CPU, put out first.
+/// A filter's gradient from the CPU, put in OHWI.
 class SimulatedFilterGradient : public Enqueued {
  public:
   using Enqueued::Enqueued;
@@ -119,8 +119,8 @@ void add_convolution(KernelRegistry& to) {
 void add_convolutions(KernelRegistry& to) {
   add_convolution<ops::Conv2d>(to);
   add_convolution<ops::Conv2dInputGradient>(to);
-  to.add<cuda::Conv2dOutFirstWeightGradient>(
-      [](const cuda::Conv2dOutFirstWeightGradient& op, const KernelSpecs& specs) -> std::unique_ptr<Kernel> {
+  to.add<cuda::Conv2dOhwiWeightGradient>(
+      [](const cuda::Conv2dOhwiWeightGradient& op, const KernelSpecs& specs) -> std::unique_ptr<Kernel> {
         const ops::Conv2dWeightGradient canonical(op, op.kernel_shape, op.with_bias);
         return std::make_unique<SimulatedFilterGradient>(cpu::kernel_registry().make(canonical, specs));
       });
@@ -145,8 +145,8 @@ class SimulatedBackend : public Backend {
   }
 
   std::shared_ptr<const KernelRegistry> make_registry(const Device&) const override {
-    auto registry = std::make_shared<KernelRegistry>("played GPU");
-    cuda::add_own_kernels(*registry);
+    auto registry = std::make_shared<KernelRegistry>("simulated GPU");
+    cuda::add_custom_kernels(*registry);
     add_convolutions(*registry);
     add_enqueued<ops::Dense, ops::DenseInputGradient, ops::DenseWeightGradient>(*registry);
     return registry;

@@ -104,7 +104,7 @@ KernelRegistry on_device(const KernelRegistry& kernels, Device& device) {
           ops::Conv2d, ops::Conv2dInputGradient, ops::Conv2dWeightGradient, ops::Dense, ops::DenseInputGradient,
           ops::DenseWeightGradient, ops::Dropout, ops::GlobalAveragePool2d, ops::GlobalAveragePool2dGradient, ops::Loss,
           ops::MaxPool2d, ops::MaxPool2dGradient, ops::Metric, ops::Softmax, ops::SoftmaxGradient,
-          cuda::BatchNormOfResidual, cuda::Conv2dOutFirstWeightGradient, cuda::LossWithMetric,
+          cuda::BatchNormOfResidual, cuda::Conv2dOhwiWeightGradient, cuda::LossWithMetric,
           cuda::MaxPool2dGradientWithSums, cuda::ReluGradientOfSum>(all, kernels, device);
   return all;
 }

@@ -1,4 +1,4 @@
-#include "kernels/cuda/own_kernels.h"
+#include "kernels/cuda/custom_kernels.h"
 #include "kernels/harness.h"
 
 namespace mirrortrain::testing {
@@ -6,7 +6,7 @@ namespace mirrortrain::testing {
 const KernelRegistry& registry_under_test() {
   static const KernelRegistry registry = [] {
     KernelRegistry own("cuda");
-    cuda::add_own_kernels(own);
+    cuda::add_custom_kernels(own);
     return own;
   }();
   return registry;

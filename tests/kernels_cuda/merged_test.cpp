@@ -240,7 +240,7 @@ TEST_CASE("a convolution's bias takes its gradient from the pooling behind it") 
       graph.apply(ops::Conv2dWeightGradient(ops::Conv2dAttributes{}, {3, 3, 2, 4}, true), {x, dx});
   const Graph merged = cuda::merge(graph, weights);
   CHECK(op_names(merged) == std::vector<std::string>{"conv2d", "max_pool2d", "max_pool2d_gradient_with_sums",
-                                                     "conv2d_out_first_weight_gradient"});
+                                                     "conv2d_ohwi_weight_gradient"});
   CHECK(merged.node(2).outputs == std::vector{dx, weights[1]});
   CHECK(merged.node(3).outputs == std::vector{weights[0]});
 }

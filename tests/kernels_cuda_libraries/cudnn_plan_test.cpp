@@ -10,8 +10,8 @@
 #include "base/error.h"
 #include "graph/ops/dense.h"
 #include "kernels/conv2d_geometries.h"
-#include "kernels/cuda/merge.h"
 #include "kernels/cuda/backend.h"
+#include "kernels/cuda/merge.h"
 
 using namespace mirrortrain;
 using testing::Conv2dGeometry;
@@ -131,8 +131,8 @@ TEST_CASE("a filter's gradient as cuDNN makes it needs no room beside its plan's
   const TensorView dy = view(DType::kFloat32, {128, 11, 11, 64});
   const ops::Conv2dWeightGradient op(g.attributes, g.kernel, false);
   const auto canonical = all.make(op, specs({x, dy}, {kernel}));
-  const auto out_first = all.make(cuda::Conv2dOutFirstWeightGradient(op), specs({x, dy}, {kernel}));
-  CHECK(canonical->workspace_bytes() - out_first->workspace_bytes() == kernel.bytes());
+  const auto ohwi = all.make(cuda::Conv2dOhwiWeightGradient(op), specs({x, dy}, {kernel}));
+  CHECK(canonical->workspace_bytes() - ohwi->workspace_bytes() == kernel.bytes());
   const Kernels float32 = make(all, g, DType::kFloat32, 128), rounded = make(all, g, DType::kBfloat16, 128);
   CHECK_FALSE(float32.forward->derived_form(1)->of_out_first->refresh);  // the variable itself
   CHECK(rounded.forward->derived_form(1)->of_out_first->is_rounded);     // by the update
@@ -174,7 +174,7 @@ TEST_CASE("what cuDNN refuses is told with the op, the dtype and the shapes") {
       doctest::Contains("conv2d on cuda (int32, images 2 x 5 x 5 x 3, 4 filters 3 x 3 x 3)"), Error);
 }
 
-TEST_CASE("a described GPU has no algorithms for matrix products, and a wrong description is refused") {
+TEST_CASE("a described GPU has no algorithms for matrix multiplications, and a wrong description is refused") {
   const auto x = view(DType::kFloat32, {2, 3}), kernel = view(DType::kFloat32, {3, 4});
   CHECK_THROWS_AS(registry().make(ops::Dense(), specs({x, kernel}, {view(DType::kFloat32, {2, 4})})), Error);
   CHECK_THROWS_AS(cuda::make_kernel_registry_for("{", {}), Error);

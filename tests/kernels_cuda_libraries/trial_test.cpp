@@ -48,7 +48,7 @@ TEST_CASE("the host's time to enqueue a candidate does not count") {
   CHECK(cuda::choose_by_trial(choices, "slow host", 0, candidates) == 0);
 }
 
-TEST_CASE("candidates get zeros, a null pointer for an operand that is not there, and the largest workspace") {
+TEST_CASE("candidates get zeros, a null pointer for an operand that does not exist, and the largest workspace") {
   cuda::Choices choices;
   cuda::Candidates candidates;
   candidates.operand_bytes = {100, 0, 4};

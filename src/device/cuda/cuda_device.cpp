@@ -82,10 +82,10 @@ class CudaDevice : public Device {
 
 std::unique_ptr<Device> make_cuda_device(int index) {
   const cuda::Gpus found = cuda::visible_gpus();
-  if (found.gpus.empty()) throw UsageError(fmt::format("cuda:{} is not there: {}", index, found.why_none));
+  if (found.gpus.empty()) throw UsageError(fmt::format("cuda:{} does not exist: {}", index, found.why_none));
   if (index < 0 || static_cast<std::size_t>(index) >= found.gpus.size()) {
     throw UsageError(
-        fmt::format("cuda:{} is not there: the visible GPUs are cuda:0 to cuda:{}", index, found.gpus.size() - 1));
+        fmt::format("cuda:{} does not exist: the visible GPUs are cuda:0 to cuda:{}", index, found.gpus.size() - 1));
   }
   return std::make_unique<CudaDevice>(index);
 }

@@ -12,7 +12,7 @@ cuda::Gpus cuda::visible_gpus() { return {{}, "no GPU support in this executable
 void cuda::enable_peer_access(std::span<const int>) {}  // of no GPUs
 
 std::unique_ptr<Device> make_cuda_device(int index) {
-  throw UsageError(fmt::format("cuda:{} is not there: {}", index, cuda::visible_gpus().why_none));
+  throw UsageError(fmt::format("cuda:{} does not exist: {}", index, cuda::visible_gpus().why_none));
 }
 
 }  // namespace mirrortrain

@@ -6,7 +6,8 @@
 #include "graph/ops/dense.h"
 #include "kernels/kernel.h"
 
-/// Dense layers in float32 by the own products: weights are read where they lie, and nothing is allocated in a run.
+/// Dense layers in float32 by custom matrix multiplications: weights are read where they lie, and nothing is allocated
+/// in a run.
 namespace mirrortrain::cpu::dense_float32 {
 
 std::unique_ptr<Kernel> make_forward(const ops::Dense& op, const KernelSpecs& specs);

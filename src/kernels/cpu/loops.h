@@ -14,7 +14,7 @@
 
 namespace mirrortrain::cpu {
 
-/// A kernel that is one function of its arguments: loops of our own, no primitive of a library.
+/// A kernel that is one function of its arguments: custom loops, no primitive of a library.
 template <class Body>
 class LoopKernel : public Kernel {
  public:

@@ -4,7 +4,7 @@
 
 #include "kernels/cpu/simd.h"
 
-/// Small matrix products whose operands lie in cache: what the own convolution and dense kernels are made of.
+/// Small matrix multiplications whose operands lie in cache: what the custom convolution and dense kernels are made of.
 namespace mirrortrain::cpu {
 
 /// An element (row, step) is data[row * row_stride + step * step_stride].

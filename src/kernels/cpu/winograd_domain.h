@@ -6,7 +6,7 @@
 #include "kernels/kernel.h"
 
 /// What the Winograd kernels share: how an image is cut into tiles, and tiles on their way into and out of the domain
-/// in which the convolution is 36 matrix products, one per point.
+/// in which the convolution is 36 matrix multiplications, one per point.
 namespace mirrortrain::cpu::winograd {
 
 inline constexpr int kPointCount = 36;

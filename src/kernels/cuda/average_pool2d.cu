@@ -1,4 +1,4 @@
-#include "kernels/cuda/own_kernels.h"
+#include "kernels/cuda/custom_kernels.h"
 #include "kernels/cuda/pool2d.h"
 #include "kernels/cuda/stream_kernel.h"
 

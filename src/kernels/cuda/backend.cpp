@@ -3,9 +3,9 @@
 #include "device/cuda/cuda_device.h"
 #include "kernels/cuda/cublaslt.h"
 #include "kernels/cuda/cudnn.h"
+#include "kernels/cuda/custom_kernels.h"
 #include "kernels/cuda/libraries.h"
 #include "kernels/cuda/merge.h"
-#include "kernels/cuda/own_kernels.h"
 #include "kernels/cuda/step_kernels.h"
 
 namespace mirrortrain::cuda {
@@ -32,7 +32,7 @@ class CudaBackend : public Backend {
 
 KernelRegistry all_kernels(std::shared_ptr<Cudnn> cudnn, std::shared_ptr<CublasLt> blas) {
   KernelRegistry all("cuda");
-  add_own_kernels(all);
+  add_custom_kernels(all);
   add_conv2d_kernels(all, std::move(cudnn));
   add_dense_kernels(all, std::move(blas));
   return all;

@@ -9,9 +9,9 @@
 
 namespace mirrortrain::cuda {
 
-/// How matrix products and convolutions may be computed.
+/// How matrix multiplications and convolutions may be computed.
 struct MathOptions {
-  bool tf32 = true;  ///< float32 products on tensor cores, inputs rounded to 10 bits, as Keras and TensorFlow do
+  bool tf32 = true;  ///< float32 multiplications on tensor cores, inputs rounded to 10 bits, as Keras and TensorFlow do
   bool deterministic = true;  ///< only algorithms that give the same bits each time
   /// Convolution algorithms that want more are passed over; some would take a GiB for a network's first layer.
   std::size_t most_workspace_bytes = std::size_t{512} << 20;
@@ -19,7 +19,7 @@ struct MathOptions {
   bool autotune = false;
 };
 
-/// GPUs: cuDNN, cuBLASLt and own kernels. Throws UsageError, saying why, in a build without CUDA.
+/// GPUs: cuDNN, cuBLASLt and custom kernels. Throws UsageError, saying why, in a build without CUDA.
 std::unique_ptr<Backend> make_backend(const MathOptions& options);
 
 /// Every kernel of the CUDA backend for the index-th visible GPU. A lane has its own: the libraries' handles in it must
@@ -27,8 +27,8 @@ std::unique_ptr<Backend> make_backend(const MathOptions& options);
 /// missing.
 KernelRegistry make_kernel_registry(int gpu, const MathOptions& options);
 
-/// The same for a GPU that is not there, described by cuDNN's JSON of its properties: what can be planned, and how much
-/// workspace it takes. Nothing made from it can run.
+/// The same for a GPU that does not exist, described by cuDNN's JSON of its properties: what can be planned, and how
+/// much workspace it takes. Nothing made from it can run.
 KernelRegistry make_kernel_registry_for(std::string_view properties_json, const MathOptions& options);
 
 }  // namespace mirrortrain::cuda

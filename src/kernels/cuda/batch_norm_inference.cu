@@ -1,6 +1,6 @@
 #include "graph/ops/batch_norm.h"
 #include "kernels/cuda/batch_norm.h"
-#include "kernels/cuda/own_kernels.h"
+#include "kernels/cuda/custom_kernels.h"
 #include "kernels/cuda/stream_kernel.h"
 
 namespace mirrortrain::cuda {

@@ -139,7 +139,7 @@ class WeightGradient : public Kernel {
  public:
   WeightGradient(const ops::Conv2dWeightGradient& op, const KernelSpecs& specs, std::shared_ptr<Cudnn> cudnn)
       : dtype_(specs.inputs[0].dtype),
-        out_first_(dynamic_cast<const Conv2dOutFirstWeightGradient*>(&op) != nullptr),
+        is_ohwi_(dynamic_cast<const Conv2dOhwiWeightGradient*>(&op) != nullptr),
         out_(op.kernel_shape.back()),
         taps_(op.kernel_shape.elements() / out_),
         positions_(specs.inputs[1].elements() / out_),
@@ -157,7 +157,7 @@ class WeightGradient : public Kernel {
       std::byte* const gradient = is_final() ? kernel : args.workspace + padded(plan_.workspace_bytes());
       void* const pointers[] = {x.data, dy.data, gradient};
       plan_.enqueue(*cudnn_, native(stream), std::span(pointers), args.workspace);
-      if (!out_first_) {
+      if (!is_ohwi_) {
         transpose(stream, out_, taps_, dtype_, gradient, DType::kFloat32, kernel);
       } else if (!is_final()) {
         to_float32(stream, out_ * taps_, gradient, kernel);
@@ -178,10 +178,10 @@ class WeightGradient : public Kernel {
   }
 
   /// Whether cuDNN's result is what is wanted.
-  bool is_final() const { return out_first_ && dtype_ == DType::kFloat32; }
+  bool is_final() const { return is_ohwi_ && dtype_ == DType::kFloat32; }
 
   DType dtype_;
-  bool out_first_;
+  bool is_ohwi_;
   std::int64_t out_, taps_, positions_;  ///< taps_: weights per filter; positions_: rows x height x width of the output
   std::shared_ptr<Cudnn> cudnn_;
   CudnnPlan plan_;
@@ -193,7 +193,7 @@ void add_conv2d_kernels(KernelRegistry& registry, std::shared_ptr<Cudnn> cudnn) 
   registry.add<ops::Conv2d>(for_rows<ops::Conv2d, Forward>(cudnn));
   registry.add<ops::Conv2dInputGradient>(for_rows<ops::Conv2dInputGradient, InputGradient>(cudnn));
   registry.add<ops::Conv2dWeightGradient>(for_rows<ops::Conv2dWeightGradient, WeightGradient>(cudnn));
-  registry.add<Conv2dOutFirstWeightGradient>(for_rows<Conv2dOutFirstWeightGradient, WeightGradient>(cudnn));
+  registry.add<Conv2dOhwiWeightGradient>(for_rows<Conv2dOhwiWeightGradient, WeightGradient>(cudnn));
 }
 
 }  // namespace mirrortrain::cuda

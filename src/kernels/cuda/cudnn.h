@@ -43,7 +43,7 @@ class Cudnn {
  public:
   /// The index-th visible GPU.
   Cudnn(int index, const MathOptions& options);
-  /// A GPU that is not there, described by cuDNN's JSON of its properties.
+  /// A GPU that does not exist, described by cuDNN's JSON of its properties.
   Cudnn(std::string_view properties_json, const MathOptions& options);
   ~Cudnn();
   Cudnn(const Cudnn&) = delete;

@@ -1,6 +1,6 @@
 #include "graph/ops/elementwise.h"
+#include "kernels/cuda/custom_kernels.h"
 #include "kernels/cuda/merge.h"
-#include "kernels/cuda/own_kernels.h"
 #include "kernels/cuda/pack.h"
 #include "kernels/cuda/stream_kernel.h"
 #include "kernels/scalar/activations.h"

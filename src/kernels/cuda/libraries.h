@@ -7,7 +7,7 @@
 #include "kernels/cuda/stream_kernel.h"
 #include "kernels/kernel.h"
 
-// Kernels that are a library's: products and convolutions.
+// Kernels that are a library's: matrix multiplications and convolutions.
 namespace mirrortrain::cuda {
 
 class Cudnn;

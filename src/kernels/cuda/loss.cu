@@ -1,5 +1,5 @@
+#include "kernels/cuda/custom_kernels.h"
 #include "kernels/cuda/merge.h"
-#include "kernels/cuda/own_kernels.h"
 #include "kernels/cuda/position_sums.h"
 #include "kernels/cuda/stream_kernel.h"
 #include "kernels/scalar/losses.h"

@@ -1,6 +1,6 @@
 #include "kernels/cuda/channels.h"
+#include "kernels/cuda/custom_kernels.h"
 #include "kernels/cuda/merge.h"
-#include "kernels/cuda/own_kernels.h"
 #include "kernels/cuda/pool2d.h"
 #include "kernels/cuda/reduce.h"
 #include "kernels/cuda/stream_kernel.h"

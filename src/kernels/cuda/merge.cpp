@@ -27,7 +27,7 @@ class Merging {
       if (op_of<ops::ActivationGradient>(nodes_[i])) merge_sum_of_gradients(nodes_[i]);
       if (op_of<ops::Conv2dWeightGradient>(nodes_[i])) {
         merge_bias_gradient(nodes_[i]);
-        nodes_[i].op = std::make_shared<Conv2dOutFirstWeightGradient>(*op_of<ops::Conv2dWeightGradient>(nodes_[i]));
+        nodes_[i].op = std::make_shared<Conv2dOhwiWeightGradient>(*op_of<ops::Conv2dWeightGradient>(nodes_[i]));
       }
     }
     Graph graph = take_cast_inputs();

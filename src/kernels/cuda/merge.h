@@ -58,9 +58,9 @@ struct ReluGradientOfSum : Op {
 };
 
 /// Conv2dWeightGradient with the kernel's gradient as [out, height, width, in].
-struct Conv2dOutFirstWeightGradient : ops::Conv2dWeightGradient {
-  explicit Conv2dOutFirstWeightGradient(const ops::Conv2dWeightGradient& op) : ops::Conv2dWeightGradient(op) {}
-  std::string_view name() const override { return "conv2d_out_first_weight_gradient"; }
+struct Conv2dOhwiWeightGradient : ops::Conv2dWeightGradient {
+  explicit Conv2dOhwiWeightGradient(const ops::Conv2dWeightGradient& op) : ops::Conv2dWeightGradient(op) {}
+  std::string_view name() const override { return "conv2d_ohwi_weight_gradient"; }
 };
 
 }  // namespace mirrortrain::cuda

@@ -1,5 +1,5 @@
 #include "graph/ops/elementwise.h"
-#include "kernels/cuda/own_kernels.h"
+#include "kernels/cuda/custom_kernels.h"
 #include "kernels/cuda/stream_kernel.h"
 #include "kernels/cuda/team.h"
 #include "kernels/scalar/math.h"

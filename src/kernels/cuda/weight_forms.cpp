@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include "graph/ops/elementwise.h"
+#include "kernels/cuda/custom_kernels.h"
 #include "kernels/cuda/matrix_passes.h"
-#include "kernels/cuda/own_kernels.h"
 
 namespace mirrortrain::cuda {
 namespace {
@@ -13,10 +13,10 @@ std::size_t bytes_of(const TensorView& tensor, DType dtype) {
   return static_cast<std::size_t>(tensor.elements()) * size_of(dtype);
 }
 
-/// An op of the own kernels, from one tensor to another.
+/// An op of the custom kernels, from one tensor to another.
 std::unique_ptr<Kernel> make_own(const Op& op, const TensorView& from, const TensorView& to) {
   KernelRegistry own("cuda");
-  add_own_kernels(own);
+  add_custom_kernels(own);
   KernelSpecs specs;
   specs.inputs = {from};
   specs.outputs = {to};
@@ -28,13 +28,13 @@ std::unique_ptr<Kernel> make_own(const Op& op, const TensorView& from, const Ten
 
 DerivedForm filter_form(const TensorView& kernel, DType dtype) {
   const std::int64_t out = kernel.shape.back(), taps = kernel.elements() / out;
-  auto of_out_first = dtype_form(kernel, dtype);
+  auto of_ohwi = dtype_form(kernel, dtype);
   return {
       .key = fmt::format("cudnn filter {}", name_of(dtype)),
       .bytes = bytes_of(kernel, dtype),
       .refresh = [=](Stream& stream, const TensorView& canonical,
                      std::byte* copy) { transpose(stream, taps, out, DType::kFloat32, canonical.data, dtype, copy); },
-      .of_out_first = std::make_shared<const DerivedForm>(of_out_first ? std::move(*of_out_first) : DerivedForm())};
+      .of_out_first = std::make_shared<const DerivedForm>(of_ohwi ? std::move(*of_ohwi) : DerivedForm())};
 }
 
 std::optional<DerivedForm> dtype_form(const TensorView& weight, DType dtype) {

@@ -4,8 +4,8 @@
 
 namespace mirrortrain::cuda {
 
-/// The kernels for CUDA that are not a library's: every op but matrix products and convolutions.
-void add_own_kernels(KernelRegistry& registry);
+/// The kernels for CUDA that are not a library's: every op but matrix multiplications and convolutions.
+void add_custom_kernels(KernelRegistry& registry);
 
 // Each file of kernels adds its own.
 void add_elementwise_kernels(KernelRegistry& registry);

@@ -1,4 +1,4 @@
-#include "kernels/cuda/own_kernels.h"
+#include "kernels/cuda/custom_kernels.h"
 
 #include <fmt/format.h>
 
@@ -12,7 +12,7 @@ void refuse_dtype(const Op& op, DType dtype) {
       fmt::format("{} has no kernel for {} on CUDA; it computes on float32 and bfloat16", op.name(), name_of(dtype)));
 }
 
-void add_own_kernels(KernelRegistry& registry) {
+void add_custom_kernels(KernelRegistry& registry) {
   add_elementwise_kernels(registry);
   add_dropout_kernels(registry);
   add_softmax_kernels(registry);

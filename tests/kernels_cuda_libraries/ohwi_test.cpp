@@ -8,14 +8,14 @@
 using namespace mirrortrain;
 using namespace mirrortrain::testing;
 
-TEST_CASE("a filter's gradient that is out first is the other one in another order") {
+TEST_CASE("a filter's gradient in OHWI is the other one in another order") {
   for (const DType dtype : kFloatTypes) {
     for (const Conv2dGeometry& g : kSmall) {
       const ValueSpec inferred[] = {{dtype, g.image, true}, {DType::kFloat32, g.kernel, false}};
       const Shape y = ops::Conv2d(g.attributes).infer(inferred)[0].shape;
       const ops::Conv2dWeightGradient op(g.attributes, g.kernel, g.with_bias);
       const Inputs inputs = random_inputs({batched(dtype, g.image), batched(dtype, y)}, 5);
-      const auto expected = run_op(op, inputs, 5), found = run_op(cuda::Conv2dOutFirstWeightGradient(op), inputs, 5);
+      const auto expected = run_op(op, inputs, 5), found = run_op(cuda::Conv2dOhwiWeightGradient(op), inputs, 5);
       Values canonical = found[0];
       const std::int64_t out = g.kernel.back(), taps = g.kernel.elements() / out;
       for (std::int64_t i = 0; i < g.kernel.elements(); ++i) canonical[i % taps * out + i / taps] = found[0][i];
