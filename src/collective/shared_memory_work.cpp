@@ -31,15 +31,25 @@ void copy_block(DType dtype, std::byte* to, const std::byte* from, Shard block) 
 
 template <class T>
 void sum_block(std::span<std::byte* const> terms, std::span<std::byte* const> to, Shard block) {
-  alignas(64) T total[kBlock];
   const std::size_t count = block.size();
   const auto at = [&](std::byte* data) { return reinterpret_cast<T*>(data) + block.begin; };
+  const auto copy_to = [&](std::span<std::byte* const> targets, const T* total) {
+    for (std::byte* const target : targets) std::copy_n(total, count, at(target));
+  };
+  if (terms.size() == 2) {  // what most stages add
+    const T *const a = at(terms[0]), *const b = at(terms[1]);
+    T* const total = at(to[0]);
+#pragma GCC ivdep  // total may be a or b, element by element
+    for (std::size_t i = 0; i < count; ++i) total[i] = a[i] + b[i];
+    return copy_to(to.subspan(1), total);
+  }
+  alignas(64) T total[kBlock];
   std::copy_n(at(terms[0]), count, total);
   for (std::byte* const term : terms.subspan(1)) {
     const T* __restrict elements = at(term);
     for (std::size_t i = 0; i < count; ++i) total[i] += elements[i];
   }
-  for (std::byte* const target : to) std::copy_n(total, count, at(target));
+  copy_to(to, total);
 }
 
 /// to[k][i] = ((terms[0][i] + terms[1][i]) + terms[2][i]) + ... for every k. `to` may name any of the terms.
