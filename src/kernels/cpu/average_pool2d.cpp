@@ -24,10 +24,12 @@ void average_pool(const PoolShape& s, const Shares& shares, int threads, const T
   for_cells(threads, s.rows, s.lines.output, s.columns.output, s.channels, [&](const Cell& out) {
     const Range lines = s.lines.seen(out.y), columns = s.columns.seen(out.x);
     const float share = shares(out.y, out.x);
+    const T* image = x + s.input_cell(out.row, 0, 0);
+    const std::int64_t line_step = s.columns.input * s.channels;
     each_vector(s.channels, [&](std::int64_t c, auto part) {
       Vec sum{};
       for (int line = lines.begin; line < lines.end; ++line) {
-        const T* from = x + s.input_cell(out.row, line, columns.begin) + c;
+        const T* from = image + line * line_step + columns.begin * s.channels + c;
         for (int i = columns.begin; i < columns.end; ++i, from += s.channels) sum += get(from, part);
       }
       put(y + out.offset + c, sum * share, part);
