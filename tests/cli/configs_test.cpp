@@ -103,7 +103,8 @@ TEST_CASE_FIXTURE(Fixture, "mirrored-fashion gives the same bits however two rep
   const std::string short_run = "--set training.epochs=1 --set strategy.cross_device_ops=";
   const Outcome outcome = fit("mirrored-fashion", "hierarchical_copy", short_run + "hierarchical_copy");
   REQUIRE(outcome.exit_code == 0);
-  CHECK(contains(outcome.err + outcome.out, "hierarchical_copy adds 2 replicas' gradients, by add_n; 2 packs"));
+  CHECK(contains(outcome.err + outcome.out,
+                 "hierarchical_copy adds the gradients of 2 replicas, by add_n; 2 gradient buckets"));
   CHECK(events("hierarchical_copy", "evaluation").at(0)["metrics"]["accuracy"].get<double>() > 0.6);
   for (const char* other : {"auto", "ring", "reduction_to_one_device"}) {
     CAPTURE(other);

@@ -75,7 +75,7 @@ model:
     - dense: {units: 3}
 loss: {type: sparse_categorical_crossentropy, from_logits: true}
 metrics: [accuracy]
-optimizer: {type: adam, learning_rate: 0.01}
+optimizer: {type: sgd, learning_rate: 0.1, momentum: 0.9}
 )";
 
 /// What a worker's training gave: of every replica of the run, on every worker.
@@ -84,7 +84,7 @@ struct Result {
   std::vector<std::map<std::string, std::vector<float>>> variables;
   std::optional<StepSums> evaluation;
 
-  explicit Result(Training& training, int steps = 9) {
+  Result(Training& training, int steps) {
     losses = training.steps(steps);
     for (int r = 0; r < training.strategy->num_replicas_in_sync(); ++r) variables.push_back(training.variables(r));
     evaluation = evaluate_all(*training.strategy, training.examples(), 10);
@@ -99,10 +99,11 @@ void check_against_one_machine(int workers, int replicas_each, const std::string
   on_one.push_back(replicas_on_cpus(workers * replicas_each, strategy_options));
   on_several.push_back(replicas_on_cpus(replicas_each, strategy_options));
   Training one_machine(kNetwork, on_one);
-  const Result expected(one_machine);
+  const int steps = same_bits ? 9 : 4;  // an epoch, the short last batch included: rounding grows from step to step
+  const Result expected(one_machine, steps);
   std::vector<std::optional<Result>> found(static_cast<std::size_t>(workers));
   REQUIRE(run_workers(workers, kNetwork, on_several, [&](int worker, Training& training) {
-            found[static_cast<std::size_t>(worker)].emplace(training);
+            found[static_cast<std::size_t>(worker)].emplace(training, steps);
           }) == "no error");
   for (const auto& result : found) {
     for (std::size_t i = 0; i < expected.losses.size(); ++i) {
@@ -193,7 +194,7 @@ TEST_CASE("the chief saves what all workers have, and every worker resumes from 
   const Overrides overrides = {replicas_on_cpus(2), R"(variables=[{match: "dense/*", aggregation: none}])"};
   const TemporaryFolder folder;
   const auto checkpoints_of = [&](Training& training) {
-    return Checkpoints(folder.path(), *training.strategy, {{"m", "v"}, training.checked.model->metric_names}, 0);
+    return Checkpoints(folder.path(), *training.strategy, {{"momentum"}, training.checked.model->metric_names}, 0);
   };
   std::vector<std::vector<double>> rest(2);
   REQUIRE(run_workers(2, kNetwork, overrides, [&](int worker, Training& training) {
