@@ -42,6 +42,10 @@ void print_setup(std::FILE* out, std::span<Device* const> devices, int replicas)
     fmt::print(out, "# sums float elements in place over {} rank{}: {}\n", names.size(), names.size() == 1 ? "" : "s",
                fmt::join(names, ", "));
   }
+  fmt::print(
+      out,
+      "# one_pass is the pass that an update has in itself and leaves the sum in one memory; the other algorithms\n");
+  fmt::print(out, "# leave it with every rank\n");
   fmt::print(out, "# every sum of every operation is checked; time is the median of the repetitions\n");
 }
 

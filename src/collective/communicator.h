@@ -40,7 +40,7 @@ inline constexpr std::size_t kShardGrain = 16;
 /// or empty.
 Shard shard_of(std::size_t count, int rank, int size);
 
-/// One rank's end of a group of ranks, each a memory domain of the run, in this process or another. Operations are
+/// One rank's end of a group of ranks, memory domains or workers of the run, in this process or others. Operations are
 /// enqueued on the rank's stream, as work that the host does not wait for: they start when what was enqueued before is
 /// done and every other rank's stream has reached them. Every rank enqueues the same operations in the same order with
 /// the same number of elements, from one thread at a time, and on one stream, or on several that wait for each other.
@@ -72,7 +72,7 @@ class Communicator {
   /// Stream::synchronize never returns where a rank does not reach the operation.
   virtual void synchronize(Stream& stream) = 0;
   /// Makes every rank's current and later operations end and throw Error(reason). Called by the thread that drives this
-  /// rank.
+  /// rank or, on a CPU, by any lane of its domain.
   virtual void abort(const std::string& reason) = 0;
 };
 

@@ -17,7 +17,7 @@ class Backend {
   virtual ~Backend() = default;
 
   /// The index-th device for one lane. `threads` and `cores` (one per thread, or none) are for devices that compute on
-  /// the host's. Throws UsageError where it is not there.
+  /// the host's. Throws UsageError where it does not exist.
   virtual std::unique_ptr<Device> make_device(int index, int threads, const std::vector<int>& cores) const = 0;
 
   /// The kernels of programs for a device made here. A lane has its own, made on its thread.

@@ -11,7 +11,7 @@
 
 namespace mirrortrain {
 
-/// The section `gradients`: what happens to them on their way to the optimizer.
+/// The section `gradients`: what happens to them before the optimizer applies them.
 struct GradientOptions {
   AggregationMethod aggregation_method = AggregationMethod::kAddN;
   std::optional<double> clip_norm;

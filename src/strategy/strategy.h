@@ -52,7 +52,7 @@ class Strategy {
   /// How gradients are added and why, for the log; may be empty.
   virtual std::string note() const { return ""; }
 
-  /// Builds what steps of these sizes need. Throws Error where a kernel is missing or memory is short.
+  /// Builds what steps of these sizes need. Once. Throws Error where a kernel is missing or memory is short.
   virtual void prepare(const BatchSizes& sizes) = 0;
 
   /// Trains on one global batch of a size that was prepared. Devices may work behind the host: steps are in flight
@@ -76,6 +76,9 @@ class Strategy {
 
   /// What the loop decides, the chief decides: returns the chief's `value` on every worker.
   virtual std::int64_t agree(std::int64_t value) { return value; }
+
+  /// Lets the other workers know that this one has failed, outside the strategy: what they wait for ends with the reason.
+  virtual void abort(const std::string& /*reason*/) {}
 
   // For the log; a strategy that does not know tells nothing.
   virtual MemoryForecast memory() const { return {}; }

@@ -27,7 +27,8 @@ struct CheckedConfiguration {
   std::vector<VariablePolicy> policies() const;
 };
 
-/// Reads a configuration and builds its model; what it says of replicas is of all workers. Throws UsageError with every error of the file.
+/// Reads a configuration and builds its model; what it says of replicas is of all workers. Throws UsageError with every
+/// error of the file.
 CheckedConfiguration check_configuration(const std::string& file, std::span<const std::string> overrides,
                                          const Cluster& cluster = {});
 

@@ -155,23 +155,31 @@ void Checkpoints::save(const TrainingState& state, std::int64_t keep) {
 std::optional<TrainingState> Checkpoints::restore() {
   const std::vector<fs::path> all = by_step(folder_);
   std::vector<fs::path> damaged;
-  for (auto checkpoint = all.rbegin(); checkpoint != all.rend(); ++checkpoint) {
+  std::optional<TrainingState> state;
+  for (auto checkpoint = all.rbegin(); checkpoint != all.rend() && !state; ++checkpoint) {
     try {
-      TrainingState state = restore_from(*checkpoint);
+      state = restore_from(*checkpoint);
       if (!damaged.empty()) spdlog::warn("using {} instead", checkpoint->filename().string());
-      for (const fs::path& broken : damaged) fs::remove_all(broken);
-      remove_unfinished();
-      return state;
     } catch (const std::exception& error) {
       spdlog::warn("{} is damaged: {}", checkpoint->filename().string(), error.what());
       damaged.push_back(*checkpoint);
     }
   }
-  if (!damaged.empty()) {
+  if (!state && !damaged.empty()) {
     throw Error(fmt::format("{}: every checkpoint is damaged; start a new run", folder_.string()));
   }
-  remove_unfinished();
-  return std::nullopt;
+  const std::int64_t step = state ? state->step : 0, chiefs = strategy_.agree(step);
+  if (step != chiefs) {
+    throw Error(
+        fmt::format("{}: this worker would resume from step {}, the chief from step {}; all workers need the "
+                    "same checkpoints",
+                    folder_.string(), step, chiefs));
+  }
+  if (strategy_.topology().is_chief()) {
+    for (const fs::path& broken : damaged) fs::remove_all(broken);
+    remove_unfinished();
+  }
+  return state;
 }
 
 TrainingState Checkpoints::restore_from(const fs::path& checkpoint) {
@@ -228,10 +236,10 @@ void Checkpoints::restore_variables(const fs::path& checkpoint, const SavedPolic
   }
 }
 
-std::string Checkpoints::how_to_go_on() const {
+std::string Checkpoints::how_to_resume() const {
   const auto newest = newest_checkpoint(folder_);
   if (!newest) return "no checkpoint was saved yet";
-  return fmt::format("the last checkpoint is {}, from which `fit --resume` goes on", newest->string());
+  return fmt::format("the last checkpoint is {}, from which `fit --resume` continues", newest->string());
 }
 
 std::optional<fs::path> newest_checkpoint(const fs::path& folder) {

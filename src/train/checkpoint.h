@@ -37,8 +37,8 @@ class Checkpoints {
   /// where all are damaged.
   std::optional<TrainingState> restore();
 
-  /// For an error that ends the run: what of it is saved, and how to go on.
-  std::string how_to_go_on() const;
+  /// For an error that ends the run: what of it is saved, and how to resume it.
+  std::string how_to_resume() const;
 
  private:
   void remove_unfinished() const;

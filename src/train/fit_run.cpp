@@ -15,7 +15,7 @@
 namespace mirrortrain {
 namespace {
 
-/// The folder of a run that goes on: the one named, --run-dir's, or the newest of the configuration's name.
+/// The folder of a run that is resumed: the one named, --run-dir's, or the newest of the configuration's name.
 RunFolder folder_to_resume(const FitArguments& arguments, const std::string& name) {
   std::optional<RunFolder> folder;
   if (!arguments.resume->empty()) {
@@ -65,6 +65,7 @@ int FitRun::run() {
     const TrainingState last = trainer.run(state);
     finish(trainer, last);
   } catch (const std::exception& error) {
+    run_.strategy->abort(error.what());
     log_to_file_alone(error.what());
     try {
       emit(report::EndEvent{report::EndEvent::Status::kFailed, trainer.state().step, trainer.state().position.epoch,
@@ -92,13 +93,15 @@ bool FitRun::open_folder() {
       spdlog::info("{}: the run is finished; give it more epochs or steps to resume it", folder_.path.string());
       return false;
     }
-  } else {
+  } else if (is_chief()) {
     folder_ = new_run_folder(values().name.text, arguments_.run_dir);
     create_folders(folder_.path);
     write_configuration();
   }
-  log_to_file(folder_.log());
-  spdlog::info("run folder: {}", folder_.path.string());
+  if (is_chief()) {
+    log_to_file(folder_.log());
+    spdlog::info("run folder: {}", folder_.path.string());
+  }
   for (const std::string& section : changed) {
     spdlog::warn("{} changed since the run began; the new one counts from here on", section);
   }
@@ -111,6 +114,7 @@ bool FitRun::open_folder() {
 }
 
 void FitRun::write_configuration() const {
+  if (!is_chief()) return;
   write_file(folder_.config(), config::show(values(), checked_.read.document));
 }
 
@@ -123,8 +127,8 @@ void FitRun::log_distribution() const {
   if (!run_.strategy->note().empty()) spdlog::info("{}\n", run_.strategy->note());
 }
 
-/// Puts a checkpoint's values over the initial ones where the run goes on. A folder that it cannot go on from is left
-/// as it is.
+/// Puts a checkpoint's values over the initial ones where the run is resumed. A folder that it cannot be resumed from
+/// is left as it is.
 TrainingState FitRun::first_state() {
   if (arguments_.resume) {
     std::optional<TrainingState> restored = checkpoints_->restore();
@@ -140,6 +144,7 @@ TrainingState FitRun::first_state() {
 }
 
 void FitRun::open_writers(const TrainingState& state) {
+  if (!is_chief()) return;
   if (arguments_.resume) report::cut_back_jsonl(folder_.metrics(), state.step);
   writers_.push_back(std::make_unique<report::JsonlWriter>(folder_.metrics()));
   if (values().logging.tensorboard) {
@@ -159,7 +164,7 @@ void FitRun::emit(const report::Event& event) {
 }
 
 void FitRun::finish(const Trainer& trainer, const TrainingState& state) {
-  writers_.pop_back();  // the console's: from here on results go to stdout
+  if (is_chief()) writers_.pop_back();  // the console's: from here on results go to stdout
   RunResult result{trainer.stop_signal() == 0 ? "done" : "stopped", state, 0, trainer.last_epoch(), std::nullopt};
   if (trainer.stop_signal() == 0) {
     if (run_.test) {
@@ -167,8 +172,10 @@ void FitRun::finish(const Trainer& trainer, const TrainingState& state) {
       result.test = {"test", state.step, sums.examples, scores_of(sums, checked_.model->metric_names)};
       emit(*result.test);
     }
-    if (checked_.has_model()) save_weights(folder_.model(), run_.strategy->variables());
+    const VariableStore& variables = run_.strategy->variables();  // from every worker
+    if (checked_.has_model() && is_chief()) save_weights(folder_.model(), variables);
   }
+  if (!is_chief()) return;
   result.seconds = trainer.seconds();
   write_summary(folder_.summary(), checked_, *run_.strategy, result);
   emit(report::EndEvent{

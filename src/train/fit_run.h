@@ -38,6 +38,8 @@ class FitRun {
 
  private:
   const Configuration& values() const { return checked_.values(); }
+  /// The chief alone leaves a run folder, events and results.
+  bool is_chief() const { return run_.strategy->topology().is_chief(); }
   void prepare();
   bool open_folder();
   void write_configuration() const;

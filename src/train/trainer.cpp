@@ -49,7 +49,7 @@ TrainingState Trainer::run(TrainingState state) {
   try {
     train();
   } catch (const Error& error) {
-    throw Error(fmt::format("{}; {}", error.what(), checkpoints_.how_to_go_on()));
+    throw Error(fmt::format("{}; {}", error.what(), checkpoints_.how_to_resume()));
   }
   return state_;
 }

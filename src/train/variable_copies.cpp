@@ -11,7 +11,7 @@ std::string of_replica(std::size_t replica, const std::string& name) {
   return fmt::format("replica_{}/{}", replica, name);
 }
 
-/// A stored copy's elements; null where it is not there.
+/// A stored copy's elements; null where there is none.
 const std::byte* find_copy(const StoredTensors& stored, const std::string& name, const DistributedVariable& variable) {
   const auto found = stored.find(name);
   if (found == stored.end()) return nullptr;

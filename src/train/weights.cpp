@@ -21,30 +21,30 @@ void initialize_weights(const Model& model, const VariableStore& variables, std:
 
 void load_weights(const std::filesystem::path& file, const VariableStore& variables) {
   const StoredTensors stored = read_safetensors(file);
-  std::vector<std::string> complaints;
+  std::vector<std::string> mismatches;
   for (const DistributedVariable& variable : variables.variables()) {
     const auto found = stored.find(variable.name());
     if (found == stored.end()) {
-      complaints.push_back(fmt::format("{} {} is missing", variable.name(), variable.shape().text()));
+      mismatches.push_back(fmt::format("{} {} is missing", variable.name(), variable.shape().text()));
     } else if (found->second.shape != variable.shape()) {
-      complaints.push_back(fmt::format("{}: the model has the shape {}, the file {}", variable.name(),
+      mismatches.push_back(fmt::format("{}: the model has the shape {}, the file {}", variable.name(),
                                        variable.shape().text(), found->second.shape.text()));
     } else if (found->second.dtype != DType::kFloat32) {
-      complaints.push_back(
+      mismatches.push_back(
           fmt::format("{}: expected float32, found {}", variable.name(), name_of(found->second.dtype)));
     }
   }
   for (const auto& [name, tensor] : stored) {
     bool known = false;
     for (const DistributedVariable& variable : variables.variables()) known = known || variable.name() == name;
-    if (!known) complaints.push_back(fmt::format("{} {} is not in the model", name, tensor.shape.text()));
+    if (!known) mismatches.push_back(fmt::format("{} {} is not in the model", name, tensor.shape.text()));
   }
-  if (!complaints.empty()) {
+  if (!mismatches.empty()) {
     constexpr std::size_t kShown = 10;
-    const std::size_t more = complaints.size() > kShown ? complaints.size() - kShown : 0;
-    if (more > 0) complaints.resize(kShown);
+    const std::size_t more = mismatches.size() > kShown ? mismatches.size() - kShown : 0;
+    if (more > 0) mismatches.resize(kShown);
     throw Error(fmt::format("{}: the weights do not fit the model:\n  {}{}", file.string(),
-                            fmt::join(complaints, "\n  "), more > 0 ? fmt::format("\n  and {} more", more) : ""));
+                            fmt::join(mismatches, "\n  "), more > 0 ? fmt::format("\n  and {} more", more) : ""));
   }
   for (const DistributedVariable& variable : variables.variables()) {
     variable.set(stored.find(variable.name())->second.data.data());

@@ -172,7 +172,7 @@ TEST_CASE("where a GPU's lane does not come, the error names rank, GPU and bucke
 TEST_CASE("where a GPU fails, the error names the last checkpoint") {
   if (!testing::has_gpus(2)) return;
   for (const auto& [sums, expected] : {std::pair(1, "this rank fails; no checkpoint was saved yet"),
-                                       std::pair(40, "from which `fit --resume` goes on")}) {
+                                       std::pair(40, "from which `fit --resume` continues")}) {
     Training training(kNetwork, {kNoTimeout}, with_failing_rank(sums));
     const data::DataOptions& data = training.checked.values().data;
     Checkpoints checkpoints(training.folder() / "checkpoints", *training.strategy,

@@ -168,13 +168,13 @@ TEST_CASE("what tf.distribute refuses to create is refused, but for copies that 
     const std::string dtype = creation.at("dtype");
     const DType type = dtype == "int32" ? DType::kInt32 : dtype == "int64" ? DType::kInt64 : DType::kFloat32;
     const bool trainable = creation.at("trainable");
-    const std::string complaint = policy_complaint(policy, type, trainable);
-    const auto name = fmt::format("{} {} trainable {}: '{}'", dtype, policy.text(), trainable, complaint);
+    const std::string error = policy_error(policy, type, trainable);
+    const auto name = fmt::format("{} {} trainable {}: '{}'", dtype, policy.text(), trainable, error);
     CAPTURE(name);
     const bool ours = policy == VariablePolicy{Synchronization::kNone, Aggregation::kNone};
     // Stricter than tf.Variable, which takes the pair: weights whose copies wait to be read would drift apart.
     const bool unwritable = policy.synchronization == Synchronization::kOnRead && trainable;
-    CHECK(complaint.empty() == (ours || (!creation.contains("error") && !unwritable)));
+    CHECK(error.empty() == (ours || (!creation.contains("error") && !unwritable)));
   }
 }
 
@@ -212,7 +212,7 @@ TEST_CASE("a refusal names the variable, the pair and the legal ones") {
         "v: on_write x mean: the mean of int64 values is not an int64; legal are auto, on_write and on_read with none, "
         "sum or "
         "only_first_replica, and none with none");
-  CHECK(policy_complaint({Synchronization::kOnRead, Aggregation::kMean}, DType::kFloat32, true) ==
+  CHECK(policy_error({Synchronization::kOnRead, Aggregation::kMean}, DType::kFloat32, true) ==
         "on_read x mean: a trainable variable is written by the optimizer, so its copies cannot wait to be read; legal "
         "are auto and on_write with none, sum, mean or only_first_replica, and none with none");
 }

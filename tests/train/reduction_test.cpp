@@ -60,6 +60,19 @@ TEST_CASE("the same replicas give the same bits on any number of devices, with e
   }
 }
 
+TEST_CASE("lanes wait for no more than all of the time of their training steps, whatever else they do") {
+  Training training(kMlp, {devices(3)});
+  for (int round = 0; round < 5; ++round) {
+    training.steps(1);
+    for (const double share : training.strategy->take_waiting_shares()) {
+      CHECK(share >= 0);
+      CHECK(share <= 1);
+    }
+    evaluate_all(*training.strategy, training.examples(), 10);
+    training.strategy->variables_changed();
+  }
+}
+
 TEST_CASE("the sum can be made on any of the devices") {
   Training first(kMlp, {devices(3), "strategy.cross_device_ops=reduction_to_one_device"});
   Training third(kMlp,

@@ -57,17 +57,17 @@ TEST_CASE("state stands beside a model") {
 }
 
 TEST_CASE("what is wrong with a state variable is told") {
-  const auto complaint = [](const std::string& item) { return error_text([&] { reading_after(0, item); }); };
-  CHECK(contains(complaint("{name: n, aggregation: mean, assign_add: 1}"), "the mean of int32 values is not an int32"));
-  CHECK(contains(complaint("{name: n, assign_add: [1, 2]}"),
+  const auto error = [](const std::string& item) { return error_text([&] { reading_after(0, item); }); };
+  CHECK(contains(error("{name: n, aggregation: mean, assign_add: 1}"), "the mean of int32 values is not an int32"));
+  CHECK(contains(error("{name: n, assign_add: [1, 2]}"),
                  "state[0].assign_add: expected one number, or a list with one for each of the 3 replicas, found 2"));
-  CHECK(contains(complaint("{name: n, assign: 1, assign_add: 1}"), "assign and assign_add exclude each other"));
-  CHECK(contains(complaint("{name: n, assign: 1.5}"), "expected an integer for this type, found the number 1.5"));
-  CHECK(contains(complaint("{name: n, dtype: int32, assign: 3000000000}"), "3000000000 does not fit int32"));
-  CHECK(contains(complaint("{name: n, dtype: int16}"), "int16"));
-  CHECK(contains(complaint("{name: n}, {name: n}"), "'n' is listed twice"));
-  CHECK(contains(complaint("{assign: 1}"), "missing key 'name'"));
-  CHECK(contains(complaint("{name: \"two\\nlines\"}"), "expected a name on one line"));
+  CHECK(contains(error("{name: n, assign: 1, assign_add: 1}"), "assign and assign_add exclude each other"));
+  CHECK(contains(error("{name: n, assign: 1.5}"), "expected an integer for this type, found the number 1.5"));
+  CHECK(contains(error("{name: n, dtype: int32, assign: 3000000000}"), "3000000000 does not fit int32"));
+  CHECK(contains(error("{name: n, dtype: int16}"), "int16"));
+  CHECK(contains(error("{name: n}, {name: n}"), "'n' is listed twice"));
+  CHECK(contains(error("{assign: 1}"), "missing key 'name'"));
+  CHECK(contains(error("{name: \"two\\nlines\"}"), "expected a name on one line"));
   CHECK(contains(error_text([] {
                    Training(kMlp, {"model.layers[0].dense.name=state", "state=[{name: kernel, assign_add: 1}]"});
                  }),

@@ -41,9 +41,13 @@ std::string run_workers(int workers, const char* configuration, const Overrides&
       std::string& message = messages[static_cast<std::size_t>(worker)];
       message = error_text([&] {
         Training training(configuration, overrides, as_worker(worker, group));
-        body(worker, training);
+        try {
+          body(worker, training);
+        } catch (const Error& error) {
+          training.strategy->abort(error.what());  // as a run does
+          throw;
+        }
       });
-      if (message != "no error") group.communicator(worker).abort(message);
     });
   }
   for (std::thread& thread : threads) thread.join();
@@ -169,18 +173,27 @@ TEST_CASE("policies, clipping, accumulation and state mean the same across worke
   }
 }
 
-TEST_CASE("a worker whose replicas are not the run's first has its examples, its states and no regularization") {
+TEST_CASE("a worker whose replicas are not the run's first has the numbers and the states that follow theirs") {
   const std::string state = "state=[{name: own, assign_add: [1, 2, 3, 4]}]";
   REQUIRE(run_workers(2, kNetwork, {replicas_on_cpus(2), state}, [&](int worker, Training& training) {
             const Topology& topology = training.strategy->topology();
             CHECK(topology.lanes.front().replicas == std::vector{2 * worker});
             CHECK(topology.is_chief() == (worker == 0));
-            // One example: all replicas but the first have none.
+            // The fourth batch has three examples: the run's last replica has none.
             training.steps(4);
             const auto copies = training.strategy->state().readings().at(0).replicas;
             using Number = report::StateReading::Number;
             CHECK(copies == std::vector<Number>{std::int64_t{4}, std::int64_t{8}, std::int64_t{12}, std::int64_t{16}});
           }) == "no error");
+}
+
+TEST_CASE("workers without any example add the same buckets in the same order") {
+  check_against_one_machine(
+      4, 1, ", cross_device_ops: ring, communication: {bytes_per_pack: 64}",
+      {"data.global_batch_size=2",
+       "model.layers=[{dense: {units: 6, name: stem}}, {dense: {units: 5, name: left}}, {dense: "
+       "{units: 5, name: right, inputs: [stem]}}, {add: {inputs: [left, right]}}, {dense: {units: 3}}]"},
+      false, 1e-5);
 }
 
 TEST_CASE("the chief decides, and every worker hears it") {

@@ -63,7 +63,7 @@ class NcclCommunicator : public Communicator {
         watch_(group_->gpus[rank_], group_->timeout_seconds) {}
 
   ~NcclCommunicator() override {
-    // What still runs must not find its rank gone, as where an error elsewhere ends a run with steps on their way.
+    // What still runs must not find its rank gone, as where an error elsewhere ends a run with steps in flight.
     try {
       while (!group_->aborted && watch_.oldest()) {
         check();

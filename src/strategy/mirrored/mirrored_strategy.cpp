@@ -5,6 +5,17 @@
 
 namespace mirrortrain {
 
+/// Where an error ends a run with steps in flight, no operation may find its rank or its elements gone.
+MirroredStrategy::~MirroredStrategy() {
+  team_.reset();
+  bursts_.reset();
+  if (!reduction_->exchanges()) return;
+  try {
+    synchronize();
+  } catch (const std::exception&) {  // the group is aborted, and what ended the run is what to tell
+  }
+}
+
 void MirroredStrategy::train(const StepSpec& step) {
   if (step.key() != step_.key) enqueue_deferred();
   begin_step(step, std::nullopt);
@@ -37,7 +48,7 @@ void MirroredStrategy::enqueue_deferred() {
 }
 
 void MirroredStrategy::run_training() {
-  run_lanes([this](int lane) { steps_of_lane(lane).training().run(step_.start, step_.key); });
+  run_lanes([this](int lane) { steps_of_lane(lane).train(step_.start, step_.key); });
 }
 
 void MirroredStrategy::evaluate(const StepSpec& step) {
@@ -95,6 +106,8 @@ std::int64_t MirroredStrategy::agree(std::int64_t value) {
   workers->synchronize(stream);
   return chiefs;
 }
+
+void MirroredStrategy::abort(const std::string& reason) { reduction_->abort(reason.c_str()); }
 
 /// The calling thread may have driven another strategy's GPU meanwhile, and kernels go to the thread's own.
 void MirroredStrategy::enter_thread() const {

@@ -46,6 +46,7 @@ class MirroredStrategy : public Strategy {
   /// `model` must outlive it; one without layers just writes the state. The calling thread becomes lane 0. Throws
   /// UsageError for what the options ask of devices that do not exist.
   MirroredStrategy(Topology topology, const Model& model, MirroredParts parts);
+  ~MirroredStrategy() override;
 
   const Topology& topology() const override { return topology_; }
   std::string note() const override { return note_; }
@@ -58,6 +59,7 @@ class MirroredStrategy : public Strategy {
   void variables_changed() override;
   const StateVariables& state() const override { return *state_; }
   std::int64_t agree(std::int64_t value) override;
+  void abort(const std::string& reason) override;
   MemoryForecast memory() const override;
   std::vector<double> take_waiting_shares() override;
   void profile() override;

@@ -27,8 +27,9 @@ struct ReductionChoice {
 };
 
 /// Follows `cross_device_ops`; auto chooses by the topology alone, never by timing in the run, so that the same run
-/// gives the same bits. Without gradients to add there is nothing to choose. `why_no_nccl`: asked across GPUs alone; a
-/// sentence, or nothing where NCCL can be used. Throws UsageError where reduce_to_device is not among the devices.
+/// gives the same bits. In one memory without gradients to add there is nothing to choose. `why_no_nccl`: asked across
+/// GPUs alone; a sentence, or nothing where NCCL can be used. Throws UsageError where reduce_to_device is not among the
+/// devices.
 ReductionChoice choose_reduction(const StrategyOptions& options, const Topology& topology, AggregationMethod method,
                                  std::uint64_t gradient_bytes, const std::function<std::string()>& why_no_nccl);
 

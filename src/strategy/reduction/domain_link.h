@@ -29,7 +29,7 @@ class DomainLink {
  private:
   const StepKernels& kernels_;
   Communicator& communicator_;
-  const Buffer numbers_;  ///< a cache line for each domain, which begins with its number, with zeros behind it
+  const Buffer numbers_;  ///< a shard for each domain, which begins with its number, with zeros behind it
 };
 
 }  // namespace mirrortrain

@@ -54,7 +54,7 @@ class StagedReducer : public GradientReducer {
 };
 
 /// Across domains: adds the sums that another reducer makes within them. On a stream of its own, so that a device whose
-/// work runs behind the host goes on with backward meanwhile.
+/// work runs behind the host continues with backward meanwhile.
 class CollectiveReducer : public GradientReducer {
  public:
   /// `device`: of the domain's first lane. It and `link` must outlive this.

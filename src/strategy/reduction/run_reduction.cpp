@@ -38,6 +38,7 @@ void RunReduction::order_buckets(const RunVariables& variables,
 
 void RunReduction::abort(const char* reason) const {
   for (Communicator* const rank : communicators_.domains.ranks) rank->abort(reason);
+  if (communicators_.workers != nullptr) communicators_.workers->abort(reason);
 }
 
 }  // namespace mirrortrain

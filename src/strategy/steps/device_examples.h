@@ -26,7 +26,7 @@ class DeviceExamples {
 
   // For each step: `begin`, `gather` for each replica, `end`. `examples` was added.
 
-  /// Brings what the step's `rows` of the data set need on its way; work enqueued to `stream` from here on finds it.
+  /// Starts copying what the step's `rows` of the data set need; work enqueued to `stream` from here on finds it.
   /// Puts into their place what `gather` is to find in device memory.
   void begin(Stream& stream, const data::Feeder& examples, std::span<std::int64_t> rows);
   /// Writes `count` examples, preprocessed, to a replica's inputs. `choice`: the device's copy of a part of what
@@ -48,7 +48,7 @@ class DeviceExamples {
     Buffer affine;                                           ///< shift, scale and offset of each channel
     DeviceAffine conversion;
   };
-  /// Rows of a step on their way.
+  /// Rows of a step in flight.
   struct Staging {
     Buffer host, device;
     std::unique_ptr<Event> copied, consumed;

@@ -43,11 +43,17 @@ LaneSteps::LaneSteps(int index, Lane& lane, MemoryDomain& domain, const DomainRe
   evaluation_ = evaluation_plan();
 }
 
+void LaneSteps::train(StepPlan::Clock::time_point start, const StepKey& key) {
+  const double before = own_.waited_seconds;
+  training_.run(start, key);
+  waited_in_training_ += own_.waited_seconds - before;
+}
+
 double LaneSteps::take_waiting_share() {
   const double share =
-      training_.seconds() > 0 ? (training_.late_seconds() + own_.waited_seconds) / training_.seconds() : 0;
+      training_.seconds() > 0 ? (training_.late_seconds() + waited_in_training_) / training_.seconds() : 0;
   training_.reset_seconds();
-  own_.waited_seconds = 0;
+  waited_in_training_ = 0;
   return share;
 }
 
@@ -189,7 +195,7 @@ void LaneSteps::refresh_derived_copies(bool updated) const {
 
 /// In the first steps of a kind kernels are loaded and recordings made, for which CUDA may wait for all that runs on a
 /// GPU and keep every thread out meanwhile. An operation that waits for another lane must not be among that: so all
-/// lanes enqueue it before any goes on.
+/// lanes enqueue it before any continues.
 void LaneSteps::meet_while_settling() const {
   if (step_.is_settling) around_.team.meet();
 }

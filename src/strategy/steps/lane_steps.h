@@ -47,6 +47,8 @@ class LaneSteps {
   LaneSteps(const LaneSteps&) = delete;
   LaneSteps& operator=(const LaneSteps&) = delete;
 
+  /// Runs the list for training; `start`: when the step began.
+  void train(StepPlan::Clock::time_point start, const StepKey& key);
   StepPlan& training() { return training_; }
   const StepPlan& training() const { return training_; }
   StepPlan& evaluation() { return evaluation_; }
@@ -97,6 +99,7 @@ class LaneSteps {
   std::vector<float> scales_;                    ///< by replica of the domain, of the bucket that is reduced
   std::vector<scalar::GradientSource> written_;  ///< of the assignment that is written
   StepPlan training_, evaluation_;
+  double waited_in_training_ = 0;  ///< seconds, for the domain's other lanes
 };
 
 }  // namespace mirrortrain

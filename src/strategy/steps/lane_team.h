@@ -27,7 +27,7 @@ class LaneTeam {
 
   int size() const { return static_cast<int>(devices_.size()); }
 
-  /// From now on; not while a run is going on.
+  /// From now on; not during a run.
   void set_timeout(double seconds);
 
   /// Calls work(lane) on every lane's thread and returns when all are done. Throws the first error of any lane; the

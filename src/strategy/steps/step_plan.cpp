@@ -43,8 +43,9 @@ std::unique_ptr<Recording> StepPlan::capture(std::size_t first, std::size_t end)
       for (std::size_t action = first; action < end; ++action) actions_[action].run();
     });
   } catch (const Error& error) {
-    spdlog::warn("a step could not be captured, and goes on kernel by kernel, as with training.cuda_graph: never: {}",
-                 error.what());
+    spdlog::warn(
+        "a step could not be captured, and is enqueued kernel by kernel, as with training.cuda_graph: never: {}",
+        error.what());
     stream_ = nullptr;
     return nullptr;
   }

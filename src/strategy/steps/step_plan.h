@@ -28,7 +28,7 @@ class alignas(64) StepPlan {
   /// captured together where the stream can.
   void add_fixed(const char* name, std::function<void()> run) { actions_.push_back({name, std::move(run), true}); }
   /// From now on captures what is fixed, the second time that a kind of step comes: kernels that run for the first time
-  /// may still have to be loaded. Where that fails it warns, and goes on enqueuing one by one.
+  /// may still have to be loaded. Where that fails it warns, and keeps enqueuing one by one.
   void capture_on(Stream& stream) { stream_ = &stream; }
 
   /// After so many steps of a kind nothing is loaded or captured for it any more.

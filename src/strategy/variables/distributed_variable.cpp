@@ -64,8 +64,8 @@ T combined(Aggregation aggregation, std::span<const std::byte* const> values, st
 DistributedVariable::DistributedVariable(std::string name, DType dtype, Shape shape, VariablePolicy policy,
                                          std::vector<std::byte*> copies)
     : name_(std::move(name)), dtype_(dtype), shape_(std::move(shape)), policy_(policy), copies_(std::move(copies)) {
-  const std::string complaint = policy_complaint(policy_, dtype_, false);
-  if (!complaint.empty()) throw Error(name_ + ": " + complaint);
+  const std::string error = policy_error(policy_, dtype_, false);
+  if (!error.empty()) throw Error(name_ + ": " + error);
 }
 
 void DistributedVariable::write_in_replicas(WriteKind kind, std::span<const std::byte* const> values) const {

@@ -53,7 +53,7 @@ class DistributedVariable {
   void set(const std::byte* value) const;
 
   /// Puts back copies that were saved under a policy: one (of copies that were equal) or one per replica of that run.
-  /// With the same policy and as many replicas every copy gets its own again, else all go on from what reading them
+  /// With the same policy and as many replicas every copy gets its own again, else all start from what reading them
   /// outside gave then.
   void restore(std::span<const std::byte* const> saved, const VariablePolicy& saved_policy) const;
 

@@ -43,11 +43,11 @@ void transpose(std::int64_t rows, std::int64_t columns, float* elements) {
   }
 }
 
-void put_out_first(const Shape& kernel, float* elements) {
+void to_ohwi(const Shape& kernel, float* elements) {
   transpose(kernel.elements() / kernel.back(), kernel.back(), elements);
 }
 
-void put_out_last(const Shape& kernel, float* elements) {
+void from_ohwi(const Shape& kernel, float* elements) {
   transpose(kernel.back(), kernel.elements() / kernel.back(), elements);
 }
 
@@ -93,11 +93,11 @@ void for_each_part(const MemoryDomain& domain, const VariableStore& host, const 
   }
 }
 
-/// A copy of a part with its filters out first.
+/// A copy of a part with its filters in OHWI.
 const std::byte* reordered(const std::byte* part, std::size_t bytes, const std::vector<Filter>& filters,
                            std::deque<std::vector<std::byte>>& copies) {
   std::byte* const copy = copies.emplace_back(part, part + bytes).data();
-  for (const Filter& filter : filters) put_out_first(filter.kernel, reinterpret_cast<float*>(copy) + filter.first);
+  for (const Filter& filter : filters) to_ohwi(filter.kernel, reinterpret_cast<float*>(copy) + filter.first);
   return copy;
 }
 
@@ -136,26 +136,26 @@ void MemoryDomain::copy_to_host(Stream& stream, const VariableStore& host, bool 
   each([&](const std::byte* own, std::byte* twin, std::size_t bytes, const auto&) { stream.copy(twin, own, bytes); });
   stream.synchronize();
   each([](const std::byte*, std::byte* twin, std::size_t, const std::vector<Filter>& of_part) {
-    for (const Filter& filter : of_part) put_out_last(filter.kernel, reinterpret_cast<float*>(twin) + filter.first);
+    for (const Filter& filter : of_part) from_ohwi(filter.kernel, reinterpret_cast<float*>(twin) + filter.first);
   });
 }
 
 void MemoryDomain::copy_from_host(Stream& stream, const VariableStore& host) const {
-  std::deque<std::vector<std::byte>> out_first;  // until they are copied
+  std::deque<std::vector<std::byte>> ohwi_copies;  // until they are copied
   for_each_part(*this, host, [&](std::byte* own, const std::byte* twin, std::size_t bytes, bool, const auto& of_part) {
-    stream.copy(own, of_part.empty() ? twin : reordered(twin, bytes, of_part, out_first), bytes);
+    stream.copy(own, of_part.empty() ? twin : reordered(twin, bytes, of_part, ohwi_copies), bytes);
   });
   stream.synchronize();
 }
 
 void MemoryDomain::copy_evaluation_from_host(Stream& stream, const VariableStore& host) const {
-  std::deque<std::vector<std::byte>> out_first;
+  std::deque<std::vector<std::byte>> ohwi_copies;
   for (std::size_t i = 0; i < host.variables().size(); ++i) {
     if (!variables.has_evaluation_copy(i)) continue;
     const DistributedVariable& variable = host.variables()[i];
     const auto* from = reinterpret_cast<const std::byte*>(host.evaluation_copy(i));
     if (std::ranges::count(ohwi, i) > 0) {
-      from = reordered(from, variable.bytes(), {{variable.shape(), 0}}, out_first);
+      from = reordered(from, variable.bytes(), {{variable.shape(), 0}}, ohwi_copies);
     }
     stream.copy(reinterpret_cast<std::byte*>(variables.evaluation_copy(i)), from, variable.bytes());
   }

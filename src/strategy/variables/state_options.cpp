@@ -11,7 +11,7 @@ namespace mirrortrain {
 namespace {
 
 /// Why a number is none of this type; empty where it is.
-std::string number_complaint(StateType type, const StateNumber& number) {
+std::string number_error(StateType type, const StateNumber& number) {
   if (type == StateType::kFloat32) {
     const double value = std::visit([](auto held) { return static_cast<double>(held); }, number);
     return std::abs(value) <= std::numeric_limits<float>::max() ? "" : fmt::format("{} does not fit float32", value);
@@ -31,11 +31,11 @@ std::vector<StateNumber> numbers_of(const StateValue& value) {
   return {std::get<double>(value)};
 }
 
-std::string value_complaint(StateType type, const std::optional<config::Located<StateValue>>& value) {
+std::string value_error(StateType type, const std::optional<config::Located<StateValue>>& value) {
   if (!value) return "";
   for (const StateNumber& number : numbers_of(value->value)) {
-    const std::string complaint = number_complaint(type, number);
-    if (!complaint.empty()) return complaint;
+    const std::string error = number_error(type, number);
+    if (!error.empty()) return error;
   }
   return "";
 }
@@ -80,16 +80,16 @@ config::Section<StateOptions> StateOptions::section() {
                return one_line ? "" : "expected a name on one line, without control characters";
              })
       .check("initial_value",
-             [](const StateOptions& options) { return number_complaint(options.type(), options.initial_value); })
+             [](const StateOptions& options) { return number_error(options.type(), options.initial_value); })
       .check("aggregation",
              [](const StateOptions& options) {
-               const std::string complaint = policy_complaint(options.policy(), dtype_of(options.type()), false);
-               return complaint.empty() ? "" : options.name + ": " + complaint;
+               const std::string error = policy_error(options.policy(), dtype_of(options.type()), false);
+               return error.empty() ? "" : options.name + ": " + error;
              })
-      .check("assign", [](const StateOptions& options) { return value_complaint(options.type(), options.assign); })
+      .check("assign", [](const StateOptions& options) { return value_error(options.type(), options.assign); })
       .check("assign_add", [](const StateOptions& options) -> std::string {
         if (options.assign && options.assign_add) return "assign and assign_add exclude each other; leave one out";
-        return value_complaint(options.type(), options.assign_add);
+        return value_error(options.type(), options.assign_add);
       });
 }
 

@@ -41,7 +41,7 @@ class VariableGroup {
   /// A copy of a replica's values as bfloat16, made at the first call, which updates refresh where the kernels can.
   bfloat16* rounded(int replica);
 
-  /// What of a replica's copy goes on from step to step: its values, slots and accumulated gradients.
+  /// What of a replica's copy lasts from step to step: its values, slots and accumulated gradients.
   std::vector<std::span<std::byte>> lasting(int replica) const;
 
   std::size_t bytes() const;

@@ -21,18 +21,18 @@ std::string VariablePolicy::text() const {
   return fmt::format("{} x {}", name_of(synchronization), name_of(aggregation));
 }
 
-std::string policy_complaint(const VariablePolicy& written, DType dtype, bool trainable) {
-  const auto complaint = [&](std::string_view reason) {
+std::string policy_error(const VariablePolicy& written, DType dtype, bool trainable) {
+  const auto error = [&](std::string_view reason) {
     return fmt::format("{}: {}; {}", written.text(), reason, legal_policies(dtype, trainable));
   };
   if (written.synchronization == Synchronization::kNone && written.aggregation != Aggregation::kNone) {
-    return complaint("copies that are never synchronized are never aggregated");
+    return error("copies that are never synchronized are never aggregated");
   }
   if (written.aggregation == Aggregation::kMean && is_integer(dtype)) {
-    return complaint(fmt::format("the mean of {0} values is not an {0}", name_of(dtype)));
+    return error(fmt::format("the mean of {0} values is not an {0}", name_of(dtype)));
   }
   if (written.synchronization == Synchronization::kOnRead && trainable) {
-    return complaint("a trainable variable is written by the optimizer, so its copies cannot wait to be read");
+    return error("a trainable variable is written by the optimizer, so its copies cannot wait to be read");
   }
   return "";
 }

@@ -46,7 +46,7 @@ struct VariablePolicy {
 };
 
 /// Why a variable of this kind cannot have this policy, as written, and which ones it can have; empty where it can.
-std::string policy_complaint(const VariablePolicy& written, DType dtype, bool trainable);
+std::string policy_error(const VariablePolicy& written, DType dtype, bool trainable);
 
 /// The policy without auto. Under a strategy with one plain copy there is nothing to synchronize.
 VariablePolicy resolved(const VariablePolicy& written, bool one_plain_copy);

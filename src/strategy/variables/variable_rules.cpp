@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "base/utf8.h"
+
 namespace mirrortrain {
 namespace {
 
@@ -31,11 +33,11 @@ ResolvedVariable without_rule(const Model& model, std::size_t variable) {
 }
 
 /// At what the rule says of synchronization, which is what makes a pair illegal for some variables and not for others.
-void add_complaint(const config::Located<VariableRule>& rule, const std::string& complaint, config::Errors& errors) {
+void add_error(const config::Located<VariableRule>& rule, const std::string& error, config::Errors& errors) {
   const auto& [match, synchronization, aggregation] = rule.value;
-  if (synchronization) return errors.add(synchronization->place, synchronization->path, complaint);
-  if (aggregation) return errors.add(aggregation->place, aggregation->path, complaint);
-  errors.add(rule.place, rule.path, complaint);
+  if (synchronization) return errors.add(synchronization->place, synchronization->path, error);
+  if (aggregation) return errors.add(aggregation->place, aggregation->path, error);
+  errors.add(rule.place, rule.path, error);
 }
 
 }  // namespace
@@ -53,9 +55,9 @@ config::Section<VariableRule> VariableRule::section() {
            "the replicas' gradients.")
       .check("aggregation", [](const VariableRule& rule) -> std::string {
         if (!rule.synchronization || !rule.aggregation) return "";
-        const std::string complaint =
-            policy_complaint({rule.synchronization->value, rule.aggregation->value}, DType::kFloat32, false);
-        return complaint.empty() ? "" : fmt::format("'{}': {}", rule.match, complaint);
+        const std::string error =
+            policy_error({rule.synchronization->value, rule.aggregation->value}, DType::kFloat32, false);
+        return error.empty() ? "" : fmt::format("'{}': {}", rule.match, error);
       });
 }
 
@@ -69,9 +71,9 @@ std::vector<ResolvedVariable> resolve_variables(const Model& model, const Variab
       if (rule->value.synchronization) variable.policy.synchronization = rule->value.synchronization->value;
       if (rule->value.aggregation) variable.policy.aggregation = rule->value.aggregation->value;
       variable.why = fmt::format("{} '{}'", rule->path, rule->value.match);
-      // One complaint a rule: what is wrong with it for one variable is so for the next.
-      const std::string complaint = policy_complaint(variable.policy, DType::kFloat32, spec.trainable);
-      if (!complaint.empty() && !errors.concern(rule->path)) add_complaint(*rule, spec.name + ": " + complaint, errors);
+      // One error a rule: what is wrong with it for one variable is so for the next.
+      const std::string error = policy_error(variable.policy, DType::kFloat32, spec.trainable);
+      if (!error.empty() && !errors.concern(rule->path)) add_error(*rule, spec.name + ": " + error, errors);
     }
     const bool one_plain_copy = strategy == StrategyType::kOneDevice;
     if (one_plain_copy) variable.why += "; one_device keeps one plain copy";
@@ -87,7 +89,7 @@ std::vector<std::string> idle_rules(const Model& model, const VariableRules& rul
     const bool used = std::any_of(model.variables.begin(), model.variables.end(), [&](const ModelVariable& variable) {
       return rule_for(rules, variable.spec.name) == &rule;
     });
-    if (!used) idle.push_back(fmt::format("{} '{}'", rule.path, rule.value.match));
+    if (!used) idle.push_back(fmt::format("{} '{}'", rule.path, shortened(rule.value.match)));
   }
   return idle;
 }
@@ -96,14 +98,14 @@ std::string variable_table(const Model& model, const std::vector<ResolvedVariabl
                            const std::string& prefix) {
   std::size_t names = std::string_view("variable").size(), shapes = std::string_view("shape").size();
   for (const ModelVariable& variable : model.variables) {
-    names = std::max(names, variable.spec.name.size());
+    names = std::max(names, display_width(variable.spec.name));
     shapes = std::max(shapes, variable.spec.shape.text().size());
   }
   std::string table;
   const auto add = [&](std::string_view name, std::string_view shape, std::string_view synchronization,
                        std::string_view aggregation, std::string_view why) {
-    table += fmt::format("{}{:<{}}  {:<{}}  {:<15}  {:<18}  {}\n", prefix, name, names, shape, shapes, synchronization,
-                         aggregation, why);
+    table += fmt::format("{}{}  {:<{}}  {:<15}  {:<18}  {}\n", prefix, padded(name, names), shape, shapes,
+                         synchronization, aggregation, why);
   };
   add("variable", "shape", "synchronization", "aggregation", "why");
   for (std::size_t i = 0; i < resolved.size(); ++i) {

@@ -42,8 +42,8 @@ VariableStore::VariableStore(const Model& model, const StoreOptions& options, De
   for (std::size_t i = 0; i < model.variables.size(); ++i) {
     const VariableSpec& spec = model.variables[i].spec;
     const VariablePolicy& policy = options.policies[i];
-    const std::string complaint = policy_complaint(policy, DType::kFloat32, spec.trainable);
-    if (!complaint.empty()) throw Error(spec.name + ": " + complaint);
+    const std::string error = policy_error(policy, DType::kFloat32, spec.trainable);
+    if (!error.empty()) throw Error(spec.name + ": " + error);
     const bool differ = policy.copies_can_differ() && replicas_ > 1;
     const std::int64_t stride = with_padding(spec.shape.elements());
     const auto stride_bytes = static_cast<std::size_t>(stride) * sizeof(float);

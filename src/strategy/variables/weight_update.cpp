@@ -42,17 +42,17 @@ WeightUpdate::WeightUpdate(const VariableStore& variables, const StepKernels& ke
       rule_(options.rule),
       options_(options.gradients),
       reduced_(options.reduced) {
+  if (variables.replicas() > kernels_.most_sources()) {
+    throw UsageError(
+        fmt::format("strategy: at most {} replicas can be on one GPU, found {}; use more devices or fewer "
+                    "replicas",
+                    kernels_.most_sources(), variables.replicas()));
+  }
   for (const VariableGroup& group : variables.groups()) {
     Part& part = parts_.emplace_back();
     part.group = &group;
     const int sources = reduced_ && group.shared() ? 1 : variables.replicas();
     for (int r = 0; r < sources; ++r) part.sources.push_back({group.gradient(r), 1});
-    if (group.shared() && sources > kernels_.most_sources()) {
-      throw UsageError(
-          fmt::format("strategy: at most {} replicas can be on one GPU, found {}; use more devices or fewer "
-                      "replicas",
-                      kernels_.most_sources(), sources));
-    }
   }
 }
 
@@ -128,7 +128,7 @@ void WeightUpdate::sum_own_squares(const DomainLane& lane) const {
 }
 
 /// What a replica has for itself is clipped by the norm of all that it applies; what the replicas share, by that norm
-/// in the mean over the replicas, so that all go on sharing it.
+/// in the mean over the replicas, so that all keep sharing it.
 void WeightUpdate::scale_to_norms(const DomainLane& lane) const {
   const auto scale = [&](std::size_t which) {
     kernels_.scale_to_norm(*lane.stream, lane.norms + which, *options_.clip_norm, step_.gradients, lane.params + which);
