@@ -91,7 +91,8 @@ struct Result {
   Result(Training& training, int steps) {
     losses = training.steps(steps);
     for (int r = 0; r < training.strategy->num_replicas_in_sync(); ++r) variables.push_back(training.variables(r));
-    evaluation = evaluate_all(*training.strategy, training.examples(), 10);
+    evaluation =
+        evaluate_all(*training.strategy, training.examples(), training.checked.values().data.global_batch_size);
   }
 };
 
