@@ -72,7 +72,7 @@ std::unique_ptr<Recording> CudaStream::capture(const std::function<void()>& enqu
     enqueue();
   } catch (...) {
     if (cudaStreamEndCapture(stream_, &graph) == cudaSuccess) cudaGraphDestroy(graph);
-    cudaGetLastError();  // what failed is on its way already
+    cudaGetLastError();  // the failure is being reported already
     throw;
   }
   check(cudaStreamEndCapture(stream_, &graph), "cudaStreamEndCapture", device_);

@@ -36,7 +36,7 @@ void MirroredStrategy::train(const StepSpec& step) {
 
 /// Steps that are filled and wait for more of their kind.
 void MirroredStrategy::enqueue_deferred() {
-  if (!bursts_) return;
+  if (!bursts_ || !bursts_->has_deferred()) return;
   enter_thread();
   const std::size_t deferred =
       bursts_->enqueue(step_.key, in_flight_.size(), [this] { steps_of_lane(0).training().run_fixed(); });
@@ -64,8 +64,7 @@ void MirroredStrategy::begin_evaluation() {
   host.fill_evaluation_copies();
   run_lanes([this](int lane) {
     variables_->take_evaluation_copies(lane, lanes_.stream(lane));
-    steps_of_lane(lane).meet();
-    steps_of_lane(lane).refresh_derived_copies(false);
+    steps_of_lane(lane).renew_derived_copies();
   });
   evaluation_regularization_ = host.regularization();
 }
@@ -92,8 +91,7 @@ void MirroredStrategy::variables_changed() {
   evaluation_regularization_.reset();
   run_lanes([this](int lane) {
     variables_->take_from_host(lane, lanes_.stream(lane));
-    steps_of_lane(lane).meet();
-    steps_of_lane(lane).refresh_derived_copies(false);
+    steps_of_lane(lane).renew_derived_copies();
   });
 }
 

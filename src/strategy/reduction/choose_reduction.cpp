@@ -65,11 +65,12 @@ ReductionChoice choose_reduction(const StrategyOptions& options, const Topology&
   }
   ReductionChoice choice;
   choice.operation = options.cross_device_ops;
+  const bool is_auto = options.cross_device_ops == CrossDeviceOps::kAuto;
   std::string why;
-  if (choice.operation == CrossDeviceOps::kAuto) {
-    const std::string no_nccl = topology.on_gpus() ? why_no_nccl() : "CPUs have no NCCL";
-    choice.operation = no_nccl.empty() ? CrossDeviceOps::kNccl : CrossDeviceOps::kRing;
-    if (!no_nccl.empty() && topology.on_gpus()) why = fmt::format(" by copies ({})", no_nccl);
+  if (is_auto) {
+    const std::string no_nccl = topology.on_gpus() ? why_no_nccl() : "";
+    choice.operation = topology.on_gpus() && no_nccl.empty() ? CrossDeviceOps::kNccl : CrossDeviceOps::kRing;
+    if (!no_nccl.empty()) why = fmt::format(" by copies ({})", no_nccl);
   }
   bool by_method = false;
   if (choice.operation != CrossDeviceOps::kNccl) {
@@ -84,7 +85,6 @@ ReductionChoice choose_reduction(const StrategyOptions& options, const Topology&
                           gathers ? root_replica : root_rank);
     by_method = uses_aggregation_method(*choice.operation);
   }
-  const bool is_auto = options.cross_device_ops == CrossDeviceOps::kAuto;
   choice.note = fmt::format("cross_device_ops: {}{}{} across {}{}{}{}", is_auto ? "auto selected " : "",
                             config::name_of(*choice.operation), is_auto ? ", which adds" : " adds",
                             plural(ranks, topology.on_gpus() ? "GPU" : "worker"), why, order_note(by_method, method),

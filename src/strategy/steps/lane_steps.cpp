@@ -189,6 +189,11 @@ void LaneSteps::write_shared(const DistributedVariable& variable, std::size_t as
   meet_while_settling();
 }
 
+void LaneSteps::renew_derived_copies() {
+  own_.meet();
+  refresh_derived_copies(false);
+}
+
 void LaneSteps::refresh_derived_copies(bool updated) const {
   domain_.derived.refresh(lane_.stream(), own_.index, own_.lanes, updated);
 }

@@ -61,10 +61,8 @@ class LaneSteps {
   /// What the host tells the device about the step: for steps whose actions are enqueued later.
   void fill_inputs() const;
 
-  /// `updated`: by the update's own kernel.
-  void refresh_derived_copies(bool updated) const;
-  /// Waits for the other lanes of the domain.
-  void meet() { own_.meet(); }
+  /// Makes all derived copies anew, once every lane of the domain is here.
+  void renew_derived_copies();
 
  private:
   // The lists.
@@ -87,6 +85,8 @@ class LaneSteps {
   void add_squares_of_domains();
   void write_variables();
   void write_shared(const DistributedVariable& variable, std::size_t assignment);
+  /// `updated`: by the update's own kernel.
+  void refresh_derived_copies(bool updated) const;
   void meet_while_settling() const;
 
   Lane& lane_;

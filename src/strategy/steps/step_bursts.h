@@ -24,6 +24,7 @@ class StepBursts {
 
   /// A step whose inputs are filled, in the slot after the last one's, waits for others.
   void defer() { ++deferred_; }
+  bool has_deferred() const { return deferred_ > 0; }
   /// Enqueues the steps that wait if they are kSteps; `end_slot` is behind the last one's slot, a multiple of kSteps
   /// then. `run_fixed` enqueues the fixed actions of one of them. Returns how many are left for the caller to enqueue
   /// one by one; none waits any more.
