@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "base/barrier.h"
+#include "base/median.h"
 
 namespace mirrortrain {
 namespace {
@@ -32,11 +33,7 @@ class Repetitions {
     constexpr double kEnoughSeconds = 0.08;  // checking included
     return seconds_.size() >= kMost || (seconds_.size() >= kLeast && seconds_since(start_) >= kEnoughSeconds);
   }
-  double median() {
-    const auto middle = seconds_.begin() + static_cast<std::ptrdiff_t>(seconds_.size() / 2);
-    std::nth_element(seconds_.begin(), middle, seconds_.end());
-    return *middle;
-  }
+  double median() const { return mirrortrain::median(seconds_); }
 
  private:
   const Clock::time_point start_ = Clock::now();

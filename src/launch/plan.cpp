@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "cluster/address.h"
 #include "cluster/cluster_options.h"
 #include "launch/cores.h"
 #include "launch/shell.h"
@@ -33,7 +34,7 @@ std::string name_of(const std::string& host) { return host.substr(host.find('@')
 std::string address_of(const std::string& name, int port) {
   if (port > 65535)
     throw UsageError(fmt::format("--port: {}'s last task would have port {}; give a lower one", name, port));
-  return fmt::format("{}:{}", name.find(':') == std::string::npos ? name : "[" + name + "]", port);
+  return Address{name, port}.text();
 }
 
 }  // namespace

@@ -19,8 +19,11 @@ struct TrainingState {
   double seconds = 0;              ///< since the start of the run, its earlier parts included
 };
 
-/// Takes a strategy from one training step to the next: the next batch, and what its gradients are for. Every
+/// The step after `state`, without examples, and takes `state` there but for its position and sums. Every
 /// `accumulate_steps`-th step updates the weights.
+StepSpec next_step(TrainingState& state, std::int64_t accumulate_steps, const LearningRate& learning_rate);
+
+/// Takes a strategy from one training step to the next: the next batch, and what its gradients are for.
 class TrainingSteps {
  public:
   /// `examples`: null where there is no model. All must outlive it.

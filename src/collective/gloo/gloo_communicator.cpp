@@ -18,12 +18,12 @@ namespace mirrortrain {
 namespace {
 
 /// gloo has no waiting without end.
-constexpr std::chrono::hours kForever{24 * 365};
+constexpr std::chrono::hours kNoLimit{24 * 365};
 /// Of no operation: theirs have a number in the upper half too.
 constexpr std::uint64_t kUnansweredSlot = 1;
 
 std::chrono::milliseconds milliseconds(double seconds) {
-  if (seconds <= 0) return kForever;
+  if (seconds <= 0) return kNoLimit;
   return std::chrono::milliseconds(static_cast<std::int64_t>(seconds * 1000));
 }
 

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <numeric>
 
+#include "base/median.h"
 #include "device/cpu/cpu_device.h"
 #include "strategy/reduction/gradient_buckets.h"
 
@@ -90,16 +91,9 @@ IsolatedWorker::IsolatedWorker(const CheckedConfiguration& checked, const Hardwa
 void IsolatedWorker::train() {
   std::uniform_int_distribution<std::int64_t> any(0, examples_.rows() - 1);
   std::ranges::generate(rows_, [&] { return any(random_); });
-  StepSpec spec;
+  StepSpec spec = next_step(state_, values_.gradients.accumulate_steps, learning_rate_of(*values_.optimizer));
   spec.examples = &examples_;
   spec.rows = rows_;
-  spec.step = ++step_;
-  spec.gradients = gradients_ + 1;
-  spec.applies = spec.gradients >= values_.gradients.accumulate_steps;
-  gradients_ = spec.applies ? 0 : spec.gradients;
-  if (spec.applies) ++updates_;
-  spec.updates = updates_;
-  spec.learning_rate = learning_rate_at(learning_rate_of(*values_.optimizer), step_);
   strategy_->train(spec);
   if (strategy_->must_take_sums()) strategy_->take_sums();
 }
@@ -116,20 +110,18 @@ double IsolatedWorker::train_sample() {
 WorkerStep IsolatedWorker::measure(double seconds) {
   for (ExchangeRecorder& domain : domains_) domain.clear();
   workers_.clear();
-  const std::int64_t before = step_;
+  const std::int64_t before = state_.step;
   std::vector<double> samples;
   const auto start = Clock::now();
   const auto goes_on = [&] { return seconds_since(start) < seconds && std::ssize(samples) < kMostSamples; };
   while (std::ssize(samples) < kFewestSamples || goes_on()) samples.push_back(train_sample());
 
   WorkerStep measured;
-  const auto middle = samples.begin() + std::ssize(samples) / 2;
-  std::ranges::nth_element(samples, middle);
-  measured.seconds = *middle;
+  measured.seconds = median(std::move(samples));
   const MemoryForecast memory = strategy_->memory();
   measured.memory = memory.variables + memory.activations + memory.examples;
   if (domains_.empty()) return measured;
-  const auto count = static_cast<double>(step_ - before);
+  const auto count = static_cast<double>(state_.step - before);
   measured.buckets = domains_.front().exchanges(count);
   measured.others = workers_.exchanges(count);
   // What the update exchanges comes after the buckets.

@@ -9,6 +9,7 @@
 #include "strategy/reduction/choose_reduction.h"
 #include "train/plan/exchange_recorder.h"
 #include "train/run.h"
+#include "train/training_steps.h"
 
 namespace mirrortrain::plan {
 
@@ -39,8 +40,7 @@ struct WorkerStep {
 /// One thread makes and drives it.
 class IsolatedWorker {
  public:
-  /// All must outlive it. Takes a few steps to warm up. Throws what a run
-  /// throws.
+  /// All must outlive it. Takes a few steps to warm up. Throws what a run throws.
   IsolatedWorker(const CheckedConfiguration& checked, const Hardware& hardware, const Layout& layout,
                  const data::Feeder& examples);
 
@@ -61,7 +61,7 @@ class IsolatedWorker {
 
   std::vector<std::int64_t> rows_;  ///< of the step's batch
   std::mt19937 random_;
-  std::int64_t step_ = 0, gradients_ = 0, updates_ = 0;
+  TrainingState state_;
 };
 
 /// The options of a configuration's run on several workers.

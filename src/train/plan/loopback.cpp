@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/median.h"
 
 namespace mirrortrain::plan {
 namespace {
@@ -106,8 +107,7 @@ double exchange_seconds(std::size_t bytes, int times) {
   }
   other.join();
   if (std::ssize(seconds) < times) throw Error("the loopback cannot be measured: a connection broke; give --network");
-  std::ranges::nth_element(seconds, seconds.begin() + times / 2);
-  return seconds[static_cast<std::size_t>(times) / 2];
+  return median(std::move(seconds));
 }
 
 }  // namespace

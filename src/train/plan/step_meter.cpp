@@ -6,6 +6,7 @@
 #include <chrono>
 #include <future>
 
+#include "base/median.h"
 #include "collective/stage_work.h"
 #include "device/cpu/cpu_device.h"
 
@@ -77,8 +78,7 @@ double measure_add_seconds() {
                                  {0, kElements});
     samples.push_back(std::chrono::duration<double>(Clock::now() - start).count());
   }
-  std::ranges::nth_element(samples, samples.begin() + kTimes / 2);
-  return samples[kTimes / 2] / (kElements * sizeof(float));
+  return median(std::move(samples)) / (kElements * sizeof(float));
 }
 
 }  // namespace mirrortrain::plan

@@ -8,12 +8,13 @@
 
 namespace mirrortrain {
 
-/// Values from thread to thread, in order.
+/// Values from thread to thread, in order. Once it is closed, what is put into it is dropped.
 template <class T>
 class Channel {
  public:
   void put(T value) {
     const std::scoped_lock lock(mutex_);
+    if (closed_) return;
     values_.push_back(std::move(value));
     changed_.notify_one();
   }
