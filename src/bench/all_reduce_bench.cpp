@@ -128,7 +128,8 @@ void set_up(Algorithm& algorithm, const std::string& name, AggregationMethod met
     TimedDomain& domain = algorithm.domains.emplace_back();
     domain.devices = {&gpu};
     domain.communicator = &rank;
-    domain.reducer = std::make_unique<CollectiveReducer>(gpu, std::make_unique<SumReducer>(hardware.kernels, 1), link);
+    domain.reducer = std::make_unique<CollectiveReducer>(gpu, gpu.make_stream(),
+                                                         std::make_unique<SumReducer>(hardware.kernels, 1), link);
   }
 }
 

@@ -67,6 +67,33 @@ std::unique_ptr<Device> make_cpu_device(int index, int threads, std::vector<int>
   return std::make_unique<CpuDevice>(index, threads, std::move(cores));
 }
 
+BackgroundStream::~BackgroundStream() {
+  calls_.close();
+  thread_.join();
+}
+
+void BackgroundStream::call(void (*function)(void*), void* argument) {
+  enqueued_.fetch_add(1, std::memory_order_relaxed);
+  calls_.put({function, argument});
+}
+
+void BackgroundStream::synchronize() {
+  const std::uint64_t last = enqueued_.load(std::memory_order_relaxed);
+  for (std::uint64_t done = done_.load(std::memory_order_acquire); done < last;) {
+    done_.wait(done, std::memory_order_acquire);
+    done = done_.load(std::memory_order_acquire);
+  }
+}
+
+void BackgroundStream::run() {
+  flush_denormals();  // sums have the same bits as on the lane's own thread
+  while (const auto call = calls_.take()) {
+    call->first(call->second);
+    done_.fetch_add(1, std::memory_order_release);
+    done_.notify_all();
+  }
+}
+
 std::vector<int> usable_cores() {
   cpu_set_t allowed;
   std::vector<int> cores;

@@ -1,10 +1,15 @@
 #pragma once
 
+#include <atomic>
+#include <cstdint>
 #include <cstring>
 #include <memory>
 #include <string>
+#include <thread>
+#include <utility>
 #include <vector>
 
+#include "base/channel.h"
 #include "device/device.h"
 
 namespace mirrortrain {
@@ -26,6 +31,26 @@ class InlineStream : public Stream {
   void record(Event&) override {}
   void wait(const Event&) override {}
   void synchronize() override {}
+};
+
+/// A CPU's stream whose calls a thread of its own makes, so that the caller continues meanwhile; it goes to whichever
+/// core is free. Copies are made at once, as on an InlineStream. Recording an event waits for the calls before it.
+class BackgroundStream : public InlineStream {
+ public:
+  BackgroundStream() : thread_([this] { run(); }) {}
+  /// Makes the calls that are left first.
+  ~BackgroundStream() override;
+
+  void call(void (*function)(void*), void* argument) override;
+  void record(Event&) override { synchronize(); }
+  void synchronize() override;
+
+ private:
+  void run();
+
+  Channel<std::pair<void (*)(void*), void*>> calls_;
+  std::atomic<std::uint64_t> enqueued_ = 0, done_ = 0;
+  std::thread thread_;  ///< last, as it uses the rest
 };
 
 /// Zeroed memory of this machine, in huge pages that come when they are touched where it is large. Throws Error, naming

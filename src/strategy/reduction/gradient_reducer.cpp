@@ -43,12 +43,13 @@ void StagedReducer::start(Stream&, const GradientBucket& bucket, std::span<const
   }
 }
 
-CollectiveReducer::CollectiveReducer(Device& device, std::unique_ptr<GradientReducer> within, const DomainLink& link)
+CollectiveReducer::CollectiveReducer(Device& device, std::unique_ptr<Stream> stream,
+                                     std::unique_ptr<GradientReducer> within, const DomainLink& link)
     : within_(std::move(within)),
       link_(link),
       full_(device.make_event()),
       done_(device.make_event()),
-      stream_(device.make_stream()) {}
+      stream_(std::move(stream)) {}
 
 void CollectiveReducer::start(Stream& stream, const GradientBucket& bucket, std::span<const float> scales,
                               DomainLane& lane) {
@@ -67,6 +68,7 @@ void CollectiveReducer::finish(DomainLane& lane) {
   if (!lane.is_first()) return;
   stream_->record(*done_);
   lane.stream->wait(*done_);
+  link_.communicator().check();
 }
 
 GatheringReducer::GatheringReducer(Device& device, StagedReduction over_replicas, std::int64_t largest,

@@ -53,12 +53,13 @@ class StagedReducer : public GradientReducer {
   const StagedReduction reduction_;
 };
 
-/// Across domains: adds the sums that another reducer makes within them. On a stream of its own, so that a device whose
-/// work runs behind the host continues with backward meanwhile.
+/// Across domains: adds the sums that another reducer makes within them. On a stream of its own, so that the lanes
+/// continue with backward meanwhile.
 class CollectiveReducer : public GradientReducer {
  public:
-  /// `device`: of the domain's first lane. It and `link` must outlive this.
-  CollectiveReducer(Device& device, std::unique_ptr<GradientReducer> within, const DomainLink& link);
+  /// `stream`: of the domain's first lane's `device`, which with `link` must outlive this.
+  CollectiveReducer(Device& device, std::unique_ptr<Stream> stream, std::unique_ptr<GradientReducer> within,
+                    const DomainLink& link);
   void start(Stream& stream, const GradientBucket& bucket, std::span<const float> scales, DomainLane& lane) override;
   void finish(DomainLane& lane) override;
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "device/cpu/cpu_device.h"
+
 namespace mirrortrain {
 
 void RunReduction::add_domains(const RunVariables& variables, const ReductionChoice& choice, const StepKernels& kernels,
@@ -23,8 +25,12 @@ void RunReduction::add_domains(const RunVariables& variables, const ReductionCho
       for (const GradientBucket& bucket : reduction.buckets) largest = std::max(largest, bucket.elements);
       reduction.reducer = std::make_unique<GatheringReducer>(device, *choice.stages, largest, *reduction.link);
     } else {
+      // With one bucket no backward is left to compute meanwhile.
+      const bool overlaps = domain->place.on_host && reduction.buckets.size() > 1;
+      std::unique_ptr<Stream> stream = overlaps ? std::make_unique<BackgroundStream>() : device.make_stream();
       auto within = std::make_unique<SumReducer>(kernels, static_cast<int>(lanes.size()));
-      reduction.reducer = std::make_unique<CollectiveReducer>(device, std::move(within), *reduction.link);
+      reduction.reducer =
+          std::make_unique<CollectiveReducer>(device, std::move(stream), std::move(within), *reduction.link);
     }
   }
 }
