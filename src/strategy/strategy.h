@@ -75,6 +75,18 @@ class Strategy {
   virtual void variables_changed() = 0;
   virtual const StateVariables& state() const = 0;
 
+  // Values of the replicas, in host memory. Every worker calls these at the same time.
+
+  /// Returns once every worker has called it.
+  virtual void barrier() {}
+  /// `values`: of this process's replicas in their order, equally many of each. Returns those of all the run's replicas
+  /// in their order.
+  virtual std::vector<double> gather(std::span<const double> values) { return {values.begin(), values.end()}; }
+  /// The replicas' values, given as to `gather`, as one each: their sum or mean, added in the replicas' order, so that
+  /// the bits do not depend on who has which replica. Throws Error for another aggregation, and where a replica has
+  /// more values than another.
+  std::vector<double> reduce(Aggregation aggregation, std::span<const double> values);
+
   // What the loop decides, the chief decides; what it reads from disk, the chief reads.
 
   /// Every worker's bytes become the chief's.

@@ -3,6 +3,9 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include <atomic>
+#include <chrono>
+#include <map>
 #include <optional>
 #include <thread>
 
@@ -195,6 +198,48 @@ TEST_CASE("workers without any example add the same buckets in the same order") 
        "model.layers=[{dense: {units: 6, name: stem}}, {dense: {units: 5, name: left}}, {dense: "
        "{units: 5, name: right, inputs: [stem]}}, {add: {inputs: [left, right]}}, {dense: {units: 3}}]"},
       false, 1e-5);
+}
+
+TEST_CASE("values of the replicas are gathered and reduced in their order") {
+  REQUIRE(run_workers(3, kNetwork, {replicas_on_cpus(2)}, [&](int worker, Training& training) {
+            Strategy& strategy = *training.strategy;
+            // Two values of each replica, of which worker w has 2 w and 2 w + 1.
+            const double own[] = {20.0 * worker, 1, 20.0 * worker + 10, 2};
+            CHECK(strategy.gather(own) == std::vector<double>{0, 1, 10, 2, 20, 1, 30, 2, 40, 1, 50, 2});
+            CHECK(strategy.reduce(Aggregation::kSum, own) == std::vector<double>{150, 9});
+            CHECK(strategy.reduce(Aggregation::kMean, own) == std::vector<double>{25, 1.5});
+            CHECK_THROWS_AS(strategy.reduce(Aggregation::kOnlyFirstReplica, own), Error);
+          }) == "no error");
+  // An order of sums that is not the replicas' gives 0 or 2.
+  Training one_machine(kNetwork, {replicas_on_cpus(3, "", "mirrored")});
+  CHECK(one_machine.strategy->reduce(Aggregation::kSum, std::vector<double>{1, 1e20, -1e20})[0] == 0);
+}
+
+TEST_CASE("no worker leaves a barrier before every one has come") {
+  std::atomic<int> come = 0;
+  REQUIRE(run_workers(3, kNetwork, {replicas_on_cpus(1)}, [&](int worker, Training& training) {
+            for (int round = 1; round <= 20; ++round) {
+              if (worker == round % 3) std::this_thread::sleep_for(std::chrono::milliseconds(2));
+              ++come;
+              training.strategy->barrier();
+              CHECK(come >= 3 * round);
+              training.strategy->barrier();
+            }
+          }) == "no error");
+}
+
+TEST_CASE("buckets that are added while backward continues give the bits of one") {
+  // The sum of two workers has one order.
+  std::vector<std::map<std::string, std::vector<float>>> found(2);
+  for (const std::size_t bytes : {std::size_t{0}, std::size_t{1}}) {
+    const std::string options = fmt::format(", communication: {{bytes_per_pack: {}}}", bytes);
+    REQUIRE(run_workers(2, kNetwork, {replicas_on_cpus(2, options)}, [&](int worker, Training& training) {
+              training.steps(9);
+              auto variables = training.variables(0);  // of every worker
+              if (worker == 0) found[bytes] = std::move(variables);
+            }) == "no error");
+  }
+  CHECK(found[0] == found[1]);
 }
 
 TEST_CASE("the chief decides, and every worker hears it") {

@@ -1,7 +1,9 @@
 #include "strategy/mirrored/mirrored_strategy.h"
 
+#include <algorithm>
+
 #include "base/error.h"
-#include "collective/take_from_chief.h"
+#include "collective/host_values.h"
 #include "device/cpu/cpu_device.h"
 
 namespace mirrortrain {
@@ -94,6 +96,20 @@ void MirroredStrategy::variables_changed() {
     variables_->take_from_host(lane, lanes_.stream(lane));
     steps_of_lane(lane).renew_derived_copies();
   });
+}
+
+void MirroredStrategy::barrier() {
+  Communicator* const workers = reduction_->workers();
+  if (workers != nullptr) mirrortrain::barrier(*workers);
+}
+
+std::vector<double> MirroredStrategy::gather(std::span<const double> values) {
+  Communicator* const workers = reduction_->workers();
+  if (workers == nullptr) return Strategy::gather(values);
+  std::vector<double> all(values.size() * static_cast<std::size_t>(workers->size()));
+  std::ranges::copy(values, all.begin() + workers->rank() * std::ssize(values));
+  mirrortrain::gather(*workers, all, "values of the replicas");
+  return all;
 }
 
 void MirroredStrategy::take_from_chief(std::span<std::byte> bytes) {

@@ -58,6 +58,8 @@ class MirroredStrategy : public Strategy {
   const VariableStore& variables() override;
   void variables_changed() override;
   const StateVariables& state() const override { return *state_; }
+  void barrier() override;
+  std::vector<double> gather(std::span<const double> values) override;
   void take_from_chief(std::span<std::byte> bytes) override;
   void take_variables_from_chief() override;
   void abort(const std::string& reason) override;

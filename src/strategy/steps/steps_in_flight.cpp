@@ -3,12 +3,11 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "device/cpu/cpu_device.h"
+#include "collective/host_values.h"
 
 namespace mirrortrain {
 
-StepsInFlight::StepsInFlight(std::size_t metrics, std::size_t capacity)
-    : sums_(capacity, StepSums(metrics)), numbers_(capacity * (1 + metrics)) {
+StepsInFlight::StepsInFlight(std::size_t metrics, std::size_t capacity) : sums_(capacity, StepSums(metrics)) {
   steps_.reserve(capacity);
 }
 
@@ -19,45 +18,51 @@ std::size_t StepsInFlight::begin(std::int64_t examples, std::optional<double> re
 }
 
 std::span<const StepSums> StepsInFlight::take(std::span<const LaneReplica> replicas, Communicator* workers) {
-  const std::span<StepSums> taken(sums_.data(), size());
-  for (std::size_t slot = 0; slot < taken.size(); ++slot) add_up(slot, replicas);
-  if (workers != nullptr) add_workers(taken, *workers);
+  const auto ranks = static_cast<std::size_t>(workers != nullptr ? workers->size() : 1);
+  const auto rank = static_cast<std::size_t>(workers != nullptr ? workers->rank() : 0);
+  const std::size_t of_slot = replicas.size() * values(), of_worker = size() * of_slot;
+  numbers_.resize(ranks * of_worker);
+  const std::span<double> numbers(numbers_);
+  for (std::size_t slot = 0; slot < size(); ++slot) {
+    read(slot, replicas, numbers.subspan(rank * of_worker + slot * of_slot, of_slot));
+  }
+  if (workers != nullptr && !numbers.empty()) gather(*workers, numbers, "loss and metrics");
+  for (std::size_t slot = 0; slot < size(); ++slot) {
+    StepSums& sums = sums_[slot];
+    sums.clear();
+    sums.examples = steps_[slot].examples;
+    double regularization = 0;
+    for (std::size_t worker = 0; worker < ranks; ++worker) {
+      const auto own = numbers.subspan(worker * of_worker + slot * of_slot, of_slot);
+      regularization += add(own, sums);
+    }
+    sums.loss += regularization * static_cast<double>(sums.examples);
+  }
+  const std::span<const StepSums> taken(sums_.data(), size());
   steps_.clear();
   return taken;
 }
 
-void StepsInFlight::add_up(std::size_t slot, std::span<const LaneReplica> replicas) {
-  StepSums& sums = sums_[slot];
-  sums.clear();
-  sums.examples = steps_[slot].examples;
-  if (replicas.empty()) return;
+/// Regularization is counted once: by the worker, and there by the lane, that has replica 0.
+void StepsInFlight::read(std::size_t slot, std::span<const LaneReplica> replicas, std::span<double> numbers) const {
   for (const auto& [lane, replica] : replicas) {
-    const std::span<const double> own = lane->buffers().sums(slot, replica->in_lane);
-    sums.loss += own[0];
-    for (std::size_t i = 0; i < sums.metrics.size(); ++i) sums.metrics[i] += own[1 + i];
+    const std::span<const double> found = lane->buffers().sums(slot, replica->in_lane);
+    numbers[0] = found[0];
+    numbers[1] = replica->index == 0 ? steps_[slot].regularization.value_or(lane->buffers().regularization(slot)) : 0;
+    std::ranges::copy(found.subspan(1, sums_[slot].metrics.size()), numbers.begin() + 2);
+    numbers = numbers.subspan(values());
   }
-  // Counted once: by the worker, and there by the lane, that has replica 0.
-  const auto& [lane, replica] = replicas.front();
-  if (replica->index != 0) return;
-  const double regularization = steps_[slot].regularization.value_or(lane->buffers().regularization(slot));
-  sums.loss += regularization * static_cast<double>(sums.examples);
 }
 
-void StepsInFlight::add_workers(std::span<StepSums> sums, Communicator& workers) {
-  if (sums.empty()) return;
-  const std::size_t values = 1 + sums[0].metrics.size();
-  const std::span<double> numbers = std::span(numbers_).first(sums.size() * values);
-  for (std::size_t i = 0; i < sums.size(); ++i) {
-    numbers[i * values] = sums[i].loss;
-    std::ranges::copy(sums[i].metrics, numbers.begin() + static_cast<std::ptrdiff_t>(i * values + 1));
+/// Adds a worker's replicas in their order; returns their regularization.
+double StepsInFlight::add(std::span<const double> numbers, StepSums& sums) const {
+  double regularization = 0;
+  for (; !numbers.empty(); numbers = numbers.subspan(values())) {
+    sums.loss += numbers[0];
+    regularization += numbers[1];
+    for (std::size_t i = 0; i < sums.metrics.size(); ++i) sums.metrics[i] += numbers[2 + i];
   }
-  InlineStream stream;
-  workers.all_reduce(stream, {numbers, "loss and metrics"});
-  workers.synchronize(stream);
-  for (std::size_t i = 0; i < sums.size(); ++i) {
-    sums[i].loss = numbers[i * values];
-    std::ranges::copy(numbers.subspan(i * values + 1, values - 1), sums[i].metrics.begin());
-  }
+  return regularization;
 }
 
 }  // namespace mirrortrain

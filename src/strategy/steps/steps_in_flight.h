@@ -25,9 +25,9 @@ class StepsInFlight {
   /// where no slot is left.
   std::size_t begin(std::int64_t examples, std::optional<double> regularization = std::nullopt);
 
-  /// The sums of all steps, which are done, in order, valid until the next `begin`. `replicas`: of this process, in
-  /// their order, in which they are added up, whichever lanes they are on; none where there is no model. `workers`:
-  /// adds what the other workers' replicas found; null for one worker.
+  /// The sums of all steps, which are done, in order, valid until the next `begin`. `replicas`: of this process; none
+  /// where there is no model. What the run's replicas found is added up in their order, whichever lanes and workers
+  /// they are on. `workers`: null for one worker.
   std::span<const StepSums> take(std::span<const LaneReplica> replicas, Communicator* workers);
 
  private:
@@ -35,12 +35,14 @@ class StepsInFlight {
     std::int64_t examples = 0;
     std::optional<double> regularization;
   };
-  void add_up(std::size_t slot, std::span<const LaneReplica> replicas);
-  void add_workers(std::span<StepSums> sums, Communicator& workers);
+  /// Of a replica in a step: its loss, the regularization, its metrics.
+  std::size_t values() const { return 2 + sums_[0].metrics.size(); }
+  void read(std::size_t slot, std::span<const LaneReplica> replicas, std::span<double> numbers) const;
+  double add(std::span<const double> numbers, StepSums& sums) const;
 
   std::vector<Step> steps_;
   std::vector<StepSums> sums_;   ///< by slot
-  std::vector<double> numbers_;  ///< of all slots, for the other workers
+  std::vector<double> numbers_;  ///< by worker, slot and replica of the worker
 };
 
 }  // namespace mirrortrain

@@ -6,7 +6,7 @@
 #include <cstring>
 
 #include "base/error.h"
-#include "collective/take_from_chief.h"
+#include "collective/host_values.h"
 #include "device/cpu/cpu_device.h"
 
 namespace mirrortrain {

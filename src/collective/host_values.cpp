@@ -1,4 +1,4 @@
-#include "collective/take_from_chief.h"
+#include "collective/host_values.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -13,6 +13,17 @@ namespace {
 constexpr std::size_t kMostAtOnce = std::size_t{16} << 20;
 
 }  // namespace
+
+void barrier(Communicator& communicator) {
+  std::vector<double> none(static_cast<std::size_t>(communicator.size()));
+  gather(communicator, none, "a barrier");
+}
+
+void gather(Communicator& communicator, std::span<double> all, std::string_view what) {
+  InlineStream stream;
+  communicator.all_gather(stream, {all, what});
+  communicator.synchronize(stream);
+}
 
 void take_from_chief(Communicator& communicator, std::span<std::byte> bytes, std::string_view what) {
   InlineStream stream;
