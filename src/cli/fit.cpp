@@ -4,7 +4,7 @@
 #include "cli/commands.h"
 #include "cli/options.h"
 #include "cli/stop_signals.h"
-#include "train/fit_run.h"
+#include "train/elastic_run.h"
 
 namespace mirrortrain::cli {
 
@@ -24,9 +24,7 @@ void add_fit(CLI::App& app, int& exit_code) {
   command->add_flag("--dry-run", arguments->dry_run,
                     "Build everything, then stop before the first step; writes no files");
   command->add_flag("--profile", arguments->profile, "Print the time that each replica spends in each op");
-  command->callback([arguments, &exit_code] {
-    exit_code = FitRun(*arguments, check_configuration(arguments->config, arguments->overrides)).run();
-  });
+  command->callback([arguments, &exit_code] { exit_code = fit(*arguments); });
 }
 
 }  // namespace mirrortrain::cli

@@ -49,7 +49,6 @@ class Launch {
   launch::Outcome start(const std::vector<std::string>& words);
   launch::Outcome supervise(const std::vector<launch::TaskCommand>& tasks);
   bool chief_is_here() const { return plan_.tasks.front().host.empty(); }
-  bool may_start_again(const launch::Outcome& outcome) const;
   std::vector<std::string> words_to_start_again();
   bool run_exists();
 
@@ -58,7 +57,9 @@ class Launch {
   launch::SignalQueue signals_;
   launch::LoopbackPorts ports_;
   launch::Plan plan_;
-  RunFolder folder_;  ///< that the first start will make
+  bool workers_may_leave_ = false;
+  int restarts_left_;  ///< of --restarts
+  RunFolder folder_;   ///< that the first start will make
   launch::LineOutput out_{1}, err_{2};
 };
 
@@ -66,7 +67,8 @@ Launch::Launch(const LaunchArguments& arguments, LaunchedCommand command)
     : arguments_(arguments),
       command_(std::move(command)),
       ports_(arguments.tasks.hosts.empty() ? launch::count_tasks(arguments.tasks) : 0),
-      plan_(launch::make_plan(arguments.tasks, ports_.numbers(), usable_cores())) {
+      plan_(launch::make_plan(arguments.tasks, ports_.numbers(), usable_cores())),
+      restarts_left_(arguments.restarts) {
   // With as many cores as a worker gets, from which it would choose its replicas.
   const auto is_worker = [](const launch::PlacedTask& task) { return task.task.job == Job::kWorker; };
   const launch::OnCores as_a_worker(std::ranges::find_if(plan_.tasks, is_worker)->cores);
@@ -77,6 +79,7 @@ Launch::Launch(const LaunchArguments& arguments, LaunchedCommand command)
   if (!chief_is_here() && !run.is_secured) {
     spdlog::warn("launch: whoever reaches the hosts' ports can join the run: set strategy.cluster.token_file");
   }
+  workers_may_leave_ = run.workers_may_leave;
   folder_ = command_.run_dir || !chief_is_here() ? RunFolder{command_.run_dir.value_or("")}
                                                  : new_run_folder(run.name, std::nullopt);
 }
@@ -93,15 +96,17 @@ bool uses_colour(std::FILE* stream) {
 }
 
 launch::Outcome Launch::supervise(const std::vector<launch::TaskCommand>& tasks) {
-  return launch::supervise(tasks, arguments_.patience, signals_,
-                           {out_, err_, uses_colour(stdout), uses_colour(stderr)});
+  launch::Patience patience = arguments_.patience;
+  patience.restarts = restarts_left_;
+  return launch::supervise(tasks, patience, signals_, {out_, err_, uses_colour(stdout), uses_colour(stderr)});
 }
 
 launch::Outcome Launch::start(const std::vector<std::string>& words) {
   std::vector<launch::TaskCommand> tasks;
   for (const launch::PlacedTask& task : plan_.tasks) {
-    tasks.push_back(
-        {task.task, task.host, launch::process_of(plan_, task, arguments_.tasks, arguments_.tasks.executable, words)});
+    tasks.push_back({task.task, task.host,
+                     launch::process_of(plan_, task, arguments_.tasks, arguments_.tasks.executable, words),
+                     workers_may_leave_ && task.task.job == Job::kWorker && task.task != plan_.cluster.chief_task()});
   }
   return supervise(tasks);
 }
@@ -120,14 +125,6 @@ bool Launch::run_exists() {
   return outcome.exit_code == 0;
 }
 
-/// Not where it would fail in the same way, or was not to go on.
-bool Launch::may_start_again(const launch::Outcome& outcome) const {
-  constexpr int kUsage = 2, kCannotExecute = 126, kNotFound = 127;
-  const int code = outcome.exit_code;
-  return outcome.first_failure && outcome.stop_signal == 0 && code != kUsage && code != kCannotExecute &&
-         code != kNotFound;
-}
-
 std::vector<std::string> Launch::words_to_start_again() {
   std::vector<std::string> words = command_.words;
   if (command_.is_fit && !command_.resumes && run_exists()) {
@@ -143,12 +140,17 @@ int Launch::run() {
     return 0;
   }
   std::vector<std::string> words = command_.words;
-  for (int restart = 0;; ++restart) {
+  while (true) {
     const launch::Outcome outcome = start(words);
-    if (outcome.first_failure) spdlog::error("launch: {}", outcome.first_failure->text());
-    if (restart == arguments_.restarts || !may_start_again(outcome)) return outcome.exit_code;
+    restarts_left_ -= outcome.restarts;
+    if (!outcome.first_failure) return outcome.exit_code;
+    spdlog::error("launch: {}", outcome.first_failure->text());
+    const bool may_start_again = outcome.stop_signal == 0 && outcome.first_failure->is_worth_a_restart();
+    if (restarts_left_ == 0 || !may_start_again) return outcome.exit_code;
     words = words_to_start_again();
-    spdlog::warn("launch: restart {} of {}: {}", restart + 1, arguments_.restarts, launch::quoted(words));
+    --restarts_left_;
+    spdlog::warn("launch: restart {} of {}: {}", arguments_.restarts - restarts_left_, arguments_.restarts,
+                 launch::quoted(words));
   }
 }
 
@@ -174,7 +176,7 @@ void add_options(CLI::App& command, LaunchArguments& arguments) {
       ->check(CLI::Range(0.0, 86400.0));
   command
       .add_option("--restarts", arguments.restarts,
-                  "How often the tasks are started again, resuming the run, when one fails; default: 0")
+                  "How often tasks are started again, resuming the run, when one fails; default: 0")
       ->check(CLI::Range(0, 1'000'000));
   command.add_flag("--print", arguments.prints, "Print each task's command line instead of starting it");
   command.add_option("COMMAND", arguments.command, "After `--`: fit or eval with its arguments");

@@ -61,7 +61,8 @@ LaunchedRun check_launched_command(const LaunchedCommand& command, const Cluster
                     file, has_servers ? "with --ps" : "without --ps", name, name,
                     strategy.type == StrategyType::kParameterServer ? "; parameter_server needs --ps M" : ""));
   }
-  return {checked.values().name.text, strategy.cluster.token_file.has_value() || strategy.cluster.tls.has_value()};
+  return {checked.values().name.text, strategy.cluster.token_file.has_value() || strategy.cluster.tls.has_value(),
+          strategy.elastic || has_servers};
 }
 
 }  // namespace mirrortrain::cli

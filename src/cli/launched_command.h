@@ -25,8 +25,9 @@ std::optional<LaunchedCommand> read_launched_command(const std::vector<std::stri
 
 /// What the tasks will need to know of the configuration.
 struct LaunchedRun {
-  std::string name;         ///< of the configuration
-  bool is_secured = false;  ///< peers have to show a token or a certificate
+  std::string name;                ///< of the configuration
+  bool is_secured = false;         ///< peers have to show a token or a certificate
+  bool workers_may_leave = false;  ///< and come back, while the others continue
 };
 
 /// Checks the configuration once for all tasks: as each of them does, and that its strategy is one of several

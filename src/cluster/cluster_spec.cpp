@@ -2,9 +2,21 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/error.h"
 
 namespace mirrortrain {
+namespace {
+
+std::vector<Task> chief_and_workers(const ClusterSpec& cluster) {
+  std::vector<Task> tasks;
+  if (cluster.chief) tasks.push_back({Job::kChief, 0});
+  for (int i = 0; i < static_cast<int>(cluster.workers.size()); ++i) tasks.push_back({Job::kWorker, i});
+  return tasks;
+}
+
+}  // namespace
 
 std::string Task::text() const {
   switch (job) {
@@ -17,14 +29,13 @@ std::string Task::text() const {
 }
 
 std::vector<Task> ClusterSpec::trainers() const {
-  std::vector<Task> tasks;
-  if (chief) tasks.push_back({Job::kChief, 0});
-  for (int i = 0; i < static_cast<int>(workers.size()); ++i) tasks.push_back({Job::kWorker, i});
+  std::vector<Task> tasks = chief_and_workers(*this);
+  std::erase_if(tasks, [this](const Task& task) { return std::ranges::count(absent, task) > 0; });
   return tasks;
 }
 
 std::vector<Task> ClusterSpec::tasks() const {
-  std::vector<Task> tasks = trainers();
+  std::vector<Task> tasks = chief_and_workers(*this);
   for (int i = 0; i < static_cast<int>(ps.size()); ++i) tasks.push_back({Job::kPs, i});
   if (evaluator) tasks.push_back({Job::kEvaluator, 0});
   return tasks;

@@ -27,13 +27,15 @@ struct ClusterSpec {
   std::optional<std::string> evaluator;
   Task task;           ///< this process
   std::string source;  ///< who told: "TF_CONFIG", "mpirun", "srun", "torchrun" or "strategy.cluster", for messages
+  /// Workers that the run continues without (strategy.elastic).
+  std::vector<Task> absent = {};
   /// MPI's launcher started the processes: it carries what they tell each other, their addresses too (cluster/mpi).
   bool mpi = false;
 
-  /// Every process: chief, workers, ps, evaluator.
+  /// Every process, absent ones too: chief, workers, ps, evaluator.
   std::vector<Task> tasks() const;
   /// Those that train in step under multi_worker_mirrored, in the order of their ranks: the chief, if the cluster has
-  /// that job, then the workers. The first is the run's chief.
+  /// that job, then the workers that are not absent. The first is the run's chief.
   std::vector<Task> trainers() const;
   /// The process that writes the run folder and that the others report to: the chief, or worker 0 where there is none.
   Task chief_task() const;

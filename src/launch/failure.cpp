@@ -21,6 +21,12 @@ std::string signal_text(int number) {
 
 int Failure::exit_code() const { return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status); }
 
+bool Failure::is_worth_a_restart() const {
+  constexpr int kUsage = 2, kCannotExecute = 126, kNotFound = 127;
+  const int code = exit_code();
+  return code != kUsage && code != kCannotExecute && code != kNotFound;
+}
+
 std::string Failure::how() const {
   const int code = exit_code();
   if (is_remote && code == kSshFailed) {

@@ -42,7 +42,7 @@ std::optional<int> RunningTask::take_status() {
 }
 
 Failure RunningTask::failure(int status) const {
-  return {name(), status, !host_.empty(), {lines_.last().begin(), lines_.last().end()}};
+  return {name(), status, !command_.host.empty(), {lines_.last().begin(), lines_.last().end()}};
 }
 
 }  // namespace mirrortrain::launch

@@ -15,6 +15,7 @@ struct TaskCommand {
   Task task;
   std::string host;  ///< empty: this machine
   ProcessOptions process;
+  bool may_leave = false;  ///< the run continues without it
 };
 
 /// A task that has been started: its process, and what that writes.
@@ -22,13 +23,13 @@ class RunningTask {
  public:
   /// Throws Error where it cannot be started. `number` tells its colour from other tasks'.
   RunningTask(const TaskCommand& command, int number, const Outputs& outputs)
-      : task_(command.task),
-        host_(command.host),
-        process_(command.process),
-        lines_(command.task.text(), number, outputs) {}
+      : command_(command), number_(number), process_(command.process), lines_(command.task.text(), number, outputs) {}
 
-  const Task& task() const { return task_; }
-  std::string name() const { return host_.empty() ? task_.text() : task_.text() + " on " + host_; }
+  const TaskCommand& command() const { return command_; }
+  int number() const { return number_; }
+  std::string name() const {
+    return command_.host.empty() ? command_.task.text() : command_.task.text() + " on " + command_.host;
+  }
   bool has_ended() const { return has_ended_; }
   void signal(int number) const { process_.signal(number); }
 
@@ -44,8 +45,8 @@ class RunningTask {
   Failure failure(int status) const;
 
  private:
-  Task task_;
-  std::string host_;
+  const TaskCommand command_;
+  const int number_;
   Process process_;
   TaskLines lines_;
   bool has_ended_ = false;

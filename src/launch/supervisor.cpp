@@ -16,6 +16,9 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+/// Whether the task does not outlive those that run the training loop.
+bool is_served(const RunningTask* task) { return task->command().task.job == Job::kPs || task->command().may_leave; }
+
 class Supervisor {
  public:
   Supervisor(const std::vector<TaskCommand>& tasks, const Patience& patience, SignalQueue& signals,
@@ -29,6 +32,7 @@ class Supervisor {
   void pass_on_signals();
   void reap();
   void record(const RunningTask& task, int status);
+  bool continues_without(const RunningTask& task, const Failure& failure);
   void end_the_rest();
   void write_the_rest();
   void send(int signal, const std::vector<RunningTask*>& to, const std::string& why);
@@ -59,11 +63,10 @@ std::vector<RunningTask*> Supervisor::alive() {
   return found;
 }
 
-/// All, once one has failed; servers, once nobody else is left.
+/// All, once one has failed; those that the run does not wait for, once nobody else is left.
 std::vector<RunningTask*> Supervisor::to_be_ended() {
-  const auto is_server = [](const RunningTask* task) { return task->task().job == Job::kPs; };
   std::vector<RunningTask*> found = alive();
-  if (!outcome_.first_failure && !std::all_of(found.begin(), found.end(), is_server)) found.clear();
+  if (!outcome_.first_failure && !std::all_of(found.begin(), found.end(), is_served)) found.clear();
   return found;
 }
 
@@ -150,12 +153,27 @@ void Supervisor::record(const RunningTask& task, int status) {
   }
   // The consequence of an earlier failure, of a stop, or of the signal that servers get at the end.
   if (outcome_.first_failure || stop_has_killed_ || next_signal_ != SIGTERM) return;
+  if (continues_without(task, failure)) return;
   outcome_.first_failure = failure;
   deadline_.reset();
   const std::size_t others = alive().size();
   if (others == 0) return;
   say(fmt::format("{} {}; waiting up to {:g} s for the other{} to end", failure.task, failure.how(),
                   patience_.grace_seconds, others == 1 ? "" : "s"));
+}
+
+/// Where the task may leave and those that run the training loop are there.
+bool Supervisor::continues_without(const RunningTask& task, const Failure& failure) {
+  const std::vector<RunningTask*> others = alive();
+  if (!task.command().may_leave || std::all_of(others.begin(), others.end(), is_served)) return false;
+  const bool again =
+      outcome_.restarts < patience_.restarts && outcome_.stop_signal == 0 && failure.is_worth_a_restart();
+  say(fmt::format("{} {}; {}", failure.task, failure.how(),
+                  again ? "it is started again" : "the others continue without it"));
+  if (!again) return true;
+  ++outcome_.restarts;
+  tasks_.emplace_back(task.command(), task.number(), outputs_);
+  return true;
 }
 
 /// Gives those who should have ended by now the next signal.

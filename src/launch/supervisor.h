@@ -13,18 +13,21 @@ namespace mirrortrain::launch {
 struct Patience {
   double grace_seconds = 10;  ///< in which tasks end by themselves once one has failed, before SIGTERM
   double kill_seconds = 5;    ///< from SIGTERM to SIGKILL
+  int restarts = 0;           ///< of tasks that may leave, and failed
 };
 
 struct Outcome {
   int exit_code = 0;  ///< for the launcher: of the first failure; 128 + the signal that stopped the run; or 0
   std::optional<Failure> first_failure;
   int stop_signal = 0;  ///< that came to the launcher, or 0
+  int restarts = 0;     ///< of tasks that may leave
 };
 
 /// Starts the tasks and passes on what they write until all have ended; returns when all of it is written. When one
-/// fails, the others may end by themselves for a while; then they are made to. Parameter servers that do not end once
-/// all others have are stopped likewise, which is no failure. SIGINT and SIGTERM go to all tasks (SIGHUP as SIGTERM), a
-/// second signal kills them. Throws Error where a task cannot be started.
+/// fails, the others may end by themselves for a while; then they are made to. One that may leave is started again
+/// instead, or its failure is told and the others continue. Parameter servers, and tasks that may leave, that do not
+/// end once all others have are stopped likewise, which is no failure. SIGINT and SIGTERM go to all tasks (SIGHUP as
+/// SIGTERM), a second signal kills them. Throws Error where a task cannot be started.
 Outcome supervise(const std::vector<TaskCommand>& tasks, const Patience& patience, SignalQueue& signals,
                   const Outputs& outputs);
 

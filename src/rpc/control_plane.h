@@ -25,13 +25,30 @@ struct Introduction {
   std::vector<std::pair<std::string, std::string>> configuration;
 };
 
+/// What an elastic run passes from one generation of its tasks to the next. A generation trains in step; it ends when a
+/// task is lost, or when one that was comes back.
+struct Generation {
+  int number = 1;
+  std::vector<Task> lost = {};  ///< for the chief: whom not to wait for
+};
+
+/// The signal at which a generation stops so that a task that came back can take part.
+inline constexpr int kRegroup = -1;
+
 /// How long tasks wait for each other.
 struct Patience {
   double join_seconds = 600;  ///< until every task has come; 0: no limit
   /// A task that has not been heard from for so long has failed; 0: none has. Heartbeats go once a second.
   double silence_seconds = 60;
-  /// Jobs whose tasks may die and come back while the run goes on.
+  /// Jobs whose tasks may die and come back while the run continues.
   std::vector<Job> may_leave = {};
+  /// The run continues without a task that is lost, except the chief.
+  bool elastic = false;
+  /// In later generations, until the tasks that were not lost have come; who has not is lost too.
+  double regroup_seconds = 30;
+  /// On the chief: called where a task of these jobs has not been heard from for so long. Must not use the control
+  /// plane.
+  std::function<void(const Task& task, const std::string& reason)> on_silence = {};
 };
 
 /// What the tasks of a cluster know of each other beside the numbers they train on: who is there, what the chief has
@@ -45,11 +62,20 @@ class ControlPlane {
   /// for too long, the address cannot be used, or another task has failed.
   static std::unique_ptr<ControlPlane> join(const ClusterSpec& cluster, const Security& security,
                                             const Introduction& introduction, const Patience& patience,
-                                            std::span<grpc::Service* const> services = {});
+                                            std::span<grpc::Service* const> services = {},
+                                            const Generation& generation = {});
   /// Says goodbye, unless the run has failed. The chief waits for the others' goodbyes for a few seconds.
   virtual ~ControlPlane() = default;
 
+  /// With the tasks that are absent.
   virtual const ClusterSpec& cluster() const = 0;
+
+  /// Of an elastic run: which generation of its tasks this is, from 1.
+  virtual int generation() const = 0;
+  /// Whether the failure, of another task, ends this generation alone.
+  virtual bool regroups() const = 0;
+  /// On the chief: the tasks that are not to be waited for in the next generation.
+  virtual std::vector<Task> lost() const = 0;
 
   /// Leaves a value for other tasks.
   virtual void put(const std::string& key, const std::string& value) = 0;
@@ -73,8 +99,9 @@ class ControlPlane {
   virtual void begin_operation(std::string_view what) = 0;  ///< `what` outlives the control plane
   virtual void end_operation() = 0;
 
-  /// After a step, on every task that trains in step: the signal at which the run is to end after this very step, the
-  /// same on all of them, or 0. `own`: a signal that came to this task, or 0.
+  /// After a step, on every task that runs the training loop: the signal at which the run is to end after this very
+  /// step, the same on all of them, or 0. `own`: a signal that came to this task, or 0. Other tasks call it, with step
+  /// 0, to pass on a signal.
   virtual int agree_to_stop(std::int64_t step, int own) = 0;
 };
 

@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "rpc/introductions.h"
+
 namespace mirrortrain::rpc {
 namespace {
 
@@ -29,12 +31,16 @@ ToTask refusal_of(const std::string& reason) {
 
 }  // namespace
 
-Hub::Hub(const ClusterSpec& cluster, const Patience& patience) : cluster_(cluster), patience_(patience) {
+Hub::Hub(const ClusterSpec& cluster, const Patience& patience, const Generation& generation)
+    : cluster_(cluster), patience_(patience), generation_(generation.number) {
   members_.push_back({.task = cluster_.chief_task()});
   for (const Task& task : cluster_.tasks()) {
     if (task != members_[0].task) members_.push_back({.task = task});
   }
-  for (Member& member : members_) member.heard = Clock::now();
+  for (Member& member : members_) {
+    member.heard = begin_;
+    member.lost = std::ranges::count(generation.lost, member.task) > 0;
+  }
   watcher_ = std::thread([this] { watch(); });
 }
 
@@ -56,6 +62,12 @@ Hub::Session Hub::connect(const Hello& hello, Send send) {
                     hello.task(), cluster_.source, members_.size(), hello.tasks())));
     return {};
   }
+  if (patience_.elastic && (hello.generation() > generation_ || (welcomed_ && !failure_.empty()))) {
+    ToTask again;
+    again.set_again(true);
+    send(again);
+    return {};
+  }
   if (found->send && !found->gone) {
     send(refusal_of(fmt::format("{}: another process has joined as this task; give every process a task of its own",
                                 hello.task())));
@@ -68,58 +80,70 @@ Hub::Session Hub::connect(const Hello& hello, Send send) {
   const auto number = static_cast<int>(found - members_.begin());
   if (number == 0) {
     reference_ = hello;
-  } else if (const std::string reason = mismatch(hello, found->task); !reason.empty()) {
-    send(refusal_of(reason));
-    if (!welcomed_) refuse_all(reason);
-    return {};
+  } else {
+    const std::string reason =
+        mismatch({hello, cluster_.describe(found->task)}, {reference_, cluster_.describe(members_[0].task)});
+    if (!reason.empty()) {
+      send(refusal_of(reason));
+      if (!welcomed_) refuse_all(reason);
+      return {};
+    }
   }
   found->send = std::move(send);
   ++found->session;
   found->heard = Clock::now();
-  found->joined = true;
-  found->left = found->gone = false;
-  if (welcomed_) {
-    ToTask message;
-    message.set_welcome(true);
-    found->send(message);
+  found->left = found->gone = found->lost = false;
+  if (welcomed_ && patience_.elastic) {
+    spdlog::info("{} has come: it takes part after the next checkpoint", cluster_.describe(found->task));
+    found->late = true;
+    begin_stop(kRegroup);
+    decide_stop();
+  } else if (welcomed_) {
+    found->joined = true;
+    found->send(welcome());
   } else {
+    found->joined = true;
     welcome_all();
   }
   changed_.notify_all();
   return {number, found->session};
 }
 
-/// What of a task's introduction is not the chief's; empty where all is.
-std::string Hub::mismatch(const Hello& hello, const Task& task) const {
-  const std::string who = cluster_.describe(task), chief = cluster_.describe(members_[0].task);
-  if (hello.version() != reference_.version()) {
-    return fmt::format("{} runs mirrortrain {}, {} runs {}; use the same version everywhere", who, hello.version(),
-                       chief, reference_.version());
-  }
-  const auto text = [](const std::string& value) { return value.empty() ? std::string("absent") : value; };
-  const int common = std::min(hello.configuration_size(), reference_.configuration_size());
-  for (int i = 0; i < common; ++i) {
-    const Setting &other = hello.configuration(i), &own = reference_.configuration(i);
-    if (other.key() == own.key() && other.value() == own.value()) continue;
-    if (other.key() != own.key()) {
-      return fmt::format("{} has {} where {} has {}; give every task the same configuration", who, other.key(), chief,
-                         own.key());
-    }
-    return fmt::format("{}: {} is {}, but {} on {}; give every task the same configuration", who, own.key(),
-                       text(other.value()), text(own.value()), chief);
-  }
-  if (hello.configuration_size() == reference_.configuration_size()) return "";
-  const bool more = hello.configuration_size() > common;
-  return fmt::format("{} has {}, which {} has not; give every task the same configuration", more ? who : chief,
-                     (more ? hello : reference_).configuration(common).key(), more ? chief : who);
+/// Once everybody who is waited for has come.
+void Hub::welcome_all() {
+  if (!std::ranges::all_of(members_, [](const Member& member) { return member.joined || member.lost; })) return;
+  for (Member& member : members_) member.gone = !member.joined;
+  welcomed_ = true;
+  broadcast(welcome());
 }
 
-void Hub::welcome_all() {
-  if (!std::ranges::all_of(members_, &Member::joined)) return;
-  welcomed_ = true;
+ToTask Hub::welcome() const {
   ToTask message;
-  message.set_welcome(true);
-  broadcast(message);
+  message.mutable_welcome()->set_generation(generation_);
+  for (const Member& member : members_) {
+    if (!member.joined) message.mutable_welcome()->add_absent(member.task.text());
+  }
+  return message;
+}
+
+/// Whoever of a later generation has not come for so long is lost.
+void Hub::welcome_without_missing() {
+  if (!patience_.elastic || generation_ == 1 || seconds(Clock::now() - begin_) < patience_.regroup_seconds) return;
+  for (Member& member : members_) {
+    if (member.joined || member.lost) continue;
+    spdlog::warn("{} has not come within {:g} s", cluster_.describe(member.task), patience_.regroup_seconds);
+    member.lost = true;
+  }
+  welcome_all();
+}
+
+std::vector<Task> Hub::lost() const {
+  const std::scoped_lock lock(mutex_);
+  std::vector<Task> tasks;
+  for (const Member& member : members_) {
+    if (member.lost) tasks.push_back(member.task);
+  }
+  return tasks;
 }
 
 void Hub::refuse_all(const std::string& reason) {
@@ -146,7 +170,7 @@ void Hub::hear(const Session& session, const FromTask& message) {
     case FromTask::kFailure:
       member.left = true;
       if (may_leave(member)) break;
-      fail(fmt::format("{} failed: {}", cluster_.describe(member.task), message.failure()), task);
+      fail(fmt::format("{} failed: {}", cluster_.describe(member.task), message.failure()), &member, task);
       break;
     case FromTask::kSuspicion:
       if (suspicious_ >= 0 || !failure_.empty()) break;
@@ -162,6 +186,7 @@ void Hub::hear(const Session& session, const FromTask& message) {
       break;
     case FromTask::kGoodbye:
       member.left = true;
+      member.lost = member.late;
       decide_stop();
       changed_.notify_all();
       break;
@@ -197,7 +222,7 @@ void Hub::decide_stop() {
   if (stop_signal_ == 0 || stop_decided_) return;
   std::int64_t last = -1;
   for (const Member& member : members_) {
-    if (member.left) continue;
+    if (member.left || member.gone || member.late) continue;
     if (member.stop_step < 0) return;
     last = std::max(last, member.stop_step);
   }
@@ -215,16 +240,17 @@ void Hub::disconnect(const Session& session) {
   if (session.number != member.session) return;
   member.send = nullptr;
   changed_.notify_all();
-  if (member.left) return;
+  if (member.late) member.lost = true;  // it was not to wait for long
+  if (member.left || member.late) return;
   member.gone = true;
   if (!welcomed_) {  // it may be started again
     member.joined = member.gone = false;
     spdlog::warn("{} left before every task had joined", cluster_.describe(member.task));
     return;
   }
-  if (may_leave(member)) return;
+  if (may_leave(member)) return decide_stop();
   // Which step it was in, the others know better than its last heartbeat.
-  fail(fmt::format("{} ended unexpectedly", cluster_.describe(member.task)), task);
+  fail(fmt::format("{} ended unexpectedly", cluster_.describe(member.task)), &member, task);
 }
 
 bool Hub::may_leave(const Member& member) const { return std::ranges::count(patience_.may_leave, member.task.job) > 0; }
@@ -237,11 +263,15 @@ std::string Hub::whereabouts(const Member& member) const {
   return text;
 }
 
-void Hub::fail(const std::string& reason, int except) {
+/// `blamed`: null where nobody is.
+void Hub::fail(const std::string& reason, Member* blamed, int except) {
   if (!failure_.empty()) return;
   failure_ = reason;
+  const bool regroups = patience_.elastic && welcomed_ && blamed != &chief();
+  if (regroups && blamed != nullptr) blamed->lost = true;
   ToTask message;
-  message.set_failure(reason);
+  message.mutable_failure()->set_reason(reason);
+  message.mutable_failure()->set_regroups(regroups);
   broadcast(message, except);
   changed_.notify_all();
 }
@@ -249,12 +279,12 @@ void Hub::fail(const std::string& reason, int except) {
 /// An operation failed on a task, and nobody's connection has ended: names who is silent, or behind the others.
 void Hub::judge(const std::string& error, int from) {
   const auto now = Clock::now();
-  const Member* silent = nullptr;
-  const Member* behind = nullptr;
+  Member* silent = nullptr;
+  Member* behind = nullptr;
   bool all_alike = true;
-  for (const Member& member : members_) {
+  for (Member& member : members_) {
     const bool trains = member.task.job == Job::kChief || member.task.job == Job::kWorker;
-    if (member.left || !trains) continue;
+    if (member.left || member.gone || member.late || !trains) continue;
     if (now - member.heard > kSuspiciousSilence && (silent == nullptr || member.heard < silent->heard))
       silent = &member;
     if (behind != nullptr && member.progress.operations() != behind->progress.operations()) all_alike = false;
@@ -262,14 +292,16 @@ void Hub::judge(const std::string& error, int from) {
   }
   if (silent != nullptr) {
     return fail(fmt::format("{} has not been heard from for {:.0f} s, last{}", cluster_.describe(silent->task),
-                            seconds(now - silent->heard), whereabouts(*silent)));
+                            seconds(now - silent->heard), whereabouts(*silent)),
+                silent);
   }
   const Member& suspect = members_[static_cast<std::size_t>(from)];
   if (all_alike || behind == nullptr) {
-    return fail(fmt::format("{} failed{}: {}", cluster_.describe(suspect.task), whereabouts(suspect), error));
+    return fail(fmt::format("{} failed{}: {}", cluster_.describe(suspect.task), whereabouts(suspect), error), nullptr);
   }
   fail(fmt::format("{} is behind the others{} ({}: {})", cluster_.describe(behind->task), whereabouts(*behind),
-                   suspect.task.text(), error));
+                   suspect.task.text(), error),
+       behind);
 }
 
 void Hub::watch() {
@@ -286,29 +318,35 @@ void Hub::watch() {
     ToTask heartbeat;
     heartbeat.set_heartbeat(true);
     broadcast(heartbeat);
+    if (!welcomed_) welcome_without_missing();
     if (!welcomed_ && now >= next_reminder) {
       next_reminder = now + kReminder;
       std::vector<std::string> missing;
       for (const Member& member : members_) {
-        if (!member.joined) missing.push_back(cluster_.describe(member.task));
+        if (!member.joined && !member.lost) missing.push_back(cluster_.describe(member.task));
       }
       if (!missing.empty()) spdlog::info("waiting for {}", fmt::join(missing, ", "));
     }
     if (patience_.silence_seconds <= 0 || !welcomed_) continue;
     for (Member& member : members_) {
       if (&member == &chief()) continue;  // this process
-      if (member.left || member.gone || seconds(now - member.heard) < patience_.silence_seconds) continue;
+      if (member.left || member.gone || member.late || seconds(now - member.heard) < patience_.silence_seconds)
+        continue;
       member.gone = true;
-      if (may_leave(member)) continue;
-      fail(fmt::format("{} has not been heard from for {:.0f} s, last{}", cluster_.describe(member.task),
-                       seconds(now - member.heard), whereabouts(member)));
+      const std::string silence = fmt::format("has not been heard from for {:.0f} s", seconds(now - member.heard));
+      if (!may_leave(member)) {
+        fail(fmt::format("{} {}, last{}", cluster_.describe(member.task), silence, whereabouts(member)), &member);
+      } else if (patience_.on_silence) {
+        patience_.on_silence(member.task, "it " + silence);
+      }
+      decide_stop();
     }
   }
 }
 
 void Hub::broadcast(const ToTask& message, int except) {
   for (std::size_t i = 0; i < members_.size(); ++i) {
-    if (members_[i].send && static_cast<int>(i) != except) members_[i].send(message);
+    if (members_[i].send && !members_[i].late && static_cast<int>(i) != except) members_[i].send(message);
   }
 }
 
@@ -316,7 +354,7 @@ void Hub::wait_for_goodbyes(std::chrono::milliseconds longest) {
   std::unique_lock lock(mutex_);
   changed_.wait_for(lock, longest, [this] {
     return std::all_of(members_.begin() + 1, members_.end(),
-                       [](const Member& member) { return member.left || member.gone || !member.send; });
+                       [](const Member& member) { return member.left || member.gone || member.late || !member.send; });
   });
 }
 

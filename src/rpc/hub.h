@@ -22,7 +22,7 @@ class Hub {
   /// Takes a message for a task; must not block nor call the hub.
   using Send = std::function<void(const ToTask&)>;
 
-  Hub(const ClusterSpec& cluster, const Patience& patience);
+  Hub(const ClusterSpec& cluster, const Patience& patience, const Generation& generation);
   ~Hub();
 
   /// A connection of a task.
@@ -39,6 +39,9 @@ class Hub {
   /// A task's connection has ended. Without a goodbye before, the task has died.
   void disconnect(const Session& session);
 
+  /// Tasks that died or stalled, and did not come back.
+  std::vector<Task> lost() const;
+
   /// Waits until every task but the chief has said goodbye or is gone, at most for so long.
   void wait_for_goodbyes(std::chrono::milliseconds longest);
 
@@ -50,19 +53,22 @@ class Hub {
     int session = 0;
     bool joined = false, left = false;
     bool gone = false;  ///< died, or never heard from again
+    bool lost = false;  ///< for the next generation
+    bool late = false;  ///< waits for the next generation
     Clock::time_point heard;
     Progress progress;
     std::string waits_for;  ///< the key of a value
     std::int64_t stop_step = -1;
   };
 
-  std::string mismatch(const Hello& hello, const Task& task) const;
   void welcome_all();
+  void welcome_without_missing();
+  ToTask welcome() const;
   void refuse_all(const std::string& reason);
   void send_value(const std::string& key);
   void begin_stop(int signal);
   void decide_stop();
-  void fail(const std::string& reason, int except = -1);
+  void fail(const std::string& reason, Member* blamed, int except = -1);
   void judge(const std::string& error, int from);
   std::string whereabouts(const Member& member) const;
   bool may_leave(const Member& member) const;
@@ -72,7 +78,9 @@ class Hub {
 
   const ClusterSpec cluster_;
   const Patience patience_;
-  std::mutex mutex_;
+  const int generation_;
+  const Clock::time_point begin_ = Clock::now();
+  mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::vector<Member> members_;  ///< the chief first
   Hello reference_;              ///< the chief's

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <future>
+#include <thread>
 
 #include "base/error.h"
 #include "rpc/coordination_service.h"
@@ -19,6 +20,7 @@ using Deadline = std::chrono::system_clock;  // gRPC's
 constexpr std::chrono::seconds kLeave{3};
 constexpr std::chrono::milliseconds kLeaveFailed{500};
 constexpr std::chrono::seconds kReminder{10};
+constexpr std::chrono::milliseconds kAgain{200};
 
 /// Listens at this task's address alone. Throws Error where it cannot.
 std::unique_ptr<grpc::Server> start_server(const ClusterSpec& cluster, const Security& security,
@@ -43,11 +45,11 @@ std::unique_ptr<grpc::Server> start_server(const ClusterSpec& cluster, const Sec
 class ChiefControl : public Member {
  public:
   ChiefControl(const ClusterSpec& cluster, const Security& security, const Patience& patience,
-               std::span<grpc::Service* const> services)
+               std::span<grpc::Service* const> services, const Generation& generation)
       : Member(
-            cluster, [this](const FromTask& message) { tell_hub(message); }, patience.silence_seconds),
+            cluster, [this](const FromTask& message) { tell_hub(message); }, patience),
         security_(security),
-        hub_(cluster, patience),
+        hub_(cluster, patience, generation),
         service_(hub_, security_),
         inbox_([this](const ToTask& message) {
           hear(message);
@@ -73,6 +75,8 @@ class ChiefControl : public Member {
     inbox_.close();
   }
 
+  std::vector<Task> lost() const override { return hub_.lost(); }
+
  private:
   void tell_hub(const FromTask& message) {
     if (message.has_hello()) {
@@ -96,7 +100,7 @@ class RemoteControl : public Member {
   RemoteControl(const ClusterSpec& cluster, const Security& security, const Patience& patience,
                 std::span<grpc::Service* const> services)
       : Member(
-            cluster, [this](const FromTask& message) { outbox_->send(message); }, patience.silence_seconds),
+            cluster, [this](const FromTask& message) { outbox_->send(message); }, patience),
         security_(security),
         channel_(security_.channel(cluster.address(cluster.chief_task()))) {
     if (!services.empty()) server_ = start_server(cluster, security_, services);
@@ -173,22 +177,32 @@ void quiet_grpc() {
 
 std::unique_ptr<ControlPlane> ControlPlane::join(const ClusterSpec& cluster, const Security& security,
                                                  const Introduction& introduction, const Patience& patience,
-                                                 std::span<grpc::Service* const> services) {
+                                                 std::span<grpc::Service* const> services,
+                                                 const Generation& generation) {
   quiet_grpc();
-  std::unique_ptr<Member> member;
   if (cluster.is_chief()) {
-    auto chief = std::make_unique<ChiefControl>(cluster, security, patience, services);
-    chief->introduce(introduction);
+    auto chief = std::make_unique<ChiefControl>(cluster, security, patience, services, generation);
+    chief->introduce(introduction, generation.number);
     chief->listen();
-    member = std::move(chief);
-  } else {
-    auto remote = std::make_unique<RemoteControl>(cluster, security, patience, services);
-    remote->connect(patience.join_seconds);
-    remote->introduce(introduction);
-    member = std::move(remote);
+    chief->wait_for_welcome(patience.join_seconds);
+    return chief;
   }
-  member->wait_for_welcome(patience.join_seconds);
-  return member;
+  // A process that begins does not know what came before; one that has been there knows which generation is next.
+  const bool begins = generation.number == 1;
+  const int number = begins ? 0 : generation.number;
+  const double longest = begins ? patience.join_seconds : 2 * patience.regroup_seconds;
+  while (true) {
+    auto remote = std::make_unique<RemoteControl>(cluster, security, patience, services);
+    remote->connect(longest);
+    remote->introduce(introduction, number);
+    try {
+      remote->wait_for_welcome(longest);
+      return remote;
+    } catch (const JoinAgain&) {
+      remote.reset();
+      std::this_thread::sleep_for(kAgain);
+    }
+  }
 }
 
 }  // namespace mirrortrain::rpc

@@ -17,12 +17,10 @@ constexpr double kSilentChief = 2.5;
 
 }  // namespace
 
-Member::Member(const ClusterSpec& cluster, Send send, double silence_seconds)
-    : cluster_(cluster),
-      send_(std::move(send)),
-      silence_seconds_(silence_seconds),
-      heard_(Clock::now()),
-      heart_([this] { beat(); }) {}
+Member::Member(const ClusterSpec& cluster, Send send, const Patience& patience)
+    : cluster_(cluster), send_(std::move(send)), patience_(patience), heard_(Clock::now()), heart_([this] {
+        beat();
+      }) {}
 
 void Member::stop_heart() {
   {
@@ -33,12 +31,13 @@ void Member::stop_heart() {
   if (heart_.joinable()) heart_.join();
 }
 
-void Member::introduce(const Introduction& introduction) {
+void Member::introduce(const Introduction& introduction, int generation) {
   FromTask message;
   Hello& hello = *message.mutable_hello();
   hello.set_task(cluster_.task.text());
   hello.set_tasks(static_cast<int>(cluster_.tasks().size()));
   hello.set_version(introduction.version);
+  hello.set_generation(generation);
   for (const auto& [key, value] : introduction.configuration) {
     Setting& setting = *hello.add_configuration();
     setting.set_key(key);
@@ -49,13 +48,14 @@ void Member::introduce(const Introduction& introduction) {
 
 void Member::wait_for_welcome(double seconds) {
   std::unique_lock lock(mutex_);
-  const auto decided = [this] { return welcomed_ || !refusal_.empty() || !failure_.empty(); };
+  const auto decided = [this] { return welcomed_ || again_ || !refusal_.empty() || !failure_.empty(); };
   if (seconds <= 0) {
     changed_.wait(lock, decided);
   } else if (!changed_.wait_for(lock, std::chrono::duration<double>(seconds), decided)) {
     throw Error(fmt::format("not every task of the cluster ({}) has come within {:g} s", cluster_.source, seconds));
   }
   if (!refusal_.empty()) throw UsageError(refusal_);
+  if (again_) throw JoinAgain();
   if (!welcomed_) throw Error(failure_);
 }
 
@@ -75,7 +75,7 @@ void Member::beat() {
     progress.set_step(step_);
     progress.set_operations(operations_);
     progress.set_operation(std::string(operation_));
-    const std::string silence = silence_seconds_ > 0 ? silence_of_chief(silence_seconds_) : "";
+    const std::string silence = patience_.silence_seconds > 0 ? silence_of_chief(patience_.silence_seconds) : "";
     lock.unlock();
     send_(message);
     if (!silence.empty()) learn_failure(silence);
@@ -87,12 +87,15 @@ void Member::hear(const ToTask& message) {
   std::unique_lock lock(mutex_);
   heard_ = Clock::now();
   switch (message.what_case()) {
-    case ToTask::kWelcome: welcomed_ = true; break;
+    case ToTask::kWelcome: take_welcome(message.welcome()); break;
+    case ToTask::kAgain: again_ = true; break;
     case ToTask::kRefusal:
       if (refusal_.empty()) refusal_ = message.refusal();
       break;
     case ToTask::kValue: values_[message.value().key()] = message.value().value(); break;
-    case ToTask::kFailure: lock.unlock(); return learn_failure(message.failure());
+    case ToTask::kFailure:
+      lock.unlock();
+      return learn_failure(message.failure().reason(), message.failure().regroups());
     case ToTask::kStop: {
       stop_signal_ = message.stop().signal();
       if (message.stop().after_step() > 0) {
@@ -112,16 +115,32 @@ void Member::hear(const ToTask& message) {
   changed_.notify_all();
 }
 
+void Member::take_welcome(const Welcome& welcome) {
+  generation_ = welcome.generation();
+  cluster_.absent.clear();
+  for (const Task& task : cluster_.tasks()) {
+    if (std::ranges::count(welcome.absent(), task.text()) > 0) cluster_.absent.push_back(task);
+  }
+  welcomed_ = true;
+}
+
 void Member::lose_chief(const std::string& why) {
+  if (patience_.elastic) {  // it may just be changing from one generation to the next
+    const std::scoped_lock lock(mutex_);
+    again_ = !welcomed_;
+    changed_.notify_all();
+    if (again_) return;
+  }
   learn_failure(fmt::format("{}, the chief, {}", cluster_.describe(cluster_.chief_task()), why));
 }
 
-void Member::learn_failure(const std::string& reason) {
+void Member::learn_failure(const std::string& reason, bool regroups) {
   const std::scoped_lock calling(callback_mutex_);
   {
     const std::scoped_lock lock(mutex_);
     if (is_over_ || !failure_.empty()) return;
     failure_ = with_own_place(reason);
+    regroups_ = regroups;
   }
   changed_.notify_all();
   if (on_failure_) on_failure_(failure_);
@@ -190,6 +209,11 @@ std::string Member::explain(const std::string& error) {
     failure_ = with_own_place(silence);
   }
   return failure_;
+}
+
+bool Member::regroups() const {
+  const std::scoped_lock lock(mutex_);
+  return regroups_;
 }
 
 std::string Member::failure() const {

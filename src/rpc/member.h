@@ -12,21 +12,24 @@
 
 namespace mirrortrain::rpc {
 
+/// The tasks that this one meant to join are about to part: join the next ones.
+struct JoinAgain {};
+
 /// A task's part of the control plane, whether the chief is in this process or far away: it says things to the chief
 /// and takes what the chief says.
 class Member : public ControlPlane {
  public:
   using Send = std::function<void(const FromTask&)>;
 
-  /// `send` takes messages for the chief. A chief that has not been heard from for `silence_seconds` (0: no limit) has
+  /// `send` takes messages for the chief. A chief that has not been heard from for the patience's silence_seconds has
   /// failed.
-  Member(const ClusterSpec& cluster, Send send, double silence_seconds);
+  Member(const ClusterSpec& cluster, Send send, const Patience& patience);
   ~Member() override { stop_heart(); }
 
-  /// The first message.
-  void introduce(const Introduction& introduction);
+  /// The first message. `generation`: which one it means to join; 0: whichever there is.
+  void introduce(const Introduction& introduction, int generation);
   /// Returns when every task has joined. Throws UsageError where the chief refuses this one, Error where tasks are
-  /// missing for too long (0: no limit).
+  /// missing for too long (0: no limit), JoinAgain in elastic runs.
   void wait_for_welcome(double seconds);
   void say_goodbye();
   /// No heartbeat is sent once this returns, nor is a failure learned: call it before what `send` uses goes.
@@ -38,6 +41,9 @@ class Member : public ControlPlane {
   void lose_chief(const std::string& why);
 
   const ClusterSpec& cluster() const override { return cluster_; }
+  int generation() const override { return generation_; }
+  bool regroups() const override;
+  std::vector<Task> lost() const override { return {}; }
   void put(const std::string& key, const std::string& value) override;
   std::string get(const std::string& key) override;
   void fail(const std::string& reason) override;
@@ -51,17 +57,21 @@ class Member : public ControlPlane {
 
  private:
   using Clock = std::chrono::steady_clock;
-  void learn_failure(const std::string& reason);
+  void learn_failure(const std::string& reason, bool regroups = false);
+  void take_welcome(const Welcome& welcome);
   std::string with_own_place(const std::string& reason) const;
   void beat();
   std::string silence_of_chief(double longest_seconds) const;
 
-  const ClusterSpec cluster_;
+  ClusterSpec cluster_;
   const Send send_;
-  const double silence_seconds_;
+  const Patience patience_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   bool welcomed_ = false, is_over_ = false;
+  bool again_ = false;     ///< to be joined once more
+  bool regroups_ = false;  ///< after the failure
+  int generation_ = 1;
   std::string refusal_, failure_;
   std::map<std::string, std::string> values_;
   std::mutex callback_mutex_;  ///< held while the callback runs, and locked before mutex_

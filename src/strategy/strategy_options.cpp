@@ -56,7 +56,9 @@ config::Section<StrategyOptions> StrategyOptions::section() {
            "With parameter_server: the largest number of updates that others may apply between a worker's reading the "
            "variables and the update computed from them; 0: one step at a time; null: no limit.",
            config::at_least(0))
-      .planned("elastic")
+      .key("elastic", &StrategyOptions::elastic,
+           "With multi_worker_mirrored: when a worker is lost, whether the others resume from the last checkpoint "
+           "without it, until it comes back.")
       .key("cluster", &StrategyOptions::cluster, "The processes of a run on several machines.")
       .check("devices",
              [](const StrategyOptions& options) -> std::string {

@@ -52,6 +52,7 @@ struct StrategyOptions {
   CommunicationOptions communication;
   std::optional<Partitioner> partitioner;
   std::optional<std::int64_t> max_staleness;
+  bool elastic = false;
   ClusterOptions cluster;
   static config::Section<StrategyOptions> section();
 };

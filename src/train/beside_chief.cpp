@@ -3,6 +3,7 @@
 #include <spdlog/spdlog.h>
 
 #include <atomic>
+#include <chrono>
 #include <thread>
 
 #include "base/error.h"
@@ -46,8 +47,12 @@ void evaluate_beside(const CheckedConfiguration& checked, rpc::ControlPlane& con
 
 }  // namespace
 
-void work_beside_chief(const CheckedConfiguration& checked, const RunCluster& cluster) {
+void work_beside_chief(const CheckedConfiguration& checked, const RunCluster& cluster, const std::atomic<int>& signal) {
   rpc::ControlPlane& control = cluster.control();
+  const std::jthread watcher([&](const std::stop_token& over) {
+    while (!over.stop_requested() && signal == 0) std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    if (signal != 0) control.agree_to_stop(0, signal);
+  });
   if (cluster.spec().task.job == Job::kEvaluator) return evaluate_beside(checked, control);
   cluster.parameter_server_task()->work(this_hardware(), [&control] { return control.failure(); });
 }

@@ -44,16 +44,17 @@ RunFolder folder_to_resume(const FitArguments& arguments, const std::string& nam
 }  // namespace
 
 /// What ends this task ends the others, who learn the reason.
-int FitRun::run() {
+std::optional<int> FitRun::run() {
   require_cluster(checked_, process_environment());
   const bool trains_in_step = values().strategy.type == StrategyType::kMultiWorkerMirrored;
   if (checked_.cluster && (trains_in_step || !arguments_.dry_run))
-    cluster_ = std::make_unique<RunCluster>(checked_, command());
+    cluster_ = std::make_unique<RunCluster>(checked_, command(), generation_);
+  resumes_ = arguments_.resume.has_value();
   if (!cluster_) return run_to_the_end();
   try {
+    if (values().strategy.elastic) resumes_ = take_resumes();
     if (is_chief() || cluster_->trains_in_step()) return run_to_the_end();
-    arguments_.catch_stop_signals();  // the chief ends the run; a second signal ends this task
-    work_beside_chief(checked_, *cluster_);
+    work_beside_chief(checked_, *cluster_, arguments_.catch_stop_signals());
     return 0;
   } catch (const std::exception& error) {
     cluster_->control().fail(error.what());
@@ -61,12 +62,25 @@ int FitRun::run() {
   }
 }
 
-/// What every task must have been asked for alike.
+/// What the chief does: this task may have begun later.
+bool FitRun::take_resumes() const {
+  if (is_chief()) cluster_->control().put("resumes", resumes_ ? "yes" : "no");
+  return cluster_->control().get("resumes") == "yes";
+}
+
+bool FitRun::regroups() const { return cluster_ && (cluster_->control().regroups() || stop_signal_ == rpc::kRegroup); }
+
+rpc::Generation FitRun::next_generation() const {
+  return {cluster_->control().generation() + 1, cluster_->control().lost()};
+}
+
+/// What every task must have been asked for alike. Of an elastic run a task may begin later than the others.
 std::string FitRun::command() const {
+  if (values().strategy.elastic && !arguments_.dry_run) return "fit";
   return fmt::format("fit{}{}", arguments_.resume ? " --resume" : "", arguments_.dry_run ? " --dry-run" : "");
 }
 
-int FitRun::run_to_the_end() {
+std::optional<int> FitRun::run_to_the_end() {
   prepare();
   if (arguments_.dry_run) {
     if (!is_chief()) return 0;
@@ -86,7 +100,7 @@ int FitRun::run_to_the_end() {
   return train(state);
 }
 
-int FitRun::train(const TrainingState& state) {
+std::optional<int> FitRun::train(const TrainingState& state) {
   if (arguments_.profile) run_.strategy->profile();
   const TrainerOptions options{
       values().training.epoch_limit(),          values().training.step_limit(), values().logging.every_steps,
@@ -94,7 +108,7 @@ int FitRun::train(const TrainingState& state) {
       is_chief() && report::is_terminal(stderr)};
   const std::atomic<int>& signal = arguments_.catch_stop_signals();
   const auto stop = [&](std::int64_t step) {
-    if (!cluster_ || !cluster_->trains_in_step()) return signal.load();
+    if (!cluster_) return signal.load();
     const int agreed = cluster_->control().agree_to_stop(step, signal);
     cluster_->control().begin_step(step + 1);
     return agreed;
@@ -104,9 +118,13 @@ int FitRun::train(const TrainingState& state) {
       [this](const report::Event& event) { emit(event); }, stop);
   try {
     const TrainingState last = trainer.run(state);
+    stop_signal_ = trainer.stop_signal();
+    if (stop_signal_ == rpc::kRegroup) return std::nullopt;
     finish(trainer, last);
   } catch (const std::exception& error) {
     run_.strategy->abort(error.what());
+    has_trained_ = trainer.state().step > state.step;
+    if (regroups()) throw;
     const std::string told = fmt::format("{}; {}", error.what(), checkpoints_->how_to_resume(trainer.state().step));
     log_to_file_alone(told);
     try {
@@ -134,7 +152,7 @@ void FitRun::prepare() {
       }
     }
   }
-  if (!arguments_.resume) set_first_values();
+  if (!resumes_) set_first_values();
 }
 
 /// The chief's, on every worker: a file of initial weights may be another one elsewhere.
@@ -213,7 +231,7 @@ void FitRun::log_distribution() const {
 /// Puts a checkpoint's values over the initial ones where the run is resumed. A folder that it cannot be resumed from
 /// is left as it is.
 TrainingState FitRun::first_state() {
-  if (arguments_.resume) {
+  if (resumes_) {
     std::optional<TrainingState> restored = checkpoints_->restore();
     if (is_chief()) write_configuration();
     if (restored) {

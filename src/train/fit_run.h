@@ -29,11 +29,11 @@ struct FitArguments {
   const std::atomic<int>& (*catch_stop_signals)() = nullptr;
 };
 
-/// Everything of a run between its configuration and its end. `run` returns the exit code.
+/// Everything of a run between its configuration and its end, or of one generation of an elastic run's tasks.
 class FitRun {
  public:
-  FitRun(const FitArguments& arguments, CheckedConfiguration checked)
-      : arguments_(arguments), checked_(std::move(checked)) {}
+  FitRun(const FitArguments& arguments, CheckedConfiguration checked, const rpc::Generation& generation = {})
+      : arguments_(arguments), checked_(std::move(checked)), generation_(generation) {}
   FitRun(const FitRun&) = delete;
   FitRun& operator=(const FitRun&) = delete;
   /// The strategy, which a failure elsewhere aborts, goes first.
@@ -41,12 +41,23 @@ class FitRun {
     if (cluster_) cluster_->control().on_failure({});
   }
 
-  int run();
+  /// Returns the exit code; nothing where the run continues with the next generation.
+  std::optional<int> run();
+
+  // Of an elastic run, also where `run` has thrown.
+  /// Whether the run continues: another task was lost, or has come back.
+  bool regroups() const;
+  rpc::Generation next_generation() const;
+  /// Whether a step was trained.
+  bool has_trained() const { return has_trained_; }
+  /// Empty where there is none yet.
+  const RunFolder& folder() const { return folder_; }
 
  private:
   std::string command() const;
-  int run_to_the_end();
-  int train(const TrainingState& state);
+  bool take_resumes() const;
+  std::optional<int> run_to_the_end();
+  std::optional<int> train(const TrainingState& state);
   const Configuration& values() const { return checked_.values(); }
   /// The chief alone leaves a run folder, events and results.
   bool is_chief() const { return !cluster_ || cluster_->spec().is_chief(); }
@@ -65,6 +76,10 @@ class FitRun {
 
   const FitArguments& arguments_;
   CheckedConfiguration checked_;
+  const rpc::Generation generation_;
+  bool resumes_ = false;  ///< as the chief does
+  bool has_trained_ = false;
+  int stop_signal_ = 0;
   std::unique_ptr<RunCluster> cluster_;  ///< null on one machine
   Run run_;
   RunFolder folder_;

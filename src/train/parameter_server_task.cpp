@@ -48,6 +48,9 @@ rpc::Patience ParameterServerTask::patience() const {
   rpc::Patience patience;
   patience.silence_seconds = checked_.values().strategy.communication.timeout_seconds;
   patience.may_leave = {Job::kWorker, Job::kEvaluator};
+  if (dispatch_) {
+    patience.on_silence = [this](const Task& task, const std::string& why) { dispatch_->lose(task.text(), why); };
+  }
   return patience;
 }
 
@@ -55,10 +58,10 @@ ParameterServerRole ParameterServerTask::role() const { return {cluster_.ps, sec
 
 void ParameterServerTask::work(const Hardware& hardware, const std::function<std::string()>& failure) const {
   if (server_) return server_->serve(failure);
-  compute(hardware);
+  compute(hardware, failure);
 }
 
-void ParameterServerTask::compute(const Hardware& hardware) const {
+void ParameterServerTask::compute(const Hardware& hardware, const std::function<std::string()>& failure) const {
   RunParts parts = parts_of_every_task();
   parts.parameter_servers = role();
   const Run run = build_run(checked_, parts, hardware);
@@ -71,6 +74,7 @@ void ParameterServerTask::compute(const Hardware& hardware) const {
                      .servers = cluster_.ps,
                      .security = security_,
                      .timeout_seconds = checked_.values().strategy.communication.timeout_seconds};
+  if (failure) worker.failure = failure;
   run_worker(worker);
 }
 

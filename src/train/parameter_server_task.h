@@ -33,7 +33,7 @@ class ParameterServerTask {
   void work(const Hardware& hardware, const std::function<std::string()>& failure = {}) const;
 
  private:
-  void compute(const Hardware& hardware) const;
+  void compute(const Hardware& hardware, const std::function<std::string()>& failure) const;
 
   const CheckedConfiguration& checked_;
   const ClusterSpec& cluster_;

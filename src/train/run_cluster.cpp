@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "cluster/address.h"
 #include "cluster/discover.h"
 #include "cluster/reachable_host.h"
 #include "collective/gloo/gloo_communicator.h"
@@ -49,12 +50,6 @@ std::vector<std::pair<std::string, std::string>> shared_keys(const Configuration
   return keys;
 }
 
-std::string host_of(const std::string& address) {
-  std::string host = address.substr(0, address.rfind(':'));
-  if (host.size() > 1 && host.front() == '[') host = host.substr(1, host.size() - 2);
-  return host;
-}
-
 }  // namespace
 
 bool is_of_several_processes(const StrategyOptions& options) {
@@ -76,11 +71,29 @@ void require_cluster(const CheckedConfiguration& checked, const Environment& env
                       "use strategy.type: parameter_server",
                       checked.cluster->source));
     }
+    if (options.elastic && options.type == StrategyType::kParameterServer) {
+      throw UsageError(
+          "strategy.elastic: parameter_server's workers may always leave and come back; leave elastic out");
+    }
+    if (options.elastic && checked.cluster && checked.cluster->evaluator) {
+      throw UsageError(fmt::format("{}: strategy.elastic goes without an evaluator; leave it out of the cluster",
+                                   checked.cluster->source));
+    }
+    if (options.elastic && checked.cluster && checked.cluster->mpi) {
+      throw UsageError(fmt::format(
+          "strategy.elastic: {} ends every task when one is lost; start the tasks with `mirrortrain launch`, "
+          "or set TF_CONFIG",
+          checked.cluster->source));
+    }
     if (checked.cluster) return;
     throw UsageError(fmt::format(
         "strategy.type: {} needs a cluster, and nothing tells of one: start the tasks with `mirrortrain launch`, "
         "mpirun, srun or torchrun, set TF_CONFIG, or list them in strategy.cluster",
         type));
+  }
+  if (options.elastic) {
+    throw UsageError(
+        fmt::format("strategy.elastic: only multi_worker_mirrored loses workers, and strategy.type is {}", type));
   }
   if (const auto processes = several_processes(environment)) {
     throw UsageError(
@@ -90,7 +103,8 @@ void require_cluster(const CheckedConfiguration& checked, const Environment& env
   }
 }
 
-RunCluster::RunCluster(const CheckedConfiguration& checked, const std::string& command, const Environment& environment)
+RunCluster::RunCluster(const CheckedConfiguration& checked, const std::string& command,
+                       const rpc::Generation& generation, const Environment& environment)
     : spec_(*checked.cluster),
       mpi_(spec_.mpi ? mpi::Session::start(spec_, environment) : nullptr),
       security_(rpc::Security::from(checked.values().strategy.cluster)) {
@@ -103,13 +117,16 @@ RunCluster::RunCluster(const CheckedConfiguration& checked, const std::string& c
     services = servers_->services();
   } else {
     patience.may_leave = {Job::kEvaluator};
+    patience.elastic = checked.values().strategy.elastic;
+    if (patience.silence_seconds > 0) patience.regroup_seconds = patience.silence_seconds;
   }
   rpc::Introduction introduction{MIRRORTRAIN_VERSION, shared_keys(checked.values())};
   introduction.configuration.emplace_back("the command", command);
   for (const Task& task : spec_.tasks()) {
     introduction.configuration.emplace_back("the address of " + task.text(), spec_.address(task));
   }
-  control_ = rpc::ControlPlane::join(spec_, security_, introduction, patience, services);
+  control_ = rpc::ControlPlane::join(spec_, security_, introduction, patience, services, generation);
+  spec_ = control_->cluster();
 }
 
 bool RunCluster::trains_in_step() const { return !servers_ && std::ranges::count(spec_.trainers(), spec_.task) > 0; }
@@ -161,7 +178,7 @@ Hardware RunCluster::hardware() const {
       if (!mpi_) way = "shared memory";
     } else {
       const std::string& address = spec_.address(spec_.task);
-      const std::string host = address.empty() ? reachable_host() : host_of(address);
+      const std::string host = address.empty() ? reachable_host() : Address::of(address).host;
       workers =
           make_gloo_communicator({topology.cluster.worker, topology.cluster.workers, host, timeout}, meeting, watch);
     }

@@ -20,7 +20,8 @@ class RunCluster {
  public:
   /// Meets every other task of the configuration's cluster, which must all run the same `command` ("fit --resume").
   /// Throws what ControlPlane::join does.
-  RunCluster(const CheckedConfiguration& checked, const std::string& command,
+  /// `generation`: of an elastic run's tasks.
+  RunCluster(const CheckedConfiguration& checked, const std::string& command, const rpc::Generation& generation = {},
              const Environment& environment = process_environment());
 
   rpc::ControlPlane& control() const { return *control_; }

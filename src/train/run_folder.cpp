@@ -20,7 +20,9 @@ fs::path numbered(const std::string& name, int number) {
 void log_to_file(const fs::path& file) {
   auto sink = std::make_shared<spdlog::sinks::basic_file_sink_mt>(file.string());
   sink->set_pattern("%Y-%m-%d %H:%M:%S.%e %l %v");
-  spdlog::default_logger()->sinks().push_back(std::move(sink));
+  auto& sinks = spdlog::default_logger()->sinks();
+  sinks.resize(1);  // an elastic run opens its folder again with each generation
+  sinks.push_back(std::move(sink));
 }
 
 void log_to_file_alone(const std::string& error) {

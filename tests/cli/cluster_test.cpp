@@ -120,6 +120,70 @@ TEST_CASE_FIXTURE(Fixture, "a worker that is killed is named by the others, with
   CHECK(contains(outcome.err, "the last checkpoint is "));
 }
 
+/// Starts an elastic run on three workers, kills worker 2 after step 12, waits until `pattern` stands in the log and
+/// another checkpoint was saved, and stops the run.
+Outcome lose_a_worker(const Fixture& fixture, const std::string& launch_options, const std::string& pattern) {
+  return run_script(fixture.folder, fmt::format(R"(
+    "$MIRRORTRAIN" launch --workers 3 {} -- fit net.yaml --run-dir run --set training.epochs=1000000       --set strategy.elastic=true --set checkpoint.keep=1000000 &
+    while [ ! -e run/checkpoints/step-000012 ]; do sleep 0.05; done
+    set -- $(cat /proc/$!/task/$!/children)
+    kill -KILL $3
+    for i in $(seq 400); do grep -q '{}' run/run.log && break; sleep 0.05; done
+    saved=$(ls run/checkpoints | wc -l)
+    for i in $(seq 400); do [ $(ls run/checkpoints | wc -l) -gt $saved ] && break; sleep 0.05; done
+    kill -TERM $!
+    wait $!)",
+                                                launch_options, pattern));
+}
+
+TEST_CASE_FIXTURE(Fixture,
+                  "an elastic run continues without a worker that was killed, as a resume on the others does") {
+  const Outcome outcome = lose_a_worker(*this, "", "resuming from step");
+  CHECK_MESSAGE(outcome.exit_code == 128 + 15, outcome.err);
+  CHECK(contains(outcome.err, "launch: worker 2 was killed by signal 9 (SIGKILL); the others continue without it"));
+  CHECK(contains(outcome.err, "ended unexpectedly; worker 0 was in step "));
+  const std::string log = read_text_file(folder / "run/run.log");
+  const std::string phrase = "resuming from step ";
+  const int resumed = std::stoi(log.substr(log.find(phrase) + phrase.size()));
+  const auto step_of = [](const fs::path& checkpoint) { return std::stoi(checkpoint.filename().string().substr(5)); };
+  int last = 0;
+  for (const auto& entry : fs::directory_iterator(folder / "run/checkpoints")) last = std::max(last, step_of(entry));
+  CHECK(last > resumed);
+
+  fs::copy(folder / "run", folder / "copy", fs::copy_options::recursive);
+  for (const auto& entry : fs::directory_iterator(folder / "copy/checkpoints")) {
+    if (step_of(entry) > resumed) fs::remove_all(entry);
+  }
+  const Outcome again = launch(2, fmt::format("fit net.yaml --resume copy --set training.epochs=1000000 --set "
+                                              "strategy.elastic=true --set training.steps={}",
+                                              last));
+  CHECK_MESSAGE(again.exit_code == 0, again.err);
+  const std::string weights = fmt::format("checkpoints/step-{:06}/model.safetensors", last);
+  CHECK(read_text_file(folder / ("copy/" + weights)) == read_text_file(folder / ("run/" + weights)));
+}
+
+TEST_CASE_FIXTURE(Fixture, "a worker that comes back takes part in an elastic run after the next checkpoint") {
+  const Outcome outcome = lose_a_worker(*this, "--restarts 1", "has come: it takes part after the next checkpoint");
+  CHECK_MESSAGE(outcome.exit_code == 128 + 15, outcome.err);
+  CHECK(contains(outcome.err, "launch: worker 2 was killed by signal 9 (SIGKILL); it is started again"));
+  const std::size_t joins = outcome.err.rfind("[worker 2] worker 2 (");
+  CHECK_MESSAGE(joins != std::string::npos, outcome.err);
+  CHECK(joins > outcome.err.find("has come"));
+  for (const nlohmann::json& event : events("run")) CHECK(event["step"] >= 1);
+}
+
+TEST_CASE_FIXTURE(Fixture, "elastic runs are refused where no worker can be lost alone") {
+  const Outcome alone = run_program(
+      folder, "fit net.yaml --set strategy.elastic=true --set strategy.type=mirrored --set strategy.cluster=null");
+  CHECK(alone.exit_code == 2);
+  CHECK_MESSAGE(contains(alone.err, "strategy.elastic: only multi_worker_mirrored loses workers"), alone.err);
+  const Outcome served = run_program(folder,
+                                     "launch --workers 1 --ps 1 -- fit net.yaml --set strategy.elastic=true --set "
+                                     "strategy.type=parameter_server");
+  CHECK(served.exit_code == 2);
+  CHECK_MESSAGE(contains(served.err, "may always leave and come back"), served.err);
+}
+
 TEST_CASE_FIXTURE(Fixture, "workers with another configuration or other data do not begin") {
   const auto start = [&](const std::string& different) {
     return run_script(folder, R"(

@@ -1,5 +1,5 @@
 // Starts a script as the tasks of a cluster: script_launcher [workers=N] [ps=N] [hosts=a,b] [ssh=COMMAND] [grace=S]
-// [kill=S] SCRIPT WORDS...
+// [kill=S] [restarts=N] [may_leave=JOB] SCRIPT WORDS...
 #include <fmt/format.h>
 
 #include <cstdio>
@@ -17,6 +17,7 @@ int main(int argc, char** argv) {
   using namespace mirrortrain::launch;
   LaunchOptions options;
   Patience patience;
+  std::string may_leave;
   std::vector<std::string> words(argv + 1, argv + argc);
   for (std::size_t equals = 0; (equals = words.at(0).find('=')) != std::string::npos; words.erase(words.begin())) {
     const std::string name = words[0].substr(0, equals), value = words[0].substr(equals + 1);
@@ -26,6 +27,8 @@ int main(int argc, char** argv) {
     if (name == "ssh") options.ssh = value;
     if (name == "grace") patience.grace_seconds = std::stod(value);
     if (name == "kill") patience.kill_seconds = std::stod(value);
+    if (name == "restarts") patience.restarts = std::stoi(value);
+    if (name == "may_leave") may_leave = value;
   }
   try {
     SignalQueue signals;
@@ -34,7 +37,8 @@ int main(int argc, char** argv) {
     const Plan plan = make_plan(options, ports.numbers(), usable_cores());
     std::vector<TaskCommand> tasks;
     for (const PlacedTask& task : plan.tasks) {
-      tasks.push_back({task.task, task.host, process_of(plan, task, options, words[0], std::span(words).subspan(1))});
+      tasks.push_back({task.task, task.host, process_of(plan, task, options, words[0], std::span(words).subspan(1)),
+                       !may_leave.empty() && task.task.text().starts_with(may_leave)});
     }
     LineOutput out(1), err(2);
     const Outcome outcome = supervise(tasks, patience, signals, {out, err});

@@ -83,6 +83,38 @@ TEST_CASE("a server that fails before the others are done fails the run") {
   CHECK(has(outcome.err, "first: ps 1 ended with exit code 7"));
 }
 
+TEST_CASE("the others continue without a task that may leave") {
+  LaunchFolder tasks(R"sh(case $me in
+worker1) ready; kill -KILL $$ ;;
+chief0) while [ ! -e ready.worker1 ] || kill -0 $(cat ready.worker1) 2>/dev/null; do sleep 0.02; done; echo done ;;
+*) exec sleep 1000 ;;
+esac
+)sh");
+  const Outcome outcome = tasks.launch("workers=2 ps=1 may_leave=worker grace=0.2");
+  CHECK(outcome.exit_code == 0);
+  CHECK(has(outcome.err, "launch: worker 1 was killed by signal 9 (SIGKILL); the others continue without it\n"));
+  CHECK(has(outcome.out, "[chief] done\n"));
+  // Who serves the chief alone does not outlive it.
+  CHECK(has(outcome.err, "launch: after 0.2 s: signal 15 (SIGTERM) to worker 0, ps 0\n"));
+  CHECK_FALSE(has(outcome.err, "first:"));
+}
+
+TEST_CASE("a task that may leave is started again, unless it would fail in the same way") {
+  LaunchFolder tasks(R"sh(case $me in
+worker0) echo >> starts; exit 1 ;;
+worker1) echo >> mistakes; exit 2 ;;
+chief0) while [ "$(cat starts 2>/dev/null | wc -l)" -lt 3 ] || [ ! -e mistakes ]; do sleep 0.02; done; sleep 0.2
+  echo "$(cat starts | wc -l) starts, $(cat mistakes | wc -l) mistake" ;;
+esac
+)sh");
+  const Outcome outcome = tasks.launch("workers=2 ps=1 may_leave=worker restarts=2 grace=5");
+  CHECK(outcome.exit_code == 0);
+  CHECK(has(outcome.err, "launch: worker 0 ended with exit code 1; it is started again\n"));
+  CHECK(has(outcome.err, "launch: worker 0 ended with exit code 1; the others continue without it\n"));
+  CHECK(has(outcome.err, "launch: worker 1 ended with exit code 2; the others continue without it\n"));
+  CHECK(has(outcome.out, "[chief] 3 starts, 1 mistake\n"));
+}
+
 TEST_CASE("a program that cannot be started is an error that names it") {
   LaunchFolder tasks("");
   fs::remove(tasks.folder / "task.sh");

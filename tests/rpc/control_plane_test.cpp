@@ -13,6 +13,7 @@
 #include <mutex>
 #include <thread>
 
+#include "cluster/reachable_host.h"
 #include "error_text.h"
 #include "rpc/coordination.grpc.pb.h"
 #include "temporary_folder.h"
@@ -22,21 +23,9 @@ namespace {
 
 using namespace std::chrono_literals;
 
-int free_port() {
-  const int socket = ::socket(AF_INET, SOCK_STREAM, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  REQUIRE(bind(socket, reinterpret_cast<sockaddr*>(&address), sizeof(address)) == 0);
-  socklen_t length = sizeof(address);
-  getsockname(socket, reinterpret_cast<sockaddr*>(&address), &length);
-  close(socket);
-  return ntohs(address.sin_port);
-}
-
 ClusterSpec cluster_of(int workers) {
   ClusterSpec cluster;
-  for (int i = 0; i < workers; ++i) cluster.workers.push_back("127.0.0.1:" + std::to_string(free_port()));
+  for (int i = 0; i < workers; ++i) cluster.workers.push_back("127.0.0.1:" + std::to_string(free_port("127.0.0.1")));
   cluster.source = "TF_CONFIG";
   return cluster;
 }
@@ -195,7 +184,10 @@ TEST_CASE("a task of a job that may leave can die, be silent or fail, and come b
   cluster.task = {Job::kChief, 0};
   Patience patience{10, 1};
   patience.may_leave = {Job::kWorker};
-  std::vector<std::string> welcomed;
+  std::vector<std::string> lost, welcomed;
+  patience.on_silence = [&](const Task& task, const std::string& reason) {
+    lost.push_back(task.text() + ": " + reason);
+  };
   std::thread workers([&] {
     PuppetTask silent(*cluster.chief, "worker 0", 3);
     PuppetTask dying(*cluster.chief, "worker 1", 3);
@@ -220,7 +212,58 @@ TEST_CASE("a task of a job that may leave can die, be silent or fail, and come b
   workers.join();
   std::this_thread::sleep_for(100ms);
   CHECK(welcomed.size() == 2);
+  REQUIRE(lost.size() == 1);
+  CHECK(contains(lost[0], "worker 0: it has not been heard from for "));
   CHECK(control->failure().empty());
+}
+
+TEST_CASE("an elastic run goes from one generation of tasks to the next, without who is lost, until it comes back") {
+  const ClusterSpec cluster = cluster_of(3);
+  const auto join = [&](int worker, const Generation& generation) {
+    ClusterSpec own = cluster;
+    own.task.index = worker;
+    Patience patience{10, 10};
+    patience.elastic = true;
+    return ControlPlane::join(own, Security::from({}), introduction(), patience, {}, generation);
+  };
+  std::atomic<bool> has_lost_one = false;
+  const auto survive = [&](int worker) {
+    Generation next;
+    {
+      const auto control = join(worker, {});
+      CHECK(control->generation() == 1);
+      error_text([&] { control->get("what never comes"); });
+      CHECK(control->regroups());
+      if (worker == 0) CHECK(control->lost() == std::vector<Task>{{Job::kWorker, 2}});
+      next = {2, control->lost()};
+    }
+    {
+      const auto control = join(worker, next);
+      CHECK(control->generation() == 2);
+      CHECK(control->cluster().absent == std::vector<Task>{{Job::kWorker, 2}});
+      CHECK(control->cluster().trainers().size() == 2);
+      has_lost_one = true;
+      std::int64_t step = 1;
+      while (control->agree_to_stop(step, 0) == 0) ++step, std::this_thread::sleep_for(1ms);
+      CHECK(control->failure().empty());
+      next = {3, control->lost()};
+      CHECK(next.lost.empty());
+    }
+    const auto control = join(worker, next);
+    CHECK(control->generation() == 3);
+    CHECK(control->cluster().absent.empty());
+  };
+  std::thread chief([&] { survive(0); }), other([&] { survive(1); });
+  {
+    PuppetTask dying(cluster.workers[0], "worker 2", 3);
+    dying.wait_for_welcome();
+    dying.call.TryCancel();
+    dying.stream->Finish();
+  }
+  while (!has_lost_one) std::this_thread::sleep_for(1ms);
+  CHECK(join(2, {})->generation() == 3);
+  chief.join();
+  other.join();
 }
 
 TEST_CASE("where an operation fails, the task that is silent or behind is to blame") {

@@ -3,9 +3,7 @@
 #include <fmt/format.h>
 #include <grpcpp/grpcpp.h>
 
-#include <condition_variable>
 #include <mutex>
-#include <thread>
 
 #include "base/error.h"
 #include "strategy/parameter_server/parameter_server.grpc.pb.h"
@@ -41,11 +39,9 @@ class ChiefConnection::Body {
     Report report;
     report.set_join(task);
     if (!stream_->Write(report)) throw Error(why_broken());
-    heartbeats_ = std::jthread([this](const std::stop_token& stop) { beat(stop); });
   }
 
   ~Body() {
-    heartbeats_ = {};
     if (done_) return;
     context_.TryCancel();
     finish();
@@ -68,19 +64,6 @@ class ChiefConnection::Body {
   void cancel() { context_.TryCancel(); }
 
  private:
-  /// Once a second, so that the chief can tell a long step from a dead machine.
-  void beat(const std::stop_token& stop) {
-    Report report;
-    report.set_alive(true);
-    std::mutex mutex;
-    std::unique_lock lock(mutex);
-    std::condition_variable_any never;
-    while (!stop.stop_requested()) {
-      never.wait_for(lock, stop, std::chrono::seconds(1), [] { return false; });
-      write(report);
-    }
-  }
-
   /// Nothing is written from here on.
   grpc::Status finish() {
     const std::scoped_lock lock(mutex_);
@@ -101,7 +84,6 @@ class ChiefConnection::Body {
   std::unique_ptr<grpc::ClientReaderWriter<Report, Order>> stream_;
   std::mutex mutex_;  ///< of writes
   bool done_ = false;
-  std::jthread heartbeats_;
 };
 
 ChiefConnection::ChiefConnection(const std::string& address, const std::string& task, const rpc::Security& security)

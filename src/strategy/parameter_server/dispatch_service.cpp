@@ -4,17 +4,14 @@
 #include <grpcpp/grpcpp.h>
 #include <spdlog/spdlog.h>
 
-#include <chrono>
 #include <list>
 #include <set>
-#include <thread>
 
 #include "strategy/parameter_server/parameter_server.grpc.pb.h"
 
 namespace mirrortrain {
 namespace {
 
-using Clock = std::chrono::steady_clock;
 using Stream = grpc::ServerReaderWriter<parameter_server::Order, parameter_server::Report>;
 
 parameter_server::Order order_of(const DispatchedStep& step) {
@@ -60,10 +57,8 @@ struct Session {
   const std::string name;
   grpc::ServerContext& context;
   std::mutex mutex;
-  Stream* stream;  ///< null once closed
-  // Guarded by the service's mutex.
-  Clock::time_point heard = Clock::now();
-  std::string cancelled;  ///< why
+  Stream* stream;         ///< null once closed
+  std::string cancelled;  ///< why; guarded by the service's mutex
 };
 
 }  // namespace
@@ -71,9 +66,7 @@ struct Session {
 class DispatchService::Body final : public parameter_server::Dispatch::Service {
  public:
   Body(rpc::Security security, const Dispatcher::Options& options)
-      : security_(std::move(security)), timeout_(options.timeout_seconds), dispatcher_(options) {
-    watch_ = std::jthread([this](const std::stop_token& stop) { watch(stop); });
-  }
+      : security_(std::move(security)), dispatcher_(options) {}
 
   grpc::Status Work(grpc::ServerContext* context, Stream* stream) override {
     if (!security_.accepts(*context)) return {grpc::StatusCode::UNAUTHENTICATED, "the token is missing or wrong"};
@@ -113,6 +106,13 @@ class DispatchService::Body final : public parameter_server::Dispatch::Service {
     changed_.wait(lock, all_left);
   }
 
+  void lose(const std::string& name, const std::string& why) {
+    const std::scoped_lock lock(mutex_);
+    for (const auto& session : sessions_) {
+      if (session->name == name) cancel(*session, why);
+    }
+  }
+
   Dispatcher& dispatcher() { return dispatcher_; }
   void set_check(std::function<std::string(int)> check) {
     const std::scoped_lock lock(mutex_);
@@ -141,10 +141,6 @@ class DispatchService::Body final : public parameter_server::Dispatch::Service {
   std::string serve(Session& session, int worker, Stream& stream) {
     parameter_server::Report report;
     while (stream.Read(&report)) {
-      {
-        const std::scoped_lock lock(mutex_);
-        session.heard = Clock::now();
-      }
       if (report.has_result()) dispatcher_.finish(worker, report.result().order(), result_of(report.result()));
       if (!report.has_failure()) continue;
       if (report.failure().has_server()) check_server(report.failure().server());
@@ -182,22 +178,7 @@ class DispatchService::Body final : public parameter_server::Dispatch::Service {
     changed_.notify_all();
   }
 
-  /// Cancels the calls of workers that are silent: a machine that lost its power ends no connection.
-  void watch(const std::stop_token& stop) {
-    while (!stop.stop_requested()) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(100));
-      const std::scoped_lock lock(mutex_);
-      for (const auto& session : sessions_) {
-        const std::chrono::duration<double> silent = Clock::now() - session->heard;
-        if (timeout_ > 0 && silent.count() > timeout_) {
-          cancel(*session, fmt::format("nothing was heard of it for {} s", timeout_));
-        }
-      }
-    }
-  }
-
   const rpc::Security security_;
-  const double timeout_;
   Dispatcher dispatcher_;
   std::mutex mutex_;
   std::condition_variable changed_;
@@ -206,7 +187,6 @@ class DispatchService::Body final : public parameter_server::Dispatch::Service {
   std::function<std::string(int)> check_;
   int checks_ = 0;                 ///< that run
   parameter_server::Order ended_;  ///< what every worker is told at the end
-  std::jthread watch_;             ///< last, so that it ends first
 };
 
 DispatchService::DispatchService(rpc::Security security, const Dispatcher::Options& options)
@@ -215,6 +195,7 @@ DispatchService::~DispatchService() { end("the chief has ended"); }
 grpc::Service& DispatchService::service() const { return *body_; }
 Dispatcher& DispatchService::dispatcher() const { return body_->dispatcher(); }
 void DispatchService::set_server_check(std::function<std::string(int)> check) { body_->set_check(std::move(check)); }
+void DispatchService::lose(const std::string& name, const std::string& why) { body_->lose(name, why); }
 void DispatchService::end(const std::string& failure) { body_->end(failure); }
 
 }  // namespace mirrortrain

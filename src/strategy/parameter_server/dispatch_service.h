@@ -14,7 +14,7 @@ class Service;
 namespace mirrortrain {
 
 /// The chief's service that workers ask for work. A worker is there as long as its call lasts; it leaves when the
-/// connection breaks, when it says that it failed, or when nothing is heard of it for the timeout.
+/// connection breaks, when it says that it failed, or when somebody else finds that it stalls.
 class DispatchService {
  public:
   DispatchService(rpc::Security security, const Dispatcher::Options& options);
@@ -30,6 +30,9 @@ class DispatchService {
   /// Called, on another thread, with the number of a server that a worker could not use: returns why the run cannot go
   /// on, or nothing where the trouble is the worker's. None is called after `end`.
   void set_server_check(std::function<std::string(int server)> check);
+
+  /// The worker ("worker 1") stalls, as `why` says: its steps go to others.
+  void lose(const std::string& name, const std::string& why);
 
   /// Tells every worker that the run is done, or why it failed, and waits a few seconds for their goodbyes. Whoever
   /// joins later is told the same. Once.

@@ -6,9 +6,10 @@
 #include <future>
 #include <memory>
 #include <mutex>
+#include <thread>
 
+#include "base/channel.h"
 #include "base/error.h"
-#include "strategy/parameter_server/channel.h"
 #include "strategy/parameter_server/chief_connection.h"
 #include "strategy/parameter_server/parameter_client.h"
 #include "strategy/parameter_server/store_exchange.h"
@@ -18,7 +19,7 @@ namespace {
 
 using Elements = std::vector<float>;
 
-/// A step on its way through the worker: chief, puller, lanes, pusher, chief.
+/// A step in flight in the worker: chief, puller, lanes, pusher, chief.
 struct WorkerStep {
   DispatchedStep step;
   std::vector<std::int64_t> versions;  ///< of the servers, when the variables were pulled
@@ -44,6 +45,7 @@ class Worker {
     const auto listener = std::async(std::launch::async, [this] { guard([this] { listen(); }); });
     const auto puller = std::async(std::launch::async, [this] { guard([this] { pull(); }); });
     const auto pusher = std::async(std::launch::async, [this] { guard([this] { push(); }); });
+    const std::jthread watcher([this](const std::stop_token& over) { watch(over); });
     guard([this] { compute(); });  // on the thread that made the strategy, which is its first lane
     puller.wait();
     pusher.wait();
@@ -83,6 +85,16 @@ class Worker {
     computed_.abandon();
     places_.abandon();
     return true;
+  }
+
+  /// Ends this worker where the run has failed without a word on the connection: the chief may have stalled.
+  void watch(const std::stop_token& over) {
+    for (; !over.stop_requested(); std::this_thread::sleep_for(std::chrono::milliseconds(100))) {
+      const std::string reason = parts_.failure();
+      if (reason.empty()) continue;
+      stop(std::make_exception_ptr(Error(reason)));
+      return chief_.cancel();
+    }
   }
 
   void listen() {

@@ -24,12 +24,14 @@ struct WorkerParts {
   std::vector<std::string> servers;  ///< their addresses
   rpc::Security security;
   double timeout_seconds = 60;  ///< of a call to a server; 0: no limit
+  /// Asked now and then, on any thread: why the run has failed elsewhere; empty while it has not.
+  std::function<std::string()> failure = [] { return std::string(); };
 };
 
 /// Does the chief's work until it says that the run is done: pulls variables, computes a step and pushes its gradients,
 /// each on a thread of its own, so that a step is computed while the variables of the next come and the gradients of
-/// the last one go. Throws Error where the run has failed, the chief is gone, or this worker cannot go on, which the
-/// chief is told.
+/// the last one go. Throws Error where the run has failed, the chief is gone, or this worker fails, which the chief is
+/// told.
 void run_worker(const WorkerParts& parts);
 
 }  // namespace mirrortrain
