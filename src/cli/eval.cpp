@@ -12,8 +12,8 @@
 #include "base/files.h"
 #include "cli/commands.h"
 #include "cli/options.h"
+#include "cli/run_weights.h"
 #include "report/jsonl.h"
-#include "train/checkpoint.h"
 #include "train/run.h"
 #include "train/run_cluster.h"
 #include "train/run_folder.h"
@@ -38,31 +38,8 @@ data::Split split_of(const std::string& name) {
   return name == "validation" ? data::Split::kValidation : data::Split::kTrain;
 }
 
-struct Weights {
-  fs::path file;
-  std::int64_t step = 0;  ///< 0 where it is not known
-};
-
-Weights weights_of_checkpoint(const fs::path& checkpoint) {
-  return {checkpoint / "model.safetensors", step_of_checkpoint(checkpoint)};
-}
-
-/// A run's exported weights, or those of its newest checkpoint if that is later.
-Weights weights_of_run(const RunFolder& folder) {
-  const auto newest = newest_checkpoint(folder.checkpoints());
-  const std::int64_t done = read_done_step(folder.summary()).value_or(0);
-  const bool is_exported = fs::exists(folder.model());
-  if (is_exported && (!newest || step_of_checkpoint(*newest) <= done)) return {folder.model(), done};
-  if (!newest) throw Error(fmt::format("{}: the run has saved no weights yet", folder.path.string()));
-  spdlog::warn(
-      "{}: {}; using {}", folder.path.string(),
-      is_exported ? "the run continued after model.safetensors was written" : "the run has no model.safetensors yet",
-      newest->filename().string());
-  return weights_of_checkpoint(*newest);
-}
-
-Weights choose_weights(const EvalArguments& arguments, const std::optional<RunFolder>& folder,
-                       const Configuration& configuration) {
+RunWeights choose_weights(const EvalArguments& arguments, const std::optional<RunFolder>& folder,
+                          const Configuration& configuration) {
   if (arguments.checkpoint) {
     const fs::path given = *arguments.checkpoint;
     if (!fs::is_directory(given)) return {given};
@@ -83,10 +60,12 @@ int evaluate_on(const RunCluster* cluster, const EvalArguments& arguments, const
   const Configuration& values = checked.values();
   const data::Split split = split_of(arguments.split);
   const bool is_chief = cluster == nullptr || cluster->spec().is_chief();
-  const Run run = build_run(checked, {.trains = false, .evaluates = {split}},
+  std::optional<data::Adapted> adapted;
+  if (folder) adapted = read_adapted(*folder);
+  const Run run = build_run(checked, {.trains = false, .evaluates = {split}, .adapted = adapted ? &*adapted : nullptr},
                             cluster != nullptr ? cluster->hardware() : this_hardware());
   run.strategy->variables();  // from every worker
-  Weights weights;
+  RunWeights weights;
   if (is_chief) {
     for (const std::string& note : run.strategy->topology().notes) spdlog::info(note);
     weights = choose_weights(arguments, folder, values);

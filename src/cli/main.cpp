@@ -44,6 +44,7 @@ int main(int argc, char** argv) {
     cli::set_up_logging();
     cli::add_fit(app, exit_code);
     cli::add_eval(app, exit_code);
+    cli::add_predict(app, exit_code);
     cli::add_bench_allreduce(app, exit_code);
     cli::add_verify(app, exit_code);
     cli::add_plan(app, exit_code);

@@ -126,7 +126,7 @@ class Writer {
     if (!schema.help.empty()) json["description"] = schema.help;
     json["properties"] = std::move(properties);
     if (!required.empty()) json["required"] = std::move(required);
-    json["additionalProperties"] = false;
+    json["additionalProperties"] = schema.parts.empty() ? Json(false) : write(schema.parts[0]);
     return json;
   }
 

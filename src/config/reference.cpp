@@ -68,6 +68,7 @@ class Writer {
   std::string type_of(const Schema& schema, const std::string& path) {
     switch (schema.kind) {
       case Schema::Kind::kSection:
+        if (!schema.parts.empty()) return "a mapping of names to: " + type_of(schema.parts[0], path + "[]");
         pending_.push_back({schema, path});
         return fmt::format("[section](#{})", anchor(path));
       case Schema::Kind::kEither: return type_of(schema.parts[0], path) + " or null";

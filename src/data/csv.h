@@ -7,8 +7,9 @@
 #include <variant>
 #include <vector>
 
+#include "config/map.h"
 #include "config/section.h"
-#include "data/dataset.h"
+#include "data/file_list.h"
 
 namespace mirrortrain::data {
 
@@ -16,17 +17,53 @@ namespace mirrortrain::data {
 using CsvColumn = std::variant<std::int64_t, std::string>;
 using CsvColumns = std::variant<std::int64_t, std::string, std::vector<CsvColumn>>;
 
-/// Numbers in columns, one example per line, separated by commas. Cells may be quoted; lines end with LF or CRLF.
+// What to do about empty cells.
+struct RefuseMissing {
+  static constexpr std::string_view kName = "error";
+  static config::Section<RefuseMissing> section();
+};
+struct MissingIsMean {
+  static constexpr std::string_view kName = "mean";
+  static config::Section<MissingIsMean> section();
+};
+struct MissingIsConstant {
+  static constexpr std::string_view kName = "constant";
+  double value = 0;
+  static config::Section<MissingIsConstant> section();
+};
+using Missing = std::variant<RefuseMissing, MissingIsMean, MissingIsConstant>;
+
+// How the words of a column become numbers.
+struct OneHotEncoding {
+  static constexpr std::string_view kName = "one_hot";
+  static config::Section<OneHotEncoding> section();
+};
+struct IndexEncoding {
+  static constexpr std::string_view kName = "index";
+  static config::Section<IndexEncoding> section();
+};
+struct HashEncoding {
+  static constexpr std::string_view kName = "hash";
+  std::int64_t bins = 1024;
+  static config::Section<HashEncoding> section();
+};
+using Encoding = std::variant<OneHotEncoding, IndexEncoding, HashEncoding>;
+
+/// Numbers and words in columns, one example per line. Cells may be quoted; lines end with LF or CRLF.
 struct Csv {
   static constexpr std::string_view kName = "csv";
-  config::Path file;
-  CsvColumns labels;           ///< the columns that are no labels are the features, in file order
-  std::optional<bool> header;  ///< null: the first line is one if it holds no number
+  Files file;
+  CsvColumns labels{};
+  std::optional<bool> header{};            ///< null: the first line is one if it holds no number
+  std::optional<CsvColumns> features{};    ///< null: all columns that are neither labels nor weights, in file order
+  std::optional<std::string> delimiter{};  ///< null: what the first line has most of: comma, semicolon or tab
+  std::optional<Missing> missing{};        ///< null: as in the training data, which refuses empty cells
+  config::Map<Encoding> encoding{};        ///< by the column's name or number
+  std::optional<CsvColumn> weights{};
   static config::Section<Csv> section();
 };
 
-/// Features [rows, columns] float32; labels float64, [rows] for one column, [rows, columns] for a list.
-Examples read(const Csv& source);
+std::vector<CsvColumn> listed(const CsvColumns& columns);
 
 }  // namespace mirrortrain::data
 
@@ -37,4 +74,12 @@ struct mirrortrain::config::ChoiceTag<mirrortrain::data::CsvColumn> {
 template <>
 struct mirrortrain::config::ChoiceTag<mirrortrain::data::CsvColumns> {
   static constexpr std::string_view noun = "a column's name or number, or a list of them";
+};
+template <>
+struct mirrortrain::config::ChoiceTag<mirrortrain::data::Missing> {
+  static constexpr std::string_view noun = "what to do about empty cells";
+};
+template <>
+struct mirrortrain::config::ChoiceTag<mirrortrain::data::Encoding> {
+  static constexpr std::string_view noun = "an encoding of words";
 };

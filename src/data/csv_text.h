@@ -14,7 +14,8 @@ namespace mirrortrain::data {
 /// Walks through the cells of a CSV text. Only looks at memory; who calls it makes the errors.
 class CsvText {
  public:
-  explicit CsvText(std::string_view text) : begin_(text.data()), at_(begin_), end_(begin_ + text.size()) {}
+  explicit CsvText(std::string_view text, char delimiter = ',')
+      : begin_(text.data()), at_(begin_), end_(begin_ + text.size()), delimiter_(delimiter) {}
 
   /// Passes over blank lines; whether the text is at its end.
   bool at_end();
@@ -23,15 +24,42 @@ class CsvText {
   /// What follows a cell: another one, the end of the line (both passed), or something that does not belong there.
   After next() {
     skip_spaces();
-    if (at_ < end_ && *at_ == ',') {
+    if (at_ < end_ && *at_ == delimiter_) {
       ++at_;
       return After::kCell;
     }
     return end_of_line() ? After::kLine : After::kGarbage;
   }
 
-  /// The cell as text, without its quotes or the spaces around it. An unquoted one ends at the comma.
+  /// The cell as text, without its quotes or the spaces around it. An unquoted one ends at the delimiter.
   std::string cell();
+
+  /// The cell as text, in place where it has no quotes, else in `buffer`.
+  std::string_view word(std::string& buffer);
+
+  /// The cell as a number, if it is nothing but one; otherwise the text stays where it is.
+  template <class T>
+  std::optional<T> whole_number() {
+    const char* const start = at_;
+    const std::optional<T> value = number<T>();
+    if (value && at_cell_end()) return value;
+    at_ = start;
+    return std::nullopt;
+  }
+
+  /// Whether the cell has nothing in it, not even quotes.
+  bool empty_cell() {
+    skip_spaces();
+    return at_cell_end();
+  }
+
+  /// Whether the last cell's quote was closed.
+  bool closed() const { return closed_; }
+  /// "a comma", for messages.
+  std::string delimiter_name() const {
+    if (delimiter_ == ',') return "a comma";
+    return delimiter_ == '\t' ? "a tab" : std::string("'") + delimiter_ + "'";
+  }
 
   /// The cell as a number, if it is a finite one that T holds; otherwise the text stays where it is.
   template <class T>
@@ -55,8 +83,17 @@ class CsvText {
   bool one_line_each() const { return one_line_each_; }
 
  private:
+  std::string_view unquoted();
+
+  bool at_cell_end() {
+    skip_spaces();
+    return at_ == end_ || *at_ == delimiter_ || *at_ == '\n' || *at_ == '\r';
+  }
+
+  bool is_space(char c) const { return c == ' ' || (c == '\t' && delimiter_ != '\t'); }
+
   void skip_spaces() {
-    while (at_ < end_ && (*at_ == ' ' || *at_ == '\t')) ++at_;
+    while (at_ < end_ && is_space(*at_)) ++at_;
   }
 
   bool end_of_line() {
@@ -70,13 +107,13 @@ class CsvText {
 
   // Returns where the number ends, null for none.
   template <class T>
-  static const char* parse(const char* from, const char* end, T& value) {
+  const char* parse(const char* from, const char* end, T& value) const {
     // Most cells of most files are short whole numbers.
     std::uint32_t whole = 0;
     const char* at = from;
     while (at < end && at - from < 7 && *at >= '0' && *at <= '9')
       whole = whole * 10 + static_cast<std::uint32_t>(*at++ - '0');
-    if (at > from && (at == end || *at == ',' || *at == '\n' || *at == '\r')) {
+    if (at > from && (at == end || *at == delimiter_ || *at == '\n' || *at == '\r')) {
       value = static_cast<T>(whole);
       return at;
     }
@@ -110,8 +147,10 @@ class CsvText {
   }
 
   const char *begin_, *at_, *end_;
+  char delimiter_;
   bool one_line_each_ = true;
   bool blank_before_ = false;
+  bool closed_ = true;
 };
 
 inline bool CsvText::at_end() {
@@ -138,20 +177,30 @@ inline std::string CsvText::cell() {
       if (*at_ == '\n') one_line_each_ = false;
       text += *at_;
     }
-    if (at_ < end_) ++at_;
+    closed_ = at_ < end_;
+    if (closed_) ++at_;
     return text;
   }
+  return std::string(unquoted());
+}
+
+inline std::string_view CsvText::word(std::string& buffer) {
+  skip_spaces();
+  if (at_ == end_ || *at_ != '"') return unquoted();
+  buffer = cell();
+  return buffer;
+}
+
+inline std::string_view CsvText::unquoted() {
   const char* const start = at_;
-  while (at_ < end_ && *at_ != ',' && *at_ != '\n' && *at_ != '\r') ++at_;
-  text.assign(start, at_);
-  text.erase(std::find_if_not(text.rbegin(), text.rend(), [](char c) { return c == ' ' || c == '\t'; }).base(),
-             text.end());
-  return text;
+  while (at_ < end_ && *at_ != delimiter_ && *at_ != '\n' && *at_ != '\r') ++at_;
+  const char* end = at_;
+  while (end > start && is_space(end[-1])) --end;
+  return {start, end};
 }
 
 inline std::string_view CsvText::raw_cell(const char* start) const {
-  const char* end = std::find_if(at_, end_, [](char c) { return c == ',' || c == '\n' || c == '\r'; });
-  const auto is_space = [](char c) { return c == ' ' || c == '\t'; };
+  const char* end = std::find_if(at_, end_, [this](char c) { return c == delimiter_ || c == '\n' || c == '\r'; });
   while (start < end && is_space(*start)) ++start;
   while (start < end && is_space(end[-1])) --end;
   return {start, end};

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <type_traits>
 #include <vector>
@@ -41,6 +42,28 @@ std::int64_t first_unfit(std::span<const T> elements) {
   return -1;
 }
 
+std::string row_text_in(const std::string& origin, std::int64_t first_line, std::int64_t row) {
+  if (first_line > 0) return fmt::format("{}:{}: row {} (counting from 0)", origin, first_line + row, row);
+  return fmt::format("{}: row {} (counting from 0)", origin, row);
+}
+
+Array picked_rows(const Array& from, std::int64_t first_row, const std::vector<std::int64_t>& rows) {
+  std::vector<std::int64_t> dims = from.shape.dims();
+  dims[0] = static_cast<std::int64_t>(rows.size());
+  Array to(from.dtype, Shape(std::move(dims)), from.origin);
+  to.first_line = from.first_line;
+  to.parts = from.parts;
+  const std::size_t bytes = static_cast<std::size_t>(from.row_elements()) * size_of(from.dtype);
+  std::byte* at = to.bytes.data();
+  for (const std::int64_t row : rows) {
+    const auto source = static_cast<std::size_t>(first_row + row);
+    if (bytes > 0) std::memcpy(at, from.bytes.data() + source * bytes, bytes);
+    at += bytes;
+    to.picked.push_back(from.picked.empty() ? first_row + row : from.picked[source]);
+  }
+  return to;
+}
+
 // What is beyond it would end in the system's killing us while we read.
 std::size_t physical_memory() {
   return static_cast<std::size_t>(::sysconf(_SC_PHYS_PAGES)) * static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
@@ -72,8 +95,12 @@ Array::Array(DType type, Shape extents, std::string name)
 Shape Array::row_shape() const { return Shape(std::vector<std::int64_t>(shape.begin() + 1, shape.end())); }
 
 std::string Array::row_text(std::int64_t row) const {
-  if (first_line > 0) return fmt::format("{}:{}: row {} (counting from 0)", origin, first_line + row, row);
-  return fmt::format("{}: row {} (counting from 0)", origin, row);
+  if (!picked.empty()) row = picked[static_cast<std::size_t>(row)];
+  if (!parts.empty()) {
+    const auto part = std::find_if(parts.rbegin(), parts.rend(), [&](const Part& one) { return one.first_row <= row; });
+    return row_text_in(part->origin, part->first_line, row - part->first_row);
+  }
+  return row_text_in(origin, first_line, row);
 }
 
 std::size_t checked_bytes(const Shape& shape, std::size_t element_bytes, const std::string& what) {
@@ -129,6 +156,13 @@ Dataset Dataset::view(std::int64_t first, std::int64_t rows) const {
   result.first_row_ += first;
   result.rows_ = rows;
   return result;
+}
+
+Dataset Dataset::select(const std::vector<std::int64_t>& rows) const {
+  const auto picked = [&](const Array& from) { return picked_rows(from, first_row_, rows); };
+  Examples examples{picked(features()), picked(labels())};
+  if (weights() != nullptr) examples.weights = picked(*weights());
+  return Dataset(std::move(examples));
 }
 
 }  // namespace mirrortrain::data

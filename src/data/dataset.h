@@ -4,8 +4,10 @@
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "base/dtype.h"
 #include "base/shape.h"
@@ -41,6 +43,15 @@ struct Array {
   std::string origin;
   /// The text line of row 0 where each row is one line, else 0.
   std::int64_t first_line = 0;
+  /// A file among several whose rows follow each other here.
+  struct Part {
+    std::int64_t first_row = 0;  ///< of this array
+    std::string origin;
+    std::int64_t first_line = 0;
+  };
+  std::vector<Part> parts;  ///< empty where all rows are of `origin`
+  /// Where rows were picked from those of the files: which each was there.
+  std::vector<std::int64_t> picked;
 
   Array() = default;
   /// Room for all elements, not initialized. Throws Error where there is not enough memory.
@@ -50,7 +61,7 @@ struct Array {
   /// The shape of one example.
   Shape row_shape() const;
   std::int64_t row_elements() const { return row_shape().elements(); }
-  /// "images.gz: row 17 (counting from 0)", with the line where it is known.
+  /// "images.gz: row 17 (counting from 0)", of its own file, with the line where it is known.
   std::string row_text(std::int64_t row) const;
 
   /// The elements as T, which must be the type that `dtype` names.
@@ -85,6 +96,7 @@ decltype(auto) with_element_type(DType dtype, Body&& body) {
 /// What a reader gives: arrays of the same length.
 struct Examples {
   Array features, labels;
+  std::optional<Array> weights{};  ///< float64 [rows]: how much each example's loss counts
 };
 
 /// Examples in memory, or a range of them: views share the arrays.
@@ -98,9 +110,14 @@ class Dataset {
   /// Rows first .. first + rows - 1 of this one. No copy.
   Dataset view(std::int64_t first, std::int64_t rows) const;
 
+  /// These rows of this one, copied.
+  Dataset select(const std::vector<std::int64_t>& rows) const;
+
   /// The whole arrays: row r of this data set is their row first_row() + r.
   const Array& features() const { return examples_->features; }
   const Array& labels() const { return examples_->labels; }
+  /// Null where every example counts the same.
+  const Array* weights() const { return examples_->weights ? &*examples_->weights : nullptr; }
   std::int64_t first_row() const { return first_row_; }
 
  private:

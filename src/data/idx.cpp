@@ -38,8 +38,10 @@ std::int64_t read_extent(Input& input) {
 
 config::Section<Idx> Idx::section() {
   return config::Section<Idx>("IDX files, the format of MNIST, gzip-compressed or not.")
-      .key("images", &Idx::images, "Path of the file with the features, one row per example.", config::required)
-      .key("labels", &Idx::labels, "Path of the file with the labels, one row per example.", config::required);
+      .key("images", &Idx::images,
+           "Path of the file with the features, one row per example; or a glob or a list of files.", config::required)
+      .key("labels", &Idx::labels,
+           "Path of the file with the labels, one row per example; or a glob or a list of files.", config::required);
 }
 
 Array read_idx(const std::string& path) {
@@ -60,6 +62,6 @@ Array read_idx(const std::string& path) {
   return read_elements(*input, *element, Shape(std::move(dims)));
 }
 
-Examples read(const Idx& source) { return {read_idx(source.images.text), read_idx(source.labels.text)}; }
+Examples read(const Idx& source) { return {read_files(source.images, read_idx), read_files(source.labels, read_idx)}; }
 
 }  // namespace mirrortrain::data

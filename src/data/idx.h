@@ -4,13 +4,14 @@
 
 #include "config/section.h"
 #include "data/dataset.h"
+#include "data/file_list.h"
 
 namespace mirrortrain::data {
 
 /// The format of MNIST: a magic number that says type and rank, the extents, the elements, big-endian. Gzip or plain.
 struct Idx {
   static constexpr std::string_view kName = "idx";
-  config::Path images, labels;
+  Files images, labels;
   static config::Section<Idx> section();
 };
 

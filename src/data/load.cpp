@@ -2,19 +2,49 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
+#include <functional>
 #include <future>
+#include <numeric>
+#include <span>
 
 #include "base/error.h"
+#include "data/csv_table.h"
+#include "data/order.h"
 
 namespace mirrortrain::data {
 namespace {
 
+/// What is known of the training data, once it is: other splits are read beside it until they need this.
+using AdaptedLater = std::function<const Adapted&()>;
+
+/// A table that others are not matched with.
+Examples encoded_by_itself(const Csv& source, CsvTable table, const Adapted& adapted) {
+  std::vector<std::int64_t> rows(static_cast<std::size_t>(table.features.rows()));
+  std::iota(rows.begin(), rows.end(), std::int64_t{0});
+  Adapted own{adapted.classes, adapted_table(table, source, rows)};
+  if (!table.label_words.empty() && own.classes.empty()) {
+    throw Error(fmt::format("{}: expected numbers as labels, as in the training data, found the word '{}'",
+                            table.labels.row_text(0), shortened(table.label_words.front())));
+  }
+  return encoded(std::move(table), own);
+}
+
+Examples read_table_of(const Csv& source, const Adapted& adapted, bool wants_labels) {
+  CsvTable table = read_table(source, {&adapted, wants_labels});
+  if (adapted.table) return encoded(std::move(table), adapted);
+  return encoded_by_itself(source, std::move(table), adapted);
+}
+
 template <class AnySource>
-Dataset read_source(const AnySource& source) {
+Dataset read_source(const AnySource& source, const AdaptedLater& adapted) {
   return std::visit(
-      [](const auto& held) -> Dataset {
-        if constexpr (requires { read(held); }) {
+      [&](const auto& held) -> Dataset {
+        using Format = std::decay_t<decltype(held)>;
+        if constexpr (std::is_same_v<Format, Csv>) {
+          return Dataset(read_table_of(held, adapted(), true));
+        } else if constexpr (requires { read(held); }) {
           return Dataset(read(held));
         } else {
           throw Error("a part of train is no source of its own");
@@ -27,52 +57,115 @@ const ValidationFraction* fraction_of(const DataOptions& options) {
   return options.validation.value ? std::get_if<ValidationFraction>(&*options.validation.value) : nullptr;
 }
 
-struct Parts {
-  Dataset train, validation;
+/// Rows of the whole training data, in ascending order. `validation` is empty where it has a source of its own.
+struct SplitRows {
+  std::vector<std::int64_t> train, validation;
+  bool is_range = true;
 };
 
-Parts split(const Dataset& whole, double fraction) {
-  const auto kept = static_cast<std::int64_t>(std::floor(static_cast<double>(whole.rows()) * (1 - fraction)));
-  if (kept == 0 || kept == whole.rows()) {
+SplitRows split_rows(std::int64_t rows, const std::string& origin, const ValidationFraction* fraction,
+                     std::uint64_t seed) {
+  std::vector<std::int64_t> all(static_cast<std::size_t>(rows));
+  std::iota(all.begin(), all.end(), std::int64_t{0});
+  if (fraction == nullptr) return {std::move(all), {}};
+  const auto kept = static_cast<std::int64_t>(std::floor(static_cast<double>(rows) * (1 - fraction->fraction)));
+  if (kept == 0 || kept == rows) {
     throw Error(
         fmt::format("data.validation: a fraction of {} of the {} examples in {} leaves {} without any; change the "
                     "fraction or take more examples",
-                    fraction, whole.rows(), whole.features().origin, kept == 0 ? "train" : "validation"));
+                    fraction->fraction, rows, origin, kept == 0 ? "train" : "validation"));
   }
-  return {whole.view(0, kept), whole.view(kept, whole.rows() - kept)};
+  constexpr std::int64_t kBeforeTheFirstEpoch = 0;
+  if (fraction->shuffle) shuffled_rows(seed, kBeforeTheFirstEpoch, all);
+  SplitRows parts{{all.begin(), all.begin() + kept}, {all.begin() + kept, all.end()}, !fraction->shuffle};
+  std::sort(parts.train.begin(), parts.train.end());
+  std::sort(parts.validation.begin(), parts.validation.end());
+  return parts;
+}
+
+Dataset part_of(const Dataset& whole, const std::vector<std::int64_t>& rows, bool is_range) {
+  if (is_range) return whole.view(rows.front(), static_cast<std::int64_t>(rows.size()));
+  return whole.select(rows);
+}
+
+struct Training {
+  Dataset train;
+  std::optional<Dataset> validation;  ///< a part of the same source
+  Adapted adapted;
+};
+
+Training make_parts(Examples examples, const SplitRows& rows, Adapted adapted) {
+  const Dataset whole(std::move(examples));
+  Training training{part_of(whole, rows.train, rows.is_range), std::nullopt, std::move(adapted)};
+  if (!rows.validation.empty()) training.validation = part_of(whole, rows.validation, rows.is_range);
+  return training;
+}
+
+Training adapt(const Csv& source, CsvTable table, const ValidationFraction* fraction, std::uint64_t seed) {
+  if (table.features.rows() == 0) {
+    throw Error(fmt::format("{}: expected at least one example, found none", table.features.origin));
+  }
+  const SplitRows rows = split_rows(table.features.rows(), table.features.origin, fraction, seed);
+  Adapted adapted{sorted_classes(table), adapted_table(table, source, rows.train)};
+  Examples examples = encoded(std::move(table), adapted);
+  return make_parts(std::move(examples), rows, std::move(adapted));
+}
+
+Training read_training(const DataOptions& options, std::uint64_t seed) {
+  const ValidationFraction* const fraction = fraction_of(options);
+  return std::visit(
+      [&](const auto& source) -> Training {
+        if constexpr (std::is_same_v<std::decay_t<decltype(source)>, Csv>) {
+          return adapt(source, read_table(source, {}), fraction, seed);
+        } else {
+          Examples examples = read(source);
+          const SplitRows rows = split_rows(examples.features.rows(), examples.features.origin, fraction, seed);
+          return make_parts(std::move(examples), rows, {});
+        }
+      },
+      options.train.value);
 }
 
 template <class Optional>
-std::optional<Dataset> read_optional(const Optional& source) {
-  return source ? std::optional(read_source(*source)) : std::nullopt;
+std::optional<Dataset> read_optional(const Optional& source, const AdaptedLater& adapted) {
+  return source ? std::optional(read_source(*source, adapted)) : std::nullopt;
+}
+
+bool is_csv(const DataOptions& options, Split split) {
+  const auto holds_csv = [](const auto& source) { return source && std::holds_alternative<Csv>(*source); };
+  return split == Split::kTest ? holds_csv(options.test.value) : holds_csv(options.validation.value);
 }
 
 }  // namespace
 
-Splits load(const DataOptions& options) {
+Splits load(const DataOptions& options, std::uint64_t seed) {
   const ValidationFraction* const fraction = fraction_of(options);
-  auto test = std::async(std::launch::async, [&] { return read_optional(options.test.value); });
-  auto validation = std::async(std::launch::async, [&]() -> std::optional<Dataset> {
-    return fraction == nullptr ? read_optional(options.validation.value) : std::nullopt;
+  std::future<std::optional<Dataset>> test, validation;
+  std::promise<Adapted> promise;  // goes before the futures, so that nobody waits for it where reading train fails
+  const AdaptedLater later = [known = promise.get_future().share()]() -> const Adapted& { return known.get(); };
+  test = std::async(std::launch::async, [&, later] { return read_optional(options.test.value, later); });
+  validation = std::async(std::launch::async, [&, later]() -> std::optional<Dataset> {
+    return fraction == nullptr ? read_optional(options.validation.value, later) : std::nullopt;
   });
-  Dataset train = read_source(options.train.value);
-  Splits splits{train, validation.get(), test.get()};
-  if (fraction != nullptr) {
-    Parts parts = split(train, fraction->fraction);
-    splits.train = std::move(parts.train);
-    splits.validation = std::move(parts.validation);
-  }
+  Training training = read_training(options, seed);
+  promise.set_value(training.adapted);
+  Splits splits{std::move(training.train), validation.get(), test.get(), std::move(training.adapted)};
+  if (training.validation) splits.validation = std::move(training.validation);
   return splits;
 }
 
-std::optional<Dataset> load(const DataOptions& options, Split wanted) {
-  const ValidationFraction* const fraction = fraction_of(options);
-  if (wanted == Split::kTest) return read_optional(options.test.value);
-  if (wanted == Split::kValidation && fraction == nullptr) return read_optional(options.validation.value);
-  Dataset train = read_source(options.train.value);
-  if (fraction == nullptr) return train;
-  Parts parts = split(train, fraction->fraction);
-  return wanted == Split::kTrain ? std::move(parts.train) : std::move(parts.validation);
+std::optional<LoadedSplit> load(const DataOptions& options, std::uint64_t seed, Split wanted, const Adapted* known) {
+  const bool is_of_train = wanted == Split::kTrain || (wanted == Split::kValidation && fraction_of(options) != nullptr);
+  std::optional<Training> training;
+  if (is_of_train || (known == nullptr && is_csv(options, wanted))) training = read_training(options, seed);
+  Adapted adapted = known != nullptr ? *known : training ? training->adapted : Adapted{};
+  if (wanted == Split::kTrain) return LoadedSplit{std::move(training->train), std::move(adapted)};
+  if (is_of_train) return LoadedSplit{*std::move(training->validation), std::move(adapted)};
+  const AdaptedLater later = [&]() -> const Adapted& { return adapted; };
+  auto dataset = wanted == Split::kTest ? read_optional(options.test.value, later)
+                                        : read_optional(options.validation.value, later);
+  if (!dataset) return std::nullopt;
+  return LoadedSplit{*std::move(dataset), std::move(adapted)};
 }
 
 }  // namespace mirrortrain::data

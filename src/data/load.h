@@ -1,7 +1,9 @@
 #pragma once
 
+#include <cstdint>
 #include <optional>
 
+#include "data/adapted.h"
 #include "data/dataset.h"
 #include "data/options.h"
 
@@ -10,13 +12,22 @@ namespace mirrortrain::data {
 struct Splits {
   Dataset train;
   std::optional<Dataset> validation, test;
+  Adapted adapted;
 };
 
-/// Reads every split into memory, several at once. Throws Error for what is missing or broken.
-Splits load(const DataOptions& options);
+/// Reads every split into memory, several at once. `seed` draws a part of train. Throws Error for what is missing or
+/// broken.
+Splits load(const DataOptions& options, std::uint64_t seed);
 
-/// Reads one split, for an evaluation; nullopt where the configuration has none.
 enum class Split { kTrain, kValidation, kTest };
-std::optional<Dataset> load(const DataOptions& options, Split split);
+
+struct LoadedSplit {
+  Dataset dataset;
+  Adapted adapted;
+};
+
+/// Reads one split, for an evaluation; nullopt where the configuration has none. `adapted`: what a run kept; null where
+/// there is none, so that the training data is read too if other splits depend on it.
+std::optional<LoadedSplit> load(const DataOptions& options, std::uint64_t seed, Split split, const Adapted* adapted);
 
 }  // namespace mirrortrain::data

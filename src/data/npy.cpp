@@ -63,8 +63,10 @@ Array transposed(const Array& from) {
 
 config::Section<Npy> Npy::section() {
   return config::Section<Npy>("NumPy files of one array each, as numpy.save writes them.")
-      .key("features", &Npy::features, "Path of the file with the features, one row per example.", config::required)
-      .key("labels", &Npy::labels, "Path of the file with the labels, one row per example.", config::required);
+      .key("features", &Npy::features,
+           "Path of the file with the features, one row per example; or a glob or a list of files.", config::required)
+      .key("labels", &Npy::labels,
+           "Path of the file with the labels, one row per example; or a glob or a list of files.", config::required);
 }
 
 Array read_npy(Input& input) {
@@ -77,7 +79,8 @@ Array read_npy(Input& input) {
 }
 
 Examples read(const Npy& source) {
-  return {read_npy(*open_input(source.features.text)), read_npy(*open_input(source.labels.text))};
+  const auto read = [](const std::string& path) { return read_npy(*open_input(path)); };
+  return {read_files(source.features, read), read_files(source.labels, read)};
 }
 
 }  // namespace mirrortrain::data

@@ -7,6 +7,7 @@
 #include "config/section.h"
 #include "data/dataset.h"
 #include "data/element.h"
+#include "data/file_list.h"
 #include "data/input.h"
 
 namespace mirrortrain::data {
@@ -14,7 +15,7 @@ namespace mirrortrain::data {
 /// NumPy's files of one array each (numpy.save).
 struct Npy {
   static constexpr std::string_view kName = "npy";
-  config::Path features, labels;
+  Files features, labels;
   static config::Section<Npy> section();
 };
 

@@ -38,16 +38,24 @@ Array read_array(const Zip& zip, const std::string& file, const std::string& nam
 
 config::Section<Npz> Npz::section() {
   return config::Section<Npz>("A NumPy archive of arrays, as numpy.savez and numpy.savez_compressed write it.")
-      .key("file", &Npz::file, "Path of the archive.", config::required)
+      .key("file", &Npz::file, "Path of the archive; or a glob or a list of archives.", config::required)
       .key("features", &Npz::features, "Name of the array with the features, one row per example.", config::non_empty)
       .key("labels", &Npz::labels, "Name of the array with the labels, one row per example.", config::non_empty);
 }
 
+namespace {
+
+Array read_arrays(const Npz& source, const std::string& name, std::string_view key) {
+  return read_files(source.file, [&](const std::string& file) { return read_array(Zip(file), file, name, key); });
+}
+
+}  // namespace
+
+Array read_features(const Npz& source) { return read_arrays(source, source.features, "features"); }
+
 Examples read(const Npz& source) {
-  const std::string& file = source.file.text;
-  const Zip zip(file);
-  Array features = read_array(zip, file, source.features, "features");
-  return {std::move(features), read_array(zip, file, source.labels, "labels")};
+  Array features = read_features(source);
+  return {std::move(features), read_arrays(source, source.labels, "labels")};
 }
 
 }  // namespace mirrortrain::data

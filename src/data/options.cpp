@@ -1,14 +1,44 @@
 #include "data/options.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+
+#include "config/document.h"
 
 namespace mirrortrain::data {
 
 config::Section<ValidationFraction> ValidationFraction::section() {
-  return config::Section<ValidationFraction>("The last examples of the training data, split off before shuffling.")
+  return config::Section<ValidationFraction>("The last examples of the training data.")
       .key("fraction", &ValidationFraction::fraction, "Fraction of the training data to use for validation.",
-           config::required, config::greater_than(0), config::less_than(1));
+           config::required, config::greater_than(0), config::less_than(1))
+      .key("shuffle", &ValidationFraction::shuffle,
+           "Whether the examples are drawn by the seed rather than taken from the end.");
 }
+
+namespace {
+
+/// What a table's other splits take from the training data: leaving it out is right, and another value is a mistake.
+template <class Member>
+bool differs(const Csv& train, const Csv& other, Member Csv::*member, bool is_given) {
+  const auto text = [&](const Csv& csv) { return config::to_yaml(config::Codec<Member>::show(csv.*member)); };
+  return is_given && text(train) != text(other);
+}
+
+template <class Optional>
+std::string table_mismatch(const DataOptions& options, const Optional& split) {
+  const auto* const train = std::get_if<Csv>(&options.train.value);
+  const auto* const other = split ? std::get_if<Csv>(&*split) : nullptr;
+  if (train == nullptr || other == nullptr) return "";
+  const char* key = differs(*train, *other, &Csv::features, other->features.has_value()) ? "features"
+                    : differs(*train, *other, &Csv::encoding, !other->encoding.empty())  ? "encoding"
+                    : differs(*train, *other, &Csv::missing, other->missing.has_value()) ? "missing"
+                                                                                         : nullptr;
+  if (key == nullptr) return "";
+  return fmt::format("{0}: what data.train.{0} says counts for every split; leave it out here", key);
+}
+
+}  // namespace
 
 config::Section<DataOptions> DataOptions::section() {
   return config::Section<DataOptions>("The data sets, and how they are batched and preprocessed.")
@@ -28,6 +58,8 @@ config::Section<DataOptions> DataOptions::section() {
           "auto_shard", &DataOptions::auto_shard,
           "How workers share the examples: whole files each (`file`), each its part of every global batch (`data`), or "
           "by files where there are as many as workers (`auto`).")
+      .check("validation", [](const DataOptions& options) { return table_mismatch(options, options.validation.value); })
+      .check("test", [](const DataOptions& options) { return table_mismatch(options, options.test.value); })
       .check("preprocessing", [](const DataOptions& options) -> std::string {
         const auto one_hots = std::count_if(options.preprocessing.begin(), options.preprocessing.end(),
                                             [](const auto& step) { return std::holds_alternative<OneHot>(step); });

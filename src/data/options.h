@@ -21,9 +21,11 @@ namespace mirrortrain::data {
 /// Where examples come from: the one list of data formats.
 using Source = std::variant<Idx, Npy, Npz, Csv, Inline, Synthetic>;
 
-/// The last examples of train, before shuffling: train keeps the first floor(n (1 - fraction)).
+/// A part of train: train keeps the first floor(n (1 - fraction)) examples, of an order that the seed draws or of the
+/// files' own.
 struct ValidationFraction {
   double fraction = 0;
+  bool shuffle = false;
   static config::Section<ValidationFraction> section();
 };
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/error.h"
 #include "strategy/step_spec.h"
 #include "strategy/topology.h"
 #include "strategy/variables/state_variables.h"
@@ -18,6 +19,7 @@ namespace mirrortrain {
 struct BatchSizes {
   std::vector<std::int64_t> train, evaluate;
   std::vector<const data::Feeder*> examples;  ///< must outlive the strategy
+  bool predicts = false;                      ///< whether `predict` is called
 };
 
 /// What a run takes, in bytes.
@@ -62,6 +64,12 @@ class Strategy {
   /// Goes over one batch of a size that was prepared, with what reading the variables outside the replicas gives.
   /// Regularization counts as in training.
   virtual void evaluate(const StepSpec& step) = 0;
+
+  /// Writes the model's output for one batch of a size that was prepared for evaluation: float32 [rows, ...], in the
+  /// batch's order. Throws Error where a strategy cannot.
+  virtual void predict(const StepSpec& /*step*/, std::span<float> /*outputs*/) {
+    throw Error("this strategy computes no predictions");
+  }
 
   /// The sums of each step since the last call, in order, over the examples of all replicas, waiting for the devices;
   /// those of training were computed before the step's update. Valid until the next step.

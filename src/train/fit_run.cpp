@@ -206,6 +206,7 @@ bool FitRun::open_folder_as_chief() {
     folder_ = new_run_folder(values().name.text, arguments_.run_dir);
     create_folders(folder_.path);
     write_configuration();
+    run_.adapted.write(folder_.classes(), folder_.preprocessing());
   }
   log_to_file(folder_.log());
   spdlog::info("run folder: {}", folder_.path.string());

@@ -21,9 +21,12 @@ std::unique_ptr<data::Feeder> feeder_for(const CheckedConfiguration& checked,
 }
 
 /// Reads one split alone. Throws UsageError where the configuration has none of that name.
-std::unique_ptr<data::Feeder> load_feeder(const CheckedConfiguration& checked, data::Split split) {
-  auto feeder = feeder_for(checked, data::load(checked.values().data, split));
-  if (feeder) return feeder;
+std::unique_ptr<data::Feeder> load_feeder(const CheckedConfiguration& checked, const RunParts& parts, data::Split split,
+                                          Run& run) {
+  if (auto loaded = data::load(checked.values().data, checked.values().seed, split, parts.adapted)) {
+    run.adapted = std::move(loaded->adapted);
+    return feeder_for(checked, loaded->dataset);
+  }
   constexpr const char* kNames[] = {"train", "validation", "test"};
   throw UsageError(
       fmt::format("--split {}: the configuration has no such data", kNames[static_cast<std::size_t>(split)]));
@@ -32,15 +35,16 @@ std::unique_ptr<data::Feeder> load_feeder(const CheckedConfiguration& checked, d
 void load_feeders(const CheckedConfiguration& checked, const RunParts& parts, Run& run) {
   const auto wants = [&](data::Split split) { return parts.evaluates.contains(split); };
   if (!wants(data::Split::kValidation) && !wants(data::Split::kTest)) {
-    run.train = load_feeder(checked, data::Split::kTrain);
+    run.train = load_feeder(checked, parts, data::Split::kTrain, run);
   } else if (parts.trains) {
-    const data::Splits splits = data::load(checked.values().data);
+    data::Splits splits = data::load(checked.values().data, checked.values().seed);
+    run.adapted = std::move(splits.adapted);
     run.train = feeder_for(checked, splits.train);
     if (wants(data::Split::kValidation)) run.validation = feeder_for(checked, splits.validation);
     if (wants(data::Split::kTest)) run.test = feeder_for(checked, splits.test);
   } else {
-    if (wants(data::Split::kValidation)) run.validation = load_feeder(checked, data::Split::kValidation);
-    if (wants(data::Split::kTest)) run.test = load_feeder(checked, data::Split::kTest);
+    if (wants(data::Split::kValidation)) run.validation = load_feeder(checked, parts, data::Split::kValidation, run);
+    if (wants(data::Split::kTest)) run.test = load_feeder(checked, parts, data::Split::kTest, run);
   }
 }
 
@@ -130,7 +134,7 @@ Run build_run(const CheckedConfiguration& checked, const RunParts& parts, const 
     load_feeders(checked, parts, run);
     if (run.train) train_rows = run.train->rows();
   } else {
-    train_rows = data::load(data, data::Split::kTrain)->rows();
+    train_rows = data::load(data, checked.values().seed, data::Split::kTrain, parts.adapted)->dataset.rows();
   }
   if (parts.trains) {
     run.order = std::make_unique<data::Order>(
@@ -149,6 +153,11 @@ Run build_run(const CheckedConfiguration& checked, const RunParts& parts, const 
   run.strategy = make_strategy(checked, parts, hardware);
   run.strategy->prepare(sizes);
   return run;
+}
+
+std::optional<data::Adapted> read_adapted(const RunFolder& folder) {
+  if (!std::filesystem::exists(folder.classes()) && !std::filesystem::exists(folder.preprocessing())) return {};
+  return data::Adapted::read(folder.classes(), folder.preprocessing());
 }
 
 Placement placement_of(const CheckedConfiguration& checked, int servers) {

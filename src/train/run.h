@@ -15,6 +15,7 @@
 #include "strategy/strategy.h"
 #include "train/check_configuration.h"
 #include "train/hardware.h"
+#include "train/run_folder.h"
 #include "train/training_steps.h"
 
 namespace mirrortrain {
@@ -30,6 +31,8 @@ struct ParameterServerRole {
 struct RunParts {
   bool trains = true;
   std::set<data::Split> evaluates;  ///< those that the configuration has
+  /// What a run's training data taught, of a run that was trained; null: it is learnt from the training data.
+  const data::Adapted* adapted = nullptr;
   /// Replicas other than the configuration's own, without its `state`: lists there have a value for each of its own.
   std::optional<StrategyOptions> strategy;
   /// Absent: every step is computed and applied here.
@@ -41,6 +44,7 @@ struct RunParts {
 struct Run {
   /// The splits in the form that the model takes; null where there is none, it is not wanted, or there is no model.
   std::unique_ptr<data::Feeder> train, validation, test;
+  data::Adapted adapted;               ///< from the training data, as far as the splits depend on it
   std::unique_ptr<data::Order> order;  ///< null unless it trains
   std::unique_ptr<Strategy> strategy;
 
@@ -54,6 +58,9 @@ struct Run {
 /// Reads the data and builds every program for its batch sizes. Throws Error for what is missing, broken or does not
 /// fit the model or the machine, UsageError for a split that is to be evaluated alone and that does not exist.
 Run build_run(const CheckedConfiguration& checked, const RunParts& parts, const Hardware& hardware = this_hardware());
+
+/// What a run kept of its training data; nullopt where it kept nothing.
+std::optional<data::Adapted> read_adapted(const RunFolder& folder);
 
 /// The strategy alone, of which nothing is prepared. Throws UsageError and Error for what the machine lacks.
 std::unique_ptr<Strategy> make_strategy(const CheckedConfiguration& checked, const RunParts& wanted,

@@ -18,6 +18,9 @@ struct RunFolder {
   std::filesystem::path summary() const { return path / "summary.json"; }
   std::filesystem::path model() const { return path / "model.safetensors"; }
   std::filesystem::path checkpoints() const { return path / "checkpoints"; }
+  /// What was learnt from the training data; absent where there is nothing.
+  std::filesystem::path classes() const { return path / "classes.json"; }
+  std::filesystem::path preprocessing() const { return path / "preprocessing.json"; }
   std::filesystem::path log() const { return path / "run.log"; }
 
   /// Whether the folder holds a run.

@@ -1,7 +1,8 @@
-#include "data/csv.h"
-
 #include <doctest/doctest.h>
 
+#include <numeric>
+
+#include "data/csv_table.h"
 #include "data/files.h"
 
 namespace mirrortrain::data {
@@ -10,7 +11,19 @@ namespace {
 class Reader {
  public:
   Examples operator()(std::string_view content, CsvColumns labels, std::optional<bool> header = std::nullopt) const {
-    return read(Csv{{folder_.write("a.csv", content)}, std::move(labels), header});
+    Csv csv;
+    csv.file = config::Path{folder_.write("a.csv", content)};
+    csv.labels = std::move(labels);
+    csv.header = header;
+    return table(csv);
+  }
+  /// As training data.
+  static Examples table(const Csv& csv) {
+    CsvTable table = read_table(csv, {});
+    std::vector<std::int64_t> rows(static_cast<std::size_t>(table.features.rows()));
+    std::iota(rows.begin(), rows.end(), std::int64_t{0});
+    const Adapted adapted{sorted_classes(table), adapted_table(table, csv, rows)};
+    return encoded(std::move(table), adapted);
   }
   std::string error(std::string_view content, CsvColumns labels, std::optional<bool> header = std::nullopt) const {
     return error_text([&] { (*this)(content, labels, header); });
@@ -99,7 +112,7 @@ TEST_CASE("wrong csv cells are refused with line, row and column") {
                  ":2: row 0 (counting from 0), column 1 ('y'): expected 2 cells as in the first line, found more"));
   CHECK(contains(error("x,y\n1\n2,3\n"),
                  ":2: row 0 (counting from 0), column 0 ('x'): expected 2 cells as in the first line, found 1"));
-  CHECK(contains(error("x,y\n\"1,2\n3,4\n"), "found '1,2"));
+  CHECK(contains(error("x,y\n\"1,2\n3,4\n"), "a quote begins here and is never closed"));
 }
 
 TEST_CASE("wrong csv files are refused") {
@@ -113,7 +126,7 @@ TEST_CASE("wrong csv files are refused") {
   CHECK(contains(read.error("a,a\n1,2\n", std::string("a")), "several columns are named 'a'"));
   CHECK(contains(read.error("a,b\n1,2\n", std::int64_t{2}), "no column 2 for 'labels'; columns are 0 to 1"));
   CHECK(contains(read.error("a,b\n1,2\n", std::vector<CsvColumn>{std::int64_t{1}, std::string("b")}), "twice"));
-  CHECK(contains(read.error("a;b\n1;2\n", std::int64_t{0}), "separated by commas"));
+  CHECK(contains(read.error("a:b\n1:2\n", std::int64_t{0}), "no column is left for features"));
   CHECK(error_text([&] { Dataset(read("a,b\n", std::int64_t{0})); }) ==
         read.path() + ": expected at least one example, found none");
 }

@@ -9,7 +9,7 @@ namespace {
 
 Idx small_fashion(const std::string& part) {
   const std::string folder = std::string(MIRRORTRAIN_SOURCE_DIR) + "/data/fashion-mnist-small/" + part;
-  return {{folder + "-images-idx3-ubyte.gz"}, {folder + "-labels-idx1-ubyte.gz"}};
+  return {config::Path{folder + "-images-idx3-ubyte.gz"}, config::Path{folder + "-labels-idx1-ubyte.gz"}};
 }
 
 Synthetic synthetic(std::int64_t examples) {
@@ -25,7 +25,7 @@ TEST_CASE("the data that comes with the sources is whole") {
   options.train.value = small_fashion("train");
   options.validation.value = ValidationFraction{0.1};
   options.test.value = small_fashion("t10k");
-  const Splits splits = load(options);
+  const Splits splits = load(options, 0);
   CHECK(splits.train.rows() == 1800);
   CHECK(splits.validation->rows() == 200);
   CHECK(splits.test->rows() == 500);
@@ -38,7 +38,7 @@ TEST_CASE("a validation fraction is the tail of train and shares its memory") {
   DataOptions options;
   options.train.value = synthetic(11);
   options.validation.value = ValidationFraction{0.3};
-  const Splits splits = load(options);
+  const Splits splits = load(options, 0);
   CHECK(splits.train.rows() == 7);  // floor(11 x 0.7)
   CHECK(splits.train.first_row() == 0);
   CHECK(splits.validation->rows() == 4);
@@ -51,34 +51,34 @@ TEST_CASE("a fraction that leaves a part without examples is refused") {
   DataOptions options;
   options.train.value = synthetic(1);
   options.validation.value = ValidationFraction{0.5};
-  CHECK(contains(error_text([&] { load(options); }), "leaves train without any"));
+  CHECK(contains(error_text([&] { load(options, 0); }), "leaves train without any"));
 }
 
 TEST_CASE("one split is read alone") {
   DataOptions options;
   options.train.value = synthetic(10);
   options.test.value = small_fashion("t10k");
-  CHECK(load(options, Split::kTest)->rows() == 500);
-  CHECK(load(options, Split::kTrain)->rows() == 10);
-  CHECK_FALSE(load(options, Split::kValidation).has_value());
+  CHECK(load(options, 0, Split::kTest, nullptr)->dataset.rows() == 500);
+  CHECK(load(options, 0, Split::kTrain, nullptr)->dataset.rows() == 10);
+  CHECK_FALSE(load(options, 0, Split::kValidation, nullptr).has_value());
   options.validation.value = ValidationFraction{0.5};
-  CHECK(load(options, Split::kTrain)->rows() == 5);
-  CHECK(load(options, Split::kValidation)->first_row() == 5);
+  CHECK(load(options, 0, Split::kTrain, nullptr)->dataset.rows() == 5);
+  CHECK(load(options, 0, Split::kValidation, nullptr)->dataset.first_row() == 5);
   options.validation.value = synthetic(3);
-  CHECK(load(options, Split::kTrain)->rows() == 10);
-  CHECK(load(options, Split::kValidation)->rows() == 3);
+  CHECK(load(options, 0, Split::kTrain, nullptr)->dataset.rows() == 10);
+  CHECK(load(options, 0, Split::kValidation, nullptr)->dataset.rows() == 3);
 }
 
 TEST_CASE("a broken split is an error whichever it is") {
   for (const Split split : {Split::kTrain, Split::kValidation, Split::kTest}) {
     DataOptions options;
-    const Npz absent{{"/absent.npz"}};
+    const Npz absent{config::Path{"/absent.npz"}};
     options.train.value = synthetic(10);
     if (split == Split::kTrain) options.train.value = absent;
     if (split == Split::kValidation) options.validation.value = absent;
     if (split == Split::kTest) options.test.value = absent;
-    CHECK(contains(error_text([&] { load(options); }), "/absent.npz: cannot read this data file: No such file"));
-    CHECK(contains(error_text([&] { load(options, split); }), "/absent.npz"));
+    CHECK(contains(error_text([&] { load(options, 0); }), "/absent.npz: cannot read this data file: No such file"));
+    CHECK(contains(error_text([&] { load(options, 0, split, nullptr); }), "/absent.npz"));
   }
 }
 

@@ -11,7 +11,7 @@ const std::string kFeatures = npy("<f4", false, "(3, 2)", bytes_of<float>({1, 2,
 const std::string kLabels = npy("|u1", false, "(3,)", std::string("\0\1\2", 3));
 
 Npz source(std::string path, std::string features = "x", std::string labels = "y") {
-  return {{std::move(path)}, std::move(features), std::move(labels)};
+  return {config::Path{std::move(path)}, std::move(features), std::move(labels)};
 }
 
 TEST_CASE("npz arrays are found by name, stored, deflated and in zip64 form") {

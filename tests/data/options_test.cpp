@@ -54,7 +54,7 @@ TEST_CASE("every data format is read from the configuration") {
   const DataOptions& options = configuration.options;
   CHECK(options.global_batch_size == 4);
   CHECK_FALSE(options.shuffle);
-  CHECK(std::get<Idx>(options.train.value).images.text == "/a/images.gz");
+  CHECK(std::get<config::Path>(std::get<Idx>(options.train.value).images).text == "/a/images.gz");
   CHECK(std::get<ValidationFraction>(*options.validation.value).fraction == 0.25);
   const auto& csv = std::get<Csv>(*options.test.value);
   CHECK(csv.header == true);
@@ -70,7 +70,7 @@ TEST_CASE("every data format is read from the configuration") {
   CHECK(others.text() == "");
   CHECK(std::get<Npz>(others.options.train.value).features == "images");
   CHECK(std::get<Npz>(others.options.train.value).labels == "y");
-  CHECK(std::get<Npy>(*others.options.validation.value).labels.text == "/y.npy");
+  CHECK(std::get<config::Path>(std::get<Npy>(*others.options.validation.value).labels).text == "/y.npy");
   CHECK(std::get<std::int64_t>(std::get<Csv>(*others.options.test.value).labels) == 3);
 }
 

@@ -18,6 +18,7 @@ constexpr std::size_t kStepsAhead = 64;
 /// What the lane's replicas meet in global batches of these sizes.
 RowCounts row_counts(const Lane& lane, const BatchSizes& sizes, int replicas) {
   RowCounts rows;
+  rows.keeps_output = sizes.predicts;
   for (const Replica& replica : lane.replicas()) {
     for (const std::int64_t size : sizes.train) rows.train.insert(rows_of_replica(size, replica.index, replicas).count);
     for (const std::int64_t size : sizes.evaluate) {

@@ -61,6 +61,20 @@ void MirroredStrategy::evaluate(const StepSpec& step) {
   run_lanes([this](int lane) { steps_of_lane(lane).evaluation().run(step_.start, step_.key); });
 }
 
+void MirroredStrategy::predict(const StepSpec& step, std::span<float> outputs) {
+  evaluate(step);
+  synchronize();
+  const auto elements = static_cast<std::size_t>(lanes_[0].output_elements());
+  for (const auto& [lane, replica] : lanes_.replicas) {
+    const RowRange rows = rows_of_replica(step.global_examples(), replica->index, topology_.replicas);
+    const std::size_t first = static_cast<std::size_t>(rows.first) * elements;
+    const std::size_t bytes = static_cast<std::size_t>(rows.count) * elements * sizeof(float);
+    lane->stream().copy(reinterpret_cast<std::byte*>(outputs.data() + first), lane->output(*replica), bytes);
+    lane->stream().synchronize();
+  }
+  take_sums();
+}
+
 /// Takes what reading the variables outside the replicas gives.
 void MirroredStrategy::begin_evaluation() {
   const VariableStore& host = variables();

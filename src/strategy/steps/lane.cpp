@@ -35,6 +35,9 @@ std::vector<ValueId> Lane::outputs_of(StepKind kind) const {
   const ModelGraph& graph = graph_of(kind);
   std::vector<ValueId> outputs{graph.loss};
   outputs.insert(outputs.end(), graph.metrics.begin(), graph.metrics.end());
+  if (!train && keeps_output_ && graph.graph.value(kept_output()).source == Graph::Source::kNode) {
+    outputs.push_back(kept_output());
+  }
   std::vector<ValueId> gradients = graph.gradients;
   for (std::size_t i = 0; train && i < products_.size(); ++i) {
     gradients[products_[i].variable] = kNoValue;
@@ -49,7 +52,18 @@ std::vector<ValueId> Lane::outputs_of(StepKind kind) const {
   return outputs;
 }
 
+/// The evaluation's value whose elements are the model's output.
+ValueId Lane::kept_output() const {
+  const Graph& graph = model_.evaluation.graph;
+  ValueId value = model_.evaluation.output;
+  while (graph.value(value).source == Graph::Source::kNode && graph.node(graph.value(value).producer).op->is_alias()) {
+    value = graph.node(graph.value(value).producer).inputs[0];
+  }
+  return value;
+}
+
 void Lane::build(const RowCounts& rows) {
+  keeps_output_ = rows.keeps_output;
   if (model_.layers.empty()) return;
   registry_ = backend_.make_registry(*device_);
   const auto build_for = [&](const std::set<std::int64_t>& counts, StepKind kind, Programs& programs) {
@@ -118,6 +132,10 @@ void Lane::allocate(Replica& replica) {
   const std::int64_t rows = most_rows();
   replica.features = device_->allocate(graph.graph.spec(graph.features).bytes_at(rows));
   replica.labels = device_->allocate(graph.graph.spec(graph.labels).bytes_at(rows));
+  if (keeps_output_) {
+    const Graph& evaluation = model_.evaluation.graph;
+    replica.output = device_->allocate(evaluation.spec(kept_output()).bytes_at(rows));
+  }
   const auto assigned_bytes = [&](const Assignment& assignment) {
     return static_cast<std::size_t>(with_padding(graph.graph.spec(assignment.value).shape.elements())) * sizeof(float);
   };
@@ -157,6 +175,9 @@ Bindings Lane::bindings_of(const Replica& replica, StepKind kind, const Variable
   bind(graph.labels, replica.labels.data());
   double* const sums = buffers_->sums(replica.in_lane);
   bind(graph.loss, sums);
+  if (!train && keeps_output_ && graph.graph.value(kept_output()).source == Graph::Source::kNode) {
+    bind(kept_output(), replica.output.data());
+  }
   for (std::size_t i = 0; i < graph.metrics.size(); ++i) bind(graph.metrics[i], sums + 1 + i);
   for (std::size_t i = 0; i < graph.variables.size(); ++i) {
     bind(graph.variables[i], canonical(replica, kind, variables, i).data);
@@ -207,6 +228,11 @@ void Lane::bind_programs(Replica& replica, StepKind kind, MemoryDomain& domain) 
   }
 }
 
+const std::byte* Lane::output(const Replica& replica) const {
+  const bool is_computed = model_.evaluation.graph.value(kept_output()).source == Graph::Source::kNode;
+  return is_computed ? replica.output.data() : replica.features.data();
+}
+
 const float* Lane::operand(const Replica& replica, ValueId value) const {
   const auto own = replica.operands.find(value);
   return own != replica.operands.end() ? own->second.as<float>() : replica.features.as<float>();
@@ -221,7 +247,7 @@ std::optional<std::size_t> Lane::gradient_complete_after(std::size_t variable) c
 std::size_t Lane::bytes() const {
   std::size_t total = arena_.bytes() + norms_.bytes() + blocks_done_.bytes() + (buffers_ ? buffers_->bytes() : 0);
   for (const Replica& replica : replicas_) {
-    total += replica.features.bytes() + replica.labels.bytes() + replica.assigned.bytes();
+    total += replica.features.bytes() + replica.labels.bytes() + replica.assigned.bytes() + replica.output.bytes();
     for (const auto& [value, buffer] : replica.operands) total += buffer.bytes();
   }
   return total;

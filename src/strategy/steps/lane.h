@@ -33,6 +33,7 @@ struct Replica {
   int in_lane = 0;                          ///< among the lane's replicas
   int in_domain = 0;                        ///< among those that compute on the same memory
   Buffer features, labels;                  ///< room for the largest part of a batch
+  Buffer output;                            ///< the same, of the model's output, where it is kept
   Buffer assigned;                          ///< float32: new values of assigned variables, one after the other
   std::map<ValueId, Buffer> operands;       ///< of gradients that the update makes: values of the training graph
   std::vector<std::byte*> assigned_values;  ///< where each is, in the order of ModelGraph::assignments
@@ -52,6 +53,7 @@ struct LaneReplica {
 /// The row numbers that a lane's replicas meet.
 struct RowCounts {
   std::set<std::int64_t> train, evaluate;
+  bool keeps_output = false;  ///< of evaluation
 };
 
 /// One device with its stream, the programs of its replicas and the memory they compute in.
@@ -94,6 +96,12 @@ class Lane {
   /// Where a replica's programs leave a product gradient's operand: in its input buffer or one of its own.
   const float* operand(const Replica& replica, ValueId value) const;
 
+  /// Where an evaluation leaves the model's output: float32 [rows, output_elements()]. Of lanes that keep it.
+  const std::byte* output(const Replica& replica) const;
+  std::int64_t output_elements() const {
+    return model_.evaluation.graph.spec(model_.evaluation.output).shape.elements();
+  }
+
   /// After how many steps of a training program a variable's gradient is complete; nothing where no replica of the lane
   /// has examples, or the variable no gradient.
   std::optional<std::size_t> gradient_complete_after(std::size_t variable) const;
@@ -119,6 +127,7 @@ class Lane {
     return kind == StepKind::kTrain ? model_.training : model_.evaluation;
   }
   std::vector<ValueId> outputs_of(StepKind kind) const;
+  ValueId kept_output() const;
 
   const Model& model_;
   const std::vector<ProductGradient>& products_;
@@ -128,6 +137,7 @@ class Lane {
   std::vector<Replica> replicas_;
   std::vector<int> in_domain_;
   Programs train_, evaluate_;
+  bool keeps_output_ = false;
   std::array<DType, 2> features_dtype_{};  ///< in which programs take them, by StepKind
   Buffer arena_, norms_, blocks_done_;
   std::optional<StepBuffers> buffers_;

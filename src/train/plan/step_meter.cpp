@@ -15,7 +15,8 @@ namespace {
 
 data::Feeder read_examples(const CheckedConfiguration& checked) {
   const data::DataOptions& data = checked.values().data;
-  return {*data::load(data, data::Split::kTrain), data.preprocessing, checked.input};
+  const auto train = data::load(data, checked.values().seed, data::Split::kTrain, nullptr);
+  return {train->dataset, data.preprocessing, checked.input};
 }
 
 }  // namespace

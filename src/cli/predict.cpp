@@ -1,0 +1,120 @@
+#include "train/predict.h"
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include <CLI/CLI.hpp>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "cli/commands.h"
+#include "cli/options.h"
+#include "cli/run_weights.h"
+#include "data/new_data.h"
+#include "train/prediction.h"
+#include "train/weights.h"
+
+namespace mirrortrain::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct PredictArguments {
+  std::string run;
+  std::vector<std::string> overrides;
+  std::optional<std::string> data, output;
+  std::string split = "test";
+  bool probabilities = false;
+};
+
+RunFolder folder_of(const std::string& run) {
+  for (const fs::path& path : {fs::path(run), fs::path("runs") / run}) {
+    if (RunFolder{path}.exists()) return {path};
+  }
+  throw UsageError(fmt::format("{}: expected a run's name or folder; there is no run in it or in runs/{}", run, run));
+}
+
+PredictionFormat format_of(const std::optional<std::string>& file) {
+  if (!file) return PredictionFormat::kCsv;
+  const std::map<std::string, PredictionFormat> endings = {
+      {".csv", PredictionFormat::kCsv}, {".npy", PredictionFormat::kNpy}, {".jsonl", PredictionFormat::kJsonl}};
+  const auto found = endings.find(fs::path(*file).extension().string());
+  if (found != endings.end()) return found->second;
+  throw UsageError(fmt::format("--output {}: expected a file that ends in .csv, .npy or .jsonl", *file));
+}
+
+data::Dataset read_examples(const PredictArguments& arguments, const CheckedConfiguration& checked,
+                            const data::Adapted* adapted) {
+  const Configuration& values = checked.values();
+  if (arguments.data) {
+    const data::OneHot* const one_hot = data::find_one_hot(values.data.preprocessing);
+    return data::read_new(data::new_source(*arguments.data, values.data), adapted ? *adapted : data::Adapted{},
+                          one_hot != nullptr ? one_hot->depth.value : 0, checked.input);
+  }
+  const std::map<std::string, data::Split> splits = {
+      {"train", data::Split::kTrain}, {"validation", data::Split::kValidation}, {"test", data::Split::kTest}};
+  auto loaded = data::load(values.data, values.seed, splits.at(arguments.split), adapted);
+  if (loaded) return std::move(loaded->dataset);
+  throw UsageError(
+      fmt::format("--split {}: the configuration has no such data; name a file with --data FILE", arguments.split));
+}
+
+int predict(const PredictArguments& arguments) {
+  const PredictionFormat format = format_of(arguments.output);
+  const RunFolder folder = folder_of(arguments.run);
+  const CheckedConfiguration checked = check_configuration(folder.config().string(), arguments.overrides,
+                                                           [](const std::string&) { return std::nullopt; });
+  if (!checked.has_model()) throw UsageError(fmt::format("{}: the run has no model, only state", arguments.run));
+  const std::optional<data::Adapted> adapted = read_adapted(folder);
+  const data::Dataset examples = read_examples(arguments, checked, adapted ? &*adapted : nullptr);
+
+  const Run run = run_to_predict(checked, examples);
+  for (const std::string& note : run.strategy->topology().notes) spdlog::info(note);
+  const RunWeights weights = weights_of_run(folder);
+  spdlog::info("weights: {}", weights.file.string());
+  load_weights(weights.file, run.strategy->variables());
+  run.strategy->variables_changed();
+
+  const OutputMeaning meaning = output_meaning(checked, adapted ? adapted->classes : std::vector<std::string>());
+  PredictionOutput output;
+  if (arguments.output) output.file = *arguments.output;
+  output.format = format;
+  output.probabilities = arguments.probabilities;
+  output.rows = examples.rows();
+  const auto writer = make_prediction_writer(output, meaning);
+  const auto elements = static_cast<std::size_t>(meaning.elements());
+  predict_all(run, meaning.elements(), [&](std::int64_t first, std::span<const float> outputs) {
+    for (std::size_t i = 0; i < outputs.size() / elements; ++i)
+      writer->write(first + static_cast<std::int64_t>(i), outputs.subspan(i * elements, elements));
+  });
+  writer->finish();
+  spdlog::info("{} predictions", examples.rows());
+  return 0;
+}
+
+}  // namespace
+
+void add_predict(CLI::App& app, int& exit_code) {
+  auto arguments = std::make_shared<PredictArguments>();
+  CLI::App* command = app.add_subcommand("predict", "Run a trained model on new data.");
+  command->add_option("RUN", arguments->run, "A run's name or folder")->required();
+  add_overrides(*command, arguments->overrides);
+  CLI::Option* const data = command->add_option("--data", arguments->data,
+                                                "New data, with labels or without: a .csv, .npy or .npz file, or "
+                                                "one of the format of the run's test data");
+  command->add_option("--split", arguments->split, "The run's own data instead: test, validation or train")
+      ->check(CLI::IsMember({"test", "validation", "train"}))
+      ->excludes(data);
+  command->add_option("--output", arguments->output,
+                      "File to write: .csv, .npy (the raw outputs) or .jsonl; without it csv goes to stdout");
+  command->add_flag("--probabilities", arguments->probabilities,
+                    "Write the probability of each class too, or the outputs where there are no classes");
+  command->callback([arguments, &exit_code] { exit_code = predict(*arguments); });
+}
+
+}  // namespace mirrortrain::cli

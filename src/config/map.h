@@ -1,0 +1,51 @@
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "config/containers.h"
+
+namespace mirrortrain::config {
+
+/// A mapping whose keys are free, all values of one type, in the order written.
+template <class T>
+struct Map {
+  std::vector<std::pair<std::string, T>> entries;
+
+  bool empty() const { return entries.empty(); }
+  const T* find(std::string_view key) const {
+    for (const auto& [name, value] : entries) {
+      if (name == key) return &value;
+    }
+    return nullptr;
+  }
+};
+
+template <class T>
+struct Codec<Map<T>> {
+  static bool accepts(const Value& value) { return value.is_mapping(); }
+  static void read(const Node& node, Map<T>& out) {
+    out = {};
+    if (!node.value().is_mapping()) return node.wrong("a mapping");
+    const Rules rules = node.rules().for_items();
+    for (const Value::Entry& entry : node.value().entries()) {
+      const Node value = node.key(entry, rules);
+      value.remember_origin();
+      Codec<T>::read(value, out.entries.emplace_back(entry.key, T{}).second);
+    }
+  }
+  static Value show(const Map<T>& map) {
+    std::vector<Value::Entry> entries;
+    for (const auto& [key, value] : map.entries) entries.push_back({key, {}, Codec<T>::show(value)});
+    return Value::mapping(std::move(entries));
+  }
+  static Schema schema(const Rules& rules) {
+    Schema schema;
+    schema.kind = Schema::Kind::kSection;
+    schema.parts.push_back(Codec<T>::schema(rules.for_items()));
+    return schema;
+  }
+};
+
+}  // namespace mirrortrain::config

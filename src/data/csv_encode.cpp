@@ -1,0 +1,185 @@
+// Words and empty cells of a table as numbers.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <numeric>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "base/utf8.h"
+#include "data/csv_table.h"
+
+namespace mirrortrain::data {
+namespace {
+
+std::vector<std::string> used_words(const CsvTable& table, std::size_t column, const std::vector<std::int64_t>& rows) {
+  const std::vector<std::string>& words = table.words[column];
+  const auto cells = table.features.span<float>();
+  std::vector<bool> used(words.size(), false);
+  for (const std::int64_t row : rows) {
+    used[static_cast<std::size_t>(cells[static_cast<std::size_t>(row) * table.words.size() + column])] = true;
+  }
+  std::vector<std::string> sorted;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (used[i]) sorted.push_back(words[i]);
+  }
+  std::sort(sorted.begin(), sorted.end());  // by bytes, which in UTF-8 is by code point
+  return sorted;
+}
+
+double mean_of(const CsvTable& table, std::size_t column, const std::vector<std::int64_t>& rows) {
+  const auto cells = table.features.span<float>();
+  double sum = 0;
+  std::int64_t count = 0;
+  for (const std::int64_t row : rows) {
+    const float cell = cells[static_cast<std::size_t>(row) * table.words.size() + column];
+    if (std::isnan(cell)) continue;
+    sum += static_cast<double>(cell);
+    ++count;
+  }
+  if (count > 0) return sum / static_cast<double>(count);
+  throw Error(
+      fmt::format("{}: {} has no number in the training data, so that it has no mean; leave the column out of "
+                  "'features'",
+                  table.features.origin, table.columns.text_of(table.columns.features[column].column)));
+}
+
+/// What a column's cells become: a number itself, or by a word's number in the file.
+struct ColumnCode {
+  std::int64_t width = 1, first = 0;  ///< features that it makes, and the first of them
+  bool is_word = false, is_one_hot = false;
+  float missing = 0;
+  std::vector<std::int64_t> codes;  ///< of words; -1: not known
+};
+
+ColumnCode code_of(const AdaptedColumn& column, const std::vector<std::string>& words) {
+  ColumnCode code;
+  code.width = column.width();
+  code.is_word = column.encoding.has_value();
+  code.is_one_hot = code.is_word && std::holds_alternative<OneHotEncoding>(*column.encoding);
+  code.missing = static_cast<float>(column.missing.value_or(0));
+  for (const std::string& word : words) {
+    if (const auto* hash = code.is_word ? std::get_if<HashEncoding>(&*column.encoding) : nullptr) {
+      code.codes.push_back(crc32_of(std::as_bytes(std::span(word))) % hash->bins);
+      continue;
+    }
+    const auto found = std::lower_bound(column.words.begin(), column.words.end(), word);
+    code.codes.push_back(found != column.words.end() && *found == word ? found - column.words.begin() : -1);
+  }
+  return code;
+}
+
+std::string list_of(const std::vector<std::string>& words) {
+  return shortened(fmt::format("{}", fmt::join(words, ", ")), 120);
+}
+
+class TableEncoder {
+ public:
+  TableEncoder(const CsvTable& table, const AdaptedTable& columns) : table_(table), columns_(columns) {
+    std::int64_t first = 0;
+    for (std::size_t i = 0; i < columns.features.size(); ++i) {
+      codes_.push_back(code_of(columns.features[i], table.words[i]));
+      codes_.back().first = first;
+      first += codes_.back().width;
+    }
+  }
+
+  Array features() const {
+    const Array& from = table_.features;
+    Array to(DType::kFloat32, {from.rows(), columns_.width()}, from.origin);
+    to.first_line = from.first_line;
+    to.parts = from.parts;
+    const float* cell = from.span<float>().data();
+    float* out = to.span<float>().data();
+    for (std::int64_t row = 0; row < from.rows(); ++row, cell += codes_.size(), out += columns_.width()) {
+      for (std::size_t i = 0; i < codes_.size(); ++i) write(codes_[i], row, i, cell[i], out + codes_[i].first);
+    }
+    return to;
+  }
+
+ private:
+  void write(const ColumnCode& code, std::int64_t row, std::size_t column, float cell, float* out) const {
+    if (!code.is_word) {
+      *out = std::isnan(cell) ? code.missing : cell;
+      return;
+    }
+    const std::int64_t number = code.codes[static_cast<std::size_t>(cell)];
+    if (number < 0) fail_at_word(row, column, static_cast<std::size_t>(cell));
+    if (!code.is_one_hot) {
+      *out = static_cast<float>(number);
+      return;
+    }
+    std::fill_n(out, code.width, 0.0f);
+    out[number] = 1;
+  }
+
+  [[noreturn]] void fail_at_word(std::int64_t row, std::size_t column, std::size_t word) const {
+    const AdaptedColumn& adapted = columns_.features[column];
+    throw Error(
+        fmt::format("{}, {}: the word '{}' is none of the {} in the training data ({}); correct it, or encode "
+                    "the column with hash, which takes any word",
+                    table_.features.row_text(row), columns_.text_of(adapted.column),
+                    shortened(table_.words[column][word]), adapted.words.size(), list_of(adapted.words)));
+  }
+
+  const CsvTable& table_;
+  const AdaptedTable& columns_;
+  std::vector<ColumnCode> codes_;
+};
+
+bool is_encoded_already(const CsvTable& table, const AdaptedTable& columns) {
+  return std::none_of(columns.features.begin(), columns.features.end(),
+                      [](const AdaptedColumn& column) { return column.encoding || column.missing; }) &&
+         columns.features.size() == table.words.size();
+}
+
+void number_labels(CsvTable& table, const std::vector<std::string>& classes) {
+  std::vector<double> numbers;
+  for (const std::string& word : table.label_words) {
+    const auto found = std::lower_bound(classes.begin(), classes.end(), word);
+    numbers.push_back(found != classes.end() && *found == word ? static_cast<double>(found - classes.begin()) : -1);
+  }
+  const auto labels = table.labels.span<double>();
+  for (std::size_t row = 0; row < labels.size(); ++row) {
+    const auto word = static_cast<std::size_t>(labels[row]);
+    if (numbers[word] < 0) {
+      throw Error(fmt::format("{}: the label '{}' is none of the {} classes of the training data ({}); correct it",
+                              table.labels.row_text(static_cast<std::int64_t>(row)), shortened(table.label_words[word]),
+                              classes.size(), list_of(classes)));
+    }
+    labels[row] = numbers[word];
+  }
+}
+
+}  // namespace
+
+AdaptedTable adapted_table(const CsvTable& table, const Csv& options, const std::vector<std::int64_t>& rows) {
+  AdaptedTable adapted = table.columns;
+  const bool by_mean = options.missing && std::holds_alternative<MissingIsMean>(*options.missing);
+  for (std::size_t i = 0; i < adapted.features.size(); ++i) {
+    AdaptedColumn& column = adapted.features[i];
+    if (!column.encoding && by_mean) column.missing = mean_of(table, i, rows);
+    if (column.encoding && !std::holds_alternative<HashEncoding>(*column.encoding))
+      column.words = used_words(table, i, rows);
+  }
+  return adapted;
+}
+
+std::vector<std::string> sorted_classes(const CsvTable& table) {
+  std::vector<std::string> classes = table.label_words;
+  std::sort(classes.begin(), classes.end());
+  return classes;
+}
+
+Examples encoded(CsvTable table, const Adapted& adapted) {
+  const AdaptedTable& columns = adapted.table ? *adapted.table : table.columns;
+  if (!table.label_words.empty()) number_labels(table, adapted.classes);
+  Array features =
+      is_encoded_already(table, columns) ? std::move(table.features) : TableEncoder(table, columns).features();
+  return {std::move(features), std::move(table.labels), std::move(table.weights)};
+}
+
+}  // namespace mirrortrain::data

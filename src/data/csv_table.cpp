@@ -1,0 +1,252 @@
+#include "data/csv_table.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <limits>
+
+#include "base/error.h"
+#include "data/csv_columns.h"
+#include "data/csv_file.h"
+#include "data/word_list.h"
+
+namespace mirrortrain::data {
+namespace {
+
+/// float32 holds every number up to here.
+constexpr std::int64_t kMostWords = std::int64_t{1} << 24;
+
+class TableReader {
+ public:
+  TableReader(const Csv& options, const CsvReading& reading)
+      : options_(options), reading_(reading), paths_(expanded(options.file)) {
+    if (reading.adapted == nullptr) return;
+    known_words_ = !reading.adapted->classes.empty();
+    known_numbers_ = !known_words_ && reading.adapted->table.has_value();
+    if (reading.adapted->table) table_.columns = *reading.adapted->table;
+  }
+
+  CsvTable read() {
+    std::vector<CsvFile> files;
+    for (const std::string& path : paths_) files.emplace_back(path, options_);
+    begin(files);
+    for (CsvFile& file : files) read(file);
+    return finish(files.size() > 1);
+  }
+
+ private:
+  using Kind = ColumnRole::Kind;
+  enum class Labels : std::uint8_t { kUnknown, kNumbers, kWords };
+
+  void begin(const std::vector<CsvFile>& files) {
+    if (table_.columns.features.empty()) table_.columns = table_of_options(options_, files.front().first_line());
+    const auto features = static_cast<std::int64_t>(table_.columns.features.size());
+    label_columns_ = reading_.wants_labels ? static_cast<std::int64_t>(listed(options_.labels).size()) : 0;
+    feature_words_.resize(static_cast<std::size_t>(features));
+    if (known_words_) labels_kind_ = Labels::kWords;
+    if (known_numbers_) labels_kind_ = Labels::kNumbers;
+    std::int64_t most = 0;  // memory that is not touched costs nothing
+    for (const CsvFile& file : files) most += file.most_rows();
+    const std::string& name = paths_.front();
+    table_.features = Array(DType::kFloat32, {most, features}, name);
+    table_.labels = Array(DType::kFloat64, {most, label_columns_}, name);
+    if (reading_.wants_labels && options_.weights) table_.weights = Array(DType::kFloat64, {most}, name);
+  }
+
+  void read(CsvFile& file) {
+    file_ = &file;
+    text_ = &file.text();
+    roles_ = roles_of(file.first_line(), table_.columns, options_, reading_.wants_labels);
+    const std::int64_t first_row = row_;
+    const std::int64_t first_line = text_->at_end() ? 0 : text_->line(text_->position());
+    const auto features = static_cast<std::int64_t>(feature_words_.size());
+    float* feature = table_.features.span<float>().data() + row_ * features;
+    double* label = table_.labels.span<double>().data() + row_ * label_columns_;
+    double* weight = table_.weights ? table_.weights->span<double>().data() + row_ : nullptr;
+    row_of_file_ = 0;
+    for (; !text_->at_end(); ++row_, ++row_of_file_) {
+      for (column_ = 0; column_ < roles_.size(); ++column_) {
+        cell_ = text_->position();
+        const auto [kind, place] = roles_[column_];
+        switch (kind) {
+          case Kind::kNumber: feature[place] = number(static_cast<std::size_t>(place)); break;
+          case Kind::kWord: feature[place] = word(static_cast<std::size_t>(place)); break;
+          case Kind::kLabel: label[place] = label_value(); break;
+          case Kind::kWeight: *weight++ = weight_value(); break;
+          case Kind::kPassedOver: pass_over(); break;
+        }
+        pass_separator();
+      }
+      feature += features;
+      label += label_columns_;
+    }
+    add_part({first_row, file.first_line().file, text_->one_line_each() ? first_line : 0});
+  }
+
+  void add_part(const Array::Part& part) {
+    for (Array* array : {&table_.features, &table_.labels, table_.weights ? &*table_.weights : nullptr}) {
+      if (array != nullptr) array->parts.push_back(part);
+    }
+  }
+
+  CsvTable finish(bool several_files) {
+    for (Array* array : {&table_.features, &table_.labels, table_.weights ? &*table_.weights : nullptr}) {
+      if (array == nullptr) continue;
+      array->shape[0] = row_;
+      array->first_line = array->parts.front().first_line;
+      if (!several_files) array->parts.clear();
+    }
+    const bool is_list = std::holds_alternative<std::vector<CsvColumn>>(options_.labels);
+    if (reading_.wants_labels && !is_list) table_.labels.shape = {row_};
+    for (WordList& words : feature_words_) table_.words.push_back(words.take());
+    table_.label_words = label_words_.take();
+    return std::move(table_);
+  }
+
+  float number(std::size_t place) {
+    if (const std::optional<float> value = text_->number<float>()) return *value;
+    if (text_->empty_cell() && table_.columns.features[place].missing) return std::numeric_limits<float>::quiet_NaN();
+    fail_at_number(fmt::format(
+        "; a column of words needs an encoding, as in 'encoding: {{{}: one_hot}}'",
+        file_->first_line().header.empty() ? std::to_string(column_) : shortened(file_->first_line().header[column_])));
+  }
+
+  float word(std::size_t place) {
+    const std::string_view found = read_word();
+    if (found.empty() && !table_.columns.features[place].missing) fail_at_empty("a word");
+    WordList& words = feature_words_[place];
+    const std::int64_t number = words.number_of(found);
+    if (number + 1 == words.size()) require_utf8(found, row_text(cell_));
+    if (number >= kMostWords) {
+      fail_at_row(fmt::format("expected at most {} different words in a column; use another column", kMostWords),
+                  cell_);
+    }
+    return static_cast<float>(number);
+  }
+
+  std::string_view read_word() {
+    const std::string_view found = text_->word(buffer_);
+    if (!text_->closed()) fail_at_row("a quote begins here and is never closed", cell_);
+    return found;
+  }
+
+  void pass_over() { read_word(); }
+
+  double label_value() {
+    if (labels_kind_ != Labels::kWords) {
+      if (const std::optional<double> value = text_->whole_number<double>()) {
+        labels_kind_ = Labels::kNumbers;
+        return *value;
+      }
+      const bool may_be_words =
+          labels_kind_ == Labels::kUnknown && label_columns_ == 1 && !text_->empty_cell() && !is_nonfinite_number();
+      if (!may_be_words) fail_at_label();
+      labels_kind_ = Labels::kWords;
+    }
+    if (text_->empty_cell()) fail_at_empty("a label");
+    if (!known_words_ && text_->whole_number<double>()) {
+      fail_at_row(fmt::format("expected a word as in the rows before, found the number '{}'; write all labels as "
+                              "numbers or all as words",
+                              shortened(text_->raw_cell(cell_))),
+                  cell_);
+    }
+    const std::string_view found = read_word();
+    const std::int64_t number = label_words_.number_of(found);
+    if (number + 1 == label_words_.size()) require_utf8(found, row_text(cell_));
+    return static_cast<double>(number);
+  }
+
+  double weight_value() {
+    const std::optional<double> value = text_->whole_number<double>();
+    if (value && *value >= 0 && *value <= static_cast<double>(std::numeric_limits<float>::max())) return *value;
+    if (text_->empty_cell()) fail_at_empty("a weight");
+    fail_at_row(
+        fmt::format("expected a weight, which is a number from 0, found '{}'", shortened(text_->raw_cell(cell_))),
+        cell_);
+  }
+
+  /// "nan" and "inf" are no words.
+  bool is_nonfinite_number() const {
+    std::string cell(text_->raw_cell(cell_));
+    double value = 0;
+    const auto [after, error] = std::from_chars(cell.data(), cell.data() + cell.size(), value);
+    return after == cell.data() + cell.size() && (error != std::errc() || !std::isfinite(value));
+  }
+
+  [[noreturn]] void fail_at_label() {
+    if (text_->empty_cell()) fail_at_empty("a label");
+    fail_at_row(fmt::format("expected a finite number, found '{}'{}", shortened(text_->raw_cell(cell_)),
+                            labels_kind_ == Labels::kNumbers && !is_nonfinite_number()
+                                ? fmt::format("; the labels {} are numbers, so write all of them as numbers",
+                                              known_numbers_ ? "of the training data" : "before")
+                                : ""),
+                cell_);
+  }
+
+  [[noreturn]] void fail_at_empty(const char* expected) {
+    fail_at_row(fmt::format("expected {}, found an empty cell; fill it in, remove the row, or say in 'missing' what an "
+                            "empty feature stands for",
+                            expected),
+                cell_);
+  }
+
+  [[noreturn]] void fail_at_number(const std::string& hint) {
+    if (text_->empty_cell()) fail_at_empty("a number");
+    const bool is_word = !is_nonfinite_number();
+    read_word();
+    fail_at_row(
+        fmt::format("expected a finite number, found '{}'{}", shortened(text_->raw_cell(cell_)), is_word ? hint : ""),
+        cell_);
+  }
+
+  void pass_separator() {
+    const char* const start = text_->position();
+    const CsvText::After after = text_->next();
+    const bool last = column_ + 1 == roles_.size();
+    if (after == (last ? CsvText::After::kLine : CsvText::After::kCell)) return;
+    if (after == CsvText::After::kGarbage) {
+      fail_at_row(fmt::format("expected a number and then {} or the end of the line, found '{}'",
+                              text_->delimiter_name(), shortened(text_->raw_cell(cell_))),
+                  start);
+    }
+    fail_at_row(fmt::format("expected {} cells as in the first line, found {}", roles_.size(),
+                            last ? "more" : std::to_string(column_ + 1)),
+                start);
+  }
+
+  std::string row_text(const char* place) const {
+    const FirstLine& line = file_->first_line();
+    std::string column = line.header.empty()
+                             ? fmt::format("column {}", column_)
+                             : fmt::format("column {} ('{}')", column_, shortened(line.header[column_]));
+    return fmt::format("{}:{}: row {} (counting from 0), {}", line.file, text_->line(place), row_of_file_, column);
+  }
+
+  [[noreturn]] void fail_at_row(const std::string& message, const char* place) const {
+    throw Error(fmt::format("{}: {}", row_text(place), message));
+  }
+
+  const Csv& options_;
+  const CsvReading& reading_;
+  std::vector<std::string> paths_;
+  CsvTable table_;
+  std::int64_t label_columns_ = 0;
+  std::vector<WordList> feature_words_;
+  WordList label_words_;
+  bool known_words_ = false, known_numbers_ = false;  ///< what labels are, from the training data
+  Labels labels_kind_ = Labels::kUnknown;
+
+  CsvFile* file_ = nullptr;
+  CsvText* text_ = nullptr;
+  std::vector<ColumnRole> roles_;
+  std::int64_t row_ = 0, row_of_file_ = 0;
+  std::size_t column_ = 0;
+  const char* cell_ = nullptr;  ///< where the cell begins that is being read
+  std::string buffer_;
+};
+
+}  // namespace
+
+CsvTable read_table(const Csv& options, const CsvReading& reading) { return TableReader(options, reading).read(); }
+
+}  // namespace mirrortrain::data

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "data/adapted.h"
+#include "data/csv.h"
+#include "data/dataset.h"
+
+namespace mirrortrain::data {
+
+/// A table as its files have it: numbers, and words by their number in order of appearance.
+struct CsvTable {
+  AdaptedTable columns;                         ///< of the training data; without words and means where this is it
+  Array features;                               ///< float32 [rows, feature columns]; NaN: an empty cell among numbers
+  Array labels;                                 ///< float64 [rows] or [rows, label columns]; [rows, 0] for none
+  std::optional<Array> weights;                 ///< float64 [rows]
+  std::vector<std::vector<std::string>> words;  ///< of each feature column; empty for numbers
+  std::vector<std::string> label_words;         ///< empty where labels are numbers
+};
+
+/// What reading a table depends on beside its options.
+struct CsvReading {
+  const Adapted* adapted = nullptr;  ///< what the training data taught; null where this is the training data
+  bool wants_labels = true;          ///< without, label and weight columns may be absent and are passed over
+};
+
+/// Throws Error, naming file, line, row and column, for what is no table or does not fit the training data.
+CsvTable read_table(const Csv& options, const CsvReading& reading);
+
+/// The table with the words and means of these of its rows.
+AdaptedTable adapted_table(const CsvTable& table, const Csv& options, const std::vector<std::int64_t>& rows);
+
+/// The classes: the words of the labels, sorted by code point.
+std::vector<std::string> sorted_classes(const CsvTable& table);
+
+/// The table as numbers. Throws Error, naming the row, for words that `adapted` does not have.
+Examples encoded(CsvTable table, const Adapted& adapted);
+
+}  // namespace mirrortrain::data

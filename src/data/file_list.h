@@ -1,0 +1,33 @@
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "config/section.h"
+#include "data/dataset.h"
+
+namespace mirrortrain::data {
+
+/// A path, a glob, or a list of either.
+using Files = std::variant<config::Path, std::vector<config::Path>>;
+
+/// The files in the order in which their rows count: globs in sorted order, a list as it is written. A path that exists
+/// is never taken for a glob. Throws Error for a glob that matches nothing.
+std::vector<std::string> expanded(const Files& files);
+
+/// The rows of all files, one after the other. Throws Error where a file's rows are of another shape or type than those
+/// of the first.
+Array read_files(const Files& files, const std::function<Array(const std::string& path)>& read);
+
+/// The rows of all arrays, one after the other; what read_files throws.
+Array joined(std::vector<Array> arrays);
+
+}  // namespace mirrortrain::data
+
+template <>
+struct mirrortrain::config::ChoiceTag<mirrortrain::data::Files> {
+  static constexpr std::string_view noun = "a path, a glob, or a list of them";
+};

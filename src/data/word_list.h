@@ -1,0 +1,35 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+namespace mirrortrain::data {
+
+/// Different words, each with the number of its first appearance.
+class WordList {
+ public:
+  /// The word's number, a new one for a new word.
+  std::int64_t number_of(std::string_view word) {
+    const auto found = numbers_.find(word);
+    if (found != numbers_.end()) return found->second;
+    numbers_.emplace(word, static_cast<std::int64_t>(words_.size()));
+    words_.emplace_back(word);
+    return static_cast<std::int64_t>(words_.size()) - 1;
+  }
+
+  std::int64_t size() const { return static_cast<std::int64_t>(words_.size()); }
+  std::vector<std::string> take() { return std::move(words_); }
+
+ private:
+  struct Hash {
+    using is_transparent = void;
+    std::size_t operator()(std::string_view word) const { return std::hash<std::string_view>{}(word); }
+  };
+  std::unordered_map<std::string, std::int64_t, Hash, std::equal_to<>> numbers_;
+  std::vector<std::string> words_;
+};
+
+}  // namespace mirrortrain::data

@@ -1,0 +1,45 @@
+#include "train/predict.h"
+
+#include <algorithm>
+#include <memory>
+#include <vector>
+
+#include "train/run_cluster.h"
+
+namespace mirrortrain {
+
+Run run_to_predict(const CheckedConfiguration& checked, const data::Dataset& dataset) {
+  StrategyOptions options = checked.values().strategy;
+  if (is_of_several_processes(options)) options.type = StrategyType::kMirrored;
+  options.threads_per_replica = 1;  // kernels may share a sum among threads
+  Run run;
+  run.test = std::make_unique<data::Feeder>(dataset, checked.values().data.preprocessing, checked.input);
+  run.strategy = make_strategy(checked, {.trains = false, .strategy = options}, this_hardware());
+  BatchSizes sizes;
+  sizes.evaluate = {kPredictedRows * run.strategy->num_replicas_in_sync()};
+  sizes.examples = run.examples();
+  sizes.predicts = true;
+  run.strategy->prepare(sizes);
+  return run;
+}
+
+/// Kernels may add in another order at another number of rows: so every replica always gets the same, the last ones
+/// filled up with row 0.
+void predict_all(const Run& run, std::int64_t output_elements,
+                 const std::function<void(std::int64_t first, std::span<const float> outputs)>& take) {
+  const data::Feeder& examples = *run.test;
+  const std::int64_t batch = kPredictedRows * run.strategy->num_replicas_in_sync();
+  std::vector<std::int64_t> rows(static_cast<std::size_t>(batch));
+  std::vector<float> outputs(static_cast<std::size_t>(batch * output_elements));
+  for (std::int64_t first = 0; first < examples.rows(); first += batch) {
+    const std::int64_t count = std::min(batch, examples.rows() - first);
+    for (std::int64_t i = 0; i < batch; ++i) rows[static_cast<std::size_t>(i)] = i < count ? first + i : 0;
+    StepSpec step;
+    step.examples = &examples;
+    step.rows = rows;
+    run.strategy->predict(step, outputs);
+    take(first, std::span(outputs).first(static_cast<std::size_t>(count * output_elements)));
+  }
+}
+
+}  // namespace mirrortrain

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+
+#include "train/run.h"
+
+namespace mirrortrain {
+
+/// Rows that a replica computes at a time, always as many.
+constexpr std::int64_t kPredictedRows = 32;
+
+/// The examples and a strategy on this machine alone whose results depend on neither the number of replicas nor that of
+/// threads; ready but for the variables' values. Throws what build_run does.
+Run run_to_predict(const CheckedConfiguration& checked, const data::Dataset& dataset);
+
+/// Gives the model's output for every example, in order: `take` gets the number of the first row and float32
+/// [rows, ...]. Memory does not grow with the examples. The same bits on any number of replicas.
+void predict_all(const Run& run, std::int64_t output_elements,
+                 const std::function<void(std::int64_t first, std::span<const float> outputs)>& take);
+
+}  // namespace mirrortrain

@@ -1,0 +1,145 @@
+// `predict`: a trained network on new data, and tables with words on their way through fit and eval.
+#include <doctest/doctest.h>
+
+#include <sstream>
+
+#include "cli/program.h"
+
+namespace mirrortrain::testing {
+namespace {
+
+using nlohmann::json;
+
+constexpr const char* kConfig = R"(
+name: words
+seed: 3
+data:
+  global_batch_size: 8
+  train: {format: csv, file: train.csv, labels: kind, missing: mean, encoding: {color: one_hot}}
+  test: {format: csv, file: test.csv, labels: kind}
+model:
+  input_shape: [3]
+  layers:
+    - dense: {units: 8, activation: relu}
+    - dense: {units: 3}
+loss: {type: sparse_categorical_crossentropy, from_logits: true}
+metrics: [accuracy]
+optimizer: {type: adam, learning_rate: 0.05}
+training: {epochs: 20}
+)";
+
+struct Fixture {
+  TemporaryFolder folder;
+  Fixture() {
+    write_file(folder / "words.yaml", kConfig);
+    std::string train = "size,color,kind\n";
+    for (int i = 0; i < 40; ++i) train += "1,red,\"apple, red\"\n9,green,melon\n,red,cherry\n";
+    write_file(folder / "train.csv", train);
+    write_file(folder / "test.csv", "kind,color,size\nmelon,green,8\n\"apple, red\",red,1\n");
+  }
+  Outcome run(const std::string& arguments) { return run_program(folder, arguments); }
+  void train() { REQUIRE(run("fit words.yaml --run-dir run").exit_code == 0); }
+  std::string read(const std::string& file) { return read_text_file(folder / file); }
+};
+
+bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);) lines.push_back(line);
+  return lines;
+}
+
+TEST_CASE_FIXTURE(Fixture, "a table with words trains, evaluates and predicts with the names of its classes") {
+  train();
+  CHECK(json::parse(read("run/classes.json")) == json({"apple, red", "cherry", "melon"}));
+  CHECK(json::parse(read("run/preprocessing.json"))["table"]["features"][1]["words"] == json({"green", "red"}));
+  fs::remove(folder / "train.csv");  // a run brings what it learnt
+  const Outcome evaluated = run("eval run");
+  CHECK(evaluated.exit_code == 0);
+  CHECK(contains(evaluated.out, "accuracy 1.0"));
+
+  write_file(folder / "new.csv", "color,size\nred,1\ngreen,9\n");
+  const Outcome predicted = run("predict run --data new.csv");
+  CHECK(predicted.exit_code == 0);
+  CHECK(predicted.out == "index,prediction,name\n0,0,\"apple, red\"\n1,2,melon\n");
+  CHECK(run("predict run").out == "index,prediction,name\n0,2,melon\n1,0,\"apple, red\"\n");  // the test split
+  write_file(folder / "new.csv", "colour,size\nred,1\n");
+  const Outcome refused = run("predict run --data new.csv --output out.csv");
+  CHECK(refused.exit_code == 1);
+  CHECK(contains(refused.err, "there is no column 'color' in the header, which the training data has; did you mean"));
+  CHECK_FALSE(fs::exists(folder / "out.csv"));
+}
+
+TEST_CASE_FIXTURE(Fixture, "predictions are the same bits on any number of replicas") {
+  std::string rows = "size,color\n";
+  for (int i = 0; i < 101; ++i) rows += fmt::format("{},{}\n", 0.37 * i, i % 2 == 0 ? "red" : "green");
+  write_file(folder / "many.csv", rows);
+  train();
+  for (const int replicas : {1, 2, 3}) {
+    const Outcome outcome =
+        run(fmt::format("predict run --data many.csv --output {0}.npy "
+                        "--set strategy.devices=[{1}]",
+                        replicas,
+                        replicas == 1   ? "cpu:0"
+                        : replicas == 2 ? "cpu:0,cpu:1"
+                                        : "cpu:0,cpu:1,cpu:2"));
+    CHECK(outcome.exit_code == 0);
+  }
+  CHECK(read("1.npy").size() == 128 + 101 * 3 * sizeof(float));
+  CHECK(contains(read("1.npy"), "'shape': (101, 3,)"));
+  CHECK(read("1.npy") == read("2.npy"));
+  CHECK(read("1.npy") == read("3.npy"));
+}
+
+TEST_CASE_FIXTURE(Fixture, "probabilities add up to one and their largest is the prediction, in csv and jsonl") {
+  train();
+  REQUIRE(run("predict run --probabilities --output a.csv").exit_code == 0);
+  REQUIRE(run("predict run --probabilities --output a.jsonl").exit_code == 0);
+  const auto csv = lines_of(read("a.csv")), jsonl = lines_of(read("a.jsonl"));
+  REQUIRE(csv.size() == 3);
+  REQUIRE(jsonl.size() == 2);
+  CHECK(csv[0] == "index,prediction,name,probability_0,probability_1,probability_2");
+  const json first = json::parse(jsonl[0]);
+  CHECK(first["prediction"] == 2);
+  CHECK(first["name"] == "melon");
+  double sum = 0;
+  for (const double share : first["probabilities"]) sum += share;
+  CHECK(std::abs(sum - 1) < 1e-6);
+  CHECK(first["probabilities"][2] > first["probabilities"][0]);
+}
+
+TEST_CASE_FIXTURE(Fixture, "numbers are predicted as they come out, of npy and npz without labels too") {
+  write_file(folder / "line.yaml",
+             "data:\n  global_batch_size: 2\n  train: {format: inline, features: [[1], [2]], labels: [2, 4]}\n"
+             "model:\n  input_shape: [1]\n  layers:\n"
+             "    - dense: {units: 1, use_bias: false, kernel_initializer: {constant: {value: 2}}}\n"
+             "loss: mean_squared_error\noptimizer: sgd\ntraining: {epochs: 1}\n");
+  REQUIRE(run("fit line.yaml --run-dir line").exit_code == 0);
+  CHECK(run("predict line --split train").out == "index,prediction\n0,2\n1,4\n");
+  CHECK(run("predict line --split train --probabilities").out == "index,prediction,output_0\n0,2,2\n1,4,4\n");
+  std::string header = "{'descr': '<f4', 'fortran_order': False, 'shape': (1, 1), }";
+  header.append(64 - (10 + header.size() + 1) % 64, ' ');
+  header += '\n';
+  const float seven = 7;
+  write_file(folder / "x.npy", std::string("\x93NUMPY\x01\0", 8) + static_cast<char>(header.size()) + '\0' + header +
+                                   std::string(reinterpret_cast<const char*>(&seven), 4));
+  CHECK(run("predict line --data x.npy").out == "index,prediction\n0,14\n");
+}
+
+TEST_CASE_FIXTURE(Fixture, "what predict cannot do is refused with the remedy") {
+  train();
+  const auto error = [&](const std::string& arguments) {
+    const Outcome outcome = run("predict " + arguments);
+    CHECK(outcome.exit_code == 2);
+    return outcome.err;
+  };
+  CHECK(contains(error("nowhere"), "nowhere"));
+  CHECK(contains(error("run --output a.txt"), "expected a file that ends in .csv, .npy or .jsonl"));
+  CHECK(contains(error("run --split validation"), "name a file with --data FILE"));
+  CHECK(contains(error("run --split test --data new.csv"), "--data"));
+}
+
+}  // namespace
+}  // namespace mirrortrain::testing
