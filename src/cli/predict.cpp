@@ -104,9 +104,10 @@ void add_predict(CLI::App& app, int& exit_code) {
   CLI::App* command = app.add_subcommand("predict", "Run a trained model on new data.");
   command->add_option("RUN", arguments->run, "A run's name or folder")->required();
   add_overrides(*command, arguments->overrides);
-  CLI::Option* const data = command->add_option("--data", arguments->data,
-                                                "New data, with labels or without: a .csv, .npy or .npz file, or "
-                                                "one of the format of the run's test data");
+  CLI::Option* const data =
+      command->add_option("--data", arguments->data,
+                          "New data, with labels or without: a .csv, .npy or .npz file, a folder of pictures, or "
+                          "one of the format of the run's test data");
   command->add_option("--split", arguments->split, "The run's own data instead: test, validation or train")
       ->check(CLI::IsMember({"test", "validation", "train"}))
       ->excludes(data);

@@ -64,6 +64,22 @@ Array picked_rows(const Array& from, std::int64_t first_row, const std::vector<s
   return to;
 }
 
+class PickedRows : public ExampleSource {
+ public:
+  PickedRows(std::shared_ptr<const ExampleSource> from, std::vector<std::int64_t> rows)
+      : from_(std::move(from)), rows_(std::move(rows)) {}
+  void read(std::int64_t row, std::span<float> to) const override {
+    from_->read(rows_[static_cast<std::size_t>(row)], to);
+  }
+  std::string row_text(std::int64_t row) const override {
+    return from_->row_text(rows_[static_cast<std::size_t>(row)]);
+  }
+
+ private:
+  std::shared_ptr<const ExampleSource> from_;
+  std::vector<std::int64_t> rows_;
+};
+
 // What is beyond it would end in the system's killing us while we read.
 std::size_t physical_memory() {
   return static_cast<std::size_t>(::sysconf(_SC_PHYS_PAGES)) * static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
@@ -143,7 +159,7 @@ Dataset::Dataset(Examples examples)
                             x.rows(), y.origin, y.rows()));
   }
   if (rows_ == 0) throw Error(fmt::format("{}: expected at least one example, found none", x.origin));
-  require_finite(x);
+  if (source() == nullptr) require_finite(x);
   require_finite(y);
 }
 
@@ -160,7 +176,18 @@ Dataset Dataset::view(std::int64_t first, std::int64_t rows) const {
 
 Dataset Dataset::select(const std::vector<std::int64_t>& rows) const {
   const auto picked = [&](const Array& from) { return picked_rows(from, first_row_, rows); };
-  Examples examples{picked(features()), picked(labels())};
+  Examples examples;
+  examples.labels = picked(labels());
+  if (source() == nullptr) {
+    examples.features = picked(features());
+  } else {
+    std::vector<std::int64_t> dims = features().shape.dims();
+    dims[0] = static_cast<std::int64_t>(rows.size());
+    examples.features.dtype = features().dtype;
+    examples.features.shape = Shape(std::move(dims));
+    examples.features.origin = features().origin;
+    examples.source = std::make_shared<PickedRows>(examples_->source, examples.labels.picked);
+  }
   if (weights() != nullptr) examples.weights = picked(*weights());
   return Dataset(std::move(examples));
 }

@@ -11,6 +11,7 @@
 
 #include "base/dtype.h"
 #include "base/shape.h"
+#include "data/example_source.h"
 
 namespace mirrortrain::data {
 
@@ -97,6 +98,8 @@ decltype(auto) with_element_type(DType dtype, Body&& body) {
 struct Examples {
   Array features, labels;
   std::optional<Array> weights{};  ///< float64 [rows]: how much each example's loss counts
+  /// Where features are made when they are asked for: `features` says their type and shape and holds none.
+  std::shared_ptr<const ExampleSource> source{};
 };
 
 /// Examples in memory, or a range of them: views share the arrays.
@@ -116,6 +119,8 @@ class Dataset {
   /// The whole arrays: row r of this data set is their row first_row() + r.
   const Array& features() const { return examples_->features; }
   const Array& labels() const { return examples_->labels; }
+  /// Null where all features are in memory.
+  const ExampleSource* source() const { return examples_->source.get(); }
   /// Null where every example counts the same.
   const Array* weights() const { return examples_->weights ? &*examples_->weights : nullptr; }
   std::int64_t first_row() const { return first_row_; }

@@ -33,6 +33,10 @@ class RowConverter {
   /// Row r of the result is row first_row + rows[r] of the array. Allocates nothing.
   void operator()(std::int64_t first_row, std::span<const std::int64_t> rows, std::byte* to) const;
 
+  /// One row that lies elsewhere.
+  void convert_row(const std::byte* row, std::byte* to) const { convert_(row, to, source_.elements, constants_); }
+  std::size_t row_bytes_to() const { return static_cast<std::size_t>(source_.elements) * to_bytes_; }
+
   /// Constants of the conversion, repeated to a length that vectors like; one entry where all elements share them.
   template <class Real>
   struct Constants {

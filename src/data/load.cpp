@@ -44,6 +44,8 @@ Dataset read_source(const AnySource& source, const AdaptedLater& adapted) {
         using Format = std::decay_t<decltype(held)>;
         if constexpr (std::is_same_v<Format, Csv>) {
           return Dataset(read_table_of(held, adapted(), true));
+        } else if constexpr (std::is_same_v<Format, ImageFolder>) {
+          return Dataset(find_pictures(held, &adapted().classes).examples);
         } else if constexpr (requires { read(held); }) {
           return Dataset(read(held));
         } else {
@@ -64,7 +66,7 @@ struct SplitRows {
 };
 
 SplitRows split_rows(std::int64_t rows, const std::string& origin, const ValidationFraction* fraction,
-                     std::uint64_t seed) {
+                     std::uint64_t seed, bool is_sorted_by_class = false) {
   std::vector<std::int64_t> all(static_cast<std::size_t>(rows));
   std::iota(all.begin(), all.end(), std::int64_t{0});
   if (fraction == nullptr) return {std::move(all), {}};
@@ -76,8 +78,9 @@ SplitRows split_rows(std::int64_t rows, const std::string& origin, const Validat
                     fraction->fraction, rows, origin, kept == 0 ? "train" : "validation"));
   }
   constexpr std::int64_t kBeforeTheFirstEpoch = 0;
-  if (fraction->shuffle) shuffled_rows(seed, kBeforeTheFirstEpoch, all);
-  SplitRows parts{{all.begin(), all.begin() + kept}, {all.begin() + kept, all.end()}, !fraction->shuffle};
+  const bool shuffles = fraction->shuffle.value_or(is_sorted_by_class);
+  if (shuffles) shuffled_rows(seed, kBeforeTheFirstEpoch, all);
+  SplitRows parts{{all.begin(), all.begin() + kept}, {all.begin() + kept, all.end()}, !shuffles};
   std::sort(parts.train.begin(), parts.train.end());
   std::sort(parts.validation.begin(), parts.validation.end());
   return parts;
@@ -117,6 +120,11 @@ Training read_training(const DataOptions& options, std::uint64_t seed) {
       [&](const auto& source) -> Training {
         if constexpr (std::is_same_v<std::decay_t<decltype(source)>, Csv>) {
           return adapt(source, read_table(source, {}), fraction, seed);
+        } else if constexpr (std::is_same_v<std::decay_t<decltype(source)>, ImageFolder>) {
+          FoundPictures found = find_pictures(source, nullptr);
+          const Array& labels = found.examples.labels;
+          const SplitRows rows = split_rows(labels.rows(), labels.origin, fraction, seed, true);
+          return make_parts(std::move(found.examples), rows, {std::move(found.classes), {}});
         } else {
           Examples examples = read(source);
           const SplitRows rows = split_rows(examples.features.rows(), examples.features.origin, fraction, seed);
@@ -131,9 +139,12 @@ std::optional<Dataset> read_optional(const Optional& source, const AdaptedLater&
   return source ? std::optional(read_source(*source, adapted)) : std::nullopt;
 }
 
-bool is_csv(const DataOptions& options, Split split) {
-  const auto holds_csv = [](const auto& source) { return source && std::holds_alternative<Csv>(*source); };
-  return split == Split::kTest ? holds_csv(options.test.value) : holds_csv(options.validation.value);
+/// Whether a split is read by what the training data taught.
+bool needs_adapted(const DataOptions& options, Split split) {
+  const auto needs = [](const auto& source) {
+    return source && (std::holds_alternative<Csv>(*source) || std::holds_alternative<ImageFolder>(*source));
+  };
+  return split == Split::kTest ? needs(options.test.value) : needs(options.validation.value);
 }
 
 }  // namespace
@@ -157,7 +168,7 @@ Splits load(const DataOptions& options, std::uint64_t seed) {
 std::optional<LoadedSplit> load(const DataOptions& options, std::uint64_t seed, Split wanted, const Adapted* known) {
   const bool is_of_train = wanted == Split::kTrain || (wanted == Split::kValidation && fraction_of(options) != nullptr);
   std::optional<Training> training;
-  if (is_of_train || (known == nullptr && is_csv(options, wanted))) training = read_training(options, seed);
+  if (is_of_train || (known == nullptr && needs_adapted(options, wanted))) training = read_training(options, seed);
   Adapted adapted = known != nullptr ? *known : training ? training->adapted : Adapted{};
   if (wanted == Split::kTrain) return LoadedSplit{std::move(training->train), std::move(adapted)};
   if (is_of_train) return LoadedSplit{*std::move(training->validation), std::move(adapted)};

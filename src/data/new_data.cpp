@@ -28,6 +28,9 @@ Source with_file(const Source& format, const config::Path& file, const DataOptio
         Format source = options_of<Format>(options);
         if constexpr (requires { source.images = file; }) {
           source.images = file;
+        } else if constexpr (requires { source.directory = file; }) {
+          source.directory = file;
+          source.labels.reset();
         } else if constexpr (requires { source.file = file; }) {
           source.file = file;
         } else if constexpr (requires { source.features = Files(file); }) {
@@ -60,12 +63,17 @@ Array zeros(std::int64_t rows, std::int64_t depth, const InputSpec& spec, const 
   return labels;
 }
 
+Examples new_pictures(const ImageFolder& source) {
+  return has_pictures(source) ? find_new_pictures(source) : find_pictures(source, nullptr).examples;
+}
+
 }  // namespace
 
 Source new_source(const std::string& path, const DataOptions& options) {
   const config::Path file{std::filesystem::absolute(path).string()};
   std::string ending = std::filesystem::path(path).extension().string();
   std::ranges::transform(ending, ending.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? char(c - 'A' + 'a') : c; });
+  if (std::filesystem::is_directory(path)) return with_file(ImageFolder{}, file, options);
   if (ending == ".csv" || ending == ".tsv") return with_file(Csv{}, file, options);
   if (ending == ".npy") return with_file(Npy{}, file, options);
   if (ending == ".npz") return with_file(Npz{}, file, options);
@@ -73,10 +81,17 @@ Source new_source(const std::string& path, const DataOptions& options) {
 }
 
 Dataset read_new(const Source& source, const Adapted& adapted, std::int64_t depth, const InputSpec& spec) {
+  if (const auto* pictures = std::get_if<ImageFolder>(&source)) {
+    Examples examples = new_pictures(*pictures);
+    examples.labels = zeros(examples.features.rows(), depth, spec, examples.features.origin);
+    return Dataset(std::move(examples));
+  }
   Array features = std::visit(
-      [&](const auto& held) {
+      [&](const auto& held) -> Array {
         if constexpr (std::is_same_v<std::decay_t<decltype(held)>, Csv>) {
           return encoded(read_table(held, {&adapted, false}), adapted).features;
+        } else if constexpr (std::is_same_v<std::decay_t<decltype(held)>, ImageFolder>) {
+          throw Error("pictures are read when they are asked for");
         } else {
           return read_features(held);
         }

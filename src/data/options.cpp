@@ -13,7 +13,8 @@ config::Section<ValidationFraction> ValidationFraction::section() {
       .key("fraction", &ValidationFraction::fraction, "Fraction of the training data to use for validation.",
            config::required, config::greater_than(0), config::less_than(1))
       .key("shuffle", &ValidationFraction::shuffle,
-           "Whether the examples are drawn by the seed rather than taken from the end.");
+           "Whether the examples are drawn by the seed rather than taken from the end; null: for image_folder, whose "
+           "files are sorted by class.");
 }
 
 namespace {
@@ -54,6 +55,11 @@ config::Section<DataOptions> DataOptions::section() {
       .key("cache", &DataOptions::cache,
            "Where GPUs keep the examples: in their own memory if they fit (`auto`), always there (`device`), or in the "
            "host's memory (`host`).")
+      .key("threads", &DataOptions::threads,
+           "Number of threads that decode pictures ahead of the steps, on cores that the replicas leave; null: as many "
+           "as the machine has.",
+           config::at_least(1))
+      .key("memory", &DataOptions::memory, "Memory for pictures that are decoded ahead, for each split.")
       .key(
           "auto_shard", &DataOptions::auto_shard,
           "How workers share the examples: whole files each (`file`), each its part of every global batch (`data`), or "

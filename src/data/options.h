@@ -10,6 +10,7 @@
 #include "config/section.h"
 #include "data/csv.h"
 #include "data/idx.h"
+#include "data/image_folder.h"
 #include "data/inline_data.h"
 #include "data/npy.h"
 #include "data/npz.h"
@@ -19,18 +20,18 @@
 namespace mirrortrain::data {
 
 /// Where examples come from: the one list of data formats.
-using Source = std::variant<Idx, Npy, Npz, Csv, Inline, Synthetic>;
+using Source = std::variant<Idx, Npy, Npz, Csv, ImageFolder, Inline, Synthetic>;
 
 /// A part of train: train keeps the first floor(n (1 - fraction)) examples, of an order that the seed draws or of the
 /// files' own.
 struct ValidationFraction {
   double fraction = 0;
-  bool shuffle = false;
+  std::optional<bool> shuffle;  ///< null: where the files are sorted by class, as image_folder's
   static config::Section<ValidationFraction> section();
 };
 
 /// A part of train, or a source of its own.
-using Validation = std::variant<ValidationFraction, Idx, Npy, Npz, Csv, Inline, Synthetic>;
+using Validation = std::variant<ValidationFraction, Idx, Npy, Npz, Csv, ImageFolder, Inline, Synthetic>;
 
 /// Where GPUs find the examples.
 enum class Cache : std::uint8_t {
@@ -57,6 +58,8 @@ struct DataOptions {
   std::vector<PreprocessingStep> preprocessing;
   Cache cache = Cache::kAuto;
   AutoShard auto_shard = AutoShard::kAuto;
+  std::optional<std::int64_t> threads;          ///< that read ahead of the steps; null: as many as there are cores
+  config::Size memory{std::size_t{512} << 20};  ///< for what they have read
   static config::Section<DataOptions> section();
 };
 
@@ -65,12 +68,10 @@ struct DataOptions {
 template <>
 struct mirrortrain::config::ChoiceTag<mirrortrain::data::Source> {
   static constexpr std::string_view tag = "format", noun = "a data source";
-  static constexpr auto planned = std::to_array<std::string_view>({"image_folder"});
 };
 template <>
 struct mirrortrain::config::ChoiceTag<mirrortrain::data::Validation> {
   static constexpr std::string_view tag = "format", noun = "{fraction: ...} or a data source";
-  static constexpr auto planned = std::to_array<std::string_view>({"image_folder"});
 };
 template <>
 struct mirrortrain::config::EnumNames<mirrortrain::data::Cache> {

@@ -72,7 +72,11 @@ Order::Batch Order::next() {
   const std::int64_t count = std::min(options_.batch_size, examples_per_epoch() - position_.examples);
   Batch batch{std::span<const std::int64_t>(rows_).subspan(static_cast<std::size_t>(position_.examples),
                                                            static_cast<std::size_t>(count)),
+              {},
               position_};
+  const std::int64_t ahead = std::min(3 * options_.batch_size, examples_per_epoch() - position_.examples);
+  batch.ahead = std::span<const std::int64_t>(rows_).subspan(static_cast<std::size_t>(position_.examples),
+                                                             static_cast<std::size_t>(ahead));
   position_.examples += count;
   batch.ends_epoch = position_.examples == examples_per_epoch();
   return batch;

@@ -29,8 +29,9 @@ class Order {
   };
 
   struct Batch {
-    std::span<const std::int64_t> rows;  ///< valid until the next call
-    Position position;                   ///< where it begins
+    std::span<const std::int64_t> rows;   ///< valid until the next call
+    std::span<const std::int64_t> ahead;  ///< those of this batch and of the next two of its epoch
+    Position position;                    ///< where it begins
     bool ends_epoch = false;
   };
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <numeric>
 #include <vector>
 
 #include "train/run_cluster.h"
@@ -13,7 +14,8 @@ Run run_to_predict(const CheckedConfiguration& checked, const data::Dataset& dat
   if (is_of_several_processes(options)) options.type = StrategyType::kMirrored;
   options.threads_per_replica = 1;  // kernels may share a sum among threads
   Run run;
-  run.test = std::make_unique<data::Feeder>(dataset, checked.values().data.preprocessing, checked.input);
+  run.test = std::make_unique<data::Feeder>(dataset, checked.values().data.preprocessing, checked.input,
+                                            reading_options(checked.values().data));
   run.strategy = make_strategy(checked, {.trains = false, .strategy = options}, this_hardware());
   BatchSizes sizes;
   sizes.evaluate = {kPredictedRows * run.strategy->num_replicas_in_sync()};
@@ -30,10 +32,15 @@ void predict_all(const Run& run, std::int64_t output_elements,
   const data::Feeder& examples = *run.test;
   const std::int64_t batch = kPredictedRows * run.strategy->num_replicas_in_sync();
   std::vector<std::int64_t> rows(static_cast<std::size_t>(batch));
+  std::vector<std::int64_t> ahead;
   std::vector<float> outputs(static_cast<std::size_t>(batch * output_elements));
   for (std::int64_t first = 0; first < examples.rows(); first += batch) {
     const std::int64_t count = std::min(batch, examples.rows() - first);
     for (std::int64_t i = 0; i < batch; ++i) rows[static_cast<std::size_t>(i)] = i < count ? first + i : 0;
+    const std::int64_t expected = std::min(3 * batch, examples.rows() - first);
+    ahead.resize(static_cast<std::size_t>(examples.reads_ahead() ? expected : 0));
+    std::iota(ahead.begin(), ahead.end(), first);
+    examples.expect(ahead);
     StepSpec step;
     step.examples = &examples;
     step.rows = rows;

@@ -37,7 +37,9 @@ std::vector<std::string> require_same_run(const RunFolder& folder, const Configu
   refuse_if(differ(before.model, now.model), "model");
   refuse_if(before.data.global_batch_size != now.data.global_batch_size, "data.global_batch_size");
   data::DataOptions data = before.data;
-  data.cache = now.data.cache;  // where examples lie changes no result
+  data.cache = now.data.cache;  // where examples lie, and who reads them when, changes no result
+  data.threads = now.data.threads;
+  data.memory = now.data.memory;
   refuse_if(differ(data, now.data), "data");
   refuse_if(before.seed != now.seed, "seed");
   refuse_if(before.optimizer.has_value() != now.optimizer.has_value() ||

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <thread>
 
 #include "base/error.h"
 #include "device/cpu/cpu_device.h"
@@ -17,7 +18,8 @@ namespace {
 std::unique_ptr<data::Feeder> feeder_for(const CheckedConfiguration& checked,
                                          const std::optional<data::Dataset>& dataset) {
   if (!dataset) return nullptr;
-  return std::make_unique<data::Feeder>(*dataset, checked.values().data.preprocessing, checked.input);
+  return std::make_unique<data::Feeder>(*dataset, checked.values().data.preprocessing, checked.input,
+                                        reading_options(checked.values().data));
 }
 
 /// Reads one split alone. Throws UsageError where the configuration has none of that name.
@@ -64,6 +66,11 @@ std::unique_ptr<Strategy> make_chiefs_strategy(const CheckedConfiguration& check
 }
 
 }  // namespace
+
+data::RowsAhead::Options reading_options(const data::DataOptions& options) {
+  const auto cores = static_cast<std::int64_t>(std::max(1U, std::thread::hardware_concurrency()));
+  return {options.memory.bytes, static_cast<int>(options.threads.value_or(cores))};
+}
 
 std::unique_ptr<Strategy> make_strategy(const CheckedConfiguration& checked, const RunParts& wanted,
                                         const Hardware& hardware) {
@@ -181,6 +188,11 @@ StepSums evaluate_all(Strategy& strategy, const data::Feeder& examples, std::int
   for (std::int64_t first = 0; first < examples.rows(); first += batch_size) {
     rows.resize(static_cast<std::size_t>(std::min(batch_size, examples.rows() - first)));
     std::iota(rows.begin(), rows.end(), first);
+    if (examples.reads_ahead() && strategy.topology().cluster.workers == 1) {
+      std::vector<std::int64_t> ahead(static_cast<std::size_t>(std::min(3 * batch_size, examples.rows() - first)));
+      std::iota(ahead.begin(), ahead.end(), first);
+      examples.expect(ahead);
+    }
     StepSpec step;
     step.examples = &examples;
     step.rows = rows;

@@ -59,6 +59,9 @@ struct Run {
 /// fit the model or the machine, UsageError for a split that is to be evaluated alone and that does not exist.
 Run build_run(const CheckedConfiguration& checked, const RunParts& parts, const Hardware& hardware = this_hardware());
 
+/// How splits that do not lie in memory are read.
+data::RowsAhead::Options reading_options(const data::DataOptions& options);
+
 /// What a run kept of its training data; nullopt where it kept nothing.
 std::optional<data::Adapted> read_adapted(const RunFolder& folder);
 

@@ -1,5 +1,7 @@
 #include "train/training_steps.h"
 
+#include <algorithm>
+
 namespace mirrortrain {
 
 StepSpec next_step(TrainingState& state, std::int64_t accumulate_steps, const LearningRate& learning_rate) {
@@ -27,8 +29,27 @@ bool TrainingSteps::seek(const TrainingState& state) {
   return state.position.examples == 0 || state.position.examples == order_.examples_per_epoch();
 }
 
+/// Those of the replicas here.
+void TrainingSteps::read_ahead(const data::Order::Batch& batch) {
+  if (examples_ == nullptr || !examples_->reads_ahead()) return;
+  const Topology& topology = strategy_.topology();
+  expected_.clear();
+  for (std::size_t first = 0; first < batch.ahead.size(); first += batch.rows.size()) {
+    const auto rows = batch.ahead.subspan(first, std::min(batch.rows.size(), batch.ahead.size() - first));
+    for (const LanePlace& lane : topology.lanes) {
+      for (const int replica : lane.replicas) {
+        const RowRange own = rows_of_replica(static_cast<std::int64_t>(rows.size()), replica, topology.replicas);
+        const auto part = rows.subspan(static_cast<std::size_t>(own.first), static_cast<std::size_t>(own.count));
+        expected_.insert(expected_.end(), part.begin(), part.end());
+      }
+    }
+  }
+  examples_->expect(expected_);
+}
+
 TrainingSteps::Step TrainingSteps::train(TrainingState& state) {
   const data::Order::Batch batch = order_.next();
+  read_ahead(batch);
   StepSpec step = next_step(state, accumulate_steps_, learning_rate_);
   step.examples = examples_;
   step.rows = batch.rows;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "data/order.h"
 #include "model/learning_rate.h"
@@ -43,11 +44,14 @@ class TrainingSteps {
   Step train(TrainingState& state);
 
  private:
+  void read_ahead(const data::Order::Batch& batch);
+
   Strategy& strategy_;
   const data::Feeder* examples_;
   data::Order& order_;
   std::int64_t accumulate_steps_;
   LearningRate learning_rate_;
+  std::vector<std::int64_t> expected_;  ///< rows
 };
 
 }  // namespace mirrortrain

@@ -54,7 +54,8 @@ TEST_CASE("an unknown command is refused with a list of the commands") {
   const Outcome outcome = run_program(folder, "fti " + tiny());
   CHECK(outcome.exit_code == 2);
   CHECK(outcome.err ==
-        "there is no command 'fti'; the commands are fit, eval, predict, bench-allreduce, verify, plan, config, devices, launch; "
+        "there is no command 'fti'; the commands are fit, eval, predict, init, bench-allreduce, verify, plan, config, "
+        "devices, launch; "
         "did you mean 'fit'?\n");
 }
 

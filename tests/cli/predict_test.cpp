@@ -128,6 +128,30 @@ TEST_CASE_FIXTURE(Fixture, "numbers are predicted as they come out, of npy and n
   CHECK(run("predict line --data x.npy").out == "index,prediction\n0,14\n");
 }
 
+TEST_CASE_FIXTURE(
+    Fixture, "pictures give the same bits however they are read ahead and after a resume, and are predicted by name") {
+  const std::string fit =
+      fmt::format("fit '{}' --set strategy.devices=[cpu:0,cpu:1] ", repository_file("configs/picture-folder.yaml"));
+  REQUIRE(run(fit + "--run-dir a --set training.epochs=2 --set data.threads=1").exit_code == 0);
+  REQUIRE(run(fit + "--run-dir b --set training.epochs=2 --set data.threads=4 --set data.memory=1").exit_code == 0);
+  REQUIRE(run(fit + "--run-dir c --set training.epochs=1").exit_code == 0);
+  REQUIRE(run(fit + "--run-dir c --set training.epochs=2 --resume").exit_code == 0);
+  CHECK(read("a/model.safetensors") == read("b/model.safetensors"));
+  CHECK(read("a/model.safetensors") == read("c/model.safetensors"));
+  CHECK(json::parse(read("a/classes.json")) == json({"circle", "square", "triangle"}));
+  const std::string test = repository_file("data/tiny-shapes/test");
+  CHECK(lines_of(run(fmt::format("predict a --data '{}/circle'", test)).out).size() == 9);
+  CHECK(lines_of(run(fmt::format("predict a --data '{}'", test)).out).size() == 25);
+  CHECK(contains(run("eval a").out, "(24 examples)"));
+
+  fs::create_directories(folder / "broken");
+  write_file(folder / "broken/x.png", "no picture");
+  const Outcome refused = run("predict a --data broken --output out.csv");
+  CHECK(refused.exit_code == 1);
+  CHECK(contains(refused.err, "broken/x.png: expected a PNG or a JPEG, found neither"));
+  CHECK_FALSE(fs::exists(folder / "out.csv"));
+}
+
 TEST_CASE_FIXTURE(Fixture, "what predict cannot do is refused with the remedy") {
   train();
   const auto error = [&](const std::string& arguments) {

@@ -115,7 +115,7 @@ TEST_CASE("what is wrong in the section data is told by its key") {
   CHECK(contains(errors_of("  train: {images: a, labels: b}\n"), "missing key 'format'"));
   CHECK(contains(errors_of("  train: {format: idy, images: a, labels: b}\n"), "did you mean 'idx'?"));
   CHECK(contains(errors_of("  train: {format: idx, image: a, labels: b}\n"), "did you mean 'images'?"));
-  CHECK(contains(errors_of("  train: {format: image_folder, directory: a}\n"), "not built yet"));
+  CHECK(contains(errors_of("  train: {format: image_folder, director: a}\n"), "did you mean 'directory'?"));
   CHECK(contains(errors_of(kTrain + "  preprocessing: [{random_flip: {mode: horizontal}}]\n"), "not built yet"));
   CHECK(contains(errors_of(kTrain + "  preprocessing: [{rescale: {scale: 2}}]\n"), "data.preprocessing[0]"));
   CHECK(contains(errors_of(kTrain + "  preprocessing: [{one_hot: {depth: 2}}, {one_hot: {depth: 2}}]\n"),

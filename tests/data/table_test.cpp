@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "data/files.h"
+#include "data/fingerprint.h"
 #include "data/load.h"
 
 namespace mirrortrain::data {
@@ -233,6 +234,15 @@ TEST_CASE("a list of files keeps its order, a glob is sorted, and an error names
   CHECK(features(load_all(options).train) == std::vector<float>{1, 2, 3, 4, 5, 6});
   tables.write("f1.npy", npy("<f4", false, "(2, 3)", bytes_of<float>({3, 4, 5, 6, 7, 8})));
   CHECK(contains(error_of(options), "f1.npy: expected rows of float32 [2] as in"));
+}
+
+TEST_CASE("a table's fingerprint is that of its rows, whatever else its file holds") {
+  Tables tables;
+  const auto of = [&](std::string_view content) {
+    return fingerprint(load_all(options_of(tables.csv("a.csv", content))).train);
+  };
+  CHECK(of("x,y\n1,2\n3,4\n") == of("\n\nx,y\n\n\n1,2\n\n\n\n\n\n\n3,4\n\n\n\n"));
+  CHECK(of("x,y\n1,2\n3,4\n") != of("x,y\n1,2\n3,5\n"));
 }
 
 TEST_CASE("validation drawn by the seed keeps each row's label and its place in messages") {

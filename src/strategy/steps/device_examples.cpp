@@ -21,7 +21,9 @@ std::size_t labels_offset(const data::Array& features, std::size_t rows) {
   return (rows * row_bytes(features) + 63) / 64 * 64;
 }
 
-void copy_rows(const data::Array& array, std::int64_t first, std::span<const std::int64_t> rows, std::byte* to) {
+void copy_labels(const data::Dataset& dataset, std::span<const std::int64_t> rows, std::byte* to) {
+  const data::Array& array = dataset.labels();
+  const std::int64_t first = dataset.first_row();
   const std::size_t bytes = row_bytes(array);
   for (const std::int64_t row : rows) {
     std::memcpy(to, array.bytes.data() + static_cast<std::size_t>(first + row) * bytes, bytes);
@@ -64,7 +66,8 @@ void DeviceExamples::add(const data::Feeder& examples, std::int64_t most_rows) {
   source.conversion = {on_device, on_device + channels, on_device + 2 * channels, static_cast<std::int64_t>(channels),
                        all_are(affine.shift, 0) && all_are(affine.scale, 1) && all_are(affine.offset, 0)};
 
-  if (cache_ == data::Cache::kDevice || (cache_ == data::Cache::kAuto && fits(examples.dataset()))) {
+  const bool in_memory = examples.dataset().source() == nullptr;
+  if (in_memory && (cache_ == data::Cache::kDevice || (cache_ == data::Cache::kAuto && fits(examples.dataset())))) {
     try {
       source.features = resident(features);
       source.labels = resident(labels);
@@ -112,8 +115,8 @@ void DeviceExamples::begin(Stream& stream, const data::Feeder& examples, std::sp
   Staging& staging = stagings_[staging_];
   staging.copied->synchronize();  // of the step that used it last
   staged_labels_ = labels_offset(dataset.features(), rows.size());
-  copy_rows(dataset.features(), dataset.first_row(), rows, staging.host.data());
-  copy_rows(dataset.labels(), dataset.first_row(), rows, staging.host.data() + staged_labels_);
+  examples.copy_features(rows, staging.host.data());
+  copy_labels(dataset, rows, staging.host.data() + staged_labels_);
   std::iota(rows.begin(), rows.end(), std::int64_t{0});
   copies_->wait(*staging.consumed);
   copies_->copy(staging.device.data(), staging.host.data(), staged_labels_ + rows.size() * row_bytes(dataset.labels()));

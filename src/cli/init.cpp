@@ -1,0 +1,114 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <CLI/CLI.hpp>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "cli/commands.h"
+#include "cli/look_at_data.h"
+
+namespace mirrortrain::cli {
+namespace {
+
+struct InitArguments {
+  std::string data;
+  std::optional<std::string> label;
+};
+
+std::string rounded(const std::vector<double>& values) {
+  std::string text;
+  for (const double value : values) text += fmt::format("{}{:.6g}", text.empty() ? "" : ", ", value);
+  return "[" + text + "]";
+}
+
+std::string preprocessing(const DataLook& look) {
+  if (look.scale != 1) return "    - rescaling: {scale: 0.00392156862745098}     # bytes to [0, 1]\n";
+  if (look.mean.empty()) return "";
+  return fmt::format(
+      "    # the mean and variance of each feature in the training data\n"
+      "    - normalization: {{mean: {}, variance: {}}}\n",
+      rounded(look.mean), rounded(look.variance));
+}
+
+/// Whether examples are pictures large enough for convolutions.
+bool is_of_pictures(const DataLook& look) {
+  return look.features.rank() >= 2 && look.features[0] >= 8 && look.features[1] >= 8;
+}
+
+std::string layers(const DataLook& look) {
+  std::string text;
+  if (is_of_pictures(look)) {
+    text +=
+        "    - conv2d: {filters: 16, kernel_size: 3, activation: relu}\n"
+        "    - max_pooling2d: {pool_size: 2}\n"
+        "    - conv2d: {filters: 32, kernel_size: 3, activation: relu}\n"
+        "    - global_average_pooling2d\n";
+  } else if (look.features.rank() > 1) {
+    text += "    - flatten\n";
+  }
+  const char* const width = is_of_pictures(look) ? "64" : "32";
+  text += fmt::format("    - dense: {{units: {}, activation: relu}}\n", width);
+  return text + fmt::format("    - dense: {{units: {}}}{}\n", std::max<std::int64_t>(look.classes, 1),
+                            look.classes > 0 ? "                             # one output for each class" : "");
+}
+
+std::string classes_text(const DataLook& look) {
+  if (look.classes == 0) return "labels are numbers to predict";
+  if (look.names.empty()) return fmt::format("{} classes", look.classes);
+  std::vector<std::string> names(look.names.begin(),
+                                 look.names.begin() + std::min<std::ptrdiff_t>(10, std::ssize(look.names)));
+  return fmt::format("{} classes: {}{}", look.classes, fmt::join(names, ", "),
+                     names.size() < look.names.size() ? ", ..." : "");
+}
+
+/// Comments hold what a line holds.
+std::string one_line(std::string text) {
+  std::ranges::replace_if(
+      text, [](char c) { return c == '\n' || c == '\r'; }, ' ');
+  return text;
+}
+
+std::string configuration(const std::string& path, const DataLook& look) {
+  std::filesystem::path named = std::filesystem::absolute(path).lexically_normal();
+  if (!named.has_filename()) named = named.parent_path();
+  const std::int64_t batch = look.examples >= 2000 ? 64 : look.examples >= 200 ? 32 : 8;
+  std::vector<std::int64_t> input = look.features.dims();
+  if (is_of_pictures(look) && input.size() == 2) input.push_back(1);
+  std::string text = one_line(fmt::format("# {} examples, {}. Made by `mirrortrain init`; every value may be changed.",
+                                          look.examples, classes_text(look))) +
+                     "\n";
+  for (const std::string& remark : look.remarks) text += one_line("# " + remark) + "\n";
+  text += fmt::format("name: {}\nseed: 1\ndata:\n  global_batch_size: {}\n", yaml_text(named.stem().string()), batch);
+  text +=
+      fmt::format("  train: {}\n  validation: {{fraction: 0.2, shuffle: true}}     # drawn by the seed\n", look.train);
+  if (!look.test.empty()) text += fmt::format("  test: {}\n", look.test);
+  if (const std::string steps = preprocessing(look); !steps.empty()) text += "  preprocessing:\n" + steps;
+  text += fmt::format("model:\n  input_shape: [{}]\n  layers:\n{}", fmt::join(input, ", "), layers(look));
+  text += look.classes > 0 ? "loss: {type: sparse_categorical_crossentropy, from_logits: true}\nmetrics: [accuracy]\n"
+                           : "loss: mean_squared_error\nmetrics: [mean_absolute_error]\n";
+  return text +
+         fmt::format("optimizer: {{type: adam, learning_rate: {}}}\n", look.examples >= 2000 ? "0.001" : "0.005") +
+         "strategy: {type: mirrored, devices: all}\ntraining: {epochs: 20}\n";
+}
+
+}  // namespace
+
+void add_init(CLI::App& app, int&) {
+  auto arguments = std::make_shared<InitArguments>();
+  CLI::App* command = app.add_subcommand("init", "Write a first configuration for data to stdout.");
+  command
+      ->add_option("DATA", arguments->data,
+                   "A .csv or .tsv table, a folder with a folder of pictures for each class, an IDX images file or an "
+                   ".npz archive")
+      ->required();
+  command->add_option("--label", arguments->label,
+                      "A table's label column, by name or number; default: label, class, target, y or the last");
+  command->callback([arguments] {
+    fmt::print("{}", configuration(arguments->data, look_at_data(arguments->data, arguments->label)));
+  });
+}
+
+}  // namespace mirrortrain::cli

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/shape.h"
+
+namespace mirrortrain::cli {
+
+/// What `init` found in data, as far as a first configuration needs it.
+struct DataLook {
+  std::string train, test;           ///< sources as YAML flow mappings; `test` empty where there is none
+  std::vector<std::string> remarks;  ///< on the training data, for comments
+  std::int64_t examples = 0;
+  Shape features;                      ///< of one example
+  std::vector<double> mean, variance;  ///< of each feature in a row; empty where `scale` maps to [0, 1]
+  double scale = 1;
+  std::int64_t classes = 0;        ///< 0: labels are numbers
+  std::vector<std::string> names;  ///< of the classes; may be empty
+};
+
+/// `label`: a table's label column; null: one named label, class, target or y, else the last. Throws UsageError for
+/// what is no data of a known kind, and Error for what is broken.
+DataLook look_at_data(const std::string& path, const std::optional<std::string>& label);
+
+/// A text as YAML writes it, in quotes where it needs them.
+std::string yaml_text(const std::string& text);
+
+}  // namespace mirrortrain::cli

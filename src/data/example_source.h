@@ -1,0 +1,19 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+
+namespace mirrortrain::data {
+
+/// Features that are made when they are asked for, so that a data set may be larger than memory.
+class ExampleSource {
+ public:
+  virtual ~ExampleSource() = default;
+  /// Writes the features of a row. May run in many threads at once. Throws Error, naming the row's file.
+  virtual void read(std::int64_t row, std::span<float> to) const = 0;
+  /// The file of a row, for messages.
+  virtual std::string row_text(std::int64_t row) const = 0;
+};
+
+}  // namespace mirrortrain::data

@@ -1,0 +1,203 @@
+#include "data/image_folder.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+
+#include "base/error.h"
+#include "base/utf8.h"
+#include "data/csv_file.h"
+#include "data/input.h"
+#include "data/picture.h"
+
+namespace mirrortrain::data {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool is_picture(const fs::path& path) {
+  const std::string name = path.filename().string();
+  std::string ending = path.extension().string();
+  std::ranges::transform(ending, ending.begin(),
+                         [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
+  return !name.starts_with('.') && (ending == ".png" || ending == ".jpg" || ending == ".jpeg");
+}
+
+/// What a folder has, hidden entries left out, in bytewise order.
+std::vector<fs::path> entries_of(const fs::path& folder) {
+  std::vector<fs::path> entries;
+  std::error_code error;
+  for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
+    if (!at->path().filename().string().starts_with('.')) entries.push_back(at->path());
+  }
+  if (error) {
+    throw Error(
+        fmt::format("{}: cannot read this folder of pictures: {}; check the path", folder.string(), error.message()));
+  }
+  std::ranges::sort(entries, {}, [](const fs::path& path) { return path.string(); });
+  return entries;
+}
+
+std::vector<std::string> pictures_in(const fs::path& folder) {
+  std::vector<std::string> files;
+  for (const fs::path& path : entries_of(folder)) {
+    if (is_picture(path) && fs::is_regular_file(path)) files.push_back(path.string());
+  }
+  return files;
+}
+
+std::span<const std::byte> span_of(const Bytes& bytes) { return {bytes.data(), bytes.size()}; }
+
+class Pictures : public ExampleSource {
+ public:
+  Pictures(std::vector<std::string> files, PictureSize size, int channels, bool resizes)
+      : files_(std::move(files)), size_(size), channels_(channels), resizes_(resizes) {}
+
+  void read(std::int64_t row, std::span<float> to) const override {
+    const std::string& file = files_[static_cast<std::size_t>(row)];
+    const Bytes bytes = PlainFile(file).read_whole();
+    if (!resizes_) require_size(picture_size(span_of(bytes), file), file);
+    resize_bilinear(decode_picture(span_of(bytes), channels_, file), size_.height, size_.width, to);
+  }
+  std::string row_text(std::int64_t row) const override { return files_[static_cast<std::size_t>(row)]; }
+
+ private:
+  void require_size(PictureSize found, const std::string& file) const {
+    if (found.height == size_.height && found.width == size_.width) return;
+    throw Error(
+        fmt::format("{}: expected {} x {} pixels (height x width) as in {}, found {} x {}; give image_size, to "
+                    "which all are resized",
+                    file, size_.height, size_.width, files_.front(), found.height, found.width));
+  }
+
+  std::vector<std::string> files_;
+  PictureSize size_;
+  int channels_;
+  bool resizes_;
+};
+
+struct LabeledFiles {
+  std::vector<std::string> files, labels;
+};
+
+LabeledFiles files_of_folders(const fs::path& directory) {
+  LabeledFiles found;
+  for (const fs::path& folder : entries_of(directory)) {
+    if (!fs::is_directory(folder)) continue;
+    const std::vector<std::string> files = pictures_in(folder);
+    if (files.empty()) {
+      throw Error(
+          fmt::format("{}: expected PNG or JPEG files of the class '{}', found none; add some or remove the "
+                      "folder",
+                      folder.string(), shortened(folder.filename().string())));
+    }
+    found.labels.insert(found.labels.end(), files.size(), folder.filename().string());
+    found.files.insert(found.files.end(), files.begin(), files.end());
+  }
+  if (found.files.empty()) {
+    throw Error(
+        fmt::format("{}: expected a folder for each class with PNG or JPEG files, found none; put each class's "
+                    "pictures in a folder of its name, or give a CSV file of names and labels in 'labels'",
+                    directory.string()));
+  }
+  return found;
+}
+
+LabeledFiles files_of_table(const fs::path& directory, const std::string& path) {
+  CsvFile file(path, {});
+  CsvText& text = file.text();
+  LabeledFiles found;
+  if (file.first_line().columns != 2) {
+    throw Error(fmt::format("{}: expected two columns, a picture's path and its label, found {}", path,
+                            file.first_line().columns));
+  }
+  while (!text.at_end()) {
+    const std::int64_t line = text.line(text.position());
+    const std::string name = text.cell();
+    const bool has_label = text.next() == CsvText::After::kCell;
+    const std::string label = has_label ? text.cell() : "";
+    if (label.empty() || text.next() != CsvText::After::kLine) {
+      throw Error(fmt::format("{}:{}: expected a picture's path and its label", path, line));
+    }
+    const std::string picture = (directory / name).string();
+    if (!fs::is_regular_file(picture)) {
+      throw Error(fmt::format("{}:{}: there is no picture {}; correct the name or remove the line", path, line,
+                              shortened(picture, 200)));
+    }
+    found.files.push_back(picture);
+    found.labels.push_back(label);
+  }
+  if (found.files.empty()) throw Error(fmt::format("{}: expected at least one picture, found none", path));
+  return found;
+}
+
+std::vector<std::string> sorted(std::vector<std::string> labels) {
+  std::ranges::sort(labels);
+  labels.erase(std::unique(labels.begin(), labels.end()), labels.end());
+  return labels;
+}
+
+Examples examples_of(const ImageFolder& source, std::vector<std::string> files) {
+  const int channels = source.color == PictureColor::kGray ? 1 : 3;
+  PictureSize size;
+  if (source.image_size) {
+    size = {(*source.image_size)[0], (*source.image_size)[1]};
+  } else {
+    size = picture_size(span_of(PlainFile(files.front()).read_whole()), files.front());
+  }
+  const auto rows = static_cast<std::int64_t>(files.size());
+  Examples examples;
+  examples.features.dtype = DType::kFloat32;
+  examples.features.shape = Shape{rows, size.height, size.width, channels};
+  examples.features.origin = source.directory.text;
+  examples.labels = Array(DType::kFloat64, {rows}, source.directory.text);
+  std::ranges::fill(examples.labels.span<double>(), 0);
+  examples.source = std::make_shared<Pictures>(std::move(files), size, channels, source.image_size.has_value());
+  return examples;
+}
+
+}  // namespace
+
+config::Section<ImageFolder> ImageFolder::section() {
+  return config::Section<ImageFolder>(
+             "PNG and JPEG pictures in one folder for each class, as numbers from 0 to 255. They are decoded while the "
+             "run goes on, so that a set may be larger than memory.")
+      .key("directory", &ImageFolder::directory, "The folder with the classes' folders.", config::required)
+      .key("labels", &ImageFolder::labels,
+           "A CSV file of two columns, a picture's path in the folder and its label, in the place of classes' folders.")
+      .key("image_size", &ImageFolder::image_size,
+           "Height and width to which pictures are resized (bilinear, without antialiasing); null: all are as large as "
+           "the first.",
+           config::between(1, 1 << 15))
+      .key("color", &ImageFolder::color, "Three channels or one.");
+}
+
+FoundPictures find_pictures(const ImageFolder& source, const std::vector<std::string>* known) {
+  LabeledFiles found = source.labels ? files_of_table(source.directory.text, source.labels->text)
+                                     : files_of_folders(source.directory.text);
+  FoundPictures pictures{examples_of(source, found.files), known != nullptr ? *known : sorted(found.labels)};
+  const auto labels = pictures.examples.labels.span<double>();
+  for (std::size_t row = 0; row < labels.size(); ++row) {
+    const auto at = std::ranges::lower_bound(pictures.classes, found.labels[row]);
+    if (at == pictures.classes.end() || *at != found.labels[row]) {
+      throw Error(fmt::format("{}: the class '{}' is none of the {} of the training data; correct or remove it",
+                              found.files[row], shortened(found.labels[row]), pictures.classes.size()));
+    }
+    labels[row] = static_cast<double>(at - pictures.classes.begin());
+  }
+  return pictures;
+}
+
+bool has_pictures(const ImageFolder& source) { return !pictures_in(source.directory.text).empty(); }
+
+Examples find_new_pictures(const ImageFolder& source) {
+  std::vector<std::string> files = pictures_in(source.directory.text);
+  if (files.empty()) {
+    throw Error(fmt::format("{}: expected PNG or JPEG files, found none", source.directory.text));
+  }
+  return examples_of(source, std::move(files));
+}
+
+}  // namespace mirrortrain::data

@@ -1,0 +1,79 @@
+// `init`: what it writes for data trains as it is.
+#include <doctest/doctest.h>
+
+#include "cli/program.h"
+
+namespace mirrortrain::testing {
+namespace {
+
+using nlohmann::json;
+
+bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+struct Fixture {
+  TemporaryFolder folder;
+
+  /// What init writes for `data`, once it has trained; its test accuracy, or validation's, in `accuracy`.
+  std::string train(const std::string& data, const std::string& options = "", const std::string& set = "") {
+    const Outcome made = run_program(folder, fmt::format("init '{}' {}", data, options));
+    REQUIRE_MESSAGE(made.exit_code == 0, made.err);
+    write_file(folder / "made.yaml", made.out);
+    const Outcome trained = run_program(folder, fmt::format("fit made.yaml --run-dir run-{} {}", ++runs, set));
+    REQUIRE_MESSAGE(trained.exit_code == 0, trained.err);
+    for (const json& event : events_of(folder / fmt::format("run-{}", runs) / "metrics.jsonl")) {
+      if (event["event"] != "epoch" || !event["validation"]["metrics"].contains("accuracy")) continue;
+      accuracy = event["validation"]["metrics"]["accuracy"];
+    }
+    return made.out;
+  }
+  std::string error(const std::string& arguments) {
+    const Outcome outcome = run_program(folder, "init " + arguments);
+    CHECK(outcome.exit_code == 2);
+    CHECK(outcome.out.empty());
+    return outcome.err;
+  }
+
+  int runs = 0;
+  double accuracy = 0;
+};
+
+TEST_CASE_FIXTURE(Fixture, "a table gets encodings, means, normalization and outputs for its classes") {
+  const std::string made = train(repository_file("data/garden-birds/train.csv"));
+  CHECK(contains(made, "4 classes: blackbird, blue tit, robin, sparrow"));
+  CHECK(contains(made, "encoding: {color: one_hot, place: one_hot}, missing: mean}"));
+  CHECK(contains(made, "input_shape: [9]"));
+  CHECK(accuracy > 0.7);
+}
+
+TEST_CASE_FIXTURE(Fixture, "a column of many words is left out, and numbers as labels are predicted as numbers") {
+  std::string rows = "id,width,price\n";
+  for (int i = 0; i < 60; ++i) rows += fmt::format("name {},{},{}\n", i, i % 7, 2.5 * (i % 7) + 0.25);
+  write_file(folder / "prices.csv", rows);
+  const std::string made = train("prices.csv");
+  CHECK(contains(made, "# id is left out: it has more than 20 different words"));
+  CHECK(contains(made, "features: [width]"));
+  CHECK(contains(made, "loss: mean_squared_error"));
+  CHECK(contains(train("prices.csv", "--label width"), "7 classes"));
+  CHECK(contains(error("prices.csv --label widht"), "did you mean 'width'?"));
+}
+
+TEST_CASE_FIXTURE(Fixture, "a picture folder and an IDX file get convolutions") {
+  const std::string made = train(repository_file("data/tiny-shapes/train"));
+  CHECK(contains(made, "3 classes: circle, square, triangle"));
+  CHECK(contains(made, "format: image_folder"));
+  const std::string idx = train(repository_file("data/fashion-mnist-small/train-images-idx3-ubyte.gz"), "",
+                                "--set training.epochs=1 --set training.steps=3");
+  CHECK(contains(idx, "10 classes"));
+  CHECK(contains(idx, "t10k-images-idx3-ubyte.gz"));
+  CHECK(contains(idx, "input_shape: [28, 28, 1]"));
+}
+
+TEST_CASE_FIXTURE(Fixture, "init refuses what it does not know") {
+  CHECK(contains(error("nowhere.csv"), "there is no such file or folder"));
+  write_file(folder / "a.txt", "x");
+  CHECK(contains(error("a.txt"), "expected a .csv or .tsv table"));
+  CHECK(contains(error("a.txt --label y"), "--label names a column of a .csv file"));
+}
+
+}  // namespace
+}  // namespace mirrortrain::testing
