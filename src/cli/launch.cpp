@@ -176,7 +176,8 @@ void add_options(CLI::App& command, LaunchArguments& arguments) {
       ->check(CLI::Range(0.0, 86400.0));
   command
       .add_option("--restarts", arguments.restarts,
-                  "How often tasks are started again, resuming the run, when one fails; default: 0")
+                  "How often tasks are started again when one fails: all, resuming the run, or a worker that the "
+                  "others continue without; default: 0")
       ->check(CLI::Range(0, 1'000'000));
   command.add_flag("--print", arguments.prints, "Print each task's command line instead of starting it");
   command.add_option("COMMAND", arguments.command, "After `--`: fit or eval with its arguments");

@@ -11,13 +11,27 @@
 #include <string>
 #include <utility>
 
+#include "base/error.h"
+
 namespace mirrortrain::launch {
 namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// Whether the task does not outlive those that run the training loop.
-bool is_served(const RunningTask* task) { return task->command().task.job == Job::kPs || task->command().may_leave; }
+/// Whether the task may still run when the run is over.
+bool is_not_waited_for(const RunningTask* task) {
+  return task->command().task.job == Job::kPs || task->command().may_leave;
+}
+
+/// The failure of a task that may leave.
+struct Departure {
+  const RunningTask* task;
+  Failure failure;
+  Clock::time_point settled;  ///< when it is no consequence of another task's failure
+};
+
+/// Tasks learn of each other's failure before the one that has failed has ended.
+constexpr std::chrono::seconds kSettle{2};
 
 class Supervisor {
  public:
@@ -32,7 +46,8 @@ class Supervisor {
   void pass_on_signals();
   void reap();
   void record(const RunningTask& task, int status);
-  bool continues_without(const RunningTask& task, const Failure& failure);
+  bool run_may_continue();
+  void continue_without_departed();
   void end_the_rest();
   void write_the_rest();
   void send(int signal, const std::vector<RunningTask*>& to, const std::string& why);
@@ -43,8 +58,9 @@ class Supervisor {
   const Outputs outputs_;
   std::list<RunningTask> tasks_;
   Outcome outcome_;
-  bool stopped_ = false;                       ///< a task ended as `fit` does when it is stopped
-  bool stop_has_killed_ = false;               ///< or died of the signal itself: what fails then is its consequence
+  bool stopped_ = false;          ///< a task ended as `fit` does when it is stopped
+  bool stop_has_killed_ = false;  ///< or died of the signal itself: what fails then is its consequence
+  std::list<Departure> departed_;
   std::optional<Clock::time_point> deadline_;  ///< when those who should have ended get a signal
   int next_signal_ = SIGTERM;                  ///< which one
 };
@@ -66,7 +82,7 @@ std::vector<RunningTask*> Supervisor::alive() {
 /// All, once one has failed; those that the run does not wait for, once nobody else is left.
 std::vector<RunningTask*> Supervisor::to_be_ended() {
   std::vector<RunningTask*> found = alive();
-  if (!outcome_.first_failure && !std::all_of(found.begin(), found.end(), is_served)) found.clear();
+  if (!outcome_.first_failure && !std::all_of(found.begin(), found.end(), is_not_waited_for)) found.clear();
   return found;
 }
 
@@ -75,6 +91,7 @@ Outcome Supervisor::run() {
     wait();
     pass_on_signals();
     reap();
+    continue_without_departed();
     end_the_rest();
   }
   write_the_rest();
@@ -100,8 +117,10 @@ void Supervisor::wait() {
     events.push_back({outputs_.err.is_full() && !is_ending ? -1 : task->err(), POLLIN, 0});
   }
   int timeout = -1;
-  if (deadline_) {
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(*deadline_ - Clock::now());
+  std::optional<Clock::time_point> next = deadline_;
+  if (!departed_.empty()) next = std::min(next.value_or(Clock::time_point::max()), departed_.front().settled);
+  if (next) {
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(*next - Clock::now());
     timeout = static_cast<int>(std::clamp<std::chrono::milliseconds::rep>(left.count(), 0, 1 << 30));
   }
   if (::poll(events.data(), events.size(), timeout) <= 0) return;
@@ -153,7 +172,10 @@ void Supervisor::record(const RunningTask& task, int status) {
   }
   // The consequence of an earlier failure, of a stop, or of the signal that servers get at the end.
   if (outcome_.first_failure || stop_has_killed_ || next_signal_ != SIGTERM) return;
-  if (continues_without(task, failure)) return;
+  if (task.command().may_leave && run_may_continue()) {
+    departed_.push_back({&task, failure, Clock::now() + kSettle});
+    return;
+  }
   outcome_.first_failure = failure;
   deadline_.reset();
   const std::size_t others = alive().size();
@@ -162,18 +184,29 @@ void Supervisor::record(const RunningTask& task, int status) {
                   patience_.grace_seconds, others == 1 ? "" : "s"));
 }
 
-/// Where the task may leave and those that run the training loop are there.
-bool Supervisor::continues_without(const RunningTask& task, const Failure& failure) {
+/// Whether those that run the training loop are there, and nothing else has failed.
+bool Supervisor::run_may_continue() {
   const std::vector<RunningTask*> others = alive();
-  if (!task.command().may_leave || std::all_of(others.begin(), others.end(), is_served)) return false;
-  const bool again =
-      outcome_.restarts < patience_.restarts && outcome_.stop_signal == 0 && failure.is_worth_a_restart();
-  say(fmt::format("{} {}; {}", failure.task, failure.how(),
-                  again ? "it is started again" : "the others continue without it"));
-  if (!again) return true;
-  ++outcome_.restarts;
-  tasks_.emplace_back(task.command(), task.number(), outputs_);
-  return true;
+  return !outcome_.first_failure && !std::all_of(others.begin(), others.end(), is_not_waited_for);
+}
+
+/// Starts tasks that left again, or tells that the others continue without them.
+void Supervisor::continue_without_departed() {
+  if (!run_may_continue()) departed_.clear();
+  while (!departed_.empty() && departed_.front().settled <= Clock::now()) {
+    const auto [task, failure, settled] = std::move(departed_.front());
+    departed_.pop_front();
+    bool again = outcome_.restarts < patience_.restarts && outcome_.stop_signal == 0 && failure.is_worth_a_restart();
+    const std::string how = fmt::format("{} {}", failure.task, failure.how());
+    try {
+      if (again) tasks_.emplace_back(task->command(), task->number(), outputs_);
+    } catch (const Error& error) {
+      say(fmt::format("{} cannot be started again: {}", failure.task, error.what()));
+      again = false;
+    }
+    if (again) ++outcome_.restarts;
+    say(fmt::format("{}; {}", how, again ? "it is started again" : "the others continue without it"));
+  }
 }
 
 /// Gives those who should have ended by now the next signal.

@@ -29,7 +29,9 @@ struct Introduction {
 /// task is lost, or when one that was comes back.
 struct Generation {
   int number = 1;
-  std::vector<Task> lost = {};  ///< for the chief: whom not to wait for
+  // Of the chief alone.
+  std::vector<Task> lost = {};  ///< whom not to wait for
+  std::string give_up = {};     ///< why this generation ends the run instead of training
 };
 
 /// The signal at which a generation stops so that a task that came back can take part.

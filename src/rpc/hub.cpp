@@ -29,6 +29,18 @@ ToTask refusal_of(const std::string& reason) {
   return message;
 }
 
+ToTask join_again() {
+  ToTask message;
+  message.set_again(true);
+  return message;
+}
+
+ToTask stop_at(int signal) {
+  ToTask message;
+  message.mutable_stop()->set_signal(signal);
+  return message;
+}
+
 }  // namespace
 
 Hub::Hub(const ClusterSpec& cluster, const Patience& patience, const Generation& generation)
@@ -62,10 +74,19 @@ Hub::Session Hub::connect(const Hello& hello, Send send) {
                     hello.task(), cluster_.source, members_.size(), hello.tasks())));
     return {};
   }
-  if (patience_.elastic && (hello.generation() > generation_ || (welcomed_ && !failure_.empty()))) {
-    ToTask again;
-    again.set_again(true);
-    send(again);
+  if (hello.generation() > generation_ && !welcomed_) {
+    send(refusal_of(fmt::format("{} was started again: start every task again, with --resume",
+                                cluster_.describe(members_[0].task))));
+    return {};
+  }
+  const bool is_silent = Clock::now() - found->heard > kSuspiciousSilence;
+  const bool replaces = patience_.elastic && found->send && !found->gone && is_silent;
+  if (regroups_ || hello.generation() > generation_ || replaces) {
+    send(join_again());
+    return {};
+  }
+  if (patience_.elastic && stop_signal_ > 0) {
+    send(refusal_of("the run is being stopped"));
     return {};
   }
   if (found->send && !found->gone) {
@@ -85,7 +106,7 @@ Hub::Session Hub::connect(const Hello& hello, Send send) {
         mismatch({hello, cluster_.describe(found->task)}, {reference_, cluster_.describe(members_[0].task)});
     if (!reason.empty()) {
       send(refusal_of(reason));
-      if (!welcomed_) refuse_all(reason);
+      if (!welcomed_ && generation_ == 1) refuse_all(reason);
       return {};
     }
   }
@@ -94,13 +115,14 @@ Hub::Session Hub::connect(const Hello& hello, Send send) {
   found->heard = Clock::now();
   found->left = found->gone = found->lost = false;
   if (welcomed_ && patience_.elastic) {
-    spdlog::info("{} has come: it takes part after the next checkpoint", cluster_.describe(found->task));
+    spdlog::info("{} has joined and takes part after the next checkpoint", cluster_.describe(found->task));
     found->late = true;
     begin_stop(kRegroup);
     decide_stop();
   } else if (welcomed_) {
     found->joined = true;
     found->send(welcome());
+    if (stop_signal_ != 0 && !stop_decided_) found->send(stop_at(stop_signal_));
   } else {
     found->joined = true;
     welcome_all();
@@ -131,7 +153,8 @@ void Hub::welcome_without_missing() {
   if (!patience_.elastic || generation_ == 1 || seconds(Clock::now() - begin_) < patience_.regroup_seconds) return;
   for (Member& member : members_) {
     if (member.joined || member.lost) continue;
-    spdlog::warn("{} has not come within {:g} s", cluster_.describe(member.task), patience_.regroup_seconds);
+    spdlog::warn("{} has not joined within {:g} s; continuing without it", cluster_.describe(member.task),
+                 patience_.regroup_seconds);
     member.lost = true;
   }
   welcome_all();
@@ -187,10 +210,19 @@ void Hub::hear(const Session& session, const FromTask& message) {
     case FromTask::kGoodbye:
       member.left = true;
       member.lost = member.late;
+      if (&member == &chief()) end_late_members();
       decide_stop();
       changed_.notify_all();
       break;
     default: break;
+  }
+}
+
+/// Where no generation follows.
+void Hub::end_late_members() {
+  if (stop_signal_ == kRegroup || !failure_.empty()) return;
+  for (Member& member : members_) {
+    if (member.late && member.send) member.send(refusal_of("the run has ended"));
   }
 }
 
@@ -212,9 +244,7 @@ void Hub::send_value(const std::string& key) {
 void Hub::begin_stop(int signal) {
   if (stop_signal_ != 0) return;
   stop_signal_ = signal;
-  ToTask message;
-  message.mutable_stop()->set_signal(signal);
-  broadcast(message);
+  broadcast(stop_at(signal));
 }
 
 /// After the step behind that which any of them has begun to decide.
@@ -249,6 +279,7 @@ void Hub::disconnect(const Session& session) {
     return;
   }
   if (may_leave(member)) return decide_stop();
+  member.lost = true;
   // Which step it was in, the others know better than its last heartbeat.
   fail(fmt::format("{} ended unexpectedly", cluster_.describe(member.task)), &member, task);
 }
@@ -267,11 +298,11 @@ std::string Hub::whereabouts(const Member& member) const {
 void Hub::fail(const std::string& reason, Member* blamed, int except) {
   if (!failure_.empty()) return;
   failure_ = reason;
-  const bool regroups = patience_.elastic && welcomed_ && blamed != &chief();
-  if (regroups && blamed != nullptr) blamed->lost = true;
+  regroups_ = patience_.elastic && welcomed_ && blamed != &chief();
+  if (blamed != nullptr) blamed->lost = true;
   ToTask message;
   message.mutable_failure()->set_reason(reason);
-  message.mutable_failure()->set_regroups(regroups);
+  message.mutable_failure()->set_regroups(regroups_);
   broadcast(message, except);
   changed_.notify_all();
 }
@@ -306,12 +337,16 @@ void Hub::judge(const std::string& error, int from) {
 
 void Hub::watch() {
   std::unique_lock lock(mutex_);
-  auto next_heartbeat = Clock::now(), next_reminder = Clock::now() + kReminder;
+  auto next_heartbeat = Clock::now(), next_reminder = Clock::now() + kReminder, last_turn = Clock::now();
   while (!ends_) {
     const auto until =
         suspicious_ >= 0 && failure_.empty() ? std::min(next_heartbeat, suspicion_since_ + kEvidence) : next_heartbeat;
     changed_.wait_until(lock, until);
     const auto now = Clock::now();
+    if (const auto paused = now - last_turn - kHeartbeat; paused > kHeartbeat) {
+      for (Member& member : members_) member.heard += paused;  // this process was stopped, and heard nobody meanwhile
+    }
+    last_turn = now;
     if (suspicious_ >= 0 && failure_.empty() && now >= suspicion_since_ + kEvidence) judge(suspicion_, suspicious_);
     if (now < next_heartbeat) continue;
     next_heartbeat = now + kHeartbeat;

@@ -65,6 +65,7 @@ class Hub {
   void welcome_without_missing();
   ToTask welcome() const;
   void refuse_all(const std::string& reason);
+  void end_late_members();
   void send_value(const std::string& key);
   void begin_stop(int signal);
   void decide_stop();
@@ -87,6 +88,7 @@ class Hub {
   bool welcomed_ = false;
   std::map<std::string, std::string> values_;
   std::string failure_;
+  bool regroups_ = false;  ///< after the failure
   int stop_signal_ = 0;
   bool stop_decided_ = false;
   std::string suspicion_;

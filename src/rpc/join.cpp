@@ -108,7 +108,7 @@ class RemoteControl : public Member {
   ~RemoteControl() override {
     stop_heart();
     if (outbox_) {
-      if (failure().empty()) say_goodbye();
+      if (failure().empty() || regroups()) say_goodbye();
       outbox_->close();
       stream_->WritesDone();
       // The chief ends the session once it has read all; a dead one never does.
@@ -191,15 +191,21 @@ std::unique_ptr<ControlPlane> ControlPlane::join(const ClusterSpec& cluster, con
   const bool begins = generation.number == 1;
   const int number = begins ? 0 : generation.number;
   const double longest = begins ? patience.join_seconds : 2 * patience.regroup_seconds;
+  const auto begin = std::chrono::steady_clock::now();
   while (true) {
     auto remote = std::make_unique<RemoteControl>(cluster, security, patience, services);
     remote->connect(longest);
     remote->introduce(introduction, number);
     try {
-      remote->wait_for_welcome(longest);
+      remote->wait_for_welcome(patience.join_seconds);
       return remote;
     } catch (const JoinAgain&) {
       remote.reset();
+      const std::chrono::duration<double> waited = std::chrono::steady_clock::now() - begin;
+      if (patience.join_seconds > 0 && waited.count() > patience.join_seconds) {
+        throw Error(fmt::format("{} could not join the run within {:g} s", cluster.describe(cluster.task),
+                                patience.join_seconds));
+      }
       std::this_thread::sleep_for(kAgain);
     }
   }

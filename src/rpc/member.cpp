@@ -68,7 +68,10 @@ void Member::say_goodbye() {
 /// With this task's progress.
 void Member::beat() {
   std::unique_lock lock(mutex_);
-  while (!changed_.wait_for(lock, kHeartbeat, [this] { return is_over_; })) {
+  for (auto last = Clock::now(); !changed_.wait_for(lock, kHeartbeat, [this] { return is_over_; });) {
+    const auto now = Clock::now();
+    if (const auto paused = now - last - kHeartbeat; paused > kHeartbeat) heard_ += paused;  // this process was stopped
+    last = now;
     if (!welcomed_) continue;
     FromTask message;
     Progress& progress = *message.mutable_progress();

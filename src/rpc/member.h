@@ -12,7 +12,7 @@
 
 namespace mirrortrain::rpc {
 
-/// The tasks that this one meant to join are about to part: join the next ones.
+/// The generation that this task meant to join is ending: join the next one.
 struct JoinAgain {};
 
 /// A task's part of the control plane, whether the chief is in this process or far away: it says things to the chief

@@ -37,6 +37,9 @@ class Checkpoints {
   /// none. Throws Error, changing nothing, where all are damaged.
   std::optional<TrainingState> restore();
 
+  /// The step of the newest that was saved or restored here; 0: none.
+  std::int64_t last_saved() const { return last_saved_; }
+
   /// For an error that ends the run: what of it is saved, and how to resume it.
   /// `step`: the last that was begun.
   std::string how_to_resume(std::int64_t step) const;

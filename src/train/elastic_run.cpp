@@ -9,20 +9,20 @@
 namespace mirrortrain {
 namespace {
 
-/// Generations in a row that end before their first step: what ends them does not go away.
-constexpr int kMostFruitless = 3;
+/// Generations in a row that lose a task before they have saved a checkpoint: what ends them does not go away.
+constexpr int kMostFruitless = 10;
 
 struct GenerationEnd {
   std::optional<int> exit_code;  ///< nothing: the run continues
   rpc::Generation next;
   RunFolder folder;
   std::string lost;  ///< why, where a task was
-  bool has_trained = false;
+  bool has_progressed = false;
 };
 
-GenerationEnd run_generation(const FitArguments& arguments, CheckedConfiguration checked,
+GenerationEnd run_generation(const FitArguments& arguments, const CheckedConfiguration& checked,
                              const rpc::Generation& generation) {
-  FitRun run(arguments, std::move(checked), generation);
+  FitRun run(arguments, checked, generation);
   GenerationEnd end;
   try {
     end.exit_code = run.run();
@@ -30,30 +30,32 @@ GenerationEnd run_generation(const FitArguments& arguments, CheckedConfiguration
   } catch (const Error& error) {
     if (!run.regroups()) throw;
     end.lost = error.what();
-    end.has_trained = run.has_trained();
   }
   end.next = run.next_generation();
   end.folder = run.folder();
+  end.has_progressed = run.has_progressed();
   return end;
 }
 
 }  // namespace
 
 int fit(FitArguments arguments) {
+  // Once: the file may be another when a later generation begins.
+  const CheckedConfiguration checked = check_configuration(arguments.config, arguments.overrides);
+  if (!checked.values().strategy.elastic) return FitRun(arguments, checked).run().value();
   rpc::Generation generation;
   for (int fruitless = 0;;) {
-    CheckedConfiguration checked = check_configuration(arguments.config, arguments.overrides);
-    if (!checked.values().strategy.elastic) return FitRun(arguments, std::move(checked)).run().value();
     // On a thread of its own: the first lane pins its thread to a core, and the next generation chooses anew.
     const GenerationEnd end =
-        std::async(std::launch::async, [&] { return run_generation(arguments, std::move(checked), generation); }).get();
+        std::async(std::launch::async, [&] { return run_generation(arguments, checked, generation); }).get();
     if (end.exit_code) return *end.exit_code;
-    if (!end.lost.empty()) {
-      fruitless = end.has_trained ? 0 : fruitless + 1;
-      if (fruitless == kMostFruitless) throw Error(end.lost);
-      spdlog::warn("{}", end.lost);
-    }
     generation = end.next;
+    if (end.has_progressed) fruitless = 0;
+    if (!end.lost.empty()) {
+      spdlog::warn("{}; continuing from the last checkpoint with the workers that are left", end.lost);
+      // The chief decides, and tells the others in the next generation.
+      if (++fruitless == kMostFruitless) generation.give_up = end.lost;
+    }
     if (!end.folder.path.empty()) arguments.resume = end.folder.path.string();
   }
 }

@@ -52,6 +52,7 @@ std::optional<int> FitRun::run() {
   resumes_ = arguments_.resume.has_value();
   if (!cluster_) return run_to_the_end();
   try {
+    if (is_chief() && !generation_.give_up.empty()) throw Error(generation_.give_up);
     if (values().strategy.elastic) resumes_ = take_resumes();
     if (is_chief() || cluster_->trains_in_step()) return run_to_the_end();
     work_beside_chief(checked_, *cluster_, arguments_.catch_stop_signals());
@@ -95,6 +96,7 @@ std::optional<int> FitRun::run_to_the_end() {
   if (!open_folder()) return 0;
   log_header();
   const TrainingState state = first_state();
+  first_step_ = state.step;
   run_.strategy->variables_changed();
   open_writers(state);
   return train(state);
@@ -123,7 +125,6 @@ std::optional<int> FitRun::train(const TrainingState& state) {
     finish(trainer, last);
   } catch (const std::exception& error) {
     run_.strategy->abort(error.what());
-    has_trained_ = trainer.state().step > state.step;
     if (regroups()) throw;
     const std::string told = fmt::format("{}; {}", error.what(), checkpoints_->how_to_resume(trainer.state().step));
     log_to_file_alone(told);

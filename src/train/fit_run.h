@@ -32,8 +32,9 @@ struct FitArguments {
 /// Everything of a run between its configuration and its end, or of one generation of an elastic run's tasks.
 class FitRun {
  public:
-  FitRun(const FitArguments& arguments, CheckedConfiguration checked, const rpc::Generation& generation = {})
-      : arguments_(arguments), checked_(std::move(checked)), generation_(generation) {}
+  /// All must outlive it.
+  FitRun(const FitArguments& arguments, const CheckedConfiguration& checked, const rpc::Generation& generation = {})
+      : arguments_(arguments), checked_(checked), generation_(generation) {}
   FitRun(const FitRun&) = delete;
   FitRun& operator=(const FitRun&) = delete;
   /// The strategy, which a failure elsewhere aborts, goes first.
@@ -48,8 +49,8 @@ class FitRun {
   /// Whether the run continues: another task was lost, or has come back.
   bool regroups() const;
   rpc::Generation next_generation() const;
-  /// Whether a step was trained.
-  bool has_trained() const { return has_trained_; }
+  /// Whether the run has got on: a checkpoint was saved after that which it began from.
+  bool has_progressed() const { return checkpoints_ && checkpoints_->last_saved() > first_step_; }
   /// Empty where there is none yet.
   const RunFolder& folder() const { return folder_; }
 
@@ -75,10 +76,10 @@ class FitRun {
   void finish(const Trainer& trainer, const TrainingState& state);
 
   const FitArguments& arguments_;
-  CheckedConfiguration checked_;
+  const CheckedConfiguration& checked_;
   const rpc::Generation generation_;
-  bool resumes_ = false;  ///< as the chief does
-  bool has_trained_ = false;
+  bool resumes_ = false;         ///< as the chief does
+  std::int64_t first_step_ = 0;  ///< after which it began
   int stop_signal_ = 0;
   std::unique_ptr<RunCluster> cluster_;  ///< null on one machine
   Run run_;

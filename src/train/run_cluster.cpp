@@ -118,7 +118,7 @@ RunCluster::RunCluster(const CheckedConfiguration& checked, const std::string& c
   } else {
     patience.may_leave = {Job::kEvaluator};
     patience.elastic = checked.values().strategy.elastic;
-    if (patience.silence_seconds > 0) patience.regroup_seconds = patience.silence_seconds;
+    if (patience.silence_seconds > 0) patience.regroup_seconds = std::clamp(patience.silence_seconds, 30.0, 120.0);
   }
   rpc::Introduction introduction{MIRRORTRAIN_VERSION, shared_keys(checked.values())};
   introduction.configuration.emplace_back("the command", command);

@@ -18,10 +18,11 @@ fs::path numbered(const std::string& name, int number) {
 }  // namespace
 
 void log_to_file(const fs::path& file) {
+  auto& sinks = spdlog::default_logger()->sinks();
+  const auto* const last = dynamic_cast<spdlog::sinks::basic_file_sink_mt*>(sinks.back().get());
+  if (last != nullptr && last->filename() == file.string()) return;  // an elastic run opens its folder again
   auto sink = std::make_shared<spdlog::sinks::basic_file_sink_mt>(file.string());
   sink->set_pattern("%Y-%m-%d %H:%M:%S.%e %l %v");
-  auto& sinks = spdlog::default_logger()->sinks();
-  sinks.resize(1);  // an elastic run opens its folder again with each generation
   sinks.push_back(std::move(sink));
 }
 

@@ -163,12 +163,12 @@ TEST_CASE_FIXTURE(Fixture,
 }
 
 TEST_CASE_FIXTURE(Fixture, "a worker that comes back takes part in an elastic run after the next checkpoint") {
-  const Outcome outcome = lose_a_worker(*this, "--restarts 1", "has come: it takes part after the next checkpoint");
+  const Outcome outcome = lose_a_worker(*this, "--restarts 1", "has joined and takes part after the next checkpoint");
   CHECK_MESSAGE(outcome.exit_code == 128 + 15, outcome.err);
   CHECK(contains(outcome.err, "launch: worker 2 was killed by signal 9 (SIGKILL); it is started again"));
   const std::size_t joins = outcome.err.rfind("[worker 2] worker 2 (");
   CHECK_MESSAGE(joins != std::string::npos, outcome.err);
-  CHECK(joins > outcome.err.find("has come"));
+  CHECK(joins > outcome.err.find("has joined"));
   for (const nlohmann::json& event : events("run")) CHECK(event["step"] >= 1);
 }
 

@@ -17,15 +17,6 @@
 namespace mirrortrain {
 namespace {
 
-/// Numbers below 1e-38 become zero, as in TensorFlow: an optimizer's moments decay into them, and processors are slow
-/// there.
-void flush_denormals() {
-#if defined(__x86_64__)
-  _MM_SET_FLUSH_ZERO_MODE(_MM_FLUSH_ZERO_ON);
-  _MM_SET_DENORMALS_ZERO_MODE(_MM_DENORMALS_ZERO_ON);
-#endif
-}
-
 class CpuDevice : public Device {
  public:
   CpuDevice(int index, int threads, std::vector<int> cores)
@@ -63,35 +54,15 @@ class CpuDevice : public Device {
 
 }  // namespace
 
+void flush_denormals() {
+#if defined(__x86_64__)
+  _MM_SET_FLUSH_ZERO_MODE(_MM_FLUSH_ZERO_ON);
+  _MM_SET_DENORMALS_ZERO_MODE(_MM_DENORMALS_ZERO_ON);
+#endif
+}
+
 std::unique_ptr<Device> make_cpu_device(int index, int threads, std::vector<int> cores) {
   return std::make_unique<CpuDevice>(index, threads, std::move(cores));
-}
-
-BackgroundStream::~BackgroundStream() {
-  calls_.close();
-  thread_.join();
-}
-
-void BackgroundStream::call(void (*function)(void*), void* argument) {
-  enqueued_.fetch_add(1, std::memory_order_relaxed);
-  calls_.put({function, argument});
-}
-
-void BackgroundStream::synchronize() {
-  const std::uint64_t last = enqueued_.load(std::memory_order_relaxed);
-  for (std::uint64_t done = done_.load(std::memory_order_acquire); done < last;) {
-    done_.wait(done, std::memory_order_acquire);
-    done = done_.load(std::memory_order_acquire);
-  }
-}
-
-void BackgroundStream::run() {
-  flush_denormals();  // sums have the same bits as on the lane's own thread
-  while (const auto call = calls_.take()) {
-    call->first(call->second);
-    done_.fetch_add(1, std::memory_order_release);
-    done_.notify_all();
-  }
 }
 
 std::vector<int> usable_cores() {

@@ -1,15 +1,10 @@
 #pragma once
 
-#include <atomic>
-#include <cstdint>
 #include <cstring>
 #include <memory>
 #include <string>
-#include <thread>
-#include <utility>
 #include <vector>
 
-#include "base/channel.h"
 #include "device/device.h"
 
 namespace mirrortrain {
@@ -33,32 +28,16 @@ class InlineStream : public Stream {
   void synchronize() override {}
 };
 
-/// A CPU's stream whose calls a thread of its own makes, so that the caller continues meanwhile; it goes to whichever
-/// core is free. Copies are made at once, as on an InlineStream. Recording an event waits for the calls before it.
-class BackgroundStream : public InlineStream {
- public:
-  BackgroundStream() : thread_([this] { run(); }) {}
-  /// Makes the calls that are left first.
-  ~BackgroundStream() override;
-
-  void call(void (*function)(void*), void* argument) override;
-  void record(Event&) override { synchronize(); }
-  void synchronize() override;
-
- private:
-  void run();
-
-  Channel<std::pair<void (*)(void*), void*>> calls_;
-  std::atomic<std::uint64_t> enqueued_ = 0, done_ = 0;
-  std::thread thread_;  ///< last, as it uses the rest
-};
-
 /// Zeroed memory of this machine, in huge pages that come when they are touched where it is large. Throws Error, naming
 /// the bytes, where there is none.
 Buffer allocate_host_memory(std::size_t bytes);
 
 /// Of this machine; free is what it could give to this process, which may be in a container with a limit.
 DeviceMemory host_memory();
+
+/// From here on the calling thread takes numbers below 1e-38 for zero, as in TensorFlow: an optimizer's moments decay
+/// into them, and processors are slow there.
+void flush_denormals();
 
 /// The cores that this process may run on, ascending.
 std::vector<int> usable_cores();

@@ -118,7 +118,10 @@ void MirroredStrategy::prepare(const BatchSizes& sizes) {
     bursts_ = std::make_unique<StepBursts>(lanes_[0]);
   variables_changed();
   // Building takes as long as it takes; steps are alike.
-  team_->set_timeout(parts_.options.communication.timeout_seconds);
+  double timeout = parts_.options.communication.timeout_seconds;
+  // Where an operation among workers times out, it is to say so before the lanes that wait for it do.
+  if (timeout > 0 && topology_.cluster.workers > 1) timeout += 5;
+  team_->set_timeout(timeout);
 }
 
 /// Gradients that the update computes itself, in host memory.

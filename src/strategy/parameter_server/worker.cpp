@@ -45,10 +45,12 @@ class Worker {
     const auto listener = std::async(std::launch::async, [this] { guard([this] { listen(); }); });
     const auto puller = std::async(std::launch::async, [this] { guard([this] { pull(); }); });
     const auto pusher = std::async(std::launch::async, [this] { guard([this] { push(); }); });
-    const std::jthread watcher([this](const std::stop_token& over) { watch(over); });
-    guard([this] { compute(); });  // on the thread that made the strategy, which is its first lane
-    puller.wait();
-    pusher.wait();
+    {
+      const std::jthread watcher([this](const std::stop_token& over) { watch(over); });
+      guard([this] { compute(); });  // on the thread that made the strategy, which is its first lane
+      puller.wait();
+      pusher.wait();
+    }
     // The chief ends the connection: after its work, or when it was told what failed here.
     if (error_ && listener.wait_for(std::chrono::seconds(5)) != std::future_status::ready) chief_.cancel();
     listener.wait();

@@ -57,7 +57,8 @@ class StagedReducer : public GradientReducer {
 /// continue with backward meanwhile.
 class CollectiveReducer : public GradientReducer {
  public:
-  /// `stream`: of the domain's first lane's `device`, which with `link` must outlive this.
+  /// `device`: of the domain's first lane; it and `link` must outlive this. `stream`: its own, or a CPU's
+  /// BackgroundStream.
   CollectiveReducer(Device& device, std::unique_ptr<Stream> stream, std::unique_ptr<GradientReducer> within,
                     const DomainLink& link);
   void start(Stream& stream, const GradientBucket& bucket, std::span<const float> scales, DomainLane& lane) override;

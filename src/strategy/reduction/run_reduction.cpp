@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "device/cpu/cpu_device.h"
+#include "device/cpu/background_stream.h"
 
 namespace mirrortrain {
 

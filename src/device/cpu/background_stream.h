@@ -1,0 +1,40 @@
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <thread>
+
+#include "device/cpu/cpu_device.h"
+
+namespace mirrortrain {
+
+/// A CPU's stream whose calls a thread of its own makes, on whichever core is free, so that the caller continues
+/// meanwhile. Copies, and recording an event, wait for the calls before them. Driven by one thread. Nothing is
+/// allocated for a call.
+class BackgroundStream : public InlineStream {
+ public:
+  BackgroundStream() : thread_([this] { run(); }) {}
+  /// Makes the calls that are left first.
+  ~BackgroundStream() override;
+
+  void call(void (*function)(void*), void* argument) override;
+  void copy(std::byte* to, const std::byte* from, std::size_t bytes) override;
+  void zero(std::byte* to, std::size_t bytes) override;
+  void record(Event&) override { synchronize(); }
+  void synchronize() override { wait_until_done(enqueued_.load(std::memory_order_relaxed)); }
+
+ private:
+  struct Call {
+    void (*function)(void*) = nullptr;  ///< null: the end
+    void* argument = nullptr;
+  };
+  void run();
+  void wait_until_done(std::uint64_t calls);
+
+  std::array<Call, 64> calls_;
+  std::atomic<std::uint64_t> enqueued_ = 0, done_ = 0;
+  std::thread thread_;  ///< last, as it uses the rest
+};
+
+}  // namespace mirrortrain
