@@ -48,6 +48,7 @@ class Supervisor {
   void record(const RunningTask& task, int status);
   bool run_may_continue();
   void continue_without_departed();
+  bool start_again(const RunningTask& task);
   void end_the_rest();
   void write_the_rest();
   void send(int signal, const std::vector<RunningTask*>& to, const std::string& why);
@@ -192,21 +193,27 @@ bool Supervisor::run_may_continue() {
 
 /// Starts tasks that left again, or tells that the others continue without them.
 void Supervisor::continue_without_departed() {
-  if (!run_may_continue()) departed_.clear();
-  while (!departed_.empty() && departed_.front().settled <= Clock::now()) {
+  if (outcome_.first_failure) departed_.clear();  // its consequences
+  const bool continues = run_may_continue();
+  while (!departed_.empty() && (!continues || departed_.front().settled <= Clock::now())) {
     const auto [task, failure, settled] = std::move(departed_.front());
     departed_.pop_front();
-    bool again = outcome_.restarts < patience_.restarts && outcome_.stop_signal == 0 && failure.is_worth_a_restart();
-    const std::string how = fmt::format("{} {}", failure.task, failure.how());
-    try {
-      if (again) tasks_.emplace_back(task->command(), task->number(), outputs_);
-    } catch (const Error& error) {
-      say(fmt::format("{} cannot be started again: {}", failure.task, error.what()));
-      again = false;
-    }
-    if (again) ++outcome_.restarts;
-    say(fmt::format("{}; {}", how, again ? "it is started again" : "the others continue without it"));
+    const bool is_wanted = continues && outcome_.stop_signal == 0 && outcome_.restarts < patience_.restarts;
+    const bool again = is_wanted && failure.is_worth_a_restart() && start_again(*task);
+    say(fmt::format("{} {}; {}", failure.task, failure.how(),
+                    again ? "it is started again" : "the others continue without it"));
   }
+}
+
+bool Supervisor::start_again(const RunningTask& task) {
+  try {
+    tasks_.emplace_back(task.command(), task.number(), outputs_);
+  } catch (const Error& error) {
+    say(fmt::format("{} cannot be started again: {}", task.name(), error.what()));
+    return false;
+  }
+  ++outcome_.restarts;
+  return true;
 }
 
 /// Gives those who should have ended by now the next signal.
