@@ -145,8 +145,9 @@ TEST_CASE("a plan has the topology, the buckets and the other exchanges of the r
     others.push_back(fmt::format("{} {}", other.what, other.bytes));
   }
   CHECK(others == std::vector<std::string>{"batch_normalization/moving_mean 28",
-                                           "batch_normalization/moving_variance 28", "loss and metrics 16"});
-  CHECK(&meter.step(meter.layout(6, 24)) == &step);  // the same rows are not measured again
+                                           "batch_normalization/moving_variance 28",
+                                           "loss and metrics 48"});  // and regularization, of two replicas
+  CHECK(&meter.step(meter.layout(6, 24)) == &step);                  // the same rows are not measured again
   CHECK(&meter.step(meter.layout(6, 12)) != &step);
 }
 
