@@ -7,7 +7,9 @@
 
 namespace mirrortrain {
 
-StepsInFlight::StepsInFlight(std::size_t metrics, std::size_t capacity) : sums_(capacity, StepSums(metrics)) {
+StepsInFlight::StepsInFlight(std::size_t metrics, std::size_t capacity, int replicas)
+    : sums_(capacity, StepSums(metrics)) {
+  numbers_.reserve(capacity * static_cast<std::size_t>(replicas) * values());
   steps_.reserve(capacity);
 }
 

@@ -14,8 +14,8 @@ namespace mirrortrain {
 /// The steps whose sums nobody has taken. Each has a slot, in which the lanes leave what their replicas found.
 class StepsInFlight {
  public:
-  /// `capacity`: how many steps may wait to be taken.
-  StepsInFlight(std::size_t metrics, std::size_t capacity);
+  /// `capacity`: how many steps may wait to be taken; `replicas`: of the run.
+  StepsInFlight(std::size_t metrics, std::size_t capacity, int replicas);
 
   std::size_t capacity() const { return sums_.size(); }
   std::size_t size() const { return steps_.size(); }
