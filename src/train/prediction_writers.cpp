@@ -75,7 +75,7 @@ class CsvPredictions : public PredictionWriter {
     if (meaning_.kind != Kind::kNumbers) {
       const std::int64_t predicted = meaning_.class_of(output);
       line += fmt::format(",{}", predicted);
-      if (!meaning_.classes.empty()) line += "," + csv_cell(meaning_.name_of(predicted));
+      if (!meaning_.classes.empty()) line += fmt::format(",{}", csv_cell(meaning_.name_of(predicted)));
       if (probabilities_) {
         const std::vector<float> values = meaning_.probabilities(output);
         if (meaning_.kind == Kind::kYesOrNo) line += fmt::format(",{}", 1 - values[0]);
