@@ -107,7 +107,7 @@ TEST_CASE_FIXTURE(Fixture, "a run is resumed, and evaluated, on another number o
 
 TEST_CASE_FIXTURE(Fixture, "a worker that is killed is named by the others, with the checkpoint to resume from") {
   const Outcome outcome = run_script(folder, R"(
-    "$MIRRORTRAIN" launch --workers 3 -- fit net.yaml --run-dir run --set training.epochs=1000000 &
+    "$MIRRORTRAIN" launch --workers 3 -- fit net.yaml --run-dir run --set training.epochs=1000000 --set checkpoint.keep=1000000 &
     while [ ! -e run/checkpoints/step-000012 ]; do sleep 0.05; done
     set -- $(cat /proc/$!/task/$!/children)
     kill -KILL $3
