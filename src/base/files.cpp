@@ -7,6 +7,7 @@
 #include <zlib.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <system_error>
@@ -19,7 +20,8 @@ namespace {
 namespace fs = std::filesystem;
 
 [[noreturn]] void fail_with(std::string_view what, const fs::path& path, int reason) {
-  throw Error(fmt::format("cannot {} {}: {}", what, path.string(), std::generic_category().message(reason)));
+  throw SystemError(fmt::format("cannot {} {}: {}", what, path.string(), std::generic_category().message(reason)),
+                    reason);
 }
 
 class Descriptor {
@@ -49,6 +51,21 @@ fs::path behind_links(const fs::path& path) {
 bool is_special(const fs::path& path) {
   std::error_code error;
   return fs::exists(path, error) && !fs::is_regular_file(path, error);
+}
+
+constexpr std::string_view kTemporary = ".tmp";
+
+/// No other process has this name, and none that was killed left it behind: the file is created anew.
+std::unique_ptr<OutputFile> temporary_file(const fs::path& target, fs::path& temporary) {
+  static std::atomic<int> number = 0;
+  while (true) {
+    temporary = fs::path(target) += fmt::format(".{}-{}{}", ::getpid(), ++number, kTemporary);
+    try {
+      return std::make_unique<OutputFile>(temporary, OutputFile::Mode::kNew, target);
+    } catch (const SystemError& error) {
+      if (error.code() != EEXIST) throw;
+    }
+  }
 }
 
 void rename_to(const fs::path& from, const fs::path& to) {
@@ -84,10 +101,23 @@ std::vector<std::byte> read_file(const fs::path& path) { return read_whole<std::
 
 std::string read_text_file(const fs::path& path) { return read_whole<std::string>(path); }
 
+bool create_folder(const fs::path& folder) {
+  if (::mkdir(folder.c_str(), 0777) != 0) {
+    const int reason = errno;
+    std::error_code ignored;
+    if (reason == EEXIST && fs::is_directory(folder, ignored)) return false;
+    fail_with("create the folder", folder, reason);
+  }
+  sync_folder(folder_of(folder));
+  return true;
+}
+
 void create_folders(const fs::path& folder) {
-  std::error_code error;
-  fs::create_directories(folder, error);
-  if (error) fail_with("create the folder", folder, error.value());
+  const fs::path path = folder.has_filename() ? folder : folder.parent_path();  // a/b/ ends in an empty name
+  std::error_code ignored;
+  if (fs::is_directory(path, ignored)) return;
+  if (path.has_parent_path()) create_folders(path.parent_path());
+  create_folder(path);
 }
 
 void sync_folder(const fs::path& folder) {
@@ -106,7 +136,37 @@ std::uint32_t crc32_of(std::span<const std::byte> bytes, std::uint32_t start) {
   return static_cast<std::uint32_t>(::crc32_z(start, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size()));
 }
 
-OutputFile::OutputFile(const fs::path& path, Mode mode) : path_(path) {
+InputFile::InputFile(const fs::path& path) : path_(path) {
+  descriptor_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // else opening a pipe waits for a writer
+  if (descriptor_ < 0) fail_with("read", path, errno);
+  struct stat status {};
+  const int reason = ::fstat(descriptor_, &status) != 0 ? errno : S_ISDIR(status.st_mode) ? EISDIR : 0;
+  const bool is_regular = S_ISREG(status.st_mode);
+  if (reason == 0 && is_regular) {
+    size_ = static_cast<std::uint64_t>(status.st_size);
+    return;
+  }
+  ::close(descriptor_);
+  if (reason != 0) fail_with("read", path, reason);
+  throw SystemError(fmt::format("cannot read {}: expected a file, found a pipe or a device", path.string()), ESPIPE);
+}
+
+InputFile::~InputFile() { ::close(descriptor_); }
+
+std::size_t InputFile::read(std::span<std::byte> bytes) {
+  std::size_t filled = 0;
+  while (filled < bytes.size()) {
+    const ssize_t got = ::read(descriptor_, bytes.data() + filled, bytes.size() - filled);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) fail_with("read", path_, errno);
+    if (got == 0) break;
+    filled += static_cast<std::size_t>(got);
+  }
+  crc32_ = crc32_of(bytes.first(filled), crc32_);
+  return filled;
+}
+
+OutputFile::OutputFile(const fs::path& path, Mode mode, const fs::path& shown) : path_(shown.empty() ? path : shown) {
   const int flag = mode == Mode::kReplace ? O_TRUNC : mode == Mode::kAppend ? O_APPEND : O_EXCL;
   descriptor_ = ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | flag, 0666);
   if (descriptor_ < 0) fail_with("write", path_, errno);
@@ -125,8 +185,20 @@ void OutputFile::write(std::span<const std::byte> bytes) {
   }
 }
 
+void OutputFile::sync() {
+  // A pipe or a terminal has nothing to sync and says EINVAL.
+  if (::fsync(descriptor_) != 0 && errno != EINVAL) fail_with("write", path_, errno);
+}
+
+bool OutputFile::is_in_place() const {
+  struct stat own {
+  }, named{};
+  return ::fstat(descriptor_, &own) == 0 && ::stat(path_.c_str(), &named) == 0 && own.st_dev == named.st_dev &&
+         own.st_ino == named.st_ino;
+}
+
 void OutputFile::sync_and_close() {
-  if (::fsync(descriptor_) != 0) fail_with("write", path_, errno);
+  sync();
   // Network file systems and quotas may report a full disk only here.
   const int closed = ::close(descriptor_);
   descriptor_ = -1;
@@ -134,10 +206,10 @@ void OutputFile::sync_and_close() {
 }
 
 AtomicFile::AtomicFile(const fs::path& path, Naming naming)
-    : target_(behind_links(path)),
-      temporary_(is_special(target_) ? target_ : fs::path(target_) += ".tmp"),
-      file_(temporary_, OutputFile::Mode::kReplace),
-      naming_(naming) {}
+    : target_(behind_links(path)), temporary_(target_), naming_(naming) {
+  file_ = is_special(target_) ? std::make_unique<OutputFile>(target_, OutputFile::Mode::kReplace)
+                              : temporary_file(target_, temporary_);
+}
 
 AtomicFile::~AtomicFile() {
   if (!committed_ && temporary_ != target_) ::unlink(temporary_.c_str());
@@ -145,12 +217,12 @@ AtomicFile::~AtomicFile() {
 
 void AtomicFile::write(std::span<const std::byte> bytes) {
   crc32_ = crc32_of(bytes, crc32_);
-  file_.write(bytes);
+  file_->write(bytes);
 }
 
 void AtomicFile::commit() {
   if (temporary_ != target_) {
-    file_.sync_and_close();
+    file_->sync_and_close();
     naming_ == Naming::kDurable ? rename_durably(temporary_, target_) : rename_to(temporary_, target_);
   }
   committed_ = true;
@@ -161,5 +233,7 @@ void write_file(const fs::path& path, std::string_view text, Naming naming) {
   file.write(text);
   file.commit();
 }
+
+bool is_temporary(const fs::path& path) { return path.native().ends_with(kTemporary); }
 
 }  // namespace mirrortrain

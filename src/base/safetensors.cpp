@@ -1,6 +1,5 @@
 #include "base/safetensors.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -8,7 +7,6 @@
 #include <array>
 #include <bit>
 #include <cstring>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
@@ -60,15 +58,10 @@ struct Entry {
 
 class Reader {
  public:
-  explicit Reader(const std::filesystem::path& path) : path_(path), file_(path, std::ios::binary) {}
+  explicit Reader(const std::filesystem::path& path) : path_(path), file_(path) {}
 
   StoredTensors read() {
-    // Opening a folder succeeds; asking for its size does not.
-    std::error_code error;
-    const std::uint64_t size = std::filesystem::file_size(path_, error);
-    if (error) throw Error(fmt::format("cannot read {}: {}", path_.string(), error.message()));
-    if (!file_) throw Error(fmt::format("cannot read {}: no permission to open it", path_.string()));
-
+    const std::uint64_t size = file_.size();
     const std::string header = read_header(size);
     std::vector<Entry> entries = parse(header);
     check_layout(entries, size - 8 - header.size());
@@ -81,6 +74,9 @@ class Reader {
     return tensors;
   }
 
+  /// The tensors fill the file, so all of it was read.
+  std::uint32_t crc32() const { return file_.crc32(); }
+
  private:
   [[noreturn]] void fail(std::string_view what) const {
     throw Error(fmt::format("{}: {}; it is damaged or not a safetensors file", path_.string(), what));
@@ -91,8 +87,7 @@ class Reader {
   }
 
   void read_bytes(void* to, std::size_t bytes) {
-    if (!file_.read(static_cast<char*>(to), static_cast<std::streamsize>(bytes)))
-      fail("reading stopped before its end");
+    if (file_.read({static_cast<std::byte*>(to), bytes}) != bytes) fail("reading stopped before its end");
   }
 
   std::string read_header(std::uint64_t file_size) {
@@ -190,7 +185,7 @@ class Reader {
   }
 
   const std::filesystem::path path_;
-  std::ifstream file_;
+  InputFile file_;
 };
 
 std::string header_of(const std::vector<NamedTensor>& tensors) {
@@ -234,6 +229,11 @@ std::uint32_t write_safetensors(const std::filesystem::path& path, std::vector<N
   return file.crc32();
 }
 
-StoredTensors read_safetensors(const std::filesystem::path& path) { return Reader(path).read(); }
+StoredTensors read_safetensors(const std::filesystem::path& path, std::uint32_t* crc32) {
+  Reader reader(path);
+  StoredTensors tensors = reader.read();
+  if (crc32 != nullptr) *crc32 = reader.crc32();
+  return tensors;
+}
 
 }  // namespace mirrortrain

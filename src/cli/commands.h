@@ -11,6 +11,7 @@ namespace mirrortrain::cli {
 void add_fit(CLI::App& app, int& exit_code);
 void add_eval(CLI::App& app, int& exit_code);
 void add_bench_allreduce(CLI::App& app, int& exit_code);
+void add_checkpoint(CLI::App& app, int& exit_code);
 void add_config(CLI::App& app, int& exit_code);
 void add_verify(CLI::App& app, int& exit_code);
 void add_predict(CLI::App& app, int& exit_code);

@@ -19,7 +19,6 @@
 #include "train/run_folder.h"
 #include "train/summary.h"
 #include "train/trainer.h"
-#include "train/weights.h"
 
 namespace mirrortrain::cli {
 namespace {
@@ -70,7 +69,7 @@ int evaluate_on(const RunCluster* cluster, const EvalArguments& arguments, const
     for (const std::string& note : run.strategy->topology().notes) spdlog::info(note);
     weights = choose_weights(arguments, folder, values);
     spdlog::info("weights: {}", weights.file.string());
-    load_weights(weights.file, run.strategy->variables());
+    load_run_weights(weights, run.strategy->variables());
   }
   run.strategy->take_variables_from_chief();
   run.strategy->variables_changed();

@@ -1,6 +1,9 @@
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
 #include <memory>
 
+#include "base/error.h"
 #include "cli/commands.h"
 #include "cli/options.h"
 #include "cli/stop_signals.h"
@@ -24,7 +27,13 @@ void add_fit(CLI::App& app, int& exit_code) {
   command->add_flag("--dry-run", arguments->dry_run,
                     "Build everything, then stop before the first step; writes no files");
   command->add_flag("--profile", arguments->profile, "Print the time that each replica spends in each op");
-  command->callback([arguments, &exit_code] { exit_code = fit(*arguments); });
+  command->callback([arguments, &exit_code] {
+    if (arguments->resume && !arguments->resume->empty() && arguments->run_dir) {
+      throw UsageError(fmt::format("--resume {} and --run-dir {} both name the run to resume; give one of them",
+                                   *arguments->resume, *arguments->run_dir));
+    }
+    exit_code = fit(*arguments);
+  });
 }
 
 }  // namespace mirrortrain::cli

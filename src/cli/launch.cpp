@@ -80,8 +80,7 @@ Launch::Launch(const LaunchArguments& arguments, LaunchedCommand command)
     spdlog::warn("launch: whoever reaches the hosts' ports can join the run: set strategy.cluster.token_file");
   }
   workers_may_leave_ = run.workers_may_leave;
-  folder_ = command_.run_dir || !chief_is_here() ? RunFolder{command_.run_dir.value_or("")}
-                                                 : new_run_folder(run.name, std::nullopt);
+  folder_ = command_.run_dir || !chief_is_here() ? RunFolder{command_.run_dir.value_or("")} : next_run_folder(run.name);
 }
 
 void Launch::print() const {

@@ -1,12 +1,17 @@
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cerrno>
 #include <csignal>
 #include <cstdio>
+#include <cstring>
 #include <exception>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "base/error.h"
@@ -15,6 +20,7 @@
 #include "cli/logging.h"
 #include "config/scalar.h"
 #include "device/cpu/cpu_device.h"
+#include "train/non_finite.h"
 
 namespace {
 
@@ -29,10 +35,27 @@ void require_command(const CLI::App& app, int argc, char** argv) {
                                             mirrortrain::config::suggestion(argv[1], names)));
 }
 
+/// A file that is opened must not become stdin, stdout or stderr, where those were closed.
+void reserve_standard_streams() {
+  int descriptor = 0;
+  do {
+    descriptor = ::open("/dev/null", O_RDWR);
+  } while (descriptor >= 0 && descriptor <= STDERR_FILENO);
+  if (descriptor >= 0) ::close(descriptor);
+}
+
+/// Results that did not reach stdout are lost.
+int checked(int exit_code) {
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return exit_code;
+  std::fprintf(stderr, "error: cannot write to stdout: %s; the results are lost\n", std::strerror(errno));
+  return exit_code == 0 ? 1 : exit_code;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   using namespace mirrortrain;
+  reserve_standard_streams();
   try {
     require_compiled_instructions();
     std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is an error of who writes it
@@ -50,18 +73,27 @@ int main(int argc, char** argv) {
     cli::add_verify(app, exit_code);
     cli::add_plan(app, exit_code);
     cli::add_config(app, exit_code);
+    cli::add_checkpoint(app, exit_code);
     cli::add_devices(app, exit_code);
     cli::add_launch(app, exit_code);
     require_command(app, argc, argv);
     try {
       app.parse(argc, argv);
     } catch (const CLI::ParseError& error) {
-      return app.exit(error) == 0 ? 0 : 2;
+      return checked(app.exit(error) == 0 ? 0 : 2);
     }
-    return exit_code;
+    return checked(exit_code);
   } catch (const UsageError& error) {
     std::fprintf(stderr, "%s\n", error.what());
     return 2;
+  } catch (const std::system_error& error) {
+    const bool no_threads = error.code() == std::errc::resource_unavailable_try_again;
+    std::fprintf(stderr, "error: %s%s\n", error.what(),
+                 no_threads ? ": the system starts no more threads; raise the limit of processes (ulimit -u)" : "");
+    return 1;
+  } catch (const NonFinite& error) {
+    std::fprintf(stderr, "error: %s\n", error.what());
+    return 3;
   } catch (const std::exception& error) {
     std::fprintf(stderr, "error: %s\n", error.what());
     return 1;

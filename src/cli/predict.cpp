@@ -77,7 +77,7 @@ int predict(const PredictArguments& arguments) {
   for (const std::string& note : run.strategy->topology().notes) spdlog::info(note);
   const RunWeights weights = weights_of_run(folder);
   spdlog::info("weights: {}", weights.file.string());
-  load_weights(weights.file, run.strategy->variables());
+  load_run_weights(weights, run.strategy->variables());
   run.strategy->variables_changed();
 
   const OutputMeaning meaning = output_meaning(checked, adapted ? adapted->classes : std::vector<std::string>());

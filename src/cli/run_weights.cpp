@@ -4,8 +4,10 @@
 #include <spdlog/spdlog.h>
 
 #include "base/error.h"
+#include "base/safetensors.h"
 #include "train/checkpoint.h"
 #include "train/summary.h"
+#include "train/weights.h"
 
 namespace mirrortrain::cli {
 
@@ -17,13 +19,36 @@ RunWeights weights_of_run(const RunFolder& folder) {
   const auto newest = newest_checkpoint(folder.checkpoints());
   const std::int64_t done = read_done_step(folder.summary()).value_or(0);
   const bool is_exported = std::filesystem::exists(folder.model());
-  if (is_exported && (!newest || step_of_checkpoint(*newest) <= done)) return {folder.model(), done};
+  if (is_exported && (!newest || step_of_checkpoint(*newest) <= done)) {
+    return {folder.model(), done, read_model_checksum(folder.summary())};
+  }
   if (!newest) throw Error(fmt::format("{}: the run has saved no weights yet", folder.path.string()));
   spdlog::warn(
       "{}: {}; using {}", folder.path.string(),
       is_exported ? "the run continued after model.safetensors was written" : "the run has no model.safetensors yet",
       newest->filename().string());
   return weights_of_checkpoint(*newest);
+}
+
+void load_run_weights(const RunWeights& weights, const VariableStore& variables) {
+  const std::filesystem::path folder = weights.file.parent_path();
+  if (weights.file.filename() == "model.safetensors" && std::filesystem::exists(folder / "state.json")) {
+    try {
+      return load_weights(read_checkpoint_model(folder), weights.file.string(), variables);
+    } catch (const Damaged& error) {
+      throw Error(
+          fmt::format("{} is damaged: {}; name another checkpoint with --checkpoint", folder.string(), error.what()));
+    }
+  }
+  std::uint32_t checksum = 0;
+  const StoredTensors stored = read_safetensors(weights.file, &checksum);
+  if (weights.checksum.value_or(checksum) != checksum) {
+    throw Error(
+        fmt::format("{} does not match its checksum in summary.json: it is damaged or was replaced; take a "
+                    "checkpoint with --checkpoint",
+                    weights.file.string()));
+  }
+  load_weights(stored, weights.file.string(), variables);
 }
 
 }  // namespace mirrortrain::cli

@@ -1,16 +1,33 @@
 #include "cli/stop_signals.h"
 
 #include <csignal>
+#include <cstdint>
+#include <ctime>
 
 namespace mirrortrain::cli {
 namespace {
 
 std::atomic<int> stop_signal = 0;
-static_assert(std::atomic<int>::is_always_lock_free);  // else a handler must not touch it
+std::atomic<std::int64_t> stop_time = 0;
+// Else a handler must not touch them.
+static_assert(std::atomic<int>::is_always_lock_free && std::atomic<std::int64_t>::is_always_lock_free);
+
+constexpr std::int64_t kTogether = 250'000'000;  // nanoseconds
+
+std::int64_t now() {
+  timespec time{};
+  ::clock_gettime(CLOCK_MONOTONIC, &time);
+  return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
+}
 
 void remember(int signal) {
-  stop_signal = signal;
-  std::signal(signal, SIG_DFL);
+  int none = 0;
+  if (stop_signal.compare_exchange_strong(none, signal)) {
+    stop_time = now();
+  } else if (stop_time != 0 && now() - stop_time > kTogether) {
+    std::signal(signal, SIG_DFL);
+    std::raise(signal);
+  }
 }
 
 }  // namespace
@@ -18,6 +35,9 @@ void remember(int signal) {
 const std::atomic<int>& catch_stop_signals() {
   std::signal(SIGINT, remember);
   std::signal(SIGTERM, remember);
+  struct sigaction of_hangup {};
+  ::sigaction(SIGHUP, nullptr, &of_hangup);
+  if (of_hangup.sa_handler != SIG_IGN) std::signal(SIGHUP, remember);
   return stop_signal;
 }
 

@@ -4,8 +4,9 @@
 
 namespace mirrortrain::cli {
 
-/// From now on SIGINT and SIGTERM do not end the program but set the returned number to the signal's; a second one ends
-/// it.
+/// From now on SIGINT, SIGTERM and, unless it is ignored (nohup), SIGHUP do not end the program but set the returned
+/// number to the signal's. A second one ends it, unless it comes with the first: some senders tell the process and its
+/// group.
 const std::atomic<int>& catch_stop_signals();
 
 }  // namespace mirrortrain::cli

@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <cstdlib>
 #include <limits>
+#include <string>
 #include <system_error>
 
 namespace mirrortrain::config {
@@ -126,6 +128,11 @@ std::optional<double> as_number(const Value& value) {
   if (text[0] == '+') text.remove_prefix(1);
   double number = 0;
   const auto result = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (result.ec == std::errc::result_out_of_range) {
+    // Nearer to zero than any number but zero is zero; too large is none.
+    number = std::strtod(std::string(text).c_str(), nullptr);
+    return std::abs(number) < 1 ? std::optional(number) : std::nullopt;
+  }
   if (result.ec != std::errc{}) return std::nullopt;
   return number;
 }

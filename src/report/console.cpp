@@ -95,11 +95,16 @@ Parts parts_of(const EvaluationEvent& event, const RunLength&) {
   return parts;
 }
 
+/// Where nobody can see it, on a full device or a pipe that was closed, training does not end for it.
+void show(std::FILE* out, const std::string& text) {
+  std::fputs(text.c_str(), out);
+  std::fflush(out);
+}
+
 void print_line(std::FILE* out, const Event& event, const RunLength& length) {
   const Parts parts = std::visit([&](const auto& held) { return parts_of(held, length); }, event);
   if (parts.empty()) return;
-  fmt::print(out, "{}\n", joined(parts));
-  std::fflush(out);
+  show(out, joined(parts) + "\n");
 }
 
 std::size_t width_of(std::FILE* out) {
@@ -131,8 +136,7 @@ void ProgressLine::write(const Event& event) {
 
 void ProgressLine::clear() {
   if (!drawn_) return;
-  fmt::print(out_, "\r\x1b[K");
-  std::fflush(out_);
+  show(out_, "\r\x1b[K");
   drawn_ = false;
 }
 
@@ -162,8 +166,7 @@ void ProgressLine::draw(const ProgressEvent& progress) {
     parts.push_back(duration_text(elapsed * share) + " left");
   }
   // The last column stays free: a full line would wrap, and a wrapped one cannot be drawn over.
-  fmt::print(out_, "\r{}\x1b[K", joined(parts, width_of(out_) - 1));
-  std::fflush(out_);
+  show(out_, fmt::format("\r{}\x1b[K", joined(parts, width_of(out_) - 1)));
   drawn_ = true;
 }
 

@@ -1,5 +1,7 @@
 #include "report/jsonl.h"
 
+#include <fmt/format.h>
+
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -83,11 +85,16 @@ ordered_json object_of(const EndEvent& event) {
           {"seconds", event.seconds}};
 }
 
-/// Whether a finished line is about something that was done by `step`.
-bool stays(std::string_view line, std::int64_t step) {
+/// Whether a finished line, the `number`-th that stays, is about something that was done by `step`, and will not be
+/// done again.
+bool stays(std::string_view line, std::int64_t number, std::int64_t step, const DoneAgain& again) {
   const ordered_json event = ordered_json::parse(line, nullptr, false);
   if (!event.is_object() || !event.contains("step") || !event["step"].is_number_integer()) return false;
-  return event["step"].get<std::int64_t>() <= step && event.value("event", "") != "end";
+  const std::int64_t done = event["step"].get<std::int64_t>();
+  const std::string kind = event.value("event", "");
+  if (done > step || kind == "end") return false;
+  if (kind == "evaluation" && done == step) return !again.evaluations;
+  return kind != "epoch" || number <= again.epochs;
 }
 
 }  // namespace
@@ -97,24 +104,40 @@ std::string to_json(const Event& event) {
   return json_line(std::visit([](const auto& held) { return object_of(held); }, event));
 }
 
-JsonlWriter::JsonlWriter(const std::filesystem::path& path) : file_(path, OutputFile::Mode::kAppend) {}
+JsonlWriter::JsonlWriter(const std::filesystem::path& path, std::int64_t lines)
+    : path_(path), file_(path, OutputFile::Mode::kAppend), lines_(lines) {}
 
 void JsonlWriter::write(const Event& event) {
   std::string line = to_json(event);
   if (line.empty()) return;
   line += '\n';
   file_.write(line);
+  ++lines_;
 }
 
-void cut_back_jsonl(const std::filesystem::path& path, std::int64_t step) {
-  if (!std::filesystem::exists(path)) return;
+void JsonlWriter::sync() {
+  if (!file_.is_in_place()) {
+    throw Error(
+        fmt::format("{} was moved, removed or replaced while the run wrote to it; put the run folder back, or "
+                    "resume the run where it is now",
+                    path_.string()));
+  }
+  file_.sync();
+}
+
+std::int64_t cut_back_jsonl(const std::filesystem::path& path, std::int64_t step, const DoneAgain& again) {
+  if (!std::filesystem::exists(path)) return 0;
   const std::string text = read_text_file(path);
   std::string kept;
+  std::int64_t lines = 0;
   for (std::size_t begin = 0, end; (end = text.find('\n', begin)) != std::string::npos; begin = end + 1) {
     const std::string_view line = std::string_view(text).substr(begin, end - begin);
-    if (stays(line, step)) kept.append(line).push_back('\n');
+    if (!stays(line, lines + 1, step, again)) continue;
+    kept.append(line).push_back('\n');
+    ++lines;
   }
   if (kept != text) write_file(path, kept);
+  return lines;
 }
 
 }  // namespace mirrortrain::report

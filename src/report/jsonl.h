@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <limits>
 #include <string>
 
 #include "base/files.h"
@@ -16,17 +17,29 @@ std::string to_json(const Event& event);
 /// metrics.jsonl: appends one object a line, each handed to the system as it is written.
 class JsonlWriter : public Writer {
  public:
-  /// Creates the file or appends to it. Throws Error where it cannot be opened.
-  explicit JsonlWriter(const std::filesystem::path& path);
+  /// Creates the file or appends to it; `lines`: how many it has. Throws Error where it cannot be opened.
+  explicit JsonlWriter(const std::filesystem::path& path, std::int64_t lines = 0);
 
   void write(const Event& event) override;
+  std::int64_t lines() const { return lines_; }
+  /// Makes what was written survive a power cut. Throws Error where the file was moved, removed or replaced.
+  void sync();
 
  private:
+  std::filesystem::path path_;
   OutputFile file_;
+  std::int64_t lines_;
 };
 
-/// Removes from a metrics.jsonl what was written after `step` was done: the lines of later steps, every `end`, and a
-/// last line that was not finished. Atomic; a missing file stays missing.
-void cut_back_jsonl(const std::filesystem::path& path, std::int64_t step);
+/// What a resumed run does again, beside the steps after its checkpoint.
+struct DoneAgain {
+  bool evaluations = false;                                        ///< those of the checkpoint's step
+  std::int64_t epochs = std::numeric_limits<std::int64_t>::max();  ///< epoch lines after so many lines
+};
+
+/// Removes from a metrics.jsonl what was written after `step` was done: the lines of later steps, every `end`, a last
+/// line that was not finished, and what is done again. Atomic; a missing file stays missing. Returns how many lines are
+/// left.
+std::int64_t cut_back_jsonl(const std::filesystem::path& path, std::int64_t step, const DoneAgain& again = {});
 
 }  // namespace mirrortrain::report

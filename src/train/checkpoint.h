@@ -1,67 +1,78 @@
 #pragma once
 
 #include <filesystem>
+#include <future>
 #include <optional>
-#include <span>
 #include <string>
-#include <string_view>
-#include <vector>
 
+#include "report/jsonl.h"
 #include "strategy/strategy.h"
+#include "train/checkpoint_folder.h"
+#include "train/checkpoint_snapshot.h"
 #include "train/training_steps.h"
-#include "train/variable_copies.h"
 
 namespace mirrortrain {
 
-/// What belongs to a checkpoint's figures, in their order.
-struct CheckpointNames {
-  std::vector<std::string> slots;    ///< of the update rule, one per slot of the store
-  std::vector<std::string> metrics;  ///< as in Model::metric_names
+/// What a checkpoint must have in common with the run that is resumed from it.
+struct RunIdentity {
+  std::uint64_t seed = 0;
+  std::string data;  ///< the training data's fingerprint; empty: any
 };
 
 /// The checkpoints of a run: checkpoints/step-000500/ with model.safetensors (what reading the variables gives),
 /// training.safetensors (optimizer slots, accumulated gradients, the `state`, and every copy that can differ) and
-/// state.json (where training stands, and checksums of the other two). A checkpoint appears under its name complete or
-/// not at all.
+/// state.json (where training stands, and checksums of all three). A checkpoint appears under its name complete or not
+/// at all.
 class Checkpoints {
  public:
   /// `folder`: of the chief's machine, on every worker, which names it in errors. `strategy` must outlive it.
-  Checkpoints(std::filesystem::path folder, Strategy& strategy, CheckpointNames names, std::uint64_t seed);
+  Checkpoints(std::filesystem::path folder, Strategy& strategy, CheckpointNames names, RunIdentity run);
+  Checkpoints(const Checkpoints&) = delete;
+  Checkpoints& operator=(const Checkpoints&) = delete;
+  /// Waits for the one that is being written.
+  ~Checkpoints();
 
-  /// Every worker calls it, and the chief writes: to a temporary name, syncs, renames, then removes all but the newest
-  /// `keep`. Throws Error.
+  /// metrics.jsonl, which is synced before a checkpoint is written; must outlive the last save's end.
+  void follow(report::JsonlWriter& events) { events_ = &events; }
+
+  /// Every worker calls it, and the chief writes, then removes all but the newest `keep`, and the newest without NaN or
+  /// infinity. On one machine a thread writes a copy of what is to be saved: the next save, or `finish`, waits for it
+  /// and throws what went wrong. Throws Error.
   void save(const TrainingState& state, std::int64_t keep);
+  /// Waits until all is saved.
+  void finish();
 
-  /// Restores the newest one that is whole, which the chief reads for every worker, and removes unfinished and damaged
-  /// ones newer than it. Damaged ones, and the one that is used instead, are named in the log. nullopt where there is
-  /// none. Throws Error, changing nothing, where all are damaged.
+  /// Restores the newest one that is whole, which the chief reads for every worker, sets damaged ones newer than it
+  /// aside and removes unfinished ones. Damaged ones, and the one that is used instead, are named in the log. nullopt
+  /// where there is none. Throws Error, changing nothing, where all are damaged or one cannot be read.
   std::optional<TrainingState> restore();
+  /// How many lines metrics.jsonl had when the one that was restored was saved.
+  std::int64_t events() const { return restored_events_; }
 
   /// The step of the newest that was saved or restored here; 0: none.
   std::int64_t last_saved() const { return last_saved_; }
 
   /// For an error that ends the run: what of it is saved, and how to resume it.
   /// `step`: the last that was begun.
-  std::string how_to_resume(std::int64_t step) const;
+  std::string how_to_resume(std::int64_t step);
 
  private:
   std::optional<TrainingState> restore_newest();
-  void remove_unfinished() const;
-  TrainingState restore_from(const std::filesystem::path& checkpoint);
-  void restore_variables(const std::filesystem::path& checkpoint, const SavedPolicies& policies, bool accumulated);
+  TrainingState restore_from(const ReadCheckpoint& checkpoint);
+  void restore_variables(const ReadCheckpoint& checkpoint, bool accumulated);
+  void write(CheckpointSnapshot& snapshot, std::int64_t step, std::int64_t keep) const;
+  void remove_old(bool newest_is_finite, std::int64_t keep) const;
 
   std::filesystem::path folder_;
   Strategy& strategy_;
   CheckpointNames names_;
-  std::uint64_t seed_;
+  RunIdentity run_;
+  report::JsonlWriter* events_ = nullptr;
+  std::int64_t restored_events_ = 0;
+  std::future<void> writing_;
   // Steps whose checkpoints another worker than the chief knows of, of this run of the program or what it resumed from:
   // the last is there once the chief has taken part in a later step.
   std::int64_t saved_ = 0, last_saved_ = 0;
 };
-
-/// The newest of the checkpoints in a folder.
-std::optional<std::filesystem::path> newest_checkpoint(const std::filesystem::path& folder);
-/// The step of a checkpoint, by its name; 0 where it has another name.
-std::int64_t step_of_checkpoint(const std::filesystem::path& checkpoint);
 
 }  // namespace mirrortrain

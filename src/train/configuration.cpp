@@ -26,7 +26,10 @@ config::Section<TrainingOptions> TrainingOptions::section() {
            "its work.")
       .key("autotune", &TrainingOptions::autotune,
            "Whether GPUs benchmark several algorithms for each matrix multiplication and convolution before the first "
-           "step and use the fastest.");
+           "step and use the fastest.")
+      .key("on_non_finite", &TrainingOptions::on_non_finite,
+           "What to do when the loss or a variable is NaN or infinite: stop ends the run with exit code 3 and saves "
+           "nothing of it, so that the last checkpoint is the one to go back to; ignore continues.");
 }
 
 config::Section<CheckpointOptions> CheckpointOptions::section() {

@@ -24,6 +24,9 @@ namespace mirrortrain {
 /// Whether a step on a GPU is captured and enqueued as a whole.
 enum class CudaGraph : std::uint8_t { kAuto, kNever };
 
+/// What becomes of a run in which a value is NaN or infinite.
+enum class OnNonFinite : std::uint8_t { kStop, kIgnore };
+
 /// The section `training`.
 struct TrainingOptions {
   std::optional<std::int64_t> epochs, steps;
@@ -31,6 +34,7 @@ struct TrainingOptions {
   bool tf32 = true;
   CudaGraph cuda_graph = CudaGraph::kAuto;
   bool autotune = false;
+  OnNonFinite on_non_finite = OnNonFinite::kStop;
   static config::Section<TrainingOptions> section();
 
   /// 0: no limit. One epoch where neither is given.
@@ -97,6 +101,14 @@ struct mirrortrain::config::Codec<mirrortrain::RunName> {
   static void read(const Node& node, RunName& name);
   static Value show(const RunName& name) { return Codec<std::string>::show(name.text); }
   static Schema schema(const Rules& rules) { return Codec<std::string>::schema(rules); }
+};
+
+template <>
+struct mirrortrain::config::EnumNames<mirrortrain::OnNonFinite> {
+  static constexpr auto names = std::to_array<std::pair<std::string_view, mirrortrain::OnNonFinite>>({
+      {"stop", mirrortrain::OnNonFinite::kStop},
+      {"ignore", mirrortrain::OnNonFinite::kIgnore},
+  });
 };
 
 template <>

@@ -17,9 +17,9 @@ namespace {
 /// Returns false where the checkpoint was removed meanwhile, as the chief keeps some alone.
 bool load(const std::filesystem::path& checkpoint, Strategy& strategy) {
   try {
-    load_weights(checkpoint / "model.safetensors", strategy.variables());
+    load_weights(read_checkpoint_model(checkpoint), checkpoint.string(), strategy.variables());
   } catch (const Error&) {
-    if (std::filesystem::exists(checkpoint / "model.safetensors")) throw;
+    if (std::filesystem::exists(checkpoint / "training.safetensors")) throw;
     return false;
   }
   strategy.variables_changed();

@@ -3,7 +3,8 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
-#include <thread>
+#include <cstdio>
+#include <cstdlib>
 
 #include "base/error.h"
 #include "base/files.h"
@@ -11,8 +12,10 @@
 #include "data/fingerprint.h"
 #include "report/jsonl.h"
 #include "report/tensorboard.h"
+#include "strategy/steps/left_behind.h"
 #include "train/beside_chief.h"
 #include "train/evaluator.h"
+#include "train/non_finite.h"
 #include "train/resume.h"
 #include "train/run_header.h"
 #include "train/summary.h"
@@ -95,48 +98,71 @@ std::optional<int> FitRun::run_to_the_end() {
   }
   if (!open_folder()) return 0;
   log_header();
-  const TrainingState state = first_state();
+  TrainingState state;
+  try {
+    state = first_state();
+  } catch (const std::exception& error) {  // which left the run as it was
+    log_to_file_alone(error.what());
+    throw;
+  }
   first_step_ = state.step;
-  run_.strategy->variables_changed();
-  open_writers(state);
-  return train(state);
+  try {
+    run_.strategy->variables_changed();
+    open_writers(state);
+    train(state);
+  } catch (const std::exception& error) {
+    run_.strategy->abort(error.what());
+    if (regroups()) throw;
+    end_with(error);
+  }
+  if (stop_signal_ == rpc::kRegroup) return std::nullopt;
+  return stop_signal_ == 0 ? 0 : 128 + stop_signal_;
 }
 
-std::optional<int> FitRun::train(const TrainingState& state) {
+void FitRun::train(const TrainingState& state) {
   if (arguments_.profile) run_.strategy->profile();
-  const TrainerOptions options{
-      values().training.epoch_limit(),          values().training.step_limit(), values().logging.every_steps,
-      values().checkpoint.every_steps,          values().checkpoint.keep,       values().data.global_batch_size,
-      is_chief() && report::is_terminal(stderr)};
   const std::atomic<int>& signal = arguments_.catch_stop_signals();
-  const auto stop = [&](std::int64_t step) {
+  TrainerOptions options;
+  options.epochs = values().training.epoch_limit();
+  options.steps = values().training.step_limit();
+  options.log_every_steps = values().logging.every_steps;
+  options.checkpoint_every_steps = values().checkpoint.every_steps;
+  options.keep_checkpoints = values().checkpoint.keep;
+  options.batch_size = values().data.global_batch_size;
+  options.stops_on_non_finite = values().training.on_non_finite == OnNonFinite::kStop;
+  options.shows_progress = is_chief() && report::is_terminal(stderr);
+  if (!cluster_) options.is_interrupted = [&signal] { return signal != 0; };
+  const auto stop = [this, &signal](std::int64_t step) {
     if (!cluster_) return signal.load();
     const int agreed = cluster_->control().agree_to_stop(step, signal);
     cluster_->control().begin_step(step + 1);
     return agreed;
   };
-  Trainer trainer(
+  trainer_.emplace(
       *run_.strategy, run_.steps(values()), *checked_.model, run_.validation.get(), *checkpoints_, options,
       [this](const report::Event& event) { emit(event); }, stop);
+  const TrainingState last = trainer_->run(state);
+  stop_signal_ = trainer_->stop_signal();
+  if (stop_signal_ != rpc::kRegroup) finish(last, signal);
+}
+
+void FitRun::end_with(const std::exception& error) {
+  const TrainingState reached = trainer_ ? trainer_->state() : TrainingState{};
+  const std::string told = fmt::format("{}; {}", error.what(), checkpoints_->how_to_resume(reached.step));
+  log_to_file_alone(told);
   try {
-    const TrainingState last = trainer.run(state);
-    stop_signal_ = trainer.stop_signal();
-    if (stop_signal_ == rpc::kRegroup) return std::nullopt;
-    finish(trainer, last);
-  } catch (const std::exception& error) {
-    run_.strategy->abort(error.what());
-    if (regroups()) throw;
-    const std::string told = fmt::format("{}; {}", error.what(), checkpoints_->how_to_resume(trainer.state().step));
-    log_to_file_alone(told);
-    try {
-      emit(report::EndEvent{report::EndEvent::Status::kFailed, trainer.state().step, trainer.state().position.epoch,
-                            trainer.seconds()});
-    } catch (const std::exception&) {  // on a full disk; what ended the run is what to tell
-    }
-    if (cluster_) cluster_->control().fail(error.what());  // without the checkpoint, which every task names itself
-    throw Error(told);
+    emit(report::EndEvent{report::EndEvent::Status::kFailed, reached.step, reached.position.epoch,
+                          trainer_ ? trainer_->seconds() : 0});
+  } catch (const std::exception&) {  // on a full disk; what ended the run is what to tell
   }
-  return trainer.stop_signal() == 0 ? 0 : 128 + trainer.stop_signal();
+  if (cluster_) cluster_->control().fail(error.what());  // without the checkpoint, which every task names itself
+  if (lane_is_left_behind()) {                           // it computes on what would be freed
+    fmt::print(stderr, "error: {}\n", told);
+    std::fflush(stdout);
+    std::_Exit(1);
+  }
+  if (dynamic_cast<const NonFinite*>(&error) != nullptr) throw NonFinite(told);
+  throw Error(told);
 }
 
 /// Everything that can go wrong before the run leaves a trace.
@@ -189,30 +215,33 @@ bool FitRun::open_folder() {
   CheckpointNames names{{}, checked_.model->metric_names};
   const scalar::UpdateRule update_rule = values().optimizer ? rule(*values().optimizer) : scalar::UpdateRule{};
   for (const std::string_view slot : scalar::slot_names(update_rule)) names.slots.emplace_back(slot);
-  checkpoints_ = std::make_unique<Checkpoints>(folder_.checkpoints(), *run_.strategy, std::move(names), values().seed);
+  checkpoints_ = std::make_unique<Checkpoints>(
+      folder_.checkpoints(), *run_.strategy, std::move(names),
+      RunIdentity{values().seed, run_.train ? data::fingerprint(run_.train->dataset()) : ""});
   return true;
 }
 
 /// Returns false where the run to resume is finished.
 bool FitRun::open_folder_as_chief() {
-  std::vector<std::string> changed;
+  std::vector<ChangedKey> changed;
   if (arguments_.resume) {
     folder_ = folder_to_resume(arguments_, values().name.text);
+    lock_ = RunLock(folder_.path);
     changed = require_same_run(folder_, values());
     if (is_finished(folder_, run_length().steps)) {
       spdlog::info("{}: the run is finished; give it more epochs or steps to resume it", folder_.path.string());
       return false;
     }
+    remove_temporary_files(folder_);
   } else {
-    folder_ = new_run_folder(values().name.text, arguments_.run_dir);
-    create_folders(folder_.path);
+    folder_ = create_run_folder(values().name.text, arguments_.run_dir, lock_);
     write_configuration();
     run_.adapted.write(folder_.classes(), folder_.preprocessing());
   }
   log_to_file(folder_.log());
   spdlog::info("run folder: {}", folder_.path.string());
-  for (const std::string& section : changed) {
-    spdlog::warn("{} changed since the run began; the new one counts from here on", section);
+  for (const ChangedKey& one : changed) {
+    spdlog::warn("{} changed since the run began: {} before, {} from here on", one.key, one.before, one.now);
   }
   return true;
 }
@@ -248,8 +277,21 @@ TrainingState FitRun::first_state() {
 
 void FitRun::open_writers(const TrainingState& state) {
   if (!is_chief()) return;
-  if (arguments_.resume) report::cut_back_jsonl(folder_.metrics(), state.step);
-  writers_.push_back(std::make_unique<report::JsonlWriter>(folder_.metrics()));
+  std::int64_t lines = 0;
+  if (arguments_.resume) {
+    const std::int64_t steps = run_length().steps;
+    lines = report::cut_back_jsonl(folder_.metrics(), state.step,
+                                   {steps > 0 && state.step >= steps, checkpoints_->events()});
+    if (const std::int64_t missing = checkpoints_->events() - lines; missing > 0) {
+      spdlog::warn("{}: {} event{} from before {} {} missing: lost in a power cut, or removed",
+                   folder_.metrics().string(), missing, missing == 1 ? "" : "s", checkpoint_name(state.step),
+                   missing == 1 ? "is" : "are");
+    }
+  }
+  auto events = std::make_unique<report::JsonlWriter>(folder_.metrics(), lines);
+  events_ = events.get();
+  writers_.push_back(std::move(events));
+  checkpoints_->follow(*events_);
   if (values().logging.tensorboard) {
     writers_.push_back(std::make_unique<report::TensorBoardWriter>(folder_.path, state.step));
   }
@@ -266,26 +308,35 @@ void FitRun::emit(const report::Event& event) {
   for (const auto& writer : writers_) writer->write(event);
 }
 
-void FitRun::finish(const Trainer& trainer, const TrainingState& state) {
+/// The summary comes last: a run that has it is finished. What is done before is done again after a kill.
+void FitRun::finish(const TrainingState& state, const std::atomic<int>& signal) {
   if (is_chief()) writers_.pop_back();  // the console's: from here on results go to stdout
-  RunResult result{trainer.stop_signal() == 0 ? "done" : "stopped", state, 0, trainer.last_epoch(), std::nullopt};
-  if (trainer.stop_signal() == 0) {
-    if (run_.test) {
-      const StepSums sums = evaluate_all(*run_.strategy, *run_.test, values().data.global_batch_size);
-      result.test = {"test", state.step, sums.examples, scores_of(sums, checked_.model->metric_names)};
+  RunResult result{"done", state, 0, std::nullopt, std::nullopt};
+  if (stop_signal_ == 0 && run_.test) {
+    const auto interrupted = [&] { return !cluster_ && signal != 0; };
+    const auto sums = evaluate_unless(interrupted, *run_.strategy, *run_.test, values().data.global_batch_size);
+    if (sums) {
+      result.test = {"test", state.step, sums->examples, scores_of(*sums, checked_.model->metric_names)};
       emit(*result.test);
+    } else {
+      stop_signal_ = signal;
     }
-    const VariableStore& variables = run_.strategy->variables();  // from every worker
-    if (checked_.has_model() && is_chief()) save_weights(folder_.model(), variables);
   }
+  if (stop_signal_ != 0) result.status = "stopped";
+  const VariableStore& variables = run_.strategy->variables();  // from every worker
   if (!is_chief()) return;
+  if (stop_signal_ == 0 && checked_.has_model()) result.model_checksum = save_weights(folder_.model(), variables);
   if (cluster_) cluster_->control().put("run is over", "");
-  result.seconds = trainer.seconds();
+  result.seconds = trainer_->seconds();
+  emit(report::EndEvent{stop_signal_ == 0 ? report::EndEvent::Status::kDone : report::EndEvent::Status::kStopped,
+                        state.step, state.position.epoch, result.seconds});
+  events_->sync();
   write_summary(folder_.summary(), checked_, *run_.strategy, result);
-  emit(report::EndEvent{
-      trainer.stop_signal() == 0 ? report::EndEvent::Status::kDone : report::EndEvent::Status::kStopped, state.step,
-      state.position.epoch, result.seconds});
   writers_.clear();
+  tell_results(result);
+}
+
+void FitRun::tell_results(const RunResult& result) const {
   if (const std::string text = staleness_text(run_.strategy->staleness()); !text.empty()) {
     spdlog::info("staleness of all updates: {}", text);
   }
@@ -297,8 +348,7 @@ void FitRun::finish(const Trainer& trainer, const TrainingState& state) {
     }
   }
   if (result.test) fmt::print("test: {} ({} examples)\n", scores_text(result.test->scores), result.test->examples);
-  if (trainer.stop_signal() != 0)
-    spdlog::warn("stopped by signal {} after a checkpoint was saved", trainer.stop_signal());
+  if (stop_signal_ != 0) spdlog::warn("stopped by signal {} after a checkpoint was saved", stop_signal_);
 }
 
 }  // namespace mirrortrain

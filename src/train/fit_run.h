@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <exception>
 #include <memory>
 #include <optional>
 #include <string>
@@ -13,6 +14,8 @@
 #include "train/run.h"
 #include "train/run_cluster.h"
 #include "train/run_folder.h"
+#include "train/run_lock.h"
+#include "train/summary.h"
 #include "train/trainer.h"
 
 namespace mirrortrain {
@@ -25,7 +28,7 @@ struct FitArguments {
   std::optional<std::string> resume;  ///< empty: the run is found by the configuration's name
   bool dry_run = false;
   bool profile = false;
-  /// From its call on, SIGINT and SIGTERM set the returned number; called once nothing but steps is left to do.
+  /// From its call on, SIGINT, SIGTERM and SIGHUP set the returned number; called once nothing but steps is left to do.
   const std::atomic<int>& (*catch_stop_signals)() = nullptr;
 };
 
@@ -58,7 +61,8 @@ class FitRun {
   std::string command() const;
   bool take_resumes() const;
   std::optional<int> run_to_the_end();
-  std::optional<int> train(const TrainingState& state);
+  void train(const TrainingState& state);
+  [[noreturn]] void end_with(const std::exception& error);
   const Configuration& values() const { return checked_.values(); }
   /// The chief alone leaves a run folder, events and results.
   bool is_chief() const { return !cluster_ || cluster_->spec().is_chief(); }
@@ -73,7 +77,8 @@ class FitRun {
   report::RunLength run_length() const;
   void open_writers(const TrainingState& state);
   void emit(const report::Event& event);
-  void finish(const Trainer& trainer, const TrainingState& state);
+  void finish(const TrainingState& state, const std::atomic<int>& signal);
+  void tell_results(const RunResult& result) const;
 
   const FitArguments& arguments_;
   const CheckedConfiguration& checked_;
@@ -83,9 +88,12 @@ class FitRun {
   int stop_signal_ = 0;
   std::unique_ptr<RunCluster> cluster_;  ///< null on one machine
   Run run_;
+  RunLock lock_;
   RunFolder folder_;
-  std::unique_ptr<Checkpoints> checkpoints_;
   std::vector<std::unique_ptr<report::Writer>> writers_;
+  report::JsonlWriter* events_ = nullptr;  ///< among them
+  std::unique_ptr<Checkpoints> checkpoints_;
+  std::optional<Trainer> trainer_;
 };
 
 }  // namespace mirrortrain

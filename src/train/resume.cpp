@@ -4,8 +4,10 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "base/error.h"
+#include "config/flatten.h"
 #include "train/summary.h"
 
 namespace mirrortrain {
@@ -18,57 +20,75 @@ Configuration configuration_of(const RunFolder& folder) {
   return std::move(read.values);
 }
 
-template <class T>
-bool differ(const T& before, const T& now) {
-  return config::to_yaml(config::Codec<T>::show(before)) != config::to_yaml(config::Codec<T>::show(now));
+using Keys = std::vector<std::pair<std::string, std::string>>;
+
+Keys keys_of(const Configuration& values) { return config::flatten(config::Codec<Configuration>::show(values)); }
+
+std::string value_in(const Keys& keys, const std::string& key) {
+  const auto found = std::ranges::find(keys, key, &Keys::value_type::first);
+  return found == keys.end() ? "absent" : found->second;
+}
+
+/// The keys that do not have the same value in both, in order.
+std::vector<ChangedKey> changes(const Configuration& before, const Configuration& now) {
+  const Keys old_keys = keys_of(before), new_keys = keys_of(now);
+  std::vector<ChangedKey> changed;
+  const auto add = [&](const std::string& key) {
+    ChangedKey one{key, value_in(old_keys, key), value_in(new_keys, key)};
+    if (one.before != one.now) changed.push_back(std::move(one));
+  };
+  for (const auto& [key, value] : new_keys) add(key);
+  for (const auto& [key, value] : old_keys) {
+    if (std::ranges::find(new_keys, key, &Keys::value_type::first) == new_keys.end()) add(key);
+  }
+  return changed;
+}
+
+/// Where a file lies says nothing of what it holds, which is compared when it is read.
+bool is_path(const std::string& value) { return value.starts_with('/'); }
+
+bool may_change(const ChangedKey& changed) {
+  const std::string& key = changed.key;
+  if (key == "seed" || key == "optimizer.type") return false;
+  // Where examples lie, and who reads them when, changes no result.
+  if (key == "data.cache" || key == "data.threads" || key == "data.memory") return true;
+  if (is_path(changed.before) && is_path(changed.now)) return true;
+  return !key.starts_with("model.") && !key.starts_with("data.");
 }
 
 }  // namespace
 
-std::vector<std::string> require_same_run(const RunFolder& folder, const Configuration& now) {
+std::vector<ChangedKey> require_same_run(const RunFolder& folder, const Configuration& now) {
   const Configuration before = configuration_of(folder);
-  const auto refuse_if = [&](bool changed, const std::string& what) {
-    if (changed) {
-      throw UsageError(
-          fmt::format("--resume {}: {} changed since this run began ({}); start a new run without --resume",
-                      folder.path.string(), what, folder.config().string()));
-    }
+  const auto refuse = [&](const std::string& what) {
+    throw UsageError(fmt::format("--resume {}: {}; start a new run without --resume", folder.path.string(), what));
   };
-  refuse_if(differ(before.model, now.model), "model");
-  refuse_if(before.data.global_batch_size != now.data.global_batch_size, "data.global_batch_size");
-  data::DataOptions data = before.data;
-  data.cache = now.data.cache;  // where examples lie, and who reads them when, changes no result
-  data.threads = now.data.threads;
-  data.memory = now.data.memory;
-  refuse_if(differ(data, now.data), "data");
-  refuse_if(before.seed != now.seed, "seed");
-  refuse_if(before.optimizer.has_value() != now.optimizer.has_value() ||
-                (now.optimizer && before.optimizer->index() != now.optimizer->index()),
-            "the optimizer's type");
-  refuse_if(now.optimizer && !std::ranges::equal(scalar::slot_names(rule(*before.optimizer)),
-                                                 scalar::slot_names(rule(*now.optimizer))),
-            "what the optimizer keeps for each weight (sgd's momentum)");
+  const auto refuse_change = [&](const ChangedKey& one) {
+    refuse(fmt::format("{} changed since this run began: {} in {}, {} now", one.key, one.before,
+                       folder.config().string(), one.now));
+  };
+  const std::vector<ChangedKey> changed = changes(before, now);
+  for (const ChangedKey& one : changed) {
+    if (!may_change(one)) refuse_change(one);
+  }
+  // The checks above leave the same optimizer, which may have begun to keep something for each weight.
+  const auto slots_of = [](const Configuration& values) { return scalar::slot_names(rule(values.optimizer.value())); };
+  if (now.optimizer && before.optimizer && !std::ranges::equal(slots_of(before), slots_of(now))) {
+    const auto of_optimizer = [](const ChangedKey& one) { return one.key.starts_with("optimizer."); };
+    refuse_change(*std::ranges::find_if(changed, of_optimizer));
+  }
+  if (now.optimizer.has_value() != before.optimizer.has_value()) {
+    refuse("the model changed since this run began");
+  }
   for (const auto& state : now.state) {
     const auto same_name = [&](const auto& other) { return other.value.name == state.value.name; };
     const auto old = std::find_if(before.state.begin(), before.state.end(), same_name);
-    refuse_if(old != before.state.end() && old->value.type() != state.value.type(),
-              fmt::format("the type of state '{}'", state.value.name));
+    if (old != before.state.end() && old->value.type() != state.value.type()) {
+      refuse(fmt::format("the type of state '{}' changed since this run began: {} in {}, {} now", state.value.name,
+                         config::name_of(old->value.type()), folder.config().string(),
+                         config::name_of(state.value.type())));
+    }
   }
-
-  std::vector<std::string> changed;
-  const auto note_if = [&](bool differs, const char* section) {
-    if (differs) changed.emplace_back(section);
-  };
-  note_if(differ(before.optimizer, now.optimizer), "optimizer");
-  note_if(differ(before.loss, now.loss), "loss");
-  note_if(differ(before.metrics, now.metrics), "metrics");
-  note_if(differ(before.variables, now.variables), "variables");
-  note_if(differ(before.state, now.state), "state");
-  note_if(differ(before.gradients, now.gradients), "gradients");
-  note_if(differ(before.strategy, now.strategy), "strategy");
-  note_if(differ(before.training, now.training), "training");
-  note_if(differ(before.checkpoint, now.checkpoint), "checkpoint");
-  note_if(differ(before.logging, now.logging), "logging");
   return changed;
 }
 

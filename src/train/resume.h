@@ -9,10 +9,15 @@
 
 namespace mirrortrain {
 
-/// Whether a run may be resumed with a configuration. Throws UsageError, naming what differs from the run's own, where
-/// that is the model, the data, the batch, the seed or the optimizer's type; returns the sections in which others
-/// differ.
-std::vector<std::string> require_same_run(const RunFolder& folder, const Configuration& configuration);
+/// A key of a configuration with its values, "absent" where it has none.
+struct ChangedKey {
+  std::string key, before, now;
+};
+
+/// Whether a run may be resumed with a configuration. Throws UsageError, naming key and values, where the model, the
+/// data but for where they lie, the batch, the seed, the optimizer's type or what it keeps for each weight differ from
+/// the run's own; returns the others that differ.
+std::vector<ChangedKey> require_same_run(const RunFolder& folder, const Configuration& configuration);
 
 /// Whether the run ended with status done and `steps`, after which it is to end now (0: no limit), lets it go no
 /// further.

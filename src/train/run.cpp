@@ -180,12 +180,21 @@ void set_first_values(const CheckedConfiguration& checked, const VariableStore& 
 }
 
 StepSums evaluate_all(Strategy& strategy, const data::Feeder& examples, std::int64_t batch_size) {
+  return evaluate_unless([] { return false; }, strategy, examples, batch_size).value();
+}
+
+std::optional<StepSums> evaluate_unless(const std::function<bool()>& interrupted, Strategy& strategy,
+                                        const data::Feeder& examples, std::int64_t batch_size) {
   std::vector<std::int64_t> rows(static_cast<std::size_t>(std::min(batch_size, examples.rows())));
   StepSums total;
   const auto collect = [&] {
     for (const StepSums& sums : strategy.take_sums()) total += sums;
   };
   for (std::int64_t first = 0; first < examples.rows(); first += batch_size) {
+    if (interrupted()) {
+      collect();
+      return std::nullopt;
+    }
     rows.resize(static_cast<std::size_t>(std::min(batch_size, examples.rows() - first)));
     std::iota(rows.begin(), rows.end(), first);
     if (examples.reads_ahead() && strategy.topology().cluster.workers == 1) {

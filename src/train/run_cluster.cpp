@@ -14,39 +14,19 @@
 #include "collective/mpi/mpi_communicator.h"
 #include "collective/nccl/nccl_communicator.h"
 #include "collective/shared_memory/shared_memory_communicator.h"
+#include "config/flatten.h"
 
 namespace mirrortrain {
 namespace {
 
-/// Every key of a configuration with its value. Files may lie in another folder on another machine, so only their names
-/// count.
-void flatten(const config::Value& value, const std::string& path,
-             std::vector<std::pair<std::string, std::string>>& keys) {
-  switch (value.kind()) {
-    case config::Value::Kind::kNull: keys.emplace_back(path, "null"); break;
-    case config::Value::Kind::kScalar: {
-      const std::string& text = value.text();
-      keys.emplace_back(path, text.starts_with('/') ? std::filesystem::path(text).filename().string() : text);
-      break;
-    }
-    case config::Value::Kind::kSequence:
-      for (std::size_t i = 0; i < value.items().size(); ++i) {
-        flatten(value.items()[i], fmt::format("{}[{}]", path, i), keys);
-      }
-      break;
-    case config::Value::Kind::kMapping:
-      for (const auto& entry : value.entries()) {
-        flatten(entry.value, path.empty() ? entry.key : path + "." + entry.key, keys);
-      }
-      break;
-  }
-}
-
-/// What must be the same on every task: all but who it is.
+/// What must be the same on every task: all but who it is. Files may lie in another folder on another machine, so only
+/// their names count.
 std::vector<std::pair<std::string, std::string>> shared_keys(const Configuration& values) {
-  std::vector<std::pair<std::string, std::string>> keys;
-  flatten(config::Codec<Configuration>::show(values), "", keys);
+  auto keys = config::flatten(config::Codec<Configuration>::show(values));
   std::erase_if(keys, [](const auto& key) { return key.first.starts_with("strategy.cluster"); });
+  for (auto& [key, value] : keys) {
+    if (value.starts_with('/')) value = std::filesystem::path(value).filename().string();
+  }
   return keys;
 }
 

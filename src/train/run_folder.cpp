@@ -4,7 +4,10 @@
 #include <spdlog/sinks/basic_file_sink.h>
 #include <spdlog/spdlog.h>
 
+#include <vector>
+
 #include "base/error.h"
+#include "base/files.h"
 
 namespace mirrortrain {
 namespace {
@@ -15,13 +18,36 @@ fs::path numbered(const std::string& name, int number) {
   return fs::path("runs") / (number == 1 ? name : fmt::format("{}-{}", name, number));
 }
 
+/// What a run leaves that was killed before it had written its config.yaml does not count.
+bool is_free(const fs::path& folder) {
+  std::error_code ignored;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder, ignored)) {
+    if (entry.path().filename() != RunLock::kName && !is_temporary(entry.path())) return false;
+  }
+  return true;
+}
+
+void require_free(const fs::path& run_dir) {
+  if (!fs::exists(run_dir)) return;
+  if (!fs::is_directory(run_dir)) {
+    throw UsageError(fmt::format("--run-dir {}: expected a folder, found a file", run_dir.string()));
+  }
+  if (is_free(run_dir)) return;
+  const bool holds_run = RunFolder{run_dir}.exists();
+  throw UsageError(holds_run
+                       ? fmt::format("--run-dir {}: holds another run; resume it with --resume, or name another folder",
+                                     run_dir.string())
+                       : fmt::format("--run-dir {}: the folder is not empty; name another one", run_dir.string()));
+}
+
 }  // namespace
 
 void log_to_file(const fs::path& file) {
   auto& sinks = spdlog::default_logger()->sinks();
   const auto* const last = dynamic_cast<spdlog::sinks::basic_file_sink_mt*>(sinks.back().get());
-  if (last != nullptr && last->filename() == file.string()) return;  // an elastic run opens its folder again
-  auto sink = std::make_shared<spdlog::sinks::basic_file_sink_mt>(file.string());
+  const std::string path = fs::absolute(file).string();
+  if (last != nullptr && last->filename() == path) return;  // an elastic run opens its folder again
+  auto sink = std::make_shared<spdlog::sinks::basic_file_sink_mt>(path);
   sink->set_pattern("%Y-%m-%d %H:%M:%S.%e %l %v");
   sinks.push_back(std::move(sink));
 }
@@ -34,25 +60,35 @@ void log_to_file_alone(const std::string& error) {
   }
 }
 
-RunFolder new_run_folder(const std::string& name, const std::optional<fs::path>& run_dir) {
-  if (!run_dir) {
-    int number = 1;
-    while (fs::exists(numbered(name, number))) ++number;
-    return {numbered(name, number)};
+RunFolder create_run_folder(const std::string& name, const std::optional<fs::path>& run_dir, RunLock& lock) {
+  if (run_dir) {
+    require_free(*run_dir);
+    create_folders(*run_dir);
+    lock = RunLock(*run_dir);
+    require_free(*run_dir);  // another process may have come before
+    remove_temporary_files({*run_dir});
+    return {*run_dir};
   }
+  create_folders("runs");
+  RunFolder folder = next_run_folder(name);
+  while (!create_folder(folder.path)) folder = next_run_folder(name);
+  lock = RunLock(folder.path);
+  return folder;
+}
+
+RunFolder next_run_folder(const std::string& name) {
+  int number = 1;
+  while (fs::exists(numbered(name, number))) ++number;
+  return {numbered(name, number)};
+}
+
+void remove_temporary_files(const RunFolder& folder) {
+  std::vector<fs::path> left;
   std::error_code ignored;
-  if (fs::exists(*run_dir) && !fs::is_directory(*run_dir)) {
-    throw UsageError(fmt::format("--run-dir {}: expected a folder, found a file", run_dir->string()));
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder.path, ignored)) {
+    if (is_temporary(entry.path())) left.push_back(entry.path());
   }
-  if (fs::exists(*run_dir) && !fs::is_empty(*run_dir, ignored)) {
-    const RunFolder folder{*run_dir};
-    throw UsageError(
-        folder.exists()
-            ? fmt::format("--run-dir {}: holds another run; resume it with --resume, or name another folder",
-                          run_dir->string())
-            : fmt::format("--run-dir {}: the folder is not empty; name another one", run_dir->string()));
-  }
-  return {*run_dir};
+  for (const fs::path& file : left) fs::remove(file, ignored);
 }
 
 std::optional<RunFolder> newest_run(const std::string& name) {

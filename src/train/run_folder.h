@@ -4,6 +4,8 @@
 #include <optional>
 #include <string>
 
+#include "train/run_lock.h"
+
 namespace mirrortrain {
 
 /// A run's files, by their names in interface order: config.yaml, metrics.jsonl, summary.json, model.safetensors,
@@ -32,10 +34,16 @@ void log_to_file(const std::filesystem::path& file);
 /// An error that is shown elsewhere.
 void log_to_file_alone(const std::string& error);
 
-/// The folder that a new run would get: `run_dir` itself, which must not hold anything yet (UsageError), or runs/NAME,
-/// runs/NAME-2,
-/// ... the first that is free.
-RunFolder new_run_folder(const std::string& name, const std::optional<std::filesystem::path>& run_dir);
+/// Creates the folder of a new run and locks it: `run_dir` itself, which must not hold anything yet (UsageError), or
+/// runs/NAME, runs/NAME-2, ... the first that is free. Two processes never get the same.
+RunFolder create_run_folder(const std::string& name, const std::optional<std::filesystem::path>& run_dir,
+                            RunLock& lock);
+
+/// The one in runs/ that a new run would get now.
+RunFolder next_run_folder(const std::string& name);
+
+/// Removes files whose writing ended with the program. While the folder is locked.
+void remove_temporary_files(const RunFolder& folder);
 
 /// The newest of runs/NAME, runs/NAME-2, ... that holds a run.
 std::optional<RunFolder> newest_run(const std::string& name);

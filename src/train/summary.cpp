@@ -37,10 +37,9 @@ void write_summary(const std::filesystem::path& file, const CheckedConfiguration
                {"step", result.state.step},
                {"epoch", result.state.position.epoch},
                {"seconds", result.seconds}};
-  if (result.last_epoch) {
-    if (result.last_epoch->scores) json["train"] = to_json(*result.last_epoch->scores);
-    if (result.last_epoch->validation) json["validation"] = to_json(*result.last_epoch->validation);
-  }
+  const EpochScores& last_epoch = result.state.last_epoch;
+  if (last_epoch.train) json["train"] = to_json(*last_epoch.train);
+  if (last_epoch.validation) json["validation"] = to_json(*last_epoch.validation);
   if (result.test) json["test"] = to_json(result.test->scores);
   json["parameters"] = parameters.all;
   json["trainable_parameters"] = parameters.trainable;
@@ -55,7 +54,18 @@ void write_summary(const std::filesystem::path& file, const CheckedConfiguration
   // Updates by how many others came between reading the variables and the update, from 0.
   if (const auto staleness = strategy.staleness(); !staleness.empty()) json["staleness"] = staleness;
   json["versions"] = {{"mirrortrain", MIRRORTRAIN_VERSION}, {"onednn", cpu::onednn_version()}};
+  if (result.model_checksum) json["checksums"] = {{"model.safetensors", *result.model_checksum}};
   write_file(file, json.dump(2) + "\n");
+}
+
+std::optional<std::uint32_t> read_model_checksum(const std::filesystem::path& file) {
+  if (!std::filesystem::exists(file)) return std::nullopt;
+  const auto summary = Json::parse(read_text_file(file), nullptr, false);
+  const auto checksum = Json::json_pointer("/checksums/model.safetensors");
+  if (!summary.is_object() || !summary.contains(checksum) || !summary[checksum].is_number_unsigned()) {
+    return std::nullopt;
+  }
+  return summary[checksum].get<std::uint32_t>();
 }
 
 std::optional<std::int64_t> read_done_step(const std::filesystem::path& file) {

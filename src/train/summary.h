@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -16,7 +17,7 @@ struct RunResult {
   std::string status;  ///< done or stopped
   TrainingState state;
   double seconds = 0;
-  std::optional<report::EpochEvent> last_epoch;
+  std::optional<std::uint32_t> model_checksum;  ///< CRC-32 of model.safetensors, where it was written
   std::optional<report::EvaluationEvent> test;
 };
 
@@ -26,6 +27,9 @@ void write_summary(const std::filesystem::path& file, const CheckedConfiguration
 
 /// The step that a run ended with as done, by its summary.json; nullopt where it did not, or went on since.
 std::optional<std::int64_t> read_done_step(const std::filesystem::path& file);
+
+/// The CRC-32 of the run's model.safetensors, by its summary.json; nullopt where it does not tell.
+std::optional<std::uint32_t> read_model_checksum(const std::filesystem::path& file);
 
 /// "loss 0.3012, accuracy 0.8921"
 std::string scores_text(const report::Scores& scores);

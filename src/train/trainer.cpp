@@ -4,9 +4,12 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <cmath>
+#include <span>
 #include <utility>
 
 #include "base/error.h"
+#include "train/non_finite.h"
 
 namespace mirrortrain {
 namespace {
@@ -53,6 +56,10 @@ TrainingState Trainer::run(TrainingState state) {
 
 void Trainer::train() {
   stop_signal_ = stop_(state_.step);
+  if (state_.step > 0 && state_.validated_epoch < state_.position.epoch) {  // stopped before the end of an epoch's end
+    end_epoch_if_due();
+    if (epoch_ended_) save_checkpoint();
+  }
   while (!finished() && stop_signal_ == 0) {
     step();
     stop_signal_ = stop_(state_.step);
@@ -62,16 +69,18 @@ void Trainer::train() {
     const bool saves = checkpoint_due || epoch_ended_ || last || stop_signal_ != 0;
     if (logs || saves) collect_sums();
     if (logs) emit_step();
-    if (epoch_ended_) end_epoch();
+    end_epoch_if_due();
     if (saves) save_checkpoint();
   }
+  checkpoints_.finish();
 }
 
 double Trainer::seconds() const { return earlier_seconds_ + seconds_since(start_); }
 
 bool Trainer::finished() const {
   if (options_.steps > 0 && state_.step >= options_.steps) return true;
-  return options_.epochs > 0 && epoch_ended_ && state_.step > 0 && state_.position.epoch >= options_.epochs;
+  const std::int64_t epochs_done = state_.position.epoch - (epoch_ended_ && state_.step > 0 ? 0 : 1);
+  return options_.epochs > 0 && epochs_done >= options_.epochs;
 }
 
 void Trainer::step() {
@@ -89,11 +98,35 @@ void Trainer::step() {
 /// Each step's on its own, so that totals do not depend on how many were in flight.
 void Trainer::collect_sums() {
   const auto start = Clock::now();
-  for (const StepSums& sums : strategy_.take_sums()) {
+  const std::span<const StepSums> all = strategy_.take_sums();
+  std::int64_t step = state_.step - static_cast<std::int64_t>(all.size());
+  for (const StepSums& sums : all) {
+    ++step;
     state_.epoch_sums += sums;
     state_.step_sums += sums;
+    if (options_.stops_on_non_finite && !std::isfinite(sums.loss)) {
+      fail_not_finite(step, std::isnan(sums.loss) ? "the loss is NaN" : "the loss is infinite");
+    }
   }
   training_seconds_ += seconds_since(start);
+}
+
+/// On every worker in the same step, whose sums and variables are those of all.
+void Trainer::fail_not_finite(std::int64_t step, const std::string& what) {
+  std::string text = fmt::format("step {} (epoch {}): {}", step, steps_.epoch_of(step), what);
+  if (const auto variable = first_non_finite(strategy_.variables())) {
+    text += fmt::format("; {} has values that are not finite after step {}", *variable, state_.step);
+  }
+  if (const std::string largest = steps_.largest_input_text(step); !largest.empty()) text += "; " + largest;
+  throw NonFinite(text +
+                  "; lower optimizer.learning_rate, clip the gradients (gradients.clip_norm) or scale the inputs; "
+                  "training.on_non_finite: ignore continues");
+}
+
+void Trainer::end_epoch_if_due() {
+  if (!epoch_ended_ || stop_signal_ != 0) return;
+  end_epoch();
+  if (options_.is_interrupted()) stop_signal_ = stop_(state_.step);
 }
 
 void Trainer::end_epoch() {
@@ -103,11 +136,15 @@ void Trainer::end_epoch() {
   if (has_model()) event.scores = scores_of(state_.epoch_sums, model_.metric_names);
   event.state = strategy_.state().readings();
   if (validation_ != nullptr) {
-    event.validation = scores_of(evaluate_all(strategy_, *validation_, options_.batch_size), model_.metric_names);
+    const std::optional<StepSums> sums =
+        evaluate_unless(options_.is_interrupted, strategy_, *validation_, options_.batch_size);
+    if (!sums) return;
+    event.validation = scores_of(*sums, model_.metric_names);
   }
   event.seconds = seconds();
   emit_(event);
-  last_epoch_ = std::move(event);
+  state_.validated_epoch = event.epoch;
+  state_.last_epoch = {std::move(event.scores), std::move(event.validation)};
   const StalenessHistogram staleness = strategy_.staleness();
   const std::string text = staleness_text(since(std::exchange(staleness_, staleness), staleness));
   if (!text.empty()) spdlog::info("epoch {}: staleness of the updates: {}", state_.position.epoch, text);
@@ -156,6 +193,9 @@ double Trainer::examples_per_second() const {
 
 void Trainer::save_checkpoint() {
   state_.seconds = seconds();
+  if (options_.stops_on_non_finite) {
+    if (first_non_finite(strategy_.variables())) fail_not_finite(state_.step, "the update is not finite");
+  }
   checkpoints_.save(state_, options_.keep_checkpoints);
 }
 

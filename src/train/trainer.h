@@ -27,7 +27,10 @@ struct TrainerOptions {
   std::optional<std::int64_t> checkpoint_every_steps;
   std::int64_t keep_checkpoints = 3;
   std::int64_t batch_size = 0;
-  bool shows_progress = false;  ///< whether anybody sees progress events
+  bool stops_on_non_finite = false;  ///< throws NonFinite where loss or variables are not finite
+  bool shows_progress = false;       ///< whether anybody sees progress events
+  /// Whether a signal is to be obeyed before a validation is complete; it is done again after a resume.
+  std::function<bool()> is_interrupted = [] { return false; };
 };
 
 /// The training loop: steps, events, validation after each epoch, checkpoints.
@@ -53,13 +56,12 @@ class Trainer {
   const TrainingState& state() const { return state_; }
   /// The signal that the run stopped at, 0 where it reached a limit.
   int stop_signal() const { return stop_signal_; }
-  /// The last epoch's events, for the summary.
-  const std::optional<report::EpochEvent>& last_epoch() const { return last_epoch_; }
 
  private:
   bool finished() const;
   bool has_model() const { return !model_.layers.empty(); }
   void train();
+  void end_epoch_if_due();
   void step();
   void collect_sums();
   void end_epoch();
@@ -67,6 +69,7 @@ class Trainer {
   void emit_progress();
   double examples_per_second() const;  ///< since the last step event
   void save_checkpoint();
+  [[noreturn]] void fail_not_finite(std::int64_t step, const std::string& what);
 
   Strategy& strategy_;
   TrainingSteps steps_;
@@ -89,7 +92,6 @@ class Trainer {
   double next_progress_ = 0;
   double earlier_seconds_ = 0;
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
-  std::optional<report::EpochEvent> last_epoch_;
 };
 
 }  // namespace mirrortrain

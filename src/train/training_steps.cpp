@@ -1,6 +1,11 @@
 #include "train/training_steps.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+
+#include "base/error.h"
+#include "train/non_finite.h"
 
 namespace mirrortrain {
 
@@ -25,6 +30,13 @@ TrainingSteps::TrainingSteps(Strategy& strategy, const data::Feeder* examples, d
       learning_rate_(std::move(learning_rate)) {}
 
 bool TrainingSteps::seek(const TrainingState& state) {
+  // The data may have changed on disk since.
+  if (state.position.examples > order_.examples_per_epoch()) {
+    throw Error(
+        fmt::format("the checkpoint is at example {} of an epoch, and there are {} now; give the run its data "
+                    "again, or start a new run",
+                    state.position.examples, order_.examples_per_epoch()));
+  }
   order_.seek(state.position);
   return state.position.examples == 0 || state.position.examples == order_.examples_per_epoch();
 }
@@ -56,6 +68,15 @@ TrainingSteps::Step TrainingSteps::train(TrainingState& state) {
   strategy_.train(step);
   state.position = order_.position();
   return {step.global_examples(), batch.ends_epoch, step.learning_rate};
+}
+
+std::string TrainingSteps::largest_input_text(std::int64_t step) const {
+  if (examples_ == nullptr) return "";
+  data::Order order = order_;
+  order.seek({epoch_of(step), 0});
+  data::Order::Batch batch;
+  for (std::int64_t i = 0; i <= (step - 1) % order_.batches_per_epoch(); ++i) batch = order.next();
+  return mirrortrain::largest_input_text(examples_->dataset(), batch.rows);
 }
 
 }  // namespace mirrortrain

@@ -1,23 +1,33 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "data/order.h"
 #include "model/learning_rate.h"
+#include "report/event.h"
 #include "strategy/strategy.h"
 
 namespace mirrortrain {
 
+/// What the summary tells of the last epoch.
+struct EpochScores {
+  std::optional<report::Scores> train, validation;
+};
+
 /// Where training stands between two steps, beside the variables.
 struct TrainingState {
-  std::int64_t step = 0;           ///< global batches done
-  std::int64_t updates = 0;        ///< of the weights
-  std::int64_t gradients = 0;      ///< accumulated since the last update
-  data::Order::Position position;  ///< where the next batch begins
-  StepSums epoch_sums;             ///< of the epoch that position is in
-  StepSums step_sums;              ///< since the last step event
-  double seconds = 0;              ///< since the start of the run, its earlier parts included
+  std::int64_t step = 0;             ///< global batches done
+  std::int64_t updates = 0;          ///< of the weights
+  std::int64_t gradients = 0;        ///< accumulated since the last update
+  data::Order::Position position;    ///< where the next batch begins
+  StepSums epoch_sums;               ///< of the epoch that position is in
+  StepSums step_sums;                ///< since the last step event
+  double seconds = 0;                ///< since the start of the run, its earlier parts included
+  std::int64_t validated_epoch = 0;  ///< the last whose end was seen to, on every worker
+  EpochScores last_epoch;            ///< of that epoch; the chief's alone after a resume
 };
 
 /// The step after `state`, without examples, and takes `state` there but for its position and sums. Every
@@ -42,6 +52,10 @@ class TrainingSteps {
   };
   /// Trains on the next batch and takes `state` there, except its sums.
   Step train(TrainingState& state);
+
+  std::int64_t epoch_of(std::int64_t step) const { return (step - 1) / order_.batches_per_epoch() + 1; }
+  /// What may have brought about that a step's numbers are not finite; empty where that is not known.
+  std::string largest_input_text(std::int64_t step) const;
 
  private:
   void read_ahead(const data::Order::Batch& batch);

@@ -32,15 +32,21 @@ void add_copies(const std::string& name, const DistributedVariable& variable, st
   }
 }
 
-bool restore_copies(const StoredTensors& stored, const std::string& name, const VariablePolicy& policy,
+bool restore_copies(const SavedCopies& saved, const std::string& name, const VariablePolicy& policy,
                     const DistributedVariable& variable) {
   std::vector<const std::byte*> copies;
-  if (const std::byte* shared = find_copy(stored, name, variable)) {
+  if (const std::byte* shared = find_copy(saved.tensors, name, variable)) {
     copies.push_back(shared);
   } else {
-    while (const std::byte* copy = find_copy(stored, of_replica(copies.size(), name), variable)) copies.push_back(copy);
+    while (const std::byte* copy = find_copy(saved.tensors, of_replica(copies.size(), name), variable)) {
+      copies.push_back(copy);
+    }
+    if (copies.empty()) return false;
+    if (static_cast<int>(copies.size()) != saved.replicas) {
+      throw Error(fmt::format("training.safetensors: expected {} of {} replicas, found {} copies", name, saved.replicas,
+                              copies.size()));
+    }
   }
-  if (copies.empty()) return false;
   variable.restore(copies, policy);
   return true;
 }

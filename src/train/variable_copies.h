@@ -15,9 +15,15 @@ using SavedPolicies = std::map<std::string, VariablePolicy, std::less<>>;
 /// Adds every copy that can differ as replica_R/NAME; copies that are equal by definition as NAME.
 void add_copies(const std::string& name, const DistributedVariable& variable, std::vector<NamedTensor>& tensors);
 
+/// What a file holds of them.
+struct SavedCopies {
+  const StoredTensors& tensors;
+  int replicas = 1;  ///< of the run that saved them
+};
+
 /// Puts back what add_copies saved under `policy`. Returns false where the file has no such copies; throws Error for
-/// one of another shape or type.
-bool restore_copies(const StoredTensors& stored, const std::string& name, const VariablePolicy& policy,
+/// one of another shape or type, or another number of them.
+bool restore_copies(const SavedCopies& saved, const std::string& name, const VariablePolicy& policy,
                     const DistributedVariable& variable);
 
 }  // namespace mirrortrain

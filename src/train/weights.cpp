@@ -20,7 +20,10 @@ void initialize_weights(const Model& model, const VariableStore& variables, std:
 }
 
 void load_weights(const std::filesystem::path& file, const VariableStore& variables) {
-  const StoredTensors stored = read_safetensors(file);
+  load_weights(read_safetensors(file), file.string(), variables);
+}
+
+void load_weights(const StoredTensors& stored, const std::string& file, const VariableStore& variables) {
   std::vector<std::string> mismatches;
   for (const DistributedVariable& variable : variables.variables()) {
     const auto found = stored.find(variable.name());
@@ -43,22 +46,22 @@ void load_weights(const std::filesystem::path& file, const VariableStore& variab
     constexpr std::size_t kShown = 10;
     const std::size_t more = mismatches.size() > kShown ? mismatches.size() - kShown : 0;
     if (more > 0) mismatches.resize(kShown);
-    throw Error(fmt::format("{}: the weights do not fit the model:\n  {}{}", file.string(),
-                            fmt::join(mismatches, "\n  "), more > 0 ? fmt::format("\n  and {} more", more) : ""));
+    throw Error(fmt::format("{}: the weights do not fit the model:\n  {}{}", file, fmt::join(mismatches, "\n  "),
+                            more > 0 ? fmt::format("\n  and {} more", more) : ""));
   }
   for (const DistributedVariable& variable : variables.variables()) {
     variable.set(stored.find(variable.name())->second.data.data());
   }
 }
 
-std::uint32_t save_weights(const std::filesystem::path& file, const VariableStore& variables, Naming naming) {
+std::uint32_t save_weights(const std::filesystem::path& file, const VariableStore& variables) {
   std::vector<std::vector<std::byte>> values;
   std::vector<NamedTensor> tensors;
   for (const DistributedVariable& variable : variables.variables()) {
     variable.read_or_first(values.emplace_back(variable.bytes()).data());
     tensors.push_back({variable.name(), variable.dtype(), variable.shape(), values.back()});
   }
-  return write_safetensors(file, std::move(tensors), naming);
+  return write_safetensors(file, std::move(tensors));
 }
 
 }  // namespace mirrortrain

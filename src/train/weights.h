@@ -2,8 +2,9 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <string>
 
-#include "base/files.h"
+#include "base/safetensors.h"
 #include "model/model.h"
 #include "strategy/variables/variable_store.h"
 
@@ -15,10 +16,11 @@ void initialize_weights(const Model& model, const VariableStore& variables, std:
 /// Reads every variable of the model by name. Throws Error, naming the file and every tensor that is missing, left
 /// over, or of another shape or type.
 void load_weights(const std::filesystem::path& file, const VariableStore& variables);
+/// The same with what was read of a file of this name.
+void load_weights(const StoredTensors& stored, const std::string& file, const VariableStore& variables);
 
 /// Writes what reading every variable outside the replicas gives, or replica 0's copy where that has no meaning.
 /// Returns the file's CRC-32.
-std::uint32_t save_weights(const std::filesystem::path& file, const VariableStore& variables,
-                           Naming naming = Naming::kDurable);
+std::uint32_t save_weights(const std::filesystem::path& file, const VariableStore& variables);
 
 }  // namespace mirrortrain

@@ -69,7 +69,7 @@ TEST_CASE("a full disk is an error that names the file and keeps the old one") {
     const SmallDisk disk(4096);
     message = error_text([&] { write_file(folder / "a", std::string(10'000, 'x')); });
   }
-  CHECK(message == "cannot write " + (folder / "a.tmp").string() + ": File too large");
+  CHECK(message == "cannot write " + (folder / "a").string() + ": File too large");
   CHECK(read_text_file(folder / "a") == "old");
   CHECK(entries_in(folder.path()) == 1);
 }
@@ -81,11 +81,11 @@ TEST_CASE("errors name path and reason") {
   CHECK(error_text([&] { read_file(folder / "none"); }) == "cannot read " + base + "/none: No such file or directory");
   CHECK(error_text([&] { read_file(folder.path()); }) == "cannot read " + base + ": Is a directory");
   CHECK(error_text([&] { write_file(folder / "none/a", "x"); }) ==
-        "cannot write " + base + "/none/a.tmp: No such file or directory");
+        "cannot write " + base + "/none/a: No such file or directory");
   CHECK(error_text([&] { write_file(folder / "file/a", "x"); }) ==
-        "cannot write " + base + "/file/a.tmp: Not a directory");
+        "cannot write " + base + "/file/a: Not a directory");
   CHECK(error_text([&] { create_folders(folder / "file/a"); }) ==
-        "cannot create the folder " + base + "/file/a: Not a directory");
+        "cannot create the folder " + base + "/file: File exists");
   CHECK(error_text([&] { rename_durably(folder / "none", folder / "b"); }) ==
         "cannot rename " + base + "/none to " + base + "/b: No such file or directory");
   CHECK(error_text([&] { sync_folder(folder / "none"); }) ==

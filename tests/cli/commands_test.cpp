@@ -55,7 +55,7 @@ TEST_CASE("an unknown command is refused with a list of the commands") {
   CHECK(outcome.exit_code == 2);
   CHECK(outcome.err ==
         "there is no command 'fti'; the commands are fit, eval, predict, init, bench-allreduce, verify, plan, config, "
-        "devices, launch; "
+        "checkpoint, devices, launch; "
         "did you mean 'fit'?\n");
 }
 

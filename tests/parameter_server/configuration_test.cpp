@@ -69,7 +69,7 @@ TEST_CASE("an evaluator evaluates new checkpoints and the last one") {
       "data.validation={format: synthetic, examples: 9, shape: [6], classes: 3, seed: 6}"};
   Training training(kMlp, overrides);
   const auto folder = training.folder() / "checkpoints";
-  Checkpoints checkpoints(folder, *training.strategy, {{"momentum"}, {}}, 3);
+  Checkpoints checkpoints(folder, *training.strategy, {{"momentum"}, {}}, {});
   std::vector<report::EvaluationEvent> events;
   int looks = 0;
   evaluate_checkpoints(
@@ -79,6 +79,7 @@ TEST_CASE("an evaluator evaluates new checkpoints and the last one") {
         if (looks > 2) return true;
         training.steps(looks);
         checkpoints.save(training.state, 1);
+        checkpoints.finish();
         return false;
       },
       [&](const report::EvaluationEvent& event) { events.push_back(event); });

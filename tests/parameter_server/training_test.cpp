@@ -150,7 +150,7 @@ TEST_CASE("a checkpoint of the chief resumes a run exactly, on other servers too
                                "state=[{name: steps, assign_add: 1}]"};
   const TemporaryFolder folder;
   const auto checkpoints_of = [&](TaskThreads& tasks) {
-    return Checkpoints(folder.path(), tasks.strategy(), {{"momentum", "velocity"}, {"accuracy"}}, 3);
+    return Checkpoints(folder.path(), tasks.strategy(), {{"momentum", "velocity"}, {"accuracy"}}, {});
   };
   std::vector<double> rest;
   {

@@ -72,7 +72,7 @@ TEST_CASE("a lane that never comes back is named and left behind") {
     fixture->team->meet();
   };
   CHECK_THROWS_WITH_AS(fixture->team->run(work),
-                       "lane 2 (cpu:2) did not come to a meeting of the lanes within 0.05 s, and hangs", Error);
+                       "lane 2 (cpu:2) did not reach the barrier within 0.05 s, and hangs", Error);
 }
 
 }  // namespace

@@ -89,7 +89,7 @@ TEST_CASE("the same loop trains, validates, logs and saves with an asynchronous 
   Training configured(kOneWeight);
   Asynchronous strategy(*configured.checked.model, configured.checked.policies());
   data::Order order(4, {2, false, false, 0});
-  Checkpoints checkpoints(configured.folder() / "checkpoints", strategy, {{}, {}}, 0);
+  Checkpoints checkpoints(configured.folder() / "checkpoints", strategy, {{}, {}}, {});
   std::vector<report::StepEvent> steps;
   std::vector<report::EpochEvent> epochs;
   const auto stop = [](std::int64_t) { return 0; };

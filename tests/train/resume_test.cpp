@@ -14,7 +14,7 @@ Checkpoints checkpoints_of(const Training& training, const std::filesystem::path
   CheckpointNames names{{}, training.checked.model->metric_names};
   const scalar::UpdateRule update_rule = rule(*training.checked.values().optimizer);
   for (const std::string_view slot : scalar::slot_names(update_rule)) names.slots.emplace_back(slot);
-  return {folder, *training.strategy, names, 0};
+  return {folder, *training.strategy, names, {}};
 }
 
 TEST_CASE("a resumed run goes on exactly, with every policy and within a group of accumulated gradients") {

@@ -1,16 +1,25 @@
 #include "strategy/mirrored/mirrored_strategy.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <cstdio>
+#include <cstdlib>
 
 #include "base/error.h"
 #include "collective/host_values.h"
 #include "device/cpu/cpu_device.h"
+#include "strategy/steps/left_behind.h"
 
 namespace mirrortrain {
 
 /// Where an error ends a run with steps in flight, no operation may find its rank or its elements gone.
 MirroredStrategy::~MirroredStrategy() {
   team_.reset();
+  if (lane_is_left_behind()) {
+    fmt::print(stderr, "error: a lane hangs and cannot be waited for; the program ends\n");
+    std::_Exit(1);
+  }
   bursts_.reset();
   if (!reduction_->exchanges()) return;
   try {

@@ -8,6 +8,7 @@
 #include <system_error>
 
 #include "base/error.h"
+#include "strategy/steps/left_behind.h"
 
 namespace mirrortrain {
 namespace {
@@ -15,7 +16,11 @@ namespace {
 /// How long a late lane may still take to leave, at least: most come back, and those must not find the team gone.
 constexpr double kLeaveSeconds = 3;
 
+std::atomic<bool> one_is_left_behind = false;
+
 }  // namespace
+
+bool lane_is_left_behind() { return one_is_left_behind; }
 
 LaneTeam::LaneTeam(std::vector<Device*> devices, bool spin, double timeout_seconds)
     : devices_(std::move(devices)),
@@ -47,8 +52,9 @@ void LaneTeam::end_threads(const std::string& reason) {
       thread.join();
     } else {
       thread.detach();
+      one_is_left_behind = true;
       error_ = std::make_exception_ptr(
-          Error(fmt::format("lane {} ({}) did not come to a meeting of the lanes within {:g} s, and hangs", lane,
+          Error(fmt::format("lane {} ({}) did not reach the barrier within {:g} s, and hangs", lane,
                             devices_[static_cast<std::size_t>(lane)]->id().text(), timeout_seconds_)));
     }
   }
@@ -78,7 +84,7 @@ void LaneTeam::end_process_without_lane_0() const {
   while (!stop_) {
     if (timeout_seconds_ <= 0) return;
     if (std::chrono::steady_clock::now() > deadline) {
-      fmt::print(stderr, "error: lane 0 ({}) did not come to a meeting of the lanes within {:g} s, and hangs\n",
+      fmt::print(stderr, "error: lane 0 ({}) did not reach the barrier within {:g} s, and hangs\n",
                  devices_.front()->id().text(), timeout_seconds_);
       std::_Exit(1);
     }

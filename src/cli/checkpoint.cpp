@@ -1,0 +1,97 @@
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "cli/commands.h"
+#include "report/format.h"
+#include "train/checkpoint_folder.h"
+#include "train/run_folder.h"
+
+namespace mirrortrain::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// The run's folder of checkpoints: of the folder named, or of runs/NAME.
+fs::path checkpoints_of(const std::string& run) {
+  for (const fs::path& candidate : {fs::path(run), fs::path("runs") / run}) {
+    if (RunFolder{candidate}.exists()) return RunFolder{candidate}.checkpoints();
+  }
+  throw UsageError(fmt::format("{}: expected a run's folder, or its name in runs/; config.yaml does not exist", run));
+}
+
+std::uintmax_t bytes_in(const fs::path& checkpoint) {
+  std::uintmax_t bytes = 0;
+  for (const fs::directory_entry& entry : fs::directory_iterator(checkpoint)) {
+    if (entry.is_regular_file()) bytes += entry.file_size();
+  }
+  return bytes;
+}
+
+std::string time_of(const fs::path& checkpoint) {
+  const auto time = std::chrono::file_clock::to_sys(fs::last_write_time(checkpoint));
+  return fmt::format(
+      "{:%Y-%m-%d %H:%M:%S}",
+      fmt::localtime(std::chrono::system_clock::to_time_t(std::chrono::time_point_cast<std::chrono::seconds>(time))));
+}
+
+void list(const fs::path& folder) {
+  fmt::print("{:<16}{:>10}{:>8}  {:<19}  {:>14}  {}\n", "checkpoint", "step", "epoch", "saved", "bytes", "");
+  for (const fs::path& checkpoint : checkpoints_in(folder)) {
+    const std::string name = checkpoint.filename().string();
+    try {
+      const CheckpointState state = read_checkpoint_state(checkpoint);
+      fmt::print("{:<16}{:>10}{:>8}  {}  {:>14}  {}\n", name, state.training.step, state.training.position.epoch,
+                 time_of(checkpoint), report::with_thousands(static_cast<std::int64_t>(bytes_in(checkpoint))),
+                 state.is_finite ? "" : "has NaN or infinite values");
+    } catch (const Error& error) {
+      fmt::print("{:<16}{}\n", name, error.what());
+    }
+  }
+}
+
+/// Returns whether all are whole.
+bool check(const fs::path& folder) {
+  bool all_whole = true;
+  const std::vector<fs::path> all = checkpoints_in(folder);
+  for (const fs::path& checkpoint : all) {
+    std::string found = "whole";
+    try {
+      if (!read_checkpoint(checkpoint).state.is_finite) found = "whole, has NaN or infinite values";
+    } catch (const Damaged& error) {
+      found = fmt::format("damaged: {}", error.what());
+      all_whole = false;
+    } catch (const Error& error) {
+      found = fmt::format("not usable: {}", error.what());
+      all_whole = false;
+    }
+    fmt::print("{:<16}{}\n", checkpoint.filename().string(), found);
+  }
+  if (all.empty()) fmt::print("there is no checkpoint in {}\n", folder.string());
+  return all_whole;
+}
+
+}  // namespace
+
+void add_checkpoint(CLI::App& app, int& exit_code) {
+  CLI::App* command =
+      app.add_subcommand("checkpoint", "List the checkpoints of a run, or check whether they are whole.");
+  command->require_subcommand(1);
+  auto run = std::make_shared<std::string>();
+  CLI::App* list_command = command->add_subcommand("list", "Step, epoch, time and size of each checkpoint.");
+  list_command->add_option("RUN", *run, "A run's folder, or its name in runs/")->required();
+  list_command->callback([run] { list(checkpoints_of(*run)); });
+  CLI::App* check_command = command->add_subcommand(
+      "check", "Read every file of each checkpoint and compare its checksum; exit code 1 where one is not whole.");
+  check_command->add_option("RUN", *run, "A run's folder, or its name in runs/")->required();
+  check_command->callback([run, &exit_code] { exit_code = check(checkpoints_of(*run)) ? 0 : 1; });
+}
+
+}  // namespace mirrortrain::cli

@@ -1,0 +1,14 @@
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "config/value.h"
+
+namespace mirrortrain::config {
+
+/// Every scalar of a value with its path, in order: {"model.layers[0].dense.units", "64"}. What is null is "null".
+std::vector<std::pair<std::string, std::string>> flatten(const Value& value);
+
+}  // namespace mirrortrain::config

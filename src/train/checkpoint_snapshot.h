@@ -1,0 +1,47 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "base/safetensors.h"
+#include "strategy/strategy.h"
+#include "train/checkpoint_state.h"
+
+namespace mirrortrain {
+
+/// What belongs to a checkpoint's figures, in their order.
+struct CheckpointNames {
+  std::vector<std::string> slots;    ///< of the update rule, one per slot of the store
+  std::vector<std::string> metrics;  ///< as in Model::metric_names
+};
+
+/// The name of a weight's optimizer slot, of its accumulated gradients, and of a `state` variable in
+/// training.safetensors.
+std::string slot_name(const std::string& slot, const DistributedVariable& variable);
+std::string accumulated_name(const DistributedVariable& variable);
+std::string state_name(const DistributedVariable& variable);
+
+/// A checkpoint in memory of its own, so that training can continue while it is written.
+class CheckpointSnapshot {
+ public:
+  /// `state` without what follows from the strategy's variables: replicas and policies.
+  CheckpointSnapshot(CheckpointState state, Strategy& strategy, const CheckpointNames& names);
+
+  /// Writes it as a folder: to a temporary name, syncs, renames. What was written of a checkpoint that failed is
+  /// removed. Once. Throws Error.
+  void write(const std::filesystem::path& checkpoint);
+
+  /// Whether every number of it is finite.
+  bool is_finite() const { return state_.is_finite; }
+
+ private:
+  void add(std::vector<NamedTensor>& tensors, const std::string& name, const DistributedVariable& variable);
+  void write_files(const std::filesystem::path& folder);
+
+  CheckpointState state_;
+  std::vector<NamedTensor> model_, training_;
+  std::vector<std::vector<std::byte>> values_;  ///< theirs
+};
+
+}  // namespace mirrortrain

@@ -1,0 +1,166 @@
+#include "train/checkpoint_state.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <span>
+
+#include "base/files.h"
+
+namespace mirrortrain {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr int kFormat = 2;
+constexpr std::string_view kChecksum = ",\n  \"checksum\": ";
+
+Json to_json(double value) {
+  if (std::isfinite(value)) return value;
+  return std::isnan(value) ? "NaN" : value > 0 ? "Infinity" : "-Infinity";
+}
+
+double number_from(const Json& json) {
+  if (!json.is_string()) return json.get<double>();
+  const auto text = json.get<std::string>();
+  if (text == "NaN") return std::numeric_limits<double>::quiet_NaN();
+  return text == "-Infinity" ? -std::numeric_limits<double>::infinity() : std::numeric_limits<double>::infinity();
+}
+
+Json to_json(const StepSums& sums) {
+  Json metrics = Json::array();
+  for (const double metric : sums.metrics) metrics.push_back(to_json(metric));
+  return {{"loss", to_json(sums.loss)}, {"metrics", std::move(metrics)}, {"examples", sums.examples}};
+}
+
+StepSums sums_from(const Json& json) {
+  StepSums sums;
+  sums.loss = number_from(json.at("loss"));
+  for (const Json& metric : json.at("metrics")) sums.metrics.push_back(number_from(metric));
+  sums.examples = json.at("examples").get<std::int64_t>();
+  return sums;
+}
+
+Json to_json(const std::optional<report::Scores>& scores) {
+  if (!scores) return nullptr;
+  Json metrics = Json::object();
+  for (const auto& [name, value] : scores->metrics) metrics[name] = to_json(value);
+  return {{"loss", to_json(scores->loss)}, {"metrics", std::move(metrics)}};
+}
+
+std::optional<report::Scores> scores_from(const Json& json) {
+  if (json.is_null()) return std::nullopt;
+  report::Scores scores;
+  scores.loss = number_from(json.at("loss"));
+  for (const auto& [name, value] : json.at("metrics").items()) scores.metrics.emplace_back(name, number_from(value));
+  return scores;
+}
+
+/// The pairs of the variables whose copies can differ, as in a configuration.
+Json to_json(const SavedPolicies& policies) {
+  Json json = Json::object();
+  for (const auto& [name, policy] : policies) {
+    json[name] = {name_of(policy.synchronization), name_of(policy.aggregation)};
+  }
+  return json;
+}
+
+SavedPolicies policies_from(const Json& json) {
+  SavedPolicies policies;
+  for (const auto& [name, pair] : json.items()) {
+    policies[name] = {config::value_named<Synchronization>(pair.at(0).get<std::string>()).value(),
+                      config::value_named<Aggregation>(pair.at(1).get<std::string>()).value()};
+  }
+  return policies;
+}
+
+/// The text of an object without its end, and its checksum.
+std::string with_checksum(std::string_view text) {
+  return fmt::format("{}{}{}\n}}\n", text, kChecksum, crc32_of(std::as_bytes(std::span(text))));
+}
+
+CheckpointState state_from(const Json& json) {
+  CheckpointState state;
+  TrainingState& training = state.training;
+  training.step = json.at("step").get<std::int64_t>();
+  training.updates = json.at("updates").get<std::int64_t>();
+  training.gradients = json.at("accumulated_gradients").get<std::int64_t>();
+  training.position = {json.at("epoch").get<std::int64_t>(), json.at("position").get<std::int64_t>()};
+  training.seconds = json.at("seconds").get<double>();
+  training.epoch_sums = sums_from(json.at("epoch_sums"));
+  training.step_sums = sums_from(json.at("step_sums"));
+  training.validated_epoch = json.at("validated_epoch").get<std::int64_t>();
+  training.last_epoch = {scores_from(json.at("last_epoch").at("train")),
+                         scores_from(json.at("last_epoch").at("validation"))};
+  state.seed = json.at("seed").get<std::uint64_t>();
+  state.data = json.at("data").get<std::string>();
+  state.replicas = json.at("replicas").get<int>();
+  state.policies = policies_from(json.at("policies"));
+  state.metrics = json.at("metrics").get<std::vector<std::string>>();
+  state.events = json.at("events").get<std::int64_t>();
+  state.is_finite = json.at("is_finite").get<bool>();
+  state.checksums = json.at("checksums").get<std::map<std::string, std::uint32_t>>();
+  return state;
+}
+
+}  // namespace
+
+std::string to_text(const CheckpointState& state) {
+  const TrainingState& training = state.training;
+  const Json json = {
+      {"format", kFormat},
+      {"step", training.step},
+      {"updates", training.updates},
+      {"accumulated_gradients", training.gradients},
+      {"epoch", training.position.epoch},
+      {"position", training.position.examples},
+      {"seed", state.seed},
+      {"data", state.data},
+      {"replicas", state.replicas},
+      {"policies", to_json(state.policies)},
+      {"seconds", training.seconds},
+      {"metrics", state.metrics},
+      {"epoch_sums", to_json(training.epoch_sums)},
+      {"step_sums", to_json(training.step_sums)},
+      {"validated_epoch", training.validated_epoch},
+      {"last_epoch",
+       {{"train", to_json(training.last_epoch.train)}, {"validation", to_json(training.last_epoch.validation)}}},
+      {"events", state.events},
+      {"is_finite", state.is_finite},
+      {"checksums", state.checksums},
+  };
+  std::string text = json.dump(2);
+  text.resize(text.rfind("\n}"));
+  return with_checksum(text);
+}
+
+CheckpointState checkpoint_state_from(std::string_view text) {
+  const std::size_t end = text.rfind(kChecksum);
+  if (end == std::string_view::npos) {
+    const Json json = Json::parse(text, nullptr, false);
+    if (json.is_object() && json.value("format", 0) == 1) {
+      throw Error(
+          "state.json has the format 1 of an earlier version, expected 2; start a new run, with its "
+          "model.safetensors as model.initial_weights");
+    }
+    throw Damaged("state.json has no checksum: it was cut off, or is no checkpoint's");
+  }
+  if (with_checksum(text.substr(0, end)) != text) throw Damaged("state.json does not match its checksum");
+  // What was written is what is read: another version's file at worst.
+  try {
+    const Json json = Json::parse(text);
+    const int format = json.at("format").get<int>();
+    if (format != kFormat) {
+      throw Error(fmt::format("state.json has the format {}, expected {}; use the version of mirrortrain that wrote it",
+                              format, kFormat));
+    }
+    return state_from(json);
+  } catch (const Json::exception&) {
+    throw Error("state.json lacks what this version of mirrortrain writes there; use the version that wrote it");
+  }
+}
+
+}  // namespace mirrortrain

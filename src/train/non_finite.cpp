@@ -1,0 +1,55 @@
+#include "train/non_finite.h"
+
+#include <fmt/format.h>
+
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <type_traits>
+
+namespace mirrortrain {
+
+/// By the exponents, which vectors can compare.
+bool all_finite(std::span<const float> numbers) {
+  constexpr std::uint32_t kExponent = 0x7F800000;
+  bool finite = true;
+  for (const float number : numbers) finite &= (std::bit_cast<std::uint32_t>(number) & kExponent) != kExponent;
+  return finite;
+}
+
+std::optional<std::string> first_non_finite(const VariableStore& variables) {
+  for (const DistributedVariable& variable : variables.variables()) {
+    if (variable.dtype() != DType::kFloat32) continue;
+    for (const std::span<std::byte> copy : variable.storage()) {
+      if (!all_finite({reinterpret_cast<const float*>(copy.data()), copy.size() / sizeof(float)})) {
+        return variable.name();
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+std::string largest_input_text(const data::Dataset& dataset, std::span<const std::int64_t> rows) {
+  if (dataset.source() != nullptr) return "";
+  const data::Array& features = dataset.features();
+  return data::with_element_type(features.dtype, [&](auto* type) -> std::string {
+    using Element = std::remove_pointer_t<decltype(type)>;
+    const auto* const elements = reinterpret_cast<const Element*>(features.bytes.data());
+    const std::int64_t count = features.row_elements();
+    double largest = -1;
+    std::int64_t largest_row = 0;
+    for (const std::int64_t row : rows) {
+      const std::int64_t in_file = dataset.first_row() + row;
+      for (std::int64_t i = in_file * count; i < (in_file + 1) * count; ++i) {
+        const double size = std::abs(static_cast<double>(elements[i]));
+        if (size > largest) {
+          largest = size;
+          largest_row = in_file;
+        }
+      }
+    }
+    return fmt::format("the largest input of its batch is {:g}, in {}", largest, features.row_text(largest_row));
+  });
+}
+
+}  // namespace mirrortrain

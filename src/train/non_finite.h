@@ -1,0 +1,28 @@
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+
+#include "base/error.h"
+#include "data/dataset.h"
+#include "strategy/variables/variable_store.h"
+
+namespace mirrortrain {
+
+/// A value of the training is NaN or infinite, and training.on_non_finite is stop: exit code 3.
+class NonFinite : public Error {
+ public:
+  using Error::Error;
+};
+
+bool all_finite(std::span<const float> numbers);
+
+/// The name of the first variable with a copy that is not finite.
+std::optional<std::string> first_non_finite(const VariableStore& variables);
+
+/// "the largest input of its batch is 3e+30, in x.npy: row 17 (counting from 0)": what is often the reason. Empty where
+/// the features are read from files when they are asked for.
+std::string largest_input_text(const data::Dataset& dataset, std::span<const std::int64_t> rows);
+
+}  // namespace mirrortrain

@@ -1,0 +1,313 @@
+// What a run keeps, whatever happens to it: kills, damage, full disks, two processes, numbers that are not finite.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+#include "cli/program.h"
+
+namespace mirrortrain::testing {
+namespace {
+
+using nlohmann::json;
+
+constexpr const char* kConfig = R"(
+name: small
+seed: 7
+data:
+  global_batch_size: 8
+  train: {format: synthetic, examples: 32, shape: [4], classes: 3, seed: 1}
+  validation: {format: synthetic, examples: 8, shape: [4], classes: 3, seed: 3}
+  test: {format: synthetic, examples: 8, shape: [4], classes: 3, seed: 2}
+model:
+  input_shape: [4]
+  layers:
+    - dense: {units: 5, activation: relu}
+    - dense: {units: 3}
+loss: {type: sparse_categorical_crossentropy, from_logits: true}
+metrics: [accuracy]
+optimizer: {type: adam, learning_rate: 0.01}
+strategy: {devices: [cpu:0]}
+training: {epochs: 3}
+logging: {every_steps: 1}
+)";
+
+struct Fixture {
+  TemporaryFolder folder;
+  Fixture() { write_file(folder / "small.yaml", kConfig); }
+
+  Outcome fit(const std::string& arguments) { return run_program(folder, "fit small.yaml " + arguments); }
+  std::string text(const std::string& file) { return read_text_file(folder / file); }
+  std::vector<json> events(const std::string& run) { return timeless(events_of(folder / run / "metrics.jsonl")); }
+  json summary(const std::string& run) {
+    json summary = json::parse(text(run + "/summary.json"));
+    summary.erase("seconds");
+    return summary;
+  }
+  std::vector<std::string> checkpoints(const std::string& run) {
+    std::vector<std::string> names;
+    for (const auto& entry : fs::directory_iterator(folder / run / "checkpoints")) {
+      names.push_back(entry.path().filename().string());
+    }
+    std::ranges::sort(names);
+    return names;
+  }
+  void cut(const std::string& file, std::size_t bytes) {
+    std::string shorter = text(file);
+    shorter.resize(bytes);
+    write_file(folder / file, shorter);
+  }
+};
+
+bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+TEST_CASE_FIXTURE(Fixture, "sums that are not finite are saved and read back") {
+  const std::string options =
+      "--run-dir a --set training.on_non_finite=ignore --set 'optimizer={type: sgd, learning_rate: 1e30}' ";
+  REQUIRE(fit(options + "--set training.epochs=1").exit_code == 0);
+  const Outcome resumed = fit(options + "--resume --set training.epochs=2");
+  CHECK(resumed.exit_code == 0);
+  CHECK(contains(resumed.err, "resuming from step 4"));
+}
+
+TEST_CASE_FIXTURE(Fixture, "every flipped bit of state.json is found, and the checkpoint is set aside") {
+  REQUIRE(fit("--run-dir a --set checkpoint.every_steps=2 --set training.steps=4").exit_code == 0);
+  std::string state = text("a/checkpoints/step-000004/state.json");
+  // One process for each is too slow for all of them here; the unit test takes every bit.
+  const std::size_t place = state.find("\"updates\": ") + std::string("\"updates\": ").size();
+  state[place] ^= 1;
+  write_file(folder / "a/checkpoints/step-000004/state.json", state);
+  const Outcome resumed = fit("--run-dir a --resume --set training.steps=6");
+  CHECK(resumed.exit_code == 0);
+  CHECK(contains(resumed.err, "step-000004 is damaged: state.json does not match its checksum"));
+  CHECK(contains(resumed.err, "using step-000002 instead"));
+  CHECK(std::ranges::count(checkpoints("a"), "step-000004.damaged") == 1);
+}
+
+TEST_CASE_FIXTURE(Fixture, "a checkpoint under another's name is not taken for it") {
+  REQUIRE(fit("--run-dir a --set checkpoint.every_steps=2 --set training.steps=4").exit_code == 0);
+  fs::rename(folder / "a/checkpoints/step-000002", folder / "a/checkpoints/step-000009");
+  const Outcome resumed = fit("--run-dir a --resume --set training.steps=6");
+  CHECK(resumed.exit_code == 0);
+  CHECK(contains(resumed.err, "step-000009 is damaged: state.json is of step 2"));
+  CHECK(contains(resumed.err, "using step-000004 instead"));
+}
+
+TEST_CASE_FIXTURE(Fixture, "a checkpoint that cannot be read is neither damaged nor removed") {
+  REQUIRE(fit("--run-dir a --set checkpoint.every_steps=2 --set training.steps=4").exit_code == 0);
+  const std::vector<std::string> before = checkpoints("a");
+  // A folder in a file's place: reading fails, whoever the user is.
+  const std::string file = "a/checkpoints/step-000004/training.safetensors";
+  fs::rename(folder / file, folder / "kept");
+  fs::create_directory(folder / file);
+  const Outcome resumed = fit("--run-dir a --resume --set training.steps=6");
+  CHECK(resumed.exit_code == 1);
+  CHECK(contains(resumed.err, "Is a directory"));
+  CHECK(checkpoints("a") == before);
+  fs::remove(folder / file);
+  fs::rename(folder / "kept", folder / file);
+  CHECK(fit("--run-dir a --resume --set training.steps=6").exit_code == 0);
+}
+
+TEST_CASE_FIXTURE(Fixture, "one process at a time trains in a run folder") {
+  const Outcome both = run_script(folder,
+                                  "\"$MIRRORTRAIN\" fit small.yaml --run-dir a --set training.epochs=100000 & pid=$!\n"
+                                  "while [ ! -s a/metrics.jsonl ]; do sleep 0.01; done\n"
+                                  "\"$MIRRORTRAIN\" fit small.yaml --run-dir a --resume 2> second; second=$?\n"
+                                  "\"$MIRRORTRAIN\" fit small.yaml --run-dir a 2>> second\n"
+                                  "kill -TERM $pid; wait $pid; echo $pid > pid; exit $second");
+  CHECK(both.exit_code == 2);
+  const std::string pid = text("pid");
+  CHECK(contains(text("second"), "a: process " + pid.substr(0, pid.size() - 1) + " on "));
+  CHECK_FALSE(fs::exists(folder / "a/run.lock"));
+  const std::vector<json> all = events("a");
+  std::int64_t steps = 0;
+  for (const json& event : all) {
+    if (event["event"] == "step") CHECK(event["step"] == ++steps);
+  }
+  CHECK(all.back()["status"] == "stopped");
+}
+
+TEST_CASE_FIXTURE(Fixture, "a killed process keeps no run folder") {
+  run_script(folder,
+             "\"$MIRRORTRAIN\" fit small.yaml --run-dir a --set training.epochs=100000 & pid=$!\n"
+             "while [ ! -s a/metrics.jsonl ]; do sleep 0.01; done\n"
+             "kill -KILL $pid; wait $pid");
+  CHECK(fs::exists(folder / "a/run.lock"));
+  CHECK(fit("--run-dir a --resume --set training.steps=1").exit_code == 0);
+  CHECK_FALSE(fs::exists(folder / "a/run.lock"));
+}
+
+TEST_CASE_FIXTURE(Fixture, "processes that start at the same time get run folders of their own") {
+  const Outcome all = run_script(folder,
+                                 "for i in 1 2 3 4; do \"$MIRRORTRAIN\" fit small.yaml & pids=\"$pids $!\"; done\n"
+                                 "for pid in $pids; do wait $pid || exit 1; done");
+  CHECK(all.exit_code == 0);
+  for (const char* run : {"runs/small", "runs/small-2", "runs/small-3", "runs/small-4"}) {
+    CAPTURE(run);
+    CHECK(events(run).back()["status"] == "done");
+    CHECK(summary(run)["step"] == 12);
+  }
+}
+
+TEST_CASE_FIXTURE(Fixture, "a folder that a kill left without its first config.yaml is free") {
+  fs::create_directory(folder / "a");
+  write_file(folder / "a/run.lock", "{\"pid\": 1}");
+  write_file(folder / "a/config.yaml.1-1.tmp", "name: sm");
+  CHECK(fit("--run-dir a").exit_code == 0);
+  CHECK_FALSE(fs::exists(folder / "a/config.yaml.1-1.tmp"));
+}
+
+TEST_CASE_FIXTURE(Fixture, "events that were lost before the checkpoint are missed") {
+  REQUIRE(fit("--run-dir a").exit_code == 0);
+  cut("a/metrics.jsonl", text("a/metrics.jsonl").find("\"step\": 3,"));
+  const Outcome resumed = fit("--run-dir a --resume --set training.epochs=4");
+  CHECK(resumed.exit_code == 0);
+  CHECK(contains(resumed.err, "metrics.jsonl: 13 events from before step-000012 are missing"));
+}
+
+TEST_CASE_FIXTURE(Fixture, "a kill after the final test neither doubles nor loses anything") {
+  REQUIRE(fit("--run-dir whole").exit_code == 0);
+  REQUIRE(fit("--run-dir cut").exit_code == 0);
+  fs::remove(folder / "cut/summary.json");
+  SUBCASE("before the weights") {
+    fs::remove(folder / "cut/model.safetensors");
+    const std::string all = text("cut/metrics.jsonl");
+    cut("cut/metrics.jsonl", all.find("{\"event\": \"end\""));
+  }
+  SUBCASE("before the summary") {}
+  REQUIRE(fit("--run-dir cut --resume").exit_code == 0);
+  CHECK(events("cut") == events("whole"));
+  CHECK(summary("cut") == summary("whole"));
+  CHECK(text("cut/model.safetensors") == text("whole/model.safetensors"));
+}
+
+TEST_CASE_FIXTURE(Fixture, "a run folder that is moved while training ends the run and is not made again") {
+  const Outcome moved = run_script(folder,
+                                   "\"$MIRRORTRAIN\" fit small.yaml --run-dir a --set training.epochs=100000 & pid=$!\n"
+                                   "while [ ! -s a/metrics.jsonl ]; do sleep 0.01; done\n"
+                                   "mv a b; wait $pid");
+  CHECK(moved.exit_code == 1);
+  CHECK(contains(moved.err, "moved, removed or replaced"));
+  CHECK_FALSE(fs::exists(folder / "a"));
+  CHECK(fit("--run-dir b --resume --set training.epochs=1").exit_code == 0);
+}
+
+TEST_CASE_FIXTURE(Fixture, "eval takes no damaged weights") {
+  REQUIRE(fit("--run-dir a").exit_code == 0);
+  for (const char* file : {"a/checkpoints/step-000012/model.safetensors", "a/model.safetensors"}) {
+    std::string weights = text(file);
+    weights[weights.size() - 2] ^= 4;
+    write_file(folder / file, weights);
+  }
+  const Outcome checkpoint = run_program(folder, "eval a --checkpoint a/checkpoints/step-000012");
+  CHECK(checkpoint.exit_code == 1);
+  CHECK(contains(checkpoint.err, "model.safetensors does not match its checksum"));
+  const Outcome run = run_program(folder, "eval a");
+  CHECK(run.exit_code == 1);
+  CHECK(contains(run.err, "a/model.safetensors does not match its checksum in summary.json"));
+}
+
+TEST_CASE_FIXTURE(Fixture, "a run that is past its new limit ends where it is") {
+  REQUIRE(fit("--run-dir a --set training.steps=6").exit_code == 0);
+  const Outcome resumed = fit("--run-dir a --resume --set training.epochs=1");
+  CHECK(resumed.exit_code == 0);
+  CHECK(events("a").back()["step"] == 6);
+}
+
+TEST_CASE_FIXTURE(Fixture, "a run is named once") {
+  REQUIRE(fit("--run-dir a").exit_code == 0);
+  const Outcome outcome = fit("--resume a --run-dir b");
+  CHECK(outcome.exit_code == 2);
+  CHECK(contains(outcome.err, "--resume a and --run-dir b"));
+}
+
+TEST_CASE_FIXTURE(Fixture, "other data under the same name is refused") {
+  const auto use = [&](const char* labels) {
+    write_file(folder / "train.csv", std::string("a,b,c,d,y\n1,2,3,4,0\n5,6,7,8,1\n9,1,2,3,") + labels + "\n");
+  };
+  const std::string options = "--run-dir a --set 'data.train={format: csv, file: train.csv, labels: y}' ";
+  use("2");
+  REQUIRE(fit(options + "--set training.steps=2").exit_code == 0);
+  use("1");
+  const Outcome resumed = fit(options + "--resume --set training.steps=4");
+  CHECK(resumed.exit_code == 2);
+  CHECK(contains(resumed.err, "the training data changed"));
+}
+
+TEST_CASE_FIXTURE(Fixture, "checkpoints are listed and checked") {
+  REQUIRE(fit("--set checkpoint.every_steps=2 --set training.steps=6").exit_code == 0);
+  const Outcome listed = run_program(folder, "checkpoint list small");
+  CHECK(listed.exit_code == 0);
+  CHECK(contains(listed.out, "step-000006"));
+  CHECK(run_program(folder, "checkpoint check runs/small").exit_code == 0);
+  fs::remove(folder / "runs/small/checkpoints/step-000004/model.safetensors");
+  const Outcome checked = run_program(folder, "checkpoint check small");
+  CHECK(checked.exit_code == 1);
+  CHECK(contains(checked.out, "step-000004     damaged: model.safetensors is missing"));
+  CHECK(contains(checked.out, "step-000006     whole"));
+  CHECK(run_program(folder, "checkpoint list none").exit_code == 2);
+}
+
+TEST_CASE_FIXTURE(Fixture, "a loss that is not finite ends the run, and the checkpoint to go back to is kept") {
+  const Outcome outcome =
+      fit("--run-dir a --set training.epochs=50 --set checkpoint.every_steps=1 --set 'optimizer={type: sgd, "
+          "learning_rate: {schedule: cosine_decay, initial_learning_rate: 0.01, decay_steps: 100, warmup_target: 1e38, "
+          "warmup_steps: 10}}'");
+  CHECK(outcome.exit_code == 3);
+  CHECK(contains(outcome.err, "the loss is "));
+  CHECK(contains(outcome.err, "the largest input of its batch is"));
+  CHECK(contains(outcome.err, "from which `fit --resume` continues"));
+  CHECK(contains(text("a/run.log"), "from which `fit --resume` continues"));
+  CHECK(run_program(folder, "checkpoint check a").exit_code == 0);
+  CHECK_FALSE(contains(run_program(folder, "checkpoint list a").out, "NaN"));
+  CHECK(events("a").back()["status"] == "failed");
+}
+
+TEST_CASE_FIXTURE(Fixture, "SIGHUP saves a checkpoint, unless it is ignored") {
+  const std::string start =
+      "\"$MIRRORTRAIN\" fit small.yaml --run-dir a --set training.epochs=100000 & pid=$!\n"
+      "while [ ! -s a/metrics.jsonl ]; do sleep 0.01; done\n";
+  CHECK(run_script(folder, start + "kill -HUP $pid; wait $pid").exit_code == 129);
+  CHECK(events("a").back()["status"] == "stopped");
+  fs::remove_all(folder / "a");
+  CHECK(
+      run_script(folder, "trap '' HUP\n" + start + "kill -HUP $pid; sleep 0.3; kill -TERM $pid; wait $pid").exit_code ==
+      143);
+}
+
+TEST_CASE_FIXTURE(Fixture, "a signal that comes to the process and its group counts once") {
+  const Outcome stopped =
+      run_script(folder,
+                 "\"$MIRRORTRAIN\" fit small.yaml --run-dir a --set training.epochs=100000 & pid=$!\n"
+                 "while [ ! -s a/metrics.jsonl ]; do sleep 0.01; done\n"
+                 "kill -INT $pid; kill -INT $pid; wait $pid");
+  CHECK(stopped.exit_code == 130);
+  CHECK(events("a").back()["status"] == "stopped");
+}
+
+TEST_CASE_FIXTURE(Fixture, "a run that was stopped in a validation does it again") {
+  const std::string many = " --set data.validation.examples=200000 --set training.epochs=3 ";
+  REQUIRE(fit("--run-dir whole" + many).exit_code == 0);
+  const Outcome stopped =
+      run_script(folder, "\"$MIRRORTRAIN\" fit small.yaml --run-dir cut" + many +
+                             "& pid=$!\n"
+                             "while ! grep -q '\"step\": 4,' cut/metrics.jsonl; do :; done 2> /dev/null\n"
+                             "kill -TERM $pid; wait $pid");
+  CHECK(stopped.exit_code == 143);
+  CHECK(fit("--run-dir cut --resume" + many).exit_code == 0);
+  CHECK(events("cut") == events("whole"));
+  CHECK(summary("cut") == summary("whole"));
+}
+
+TEST_CASE_FIXTURE(Fixture, "closed streams and full devices neither enter files nor end the training") {
+  CHECK(run_script(folder, "\"$MIRRORTRAIN\" fit small.yaml --run-dir a 0<&- >&- 2>&-").exit_code == 0);
+  CHECK(summary("a")["status"] == "done");
+  CHECK(events("a").size() == 17);
+  CHECK(run_script(folder, "\"$MIRRORTRAIN\" fit small.yaml --run-dir b 2> /dev/full").exit_code == 0);
+  const Outcome lost = run_script(folder, "\"$MIRRORTRAIN\" fit small.yaml --run-dir c > /dev/full");
+  CHECK(lost.exit_code == 1);
+  CHECK(contains(lost.err, "cannot write to stdout"));
+}
+
+}  // namespace
+}  // namespace mirrortrain::testing
