@@ -5,6 +5,7 @@
 #include <future>
 
 #include "base/error.h"
+#include "train/non_finite.h"
 
 namespace mirrortrain {
 namespace {
@@ -27,6 +28,8 @@ GenerationEnd run_generation(const FitArguments& arguments, const CheckedConfigu
   try {
     end.exit_code = run.run();
     if (end.exit_code) return end;
+  } catch (const NonFinite&) {
+    throw;
   } catch (const Error& error) {
     if (!run.regroups()) throw;
     end.lost = error.what();

@@ -110,6 +110,9 @@ std::optional<int> FitRun::run_to_the_end() {
     run_.strategy->variables_changed();
     open_writers(state);
     train(state);
+  } catch (const NonFinite& error) {  // of every worker: one generation more would come to the same
+    run_.strategy->abort(error.what());
+    end_with(error);
   } catch (const std::exception& error) {
     run_.strategy->abort(error.what());
     if (regroups()) throw;
