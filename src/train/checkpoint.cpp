@@ -82,8 +82,13 @@ void Checkpoints::finish() {
 
 void Checkpoints::write(CheckpointSnapshot& snapshot, std::int64_t step, std::int64_t keep) const {
   if (events_ != nullptr) events_->sync();
-  create_folder(folder_);  // not those above: a run folder that is gone is not made again
-  snapshot.write(folder_ / checkpoint_name(step));
+  try {
+    create_folder(folder_);  // not those above: a run folder that is gone is not made again
+    snapshot.write(folder_ / checkpoint_name(step));
+  } catch (const Error&) {
+    if (events_ != nullptr) events_->sync();  // says so where the run folder was moved just now
+    throw;
+  }
   remove_old(snapshot.is_finite(), keep);
 }
 
