@@ -113,10 +113,15 @@ class Fusion {
     ops_[index(id)] = share(ops::MaxPool2d(*pool, true));
   }
 
+  static bool has_form_of_logits(ops::LossKind kind) {
+    return kind == ops::LossKind::kBinaryCrossentropy || kind == ops::LossKind::kCategoricalCrossentropy ||
+           kind == ops::LossKind::kSparseCategoricalCrossentropy;
+  }
+
   /// The loss reads the softmax's or sigmoid's input. The probabilities stay for whoever else reads them.
   void use_logits(NodeId id) {
     const auto* loss = op_at<ops::Loss>(id);
-    if (!loss || loss->from_logits || loss->kind == ops::LossKind::kMeanSquaredError) return;
+    if (!loss || loss->from_logits || !has_form_of_logits(loss->kind)) return;
     ValueId probabilities = graph_.node(id).inputs[0];
     NodeId producer = maker(probabilities);
     if (op_at<ops::Cast>(producer)) return;  // mixed precision: the probabilities were rounded, so the loss sees those

@@ -28,7 +28,13 @@ class StepKernels {
   virtual void accumulate(Stream& stream, const Group& group, const scalar::GradientSum& gradient, bool first,
                           std::int64_t begin, std::int64_t end) const = 0;
 
-  /// Updates with what `accumulate` left.
+  /// For a rule that scales by norms, between `accumulate` and `update_accumulated` of all elements: decays the
+  /// weights, puts each variable's direction in the place of the accumulated gradient, and leaves the sums of squares
+  /// of both.
+  virtual void measure(Stream& stream, const scalar::UpdateRule& rule, const Group& group, const StepParams* params,
+                       std::int64_t begin, std::int64_t end) const = 0;
+
+  /// Updates with what `accumulate` left, or `measure`.
   virtual void update_accumulated(Stream& stream, const scalar::UpdateRule& rule, const Group& group,
                                   const StepParams* params, std::int64_t begin, std::int64_t end) const = 0;
 

@@ -10,7 +10,8 @@
 namespace mirrortrain {
 
 /// The list of metrics. One more: a file in model/metrics and a line here.
-using Metric = std::variant<metrics::Accuracy, metrics::MeanSquaredError, metrics::MeanAbsoluteError>;
+using Metric =
+    std::variant<metrics::Accuracy, metrics::TopKAccuracy, metrics::MeanSquaredError, metrics::MeanAbsoluteError>;
 
 /// The node that sums the metric over rows. Throws Error where it does not fit the loss.
 inline ops::Metric metric_op(const Metric& metric, const Loss& loss, const Shape& output) {
@@ -26,5 +27,6 @@ inline std::string_view name_of(const Metric& metric) {
 template <>
 struct mirrortrain::config::ChoiceTag<mirrortrain::Metric> {
   static constexpr std::string_view noun = "a metric";
-  static constexpr auto planned = std::to_array<std::string_view>({"top_k_accuracy", "precision", "recall"});
+  static constexpr auto planned =
+      std::to_array<std::string_view>({"precision", "recall", "f1_score", "auc", "mean_iou", "r2_score"});
 };

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "graph/graph.h"
+#include "kernels/scalar/update_traits.h"
 
 namespace mirrortrain {
 
@@ -18,6 +19,7 @@ struct ModelVariable {
   std::function<void(std::span<float> elements, std::uint64_t seed)> initialize;
   /// Regularization: l1 sum|w| + l2 sum(w^2) is added to the loss.
   float l1 = 0, l2 = 0;
+  scalar::UpdateTraits update;  ///< for a trainable one: what the optimizer's section says of it
 };
 
 /// A value that the step writes to a variable once every reader is done (moving statistics).

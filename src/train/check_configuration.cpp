@@ -31,6 +31,7 @@ void check_model(CheckedConfiguration& checked, bool readable, config::Errors& e
   *checked.model = build_model(*values.model, *values.loss, values.metrics, values.training.precision, errors,
                                values.gradients.aggregation_method);
   if (errors.count() != errors_before || errors.concern("model")) return;
+  if (values.optimizer && !errors.concern("optimizer")) set_update_traits(*values.optimizer, *checked.model, errors);
   checked.variables = resolve_variables(*checked.model, values.variables, values.strategy.type, errors);
   if (!readable || !errors.empty()) return;
   checked.input = input_spec(*checked.model);

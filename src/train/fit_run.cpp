@@ -215,9 +215,8 @@ bool FitRun::open_folder() {
     folder_.path = cluster_->control().get("run folder");
   }
 
-  CheckpointNames names{{}, checked_.model->metric_names};
-  const scalar::UpdateRule update_rule = values().optimizer ? rule(*values().optimizer) : scalar::UpdateRule{};
-  for (const std::string_view slot : scalar::slot_names(update_rule)) names.slots.emplace_back(slot);
+  CheckpointNames names{values().optimizer ? slot_names(*values().optimizer) : std::vector<std::string>(),
+                        checked_.model->metric_names};
   checkpoints_ = std::make_unique<Checkpoints>(
       folder_.checkpoints(), *run_.strategy, std::move(names),
       RunIdentity{values().seed, run_.train ? data::fingerprint(run_.train->dataset()) : ""});
@@ -311,10 +310,32 @@ void FitRun::emit(const report::Event& event) {
   for (const auto& writer : writers_) writer->write(event);
 }
 
+/// Whether the weights' averages are there: from the first update on.
+bool FitRun::uses_averages(const TrainingState& state) const {
+  return values().optimizer && options_of(*values().optimizer).use_ema &&
+         state.step >= values().gradients.accumulate_steps;
+}
+
+/// The weights become their averages, which the optimizer keeps in the last slot.
+void FitRun::take_averages() {
+  const VariableStore& variables = run_.strategy->variables();
+  std::vector<std::byte> average;
+  for (std::size_t i = 0; i < variables.variables().size(); ++i) {
+    if (!variables.trainable(i)) continue;
+    const DistributedVariable& weight = variables.variables()[i];
+    average.resize(weight.bytes());
+    variables.slot(i, variables.slots() - 1).read_or_first(average.data());
+    weight.set(average.data());
+  }
+  run_.strategy->variables_changed();
+  spdlog::debug("the weights are their moving averages from here on");
+}
+
 /// The summary comes last: a run that has it is finished. What is done before is done again after a kill.
 void FitRun::finish(const TrainingState& state, const std::atomic<int>& signal) {
   if (is_chief()) writers_.pop_back();  // the console's: from here on results go to stdout
   RunResult result{"done", state, 0, std::nullopt, std::nullopt};
+  if (stop_signal_ == 0 && uses_averages(state)) take_averages();
   if (stop_signal_ == 0 && run_.test) {
     const auto interrupted = [&] { return !cluster_ && signal != 0; };
     const auto sums = evaluate_unless(interrupted, *run_.strategy, *run_.test, values().data.global_batch_size);

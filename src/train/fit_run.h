@@ -77,6 +77,8 @@ class FitRun {
   report::RunLength run_length() const;
   void open_writers(const TrainingState& state);
   void emit(const report::Event& event);
+  bool uses_averages(const TrainingState& state) const;
+  void take_averages();
   void finish(const TrainingState& state, const std::atomic<int>& signal);
   void tell_results(const RunResult& result) const;
 

@@ -72,8 +72,7 @@ std::vector<ChangedKey> require_same_run(const RunFolder& folder, const Configur
     if (!may_change(one)) refuse_change(one);
   }
   // The checks above leave the same optimizer, which may have begun to keep something for each weight.
-  const auto slots_of = [](const Configuration& values) { return scalar::slot_names(rule(values.optimizer.value())); };
-  if (now.optimizer && before.optimizer && !std::ranges::equal(slots_of(before), slots_of(now))) {
+  if (now.optimizer && before.optimizer && slot_names(*before.optimizer) != slot_names(*now.optimizer)) {
     const auto of_optimizer = [](const ChangedKey& one) { return one.key.starts_with("optimizer."); };
     refuse_change(*std::ranges::find_if(changed, of_optimizer));
   }

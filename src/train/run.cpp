@@ -88,9 +88,13 @@ std::unique_ptr<Strategy> make_strategy(const CheckedConfiguration& checked, con
   MirroredParts parts;
   parts.options = options;
   parts.gradients = values.gradients;
-  if (values.optimizer) parts.rule = rule(*values.optimizer);
+  if (values.optimizer) {
+    parts.rule = rule(*values.optimizer);
+    parts.slots = static_cast<int>(slot_names(*values.optimizer).size());
+  }
   if (served) {  // gradients are kept, and go to the servers
     parts.rule = {};
+    parts.slots = 0;
     parts.gradients = {.aggregation_method = values.gradients.aggregation_method, .accumulate_steps = 2};
   }
   parts.policies = checked.policies();
@@ -169,7 +173,7 @@ std::optional<data::Adapted> read_adapted(const RunFolder& folder) {
 
 Placement placement_of(const CheckedConfiguration& checked, int servers) {
   const Configuration& values = checked.values();
-  const std::size_t slots = scalar::slot_names(rule(values.optimizer.value())).size();
+  const std::size_t slots = slot_names(values.optimizer.value()).size();
   return {*checked.model, values.strategy.partitioner, servers, static_cast<int>(slots)};
 }
 
@@ -177,6 +181,7 @@ void set_first_values(const CheckedConfiguration& checked, const VariableStore& 
   initialize_weights(*checked.model, variables, checked.values().seed);
   if (!checked.has_model()) return;
   if (const auto& file = checked.values().model->initial_weights) load_weights(file->text, variables);
+  if (const auto& optimizer = checked.values().optimizer) initialize_slots(first_slots(*optimizer), variables);
 }
 
 StepSums evaluate_all(Strategy& strategy, const data::Feeder& examples, std::int64_t batch_size) {

@@ -19,6 +19,18 @@ void initialize_weights(const Model& model, const VariableStore& variables, std:
   }
 }
 
+void initialize_slots(const std::vector<float>& first, const VariableStore& variables) {
+  std::vector<float> values;
+  for (std::size_t i = 0; i < variables.variables().size(); ++i) {
+    if (!variables.trainable(i)) continue;
+    for (int slot = 0; slot < variables.slots(); ++slot) {
+      const DistributedVariable of_weight = variables.slot(i, slot);
+      values.assign(static_cast<std::size_t>(of_weight.shape().elements()), first.at(static_cast<std::size_t>(slot)));
+      of_weight.set(std::as_bytes(std::span(values)).data());
+    }
+  }
+}
+
 void load_weights(const std::filesystem::path& file, const VariableStore& variables) {
   load_weights(read_safetensors(file), file.string(), variables);
 }

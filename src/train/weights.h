@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "base/safetensors.h"
 #include "model/model.h"
@@ -12,6 +13,9 @@ namespace mirrortrain {
 
 /// Gives every variable its initializer's values.
 void initialize_weights(const Model& model, const VariableStore& variables, std::uint64_t seed);
+
+/// Fills the optimizer's slots with what each of them starts at.
+void initialize_slots(const std::vector<float>& first, const VariableStore& variables);
 
 /// Reads every variable of the model by name. Throws Error, naming the file and every tensor that is missing, left
 /// over, or of another shape or type.

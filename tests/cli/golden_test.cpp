@@ -182,6 +182,18 @@ void follows_reference(const std::string& name) {
   }
 }
 
+/// Every golden of a folder.
+void all_follow_reference(const std::string& kind) {
+  int found = 0;
+  for (const auto& entry : fs::directory_iterator(kGoldens / kind)) {
+    if (!entry.is_directory()) continue;
+    CAPTURE(entry.path());
+    follows_reference(kind + "/" + entry.path().filename().string());
+    ++found;
+  }
+  REQUIRE(found > 0);
+}
+
 TEST_CASE("a line through four points is fitted as by TensorFlow") { follows_reference("linear-regression"); }
 TEST_CASE("a line with an intercept is fitted as by TensorFlow") { follows_reference("linear-regression-bias"); }
 TEST_CASE("a binary classifier trains as in TensorFlow") { follows_reference("binary-classifier"); }
@@ -203,6 +215,9 @@ TEST_CASE("the optimizer applies what the replicas' gradients aggregate to") {
   follows_reference("aggregation-only-first-replica");
   follows_reference("aggregation-none");
 }
+TEST_CASE("every loss trains as in Keras") { all_follow_reference("losses"); }
+TEST_CASE("every optimizer trains as in Keras") { all_follow_reference("optimizers"); }
+TEST_CASE("every learning rate schedule trains as in Keras") { all_follow_reference("schedules"); }
 TEST_CASE("gradients are clipped as in Keras") {
   follows_reference("clip-norm");
   follows_reference("clip-value");

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -30,6 +31,12 @@ const NamedFunction kActivations[] = {
     {ActivationKind::kSoftplus, [](double x) { return std::max(x, 0.0) + std::log1p(std::exp(-std::fabs(x))); }},
     {ActivationKind::kSilu, [](double x) { return x / (1 + std::exp(-x)); }},
     {ActivationKind::kGelu, [](double x) { return x * 0.5 * std::erfc(-x / std::sqrt(2.0)); }},
+    {ActivationKind::kHardSigmoid, [](double x) { return std::clamp(x + 3, 0.0, 6.0) / 6; }},
+    {ActivationKind::kHardSilu, [](double x) { return x * std::clamp(x + 3, 0.0, 6.0) / 6; }},
+    {ActivationKind::kRelu6, [](double x) { return std::clamp(x, 0.0, 6.0); }},
+    {ActivationKind::kMish, [](double x) { return x * std::tanh(std::log1p(std::exp(x))); }},
+    {ActivationKind::kSoftsign, [](double x) { return x / (1 + std::fabs(x)); }},
+    {ActivationKind::kExponential, [](double x) { return std::exp(x); }},
 };
 
 Reference elementwise(double (*function)(double)) {
@@ -56,7 +63,7 @@ TEST_CASE("activations and their gradients match a reference in double") {
       for (const Shape& shape : {Shape{3, 7, 5}, Shape{1}, Shape{33}}) {
         Case test{.name = fmt::format("{} {} {}", name_of(kind), name_of(dtype), shape.text()),
                   .op = std::make_shared<ops::Activation>(kind),
-                  .inputs = {batched(dtype, shape, [](std::int64_t, double u) { return 6 * u; })},
+                  .inputs = {batched(dtype, shape, [](std::int64_t, double u) { return 8 * u; })},
                   .reference = elementwise(function)};
         check_forward(test);
         // Nearer to 0, as the rounded output of a saturated sigmoid no longer tells its slope.
@@ -96,6 +103,23 @@ TEST_CASE("relu lets NaN through and sigmoid, tanh and softplus hold at the ends
   CHECK(std::isnan(sigmoid[3]));
   CHECK(std::isnan(tanh[3]));
   CHECK(std::isnan(softplus[3]));
+}
+
+TEST_CASE("activations with ends have no slope beyond them") {
+  const Values x{{1, 4}, {-7, -1, 2, 7}}, one{{1, 4}, {1, 1, 1, 1}};
+  const ValueSpec spec{DType::kFloat32, {4}, true};
+  const auto slopes = [&](ActivationKind kind) {
+    const Values y = run_op(ops::Activation(kind), {{spec, x}}, 1)[0];
+    const Values& from = ops::derivative_from_output(kind) ? y : x;
+    return run_op(ops::ActivationGradient(kind), {{spec, from}, {spec, one}}, 1)[0].data;
+  };
+  CHECK(slopes(ActivationKind::kRelu6) == std::vector<double>{0, 0, 1, 0});
+  const auto sigmoid = slopes(ActivationKind::kHardSigmoid), silu = slopes(ActivationKind::kHardSilu);
+  const double expected_sigmoid[] = {0, 1.0 / 6, 1.0 / 6, 0}, expected_silu[] = {0, 1.0 / 6, 7.0 / 6, 1};
+  for (std::size_t i = 0; i < 4; ++i) {
+    CHECK(sigmoid[i] == doctest::Approx(expected_sigmoid[i]));
+    CHECK(silu[i] == doctest::Approx(expected_silu[i]));
+  }
 }
 
 TEST_CASE("add_n adds any number of inputs, first to last") {

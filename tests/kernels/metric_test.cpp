@@ -30,10 +30,17 @@ Reference reference_of(const ops::Metric& metric) {
         sum += argmax(y, i * classes, classes) == argmax(t, i * classes, classes);
       } else if (metric.kind == MetricKind::kSparseCategoricalAccuracy) {
         sum += static_cast<double>(argmax(y, i * classes, classes)) == t[i];
+      } else if (metric.kind == MetricKind::kTopKCategoricalAccuracy || metric.reads_class_numbers()) {
+        const bool labels = metric.reads_class_numbers();
+        const auto right = labels ? static_cast<std::int64_t>(t[i]) : argmax(t, i * classes, classes);
+        std::int64_t larger = 0;
+        for (std::int64_t e = i * classes; e < (i + 1) * classes; ++e) larger += y[e] > y[i * classes + right];
+        sum += larger < metric.k;
       } else {
         for (std::int64_t e = i * classes; e < (i + 1) * classes; ++e) {
           const double predicted = y[e] > static_cast<double>(metric.threshold), error = std::fabs(y[e] - t[e]);
           const double term = metric.kind == MetricKind::kBinaryAccuracy      ? predicted == t[e]
+                              : metric.kind == MetricKind::kSignAccuracy      ? (y[e] > 0) == (t[e] > 0)
                               : metric.kind == MetricKind::kMeanAbsoluteError ? error
                                                                               : error * error;
           sum += term / static_cast<double>(classes);
@@ -44,17 +51,25 @@ Reference reference_of(const ops::Metric& metric) {
   };
 }
 
+ops::Metric top(MetricKind kind, std::int64_t k) {
+  ops::Metric metric(kind);
+  metric.k = k;
+  return metric;
+}
+
 }  // namespace
 
 TEST_CASE("metrics match a reference in double") {
   const ops::Metric metrics[] = {
       ops::Metric(MetricKind::kBinaryAccuracy),      ops::Metric(MetricKind::kBinaryAccuracy, 0.0f),
       ops::Metric(MetricKind::kCategoricalAccuracy), ops::Metric(MetricKind::kSparseCategoricalAccuracy),
-      ops::Metric(MetricKind::kMeanSquaredError),    ops::Metric(MetricKind::kMeanAbsoluteError),
+      ops::Metric(MetricKind::kSignAccuracy),        ops::Metric(MetricKind::kMeanSquaredError),
+      ops::Metric(MetricKind::kMeanAbsoluteError),   top(MetricKind::kTopKCategoricalAccuracy, 2),
+      top(MetricKind::kSparseTopKCategoricalAccuracy, 3),
   };
   for (const ops::Metric& metric : metrics) {
     for (const Shape& shape : {Shape{10}, Shape{1}, Shape{2, 5, 3}, Shape{2, 33}}) {
-      const bool sparse = metric.kind == MetricKind::kSparseCategoricalAccuracy;
+      const bool sparse = metric.reads_class_numbers();
       const bool continuous = metric.kind >= MetricKind::kMeanSquaredError;
       const std::int64_t classes = shape.back();
       const Shape labels(std::vector<std::int64_t>(shape.begin(), shape.end() - 1));
@@ -77,6 +92,17 @@ TEST_CASE("binary accuracy's threshold is strict and argmax takes the first of e
   const ops::Metric sparse(MetricKind::kSparseCategoricalAccuracy);
   CHECK(run_op(sparse, {{spec, halves}, {label, {{1}, {0}}}}, 1)[0][0] == 1);
   CHECK(run_op(sparse, {{spec, halves}, {label, {{1}, {1}}}}, 1)[0][0] == 0);
+}
+
+TEST_CASE("equals of the k-th largest output are in the top k, and NaN is not") {
+  const ValueSpec spec{DType::kFloat32, {3}, true}, label{DType::kInt32, {}, true};
+  const auto at = [&](std::vector<double> y, double right) {
+    const ops::Metric metric = top(MetricKind::kSparseTopKCategoricalAccuracy, 2);
+    return run_op(metric, {{spec, {{1, 3}, std::move(y)}}, {label, {{1}, {right}}}}, 1)[0][0];
+  };
+  CHECK(at({3, 2, 2}, 2) == 1);
+  CHECK(at({3, 2, 1}, 2) == 0);
+  CHECK(at({3, 2, std::nan("")}, 2) == 0);
 }
 
 TEST_CASE("a metric accepts targets without the last axis of one") {

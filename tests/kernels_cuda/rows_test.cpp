@@ -51,6 +51,9 @@ TEST_CASE("losses of short, long and many rows are the CPU's") {
       ops::Loss(LossKind::kCategoricalCrossentropy, true),
       ops::Loss(LossKind::kSparseCategoricalCrossentropy, false),
       ops::Loss(LossKind::kSparseCategoricalCrossentropy, true),
+      ops::Loss(LossKind::kCosineSimilarity),
+      ops::Loss(LossKind::kKlDivergence),
+      ops::Loss(LossKind::kBinaryFocalCrossentropy, true, 0.1f),
   };
   for (const ops::Loss& loss : losses) {
     for (const Shape& shape : kRowShapes) {

@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "config/document.h"
+#include "error_text.h"
+#include "model/from_text.h"
 
 using namespace mirrortrain;
 
@@ -36,11 +38,24 @@ const std::vector<Case> kCases = {
      0.001,
      scalar::Adam{0.5f, 0.75f, 1},
      {"momentum", "velocity"}},
-    {"adamw", 0.001, scalar::AdamW{{0.9f, 0.999f, 1e-7f}, 0.004f}, {"momentum", "velocity"}},
-    {"{type: adamw, beta_2: 0.75, weight_decay: 0.5}",
+    {"{type: adam, amsgrad: true}",
      0.001,
-     scalar::AdamW{{0.9f, 0.75f, 1e-7f}, 0.5f},
-     {"momentum", "velocity"}},
+     scalar::Adam{0.9f, 0.999f, 1e-7f, true},
+     {"momentum", "velocity", "velocity_hat"}},
+    {"adamw", 0.001, scalar::Adam{0.9f, 0.999f, 1e-7f}, {"momentum", "velocity"}},
+    {"rmsprop", 0.001, scalar::Rmsprop{0.9f, 0, 1e-7f, false}, {"velocity"}},
+    {"{type: rmsprop, rho: 0.5, momentum: 0.25, centered: true}",
+     0.001,
+     scalar::Rmsprop{0.5f, 0.25f, 1e-7f, true},
+     {"velocity", "momentum", "average_gradient"}},
+    {"adagrad", 0.001, scalar::Adagrad{0.1f, 1e-7f}, {"accumulator"}},
+    {"adadelta", 0.001, scalar::Adadelta{0.95f, 1e-7f}, {"accumulated_grad", "accumulated_delta_var"}},
+    {"adamax", 0.001, scalar::Adamax{0.9f, 0.999f, 1e-7f}, {"momentum", "norm"}},
+    {"nadam", 0.001, scalar::Nadam{0.9f, 0.999f, 1e-7f}, {"momentum", "velocity"}},
+    {"ftrl", 0.001, scalar::Ftrl{-0.5f, 0.1f, 0, 0, 0, 0}, {"accumulator", "linear"}},
+    {"lion", 0.001, scalar::Lion{0.9f, 0.99f}, {"momentum"}},
+    {"lamb", 0.001, scalar::Lamb{0.9f, 0.999f, 1e-7f}, {"momentum", "velocity"}},
+    {"{type: sgd, use_ema: true}", 0.01, scalar::Sgd{0, false}, {"average"}},
 };
 
 }  // namespace
@@ -54,7 +69,62 @@ TEST_CASE("an optimizer's keys become its rule, with Keras's defaults and slots"
     errors.throw_if_any();
     CHECK(learning_rate_at(learning_rate_of(optimizer), 1) == test.learning_rate);
     CHECK(rule(optimizer) == test.rule);
-    const auto slots = scalar::slot_names(rule(optimizer));
-    CHECK(std::vector<std::string>(slots.begin(), slots.end()) == test.slots);
+    CHECK(slot_names(optimizer) == test.slots);
+    CHECK(first_slots(optimizer).size() == test.slots.size());
   }
+}
+
+TEST_CASE("slots start at what Keras starts them at") {
+  CHECK(first_slots(optimizers::Adagrad{}) == std::vector<float>{0.1f});
+  CHECK(first_slots(optimizers::Ftrl{}) == std::vector<float>{0.1f, 0});
+  CHECK(first_slots(optimizers::Adam{}) == std::vector<float>{0, 0});
+}
+
+namespace {
+
+/// A dense layer and a frozen one with an optimizer, which is applied to them.
+Built with_optimizer(const std::string& optimizer) {
+  Built built = build_from(
+      "model:\n  input_shape: [3]\n  layers:\n    - dense: {units: 2, name: stem}\n    - dense: {units: 2, name: "
+      "head}\n"
+      "    - dense: {units: 2, name: frozen, trainable: false}\nloss: mean_squared_error\noptimizer: " +
+      optimizer + "\n");
+  if (!built.errors.empty()) return built;
+  config::Errors errors;
+  set_update_traits(built.description.optimizer, built.model, errors);
+  if (!errors.empty()) built.errors = errors.text();
+  return built;
+}
+
+}  // namespace
+
+TEST_CASE("weight decay leaves out what is excluded, and the first factor that matches counts") {
+  const Built built = with_optimizer(
+      "{type: adamw, exclude_from_weight_decay: [\"*/bias\"], learning_rate_factors: [{match: \"stem/bias\", factor: "
+      "3}, "
+      "{match: \"stem/*\", factor: 0.5}]}");
+  REQUIRE(built.errors == "");
+  const auto& variables = built.model.variables;  // kernel and bias of each
+  CHECK(variables[0].update == scalar::UpdateTraits{0.5f, 0.004f});
+  CHECK(variables[1].update == scalar::UpdateTraits{3, 0});
+  CHECK(variables[2].update == scalar::UpdateTraits{1, 0.004f});
+  CHECK(variables[4].update == scalar::UpdateTraits{});
+  const Built averaged = with_optimizer("{type: sgd, use_ema: true, ema_momentum: 0.5, ema_overwrite_frequency: 7}");
+  CHECK(averaged.model.variables[0].update == scalar::UpdateTraits{1, 0, true, 0.5f, 7});
+}
+
+TEST_CASE("options of an optimizer that have no effect are errors") {
+  const auto error_of = [](const std::string& optimizer) { return with_optimizer(optimizer).errors; };
+  CHECK(contains(
+      error_of("{type: adamw, exclude_from_weight_decay: [\"*/bais\"]}"),
+      "exclude_from_weight_decay[0]: '*/bais' matches no trainable variable; their names are like 'stem/kernel'"));
+  CHECK(contains(error_of("{type: sgd, learning_rate_factors: [{match: \"frozen/*\", factor: 2}]}"),
+                 "matches no trainable variable"));
+  CHECK(
+      contains(error_of("{type: adam, exclude_from_weight_decay: [\"*/bias\"]}"), "no effect without `weight_decay`"));
+  CHECK(contains(error_of("{type: adam, ema_momentum: 0.5}"), "no effect without `use_ema: true`"));
+  CHECK(contains(error_of("{type: adam, ema_overwrite_frequency: 5}"), "no effect without `use_ema: true`"));
+  CHECK(contains(error_of("{type: lion, beta_1: 0}"), "beta_1"));
+  CHECK(contains(error_of("{type: ftrl, learning_rate_power: 0.5}"), "learning_rate_power"));
+  CHECK(contains(error_of("{type: rmsprop, rh: 0.5}"), "did you mean 'rho'?"));
 }

@@ -83,11 +83,13 @@ def rounded(figures):
     return {key: float(f"{value:.2g}") for key, value in figures.items()}
 
 
-def write_golden(name, reference, config, data, initial, exact, single, replicas=(1, 2, 3), mixed=False):
+def write_golden(name, reference, config, data, initial, exact, single, replicas=(1, 2, 3), mixed=False,
+                 initial_file="initial.safetensors"):
     """Writes tests/golden/NAME and returns what expected.json says.
 
     data: file name -> array; initial: variable name -> array, empty where the configuration says it all; exact: the
     Record to compare with; single: the Record of the framework's float32 run, from which a mixed one has to differ.
+    Files of several goldens lie beside their folders: "../features.npy".
     """
     folder = FOLDER / name
     folder.mkdir(parents=True, exist_ok=True)
@@ -95,7 +97,7 @@ def write_golden(name, reference, config, data, initial, exact, single, replicas
     for file, array in data.items():
         np.save(folder / file, array)
     if initial:
-        write_safetensors(folder / "initial.safetensors", initial)
+        write_safetensors(folder / initial_file, initial)
     write_safetensors(folder / "final.safetensors", exact.weights)
 
     apart = deviation(single, exact)

@@ -54,6 +54,7 @@ class Case:
     initial: bool = True  # whether the weights start from a file instead of the model's own initializers
     replicas: tuple = (1, 2, 3)
     mixed: bool = False
+    initial_file: str = "initial.safetensors"
 
     def __post_init__(self):
         if self.files is None:
@@ -109,13 +110,14 @@ def train(case, initial, number_type, policy=None):
             record.step(len(features), value, metrics_of(case, labels, outputs))
             optimizer.apply(tape.gradient(value, model.trainable_variables), model.trainable_variables)
         record.end_epoch(evaluate(case, model, loss, *case.validation) if case.validation else None)
+    optimizer.finalize_variable_values(model.trainable_variables)  # their moving average, where there is one
     if case.test:
         record.test = evaluate(case, model, loss, *case.test)
     record.weights = {name: variable.numpy().astype(np.float64) for name, variable in variables(model).items()}
     return record
 
 
-def make(name, case):
+def make(name, case, made_by="keras_goldens.py"):
     start("float32")
     initial = initial_weights(case)
     single = train(case, initial, "float32")
@@ -125,8 +127,8 @@ def make(name, case):
     else:
         exact = train(case, initial, "float64")
         reference = f"{REFERENCE}, float64"
-    write_golden(name, reference, configuration("keras_goldens.py", case.config), case.files,
-                 initial if case.initial else {}, exact, single, case.replicas, case.mixed)
+    write_golden(name, reference, configuration(made_by, case.config), case.files,
+                 initial if case.initial else {}, exact, single, case.replicas, case.mixed, case.initial_file)
 
 
 def blobs(seed, count, shape, classes):

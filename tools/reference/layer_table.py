@@ -36,14 +36,26 @@ for shape, layer in LAYERS:
     variables = [(v.path.split("/")[-1], tuple(v.shape)) for v in layer.variables]
     print(type(layer).__name__, shape, "->", model.output_shape[1:], layer.count_params(), variables)
 
-SCHEDULES = {
-    "plain": dict(initial_learning_rate=0.1, decay_steps=10),
-    "alpha": dict(initial_learning_rate=0.1, decay_steps=10, alpha=0.2),
-    "warm-up": dict(initial_learning_rate=0.01, decay_steps=8, alpha=0.1, warmup_target=0.1, warmup_steps=4),
-}
-for name, options in SCHEDULES.items():
-    schedule = keras.optimizers.schedules.CosineDecay(**options)
-    print(name, [(step, float(schedule(step - 1))) for step in (1, 2, 4, 5, 6, 11, 12, 13, 14, 100)])
+schedules = keras.optimizers.schedules
+for schedule in (
+    schedules.CosineDecay(0.1, 10),
+    schedules.CosineDecay(0.1, 10, alpha=0.2),
+    schedules.CosineDecay(0.01, 8, alpha=0.1, warmup_target=0.1, warmup_steps=4),
+    schedules.CosineDecayRestarts(0.1, 3),
+    schedules.CosineDecayRestarts(0.1, 4, t_mul=1.0, m_mul=0.5, alpha=0.1),
+    schedules.CosineDecayRestarts(0.1, 2, t_mul=1.5, m_mul=0.8, alpha=0.05),
+    schedules.ExponentialDecay(0.1, 4, 0.5),
+    schedules.ExponentialDecay(0.1, 4, 0.5, staircase=True),
+    schedules.InverseTimeDecay(0.1, 4, 0.5),
+    schedules.InverseTimeDecay(0.1, 4, 0.5, staircase=True),
+    schedules.PiecewiseConstantDecay([1, 4, 11], [0.1, 0.05, 0.02, 0.01]),
+    schedules.PolynomialDecay(0.1, 10),
+    schedules.PolynomialDecay(0.1, 10, end_learning_rate=0.02, power=2.0),
+    schedules.PolynomialDecay(0.1, 5, end_learning_rate=0.01, power=0.5, cycle=True),
+):
+    options = {key: value for key, value in schedule.get_config().items() if key != "name"}
+    rates = [float(schedule(step - 1)) for step in (1, 2, 4, 5, 6, 11, 12, 13, 14, 100)]
+    print(type(schedule).__name__, options, [float(f"{rate:.9g}") for rate in rates])
 
 for optimizer in (keras.optimizers.SGD(momentum=0.9), keras.optimizers.Adam(), keras.optimizers.AdamW()):
     optimizer.build([keras.Variable([0.0])])

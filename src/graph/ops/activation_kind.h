@@ -18,18 +18,25 @@ enum class ActivationKind : std::uint8_t {
   kTanh,
   kSoftplus,
   kSilu,
-  kGelu
+  kGelu,
+  kHardSigmoid,
+  kHardSilu,
+  kRelu6,
+  kMish,
+  kSoftsign,
+  kExponential
 };
 
 /// As users write them, by kind.
 inline constexpr auto kActivationNames = std::to_array<std::string_view>(
-    {"linear", "relu", "leaky_relu", "elu", "selu", "sigmoid", "tanh", "softplus", "silu", "gelu"});
-static_assert(kActivationNames.size() == static_cast<std::size_t>(ActivationKind::kGelu) + 1);
+    {"linear", "relu", "leaky_relu", "elu", "selu", "sigmoid", "tanh", "softplus", "silu", "gelu", "hard_sigmoid",
+     "hard_silu", "relu6", "mish", "softsign", "exponential"});
+static_assert(kActivationNames.size() == static_cast<std::size_t>(ActivationKind::kExponential) + 1);
 
 constexpr std::string_view name_of(ActivationKind kind) { return kActivationNames[static_cast<std::size_t>(kind)]; }
 
 /// Whether the derivative can be computed from the output alone, so that the activation may be fused into the kernel
-/// that makes its input (all but silu and gelu).
+/// that makes its input (all but silu, gelu, hard_silu and mish).
 bool derivative_from_output(ActivationKind kind);
 
 }  // namespace mirrortrain::ops

@@ -108,7 +108,13 @@ std::vector<ValueId> Dropout::gradient(Graph& graph, const Node& node, std::span
 }
 
 bool derivative_from_output(ActivationKind kind) {
-  return kind != ActivationKind::kSilu && kind != ActivationKind::kGelu;
+  switch (kind) {
+    case ActivationKind::kSilu:
+    case ActivationKind::kGelu:
+    case ActivationKind::kHardSilu:
+    case ActivationKind::kMish: return false;
+    default: return true;
+  }
 }
 
 }  // namespace mirrortrain::ops

@@ -37,7 +37,7 @@ void expect_targets(std::string_view op, bool class_numbers, std::span<const Val
 }
 
 std::vector<ValueSpec> Metric::infer(std::span<const ValueSpec> inputs) const {
-  expect_targets(name(), kind == MetricKind::kSparseCategoricalAccuracy, inputs);
+  expect_targets(name(), reads_class_numbers(), inputs);
   return {{DType::kFloat64, {}, false}};
 }
 

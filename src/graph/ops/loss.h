@@ -9,6 +9,14 @@ enum class LossKind : std::uint8_t {
   kBinaryCrossentropy,             ///< mean over the last axis; y are logits or probabilities
   kCategoricalCrossentropy,        ///< targets like y
   kSparseCategoricalCrossentropy,  ///< labels are class numbers: batched [] or [1] (or one per position), int32
+  kMeanAbsoluteError,              ///< mean of |y - t|
+  kHuber,                          ///< mean of (y - t)^2 / 2 up to |y - t| = delta, straight lines beyond
+  kLogCosh,                        ///< mean of ln cosh(y - t)
+  kKlDivergence,                   ///< sum of t ln(t / y), both clipped to [1e-7, 1]
+  kPoisson,                        ///< mean of y - t ln(y + 1e-7)
+  kHinge,                          ///< mean of max(1 - t y, 0); a target of 0 counts as -1
+  kCosineSimilarity,               ///< minus the cosine of the angle between y and t
+  kBinaryFocalCrossentropy,        ///< kBinaryCrossentropy times (1 - the target's probability)^gamma
 };
 
 /// Per-example losses as in Keras: reduced over the last axis, then averaged over whatever axes lie between the row and
@@ -16,12 +24,15 @@ enum class LossKind : std::uint8_t {
 /// the sum over rows, float64 []; and the gradient of (sum / global examples of the step) with respect to y, batched
 /// like y, float32 (null where not wanted, as in evaluation). `from_logits` false: y are probabilities, clipped to
 /// [1e-7, 1 - 1e-7] as Keras does (categorical ones are first divided by their sum). `label_smoothing`, for the binary
-/// and categorical ones, as in Keras. A loss op is where gradients start: its gradient() ignores the gradients of its
-/// outputs.
+/// and categorical ones, and the options of single losses are as in Keras. A loss op is where gradients start: its
+/// gradient() ignores the gradients of its outputs.
 struct Loss : Op {
   LossKind kind;
   bool from_logits = false;
   float label_smoothing = 0;
+  float delta = 1;                ///< of kHuber
+  float alpha = 0.25, gamma = 2;  ///< of kBinaryFocalCrossentropy
+  bool balances_classes = false;  ///< whether it weighs true ones by alpha and the others by 1 - alpha
   explicit Loss(LossKind k, bool logits = false, float smoothing = 0)
       : kind(k), from_logits(logits), label_smoothing(smoothing) {}
   std::string_view name() const override { return "loss"; }

@@ -5,9 +5,12 @@
 namespace mirrortrain::ops {
 
 enum class MetricKind : std::uint8_t {
-  kBinaryAccuracy,             ///< share of elements where (y > threshold) == target
-  kCategoricalAccuracy,        ///< argmax of y == argmax of the targets (first of equals)
-  kSparseCategoricalAccuracy,  ///< argmax of y == label
+  kBinaryAccuracy,                 ///< share of elements where (y > threshold) == target
+  kSignAccuracy,                   ///< share of elements where (y > 0) == (target > 0)
+  kCategoricalAccuracy,            ///< argmax of y == argmax of the targets (first of equals)
+  kSparseCategoricalAccuracy,      ///< argmax of y == label
+  kTopKCategoricalAccuracy,        ///< less than k outputs are larger than that of the targets' argmax
+  kSparseTopKCategoricalAccuracy,  ///< less than k outputs are larger than the label's
   kMeanSquaredError,
   kMeanAbsoluteError,
 };
@@ -17,8 +20,12 @@ enum class MetricKind : std::uint8_t {
 struct Metric : Op {
   MetricKind kind;
   float threshold = 0.5f;  ///< for kBinaryAccuracy; 0 for logits
+  std::int64_t k = 5;      ///< of the top k accuracies
   explicit Metric(MetricKind k, float t = 0.5f) : kind(k), threshold(t) {}
   std::string_view name() const override { return "metric"; }
+  bool reads_class_numbers() const {
+    return kind == MetricKind::kSparseCategoricalAccuracy || kind == MetricKind::kSparseTopKCategoricalAccuracy;
+  }
   std::vector<ValueSpec> infer(std::span<const ValueSpec> inputs) const override;
 };
 

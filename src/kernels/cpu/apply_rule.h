@@ -20,6 +20,18 @@ inline void scale_and_clip(const StepParams& params, std::int64_t count, float* 
   }
 }
 
+inline void decay(float kept, std::int64_t count, float* __restrict weights) {
+  if (kept == 1) return;
+  for (std::int64_t i = 0; i < count; ++i) weights[i] *= kept;
+}
+
+template <class Rule>
+void average(const scalar::RuleAtStep<Rule>& at, std::int64_t count, float* __restrict weights,
+             float* __restrict averages) {
+  for (std::int64_t i = 0; i < count; ++i) averages[i] = at.averaged(averages[i], weights[i]);
+  if (at.overwrites) std::copy_n(averages, count, weights);
+}
+
 /// Applies the rule to `count` weights and their slots, each in memory of its own.
 template <class Rule, class... Slots>
 void apply_rule(const Rule& rule, std::int64_t count, const float* __restrict gradient, float* __restrict weights,
@@ -32,22 +44,24 @@ void apply_rule(const Rule& rule, std::int64_t count, const float* __restrict gr
   }
 }
 
-/// Applies the rule to `count` weights, which are a copy of the group's elements from `begin` on or these themselves,
-/// and to their slots.
+/// Applies a rule at its step, with the weights' decay and average, to `count` weights, which are a copy of the group's
+/// elements from `begin` on or these themselves, and to their slots.
 template <class Rule>
-void apply_rule(const Rule& rule, const UpdateGroupView& group, std::int64_t begin, std::int64_t count,
-                const float* __restrict gradient, float* __restrict weights) {
+void apply_rule(const scalar::RuleAtStep<Rule>& at, const UpdateGroupView& group, std::int64_t begin,
+                std::int64_t count, const float* __restrict gradient, float* __restrict weights) {
+  decay(at.kept, count, weights);
   [&]<std::size_t... S>(std::index_sequence<S...>) {
-    apply_rule(rule, count, gradient, weights, (group.slots[S] + begin)...);
+    apply_rule(at.rule, count, gradient, weights, (group.slots[S] + begin)...);
   }
   (std::make_index_sequence<scalar::kSlotsOf<Rule>>());
+  if (group.average != nullptr) average(at, count, weights, group.average + begin);
 }
 
 /// Applies the rule to the elements [begin, begin + count) of the group.
 template <class Rule>
-void apply_rule(const Rule& rule, const UpdateGroupView& group, std::int64_t begin, std::int64_t count,
-                const float* __restrict gradient) {
-  apply_rule(rule, group, begin, count, gradient, group.master + begin);
+void apply_rule(const scalar::RuleAtStep<Rule>& at, const UpdateGroupView& group, std::int64_t begin,
+                std::int64_t count, const float* __restrict gradient) {
+  apply_rule(at, group, begin, count, gradient, group.master + begin);
 }
 
 }  // namespace mirrortrain::cpu

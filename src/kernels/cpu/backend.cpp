@@ -24,6 +24,11 @@ class CpuStepKernels : public StepKernels {
     cpu::accumulate(group, gradient, first, begin, end);
   }
 
+  void measure(Stream&, const UpdateRule& rule, const Group& group, const StepParams* params, std::int64_t begin,
+               std::int64_t end) const override {
+    cpu::measure(rule, group, *params, begin, end);
+  }
+
   void update_accumulated(Stream&, const UpdateRule& rule, const Group& group, const StepParams* params,
                           std::int64_t begin, std::int64_t end) const override {
     cpu::update_accumulated(rule, group, *params, begin, end);

@@ -1,5 +1,6 @@
 #include "kernels/cpu/product_update.h"
 
+#include "base/error.h"
 #include "kernels/cpu/apply_rule.h"
 #include "kernels/cpu/micro_gemm.h"
 #include "kernels/cpu/parallel.h"
@@ -62,8 +63,8 @@ void make_gradient(const UpdateGroupView& group, const ProductWeight& weight, st
 
 /// Applies the rule to `columns` elements from `first` on, and writes them past the caches.
 template <class Rule>
-void apply_and_stream(const Rule& rule, const UpdateGroupView& group, std::int64_t first, std::int64_t columns,
-                      const float* gradient) {
+void apply_and_stream(const scalar::RuleAtStep<Rule>& rule, const UpdateGroupView& group, std::int64_t first,
+                      std::int64_t columns, const float* gradient) {
   alignas(64) float weights[kMaxPanel];
   std::copy_n(group.master + first, columns, weights);
   apply_rule(rule, group, first, columns, gradient, weights);
@@ -71,7 +72,7 @@ void apply_and_stream(const Rule& rule, const UpdateGroupView& group, std::int64
 }
 
 template <class Rule>
-void update_rows(const Rule& rule, const UpdateGroupView& group, const ProductWeight& weight,
+void update_rows(const scalar::RuleAtStep<Rule>& rule, const UpdateGroupView& group, const ProductWeight& weight,
                  std::span<const ProductSource> sources, const StepParams& params, bool shared, std::int64_t begin,
                  std::int64_t end) {
   alignas(64) float gradient[kBlockRows * kMaxPanel];
@@ -102,11 +103,15 @@ void update_with_product(const UpdateRule& rule, const UpdateGroupView& group, c
                          std::span<const ProductSource> sources, const StepParams& params, bool shared, int threads,
                          std::int64_t begin, std::int64_t end) {
   static_assert(kMaxPanel >= 4 * kLanes);
-  with_functor(rule, [&](const auto& functor) {
-    const auto at_this_step = functor.at(params.learning_rate, static_cast<long>(params.updates));
-    parallel_for(threads, end - begin, kBlockRows, [&](std::int64_t from, std::int64_t to) {
-      update_rows(at_this_step, group, weight, sources, params, shared, begin + from, begin + to);
-    });
+  with_functor(rule, [&]<class Rule>(const Rule& functor) {
+    if constexpr (scalar::kScalesByNorms<Rule>) {
+      throw Error("a rule that scales by norms updates with gradients that were stored");
+    } else {
+      const scalar::RuleAtStep<Rule> at_this_step(functor, group.traits, params);
+      parallel_for(threads, end - begin, kBlockRows, [&](std::int64_t from, std::int64_t to) {
+        update_rows(at_this_step, group, weight, sources, params, shared, begin + from, begin + to);
+      });
+    }
   });
 }
 

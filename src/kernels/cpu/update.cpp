@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 
+#include "base/error.h"
 #include "kernels/cpu/apply_rule.h"
 
 namespace mirrortrain::cpu {
@@ -87,14 +89,43 @@ void for_each_chunk(std::int64_t begin, std::int64_t end, const Work& work) {
 template <class Fill>
 void update_chunks(const UpdateRule& rule, const UpdateGroupView& group, const StepParams& params, std::int64_t begin,
                    std::int64_t end, const Fill& fill) {
-  with_functor(rule, [&](const auto& functor) {
-    const auto at_this_step = functor.at(params.learning_rate, static_cast<long>(params.updates));
-    alignas(64) float gradient[kUpdateChunk];
-    for_each_chunk(begin, end, [&](std::int64_t from, std::int64_t to) {
-      fill(from, to, gradient);
-      scale_and_clip(params, to - from, gradient);
-      apply_rule(at_this_step, group, from, to - from, gradient);
-    });
+  with_functor(rule, [&]<class Rule>(const Rule& functor) {
+    if constexpr (scalar::kScalesByNorms<Rule>) {
+      throw Error("a rule that scales by norms updates with accumulated gradients alone");
+    } else {
+      const scalar::RuleAtStep<Rule> at_this_step(functor, group.traits, params);
+      alignas(64) float gradient[kUpdateChunk];
+      for_each_chunk(begin, end, [&](std::int64_t from, std::int64_t to) {
+        fill(from, to, gradient);
+        scale_and_clip(params, to - from, gradient);
+        apply_rule(at_this_step, group, from, to - from, gradient);
+      });
+    }
+  });
+}
+
+/// Calls work(segment, from, until) for the group's variables in [begin, end).
+template <class Work>
+void for_each_normed(const UpdateGroupView& group, std::int64_t begin, std::int64_t end, const Work& work) {
+  for (const scalar::NormedSegment& segment : group.normed) {
+    const std::int64_t from = std::max(begin, segment.begin), until = std::min(end, segment.end);
+    if (from < until) work(segment, from, until);
+  }
+}
+
+/// Takes each variable's step in its direction, which `measure` left, scaled by the ratio of the norms.
+template <class Rule>
+void apply_measured(const scalar::RuleAtStep<Rule>& at, const UpdateGroupView& group, std::int64_t begin,
+                    std::int64_t end) {
+  for_each_normed(group, begin, end, [&](const scalar::NormedSegment& segment, std::int64_t from, std::int64_t until) {
+    scalar::NormSums total;
+    for (std::int64_t i = 0; i < segment.sums(); ++i) {
+      total.weights += group.norms[segment.first_sum + i].weights;
+      total.direction += group.norms[segment.first_sum + i].direction;
+    }
+    const float step = at.rule.rate * total.ratio();
+    for (std::int64_t i = from; i < until; ++i) group.master[i] -= step * group.accumulated[i];
+    if (group.average != nullptr) average(at, until - from, group.master + from, group.average + from);
   });
 }
 
@@ -119,8 +150,39 @@ void accumulate(const UpdateGroupView& group, const GradientSum& gradient, bool 
   });
 }
 
+void measure(const UpdateRule& rule, const UpdateGroupView& group, const StepParams& params, std::int64_t begin,
+             std::int64_t end) {
+  with_functor(rule, [&]<class Rule>(const Rule& functor) {
+    if constexpr (scalar::kScalesByNorms<Rule>) {
+      const scalar::RuleAtStep<Rule> at(functor, group.traits, params);
+      for_each_chunk(begin, end, [&](std::int64_t from, std::int64_t to) {
+        float* const directions = group.accumulated + from;
+        scale_and_clip(params, to - from, directions);
+        decay(at.kept, to - from, group.master + from);
+        for (std::int64_t i = 0; i < to - from; ++i) {
+          float slots[scalar::kSlotsOf<Rule>];
+          for (std::size_t s = 0; s < std::size(slots); ++s) slots[s] = group.slots[s][from + i];
+          directions[i] = at.rule.direction(directions[i], slots);
+          for (std::size_t s = 0; s < std::size(slots); ++s) group.slots[s][from + i] = slots[s];
+        }
+        for_each_normed(group, from, to, [&](const scalar::NormedSegment& segment, std::int64_t a, std::int64_t b) {
+          group.norms[segment.sum_of_chunk(a)] = {sum_of_squares(group.master + a, b - a),
+                                                  sum_of_squares(group.accumulated + a, b - a)};
+        });
+      });
+    }
+  });
+}
+
 void update_accumulated(const UpdateRule& rule, const UpdateGroupView& group, const StepParams& params,
                         std::int64_t begin, std::int64_t end) {
+  if (scalar::scales_by_norms(rule)) {
+    return with_functor(rule, [&]<class Rule>(const Rule& functor) {
+      if constexpr (scalar::kScalesByNorms<Rule>) {
+        apply_measured(scalar::RuleAtStep<Rule>(functor, group.traits, params), group, begin, end);
+      }
+    });
+  }
   update_chunks(rule, group, params, begin, end, [&](std::int64_t from, std::int64_t to, float* chunk) {
     std::copy_n(group.accumulated + from, to - from, chunk);
   });

@@ -24,7 +24,12 @@ void update(const UpdateRule& rule, const UpdateGroupView& group, const Gradient
 void accumulate(const UpdateGroupView& group, const GradientSum& gradient, bool first, std::int64_t begin,
                 std::int64_t end);
 
-/// Updates with what `accumulate` left.
+/// For a rule that scales by norms, between `accumulate` and `update_accumulated` of all elements: decays the weights,
+/// puts each variable's direction in the place of the accumulated gradient, and leaves the sums of squares of both.
+void measure(const UpdateRule& rule, const UpdateGroupView& group, const StepParams& params, std::int64_t begin,
+             std::int64_t end);
+
+/// Updates with what `accumulate` left, or `measure`.
 void update_accumulated(const UpdateRule& rule, const UpdateGroupView& group, const StepParams& params,
                         std::int64_t begin, std::int64_t end);
 

@@ -20,6 +20,11 @@ class CudaStepKernels : public StepKernels {
     cuda::accumulate(stream, group, gradient, first, begin, end);
   }
 
+  void measure(Stream& stream, const scalar::UpdateRule& rule, const Group& group, const StepParams* params,
+               std::int64_t begin, std::int64_t end) const override {
+    cuda::measure(stream, rule, group, params, begin, end);
+  }
+
   void update_accumulated(Stream& stream, const scalar::UpdateRule& rule, const Group& group, const StepParams* params,
                           std::int64_t begin, std::int64_t end) const override {
     cuda::update_accumulated(stream, rule, group, params, begin, end);

@@ -10,24 +10,46 @@ namespace {
 
 using namespace chunks;
 using scalar::GradientSource;
+using scalar::NormedSegment;
+using scalar::NormSums;
+using scalar::RuleAtStep;
 using scalar::UpdateGroupView;
 
+/// Comparisons that leave NaN as it is.
+__device__ float scaled_and_clipped(float gradient, const StepParams& params) {
+  float g = gradient * params.scale;
+  g = g < -params.clip_value ? -params.clip_value : g;
+  return g > params.clip_value ? params.clip_value : g;
+}
+
+/// The weights' moving average, which may take their place.
 template <class Rule, bool kWhole>
-__device__ void apply(const Rule& rule, const StepParams& params, const Group& group, const Place<kWhole>& place,
-                      float (&weight)[kPack], float (&gradient)[kPack]) {
+__device__ void average(const RuleAtStep<Rule>& now, const Group& group, const Place<kWhole>& place,
+                        float (&weight)[kPack]) {
+  if (group.average == nullptr) return;
+  float averages[kPack];
+  load(averages, group.average + place.at, place.count, place.whole);
+  for (int i = 0; i < kPack; ++i) {
+    averages[i] = now.averaged(averages[i], weight[i]);
+    if (now.overwrites) weight[i] = averages[i];
+  }
+  store(group.average + place.at, averages, place.count, place.whole);
+}
+
+template <class Rule, bool kWhole>
+__device__ void apply(const RuleAtStep<Rule>& now, const StepParams& params, const Group& group,
+                      const Place<kWhole>& place, float (&weight)[kPack], float (&gradient)[kPack]) {
   constexpr int kSlots = scalar::kSlotsOf<Rule>, kRoom = kSlots > 0 ? kSlots : 1;
   float slots[kRoom][kPack];
   for (int s = 0; s < kSlots; ++s) load(slots[s], group.slots[s] + place.at, place.count, place.whole);
   for (int i = 0; i < kPack; ++i) {
-    // Comparisons that leave NaN as it is.
-    float g = gradient[i] * params.scale;
-    g = g < -params.clip_value ? -params.clip_value : g;
-    g = g > params.clip_value ? params.clip_value : g;
     float of_weight[kRoom];
     for (int s = 0; s < kSlots; ++s) of_weight[s] = slots[s][i];
-    rule(weight[i], g, of_weight);
+    weight[i] *= now.kept;
+    now.rule(weight[i], scaled_and_clipped(gradient[i], params), of_weight);
     for (int s = 0; s < kSlots; ++s) slots[s][i] = of_weight[s];
   }
+  average(now, group, place, weight);
   store(group.master + place.at, weight, place.count, place.whole);
   for (int s = 0; s < kSlots; ++s) store(group.slots[s] + place.at, slots[s], place.count, place.whole);
   if (group.rounded != nullptr) store(group.rounded + place.at, weight, place.count, place.whole);
@@ -35,9 +57,9 @@ __device__ void apply(const Rule& rule, const StepParams& params, const Group& g
 
 /// The rule as it is at this step: powers in double, which one thread computes for its block.
 template <class Rule>
-__device__ Rule rule_at(const Rule& rule, const StepParams& params) {
-  Rule* shared = shared_memory<Rule>();
-  if (threadIdx.x == 0) *shared = rule.at(params.learning_rate, static_cast<long>(params.updates));
+__device__ RuleAtStep<Rule> rule_at(const Rule& rule, const Group& group, const StepParams& params) {
+  RuleAtStep<Rule>* shared = shared_memory<RuleAtStep<Rule>>();
+  if (threadIdx.x == 0) *shared = RuleAtStep<Rule>(rule, group.traits, params);
   __syncthreads();
   return *shared;
 }
@@ -46,7 +68,7 @@ template <class Rule>
 __global__ void __launch_bounds__(kBlock)
     update_with_sources(Rule rule, Group group, Sources sources, const StepParams* step, Elements elements) {
   const StepParams params = *step;
-  const Rule now = rule_at(rule, params);
+  const RuleAtStep<Rule> now = rule_at(rule, group, params);
   each_chunk(elements, [&]<class Whole>(Whole, std::int64_t chunk, std::int64_t end) {
     float gradient[kPacks][kPack], weight[kPacks][kPack];
     chunk_gradient<Whole::value>(group, sources, chunk, end, gradient, weight);
@@ -60,7 +82,7 @@ template <class Rule>
 __global__ void __launch_bounds__(kBlock)
     update_with_accumulated(Rule rule, Group group, const StepParams* step, Elements elements) {
   const StepParams params = *step;
-  const Rule now = rule_at(rule, params);
+  const RuleAtStep<Rule> now = rule_at(rule, group, params);
   each_chunk(elements, [&]<class Whole>(Whole, std::int64_t chunk, std::int64_t end) {
 #pragma unroll
     for (int p = 0; p < kPacks; ++p) {
@@ -69,6 +91,91 @@ __global__ void __launch_bounds__(kBlock)
       load(weight, group.master + place.at, place.count, place.whole);
       load(gradient, group.accumulated + place.at, place.count, place.whole);
       apply(now, params, group, place, weight, gradient);
+    }
+  });
+}
+
+/// Decayed weights, each variable's direction in the place of the accumulated gradient, and the sums of both.
+template <class Rule>
+__global__ void __launch_bounds__(kBlock)
+    measure_directions(Rule rule, Group group, const StepParams* step, Elements elements) {
+  constexpr int kSlots = scalar::kSlotsOf<Rule>;
+  const StepParams params = *step;
+  const RuleAtStep<Rule> now = rule_at(rule, group, params);
+  each_chunk(elements, [&]<class Whole>(Whole, std::int64_t chunk, std::int64_t end) {
+    float weight[kPacks][kPack], direction[kPacks][kPack];
+#pragma unroll
+    for (int p = 0; p < kPacks; ++p) {
+      const Place<Whole::value> place(chunk, p, end);
+      float slots[kSlots][kPack];
+      load(weight[p], group.master + place.at, place.count, place.whole);
+      load(direction[p], group.accumulated + place.at, place.count, place.whole);
+      for (int s = 0; s < kSlots; ++s) load(slots[s], group.slots[s] + place.at, place.count, place.whole);
+      for (int i = 0; i < kPack; ++i) {
+        float of_weight[kSlots];
+        for (int s = 0; s < kSlots; ++s) of_weight[s] = slots[s][i];
+        weight[p][i] *= now.kept;
+        direction[p][i] = now.rule.direction(scaled_and_clipped(direction[p][i], params), of_weight);
+        for (int s = 0; s < kSlots; ++s) slots[s][i] = of_weight[s];
+      }
+      store(group.master + place.at, weight[p], place.count, place.whole);
+      store(group.accumulated + place.at, direction[p], place.count, place.whole);
+      for (int s = 0; s < kSlots; ++s) store(group.slots[s] + place.at, slots[s], place.count, place.whole);
+    }
+    for (int v = first_segment(group.normed, group.normed_count, chunk);
+         v < group.normed_count && group.normed[v].begin < end; ++v) {
+      const NormedSegment variable = group.normed[v];
+      NormSums sums;
+      for (int p = 0; p < kPacks; ++p) {
+        const Place<Whole::value> place(chunk, p, end);
+        for (int i = 0; i < kPack; ++i) {
+          const std::int64_t element = place.at + i;
+          if (element < variable.begin || element >= variable.end || element >= end) continue;
+          sums.weights += static_cast<double>(weight[p][i]) * static_cast<double>(weight[p][i]);
+          sums.direction += static_cast<double>(direction[p][i]) * static_cast<double>(direction[p][i]);
+        }
+      }
+      sums = {block_sum(sums.weights), block_sum(sums.direction)};
+      const std::int64_t first = variable.begin > chunk ? variable.begin : chunk;
+      if (threadIdx.x == 0) group.norms[variable.sum_of_chunk(first)] = sums;
+    }
+  });
+}
+
+__global__ void __launch_bounds__(kBlock) norm_ratios(Group group) {
+  for (int v = static_cast<int>(blockIdx.x); v < group.normed_count; v += static_cast<int>(gridDim.x)) {
+    const NormedSegment variable = group.normed[v];
+    NormSums total;
+    for (std::int64_t i = threadIdx.x; i < variable.sums(); i += blockDim.x) {
+      total.weights += group.norms[variable.first_sum + i].weights;
+      total.direction += group.norms[variable.first_sum + i].direction;
+    }
+    total = {block_sum(total.weights), block_sum(total.direction)};
+    if (threadIdx.x == 0) group.ratios[v] = total.ratio();
+  }
+}
+
+/// A step in the direction of each variable. A pack has elements of one variable, and padding behind it.
+template <class Rule>
+__global__ void __launch_bounds__(kBlock)
+    update_with_directions(Rule rule, Group group, const StepParams* step, Elements elements) {
+  const RuleAtStep<Rule> now = rule_at(rule, group, *step);
+  each_chunk(elements, [&]<class Whole>(Whole, std::int64_t chunk, std::int64_t end) {
+#pragma unroll
+    for (int p = 0; p < kPacks; ++p) {
+      const Place<Whole::value> place(chunk, p, end);
+      const int v = first_segment(group.normed, group.normed_count, place.at);
+      if (place.at >= end || v == group.normed_count || place.at < group.normed[v].begin) continue;
+      const float rate = now.rule.rate * group.ratios[v];
+      float weight[kPack], direction[kPack];
+      load(weight, group.master + place.at, place.count, place.whole);
+      load(direction, group.accumulated + place.at, place.count, place.whole);
+      for (int i = 0; i < kPack; ++i) {
+        if (place.at + i < group.normed[v].end) weight[i] -= rate * direction[i];
+      }
+      average(now, group, place, weight);
+      store(group.master + place.at, weight, place.count, place.whole);
+      if (group.rounded != nullptr) store(group.rounded + place.at, weight, place.count, place.whole);
     }
   });
 }
@@ -124,12 +231,18 @@ __global__ void clip_scale(const double* squares, double clip_norm, std::int64_t
 Group parameter(const UpdateGroupView& group) {
   Group parameter{group.regularized.data(),
                   static_cast<int>(group.regularized.size()),
+                  group.traits,
                   group.master,
                   {},
                   group.accumulated,
                   group.regularization,
                   group.squares,
-                  group.rounded};
+                  group.rounded,
+                  group.average,
+                  group.normed.data(),
+                  static_cast<int>(group.normed.size()),
+                  group.norms,
+                  group.ratios};
   std::ranges::copy(group.slots, parameter.slots);
   return parameter;
 }
@@ -153,8 +266,12 @@ void update(Stream& stream, const scalar::UpdateRule& rule, const UpdateGroupVie
             const scalar::GradientSum& gradient, const StepParams* params, std::int64_t begin, std::int64_t end) {
   const Elements elements{begin, end};
   scalar::with_functor(rule, [&]<class Rule>(const Rule& functor) {
-    launch(stream, blocks_of(elements), kBlock, sizeof(Rule), update_with_sources<Rule>, functor, parameter(group),
-           parameter(gradient), params, elements);
+    if constexpr (scalar::kScalesByNorms<Rule>) {
+      throw Error("a rule that scales by norms updates with accumulated gradients alone");
+    } else {
+      launch(stream, blocks_of(elements), kBlock, sizeof(RuleAtStep<Rule>), update_with_sources<Rule>, functor,
+             parameter(group), parameter(gradient), params, elements);
+    }
   });
 }
 
@@ -165,12 +282,32 @@ void accumulate(Stream& stream, const UpdateGroupView& group, const scalar::Grad
          elements);
 }
 
+void measure(Stream& stream, const scalar::UpdateRule& rule, const UpdateGroupView& group, const StepParams* params,
+             std::int64_t begin, std::int64_t end) {
+  const Elements elements{begin, end};
+  scalar::with_functor(rule, [&]<class Rule>(const Rule& functor) {
+    if constexpr (scalar::kScalesByNorms<Rule>) {
+      launch(stream, blocks_of(elements), kBlock, sizeof(RuleAtStep<Rule>), measure_directions<Rule>, functor,
+             parameter(group), params, elements);
+      launch(stream, blocks_for(static_cast<std::int64_t>(group.normed.size()), 1), kBlock, 0, norm_ratios,
+             parameter(group));
+    }
+  });
+}
+
 void update_accumulated(Stream& stream, const scalar::UpdateRule& rule, const UpdateGroupView& group,
                         const StepParams* params, std::int64_t begin, std::int64_t end) {
   const Elements elements{begin, end};
   scalar::with_functor(rule, [&]<class Rule>(const Rule& functor) {
-    launch(stream, blocks_of(elements), kBlock, sizeof(Rule), update_with_accumulated<Rule>, functor, parameter(group),
-           params, elements);
+    const auto kernel = [] {
+      if constexpr (scalar::kScalesByNorms<Rule>) {
+        return update_with_directions<Rule>;
+      } else {
+        return update_with_accumulated<Rule>;
+      }
+    }();
+    launch(stream, blocks_of(elements), kBlock, sizeof(RuleAtStep<Rule>), kernel, functor, parameter(group), params,
+           elements);
   });
 }
 

@@ -25,7 +25,13 @@ void update(Stream& stream, const scalar::UpdateRule& rule, const scalar::Update
 void accumulate(Stream& stream, const scalar::UpdateGroupView& group, const scalar::GradientSum& gradient, bool first,
                 std::int64_t begin, std::int64_t end);
 
-/// Updates with what `accumulate` left.
+/// For a rule that scales by norms, between `accumulate` and `update_accumulated` of the whole group: decays the
+/// weights, puts each variable's direction in the place of the accumulated gradient, and leaves the ratio of their
+/// norms. In two launches.
+void measure(Stream& stream, const scalar::UpdateRule& rule, const scalar::UpdateGroupView& group,
+             const StepParams* params, std::int64_t begin, std::int64_t end);
+
+/// Updates with what `accumulate` left, or `measure`.
 void update_accumulated(Stream& stream, const scalar::UpdateRule& rule, const scalar::UpdateGroupView& group,
                         const StepParams* params, std::int64_t begin, std::int64_t end);
 

@@ -20,11 +20,17 @@ inline constexpr int kPacks = static_cast<int>(kUpdateChunk / kBlock / kPack);
 struct Group {
   const RegularizedSegment* segments;
   int segment_count;
+  scalar::UpdateTraits traits;
   float* master;
   float* slots[scalar::kMaxSlots];
   float* accumulated;
   double *regularization, *squares;
   bfloat16* rounded;
+  float* average;
+  const scalar::NormedSegment* normed;
+  int normed_count;
+  scalar::NormSums* norms;
+  float* ratios;
 };
 struct Sources {
   scalar::GradientSource source[kMaxSources];
@@ -62,12 +68,13 @@ __device__ inline void add_up(const Sources& sources, const Place<kWhole>& place
   }
 }
 
-/// The first segment that ends behind `element`.
-__device__ inline int first_segment(const Group& group, std::int64_t element) {
-  int low = 0, high = group.segment_count;
+/// The first of a group's segments, or variables, that ends behind `element`.
+template <class Segment>
+__device__ inline int first_segment(const Segment* segments, int count, std::int64_t element) {
+  int low = 0, high = count;
   while (low < high) {
     const int middle = (low + high) / 2;
-    if (group.segments[middle].end <= element) {
+    if (segments[middle].end <= element) {
       low = middle + 1;
     } else {
       high = middle;
@@ -111,7 +118,7 @@ __device__ inline void each_chunk(const Elements& elements, const Body& body) {
 template <bool kWhole>
 __device__ inline void chunk_gradient(const Group& group, const Sources& sources, std::int64_t chunk, std::int64_t end,
                                       float (&gradient)[kPacks][kPack], float (&weight)[kPacks][kPack]) {
-  const int segment = first_segment(group, chunk);
+  const int segment = first_segment(group.segments, group.segment_count, chunk);
   double regularization = 0;
 #pragma unroll
   for (int p = 0; p < kPacks; ++p) {

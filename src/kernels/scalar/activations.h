@@ -73,6 +73,67 @@ struct Gelu {
   }
 };
 
+/// relu6(x + 3) / 6
+struct HardSigmoid {
+  MIRRORTRAIN_HOST_DEVICE static float forward(float x) {
+    const float raised = x + 3.0f < 0.0f ? 0.0f : x + 3.0f;
+    return (raised > 6.0f ? 6.0f : raised) * (1.0f / 6.0f);
+  }
+  MIRRORTRAIN_HOST_DEVICE static float backward(float y, float dy) {
+    return y > 0.0f && y < 1.0f ? dy * (1.0f / 6.0f) : 0.0f;
+  }
+};
+
+/// x hard_sigmoid(x)
+struct HardSilu {
+  MIRRORTRAIN_HOST_DEVICE static float forward(float x) { return x * HardSigmoid::forward(x); }
+  MIRRORTRAIN_HOST_DEVICE static float backward(float x, float dy) {
+    const float s = HardSigmoid::forward(x);
+    return dy * s + x * HardSigmoid::backward(s, dy);
+  }
+};
+
+struct Relu6 {
+  MIRRORTRAIN_HOST_DEVICE static float forward(float x) {
+    const float raised = x < 0.0f ? 0.0f : x;
+    return raised > 6.0f ? 6.0f : raised;
+  }
+  MIRRORTRAIN_HOST_DEVICE static float backward(float y, float dy) { return y > 0.0f && y < 6.0f ? dy : 0.0f; }
+};
+
+/// x tanh(softplus(x))
+struct Mish {
+  MIRRORTRAIN_HOST_DEVICE static float forward(float x) {
+    const float n = excess(x);
+    return x * (n / (n + 2.0f));
+  }
+  MIRRORTRAIN_HOST_DEVICE static float backward(float x, float dy) {
+    const float n = excess(x), t = n / (n + 2.0f), rest = 2.0f / (n + 2.0f);
+    return dy * (t + x * rest * (1.0f + t) * sigmoid(x));
+  }
+
+ private:
+  /// n with tanh(softplus(x)) = n / (n + 2); beyond 20 the quotient is 1.
+  MIRRORTRAIN_HOST_DEVICE static float excess(float x) {
+    const float e = scalar::exp(x > 20.0f ? 20.0f : x);
+    return e * (e + 2.0f);
+  }
+};
+
+/// x / (1 + |x|)
+struct Softsign {
+  MIRRORTRAIN_HOST_DEVICE static float forward(float x) { return x / (1.0f + std::fabs(x)); }
+  MIRRORTRAIN_HOST_DEVICE static float backward(float y, float dy) {
+    const float rest = 1.0f - std::fabs(y);
+    return dy * (rest * rest);
+  }
+};
+
+struct Exponential {
+  MIRRORTRAIN_HOST_DEVICE static float forward(float x) { return scalar::exp(x); }
+  MIRRORTRAIN_HOST_DEVICE static float backward(float y, float dy) { return dy * y; }
+};
+
 /// Calls function(functor) with the struct of `kind`, on the host.
 template <class Function>
 auto with_activation(ops::ActivationKind kind, const Function& function) {
@@ -87,6 +148,12 @@ auto with_activation(ops::ActivationKind kind, const Function& function) {
     case ops::ActivationKind::kSoftplus: return function(Softplus{});
     case ops::ActivationKind::kSilu: return function(Silu{});
     case ops::ActivationKind::kGelu: return function(Gelu{});
+    case ops::ActivationKind::kHardSigmoid: return function(HardSigmoid{});
+    case ops::ActivationKind::kHardSilu: return function(HardSilu{});
+    case ops::ActivationKind::kRelu6: return function(Relu6{});
+    case ops::ActivationKind::kMish: return function(Mish{});
+    case ops::ActivationKind::kSoftsign: return function(Softsign{});
+    case ops::ActivationKind::kExponential: return function(Exponential{});
   }
   return function(Linear{});
 }

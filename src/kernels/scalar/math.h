@@ -74,10 +74,11 @@ MIRRORTRAIN_HOST_DEVICE inline Real exp(Real x) {
 }
 
 /// e^x - 1 for x <= 0, exact to the last places near 0 too.
-MIRRORTRAIN_HOST_DEVICE inline float expm1_negative(float x) {
-  x = x < -30.0f ? -30.0f : x;
+template <class Real>
+MIRRORTRAIN_HOST_DEVICE inline Real expm1_negative(Real x) {
+  x = x < -30.0f ? all<Real>(-30.0f) : x;
   const auto [n, r] = reduce_exponent(x);
-  const float power = power_of_two<float>(n);
+  const Real power = power_of_two<Real>(n);
   return power * exp_minus_one_near_zero(r) + (power - 1.0f);
 }
 
@@ -99,9 +100,9 @@ MIRRORTRAIN_HOST_DEVICE inline Real log(Real x) {
   return scale * 0.693359375f + (f + (square * (f * p - 0.5f) - scale * 2.12194440e-4f));
 }
 
-/// ln(1 + x) for x >= 0, exact to the last places near 0 too.
+/// ln(1 + x) for x >= -1/2, exact to the last places near 0 too.
 template <class Real>
-MIRRORTRAIN_HOST_DEVICE inline Real log1p_positive(Real x) {
+MIRRORTRAIN_HOST_DEVICE inline Real log1p(Real x) {
   const Real sum = 1.0f + x, lost = x - (sum - 1.0f);
   return scalar::log(sum) + lost / sum;
 }
@@ -127,7 +128,7 @@ MIRRORTRAIN_HOST_DEVICE inline Real sigmoid(Real x) {
 /// ln(1 + e^x), right for any x.
 template <class Real>
 MIRRORTRAIN_HOST_DEVICE inline Real softplus(Real x) {
-  return (x < 0.0f ? Real{} : x) + log1p_positive<Real>(scalar::exp<Real>(-magnitude(x)));
+  return (x < 0.0f ? Real{} : x) + log1p<Real>(scalar::exp<Real>(-magnitude(x)));
 }
 
 /// The normal distribution's density and probability of a value below x.

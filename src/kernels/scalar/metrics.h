@@ -58,6 +58,14 @@ struct SameSide {
   }
 };
 
+struct SameSign {
+  template <class Real>
+  MIRRORTRAIN_HOST_DEVICE Real operator()(Real y, Real t) const {
+    const Real side = y > 0.0f ? all<Real>(1.0f) : Real{}, target = t > 0.0f ? all<Real>(1.0f) : Real{};
+    return side == target ? all<Real>(1.0f) : Real{};
+  }
+};
+
 struct SameClass {
   using Target = float;
   static constexpr bool kTargetPerClass = true;
@@ -76,6 +84,35 @@ struct IsLabel {
   }
 };
 
+/// Whether less than k outputs are larger than that of class `right`; not where that is NaN.
+template <class Row, class T>
+MIRRORTRAIN_DEVICE inline double is_in_top(Row row, const T* y, std::int64_t right, std::int64_t classes, double k) {
+  using Real = typename Row::Real;
+  const auto own = static_cast<float>(y[right]);
+  const double larger = row.exact_sum(classes, [&](auto i) { return row.load(y, i) > own ? all<Real>(1.0f) : Real{}; });
+  return own == own && larger < k ? 1.0 : 0.0;
+}
+
+struct ClassInTop {
+  using Target = float;
+  static constexpr bool kTargetPerClass = true;
+  double k;
+  template <class Row, class T>
+  MIRRORTRAIN_DEVICE double operator()(Row row, const T* y, const float* t, std::int64_t classes) const {
+    return is_in_top(row, y, argmax(row, t, classes), classes, k);
+  }
+};
+
+struct LabelInTop {
+  using Target = std::int32_t;
+  static constexpr bool kTargetPerClass = false;
+  double k;
+  template <class Row, class T>
+  MIRRORTRAIN_DEVICE double operator()(Row row, const T* y, const std::int32_t* label, std::int64_t classes) const {
+    return *label < 0 || *label >= classes ? 0.0 : is_in_top(row, y, *label, classes, k);
+  }
+};
+
 /// Calls function(functor) with the struct of a metric, on the host.
 template <class Function>
 auto with_metric(const ops::Metric& op, const Function& function) {
@@ -83,8 +120,11 @@ auto with_metric(const ops::Metric& op, const Function& function) {
     case ops::MetricKind::kMeanSquaredError: break;
     case ops::MetricKind::kMeanAbsoluteError: return function(MeanOf<Distance>{});
     case ops::MetricKind::kBinaryAccuracy: return function(MeanOf<SameSide>({op.threshold}));
+    case ops::MetricKind::kSignAccuracy: return function(MeanOf<SameSign>{});
     case ops::MetricKind::kCategoricalAccuracy: return function(SameClass{});
     case ops::MetricKind::kSparseCategoricalAccuracy: return function(IsLabel{});
+    case ops::MetricKind::kTopKCategoricalAccuracy: return function(ClassInTop{static_cast<double>(op.k)});
+    case ops::MetricKind::kSparseTopKCategoricalAccuracy: return function(LabelInTop{static_cast<double>(op.k)});
   }
   return function(MeanOf<SquaredDistance>{});
 }

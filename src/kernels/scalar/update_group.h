@@ -1,12 +1,14 @@
 #pragma once
 
 #include <array>
+#include <cmath>
 #include <cstdint>
 #include <span>
 
 #include "base/bfloat16.h"
 #include "kernels/scalar/step_params.h"
 #include "kernels/scalar/update_rules.h"
+#include "kernels/scalar/update_traits.h"
 
 // What an update works on, the same for every backend; the memory is the device's.
 namespace mirrortrain::scalar {
@@ -20,6 +22,27 @@ struct RegularizedSegment {
   float l1 = 0, l2 = 0;
 };
 
+/// A variable in a group, for a rule that scales by norms: elements [begin, end). Its sums of squares, one of the
+/// weights and one of the direction for each chunk that it touches, are the group's from number `first_sum` on.
+struct NormedSegment {
+  std::int64_t begin = 0, end = 0, first_sum = 0;
+
+  MIRRORTRAIN_HOST_DEVICE std::int64_t sum_of_chunk(std::int64_t element) const {
+    return first_sum + element / kUpdateChunk - begin / kUpdateChunk;
+  }
+  MIRRORTRAIN_HOST_DEVICE std::int64_t sums() const { return end == begin ? 0 : sum_of_chunk(end - 1) - first_sum + 1; }
+};
+
+/// The sums of squares of weights and direction.
+struct NormSums {
+  double weights = 0, direction = 0;
+
+  /// By which a step in the direction is scaled.
+  MIRRORTRAIN_HOST_DEVICE float ratio() const {
+    return weights > 0 && direction > 0 ? static_cast<float>(std::sqrt(weights) / std::sqrt(direction)) : 1.0f;
+  }
+};
+
 /// One replica's gradient of a group and the scale with which it enters the sum.
 struct GradientSource {
   const float* elements = nullptr;
@@ -29,12 +52,37 @@ struct GradientSource {
 /// A group's memory: everything flat and in the same order.
 struct UpdateGroupView {
   std::span<const RegularizedSegment> regularized;
+  UpdateTraits traits;
   float* master = nullptr;
   std::array<float*, kMaxSlots> slots{};
   float* accumulated = nullptr;      ///< gradients of the steps since the last update; null where each step updates
   double* regularization = nullptr;  ///< one sum per chunk, of the weights before the update
-  double* squares = nullptr;         ///< one sum per chunk, of the accumulated gradients squared; may be null
-  bfloat16* rounded = nullptr;       ///< a copy of the master that updates on a GPU refresh; may be null
+  float* average = nullptr;          ///< of the weights; null where the traits have none
+  std::span<const NormedSegment> normed;  ///< where the rule scales by norms, in ascending order, with
+  NormSums* norms = nullptr;              ///< their sums, and
+  float* ratios = nullptr;                ///< room for the ratio of each
+  double* squares = nullptr;              ///< one sum per chunk, of the accumulated gradients squared; may be null
+  bfloat16* rounded = nullptr;            ///< a copy of the master that updates on a GPU refresh; may be null
+};
+
+/// A rule with what is around it, as they are at one step for one group.
+template <class Rule>
+struct RuleAtStep {
+  Rule rule;
+  float kept = 1;  ///< of a weight, by its decay
+  float average_momentum = 0;
+  bool overwrites = false;  ///< weights with their average
+
+  /// `at`: that of the rule. The average of the first update is the weights.
+  MIRRORTRAIN_HOST_DEVICE RuleAtStep(const Rule& of, const UpdateTraits& traits, const StepParams& params)
+      : rule(of.at(params.learning_rate * traits.rate_factor, static_cast<long>(params.updates))),
+        kept(1.0f - traits.weight_decay * params.learning_rate * traits.rate_factor),
+        average_momentum(params.updates > 1 ? traits.average_momentum : 0.0f),
+        overwrites(traits.overwrite_every > 0 && params.updates % traits.overwrite_every == 0) {}
+
+  MIRRORTRAIN_HOST_DEVICE float averaged(float average, float w) const {
+    return average_momentum * average + (1.0f - average_momentum) * w;
+  }
 };
 
 /// A step's gradient of a group: the sources, added in their order, and so many times the regularization's gradient.

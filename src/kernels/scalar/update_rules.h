@@ -5,13 +5,16 @@
 #include <span>
 #include <string_view>
 #include <variant>
+#include <vector>
 
 #include "base/host_device.h"
+#include "kernels/scalar/adam_rules.h"
+#include "kernels/scalar/adaptive_rules.h"
 
 // The optimizers' update rules, as Keras 3 has them: hyperparameters with their defaults, arithmetic and slots, which
-// are what is kept for each weight beside it and start at zero. One call of a functor changes one weight w and its
-// slots, given its gradient g. What depends on the step is prepared once by at(), from the learning rate and the number
-// of updates done, this one included (t, from 1).
+// are what is kept for each weight beside it and start at zero, or where `first_slots` says. One call of a functor
+// changes one weight w and its slots, given its gradient g. What depends on the step is prepared once by at(), from the
+// learning rate and the number of updates done, this one included (t, from 1).
 namespace mirrortrain::scalar {
 
 /// w -= rate g
@@ -45,46 +48,8 @@ struct Sgd {
   friend bool operator==(const Sgd&, const Sgd&) = default;
 };
 
-/// Adam (Kingma, Ba 2015) with both bias corrections in the rate.
-struct Adam {
-  static constexpr auto kSlotNames = std::to_array<std::string_view>({"momentum", "velocity"});
-  float beta_1 = 0.9f, beta_2 = 0.999f, epsilon = 1e-7f;
-  float corrected_rate = 0;
-
-  MIRRORTRAIN_HOST_DEVICE Adam at(float learning_rate, long t) const {
-    Adam rule = *this;
-    const double count = static_cast<double>(t);
-    rule.corrected_rate = static_cast<float>(learning_rate * std::sqrt(1.0 - std::pow(double{beta_2}, count)) /
-                                             (1.0 - std::pow(double{beta_1}, count)));
-    return rule;
-  }
-  MIRRORTRAIN_HOST_DEVICE void operator()(float& w, float g, float* slots) const { w = updated(w, g, slots); }
-
-  friend bool operator==(const Adam&, const Adam&) = default;
-
- protected:
-  MIRRORTRAIN_HOST_DEVICE float updated(float w, float g, float* slots) const {
-    slots[0] += (g - slots[0]) * (1.0f - beta_1);
-    slots[1] += (g * g - slots[1]) * (1.0f - beta_2);
-    return w - corrected_rate * slots[0] / (std::sqrt(slots[1]) + epsilon);
-  }
-};
-
-/// Adam with decoupled weight decay (Loshchilov, Hutter 2017): w -= weight_decay rate w before Adam's update.
-struct AdamW : Adam {
-  float weight_decay = 0.004f;
-  float kept = 1;
-
-  MIRRORTRAIN_HOST_DEVICE AdamW at(float learning_rate, long t) const {
-    return {Adam::at(learning_rate, t), weight_decay, 1.0f - weight_decay * learning_rate};
-  }
-  MIRRORTRAIN_HOST_DEVICE void operator()(float& w, float g, float* slots) const { w = updated(w * kept, g, slots); }
-
-  friend bool operator==(const AdamW&, const AdamW&) = default;
-};
-
-/// The list of rules, from which the list of optimizers (model/optimizers.h) and every backend's kernels are made.
-using UpdateRule = std::variant<Sgd, Adam, AdamW>;
+/// The list of rules, from which every backend's kernels are made.
+using UpdateRule = std::variant<Sgd, Adam, Rmsprop, Adagrad, Adadelta, Adamax, Nadam, Ftrl, Lion, Lamb>;
 
 /// Calls function(functor) with the rule's functor, on the host.
 template <class Functor, class Function>
@@ -97,20 +62,58 @@ auto with_functor(const Sgd& sgd, const Function& function) {
   return sgd.nesterov ? function(SgdMomentum<true>{sgd.momentum}) : function(SgdMomentum<false>{sgd.momentum});
 }
 template <class Function>
+auto with_functor(const Adam& adam, const Function& function) {
+  return adam.amsgrad ? function(AdamRule<true>{adam.beta_1, adam.beta_2, adam.epsilon})
+                      : function(AdamRule<false>{adam.beta_1, adam.beta_2, adam.epsilon});
+}
+template <class Function>
+auto with_functor(const Rmsprop& rmsprop, const Function& function) {
+  const auto [rho, momentum, epsilon, centered] = rmsprop;
+  if (momentum > 0) {
+    return centered ? function(RmspropRule<true, true>{rho, momentum, epsilon})
+                    : function(RmspropRule<true, false>{rho, momentum, epsilon});
+  }
+  return centered ? function(RmspropRule<false, true>{rho, momentum, epsilon})
+                  : function(RmspropRule<false, false>{rho, momentum, epsilon});
+}
+template <class Function>
 auto with_functor(const UpdateRule& rule, const Function& function) {
   return std::visit([&](const auto& one) { return with_functor(one, function); }, rule);
 }
 
-/// How many slots a functor has; kMaxSlots is the most that a group of variables has memory for.
+/// How many slots a functor has; kMaxSlots is the most that a group of variables has memory for: a rule's, and the
+/// weights' moving average.
 template <class Functor>
 inline constexpr int kSlotsOf = static_cast<int>(Functor::kSlotNames.size());
-inline constexpr int kMaxSlots = 2;
+inline constexpr int kMaxSlots = 4;
+
+/// Whether a rule scales the step of each variable by norms over the whole of it, so that it has a direction first.
+template <class Functor>
+inline constexpr bool kScalesByNorms = requires(const Functor& functor, float* slots) {
+  functor.direction(0.0f, slots);
+};
+
+inline bool scales_by_norms(const UpdateRule& rule) {
+  return with_functor(rule, []<class Functor>(const Functor&) { return kScalesByNorms<Functor>; });
+}
 
 /// The names of the rule's slots, which are Keras's, in their order.
 inline std::span<const std::string_view> slot_names(const UpdateRule& rule) {
   return with_functor(rule, []<class Functor>(const Functor&) -> std::span<const std::string_view> {
-    static_assert(kSlotsOf<Functor> <= kMaxSlots, "a rule with more slots needs a larger kMaxSlots");
+    static_assert(kSlotsOf<Functor> < kMaxSlots, "a rule with more slots needs a larger kMaxSlots");
     return Functor::kSlotNames;
+  });
+}
+
+/// What each of these slots starts at.
+inline std::vector<float> first_slots(const UpdateRule& rule) {
+  return with_functor(rule, []<class Functor>(const Functor& functor) {
+    if constexpr (requires { functor.first_slots(); }) {
+      const auto values = functor.first_slots();
+      return std::vector<float>(values.begin(), values.end());
+    } else {
+      return std::vector<float>(Functor::kSlotNames.size(), 0.0f);
+    }
   });
 }
 

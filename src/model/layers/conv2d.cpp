@@ -26,6 +26,7 @@ config::Section<Conv2d> Conv2d::section() {
       .key("kernel_initializer", &Conv2d::kernel_initializer, "Initializer of the kernel.")
       .key("bias_initializer", &Conv2d::bias_initializer, "Initializer of the bias.")
       .key("kernel_regularizer", &Conv2d::kernel_regularizer, "Regularizer of the kernel; null: none.")
+      .key("bias_regularizer", &Conv2d::bias_regularizer, "Regularizer of the bias; null: none.")
       .include<LayerCommon>();
 }
 
@@ -36,7 +37,7 @@ ValueId Conv2d::build(LayerBuilder& builder, std::span<const ValueId> sources) c
   }
   const ValueId kernel = builder.weight("kernel", {kernel_size[0], kernel_size[1], channels / groups, filters},
                                         kernel_initializer, kernel_regularizer);
-  const ValueId bias = use_bias ? builder.weight("bias", {filters}, bias_initializer) : kNoValue;
+  const ValueId bias = use_bias ? builder.weight("bias", {filters}, bias_initializer, bias_regularizer) : kNoValue;
   const ops::Conv2d convolution({strides, dilation_rate, padding, groups});
   return apply_activation(builder.graph(), activation, builder.apply(convolution, {sources[0], kernel, bias}));
 }

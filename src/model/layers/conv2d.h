@@ -25,7 +25,7 @@ struct Conv2d : LayerCommon {
   bool use_bias = true;
   Initializer kernel_initializer = initializers::GlorotUniform{};
   Initializer bias_initializer = initializers::Zeros{};
-  std::optional<Regularizer> kernel_regularizer;
+  std::optional<Regularizer> kernel_regularizer, bias_regularizer;
 
   static config::Section<Conv2d> section();
   ValueId build(LayerBuilder& builder, std::span<const ValueId> sources) const;

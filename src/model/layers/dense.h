@@ -18,7 +18,7 @@ struct Dense : LayerCommon {
   bool use_bias = true;
   Initializer kernel_initializer = initializers::GlorotUniform{};
   Initializer bias_initializer = initializers::Zeros{};
-  std::optional<Regularizer> kernel_regularizer;
+  std::optional<Regularizer> kernel_regularizer, bias_regularizer;
 
   static config::Section<Dense> section();
   ValueId build(LayerBuilder& builder, std::span<const ValueId> sources) const;

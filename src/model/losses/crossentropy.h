@@ -28,6 +28,43 @@ struct BinaryCrossentropy {
   }
 };
 
+struct BinaryFocalCrossentropy {
+  static constexpr std::string_view kName = "binary_focal_crossentropy";
+  static constexpr Targets kTargets = Targets::kProbabilities;
+  bool apply_class_balancing = false;
+  double alpha = 0.25, gamma = 2;
+  bool from_logits = false;
+  double label_smoothing = 0;
+
+  ops::Loss op() const {
+    ops::Loss loss(ops::LossKind::kBinaryFocalCrossentropy, from_logits, static_cast<float>(label_smoothing));
+    loss.alpha = static_cast<float>(alpha);
+    loss.gamma = static_cast<float>(gamma);
+    loss.balances_classes = apply_class_balancing;
+    return loss;
+  }
+
+  static config::Section<BinaryFocalCrossentropy> section() {
+    using Self = BinaryFocalCrossentropy;
+    return config::Section<Self>(
+               "Binary crossentropy that gives less weight to examples that are classified well (Lin et al., 2017).")
+        .key("apply_class_balancing", &Self::apply_class_balancing,
+             "Whether to weight true labels by `alpha` and false ones by 1 - `alpha`.")
+        .key("alpha", &Self::alpha, "Weight of true labels, with `apply_class_balancing`.", config::between(0, 1))
+        .key("gamma", &Self::gamma, "Focusing parameter: the exponent of (1 - the label's probability).",
+             config::at_least(0))
+        .key("from_logits", &Self::from_logits, "Whether the model's output is logits rather than probabilities.")
+        .key("label_smoothing", &Self::label_smoothing,
+             "Label smoothing: 0 leaves the labels as they are, 1 makes both classes equally likely.",
+             config::between(0, 1))
+        .check("alpha", [](const Self& focal) -> std::string {
+          return focal.alpha == Self{}.alpha || focal.apply_class_balancing
+                     ? ""
+                     : "has no effect without `apply_class_balancing: true`";
+        });
+  }
+};
+
 struct CategoricalCrossentropy {
   static constexpr std::string_view kName = "categorical_crossentropy";
   static constexpr Targets kTargets = Targets::kProbabilities;

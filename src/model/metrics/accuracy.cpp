@@ -1,17 +1,36 @@
 #include "model/metrics/accuracy.h"
 
+#include <fmt/format.h>
+
+#include "base/error.h"
+
 namespace mirrortrain::metrics {
 
 ops::Metric Accuracy::op(const Loss& loss, const Shape& output) const {
   const ops::Loss loss_options = loss_op(loss);
   switch (loss_options.kind) {
     case ops::LossKind::kBinaryCrossentropy:
+    case ops::LossKind::kBinaryFocalCrossentropy:
       return ops::Metric(ops::MetricKind::kBinaryAccuracy, loss_options.from_logits ? 0.0f : 0.5f);
     case ops::LossKind::kCategoricalCrossentropy: return ops::Metric(ops::MetricKind::kCategoricalAccuracy);
     case ops::LossKind::kSparseCategoricalCrossentropy: return ops::Metric(ops::MetricKind::kSparseCategoricalAccuracy);
-    case ops::LossKind::kMeanSquaredError: break;
+    case ops::LossKind::kHinge: return ops::Metric(ops::MetricKind::kSignAccuracy);
+    default: break;
   }
   return ops::Metric(output.back() == 1 ? ops::MetricKind::kBinaryAccuracy : ops::MetricKind::kCategoricalAccuracy);
+}
+
+ops::Metric TopKAccuracy::op(const Loss& loss, const Shape& output) const {
+  if (output.back() <= k) {
+    throw Error(
+        fmt::format("expected an output of more than {} classes, found {}: every label would count; use a "
+                    "smaller `k`, or accuracy",
+                    k, output.back()));
+  }
+  ops::Metric metric(targets_of(loss) == Targets::kClassNumbers ? ops::MetricKind::kSparseTopKCategoricalAccuracy
+                                                                : ops::MetricKind::kTopKCategoricalAccuracy);
+  metric.k = k;
+  return metric;
 }
 
 }  // namespace mirrortrain::metrics

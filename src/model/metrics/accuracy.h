@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string_view>
 
 #include "config/section.h"
@@ -9,8 +10,8 @@
 namespace mirrortrain::metrics {
 
 /// How often predictions equal labels, in the sense that fits the loss: true above a probability of 0.5 (a logit of 0),
-/// or the class with the largest output. For losses that are no crossentropy the output decides, as in Keras: one
-/// output is true or false.
+/// or the class with the largest output; for hinge the sign. For other losses that are no crossentropy the output
+/// decides, as in Keras: one output is true or false.
 struct Accuracy {
   static constexpr std::string_view kName = "accuracy";
 
@@ -19,6 +20,20 @@ struct Accuracy {
   static config::Section<Accuracy> section() {
     return config::Section<Accuracy>(
         "How often predictions equal labels: binary, categorical or sparse categorical accuracy, by the loss.");
+  }
+};
+
+/// How often the label is among the k classes with the largest outputs.
+struct TopKAccuracy {
+  static constexpr std::string_view kName = "top_k_accuracy";
+  std::int64_t k = 5;
+
+  /// Throws Error where the output is not one of more than k classes.
+  ops::Metric op(const Loss& loss, const Shape& output) const;
+
+  static config::Section<TopKAccuracy> section() {
+    return config::Section<TopKAccuracy>("How often the label is among the `k` classes with the largest outputs.")
+        .key("k", &TopKAccuracy::k, "How many classes count.", config::at_least(1));
   }
 };
 

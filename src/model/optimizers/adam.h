@@ -13,33 +13,63 @@ config::Section<Options> with_adam_keys(config::Section<Options> section) {
       .key("beta_2", &Options::beta_2, "Exponential decay rate of the 2nd moment estimates.", config::at_least(0),
            config::less_than(1))
       .key("epsilon", &Options::epsilon,
-           "A small constant for numerical stability, added to the square root of the 2nd moment.",
-           config::at_least(0));
+           "A small constant for numerical stability, added to what the step is divided by.", config::at_least(0));
 }
 
-template <>
-struct Options<scalar::Adam> : scalar::Adam {
+struct Adam : scalar::Adam, OptimizerCommon {
+  using Rule = scalar::Adam;
   static constexpr std::string_view kName = "adam";
-  LearningRate learning_rate = 0.001;
 
-  static config::Section<Options> section() {
-    return with_adam_keys(section_of<Options>("The Adam optimizer (Kingma and Ba, 2014)."));
+  static config::Section<Adam> section() {
+    return with_adam_keys(config::Section<Adam>("The Adam optimizer (Kingma and Ba, 2014)."))
+        .key("amsgrad", &Adam::amsgrad, "Whether to divide by the largest 2nd moment so far (AMSGrad).")
+        .include<OptimizerCommon>();
   }
 };
-using Adam = Options<scalar::Adam>;
 
-template <>
-struct Options<scalar::AdamW> : scalar::AdamW {
+struct AdamW : scalar::Adam, OptimizerCommon {
+  using Rule = scalar::Adam;
   static constexpr std::string_view kName = "adamw";
-  LearningRate learning_rate = 0.001;
+  AdamW() : OptimizerCommon(0.001, 0.004) {}
 
-  static config::Section<Options> section() {
-    return with_adam_keys(section_of<Options>("Adam with decoupled weight decay (Loshchilov and Hutter, 2017).")
-                              .key("weight_decay", &Options::weight_decay,
-                                   "Weight decay: each update first subtracts learning_rate * weight_decay * weight.",
-                                   config::at_least(0)));
+  static config::Section<AdamW> section() {
+    return with_adam_keys(config::Section<AdamW>("Adam with decoupled weight decay (Loshchilov and Hutter, 2017)."))
+        .key("amsgrad", &AdamW::amsgrad, "Whether to divide by the largest 2nd moment so far (AMSGrad).")
+        .include<OptimizerCommon>();
   }
 };
-using AdamW = Options<scalar::AdamW>;
+
+struct Adamax : scalar::Adamax, OptimizerCommon {
+  using Rule = scalar::Adamax;
+  static constexpr std::string_view kName = "adamax";
+
+  static config::Section<Adamax> section() {
+    return with_adam_keys(
+               config::Section<Adamax>("Adam with the infinity norm instead of the 2nd moment (Kingma and Ba, 2014)."))
+        .include<OptimizerCommon>();
+  }
+};
+
+struct Nadam : scalar::Nadam, OptimizerCommon {
+  using Rule = scalar::Nadam;
+  static constexpr std::string_view kName = "nadam";
+
+  static config::Section<Nadam> section() {
+    return with_adam_keys(config::Section<Nadam>("Adam with Nesterov momentum (Dozat, 2015)."))
+        .include<OptimizerCommon>();
+  }
+};
+
+struct Lamb : scalar::Lamb, OptimizerCommon {
+  using Rule = scalar::Lamb;
+  static constexpr std::string_view kName = "lamb";
+
+  static config::Section<Lamb> section() {
+    return with_adam_keys(
+               config::Section<Lamb>(
+                   "Adam with a step scaled to the norm of each variable, for large batches (You et al., 2019)."))
+        .include<OptimizerCommon>();
+  }
+};
 
 }  // namespace mirrortrain::optimizers

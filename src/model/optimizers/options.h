@@ -1,6 +1,10 @@
 #pragma once
 
+#include <cstdint>
+#include <optional>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "config/section.h"
 #include "kernels/scalar/update_rules.h"
@@ -8,17 +12,27 @@
 
 namespace mirrortrain::optimizers {
 
-/// An optimizer as a configuration gives it: the hyperparameters of its rule, which it inherits, and the learning rate.
-/// Each rule of scalar::UpdateRule has a specialization, in its optimizer's file.
-template <class Rule>
-struct Options;
+/// The learning rate of the weights whose names match, as a factor.
+struct LearningRateFactor {
+  std::string match;
+  double factor = 1;
+  static config::Section<LearningRateFactor> section();
+};
 
-/// A section of `Options` with the keys and checks that every optimizer has.
-template <class Options>
-config::Section<Options> section_of(std::string_view help) {
-  return config::Section<Options>(help)
-      .key("learning_rate", &Options::learning_rate, "The learning rate, or a learning rate schedule.")
-      .check("learning_rate", [](const Options& options) { return learning_rate_error(options.learning_rate); });
-}
+/// The options that every optimizer has. An optimizer derives from its rule, for its own hyperparameters, and from
+/// this, and ends its section with `.include<OptimizerCommon>()`.
+struct OptimizerCommon {
+  LearningRate learning_rate;
+  std::optional<double> weight_decay;
+  std::vector<config::Located<std::string>> exclude_from_weight_decay;
+  std::vector<config::Located<LearningRateFactor>> learning_rate_factors;
+  bool use_ema = false;
+  double ema_momentum = 0.99;
+  std::optional<std::int64_t> ema_overwrite_frequency;
+
+  explicit OptimizerCommon(double rate = 0.001, std::optional<double> decay = std::nullopt)
+      : learning_rate(rate), weight_decay(decay) {}
+  static config::Section<OptimizerCommon> section();
+};
 
 }  // namespace mirrortrain::optimizers

@@ -44,7 +44,8 @@ MirroredStrategy::MirroredStrategy(Topology topology, const Model& model, Mirror
   const ReductionChoice choice = choose_reduction(parts_.options, topology_, parts_.gradients.aggregation_method,
                                                   reduced_gradient_bytes(model, parts_.policies), parts_.why_no_nccl);
   // A gradient that is kept for later, or reduced before the update, has to be stored.
-  if (!topology_.on_gpus() && !choice.operation && !parts_.gradients.accumulates()) {
+  const bool measures = scalar::scales_by_norms(parts_.rule), accumulates = parts_.gradients.accumulates() || measures;
+  if (!topology_.on_gpus() && !choice.operation && !accumulates) {
     products_ = find_product_gradients(model, parts_.policies);
   }
   add_lanes(parts_.cache);
@@ -52,12 +53,7 @@ MirroredStrategy::MirroredStrategy(Topology topology, const Model& model, Mirror
   reduction_.emplace(exchanges
                          ? parts_.communicators(topology_, parts_.options, choice, *parts_.backend, lanes_.devices)
                          : RunCommunicators());
-  StoreOptions store{parts_.policies,
-                     1,
-                     1,
-                     static_cast<int>(scalar::slot_names(parts_.rule).size()),
-                     parts_.gradients.accumulates(),
-                     {}};
+  StoreOptions store{parts_.policies, 1, 1, parts_.slots, accumulates, measures, {}};
   for (const ProductGradient& product : products_) store.without_gradient.push_back(product.variable);
   variables_.emplace(model, std::move(store),
                      UpdateOptions{parts_.rule, parts_.gradients, choice.operation.has_value()}, topology_,

@@ -24,6 +24,7 @@ struct MirroredParts {
   StrategyOptions options;
   GradientOptions gradients;
   scalar::UpdateRule rule;
+  int slots = 0;                         ///< per weight: the rule's, then the weights' average if the model has one
   std::vector<VariablePolicy> policies;  ///< of the model's variables, resolved
   State state;
   std::uint64_t seed = 0;

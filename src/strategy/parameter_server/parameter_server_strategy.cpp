@@ -73,7 +73,7 @@ ParameterServerStrategy::ParameterServerStrategy(const Model& model, ParameterSe
       dispatch_(dispatch),
       topology_(one_replica()),
       device_(make_cpu_device(0, 1, {})),
-      store_(model, {parts_.policies, 1, 1, parts_.placement.slots(), false, {}}, *device_),
+      store_(model, {parts_.policies, 1, 1, parts_.placement.slots(), false, false, {}}, *device_),
       state_(parts_.state, 1, true, *device_),
       exchange_(parts_.placement, store_),
       servers_(parts_.placement, parts_.servers, parts_.security, parts_.timeout_seconds),

@@ -27,7 +27,8 @@ Placement::Placement(const Model& model, const std::optional<Partitioner>& parti
     std::int64_t first = 0;
     for (std::int64_t shard = 0; shard < shards; ++shard) {
       const std::int64_t own = rows / shards + (shard < rows % shards ? 1 : 0);  // the remainder to the first
-      parts_[next++ % parts_.size()].push_back({i, first * row, own * row, kind_of(model, i)});
+      parts_[next++ % parts_.size()].push_back(
+          {i, first * row, own * row, kind_of(model, i), model.variables[i].update});
       first += own;
     }
   }

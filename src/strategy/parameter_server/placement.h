@@ -20,6 +20,7 @@ struct VariablePart {
   std::size_t variable = 0;              ///< of the model
   std::int64_t first = 0, elements = 0;  ///< of the variable
   Kind kind = Kind::kTrained;
+  scalar::UpdateTraits update;  ///< of the variable
 };
 
 /// What a message between a server and others holds of each part.
@@ -33,7 +34,7 @@ enum class Content : std::uint8_t {
 /// TensorFlow. Every task computes the same. A message has the elements of one server, or of all, one after the other.
 class Placement {
  public:
-  /// `slots`: that the update rule keeps for each weight.
+  /// `slots`: per weight: the update rule's, then the weights' average if any.
   Placement(const Model& model, const std::optional<Partitioner>& partitioner, int servers, int slots);
 
   int servers() const { return static_cast<int>(parts_.size()); }

@@ -15,10 +15,12 @@ ServedVariables::ServedVariables(const Placement& placement, int server, const s
                                  const GradientOptions& gradients)
     : placement_(placement), server_(server), rule_(rule), gradients_(gradients), device_(make_cpu_device(0, 1, {})) {
   for (const VariablePart& part : placement_.parts(server_)) {
-    Part& own = *parts_.emplace_back(std::make_unique<Part>(part.elements));
+    Part& own = *parts_.emplace_back(std::make_unique<Part>(part.elements, part.update));
     // Gradients are those of the messages, with the regularization's: workers add it to what they compute.
     own.values.add(part.elements, 0, 0, false);
-    own.values.allocate(1, part.kind == VariablePart::Kind::kTrained ? placement_.slots() : 0, false, *device_);
+    const bool measures = scalar::scales_by_norms(rule_);
+    own.values.allocate({1, part.kind == VariablePart::Kind::kTrained ? placement_.slots() : 0, measures, measures},
+                        *device_);
   }
 }
 
@@ -60,6 +62,16 @@ std::int64_t ServedVariables::pull(std::int64_t generation, Content content, std
   return version;
 }
 
+/// A rule that scales by norms takes those of the shard that is here.
+void ServedVariables::update(Part& part, const float* gradient, const StepParams& params) const {
+  const std::array sources{scalar::GradientSource{gradient, 1}};
+  const scalar::UpdateGroupView& view = part.values.view(0);
+  if (!scalar::scales_by_norms(rule_)) return cpu::update(rule_, view, {sources, 0}, params, 0, part.elements);
+  cpu::accumulate(view, {sources, 0}, true, 0, part.elements);
+  cpu::measure(rule_, view, params, 0, part.elements);
+  cpu::update_accumulated(rule_, view, params, 0, part.elements);
+}
+
 PushResult ServedVariables::push(const PushedStep& step, std::span<const float> pushed) {
   const std::shared_lock lock(writes_);
   require(step.generation);
@@ -74,8 +86,7 @@ PushResult ServedVariables::push(const PushedStep& step, std::span<const float> 
     const float* const elements = pushed.data() + offset;
     const std::scoped_lock part_lock(own.mutex);
     if (part->kind == VariablePart::Kind::kTrained) {
-      const std::array sources{scalar::GradientSource{elements, 1}};
-      cpu::update(rule_, own.values.view(0), {sources, 0}, params, 0, own.elements);
+      update(own, elements, params);
     } else {
       std::copy_n(elements, own.elements, own.memory(-1));  // the last writer's value is kept
     }

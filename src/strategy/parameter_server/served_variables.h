@@ -50,7 +50,8 @@ class ServedVariables {
 
  private:
   struct Part {
-    explicit Part(std::int64_t elements_) : elements(elements_), values(Aggregation::kMean) {}
+    Part(std::int64_t elements_, const scalar::UpdateTraits& traits)
+        : elements(elements_), values(Aggregation::kMean, traits) {}
     std::int64_t elements;
     mutable std::mutex mutex;
     VariableGroup values;
@@ -62,6 +63,7 @@ class ServedVariables {
   template <class Copy>
   void for_each_piece(Content content, const Copy& copy) const;
   void require(std::int64_t generation) const;
+  void update(Part& part, const float* gradient, const StepParams& params) const;
 
   const Placement& placement_;
   const int server_;

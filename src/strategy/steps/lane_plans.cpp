@@ -92,6 +92,10 @@ void LaneSteps::add_update(StepPlan& plan) {
       if (reduction_.link != nullptr) plan.add("add squares", [this] { add_squares_of_domains(); });
     }
   }
+  if (update.measures()) {
+    plan.add_fixed("measure directions", [this, &update] { update.measure(own_); });
+    add_meeting(plan);  // every lane reads the norms of whole variables
+  }
   plan.add_fixed("update", [this, &update] { update.apply(own_); });
   if (reduction_.link != nullptr) {
     plan.add("write variables", [this] { write_variables(); });  // what is shared is added across the domains

@@ -1,6 +1,22 @@
 #include "strategy/variables/variable_group.h"
 
 namespace mirrortrain {
+namespace {
+
+std::int64_t end_of_sums(const scalar::NormedSegment& variable) { return variable.first_sum + variable.sums(); }
+
+/// The table in the device's memory.
+template <class Item>
+Buffer on_device(const std::vector<Item>& table, Device& device) {
+  Buffer copy = device.allocate(std::span(table).size_bytes());
+  const std::unique_ptr<Stream> stream = device.make_stream();
+  stream->copy(copy.data(), std::as_bytes(std::span(table)).data(), copy.bytes());
+  stream->synchronize();
+  return copy;
+}
+
+}  // namespace
+
 std::int64_t with_padding(std::int64_t elements) {
   constexpr std::int64_t kLine = 64 / sizeof(float);
   return (elements + kLine - 1) / kLine * kLine;
@@ -8,33 +24,41 @@ std::int64_t with_padding(std::int64_t elements) {
 
 std::int64_t VariableGroup::add(std::int64_t elements, float l1, float l2, bool stores_gradient) {
   const std::int64_t first = elements_;
+  variables_.push_back({first, first + elements, variables_.empty() ? 0 : end_of_sums(variables_.back())});
   if (l1 != 0 || l2 != 0) regularized_.push_back({first, first + elements, l1, l2});
   elements_ += with_padding(elements);
   if (stores_gradient) gradient_elements_ = elements_;
   return first;
 }
 
-void VariableGroup::allocate(int replicas, int slots, bool accumulates, Device& device) {
+void VariableGroup::allocate(const GroupMemory& memory, Device& device) {
   device_ = &device;
   const auto bytes = static_cast<std::size_t>(elements_) * sizeof(float);
   const std::size_t chunk_bytes = static_cast<std::size_t>(chunks()) * sizeof(double);
   const auto gradient_bytes = static_cast<std::size_t>(gradient_elements_) * sizeof(float);
-  for (int r = 0; r < replicas; ++r) gradients_.push_back(device.allocate(gradient_bytes));
-  segments_ = device.allocate(std::span(regularized_).size_bytes());
-  const std::unique_ptr<Stream> stream = device.make_stream();
-  stream->copy(segments_.data(), std::as_bytes(std::span(regularized_)).data(), segments_.bytes());
-  stream->synchronize();
-  copies_.resize(shared() ? 1 : static_cast<std::size_t>(replicas));
+  for (int r = 0; r < memory.replicas; ++r) gradients_.push_back(device.allocate(gradient_bytes));
+  segments_ = on_device(regularized_, device);
+  if (memory.measures) normed_ = on_device(variables_, device);
+  const std::size_t normed = memory.measures ? variables_.size() : 0;
+  const auto sums = static_cast<std::size_t>(normed > 0 ? end_of_sums(variables_.back()) : 0);
+  copies_.resize(shared() ? 1 : static_cast<std::size_t>(memory.replicas));
   for (Copy& copy : copies_) {
     copy.values = device.allocate(bytes);
-    for (int slot = 0; slot < slots; ++slot) copy.slots.push_back(device.allocate(bytes));
+    for (int slot = 0; slot < memory.slots; ++slot) copy.slots.push_back(device.allocate(bytes));
     copy.regularization = device.allocate(is_regularized() ? chunk_bytes : 0);
-    copy.accumulated = device.allocate(accumulates ? bytes : 0);
-    copy.squares = device.allocate(accumulates ? chunk_bytes : 0);
+    copy.accumulated = device.allocate(memory.accumulates ? bytes : 0);
+    copy.squares = device.allocate(memory.accumulates ? chunk_bytes : 0);
+    copy.norms = device.allocate(sums * sizeof(scalar::NormSums));
+    copy.ratios = device.allocate(normed * sizeof(float));
 
     copy.view.regularized = {segments_.as<scalar::RegularizedSegment>(), regularized_.size()};
+    copy.view.traits = traits_;
     copy.view.master = copy.values.as<float>();
     for (std::size_t slot = 0; slot < copy.slots.size(); ++slot) copy.view.slots[slot] = copy.slots[slot].as<float>();
+    if (traits_.averages && !copy.slots.empty()) copy.view.average = copy.slots.back().as<float>();
+    copy.view.normed = {normed_.as<scalar::NormedSegment>(), normed};
+    copy.view.norms = copy.norms.as<scalar::NormSums>();
+    copy.view.ratios = copy.ratios.as<float>();
     copy.view.regularization = copy.regularization.as<double>();
     copy.view.accumulated = copy.accumulated.as<float>();
     copy.view.squares = copy.squares.as<double>();
@@ -61,11 +85,11 @@ std::vector<std::span<std::byte>> VariableGroup::lasting(int replica) const {
 }
 
 std::size_t VariableGroup::bytes() const {
-  std::size_t bytes = segments_.bytes();
+  std::size_t bytes = segments_.bytes() + normed_.bytes();
   for (const Buffer& gradient : gradients_) bytes += gradient.bytes();
   for (const Copy& copy : copies_) {
     bytes += copy.values.bytes() + copy.accumulated.bytes() + copy.regularization.bytes() + copy.squares.bytes() +
-             copy.rounded.bytes();
+             copy.norms.bytes() + copy.ratios.bytes() + copy.rounded.bytes();
     for (const Buffer& slot : copy.slots) bytes += slot.bytes();
   }
   return bytes;

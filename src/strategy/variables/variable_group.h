@@ -10,20 +10,29 @@
 
 namespace mirrortrain {
 
-/// Trainable variables with the same aggregation, flat: values, gradients and optimizer slots are a buffer each, and
-/// every variable has the same place in all of them, so that one pass updates all. With an aggregation the replicas
-/// share values and slots; without one each replica has its own. Padding between variables is always zero.
+/// What a group has memory for.
+struct GroupMemory {
+  int replicas = 1;          ///< that use it
+  int slots = 0;             ///< per weight: the update rule's, then the weights' average where the traits have one
+  bool accumulates = false;  ///< gradients of several steps, and the sums of their squares
+  bool measures = false;     ///< sums for a rule that scales by norms
+};
+
+/// Trainable variables with the same aggregation and traits, flat: values, gradients and optimizer slots are a buffer
+/// each, and every variable has the same place in all of them, so that one pass updates all. With an aggregation the
+/// replicas share values and slots; without one each replica has its own. Padding between variables is always zero.
 class VariableGroup {
  public:
-  explicit VariableGroup(Aggregation aggregation) : aggregation_(aggregation) {}
+  explicit VariableGroup(Aggregation aggregation, const scalar::UpdateTraits& traits = {})
+      : aggregation_(aggregation), traits_(traits) {}
 
   /// Makes room for one more variable; returns its first element. Those whose gradients are never stored come last.
   std::int64_t add(std::int64_t elements, float l1, float l2, bool stores_gradient);
-  /// Takes the device's memory, zeroed, once every variable is there. `replicas`: how many use it; `slots`: optimizer
-  /// slots per weight; `accumulates`: with room for gradients of several steps and the sums of their squares.
-  void allocate(int replicas, int slots, bool accumulates, Device& device);
+  /// Takes the device's memory, zeroed, once every variable is there.
+  void allocate(const GroupMemory& memory, Device& device);
 
   Aggregation aggregation() const { return aggregation_; }
+  const scalar::UpdateTraits& traits() const { return traits_; }
   bool shared() const { return aggregation_ != Aggregation::kNone; }
   std::int64_t elements() const { return elements_; }
   /// The first so many elements have gradients stored.
@@ -48,16 +57,18 @@ class VariableGroup {
 
  private:
   struct Copy {
-    Buffer values, accumulated, regularization, squares, rounded;
+    Buffer values, accumulated, regularization, squares, norms, ratios, rounded;
     std::vector<Buffer> slots;
     scalar::UpdateGroupView view;
   };
   const Copy& copy(int replica) const { return copies_[shared() ? 0 : static_cast<std::size_t>(replica)]; }
 
   Aggregation aggregation_;
+  scalar::UpdateTraits traits_;
   std::int64_t elements_ = 0, gradient_elements_ = 0;
   std::vector<scalar::RegularizedSegment> regularized_;
-  Buffer segments_;  ///< of regularized_, for the device
+  std::vector<scalar::NormedSegment> variables_;  ///< all of them
+  Buffer segments_, normed_;                      ///< of regularized_ and variables_, for the device
   Device* device_ = nullptr;
   std::vector<Copy> copies_;
   std::vector<Buffer> gradients_;  ///< by replica

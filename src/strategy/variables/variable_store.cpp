@@ -11,11 +11,12 @@ namespace {
 
 std::byte* bytes_of(float* elements) { return reinterpret_cast<std::byte*>(elements); }
 
-/// The group for variables with this aggregation, a new one where there is none yet.
-int group_for(Aggregation aggregation, std::vector<VariableGroup>& groups) {
-  const auto found = std::find_if(groups.begin(), groups.end(),
-                                  [&](const VariableGroup& group) { return group.aggregation() == aggregation; });
-  if (found == groups.end()) groups.emplace_back(aggregation);
+/// The group for variables with this aggregation and these traits, a new one where there is none yet.
+int group_for(Aggregation aggregation, const scalar::UpdateTraits& traits, std::vector<VariableGroup>& groups) {
+  const auto found = std::find_if(groups.begin(), groups.end(), [&](const VariableGroup& group) {
+    return group.aggregation() == aggregation && group.traits() == traits;
+  });
+  if (found == groups.end()) groups.emplace_back(aggregation, traits);
   return static_cast<int>(found - groups.begin());
 }
 
@@ -23,21 +24,23 @@ int group_for(Aggregation aggregation, std::vector<VariableGroup>& groups) {
 
 VariableStore::VariableStore(const Model& model, const StoreOptions& options, Device& device)
     : replicas_(options.replicas), slots_(options.slots), accumulates_(options.accumulates) {
-  groups_.reserve(4);  // one per aggregation at most: group_for counts on their places
+  groups_.reserve(model.variables.size());  // no group moves any more
   places_.resize(model.variables.size());
   for (const bool stores_gradient : {true, false}) {
     for (std::size_t i = 0; i < model.variables.size(); ++i) {
       const ModelVariable& variable = model.variables[i];
       const bool stores = std::ranges::count(options.without_gradient, i) == 0;
       if (!variable.spec.trainable || stores != stores_gradient) continue;
-      const int group = group_for(options.policies[i].aggregation, groups_);
+      const int group = group_for(options.policies[i].aggregation, variable.update, groups_);
       places_[i] = {group,
                     groups_[static_cast<std::size_t>(group)].add(variable.spec.shape.elements(), variable.l1,
                                                                  variable.l2, stores),
                     stores};
     }
   }
-  for (VariableGroup& group : groups_) group.allocate(replicas_, slots_, accumulates_, device);
+  for (VariableGroup& group : groups_) {
+    group.allocate({replicas_, slots_, accumulates_, options.measures}, device);
+  }
 
   for (std::size_t i = 0; i < model.variables.size(); ++i) {
     const VariableSpec& spec = model.variables[i].spec;

@@ -16,8 +16,9 @@ struct StoreOptions {
   std::vector<VariablePolicy> policies;       ///< one per variable of the model
   int replicas = 1;                           ///< that compute on this memory
   int all_replicas = 1;                       ///< of the run
-  int slots = 0;                              ///< that the update rule keeps per weight
+  int slots = 0;                              ///< per weight: the update rule's, then the weights' average if any
   bool accumulates = false;                   ///< gradients of several steps
+  bool measures = false;                      ///< norms, for the update rule
   std::vector<std::size_t> without_gradient;  ///< trainable variables whose gradients are never stored
 };
 

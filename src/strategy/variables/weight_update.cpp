@@ -147,9 +147,18 @@ void WeightUpdate::scale_to_norms(const DomainLane& lane) const {
   }
 }
 
-void WeightUpdate::apply(const DomainLane& lane) const {
+void WeightUpdate::measure(const DomainLane& lane) const {
   if (!step_.applies) return;
   if (needs_norm()) scale_to_norms(lane);
+  for_each_range(lane, [&](const Part& part, int replica, std::size_t which, const scalar::GradientSum&,
+                           std::int64_t begin, std::int64_t end) {
+    kernels_.measure(*lane.stream, rule_, part.group->view(replica), lane.params + which, begin, end);
+  });
+}
+
+void WeightUpdate::apply(const DomainLane& lane) const {
+  if (!step_.applies) return;
+  if (needs_norm() && !measures()) scale_to_norms(lane);
   for_each_range(lane, [&](const Part& part, int replica, std::size_t which, const scalar::GradientSum& gradient,
                            std::int64_t begin, std::int64_t end) {
     const scalar::UpdateGroupView& view = part.group->view(replica);

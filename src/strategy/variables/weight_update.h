@@ -39,11 +39,13 @@ class WeightUpdate {
   /// Before the lanes begin with the step. Returns what every lane's `params` are to hold when its work begins.
   StepParams begin(const StepSpec& step);
 
-  /// Whether gradients are kept first. All lanes do `accumulate`, meet if `needs_norm`, and then `apply`; otherwise
-  /// they just do `apply`.
-  bool accumulates() const { return options_.accumulates(); }
+  /// Whether gradients are kept first. All lanes do `accumulate`, meet if `needs_norm`, do `measure` if `measures` and
+  /// meet again, and then `apply`; otherwise they just do `apply`.
+  bool accumulates() const { return options_.accumulates() || measures(); }
   bool needs_norm() const { return options_.clip_norm.has_value(); }
+  bool measures() const { return scalar::scales_by_norms(rule_); }
   void accumulate(const DomainLane& lane) const;
+  void measure(const DomainLane& lane) const;
   void apply(const DomainLane& lane) const;
 
   /// Whether the norm has a part that replicas do not share. Then all lanes do `sum_own_squares` before `apply`: it

@@ -1,0 +1,78 @@
+#include "model/optimizers.h"
+
+#include <fmt/format.h>
+#include <fnmatch.h>
+
+#include <algorithm>
+
+namespace mirrortrain {
+namespace {
+
+bool matches(const std::string& glob, const ModelVariable& variable) {
+  return variable.spec.trainable && ::fnmatch(glob.c_str(), variable.spec.name.c_str(), 0) == 0;
+}
+
+/// Calls set(variable) for each trainable variable that the glob matches.
+template <class T, class Set>
+void for_each_match(const std::string& glob, const config::Located<T>& located, Model& model, config::Errors& errors,
+                    const Set& set) {
+  const auto trained = std::ranges::find(model.variables, true, [](const auto& one) { return one.spec.trainable; });
+  if (trained == model.variables.end()) return;
+  bool found = false;
+  for (ModelVariable& variable : model.variables) {
+    if (!matches(glob, variable)) continue;
+    found = true;
+    set(variable);
+  }
+  if (found) return;
+  errors.add(located.place, located.path,
+             fmt::format("'{}' matches no trainable variable; their names are like '{}'", glob, trained->spec.name));
+}
+
+}  // namespace
+
+scalar::UpdateRule rule(const Optimizer& optimizer) {
+  return std::visit(
+      []<class Options>(const Options& options) -> scalar::UpdateRule {
+        return static_cast<const typename Options::Rule&>(options);
+      },
+      optimizer);
+}
+
+const optimizers::OptimizerCommon& options_of(const Optimizer& optimizer) {
+  return std::visit([](const auto& options) -> const optimizers::OptimizerCommon& { return options; }, optimizer);
+}
+
+std::vector<std::string> slot_names(const Optimizer& optimizer) {
+  const auto of_rule = scalar::slot_names(rule(optimizer));
+  std::vector<std::string> names(of_rule.begin(), of_rule.end());
+  if (options_of(optimizer).use_ema) names.emplace_back("average");
+  return names;
+}
+
+std::vector<float> first_slots(const Optimizer& optimizer) {
+  std::vector<float> values = scalar::first_slots(rule(optimizer));
+  if (options_of(optimizer).use_ema) values.push_back(0);  // the first update makes it
+  return values;
+}
+
+void set_update_traits(const Optimizer& optimizer, Model& model, config::Errors& errors) {
+  const optimizers::OptimizerCommon& options = options_of(optimizer);
+  for (ModelVariable& variable : model.variables) {
+    if (!variable.spec.trainable) continue;
+    variable.update = {1, static_cast<float>(options.weight_decay.value_or(0)), options.use_ema,
+                       options.use_ema ? static_cast<float>(options.ema_momentum) : 0,
+                       options.ema_overwrite_frequency.value_or(0)};
+  }
+  for (const auto& glob : options.exclude_from_weight_decay) {
+    for_each_match(glob.value, glob, model, errors, [](ModelVariable& variable) { variable.update.weight_decay = 0; });
+  }
+  const auto& factors = options.learning_rate_factors;
+  for (auto item = factors.rbegin(); item != factors.rend(); ++item) {  // the first one counts, so it comes last
+    for_each_match(item->value.match, *item, model, errors, [&](ModelVariable& variable) {
+      variable.update.rate_factor = static_cast<float>(item->value.factor);
+    });
+  }
+}
+
+}  // namespace mirrortrain

@@ -1,0 +1,52 @@
+#include "model/optimizers/options.h"
+
+namespace mirrortrain::optimizers {
+
+config::Section<LearningRateFactor> LearningRateFactor::section() {
+  return config::Section<LearningRateFactor>("A factor of the learning rate for the weights whose names match.")
+      .key("match", &LearningRateFactor::match,
+           "A glob over the model's variable names, such as \"stem/*\"; `*` matches `/` too. The first item that "
+           "matches "
+           "counts.",
+           config::required, config::non_empty)
+      .key("factor", &LearningRateFactor::factor, "What the learning rate is multiplied by.", config::required,
+           config::at_least(0));
+}
+
+config::Section<OptimizerCommon> OptimizerCommon::section() {
+  using Self = OptimizerCommon;
+  return config::Section<Self>("The options of every optimizer.")
+      .key("learning_rate", &Self::learning_rate, "The learning rate, or a learning rate schedule.")
+      .key("weight_decay", &Self::weight_decay,
+           "Weight decay: each update first subtracts learning_rate * weight_decay * weight; null: none.",
+           config::at_least(0))
+      .key("exclude_from_weight_decay", &Self::exclude_from_weight_decay,
+           "Globs over the model's variable names, such as \"*/bias\"; what matches has no weight decay.",
+           config::non_empty)
+      .key("learning_rate_factors", &Self::learning_rate_factors,
+           "Factors of the learning rate for some weights, such as those of a layer.")
+      .key("use_ema", &Self::use_ema,
+           "Whether to keep an exponential moving average of the weights. Validation during training uses the weights "
+           "themselves, the test at the end and the saved model their average.")
+      .key("ema_momentum", &Self::ema_momentum, "What of the average each update keeps.", config::between(0, 1))
+      .key("ema_overwrite_frequency", &Self::ema_overwrite_frequency,
+           "Number of updates after which the weights become the average; null: only at the end.", config::at_least(1))
+      .check("learning_rate", [](const Self& options) { return learning_rate_error(options.learning_rate); })
+      .check("exclude_from_weight_decay",
+             [](const Self& options) -> std::string {
+               return options.weight_decay || options.exclude_from_weight_decay.empty()
+                          ? ""
+                          : "has no effect without `weight_decay`";
+             })
+      .check("ema_momentum",
+             [](const Self& options) -> std::string {
+               return options.use_ema || options.ema_momentum == Self().ema_momentum
+                          ? ""
+                          : "has no effect without `use_ema: true`";
+             })
+      .check("ema_overwrite_frequency", [](const Self& options) -> std::string {
+        return options.use_ema || !options.ema_overwrite_frequency ? "" : "has no effect without `use_ema: true`";
+      });
+}
+
+}  // namespace mirrortrain::optimizers
