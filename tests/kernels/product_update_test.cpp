@@ -115,7 +115,7 @@ TEST_CASE("the bits do not depend on whether a weight is written past the caches
   for (const Case& test : cases()) {
     if (!takes_product(test.weight.out)) continue;
     Case cached = test, streamed = test;
-    const scalar::AdamW adam{{0.9f, 0.99f, 1e-3f}, 0.1f};
+    const scalar::Adam adam{0.9f, 0.99f, 1e-3f};
     const StepParams params{.learning_rate = 0.01f, .updates = 3};
     const std::int64_t in = test.weight.in;
     update_with_product(adam, cached.view(), test.weight, cached.sources(), params, false, 1, 0, in);

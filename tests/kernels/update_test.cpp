@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <random>
 #include <vector>
@@ -10,32 +11,66 @@
 namespace mirrortrain::cpu {
 namespace {
 
+using scalar::NormedSegment;
+using scalar::NormSums;
+using scalar::UpdateTraits;
+
 constexpr std::int64_t kElements = 3 * kUpdateChunk + 77;
 
 /// A group with two replicas' gradients and the same rule in plain double.
 struct Group {
-  std::vector<float> master, first, second, gradient_0, gradient_1;
+  std::vector<float> master, gradient_0, gradient_1;
+  std::array<std::vector<float>, 4> kept;  ///< slots
   std::vector<double> regularization = std::vector<double>(4, 0.0);
   std::vector<RegularizedSegment> segments{{10, 5000, 0.01f, 0.02f}};
-  std::vector<double> w, m, v;
+  std::vector<NormedSegment> variables{{0, 3000, 0}, {3008, kElements, 2}};
+  std::vector<NormSums> norms{6};
+  std::vector<float> ratios{2};
+  std::vector<double> w;
+  std::array<std::vector<double>, 4> slots;  ///< of the reference
+  UpdateTraits traits;
 
-  Group() {
+  explicit Group(const std::vector<float>& first_slots = {}) {
     std::mt19937 random(3);
     std::uniform_real_distribution<float> uniform(-1, 1);
     for (auto* values : {&master, &gradient_0, &gradient_1}) {
       for (std::int64_t i = 0; i < kElements; ++i) values->push_back(uniform(random));
     }
-    first.assign(kElements, 0);
-    second.assign(kElements, 0);
     w.assign(master.begin(), master.end());
-    m.assign(kElements, 0);
-    v.assign(kElements, 0);
+    for (std::size_t slot = 0; slot < kept.size(); ++slot) {
+      const float value = slot < first_slots.size() ? first_slots[slot] : 0;
+      kept[slot].assign(kElements, value);
+      slots[slot].assign(kElements, value);
+    }
   }
 
   UpdateGroupView view() {
-    return {segments, master.data(), {first.data(), second.data()}, nullptr, regularization.data(), nullptr};
+    UpdateGroupView view;
+    view.regularized = segments;
+    view.traits = traits;
+    view.master = master.data();
+    for (std::size_t slot = 0; slot < kept.size(); ++slot) view.slots[slot] = kept[slot].data();
+    view.regularization = regularization.data();
+    if (traits.averages) view.average = kept.back().data();
+    view.normed = variables;
+    view.norms = norms.data();
+    view.ratios = ratios.data();
+    return view;
   }
   std::vector<GradientSource> sources() const { return {{gradient_0.data(), 1}, {gradient_1.data(), 0.5f}}; }
+
+  /// Weights and slots are the reference's.
+  void check() const {
+    double worst = 0, worst_slot = 0;
+    for (std::size_t i = 0; i < kElements; ++i) {
+      worst = std::max(worst, std::abs(w[i] - master[i]));
+      for (std::size_t slot = 0; slot < kept.size(); ++slot) {
+        worst_slot = std::max(worst_slot, std::abs(slots[slot][i] - kept[slot][i]) / (1 + std::abs(slots[slot][i])));
+      }
+    }
+    CHECK(worst < 2e-5);
+    CHECK(worst_slot < 2e-5);
+  }
 
   double gradient(std::size_t i) const {
     double g = gradient_0[i] + 0.5 * gradient_1[i];
@@ -45,15 +80,20 @@ struct Group {
 };
 
 template <class Step>
-void check_rule(const UpdateRule& rule, Step step) {
-  Group group;
+void check_rule(const UpdateRule& rule, Step step, const UpdateTraits& traits = {}) {
+  Group group(scalar::first_slots(rule));
+  group.traits = traits;
   for (int t = 1; t <= 3; ++t) {
     const double rate = 0.1 / t;
     double expected_regularization = 0;
     for (std::size_t i = 10; i < 5000; ++i) {
       expected_regularization += double{0.01f} * std::abs(group.w[i]) + double{0.02f} * group.w[i] * group.w[i];
     }
-    for (std::size_t i = 0; i < kElements; ++i) step(group.w[i], group.gradient(i), group.m[i], group.v[i], rate, t);
+    for (std::size_t i = 0; i < kElements; ++i) {
+      double slots[] = {group.slots[0][i], group.slots[1][i], group.slots[2][i], group.slots[3][i]};
+      step(group.w[i], group.gradient(i), slots, rate, t);
+      for (std::size_t slot = 0; slot < 4; ++slot) group.slots[slot][i] = slots[slot];
+    }
     // In two shards, as two lanes do it.
     const StepParams params{.learning_rate = static_cast<float>(rate), .updates = t};
     update(rule, group.view(), {group.sources()}, params, 0, kUpdateChunk);
@@ -62,37 +102,178 @@ void check_rule(const UpdateRule& rule, Step step) {
     for (const double chunk : group.regularization) regularization += chunk;
     CHECK(regularization == doctest::Approx(expected_regularization).epsilon(1e-5));
   }
-  double worst = 0;
-  for (std::size_t i = 0; i < kElements; ++i) worst = std::max(worst, std::abs(group.w[i] - group.master[i]));
-  CHECK(worst < 2e-5);
+  group.check();
 }
 
 TEST_CASE("sgd sums the replicas' gradients with their scales and adds the regularization's") {
-  check_rule(scalar::Sgd{}, [](double& w, double g, double&, double&, double rate, int) { w -= rate * g; });
+  check_rule(scalar::Sgd{}, [](double& w, double g, double*, double rate, int) { w -= rate * g; });
 }
 
 TEST_CASE("sgd with momentum and Nesterov's keep the rate in the velocity") {
-  check_rule(scalar::Sgd{0.9f}, [](double& w, double g, double& m, double&, double rate, int) {
-    m = 0.9 * m - rate * g;
-    w += m;
+  check_rule(scalar::Sgd{0.9f}, [](double& w, double g, double* slots, double rate, int) {
+    slots[0] = 0.9 * slots[0] - rate * g;
+    w += slots[0];
   });
-  check_rule(scalar::Sgd{0.9f, true}, [](double& w, double g, double& m, double&, double rate, int) {
-    m = 0.9 * m - rate * g;
-    w += 0.9 * m - rate * g;
+  check_rule(scalar::Sgd{0.9f, true}, [](double& w, double g, double* slots, double rate, int) {
+    slots[0] = 0.9 * slots[0] - rate * g;
+    w += 0.9 * slots[0] - rate * g;
   });
 }
 
-template <bool kDecay>
-void adam_step(double& w, double g, double& m, double& v, double rate, int t) {
-  if (kDecay) w -= w * 0.05 * rate;
-  m += (g - m) * 0.1;
-  v += (g * g - v) * 0.01;
-  w -= rate * std::sqrt(1 - std::pow(0.99, t)) / (1 - std::pow(0.9, t)) * m / (std::sqrt(v) + 1e-3);
+template <bool kMaximum>
+void adam_step(double& w, double g, double* slots, double rate, int t) {
+  slots[0] += (g - slots[0]) * 0.1;
+  slots[1] += (g * g - slots[1]) * 0.01;
+  if (kMaximum) slots[2] = std::max(slots[2], slots[1]);
+  w -= rate * std::sqrt(1 - std::pow(0.99, t)) / (1 - std::pow(0.9, t)) * slots[0] /
+       (std::sqrt(slots[kMaximum ? 2 : 1]) + 1e-3);
 }
 
-TEST_CASE("adam and adamw follow Keras's formula") {
+TEST_CASE("adam and its variants follow Keras's formulas") {
   check_rule(scalar::Adam{0.9f, 0.99f, 1e-3f}, adam_step<false>);
-  check_rule(scalar::AdamW{{0.9f, 0.99f, 1e-3f}, 0.05f}, adam_step<true>);
+  check_rule(scalar::Adam{0.9f, 0.99f, 1e-3f, true}, adam_step<true>);
+  check_rule(scalar::Adamax{0.9f, 0.99f, 1e-3f}, [](double& w, double g, double* slots, double rate, int t) {
+    slots[0] += (g - slots[0]) * 0.1;
+    slots[1] = std::max(0.99 * slots[1], std::abs(g));
+    w -= rate * slots[0] / ((1 - std::pow(0.9, t)) * (slots[1] + 1e-3));
+  });
+  check_rule(scalar::Nadam{0.9f, 0.99f, 1e-3f}, [](double& w, double g, double* slots, double rate, int t) {
+    const auto u = [](int i) { return 0.9 * (1 - 0.5 * std::pow(0.96, i)); };
+    double product = 1;
+    for (int i = 1; i <= t; ++i) product *= u(i);
+    slots[0] += (g - slots[0]) * 0.1;
+    slots[1] += (g * g - slots[1]) * 0.01;
+    const double m = u(t + 1) * slots[0] / (1 - product * u(t + 1)) + (1 - u(t)) * g / (1 - product);
+    w -= rate * m / (std::sqrt(slots[1] / (1 - std::pow(0.99, t))) + 1e-3);
+  });
+}
+
+TEST_CASE("nadam knows the product of its weights at any update") {
+  double product = 1;
+  for (int t = 1; t <= 3000; ++t) {
+    product *= 0.999 * (1 - 0.5 * std::pow(0.96, t));
+    const scalar::Nadam at = scalar::Nadam{0.999f, 0.99f, 0}.at(1, t);
+    const double u = 0.999 * (1 - 0.5 * std::pow(0.96, t));
+    CHECK(double(at.of_gradient) == doctest::Approx((1 - u) / (1 - product)).epsilon(1e-4));
+  }
+}
+
+TEST_CASE("rmsprop, adagrad, adadelta and lion follow Keras's formulas") {
+  for (const bool centered : {false, true}) {
+    for (const double momentum : {0.0, 0.5}) {
+      check_rule(scalar::Rmsprop{0.8f, static_cast<float>(momentum), 1e-3f, centered},
+                 [=](double& w, double g, double* slots, double rate, int) {
+                   double& average = slots[momentum > 0 ? 2 : 1];
+                   slots[0] = 0.8 * slots[0] + 0.2 * g * g;
+                   if (centered) average = 0.8 * average + 0.2 * g;
+                   double step = rate * g / std::sqrt(slots[0] - (centered ? average * average : 0) + 1e-3);
+                   if (momentum > 0) step = slots[1] = momentum * slots[1] + step;
+                   w -= step;
+                 });
+    }
+  }
+  check_rule(scalar::Adagrad{0.2f, 1e-3f}, [](double& w, double g, double* slots, double rate, int) {
+    slots[0] += g * g;
+    w -= rate * g / std::sqrt(slots[0] + 1e-3);
+  });
+  check_rule(scalar::Adadelta{0.9f, 1e-3f}, [](double& w, double g, double* slots, double rate, int) {
+    slots[0] = 0.9 * slots[0] + 0.1 * g * g;
+    const double step = std::sqrt(slots[1] + 1e-3) / std::sqrt(slots[0] + 1e-3) * g;
+    slots[1] = 0.9 * slots[1] + 0.1 * step * step;
+    w -= rate * step;
+  });
+  check_rule(scalar::Lion{0.5f, 0.75f}, [](double& w, double g, double* slots, double rate, int) {
+    const double direction = 0.5 * slots[0] + 0.5 * g;
+    w -= rate * (direction > 0 ? 1 : direction < 0 ? -1 : 0);
+    slots[0] = 0.75 * slots[0] + 0.25 * g;
+  });
+}
+
+TEST_CASE("ftrl follows Keras's formula, and a rate of 0 changes nothing") {
+  for (const double power : {-0.5, -0.8, 0.0}) {
+    const scalar::Ftrl rule{static_cast<float>(power), 0.3f, 0.01f, 0.02f, 0.03f, 0.04f};
+    check_rule(rule, [=](double& w, double g, double* slots, double rate, int) {
+      const double sum = slots[0] + g * g;
+      slots[1] += g + 2 * 0.03 * w - (std::pow(sum, -power) - std::pow(slots[0], -power)) / rate * w;
+      w = (std::clamp(slots[1], -0.01, 0.01) - slots[1]) /
+          (std::pow(sum, -power) / rate + 2 * (0.02 + 0.04 / 2 / rate));
+      slots[0] = sum;
+    });
+  }
+  float w = 0.5f, slots[] = {0.1f, 0.2f};
+  scalar::Ftrl{}.at(0, 1)(w, 1.0f, slots);
+  CHECK(w == 0.5f);
+  CHECK(slots[0] == 0.1f);
+}
+
+TEST_CASE("weights decay before the update, at their own rate, and their average follows them") {
+  UpdateTraits traits{0.5f, 0.3f, true, 0.75f, 0};
+  check_rule(
+      scalar::Sgd{0.9f},
+      [](double& w, double g, double* slots, double rate, int t) {
+        w -= w * 0.3 * 0.5 * rate;
+        slots[0] = 0.9 * slots[0] - 0.5 * rate * g;
+        w += slots[0];
+        slots[3] = t == 1 ? w : 0.75 * slots[3] + 0.25 * w;
+      },
+      traits);
+  traits.overwrite_every = 2;
+  check_rule(
+      scalar::Sgd{},
+      [](double& w, double g, double* slots, double rate, int t) {
+        w -= w * 0.3 * 0.5 * rate + 0.5 * rate * g;
+        slots[3] = t == 1 ? w : 0.75 * slots[3] + 0.25 * w;
+        if (t == 2) w = slots[3];
+      },
+      traits);
+}
+
+TEST_CASE("lamb scales each variable's step by the norms of its weights and its direction") {
+  Group group;
+  group.traits = {0.5f, 0.3f, true, 0.75f, 0};
+  for (std::size_t i = 3008; i < kElements; ++i) group.w[i] = group.master[i] = 0;  // without a norm: not scaled
+  std::vector<float> accumulated(kElements);
+  std::vector<double> squares(4);
+  UpdateGroupView view = group.view();
+  view.accumulated = accumulated.data();
+  view.squares = squares.data();
+  for (int t = 1; t <= 3; ++t) {
+    const double rate = 0.1 / t;
+    std::vector<double> direction(kElements);
+    for (std::size_t i = 0; i < kElements; ++i) {
+      const double g = 0.5 * group.gradient(i);
+      double &m = group.slots[0][i], &v = group.slots[1][i];
+      m += (g - m) * 0.1;
+      v += (g * g - v) * 0.01;
+      direction[i] = m / (1 - std::pow(0.9, t)) / (std::sqrt(v / (1 - std::pow(0.99, t))) + 1e-3);
+      group.w[i] -= group.w[i] * 0.3 * 0.5 * rate;
+    }
+    for (const NormedSegment& variable : group.variables) {
+      double ww = 0, uu = 0;
+      for (auto i = static_cast<std::size_t>(variable.begin); i < static_cast<std::size_t>(variable.end); ++i) {
+        ww += group.w[i] * group.w[i];
+        uu += direction[i] * direction[i];
+      }
+      const double ratio = ww > 0 && uu > 0 ? std::sqrt(ww / uu) : 1;
+      for (auto i = static_cast<std::size_t>(variable.begin); i < static_cast<std::size_t>(variable.end); ++i) {
+        group.w[i] -= 0.5 * rate * ratio * direction[i];
+        group.slots[3][i] = t == 1 ? group.w[i] : 0.75 * group.slots[3][i] + 0.25 * group.w[i];
+      }
+    }
+    const UpdateRule rule = scalar::Lamb{0.9f, 0.99f, 1e-3f};
+    const StepParams params{.learning_rate = static_cast<float>(rate), .scale = 0.5f, .updates = t};
+    accumulate(view, {group.sources()}, true, 0, kElements);
+    // In two shards, as two lanes do it.
+    measure(rule, view, params, 0, kUpdateChunk);
+    measure(rule, view, params, kUpdateChunk, kElements);
+    update_accumulated(rule, view, params, 0, kUpdateChunk);
+    update_accumulated(rule, view, params, kUpdateChunk, kElements);
+  }
+  for (std::size_t i = 3000; i < 3008; ++i) {  // padding
+    CHECK(group.kept[3][i] == 0);
+    group.w[i] = group.master[i];
+  }
+  group.check();
 }
 
 TEST_CASE("a replica without examples is not read") {

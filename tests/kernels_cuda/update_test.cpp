@@ -49,13 +49,28 @@ struct Group {
   std::vector<RegularizedSegment> segments;
   std::vector<Floats> gradients;
   struct Memory {
-    Floats master, first, second, accumulated;
+    Floats master, first, second, third, average, accumulated;
     std::vector<double> regularization, squares;
-    UpdateGroupView view(std::span<const RegularizedSegment> segments) {
-      return {segments,           master.data(),         {first.data(), second.data()},
-              accumulated.data(), regularization.data(), squares.data()};
+    std::vector<NormSums> norms;
+    std::vector<float> ratios;
+    UpdateGroupView view(const Group& group) {
+      UpdateGroupView view;
+      view.regularized = group.segments;
+      view.traits = group.traits;
+      view.master = master.data();
+      view.slots = {first.data(), second.data(), third.data(), average.data()};
+      view.accumulated = accumulated.data();
+      view.regularization = regularization.data();
+      view.squares = squares.data();
+      if (group.traits.averages) view.average = average.data();
+      view.normed = group.variables;
+      view.norms = norms.data();
+      view.ratios = ratios.data();
+      return view;
     }
   };
+  UpdateTraits traits;
+  std::vector<NormedSegment> variables;  ///< with padding between them
   std::vector<Memory> memory;
   std::vector<bfloat16> rounded;
 
@@ -71,11 +86,20 @@ struct Group {
     fill(master);
     std::fill_n(zeros.data(), count, 0.0f);
     const std::vector<double> sums(static_cast<std::size_t>((count + kUpdateChunk - 1) / kUpdateChunk), 0.0);
-    for (int twin = 0; twin < 2; ++twin) memory.push_back({master, zeros, zeros, Floats(count), sums, sums});
+    for (const auto& [begin, end] : {std::pair<std::int64_t, std::int64_t>{0, 3}, {16, 2100}, {2112, count}}) {
+      const NormedSegment* const last = variables.empty() ? nullptr : &variables.back();
+      const std::int64_t first_sum = last == nullptr ? 0 : last->first_sum + last->sums();
+      if (begin < count) variables.push_back({begin, std::min(end, count), first_sum});
+    }
+    const auto pieces = static_cast<std::size_t>(variables.back().first_sum + variables.back().sums());
+    for (int twin = 0; twin < 2; ++twin) {
+      memory.push_back({master, zeros, zeros, zeros, zeros, Floats(count), sums, sums, std::vector<NormSums>(pieces),
+                        std::vector<float>(variables.size())});
+    }
   }
-  UpdateGroupView host() { return memory[0].view(segments); }
+  UpdateGroupView host() { return memory[0].view(*this); }
   UpdateGroupView device() {
-    UpdateGroupView view = memory[1].view(segments);
+    UpdateGroupView view = memory[1].view(*this);
     view.rounded = rounded.data();
     return view;
   }
@@ -92,6 +116,8 @@ struct Group {
     CHECK(memory[1].master.is_near(memory[0].master, 2e-6f));  // a quotient, where gradients nearly cancel
     CHECK(memory[1].first.is_near(memory[0].first, 3e-7f));
     CHECK(memory[1].second.is_near(memory[0].second, 3e-7f));
+    CHECK(memory[1].third.is_near(memory[0].third, 3e-7f));
+    CHECK(memory[1].average.is_near(memory[0].average, 2e-6f));
     for (std::size_t i = 0; i < memory[0].regularization.size(); ++i) {
       CHECK(memory[1].regularization[i] == doctest::Approx(memory[0].regularization[i]).epsilon(1e-6));
     }
@@ -101,8 +127,22 @@ struct Group {
   }
 };
 
-const UpdateRule kRules[] = {Sgd{}, Sgd{0.9f}, Sgd{0.9f, true}, Adam{0.9f, 0.99f, 1e-3f},
-                             AdamW{{0.9f, 0.99f, 1e-3f}, 0.05f}};
+const UpdateRule kRules[] = {Sgd{},
+                             Sgd{0.9f},
+                             Sgd{0.9f, true},
+                             Adam{0.9f, 0.99f, 1e-3f},
+                             Adam{0.9f, 0.99f, 1e-3f, true},
+                             Rmsprop{0.8f, 0, 1e-3f},
+                             Rmsprop{0.8f, 0.5f, 1e-3f, true},
+                             Adagrad{0.1f, 1e-3f},
+                             Adadelta{0.9f, 1e-3f},
+                             Adamax{0.9f, 0.99f, 1e-3f},
+                             Nadam{0.9f, 0.99f, 1e-3f},
+                             Ftrl{-0.5f, 0.1f, 0.01f, 0.02f, 0.03f, 0.04f},
+                             Lion{0.5f, 0.75f}};
+
+/// Without any, and with a decay, a rate and an average of their own.
+const UpdateTraits kTraits[] = {{}, {0.5f, 0.05f, true, 0.75f, 2}};
 
 /// Whole chunks, a part of one, and a last element alone.
 const std::int64_t kCounts[] = {1, 5, kUpdateChunk, kUpdateChunk + 1, 3 * kUpdateChunk + 78};
@@ -126,6 +166,7 @@ TEST_CASE("every rule updates as the CPU does, for any number of elements, sourc
         for (const std::int64_t blocks : {1, 2, 2048}) {
           const MaxBlocks limit(blocks);
           Group group(count, replicas, segments_within(count));
+          group.traits = kTraits[replicas == 2 ? 1 : 0];
           const auto sources = group.sources();
           for (int t = 1; t <= 2; ++t) {
             StepParams params{.learning_rate = 0.1f / static_cast<float>(t), .updates = t};
@@ -172,6 +213,36 @@ TEST_CASE("gradients accumulated over steps, with their squares, update as the C
       cpu::update_accumulated(rule, group.host(), params, 0, count);
       cuda::update_accumulated(stream, rule, group.device(), &params, 0, count);
       group.check_equal();
+    }
+  }
+}
+
+TEST_CASE("a rule that scales by norms measures and updates as the CPU does") {
+  InlineStream stream;
+  const UpdateRule lamb = Lamb{0.9f, 0.99f, 1e-3f};
+  for (const UpdateTraits& traits : kTraits) {
+    for (const std::int64_t count : kCounts) {
+      for (const std::int64_t blocks : {1, 2, 2048}) {
+        const MaxBlocks limit(blocks);
+        Group group(count, 2, segments_within(count));
+        group.traits = traits;
+        for (int t = 1; t <= 2; ++t) {
+          const StepParams params{.learning_rate = 0.1f, .scale = 0.5f, .clip_value = 0.7f, .updates = t};
+          cpu::accumulate(group.host(), {group.sources(), 1}, true, 0, count);
+          cpu::measure(lamb, group.host(), params, 0, count);
+          cpu::update_accumulated(lamb, group.host(), params, 0, count);
+          cuda::accumulate(stream, group.device(), {group.sources(), 1}, true, 0, count);
+          cuda::measure(stream, lamb, group.device(), &params, 0, count);
+          cuda::update_accumulated(stream, lamb, group.device(), &params, 0, count);
+        }
+        for (std::size_t i = 0; i < group.memory[0].norms.size(); ++i) {
+          CHECK(group.memory[1].norms[i].weights == doctest::Approx(group.memory[0].norms[i].weights).epsilon(1e-5));
+          CHECK(group.memory[1].norms[i].direction ==
+                doctest::Approx(group.memory[0].norms[i].direction).epsilon(1e-5));
+        }
+        CHECK(group.memory[1].master.is_near(group.memory[0].master, 5e-6f));
+        CHECK(group.memory[1].average.is_near(group.memory[0].average, 5e-6f));
+      }
     }
   }
 }

@@ -118,6 +118,7 @@ TEST_CASE("steps allocate nothing") {
     parts.options = test.options;
     parts.gradients = test.gradients;
     parts.rule = scalar::Adam{};
+    parts.slots = 2;
     config::Errors none;
     for (const ResolvedVariable& variable : resolve_variables(model, {}, StrategyType::kMirrored, none)) {
       parts.policies.push_back(variable.policy);

@@ -11,9 +11,7 @@ namespace {
 using Overrides = std::vector<std::string>;
 
 Checkpoints checkpoints_of(const Training& training, const std::filesystem::path& folder) {
-  CheckpointNames names{{}, training.checked.model->metric_names};
-  const scalar::UpdateRule update_rule = rule(*training.checked.values().optimizer);
-  for (const std::string_view slot : scalar::slot_names(update_rule)) names.slots.emplace_back(slot);
+  const CheckpointNames names{slot_names(*training.checked.values().optimizer), training.checked.model->metric_names};
   return {folder, *training.strategy, names, {}};
 }
 
