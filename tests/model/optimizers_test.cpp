@@ -75,9 +75,9 @@ TEST_CASE("an optimizer's keys become its rule, with Keras's defaults and slots"
 }
 
 TEST_CASE("slots start at what Keras starts them at") {
-  CHECK(first_slots(optimizers::Adagrad{}) == std::vector<float>{0.1f});
-  CHECK(first_slots(optimizers::Ftrl{}) == std::vector<float>{0.1f, 0});
-  CHECK(first_slots(optimizers::Adam{}) == std::vector<float>{0, 0});
+  CHECK(first_slots(Optimizer(optimizers::Adagrad{})) == std::vector<float>{0.1f});
+  CHECK(first_slots(Optimizer(optimizers::Ftrl{})) == std::vector<float>{0.1f, 0});
+  CHECK(first_slots(Optimizer(optimizers::Adam{})) == std::vector<float>{0, 0});
 }
 
 namespace {

@@ -21,8 +21,7 @@ config::Section<OptimizerCommon> OptimizerCommon::section() {
            "Weight decay: each update first subtracts learning_rate * weight_decay * weight; null: none.",
            config::at_least(0))
       .key("exclude_from_weight_decay", &Self::exclude_from_weight_decay,
-           "Globs over the model's variable names, such as \"*/bias\"; what matches has no weight decay.",
-           config::non_empty)
+           "Globs over the model's variable names, such as \"*/bias\"; what matches has no weight decay.")
       .key("learning_rate_factors", &Self::learning_rate_factors,
            "Factors of the learning rate for some weights, such as those of a layer.")
       .key("use_ema", &Self::use_ema,
