@@ -21,7 +21,7 @@ struct Metric : Op {
   MetricKind kind;
   float threshold = 0.5f;  ///< for kBinaryAccuracy; 0 for logits
   std::int64_t k = 5;      ///< of the top k accuracies
-  explicit Metric(MetricKind k, float t = 0.5f) : kind(k), threshold(t) {}
+  explicit Metric(MetricKind which, float t = 0.5f) : kind(which), threshold(t) {}
   std::string_view name() const override { return "metric"; }
   bool reads_class_numbers() const {
     return kind == MetricKind::kSparseCategoricalAccuracy || kind == MetricKind::kSparseTopKCategoricalAccuracy;
