@@ -30,7 +30,8 @@ struct OptimizerCommon {
   double ema_momentum = 0.99;
   std::optional<std::int64_t> ema_overwrite_frequency;
 
-  explicit OptimizerCommon(double rate = 0.001, std::optional<double> decay = std::nullopt)
+  OptimizerCommon() : OptimizerCommon(0.001) {}
+  explicit OptimizerCommon(double rate, std::optional<double> decay = std::nullopt)
       : learning_rate(rate), weight_decay(decay) {}
   static config::Section<OptimizerCommon> section();
 };
