@@ -182,3 +182,31 @@ TEST_CASE("pooling refuses windows that do not fit or are too large") {
   CHECK_THROWS_WITH(graph.apply_one(ops::MaxPool2d({{20, 20}, {1, 1}, Padding::kSame}), {x}),
                     "max_pool2d: expected a window of at most 256 elements, found 20 x 20");
 }
+
+TEST_CASE("global max pooling takes the maximum of a channel, and equal maxima share its gradient") {
+  for (const DType dtype : kFloatTypes) {
+    for (const Shape& image : {Shape{4, 5, 19}, Shape{1, 1, 3}, Shape{20, 20, 16}}) {
+      const Case test{.name = fmt::format("global_max_pool2d {} {}", name_of(dtype), image.text()),
+                      .op = std::make_shared<ops::GlobalMaxPool2d>(),
+                      .inputs = {batched(dtype, image)},
+                      .reference =
+                          [](const std::vector<Values>& inputs) {
+                            const Images in(inputs[0].shape);
+                            Values y = filled({in.rows, in.channels}, -std::numeric_limits<double>::infinity());
+                            for (std::int64_t i = 0; i < inputs[0].elements(); ++i) {
+                              double& most =
+                                  y[i / (in.height * in.width * in.channels) * in.channels + i % in.channels];
+                              most = std::max(most, inputs[0][i]);
+                            }
+                            return std::vector<Values>{y};
+                          },
+                      .rows = {3, 1, 0}};
+      check_forward(test);
+      if (dtype == DType::kFloat32) check_gradient(test, {true});  // rounded, many elements are equal
+    }
+  }
+  const ValueSpec image{DType::kFloat32, {2, 2, 1}, true}, channel{DType::kFloat32, {1}, true};
+  const Values x{{1, 2, 2, 1}, {3, 1, 3, 2}}, y{{1, 1}, {3}}, dy{{1, 1}, {8}};
+  CHECK(run_op(ops::GlobalMaxPool2dGradient(), {{channel, dy}, {image, x}, {channel, y}}, 1)[0].data ==
+        std::vector<double>{4, 0, 4, 0});
+}

@@ -93,6 +93,20 @@ std::vector<ValueSpec> Conv2dInputGradient::infer(std::span<const ValueSpec> inp
   return {{dy.dtype, input_shape, true}};
 }
 
+std::vector<ValueId> Conv2dInputGradient::gradient(Graph& graph, const Node& node,
+                                                   std::span<const ValueId> output_gradients,
+                                                   const std::vector<bool>& wanted) const {
+  const ValueId dy = node.inputs[0], kernel = node.inputs[1], gradient = output_gradients[0];
+  std::vector<ValueId> gradients(2, kNoValue);
+  if (gradient == kNoValue) return gradients;
+  if (wanted[0]) gradients[0] = graph.apply_one(Conv2d(*this), {gradient, kernel, kNoValue});
+  if (wanted[1]) {
+    const Conv2dWeightGradient of_kernel(*this, graph.spec(kernel).shape, false);
+    gradients[1] = graph.apply_one(of_kernel, {gradient, dy});
+  }
+  return gradients;
+}
+
 std::vector<ValueSpec> Conv2dWeightGradient::infer(std::span<const ValueSpec> inputs) const {
   const ValueSpec &x = inputs[0], &dy = inputs[1];
   check_images(name(), "its input", x);

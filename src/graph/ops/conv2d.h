@@ -28,13 +28,15 @@ struct Conv2d : Op, Conv2dAttributes {
   std::vector<ValueId> gradient(Graph&, const Node&, std::span<const ValueId>, const std::vector<bool>&) const override;
 };
 
-/// Inputs: gradient of the (linear) output; kernel. Output: gradient of x, batched `input_shape`.
+/// Inputs: gradient of the (linear) output; kernel. Output: gradient of x, batched `input_shape`. As a forward op it is
+/// the transposed convolution.
 struct Conv2dInputGradient : Op, Conv2dAttributes {
   Shape input_shape;
   Conv2dInputGradient(const Conv2dAttributes& attributes, Shape input)
       : Conv2dAttributes(attributes), input_shape(std::move(input)) {}
   std::string_view name() const override { return "conv2d_input_gradient"; }
   std::vector<ValueSpec> infer(std::span<const ValueSpec> inputs) const override;
+  std::vector<ValueId> gradient(Graph&, const Node&, std::span<const ValueId>, const std::vector<bool>&) const override;
 };
 
 /// Inputs: x; gradient of the (linear) output. Outputs: kernel gradient [kh, kw, in / groups, out] float32; bias

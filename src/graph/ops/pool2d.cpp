@@ -94,4 +94,23 @@ std::vector<ValueSpec> GlobalAveragePool2dGradient::infer(std::span<const ValueS
   return {{inputs[0].dtype, input_shape, true}};
 }
 
+std::vector<ValueSpec> GlobalMaxPool2d::infer(std::span<const ValueSpec> inputs) const {
+  expect_images(name(), inputs[0]);
+  return {{inputs[0].dtype, {inputs[0].shape.back()}, true}};
+}
+
+std::vector<ValueId> GlobalMaxPool2d::gradient(Graph& graph, const Node& node,
+                                               std::span<const ValueId> output_gradients,
+                                               const std::vector<bool>& wanted) const {
+  if (!flows(output_gradients, wanted)) return {kNoValue};
+  return {graph.apply_one(GlobalMaxPool2dGradient(), {output_gradients[0], node.inputs[0], node.outputs[0]})};
+}
+
+std::vector<ValueSpec> GlobalMaxPool2dGradient::infer(std::span<const ValueSpec> inputs) const {
+  expect_images(name(), inputs[1]);
+  expect_gradient(name(), inputs[0], {inputs[1].shape.back()});
+  expect_same(name(), "the output", inputs[0], inputs[2]);
+  return {inputs[1]};
+}
+
 }  // namespace mirrortrain::ops

@@ -69,4 +69,17 @@ struct GlobalAveragePool2dGradient : Op {
   std::vector<ValueSpec> infer(std::span<const ValueSpec> inputs) const override;
 };
 
+/// The maximum over height and width: batched [height, width, channels] -> batched [channels].
+struct GlobalMaxPool2d : Op {
+  std::string_view name() const override { return "global_max_pool2d"; }
+  std::vector<ValueSpec> infer(std::span<const ValueSpec> inputs) const override;
+  std::vector<ValueId> gradient(Graph&, const Node&, std::span<const ValueId>, const std::vector<bool>&) const override;
+};
+
+/// Inputs: gradient of the output; x; the output. Output: gradient of x, shared evenly by equal maxima, as in Keras.
+struct GlobalMaxPool2dGradient : Op {
+  std::string_view name() const override { return "global_max_pool2d_gradient"; }
+  std::vector<ValueSpec> infer(std::span<const ValueSpec> inputs) const override;
+};
+
 }  // namespace mirrortrain::ops

@@ -14,6 +14,13 @@ const KernelRegistry& kernel_registry() {
     add_softmax_kernels(all);
     add_batch_norm_kernels(all);
     add_loss_kernels(all);
+    add_arrange_kernels(all);
+    add_combine_kernels(all);
+    add_sum_to_kernels(all);
+    add_global_max_pool2d_kernels(all);
+    add_group_norm_kernels(all);
+    add_embedding_kernels(all);
+    add_upsample2d_kernels(all);
     return all;
   }();
   return registry;

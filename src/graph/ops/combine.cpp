@@ -1,0 +1,98 @@
+#include "graph/ops/combine.h"
+
+#include <algorithm>
+
+#include "graph/ops/checks.h"
+
+namespace mirrortrain::ops {
+namespace {
+
+/// `gradient`, of the stretched shape, summed to the spec of `value`.
+ValueId summed_like(Graph& graph, ValueId gradient, ValueId value) {
+  const ValueSpec& spec = graph.spec(value);
+  if (graph.spec(gradient) == spec) return gradient;
+  return graph.apply_one(SumTo(spec.shape, spec.batched), {gradient});
+}
+
+void expect_operands(std::string_view op, const ValueSpec& a, const ValueSpec& b) {
+  expect(a.batched && is_float(a.dtype), op, "a batched float32 or bfloat16 tensor", a);
+  const DType dtype = b.batched ? a.dtype : DType::kFloat32;
+  expect(b.dtype == dtype && b.shape.rank() == a.shape.rank(), op,
+         fmt::format("{} of {} axes beside {}", name_of(dtype), a.shape.rank(), text_of(a)), b);
+}
+
+}  // namespace
+
+Shape stretched(std::string_view op, const Shape& a, const Shape& b) {
+  Shape shape = a;
+  for (std::size_t axis = 0; axis < a.rank(); ++axis) {
+    if (a[axis] != b[axis] && a[axis] != 1 && b[axis] != 1) {
+      throw Error(fmt::format("{}: expected shapes that are equal, or 1, in every axis; found {} and {}", op, a.text(),
+                              b.text()));
+    }
+    shape[axis] = a[axis] == 1 ? b[axis] : a[axis];
+  }
+  return shape;
+}
+
+std::string_view Combine::name() const {
+  switch (kind) {
+    case CombineKind::kAdd: return "add";
+    case CombineKind::kMultiply: return "multiply";
+    case CombineKind::kMaximum: break;
+  }
+  return "maximum";
+}
+
+std::vector<ValueSpec> Combine::infer(std::span<const ValueSpec> inputs) const {
+  expect_operands(name(), inputs[0], inputs[1]);
+  return {{inputs[0].dtype, stretched(name(), inputs[0].shape, inputs[1].shape), true}};
+}
+
+std::vector<ValueId> Combine::gradient(Graph& graph, const Node& node, std::span<const ValueId> output_gradients,
+                                       const std::vector<bool>& wanted) const {
+  std::vector<ValueId> gradients(2, kNoValue);
+  const ValueId dy = output_gradients[0];
+  if (dy == kNoValue) return gradients;
+  for (const std::size_t i : {0, 1}) {
+    if (!wanted[i]) continue;
+    ValueId term = dy;
+    if (kind == CombineKind::kMultiply) term = graph.apply_one(Combine(kind), {dy, node.inputs[1 - i]});
+    if (kind == CombineKind::kMaximum) {
+      term = graph.apply_one(MaximumGradient(i == 0), {dy, node.inputs[0], node.inputs[1]});
+    }
+    gradients[i] = summed_like(graph, term, node.inputs[i]);
+  }
+  return gradients;
+}
+
+std::vector<ValueSpec> MaximumGradient::infer(std::span<const ValueSpec> inputs) const {
+  expect_operands(name(), inputs[1], inputs[2]);
+  expect_same(name(), "the output's gradient",
+              {inputs[1].dtype, stretched(name(), inputs[1].shape, inputs[2].shape), true}, inputs[0]);
+  return {inputs[0]};
+}
+
+std::vector<ValueSpec> SumTo::infer(std::span<const ValueSpec> inputs) const {
+  const ValueSpec& x = inputs[0];
+  expect(x.batched && is_float(x.dtype), name(), "a batched float32 or bfloat16 tensor", x);
+  bool fits = x.shape.rank() == target.rank();
+  for (std::size_t axis = 0; fits && axis < target.rank(); ++axis) {
+    fits = target[axis] == 1 || target[axis] == x.shape[axis];
+  }
+  expect(fits, name(), fmt::format("a shape that sums to {}", target.text()), x);
+  return {{per_row ? x.dtype : DType::kFloat32, target, per_row}};
+}
+
+std::vector<ValueSpec> Scale::infer(std::span<const ValueSpec> inputs) const {
+  expect(is_float(inputs[0].dtype), name(), "float32 or bfloat16", inputs[0]);
+  return {inputs[0]};
+}
+
+std::vector<ValueId> Scale::gradient(Graph& graph, const Node&, std::span<const ValueId> output_gradients,
+                                     const std::vector<bool>& wanted) const {
+  if (!wanted[0] || output_gradients[0] == kNoValue) return {kNoValue};
+  return {graph.apply_one(Scale(factor), {output_gradients[0]})};
+}
+
+}  // namespace mirrortrain::ops

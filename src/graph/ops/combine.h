@@ -1,0 +1,52 @@
+#pragma once
+
+#include "graph/graph.h"
+
+namespace mirrortrain::ops {
+
+enum class CombineKind : std::uint8_t { kAdd, kMultiply, kMaximum };
+
+/// Two tensors element by element, each stretched along the axes where it has one element and the other more.
+/// Inputs: a batched [...] float32 or bfloat16; b of as many axes per row, batched in a's dtype or unbatched float32.
+/// Output: batched, in a's dtype. Where both are the maximum, the gradient is a's.
+struct Combine : Op {
+  CombineKind kind;
+  explicit Combine(CombineKind k) : kind(k) {}
+  std::string_view name() const override;
+  std::vector<ValueSpec> infer(std::span<const ValueSpec> inputs) const override;
+  std::vector<ValueId> gradient(Graph&, const Node&, std::span<const ValueId>, const std::vector<bool>&) const override;
+};
+
+/// Inputs: gradient of Combine's maximum; its a; its b. Output: the gradient where `of_first` says that a (or else b)
+/// is the maximum, 0 elsewhere; spec as the gradient.
+struct MaximumGradient : Op {
+  bool of_first;
+  explicit MaximumGradient(bool first) : of_first(first) {}
+  std::string_view name() const override { return "maximum_gradient"; }
+  std::vector<ValueSpec> infer(std::span<const ValueSpec> inputs) const override;
+};
+
+/// The sum over the axes where `target` has one element and x more, and over the rows where not `per_row`.
+/// Input: x batched. Output: `target`, of as many axes: batched in x's dtype, or unbatched float32.
+struct SumTo : Op {
+  Shape target;
+  bool per_row;
+  SumTo(Shape shape, bool each_row) : target(std::move(shape)), per_row(each_row) {}
+  std::string_view name() const override { return "sum_to"; }
+  std::vector<ValueSpec> infer(std::span<const ValueSpec> inputs) const override;
+};
+
+/// factor x; any shape, float32 or bfloat16.
+struct Scale : Op {
+  float factor;
+  explicit Scale(float by) : factor(by) {}
+  std::string_view name() const override { return "scale"; }
+  std::vector<ValueSpec> infer(std::span<const ValueSpec> inputs) const override;
+  std::vector<ValueId> gradient(Graph&, const Node&, std::span<const ValueId>, const std::vector<bool>&) const override;
+  bool may_overwrite(std::size_t) const override { return true; }
+};
+
+/// The shape that two shapes of as many axes are stretched to. Throws Error where they do not fit together.
+Shape stretched(std::string_view op, const Shape& a, const Shape& b);
+
+}  // namespace mirrortrain::ops

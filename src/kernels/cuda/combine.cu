@@ -1,0 +1,91 @@
+#include "kernels/cuda/custom_kernels.h"
+#include "kernels/cuda/pack.h"
+#include "kernels/cuda/stream_kernel.h"
+#include "kernels/cuda/walk.h"
+#include "kernels/scalar/combine.h"
+
+namespace mirrortrain::cuda {
+namespace {
+
+template <class Function, class A, class B>
+__global__ void __launch_bounds__(kBlock) combine(Walk<3> walk, const A* a, const B* b, A* y) {
+  each_place(walk, [&](const auto& place) {
+    y[place.at[0]] = A(Function()(static_cast<float>(a[place.at[1]]), static_cast<float>(b[place.at[2]])));
+  });
+}
+
+template <class A, class B>
+__global__ void __launch_bounds__(kBlock)
+    maximum_gradient(Walk<3> walk, bool of_first, const A* dy, const A* a, const B* b, A* dx) {
+  each_place(walk, [&](const auto& place) {
+    const bool passes =
+        scalar::is_maximum(of_first, static_cast<float>(a[place.at[1]]), static_cast<float>(b[place.at[2]]));
+    dx[place.at[0]] = passes ? dy[place.at[0]] : A(0.0f);
+  });
+}
+
+template <class T>
+__global__ void __launch_bounds__(kBlock) scale(std::int64_t count, bool aligned, float factor, const T* x, T* y) {
+  each_pack<kPackOf<T>>(count, aligned, [=](std::int64_t i, std::int64_t left, bool whole) {
+    float value[kPackOf<T>];
+    load(value, x + i, left, whole);
+    for (float& one : value) one *= factor;
+    store(y + i, value, left, whole);
+  });
+}
+
+/// y, a and b.
+Walk<3> walk_of(const Shape& y, const Shape& a, const Shape& b) {
+  return {y, {scalar::dense_strides(y), scalar::stretched_strides(a, y), scalar::stretched_strides(b, y)}};
+}
+
+/// b's element type is a's, or float where b is a variable.
+template <class Make>
+std::unique_ptr<Kernel> for_types(const Op& op, const TensorView& a, const TensorView& b, const Make& make) {
+  return for_float_type(op, a.dtype, [&]<class A>(A) -> std::unique_ptr<Kernel> {
+    return b.dtype == DType::kFloat32 ? make(A{}, float{}) : make(A{}, A{});
+  });
+}
+
+std::unique_ptr<Kernel> make_combine(const ops::Combine& op, const KernelSpecs& specs) {
+  const Walk<3> walk = walk_of(specs.outputs[0].shape, specs.inputs[0].shape, specs.inputs[1].shape);
+  return for_types(op, specs.inputs[0], specs.inputs[1], [&]<class A, class B>(A, B) {
+    return stream_kernel([walk, kind = op.kind](Stream& stream, const KernelArgs& args) {
+      scalar::with_combine(kind, [&]<class Function>(Function) {
+        launch(stream, blocks_for(walk.count), kBlock, 0, combine<Function, A, B>, walk, input<A>(args, 0),
+               input<B>(args, 1), output<A>(args, 0));
+      });
+    });
+  });
+}
+
+std::unique_ptr<Kernel> make_maximum_gradient(const ops::MaximumGradient& op, const KernelSpecs& specs) {
+  const Walk<3> walk = walk_of(specs.outputs[0].shape, specs.inputs[1].shape, specs.inputs[2].shape);
+  return for_types(op, specs.inputs[1], specs.inputs[2], [&]<class A, class B>(A, B) {
+    return stream_kernel([walk, of_first = op.of_first](Stream& stream, const KernelArgs& args) {
+      launch(stream, blocks_for(walk.count), kBlock, 0, maximum_gradient<A, B>, walk, of_first, input<A>(args, 0),
+             input<A>(args, 1), input<B>(args, 2), output<A>(args, 0));
+    });
+  });
+}
+
+std::unique_ptr<Kernel> make_scale(const ops::Scale& op, const KernelSpecs& specs) {
+  const std::int64_t count = specs.inputs[0].elements();
+  return for_float_type(op, specs.inputs[0].dtype, [&]<class T>(T) {
+    return stream_kernel([count, factor = op.factor](Stream& stream, const KernelArgs& args) {
+      const T* x = input<T>(args, 0);
+      T* y = output<T>(args, 0);
+      launch(stream, blocks_for(count, kBlock * kPackOf<T>), kBlock, 0, scale<T>, count, in_packs(x, y), factor, x, y);
+    });
+  });
+}
+
+}  // namespace
+
+void add_combine_kernels(KernelRegistry& registry) {
+  registry.add<ops::Combine>(make_combine);
+  registry.add<ops::MaximumGradient>(make_maximum_gradient);
+  registry.add<ops::Scale>(make_scale);
+}
+
+}  // namespace mirrortrain::cuda

@@ -1,0 +1,82 @@
+#include "graph/ops/embedding.h"
+
+#include <cmath>
+
+#include "kernels/cuda/custom_kernels.h"
+#include "kernels/cuda/launch.h"
+#include "kernels/cuda/pack.h"
+#include "kernels/cuda/stream_kernel.h"
+#include "kernels/scalar/embedding.h"
+
+namespace mirrortrain::cuda {
+namespace {
+
+template <class T>
+__global__ void __launch_bounds__(kBlock) embedding(std::int64_t elements, std::int64_t rows, std::int64_t width,
+                                                    const float* numbers, const float* table, T* y) {
+  for (std::int64_t i = grid_thread(); i < elements; i += grid_threads()) {
+    const Division place = divide(i, width);
+    const std::int64_t row = scalar::table_row(numbers[place.quotient], rows);
+    y[i] = T(row < 0 ? NAN : table[row * width + place.rest]);
+  }
+}
+
+/// A block has a row of the table at a time. Its threads look for the row in as many numbers at once, and then add in
+/// the order of the numbers.
+template <class T>
+__global__ void __launch_bounds__(kBlock) embedding_gradient(std::int64_t count, std::int64_t rows, std::int64_t width,
+                                                             const float* numbers, const T* dy, float* gradient) {
+  __shared__ bool is_row[kBlock];
+  __shared__ bool any;
+  for (std::int64_t row = blockIdx.x; row < rows; row += gridDim.x) {
+    float* to = gradient + row * width;
+    for (std::int64_t k = threadIdx.x; k < width; k += kBlock) to[k] = 0;
+    for (std::int64_t first = 0; first < count; first += kBlock) {
+      const std::int64_t own = first + threadIdx.x;
+      if (threadIdx.x == 0) any = false;
+      __syncthreads();
+      is_row[threadIdx.x] = own < count && scalar::table_row(numbers[own], rows) == row;
+      if (is_row[threadIdx.x]) any = true;
+      __syncthreads();
+      for (std::int64_t k = threadIdx.x; any && k < width; k += kBlock) {
+        float sum = to[k];
+        for (std::int64_t i = 0; i < kBlock; ++i) {
+          if (is_row[i]) sum += static_cast<float>(dy[(first + i) * width + k]);
+        }
+        to[k] = sum;
+      }
+      __syncthreads();
+    }
+  }
+}
+
+std::unique_ptr<Kernel> make_embedding(const ops::Embedding& op, const KernelSpecs& specs) {
+  const std::int64_t elements = specs.outputs[0].elements(), rows = specs.inputs[1].shape[0],
+                     width = specs.inputs[1].shape[1];
+  return for_float_type(op, specs.outputs[0].dtype, [&]<class T>(T) {
+    return stream_kernel([=](Stream& stream, const KernelArgs& args) {
+      launch(stream, blocks_for(elements), kBlock, 0, embedding<T>, elements, rows, width, input<float>(args, 0),
+             input<float>(args, 1), output<T>(args, 0));
+    });
+  });
+}
+
+std::unique_ptr<Kernel> make_embedding_gradient(const ops::EmbeddingGradient& op, const KernelSpecs& specs) {
+  const std::int64_t count = specs.inputs[0].elements(), rows = specs.outputs[0].shape[0],
+                     width = specs.outputs[0].shape[1];
+  return for_float_type(op, specs.inputs[1].dtype, [&]<class T>(T) {
+    return stream_kernel([=](Stream& stream, const KernelArgs& args) {
+      launch(stream, blocks_for(rows, 1), kBlock, 0, embedding_gradient<T>, count, rows, width, input<float>(args, 0),
+             input<T>(args, 1), output<float>(args, 0));
+    });
+  });
+}
+
+}  // namespace
+
+void add_embedding_kernels(KernelRegistry& registry) {
+  registry.add<ops::Embedding>(make_embedding);
+  registry.add<ops::EmbeddingGradient>(make_embedding_gradient);
+}
+
+}  // namespace mirrortrain::cuda

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <numeric>
+
+#include "graph/ops/arrange.h"
+#include "kernels/scalar/walk.h"
+
+// Where the elements of a tensor go that is padded, cropped, joined to others or has its axes in another order.
+namespace mirrortrain::scalar {
+
+/// Element by element, where it is in the tensor that is read and in the one that is written.
+struct CopyWalk {
+  Walk<2> walk;
+  std::int64_t from_first, to_first;
+};
+
+/// The part of `whole` from `first` on that has the shape `part`; all with rows.
+inline std::int64_t first_element(const Shape& whole, const std::vector<std::int64_t>& first) {
+  const Strides strides = dense_strides(whole);
+  return std::inner_product(first.begin(), first.end(), strides.begin() + 1, std::int64_t{0});
+}
+
+/// A tensor `x` within the larger `y`, from `first` of each row on.
+inline CopyWalk copy_into(const Shape& x, const Shape& y, const std::vector<std::int64_t>& first) {
+  return {Walk<2>(x, {dense_strides(x), dense_strides(y)}), 0, first_element(y, first)};
+}
+
+inline CopyWalk copy_out_of(const Shape& x, const Shape& y, const std::vector<std::int64_t>& first) {
+  return {Walk<2>(y, {dense_strides(x), dense_strides(y)}), first_element(x, first), 0};
+}
+
+inline CopyWalk copy_transposed(const Shape& x, const Shape& y, const std::vector<std::size_t>& axes) {
+  const Strides of_x = dense_strides(x);
+  Strides from{of_x[0]};
+  for (const std::size_t axis : axes) from.push_back(of_x[axis + 1]);
+  return {Walk<2>(y, {from, dense_strides(y)}), 0, 0};
+}
+
+/// Where each input of `op` goes in its output.
+inline std::vector<CopyWalk> copies_joined(const ops::Concatenate& op, const std::vector<Shape>& inputs,
+                                           const Shape& y) {
+  std::vector<CopyWalk> copies;
+  std::vector<std::int64_t> first(y.rank() - 1, 0);
+  for (const Shape& input : inputs) {
+    copies.push_back(copy_into(input, y, first));
+    first[op.axis] += input[op.axis + 1];
+  }
+  return copies;
+}
+
+}  // namespace mirrortrain::scalar

@@ -1,0 +1,88 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "base/error.h"
+#include "base/host_device.h"
+#include "base/shape.h"
+
+// How kernels go over the elements of several tensors at once, for all devices.
+namespace mirrortrain::scalar {
+
+/// By axis, the elements from one to the next; 0 where a tensor has one element that stands for all.
+using Strides = std::vector<std::int64_t>;
+
+/// The strides of a dense tensor.
+inline Strides dense_strides(const Shape& shape) {
+  Strides strides(shape.rank());
+  std::int64_t step = 1;
+  for (std::size_t axis = shape.rank(); axis-- > 0; step *= shape[axis]) strides[axis] = step;
+  return strides;
+}
+
+/// The strides of a dense tensor that is stretched to `all`. One without rows, of an axis less, serves every row.
+inline Strides stretched_strides(const Shape& own, const Shape& all) {
+  Strides strides = dense_strides(own);
+  for (std::size_t axis = 0; axis < own.rank(); ++axis) {
+    if (own[axis] != all[axis + all.rank() - own.rank()]) strides[axis] = 0;
+  }
+  strides.insert(strides.begin(), all.rank() - own.rank(), 0);
+  return strides;
+}
+
+/// The indices of a shape, last axis fastest, and what they mean in kTensors tensors; a kernel's parameter. Axes that
+/// every tensor passes in one stride are one.
+template <int kTensors>
+struct Walk {
+  static constexpr int kMostAxes = 8;
+  struct Offsets {
+    std::int64_t at[kTensors];
+  };
+
+  int axes = 0;
+  std::int64_t count = 1;
+  std::int64_t extent[kMostAxes] = {};
+  std::int64_t stride[kMostAxes][kTensors] = {};
+
+  Walk() = default;
+
+  /// Throws Error where too many axes remain.
+  Walk(const Shape& shape, const std::array<Strides, kTensors>& strides) {
+    for (std::size_t axis = 0; axis < shape.rank(); ++axis) {
+      count *= shape[axis];
+      if (shape[axis] == 1) continue;
+      if (axes > 0 && goes_on(axes - 1, axis, shape[axis], strides)) {
+        extent[axes - 1] *= shape[axis];
+      } else {
+        if (axes == kMostAxes) throw Error("tensors of " + shape.text() + " have too many axes for this");
+        extent[axes++] = shape[axis];
+      }
+      for (std::size_t i = 0; i < kTensors; ++i) stride[axes - 1][i] = strides[i][axis];
+    }
+    if (axes == 0) extent[axes++] = 1;
+  }
+
+  /// Where each tensor has the element of this number.
+  MIRRORTRAIN_HOST_DEVICE Offsets place(std::int64_t number) const {
+    Offsets offsets{};
+    for (int axis = axes - 1; axis >= 0; --axis) {
+      const std::int64_t rest = number / extent[axis], index = number - rest * extent[axis];
+      for (int i = 0; i < kTensors; ++i) offsets.at[i] += index * stride[axis][i];
+      number = rest;
+    }
+    return offsets;
+  }
+
+ private:
+  bool goes_on(int before, std::size_t axis, std::int64_t elements,
+               const std::array<Strides, kTensors>& strides) const {
+    for (std::size_t i = 0; i < kTensors; ++i) {
+      if (stride[before][i] != elements * strides[i][axis]) return false;
+    }
+    return true;
+  }
+};
+
+}  // namespace mirrortrain::scalar
