@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <cstring>
@@ -160,6 +161,74 @@ std::string read_file(const std::string& file) {
   return text;
 }
 
+constexpr std::size_t kMostBases = 16;
+
+/// Marks what a base file says with the place that names the file.
+void add_use(Value& value, const std::shared_ptr<const std::string>& use) {
+  const auto marked = [&](Place place) {
+    if (place.given() && place.use == nullptr) place.use = use;
+    return place;
+  };
+  value.move_to(marked(value.place()));
+  if (value.is_sequence()) {
+    for (Value& item : value.items()) add_use(item, use);
+  } else if (value.is_mapping()) {
+    for (Value::Entry& entry : value.entries()) {
+      entry.key_place = marked(entry.key_place);
+      add_use(entry.value, use);
+    }
+  }
+}
+
+/// Whether both choose a type, and not the same one: then no option of one is the other's.
+bool are_of_other_types(const Value& a, const Value& b) {
+  for (const std::string_view key : {"type", "format", "schedule"}) {
+    const Value::Entry *of_a = a.find(key), *of_b = b.find(key);
+    if (of_a != nullptr && of_b != nullptr && as_text(of_a->value) != as_text(of_b->value)) return true;
+  }
+  return false;
+}
+
+/// `own` with the keys that only the base has. Lists are not joined.
+void merge_base(Value& own, Value base) {
+  if (!own.is_mapping() || !base.is_mapping() || are_of_other_types(own, base)) return;
+  for (Value::Entry& entry : base.entries()) {
+    if (Value::Entry* twin = own.find(entry.key)) {
+      merge_base(twin->value, std::move(entry.value));
+    } else {
+      own.entries().push_back(std::move(entry));
+    }
+  }
+}
+
+/// Puts what `extends` names below the root's own keys. Throws a UsageError where a base cannot be read.
+void add_bases(Value& root, std::vector<std::string> files, Errors& errors) {
+  Value::Entry* const extends = root.is_mapping() ? root.find("extends") : nullptr;
+  if (extends == nullptr || extends->value.is_null()) return;
+  const Value named = extends->value;
+  std::erase_if(root.entries(), [](const Value::Entry& entry) { return entry.key == "extends"; });
+  const auto text = as_text(named);
+  if (!text) {
+    return errors.add(named.place(), "extends", fmt::format("expected a file's name, found {}", describe(named)));
+  }
+  const std::string file = (std::filesystem::path(files.back()).parent_path() / *text).lexically_normal().string();
+  if (std::ranges::count(files, file) > 0 || files.size() > kMostBases) {
+    return errors.add(named.place(), "extends", fmt::format("'{}' extends itself", shortened(file)));
+  }
+  std::string content;
+  try {
+    content = read_file(file);
+  } catch (const UsageError& error) {
+    return errors.add(named.place(), "extends", error.what());
+  }
+  auto base = read_yaml(content, Source{std::make_shared<const std::string>(file), true, 0, ""}, errors);
+  if (!base) return;
+  files.push_back(file);
+  add_bases(*base, files, errors);
+  add_use(*base, std::make_shared<const std::string>("the file extended at " + named.place().text()));
+  merge_base(root, std::move(*base));
+}
+
 }  // namespace
 
 Document load(const std::string& file, std::span<const std::string> overrides, Errors& errors) {
@@ -176,6 +245,7 @@ Document load_text(std::string_view text, const std::string& name, std::span<con
     errors.throw_if_any();
   }
   document.root = std::move(*root);
+  add_bases(document.root, {name}, errors);
   apply_overrides(overrides, document.root, document.replaced, errors);
   return document;
 }

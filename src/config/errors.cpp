@@ -31,26 +31,42 @@ bool Errors::concern(std::string_view path) const {
 }
 
 bool Errors::before(const Entry& a, const Entry& b) {
-  return std::tuple(rank_of(a.place), a.place.line, a.place.column) <
-         std::tuple(rank_of(b.place), b.place.line, b.place.column);
+  static const std::string kNone;
+  const auto file = [](const Place& place) -> const std::string& {
+    return place.given() && !place.from_set() ? *place.source : kNone;
+  };
+  return std::tuple(rank_of(a.place), file(a.place), a.place.line, a.place.column) <
+         std::tuple(rank_of(b.place), file(b.place), b.place.line, b.place.column);
 }
 
-std::string Errors::line_of(const Entry& error) {
+bool Errors::same_but_for_use(const Entry& a, const Entry& b) {
+  return a.place.use != nullptr && b.place.use != nullptr && !before(a, b) && !before(b, a) && a.message == b.message;
+}
+
+std::string Errors::line_of(const Entry& error, std::size_t other_uses) {
   const std::string place = error.place.text();
   // "--set a.b: expected ..." says the key already.
   const bool path_is_said = error.place.from_set() && place.ends_with(" " + error.path);
   std::string line = place;
   if (!error.path.empty() && !path_is_said) line += (line.empty() ? "" : ": ") + error.path;
-  return line + (line.empty() ? "" : ": ") + error.message;
+  line += (line.empty() ? "" : ": ") + error.message;
+  if (error.place.use == nullptr) return line;
+  const std::string others =
+      other_uses > 0 ? fmt::format(", and in {} other use{}", other_uses, other_uses == 1 ? "" : "s") : "";
+  return line + fmt::format(" (in {}{})", *error.place.use, others);
 }
 
 std::string Errors::text() const {
   std::vector<Entry> sorted = errors_;
   std::stable_sort(sorted.begin(), sorted.end(), before);
   std::string text;
-  for (const Entry& error : sorted) text += line_of(error) + "\n";
+  std::size_t lines = 0;
+  for (std::size_t i = 0, next = 0; i < sorted.size(); i = next, ++lines) {
+    for (next = i + 1; next < sorted.size() && same_but_for_use(sorted[i], sorted[next]);) ++next;
+    text += line_of(sorted[i], next - i - 1) + "\n";
+  }
   if (full()) return text + fmt::format("{} errors or more", kMost);
-  return text + (sorted.size() == 1 ? "1 error" : fmt::format("{} errors", sorted.size()));
+  return text + (lines == 1 ? "1 error" : fmt::format("{} errors", lines));
 }
 
 void Errors::throw_if_any() const {

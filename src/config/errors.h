@@ -14,6 +14,7 @@ struct Place {
   std::shared_ptr<const std::string> source;  ///< the file's name, or "--set key.path"; null for a default
   std::uint32_t line = 0;                     ///< 0 for `--set`
   std::uint32_t column = 0;                   ///< for `--set`: how many came before it on the command line
+  std::shared_ptr<const std::string> use;  ///< what led there: "block 'a', used at b.yaml:7:9"; null where nothing did
 
   bool given() const { return source != nullptr; }
   bool from_set() const { return source != nullptr && line == 0; }
@@ -37,7 +38,8 @@ class Errors {
   /// Whether an error was added at this path or below it, so that errors that follow from it are better left out.
   bool concern(std::string_view path) const;
 
-  /// One line each, in the order of the file, then those of `--set`, then "3 errors".
+  /// One line each, in the order of the file, then those of `--set`, then "3 errors". What is wrong at one place in
+  /// every use of it is one line.
   std::string text() const;
 
   /// Throws a UsageError with text().
@@ -51,7 +53,8 @@ class Errors {
     std::string path, message;
   };
   static bool before(const Entry& a, const Entry& b);
-  static std::string line_of(const Entry& error);
+  static bool same_but_for_use(const Entry& a, const Entry& b);
+  static std::string line_of(const Entry& error, std::size_t other_uses);
 
   std::vector<Entry> errors_;
 };

@@ -19,14 +19,14 @@ struct Rules {
   std::optional<double> low, high;
   bool above_low = false, below_high = false;  ///< the bound itself is not allowed
   bool non_empty = false;                      ///< a text or a list
-  bool scalar_fills = false;                   ///< one scalar is used for all items of an array: kernel_size: 3
-  bool allow_infinite = false;                 ///< .inf and .nan
-  std::vector<std::string> names;              ///< the only texts allowed, where not empty
+  bool scalar_fills = false;    ///< one scalar is used for all items of an array, and of arrays in it: kernel_size: 3
+  bool allow_infinite = false;  ///< .inf and .nan
+  std::vector<std::string> names;  ///< the only texts allowed, where not empty
 
   /// The rules for a list's items.
   Rules for_items() const {
     Rules rules = *this;
-    rules.required = rules.non_empty = rules.scalar_fills = false;
+    rules.required = rules.non_empty = false;
     rules.exemption.reset();
     return rules;
   }

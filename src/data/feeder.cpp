@@ -25,6 +25,7 @@ const Dataset& fitting(const Dataset& dataset, std::size_t channels, std::int64_
   require("data.preprocessing", channels_mismatch(channels, spec));
   require(labels.origin, labels_mismatch(labels.row_shape(), depth, spec));
   if (const auto wrong = find_wrong_label(dataset, depth, spec)) require(labels.row_text(wrong->row), wrong->message);
+  if (const auto wrong = find_wrong_feature(dataset, spec)) require(features.row_text(wrong->row), wrong->message);
   return dataset;
 }
 

@@ -64,23 +64,46 @@ std::string labels_mismatch(const Shape& label, std::int64_t depth, const InputS
                          : "change the last layer, the loss or the labels");
 }
 
-std::optional<WrongLabel> find_wrong_label(const Dataset& dataset, std::int64_t depth, const InputSpec& spec) {
-  const Array& labels = dataset.labels();
-  const std::int64_t classes = depth > 0 ? depth : spec.classes;
-  if (classes == 0 && !spec.probabilities) return std::nullopt;
-  const std::int64_t per_row = labels.row_elements();
-  return with_element_type(labels.dtype, [&](auto* type) -> std::optional<WrongLabel> {
+namespace {
+
+/// The first element of the data set's rows that does not fit; message(element) says why.
+template <class Fits, class Message>
+std::optional<WrongNumber> find_wrong(const Dataset& dataset, const Array& array, const Fits& fits,
+                                      const Message& message) {
+  const std::int64_t per_row = array.row_elements();
+  return with_element_type(array.dtype, [&](auto* type) -> std::optional<WrongNumber> {
     using T = std::remove_pointer_t<decltype(type)>;
-    const auto elements = labels.span<T>().subspan(static_cast<std::size_t>(dataset.first_row() * per_row),
-                                                   static_cast<std::size_t>(dataset.rows() * per_row));
+    const auto elements = array.span<T>().subspan(static_cast<std::size_t>(dataset.first_row() * per_row),
+                                                  static_cast<std::size_t>(dataset.rows() * per_row));
     for (std::size_t i = 0; i < elements.size(); ++i) {
-      const T label = elements[i];
-      if (classes > 0 ? is_class(label, classes) : static_cast<double>(label) >= 0 && static_cast<double>(label) <= 1)
-        continue;
-      return WrongLabel{dataset.first_row() + static_cast<std::int64_t>(i) / per_row,
-                        wrong_label_text(static_cast<double>(label), classes)};
+      if (fits(elements[i])) continue;
+      return WrongNumber{dataset.first_row() + static_cast<std::int64_t>(i) / per_row,
+                         message(static_cast<double>(elements[i]))};
     }
     return std::nullopt;
+  });
+}
+
+}  // namespace
+
+std::optional<WrongNumber> find_wrong_label(const Dataset& dataset, std::int64_t depth, const InputSpec& spec) {
+  const std::int64_t classes = depth > 0 ? depth : spec.classes;
+  if (classes == 0 && !spec.probabilities) return std::nullopt;
+  const auto fits = [&](auto label) {
+    return classes > 0 ? is_class(label, classes) : static_cast<double>(label) >= 0 && static_cast<double>(label) <= 1;
+  };
+  return find_wrong(dataset, dataset.labels(), fits, [&](double label) { return wrong_label_text(label, classes); });
+}
+
+std::optional<WrongNumber> find_wrong_feature(const Dataset& dataset, const InputSpec& spec) {
+  const std::int64_t rows = spec.numbers_below;
+  if (rows == 0) return std::nullopt;
+  const auto fits = [&](auto number) { return is_class(number, rows); };
+  return find_wrong(dataset, dataset.features(), fits, [&](double number) {
+    return fmt::format(
+        "{} is no whole number from 0 to {}, as the model's embedding wants them; correct it, or give the "
+        "embedding a larger input_dim",
+        number, rows - 1);
   });
 }
 
@@ -95,6 +118,11 @@ class FitCheck {
     if (const auto* normalization = std::get_if<Normalization>(&step)) {
       check_channels(normalization->mean);
       check_channels(normalization->variance);
+    }
+    if (spec_.numbers_below > 0 && !std::holds_alternative<OneHot>(step)) {
+      errors_.add({}, "data.preprocessing",
+                  fmt::format("{} changes the numbers that the model's embedding looks up; leave it out",
+                              std::visit([](const auto& held) { return held.kName; }, step)));
     }
     if (const auto* one_hot = std::get_if<OneHot>(&step)) {
       // Labels are taken to be one class number each; what a file holds is looked at when it is read.
@@ -119,6 +147,10 @@ class FitCheck {
     if (features.shape[0] != labels.shape[0]) return;                  // already reported
     const Dataset dataset(read(source));
     add(features, features.written.place(), features_mismatch(dataset.features().row_shape(), spec_));
+    if (const auto wrong = find_wrong_feature(dataset, spec_)) {
+      const config::Value& written = features.written.items()[static_cast<std::size_t>(wrong->row)];
+      errors_.add(written.place(), fmt::format("{}[{}]", features.path, wrong->row), wrong->message);
+    }
     const std::string mismatch = labels_mismatch(dataset.labels().row_shape(), depth(), spec_);
     if (!mismatch.empty()) return add(labels, labels.written.place(), mismatch);
     if (const auto wrong = find_wrong_label(dataset, depth(), spec_)) {

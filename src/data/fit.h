@@ -20,6 +20,7 @@ struct InputSpec {
   DType labels_dtype = DType::kFloat32;  ///< kInt32 for class numbers
   std::int64_t classes = 0;              ///< labels are whole numbers from 0 to classes - 1; 0: they are not
   bool probabilities = false;            ///< labels are numbers from 0 to 1
+  std::int64_t numbers_below = 0;  ///< features are whole numbers from 0 to one less than this; 0: they need not be
 };
 
 // What does not fit, in words, or "". Shapes fit where they are equal but for extents of one: images [28, 28] an input
@@ -28,12 +29,14 @@ std::string features_mismatch(const Shape& example, const InputSpec& spec);
 std::string channels_mismatch(std::size_t channels, const InputSpec& spec);
 std::string labels_mismatch(const Shape& label, std::int64_t one_hot_depth, const InputSpec& spec);
 
-struct WrongLabel {
+struct WrongNumber {
   std::int64_t row = 0;  ///< of the whole array
   std::string message;
 };
 /// The first label of the data set that is no class, or no probability, where the model wants one.
-std::optional<WrongLabel> find_wrong_label(const Dataset& dataset, std::int64_t one_hot_depth, const InputSpec& spec);
+std::optional<WrongNumber> find_wrong_label(const Dataset& dataset, std::int64_t one_hot_depth, const InputSpec& spec);
+/// The first feature that is no row of the model's embedding, where there is one.
+std::optional<WrongNumber> find_wrong_feature(const Dataset& dataset, const InputSpec& spec);
 
 /// Adds what the configuration alone shows not to fit the model: preprocessing, inline and synthetic data.
 void check_fit(const DataOptions& options, const InputSpec& spec, config::Errors& errors);

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "graph/ops/elementwise.h"
+
 namespace mirrortrain {
 
 bool is_possible(const Shape& shape) {
@@ -40,6 +42,29 @@ std::string LayerBuilder::described(ValueId input) const {
 const Shape& LayerBuilder::image(ValueId input) const {
   if (shape(input).rank() == 3) return shape(input);
   throw WrongRank(fmt::format("expected images [height, width, channels], found the shape {}", described(input)));
+}
+
+const Shape& LayerBuilder::sequence(ValueId input) const {
+  if (shape(input).rank() == 2) return shape(input);
+  throw WrongRank(fmt::format("expected sequences [steps, channels], found the shape {}", described(input)));
+}
+
+ValueId LayerBuilder::whole_numbers(ValueId input, std::int64_t limit) {
+  ValueId value = input;
+  const auto producer = [&]() -> const Node* {
+    const NodeId id = graph().value(value).producer;
+    return id < 0 ? nullptr : &graph().node(id);
+  };
+  const auto changes_nothing = [](const Op& op) {
+    return op.is_alias() || dynamic_cast<const ops::Cast*>(&op) != nullptr;
+  };
+  while (producer() != nullptr && changes_nothing(*producer()->op)) value = producer()->inputs[0];
+  if (value != model_graph_.features) {
+    throw Error(fmt::format("expected whole numbers from the model's input, found the shape {}", described(input)));
+  }
+  auto& below = model_graph_.numbers_below;
+  below = std::min(limit, below.value_or(limit));
+  return shape(value) == shape(input) ? value : apply(ops::Reshape(shape(input)), {value});
 }
 
 const Shape& LayerBuilder::features(ValueId input) const {

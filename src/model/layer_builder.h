@@ -53,6 +53,13 @@ class LayerBuilder {
   /// The shape of an image [height, width, channels]; throws WrongRank where the input is no image.
   const Shape& image(ValueId input) const;
 
+  /// The shape of a sequence [steps, channels]; throws WrongRank where the input is none.
+  const Shape& sequence(ValueId input) const;
+
+  /// The model's input, in float32 and in the shape of `input`, for a layer that reads whole numbers from 0 to `limit`
+  /// - 1 from it. Throws Error where `input` is anything else.
+  ValueId whole_numbers(ValueId input, std::int64_t limit);
+
   /// The shape with its last axis, the features; throws WrongRank where the input has none.
   const Shape& features(ValueId input) const;
 

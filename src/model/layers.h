@@ -5,20 +5,29 @@
 #include <variant>
 
 #include "model/layers/activation.h"
-#include "model/layers/add.h"
 #include "model/layers/batch_normalization.h"
-#include "model/layers/conv2d.h"
+#include "model/layers/conv.h"
 #include "model/layers/dense.h"
 #include "model/layers/dropout.h"
+#include "model/layers/embedding.h"
+#include "model/layers/image_size.h"
+#include "model/layers/merge.h"
+#include "model/layers/normalization.h"
 #include "model/layers/pooling2d.h"
+#include "model/layers/prelu.h"
 #include "model/layers/reshape.h"
 
 namespace mirrortrain {
 
 /// The list of layers. One more: a file in model/layers and a line here.
-using Layer = std::variant<layers::Dense, layers::Conv2d, layers::MaxPooling2d, layers::AveragePooling2d,
-                           layers::GlobalAveragePooling2d, layers::Flatten, layers::Reshape, layers::Activation,
-                           layers::Softmax, layers::Dropout, layers::BatchNormalization, layers::Add>;
+using Layer =
+    std::variant<layers::Dense, layers::Conv2d, layers::DepthwiseConv2d, layers::SeparableConv2d,
+                 layers::Conv2dTranspose, layers::Conv1d, layers::Embedding, layers::MaxPooling2d,
+                 layers::AveragePooling2d, layers::GlobalAveragePooling2d, layers::GlobalMaxPooling2d,
+                 layers::GlobalAveragePooling1d, layers::ZeroPadding2d, layers::Upsampling2d, layers::Flatten,
+                 layers::Reshape, layers::Permute, layers::Activation, layers::Softmax, layers::Prelu, layers::Dropout,
+                 layers::BatchNormalization, layers::LayerNormalization, layers::GroupNormalization, layers::Add,
+                 layers::Subtract, layers::Multiply, layers::Average, layers::Maximum, layers::Concatenate>;
 
 }  // namespace mirrortrain
 
@@ -27,6 +36,5 @@ struct mirrortrain::config::ChoiceTag<mirrortrain::Layer> {
   static constexpr std::string_view noun = "a layer";
   static constexpr bool set_keeps_name = true;
   static constexpr auto planned =
-      std::to_array<std::string_view>({"depthwise_conv2d", "global_max_pooling2d", "zero_padding2d",
-                                       "layer_normalization", "embedding", "multiply", "concatenate"});
+      std::to_array<std::string_view>({"position_embedding", "multi_head_attention", "lstm", "gru"});
 };

@@ -32,7 +32,9 @@ struct Assignment {
 struct ModelGraph {
   Graph graph;
   ValueId features = kNoValue;  ///< input, batched, float32
-  ValueId labels = kNoValue;    ///< input, batched; int32 for the sparse loss, else float32
+  /// Where layers look the features up in tables: they are whole numbers from 0 to one less than this.
+  std::optional<std::int64_t> numbers_below;
+  ValueId labels = kNoValue;  ///< input, batched; int32 for the sparse loss, else float32
   ValueId output = kNoValue;
   ValueId loss = kNoValue;         ///< float64 [], the sum over rows
   std::vector<ValueId> metrics;    ///< float64 [] each, the sum over rows, in the order of Model::metric_names

@@ -13,6 +13,7 @@ data::InputSpec input_spec(const Model& model) {
   const ModelGraph& graph = model.training;
   const ValueSpec& labels = graph.graph.spec(graph.labels);
   data::InputSpec spec{graph.graph.spec(graph.features).shape, labels.shape, labels.dtype, 0, false};
+  spec.numbers_below = graph.numbers_below.value_or(0);
   if (labels.dtype == DType::kInt32) {
     spec.classes = model.largest_label.value_or(-1) + 1;
   } else {

@@ -2,6 +2,8 @@
 
 #include <filesystem>
 
+#include "model/blocks.h"
+
 namespace mirrortrain {
 namespace {
 
@@ -51,6 +53,10 @@ config::Section<Configuration> Configuration::section() {
   return config::Section<Configuration>("Configuration of a training run.")
       .key("name", &Configuration::name,
            "Name of the run and of its folder; default: the file's name without its extension.")
+      .key("extends", &Configuration::extends,
+           "A configuration file that this one goes on from, relative to this one: its keys hold where this file has "
+           "none of its "
+           "own. Lists, and sections of another type, are taken as a whole. The resolved configuration has them all.")
       .key("seed", &Configuration::seed, "Random seed of the initial weights, shuffling and dropout.")
       .key("data", &Configuration::data, "The data sets, and how they are batched and preprocessed.", config::required)
       .key("model", &Configuration::model,
@@ -94,6 +100,7 @@ config::Section<Configuration> Configuration::section() {
 ReadConfiguration read_configuration(const std::string& file, std::span<const std::string> overrides,
                                      config::Errors& errors) {
   ReadConfiguration read{config::load(file, overrides, errors), {}};
+  expand_blocks(read.document.root, errors);
   read.values = config::read<Configuration>(read.document, errors);
   if (read.values.name.text.empty()) read.values.name.text = std::filesystem::path(file).stem().string();
   return read;

@@ -64,6 +64,7 @@ struct RunName {
 /// A whole configuration file.
 struct Configuration {
   RunName name;
+  config::Value extends;  ///< null: the reader of the file put the other one's keys in
   std::uint64_t seed = 0;
   data::DataOptions data;
   // Absent together where there is `state` alone.

@@ -34,10 +34,11 @@ TEST_CASE("a layer that does not fit is told at its place with both shapes") {
 }
 
 TEST_CASE("branches of different shapes are told with both shapes and layers") {
-  CHECK(contains(errors_of("    - max_pooling2d: {name: small}\n"
-                           "    - add: {inputs: [small, input]}\n"),
-                 "a.yaml:5:7: model.layers[1].add: expected inputs of one shape, found the shapes [4, 4, 3] of 'small' "
-                 "and [8, 8, 3] of the model's input"));
+  CHECK(
+      contains(errors_of("    - max_pooling2d: {name: small}\n"
+                         "    - add: {inputs: [small, input]}\n"),
+               "a.yaml:5:7: model.layers[1].add: expected inputs of one shape, or with 1 where they differ, found the "
+               "shapes [4, 4, 3] of 'small' and [8, 8, 3] of the model's input"));
 }
 
 TEST_CASE("all errors are told at once, and what follows from one is not") {
@@ -104,8 +105,7 @@ TEST_CASE("absurd sizes are refused instead of overflowing") {
 }
 
 TEST_CASE("what is not built yet is refused by name") {
-  for (const std::string name : {"depthwise_conv2d", "global_max_pooling2d", "zero_padding2d", "layer_normalization",
-                                 "embedding", "multiply", "concatenate"}) {
+  for (const std::string name : {"position_embedding", "multi_head_attention", "lstm", "gru"}) {
     CAPTURE(name);
     const std::string errors = errors_of("    - " + name + ": {}\n");
     CHECK(contains(errors, name));
@@ -114,7 +114,58 @@ TEST_CASE("what is not built yet is refused by name") {
   CHECK(contains(build_from("metrics: [precision]\n").errors, "not built yet"));
 }
 
+TEST_CASE("what a layer asks of its input is told at its place") {
+  const auto message = [](const std::string& layer, const std::string& expected) {
+    const std::string errors = errors_of("    - " + layer + "\n");
+    CAPTURE(errors);
+    CHECK(contains(errors, "a.yaml:4:"));
+    CHECK(contains(errors, "model.layers[0]."));
+    CHECK(contains(errors, expected));
+    CHECK(contains(errors, "1 error"));
+  };
+  message("depthwise_conv2d: {kernel_size: 9}", "does not fit into images [8, 8, 3] without padding");
+  message("separable_conv2d: {filters: 2, kernel_size: 9}", "does not fit into images [8, 8, 3] without padding");
+  message("conv1d: {filters: 2, kernel_size: 3}",
+          "expected sequences [steps, channels], found the shape [8, 8, 3] of the model's input");
+  message("global_average_pooling1d", "expected sequences [steps, channels], found the shape [8, 8, 3]");
+  message("permute: {dims: [1, 2]}", "expected dims with each of 1 to 3 once for the input shape [8, 8, 3]");
+  message("permute: {dims: [1, 2, 2]}", "found [1, 2, 2]");
+  message("permute: {dims: [1, 2, 4]}", "found [1, 2, 4]");
+  message("prelu: {shared_axes: [4]}", "there is no axis 4 to share in the input shape [8, 8, 3]");
+  message("group_normalization: {groups: 2}", "3 channels cannot be split into 2 groups");
+  message("concatenate: {inputs: [input, input], axis: 0}",
+          "axis 0 cannot be joined: expected 1 to 3, or -3 to -1, for the shape [8, 8, 3] of the model's input");
+  message("concatenate: {inputs: [input, input], axis: 4}", "axis 4 cannot be joined");
+  message("subtract: {inputs: [input, input, input]}", "expected two inputs, found 3");
+  message("conv2d_transpose: {filters: 2, kernel_size: 3, strides: 2, dilation_rate: 2}",
+          "a dilation_rate above 1 needs strides of 1");
+}
+
+TEST_CASE("an embedding reads the model's input alone, in its shape or another") {
+  CHECK(contains(errors_of("    - flatten\n    - dense: {units: 3}\n    - embedding: {input_dim: 4, output_dim: 2}\n"),
+                 "a.yaml:6:7: model.layers[2].embedding: expected whole numbers from the model's input, found the "
+                 "shape [3] of 'dense'"));
+  const Built built = build_from(
+      "model:\n  input_shape: [2, 3]\n  layers: [flatten, embedding: {input_dim: 4, output_dim: 2}]\n"
+      "loss: mean_squared_error\nprecision: mixed_bfloat16\n");
+  CHECK(built.errors == "");
+  CHECK(built.model.training.numbers_below == 4);
+  CHECK(op_names(built.model.evaluation.graph) == "cast reshape reshape embedding cast loss");
+}
+
 TEST_CASE("ranges of options are checked") {
+  CHECK(contains(errors_of("    - group_normalization: {groups: 0}\n"), "groups"));
+  CHECK(contains(errors_of("    - group_normalization: {groups: -2}\n"), "groups"));
+  CHECK(contains(errors_of("    - embedding: {input_dim: 0, output_dim: 2}\n"), "input_dim"));
+  CHECK(contains(errors_of("    - embedding: {input_dim: 33554432, output_dim: 2}\n"), "input_dim"));
+  CHECK(contains(errors_of("    - zero_padding2d: {padding: -1}\n"), "padding"));
+  CHECK(contains(errors_of("    - zero_padding2d: {padding: [1, 2, 3]}\n"), "padding"));
+  CHECK(contains(errors_of("    - upsampling2d: {size: 0}\n"), "size"));
+  CHECK(contains(errors_of("    - upsampling2d: {interpolation: bicubic}\n"), "not built yet"));
+  CHECK(contains(errors_of("    - depthwise_conv2d: {kernel_size: 3, depth_multiplier: 0}\n"), "depth_multiplier"));
+  CHECK(contains(errors_of("    - batch_normalization: {synchronized: true}\n"), "not built yet"));
+  CHECK(contains(errors_of("    - conv2d_transpose: {filters: 2, kernel_size: 3, output_padding: 1}\n"),
+                 "not built yet"));
   CHECK(contains(errors_of("    - dense: {units: 0}\n"), "model.layers[0].dense.units"));
   CHECK(contains(errors_of("    - dense: {}\n"), "units"));
   CHECK(contains(errors_of("    - dropout: {rate: 1}\n"), "model.layers[0].dropout.rate"));

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "config/document.h"
+#include "model/blocks.h"
 #include "model/build_model.h"
 #include "model/optimizers.h"
 
@@ -39,6 +40,7 @@ struct Built {
 inline Built build_from(std::string_view text) {
   config::Errors errors;
   config::Document document = config::load_text(text, "a.yaml", {}, errors);
+  expand_blocks(document.root, errors);
   Built built{config::read<Description>(document, errors), {}, ""};
   const Description& description = built.description;
   built.model = build_model(description.model, description.loss, description.metrics, description.precision, errors);

@@ -2,6 +2,8 @@
 // (tools/reference/layer_table.py).
 #include <doctest/doctest.h>
 
+#include <sstream>
+
 #include "model/from_text.h"
 
 using namespace mirrortrain;
@@ -72,7 +74,97 @@ const std::vector<Row> kRows = {
       {"batch_normalization/moving_mean", {5}},
       {"batch_normalization/moving_variance", {5}}}},
     {"[9, 8, 3]", "add: {inputs: [input, input]}", {9, 8, 3}, {}},
+    {"[9, 8, 3]", "subtract: {inputs: [input, input]}", {9, 8, 3}, {}},
+    {"[9, 8, 3]", "multiply: {inputs: [input, input, input]}", {9, 8, 3}, {}},
+    {"[9, 8, 3]", "average: {inputs: [input, input]}", {9, 8, 3}, {}},
+    {"[9, 8, 3]", "maximum: {inputs: [input, input]}", {9, 8, 3}, {}},
+    {"[9, 8, 3]", "concatenate: {inputs: [input, input]}", {9, 8, 6}, {}},
+    {"[9, 8, 3]", "concatenate: {inputs: [input, input], axis: 1}", {18, 8, 3}, {}},
+    {"[10, 9, 4]",
+     "depthwise_conv2d: {kernel_size: 3}",
+     {8, 7, 4},
+     {{"depthwise_conv2d/kernel", {3, 3, 4, 1}}, {"depthwise_conv2d/bias", {4}}}},
+    {"[10, 9, 4]",
+     "depthwise_conv2d: {kernel_size: [2, 3], strides: 2, padding: same, depth_multiplier: 3, use_bias: false}",
+     {5, 5, 12},
+     {{"depthwise_conv2d/kernel", {2, 3, 4, 3}}}},
+    {"[10, 9, 4]",
+     "depthwise_conv2d: {kernel_size: 3, dilation_rate: 2}",
+     {6, 5, 4},
+     {{"depthwise_conv2d/kernel", {3, 3, 4, 1}}, {"depthwise_conv2d/bias", {4}}}},
+    {"[10, 9, 4]",
+     "separable_conv2d: {filters: 7, kernel_size: 3}",
+     {8, 7, 7},
+     {{"separable_conv2d/depthwise_kernel", {3, 3, 4, 1}},
+      {"separable_conv2d/pointwise_kernel", {1, 1, 4, 7}},
+      {"separable_conv2d/bias", {7}}}},
+    {"[10, 9, 4]",
+     "separable_conv2d: {filters: 7, kernel_size: 4, strides: 2, padding: same, depth_multiplier: 2, use_bias: false}",
+     {5, 5, 7},
+     {{"separable_conv2d/depthwise_kernel", {4, 4, 4, 2}}, {"separable_conv2d/pointwise_kernel", {1, 1, 8, 7}}}},
+    {"[5, 6, 4]",
+     "conv2d_transpose: {filters: 7, kernel_size: 3}",
+     {7, 8, 7},
+     {{"conv2d_transpose/kernel", {3, 3, 7, 4}}, {"conv2d_transpose/bias", {7}}}},
+    {"[5, 6, 4]",
+     "conv2d_transpose: {filters: 7, kernel_size: 3, strides: 2, padding: same}",
+     {10, 12, 7},
+     {{"conv2d_transpose/kernel", {3, 3, 7, 4}}, {"conv2d_transpose/bias", {7}}}},
+    {"[5, 6, 4]",
+     "conv2d_transpose: {filters: 7, kernel_size: [2, 4], strides: [3, 2], use_bias: false}",
+     {15, 14, 7},
+     {{"conv2d_transpose/kernel", {2, 4, 7, 4}}}},
+    {"[5, 6, 4]",
+     "conv2d_transpose: {filters: 7, kernel_size: 3, dilation_rate: 2}",
+     {9, 10, 7},
+     {{"conv2d_transpose/kernel", {3, 3, 7, 4}}, {"conv2d_transpose/bias", {7}}}},
+    {"[10, 4]", "conv1d: {filters: 6, kernel_size: 3}", {8, 6}, {{"conv1d/kernel", {3, 4, 6}}, {"conv1d/bias", {6}}}},
+    {"[10, 4]",
+     "conv1d: {filters: 6, kernel_size: 4, strides: 2, padding: same, groups: 2, use_bias: false}",
+     {5, 6},
+     {{"conv1d/kernel", {4, 2, 6}}}},
+    {"[10, 4]",
+     "conv1d: {filters: 6, kernel_size: 3, dilation_rate: 3}",
+     {4, 6},
+     {{"conv1d/kernel", {3, 4, 6}}, {"conv1d/bias", {6}}}},
+    {"[10]", "embedding: {input_dim: 50, output_dim: 8}", {10, 8}, {{"embedding/embeddings", {50, 8}}}},
+    {"[3, 4]", "embedding: {input_dim: 50, output_dim: 8}", {3, 4, 8}, {{"embedding/embeddings", {50, 8}}}},
+    {"[9, 8, 3]", "global_max_pooling2d", {3}, {}},
+    {"[9, 8, 3]", "global_max_pooling2d: {keepdims: true}", {1, 1, 3}, {}},
+    {"[9, 8, 3]", "global_average_pooling2d: {keepdims: true}", {1, 1, 3}, {}},
+    {"[9, 8]", "global_average_pooling1d", {8}, {}},
+    {"[9, 8]", "global_average_pooling1d: {keepdims: true}", {1, 8}, {}},
+    {"[9, 8, 3]", "zero_padding2d", {11, 10, 3}, {}},
+    {"[9, 8, 3]", "zero_padding2d: {padding: [1, 2]}", {11, 12, 3}, {}},
+    {"[9, 8, 3]", "zero_padding2d: {padding: [[1, 2], [3, 4]]}", {12, 15, 3}, {}},
+    {"[9, 8, 3]", "upsampling2d", {18, 16, 3}, {}},
+    {"[9, 8, 3]", "upsampling2d: {size: [3, 1], interpolation: bilinear}", {27, 8, 3}, {}},
+    {"[9, 8, 3]", "permute: {dims: [3, 1, 2]}", {3, 9, 8}, {}},
+    {"[9, 8, 3]", "prelu", {9, 8, 3}, {{"prelu/alpha", {9, 8, 3}}}},
+    {"[9, 8, 3]", "prelu: {shared_axes: [1, 2]}", {9, 8, 3}, {{"prelu/alpha", {1, 1, 3}}}},
+    {"[9, 8, 3]",
+     "layer_normalization",
+     {9, 8, 3},
+     {{"layer_normalization/gamma", {3}}, {"layer_normalization/beta", {3}}}},
+    {"[9, 8, 3]", "layer_normalization: {center: false}", {9, 8, 3}, {{"layer_normalization/gamma", {3}}}},
+    {"[9, 8, 64]",
+     "group_normalization",
+     {9, 8, 64},
+     {{"group_normalization/gamma", {64}}, {"group_normalization/beta", {64}}}},
+    {"[9, 8, 6]", "group_normalization: {groups: 3, scale: false}", {9, 8, 6}, {{"group_normalization/beta", {6}}}},
+    {"[9, 8, 6]",
+     "group_normalization: {groups: -1}",
+     {9, 8, 6},
+     {{"group_normalization/gamma", {6}}, {"group_normalization/beta", {6}}}},
 };
+
+/// The numbers in "[6, 4, 3]".
+std::vector<std::int64_t> dims_of(const std::string& text) {
+  std::vector<std::int64_t> dims;
+  std::istringstream numbers(text.substr(1));
+  for (std::int64_t extent = 0; numbers >> extent; numbers.ignore()) dims.push_back(extent);
+  return dims;
+}
 
 }  // namespace
 
@@ -128,6 +220,29 @@ TEST_CASE("branches meet where inputs name them") {
   CHECK(graph.node(0).inputs[0] == built.model.evaluation.features);
   CHECK(graph.node(1).inputs[0] == built.model.evaluation.features);
   CHECK(graph.node(2).inputs == std::vector<ValueId>{graph.node(0).outputs[0], graph.node(1).outputs[0]});
+}
+
+TEST_CASE("merging layers stretch axes of 1, and put missing ones in front") {
+  struct Pair {
+    std::string layer, first, second;
+    Shape output;
+  };
+  for (const Pair& pair :
+       {Pair{"multiply", "[6, 4, 3]", "[1, 1, 3]", {6, 4, 3}}, Pair{"multiply", "[6, 4, 18]", "[18]", {6, 4, 18}},
+        Pair{"subtract", "[6, 1, 3]", "[1, 4, 3]", {6, 4, 3}}, Pair{"add", "[1, 4, 3]", "[6, 1, 3]", {6, 4, 3}},
+        Pair{"maximum", "[6, 4]", "[4]", {6, 4}}}) {
+    CAPTURE(pair.layer);
+    const auto branch = [](const std::string& shape, const std::string& name) {
+      std::int64_t elements = 1;
+      for (const std::int64_t extent : dims_of(shape)) elements *= extent;
+      return "    - dense: {units: " + std::to_string(elements) +
+             ", inputs: [input]}\n    - reshape: {target_shape: " + shape + ", name: " + name + "}\n";
+    };
+    const Built built = build_layers(
+        "[2]", branch(pair.first, "a") + branch(pair.second, "b") + "    - " + pair.layer + ": {inputs: [a, b]}\n");
+    REQUIRE(built.errors == "");
+    CHECK(built.model.layers.back().output_shape == pair.output);
+  }
 }
 
 TEST_CASE("every activation becomes its op") {

@@ -29,7 +29,54 @@ LAYERS = [
     ((9, 8, 3), keras.layers.BatchNormalization()),
     ((9, 8, 3), keras.layers.BatchNormalization(center=False)),
     ((5,), keras.layers.BatchNormalization(scale=False)),
+    ((10, 9, 4), keras.layers.DepthwiseConv2D(3)),
+    ((10, 9, 4), keras.layers.DepthwiseConv2D((2, 3), strides=2, padding="same", depth_multiplier=3, use_bias=False)),
+    ((10, 9, 4), keras.layers.DepthwiseConv2D(3, dilation_rate=2)),
+    ((10, 9, 4), keras.layers.SeparableConv2D(7, 3)),
+    ((10, 9, 4), keras.layers.SeparableConv2D(7, 4, strides=2, padding="same", depth_multiplier=2, use_bias=False)),
+    ((5, 6, 4), keras.layers.Conv2DTranspose(7, 3)),
+    ((5, 6, 4), keras.layers.Conv2DTranspose(7, 3, strides=2, padding="same")),
+    ((5, 6, 4), keras.layers.Conv2DTranspose(7, (2, 4), strides=(3, 2), use_bias=False)),
+    ((5, 6, 4), keras.layers.Conv2DTranspose(7, 3, dilation_rate=2)),
+    ((10, 4), keras.layers.Conv1D(6, 3)),
+    ((10, 4), keras.layers.Conv1D(6, 4, strides=2, padding="same", groups=2, use_bias=False)),
+    ((10, 4), keras.layers.Conv1D(6, 3, dilation_rate=3)),
+    ((10,), keras.layers.Embedding(50, 8)),
+    ((3, 4), keras.layers.Embedding(50, 8)),
+    ((9, 8, 3), keras.layers.GlobalMaxPooling2D()),
+    ((9, 8, 3), keras.layers.GlobalMaxPooling2D(keepdims=True)),
+    ((9, 8, 3), keras.layers.GlobalAveragePooling2D(keepdims=True)),
+    ((9, 8), keras.layers.GlobalAveragePooling1D()),
+    ((9, 8), keras.layers.GlobalAveragePooling1D(keepdims=True)),
+    ((9, 8, 3), keras.layers.ZeroPadding2D()),
+    ((9, 8, 3), keras.layers.ZeroPadding2D((1, 2))),
+    ((9, 8, 3), keras.layers.ZeroPadding2D(((1, 2), (3, 4)))),
+    ((9, 8, 3), keras.layers.UpSampling2D()),
+    ((9, 8, 3), keras.layers.UpSampling2D((3, 1), interpolation="bilinear")),
+    ((9, 8, 3), keras.layers.Permute((3, 1, 2))),
+    ((9, 8, 3), keras.layers.PReLU()),
+    ((9, 8, 3), keras.layers.PReLU(shared_axes=[1, 2])),
+    ((9, 8, 3), keras.layers.LayerNormalization()),
+    ((9, 8, 3), keras.layers.LayerNormalization(center=False)),
+    ((9, 8, 64), keras.layers.GroupNormalization()),
+    ((9, 8, 6), keras.layers.GroupNormalization(groups=3, scale=False)),
+    ((9, 8, 6), keras.layers.GroupNormalization(groups=-1)),
 ]
+
+MERGES = [
+    (((9, 8, 3), (9, 8, 3)), keras.layers.Add()),
+    (((9, 8, 3), (1, 1, 3)), keras.layers.Multiply()),
+    (((9, 8, 3), (3,)), keras.layers.Multiply()),
+    (((9, 1, 3), (1, 8, 3)), keras.layers.Subtract()),
+    (((9, 8, 3), (9, 8, 3)), keras.layers.Average()),
+    (((9, 8, 3), (9, 8, 3)), keras.layers.Maximum()),
+    (((9, 8, 3), (9, 8, 5)), keras.layers.Concatenate()),
+    (((9, 8, 3), (2, 8, 3)), keras.layers.Concatenate(axis=1)),
+]
+
+for shapes, layer in MERGES:
+    inputs = [keras.Input(shape) for shape in shapes]
+    print(type(layer).__name__, shapes, "->", layer(inputs).shape[1:])
 
 for shape, layer in LAYERS:
     model = keras.Sequential([keras.Input(shape), layer])

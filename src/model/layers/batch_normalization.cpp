@@ -16,6 +16,7 @@ config::Section<BatchNormalization> BatchNormalization::section() {
       .key("gamma_initializer", &Layer::gamma_initializer, "Initializer of gamma.")
       .key("moving_mean_initializer", &Layer::moving_mean_initializer, "Initializer of the moving mean.")
       .key("moving_variance_initializer", &Layer::moving_variance_initializer, "Initializer of the moving variance.")
+      .planned("synchronized")
       .include<LayerCommon>();
 }
 

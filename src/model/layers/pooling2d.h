@@ -49,11 +49,42 @@ struct AveragePooling2d : Pool2dOptions {
   ValueId build(LayerBuilder& builder, std::span<const ValueId> sources) const;
 };
 
+/// The options of layers that take whole images together.
+struct GlobalPoolOptions : LayerCommon {
+  bool keepdims = false;
+
+  static config::Section<GlobalPoolOptions> section() {
+    return config::Section<GlobalPoolOptions>("A pooling of everything.")
+        .key("keepdims", &GlobalPoolOptions::keepdims, "Whether the axes that are pooled stay, with one element.")
+        .include<LayerCommon>();
+  }
+
+ protected:
+  /// `pooled`, [channels], with `axes` axes of 1 in front where they stay.
+  ValueId finished(LayerBuilder& builder, ValueId pooled, std::size_t axes) const;
+};
+
 /// [height, width, channels] -> [channels]: the mean over height and width.
-struct GlobalAveragePooling2d : LayerCommon {
+struct GlobalAveragePooling2d : GlobalPoolOptions {
   static constexpr std::string_view kName = "global_average_pooling2d";
 
   static config::Section<GlobalAveragePooling2d> section();
+  ValueId build(LayerBuilder& builder, std::span<const ValueId> sources) const;
+};
+
+/// [height, width, channels] -> [channels]: the maximum over height and width.
+struct GlobalMaxPooling2d : GlobalPoolOptions {
+  static constexpr std::string_view kName = "global_max_pooling2d";
+
+  static config::Section<GlobalMaxPooling2d> section();
+  ValueId build(LayerBuilder& builder, std::span<const ValueId> sources) const;
+};
+
+/// [steps, channels] -> [channels]: the mean over the steps.
+struct GlobalAveragePooling1d : GlobalPoolOptions {
+  static constexpr std::string_view kName = "global_average_pooling1d";
+
+  static config::Section<GlobalAveragePooling1d> section();
   ValueId build(LayerBuilder& builder, std::span<const ValueId> sources) const;
 };
 

@@ -1,10 +1,12 @@
 #include "model/layers/reshape.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
 #include "base/error.h"
+#include "graph/ops/arrange.h"
 #include "graph/ops/elementwise.h"
 
 namespace mirrortrain::layers {
@@ -48,6 +50,25 @@ ValueId Reshape::build(LayerBuilder& builder, std::span<const ValueId> sources) 
   if (std::ranges::count(target_shape, 0) > 0) throw Error("target_shape must not contain 0");
   const Shape target = resolve(Shape(target_shape), builder.shape(sources[0]));
   return builder.apply(ops::Reshape(target), {sources[0]});
+}
+
+config::Section<Permute> Permute::section() {
+  return config::Section<Permute>("Puts the axes of each example into another order.")
+      .key("dims", &Permute::dims, "For each axis of the output the axis of the input, counted from 1.",
+           config::required, config::non_empty, config::at_least(1))
+      .include<LayerCommon>();
+}
+
+ValueId Permute::build(LayerBuilder& builder, std::span<const ValueId> sources) const {
+  const std::size_t rank = builder.shape(sources[0]).rank();
+  std::vector<std::size_t> axes;
+  for (const std::int64_t axis : dims) axes.push_back(static_cast<std::size_t>(axis - 1));
+  for (std::size_t axis = 0; axis < std::max(rank, dims.size()); ++axis) {
+    if (dims.size() == rank && std::ranges::count(axes, axis) == 1) continue;
+    throw Error(fmt::format("expected dims with each of 1 to {} once for the input shape {}, found [{}]", rank,
+                            builder.described(sources[0]), fmt::join(dims, ", ")));
+  }
+  return builder.apply(ops::Transpose(axes), {sources[0]});
 }
 
 }  // namespace mirrortrain::layers

@@ -25,4 +25,13 @@ struct Reshape : LayerCommon {
   ValueId build(LayerBuilder& builder, std::span<const ValueId> sources) const;
 };
 
+/// The axes of each example in another order.
+struct Permute : LayerCommon {
+  static constexpr std::string_view kName = "permute";
+  std::vector<std::int64_t> dims;
+
+  static config::Section<Permute> section();
+  ValueId build(LayerBuilder& builder, std::span<const ValueId> sources) const;
+};
+
 }  // namespace mirrortrain::layers

@@ -18,14 +18,25 @@ bool reads_filter(const Node& node, std::size_t input) {
                         dynamic_cast<const ops::Conv2dInputGradient*>(op) != nullptr);
 }
 
-void find_in(const ModelGraph& graph, std::vector<bool>& is_filter, std::vector<bool>& is_other) {
+/// The variable that `value` is, perhaps in another shape; kNoValue where it is none.
+ValueId variable_of(const Graph& graph, ValueId value) {
+  while (value != kNoValue && graph.value(value).source == Graph::Source::kNode) {
+    const Node& producer = graph.node(graph.value(value).producer);
+    if (!producer.op->is_alias()) return kNoValue;
+    value = producer.inputs[0];
+  }
+  return value;
+}
+
+void find_in(const ModelGraph& graph, Filters& filters, std::vector<bool>& is_other) {
   for (const Node& node : graph.graph.nodes()) {
-    for (std::size_t i = 0; i < node.inputs.size(); ++i) {
-      const auto place = std::ranges::find(graph.variables, node.inputs[i]);
+    for (std::size_t i = 0; i < node.inputs.size() && !node.op->is_alias(); ++i) {
+      const auto place = std::ranges::find(graph.variables, variable_of(graph.graph, node.inputs[i]));
       const bool is_variable = node.inputs[i] != kNoValue && place != graph.variables.end();
       const auto variable = static_cast<std::size_t>(place - graph.variables.begin());
-      if (is_variable) (reads_filter(node, i) ? is_filter : is_other)[variable] = true;
       if (!is_variable && reads_filter(node, i)) throw Error("the kernel of a convolution is not a variable");
+      if (is_variable && reads_filter(node, i)) filters[variable] = graph.graph.spec(node.inputs[i]).shape;
+      if (is_variable && !reads_filter(node, i)) is_other[variable] = true;
     }
   }
 }
@@ -59,9 +70,9 @@ struct Filter {
 
 std::vector<Filter> filters_of_group(const MemoryDomain& domain, int group) {
   std::vector<Filter> filters;
-  for (const std::size_t variable : domain.ohwi) {
+  for (const auto& [variable, kernel] : domain.ohwi) {
     const VariableStore::Place& place = domain.variables.place(variable);
-    if (place.group == group) filters.push_back({domain.variables.variables()[variable].shape(), place.first});
+    if (place.group == group) filters.push_back({kernel, place.first});
   }
   return filters;
 }
@@ -86,7 +97,7 @@ void for_each_part(const MemoryDomain& domain, const VariableStore& host, const 
     const DistributedVariable &own = domain.variables.variables()[i], &all = host.variables()[i];
     const bool shared = !own.policy().copies_can_differ();
     std::vector<Filter> filters;
-    if (std::ranges::count(domain.ohwi, i) > 0) filters.push_back({own.shape(), 0});
+    if (const auto filter = domain.ohwi.find(i); filter != domain.ohwi.end()) filters.push_back({filter->second, 0});
     for (int r = 0; r < (shared ? 1 : own.replicas()); ++r) {
       body(own.data(r), all.data(domain.place.replicas[static_cast<std::size_t>(r)]), own.bytes(), shared, filters);
     }
@@ -103,23 +114,20 @@ const std::byte* reordered(const std::byte* part, std::size_t bytes, const std::
 
 }  // namespace
 
-std::vector<std::size_t> find_filters(const Model& model) {
-  std::vector<bool> is_filter(model.variables.size()), is_other(model.variables.size());
-  find_in(model.training, is_filter, is_other);
-  find_in(model.evaluation, is_filter, is_other);
-  std::vector<std::size_t> filters;
-  for (std::size_t i = 0; i < is_filter.size(); ++i) {
-    if (is_filter[i] && is_other[i]) {
-      throw Error(fmt::format("{} is read by a convolution and by others", model.variables[i].spec.name));
-    }
-    if (is_filter[i]) filters.push_back(i);
+Filters find_filters(const Model& model) {
+  Filters filters;
+  std::vector<bool> is_other(model.variables.size());
+  find_in(model.training, filters, is_other);
+  find_in(model.evaluation, filters, is_other);
+  for (const auto& [variable, kernel] : filters) {
+    if (!is_other[variable]) continue;
+    throw Error(fmt::format("{} is read by a convolution and by others", model.variables[variable].spec.name));
   }
   return filters;
 }
 
 MemoryDomain::MemoryDomain(DomainPlace of, int all_replicas, const Model& model, const StoreOptions& store,
-                           const UpdateOptions& options, Device& device, const StepKernels& kernels,
-                           std::vector<std::size_t> filters)
+                           const UpdateOptions& options, Device& device, const StepKernels& kernels, Filters filters)
     : place(std::move(of)),
       variables(model, store, device),
       derived(device, kernels.refreshes_rounded() ? &variables : nullptr),

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <map>
+
 #include "strategy/topology.h"
 #include "strategy/variables/derived_copies.h"
 #include "strategy/variables/variable_store.h"
@@ -7,19 +9,23 @@
 
 namespace mirrortrain {
 
+/// The variables that are kernels of convolutions, by number, and their shapes [height, width, in, out] there: a domain
+/// may keep them [out, height, width, in] (OHWI), see Backend::keeps_filters_out_first.
+using Filters = std::map<std::size_t, Shape>;
+
 /// The variables in one memory, and what keeps them up to date there: one domain for all CPU lanes of a process, one
 /// for each GPU.
 struct MemoryDomain {
   /// Replica i of `variables` is place.replicas[i] of the run's `all_replicas`. Throws Error where the device has not
   /// enough memory. `ohwi`: the variables that it keeps with output channels first (see find_filters).
   MemoryDomain(DomainPlace place, int all_replicas, const Model& model, const StoreOptions& store,
-               const UpdateOptions& update, Device& device, const StepKernels& kernels, std::vector<std::size_t> ohwi);
+               const UpdateOptions& update, Device& device, const StepKernels& kernels, Filters ohwi);
 
   DomainPlace place;
   VariableStore variables;
   DerivedCopies derived;
   WeightUpdate update;
-  std::vector<std::size_t> ohwi;
+  Filters ohwi;
 
   std::size_t bytes() const { return variables.bytes() + derived.bytes(); }
 
@@ -33,9 +39,8 @@ struct MemoryDomain {
   void copy_evaluation_from_host(Stream& stream, const VariableStore& host) const;
 };
 
-/// The numbers of the variables that are kernels of convolutions: a domain may keep them [out, height, width, in]
-/// (OHWI) instead of [height, width, in, out], see Backend::keeps_filters_out_first. Throws Error where anything but a
-/// convolution reads one, or a convolution's kernel is not a variable: their order could not be chosen then.
-std::vector<std::size_t> find_filters(const Model& model);
+/// Finds the model's filters. Throws Error where anything but a convolution reads one, or a convolution's kernel is not
+/// a variable: their order could not be chosen then.
+Filters find_filters(const Model& model);
 
 }  // namespace mirrortrain

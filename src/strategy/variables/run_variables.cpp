@@ -39,8 +39,7 @@ RunVariables::RunVariables(const Model& model, StoreOptions store, const UpdateO
                            const Topology& topology, std::span<Device* const> devices, const Backend& backend,
                            Communicator* workers)
     : domain_of_lane_(topology.lanes.size()), workers_(workers) {
-  const std::vector<std::size_t> ohwi =
-      backend.keeps_filters_out_first() ? find_filters(model) : std::vector<std::size_t>();
+  const Filters ohwi = backend.keeps_filters_out_first() ? find_filters(model) : Filters();
   store.all_replicas = topology.replicas;
   for (const DomainPlace& place : topology.domains()) {
     for (const int lane : place.lanes) {

@@ -1,0 +1,370 @@
+#include "model/blocks.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <optional>
+
+#include "config/scalar.h"
+#include "model/fill_parameters.h"
+
+namespace mirrortrain {
+namespace {
+
+using config::Place;
+using config::Value;
+
+constexpr std::size_t kMostLayers = 10'000, kMostLevels = 16;
+constexpr std::string_view kInput = "input", kRepeat = "repeat";
+
+/// A block as it was written.
+struct Block {
+  Parameters defaults;            ///< null values must be given
+  const Value* layers = nullptr;  ///< a list
+};
+
+/// Which layer a name stands for: its number in the expanded list, or the model's input.
+constexpr int kModelInput = -1;
+
+/// A list of layers that is being written out: the model's, a block's or that of a repeat.
+struct Scope {
+  const Scope* outer = nullptr;
+  int input = kModelInput;   ///< what `input` means
+  std::string prefix;        ///< of the layers' names that do not say the block's name themselves
+  std::string outer_prefix;  ///< of those that do
+  std::string suffix;        ///< of the names that do not say a repeat's number themselves
+  std::string outer_suffix;  ///< of those that do
+  Parameters parameters;
+  std::string parameters_of;  ///< for messages: "block 'residual'"; empty in the model's own list
+  std::shared_ptr<const std::string> use;
+  std::map<std::string, int> named;  ///< by the name as written
+};
+
+/// A layer of the expanded list.
+struct Layer {
+  Value value;
+  std::map<std::size_t, int> inputs;  ///< by place among its `inputs`: layers that are not named yet
+};
+
+class Expansion {
+ public:
+  explicit Expansion(config::Errors& errors) : errors_(errors) {}
+
+  Value run(const Value& blocks, const Value& layers) {
+    if (!blocks.is_null()) read_blocks(blocks);
+    Scope model;
+    add_list(layers, model, "model.layers");
+    name_inputs();
+    std::vector<Value> expanded;
+    for (Layer& layer : layers_) expanded.push_back(std::move(layer.value));
+    return Value::sequence(std::move(expanded), layers.place());
+  }
+
+ private:
+  void error(const Place& place, std::string path, std::string message) {
+    errors_.add(place, std::move(path), std::move(message));
+  }
+
+  void read_blocks(const Value& blocks) {
+    if (!blocks.is_mapping()) {
+      return error(blocks.place(), "model.blocks",
+                   fmt::format("expected blocks by name, found {}", config::describe(blocks)));
+    }
+    for (const Value::Entry& entry : blocks.entries())
+      read_block(entry, "model.blocks." + config::shortened(entry.key));
+  }
+
+  void read_block(const Value::Entry& entry, const std::string& path) {
+    if (entry.key == kRepeat || entry.key == kInput) {
+      return error(entry.key_place, path, fmt::format("'{}' has a meaning of its own; choose another name", entry.key));
+    }
+    if (!entry.value.is_mapping()) {
+      return error(entry.value.place(), path,
+                   fmt::format("expected {{parameters: ..., layers: [...]}}, found {}", config::describe(entry.value)));
+    }
+    Block block;
+    for (const Value::Entry& part : entry.value.entries()) {
+      if (part.key == "layers" && part.value.is_sequence()) {
+        block.layers = &part.value;
+      } else if (part.key == "layers") {
+        error(part.value.place(), path + ".layers",
+              fmt::format("expected a list of layers, found {}", config::describe(part.value)));
+      } else if (part.key == "parameters" && part.value.is_mapping()) {
+        for (const Value::Entry& parameter : part.value.entries()) {
+          block.defaults.emplace(parameter.key, parameter.value);
+          if (parameter.key != "name" && parameter.key != "inputs") continue;
+          error(parameter.key_place, path + ".parameters." + parameter.key,
+                fmt::format("'{}' is given to every block; choose another name", parameter.key));
+        }
+      } else if (part.key == "parameters") {
+        error(part.value.place(), path + ".parameters",
+              fmt::format("expected parameters with their defaults, found {}", config::describe(part.value)));
+      } else {
+        error(part.key_place, path + "." + config::shortened(part.key),
+              "unknown key" + config::suggestion(part.key, {"parameters", "layers"}));
+      }
+    }
+    if (entry.value.find("layers") == nullptr) error(entry.key_place, path, "missing key 'layers'");
+    blocks_.emplace(entry.key, std::move(block));
+  }
+
+  void add_list(const Value& list, Scope& scope, const std::string& path) {
+    for (std::size_t i = 0; i < list.items().size(); ++i) {
+      if (layers_.size() > kMostLayers || errors_.full()) return;
+      add_item(list.items()[i], scope, fmt::format("{}[{}]", path, i));
+    }
+    if (layers_.size() > kMostLayers && scope.outer == nullptr) {
+      error(list.place(), path, fmt::format("more than {} layers, blocks and repeats written out", kMostLayers));
+    }
+  }
+
+  void add_item(const Value& written, Scope& scope, const std::string& path) {
+    Value item = filled(written, scope, path);
+    const Naming naming{says(written, "${name}") ? scope.outer_prefix : scope.prefix,
+                        says(written, "${number}") ? scope.outer_suffix : scope.suffix};
+    // `flatten` or `{conv2d: ...}`; of anything else the reader of layers tells what is wrong.
+    if (const auto name = config::as_text(item)) {
+      item = Value::mapping({{*name, item.place(), Value::null(item.place())}}, item.place());
+    }
+    if (!item.is_mapping() || item.entries().size() != 1) return layers_.push_back({std::move(item), {}});
+    Value::Entry& entry = item.entries()[0];
+    if (entry.key == kRepeat) return add_repeat(entry, scope, path + ".repeat");
+    const auto block = blocks_.find(entry.key);
+    if (block != blocks_.end())
+      return add_block(block->first, block->second, entry, scope, naming, path + "." + entry.key);
+    add_layer(std::move(item), scope, naming);
+  }
+
+  /// What goes around a name as it was written.
+  struct Naming {
+    std::string prefix, suffix;
+    std::string of(const std::string& name) const { return prefix + name + suffix; }
+  };
+
+  /// Whether the item's name has the parameter in it.
+  static bool says(const Value& item, std::string_view parameter) {
+    if (!item.is_mapping() || item.entries().size() != 1 || !item.entries()[0].value.is_mapping()) return false;
+    const Value::Entry* name = item.entries()[0].value.find("name");
+    return name != nullptr && name->value.is_scalar() && name->value.text().find(parameter) != std::string::npos;
+  }
+
+  /// With the scope's parameters put in, and the scope's use at its places.
+  Value filled(const Value& written, const Scope& scope, const std::string& path) {
+    if (scope.parameters_of.empty()) return written;
+    // A repeat's own list is filled when it is written out, with its number.
+    return fill_parameters(written, scope.parameters, scope.parameters_of, scope.use, path, errors_);
+  }
+
+  void add_layer(Value item, Scope& scope, const Naming& naming) {
+    const int number = static_cast<int>(layers_.size());
+    Layer layer{std::move(item), {}};
+    Value& options = layer.value.entries()[0].value;
+    if (options.is_mapping()) {
+      if (Value::Entry* inputs = options.find("inputs"); inputs != nullptr && inputs->value.is_sequence()) {
+        for (std::size_t i = 0; i < inputs->value.items().size(); ++i) {
+          const auto source = config::as_text(inputs->value.items()[i]);
+          if (const auto found = source ? find(*source, scope) : std::nullopt) layer.inputs[i] = *found;
+        }
+      }
+      if (Value::Entry* name = options.find("name")) {
+        if (const auto text = config::as_text(name->value)) {
+          scope.named[*text] = number;
+          name->value = Value::scalar(naming.of(*text), true, name->value.place());
+        }
+      }
+    }
+    const bool goes_on_from_input = pending_input_.has_value() && !(options.is_mapping() && options.find("inputs"));
+    if (goes_on_from_input) {
+      const Place place = options.place().given() ? options.place() : layer.value.place();
+      if (!options.is_mapping()) options = Value::mapping({}, place);
+      options.entries().push_back({"inputs", place, Value::sequence({Value::scalar("", true, place)}, place)});
+      layer.inputs[0] = *pending_input_;
+    }
+    pending_input_.reset();
+    layers_.push_back(std::move(layer));
+  }
+
+  /// The layer with this name, seen from a scope; nothing where the name is for the wiring of the layers to judge.
+  static std::optional<int> find(const std::string& name, const Scope& scope) {
+    if (name == kInput) return scope.input;
+    for (const Scope* at = &scope; at != nullptr; at = at->outer) {
+      if (const auto found = at->named.find(name); found != at->named.end()) return found->second;
+    }
+    return std::nullopt;
+  }
+
+  int last_layer() const { return static_cast<int>(layers_.size()) - 1; }
+
+  void add_block(const std::string& name, const Block& block, const Value::Entry& use, Scope& scope,
+                 const Naming& naming, const std::string& path) {
+    if (block.layers == nullptr || is_too_deep(use.key_place, scope, path)) return;
+    if (!use.value.is_mapping() && !use.value.is_null()) {
+      return error(use.value.place(), path,
+                   fmt::format("expected the block's parameters, found {}", config::describe(use.value)));
+    }
+    Scope inside;
+    inside.outer = &scope;
+    inside.input = last_layer();
+    inside.parameters = block.defaults;
+    inside.parameters_of = fmt::format("block '{}'", name);
+    inside.use = std::make_shared<const std::string>(fmt::format("block '{}', used at {}", name, use.key_place.text()));
+    std::string own_name;
+    if (use.value.is_mapping()) read_use(use.value, inside, scope, own_name, path);
+    for (const auto& [parameter, value] : inside.parameters) {
+      if (value.is_null()) error(use.key_place, path, fmt::format("missing parameter '{}' of the block", parameter));
+    }
+    const std::string full_name = own_name.empty() ? naming.prefix + default_name(name, uses_) : naming.of(own_name);
+    inside.parameters["name"] = Value::scalar(full_name, true, use.key_place);
+    inside.prefix = full_name + "_";
+    const std::size_t before = layers_.size();
+    add_list(*block.layers, inside, path);
+    if (layers_.size() > before && !own_name.empty()) scope.named[own_name] = last_layer();
+  }
+
+  void read_use(const Value& options, Scope& inside, const Scope& scope, std::string& name, const std::string& path) {
+    for (const Value::Entry& entry : options.entries()) {
+      if (entry.key == "name") {
+        if (entry.value.is_scalar()) name = entry.value.text();
+      } else if (entry.key == "inputs") {
+        read_input(entry.value, inside, scope, path + ".inputs");
+      } else if (const auto parameter = inside.parameters.find(entry.key); parameter != inside.parameters.end()) {
+        parameter->second = entry.value;
+      } else {
+        std::vector<std::string> known{"name", "inputs"};
+        for (const auto& [key, value] : inside.parameters) known.push_back(key);
+        error(entry.key_place, path + "." + config::shortened(entry.key),
+              "unknown parameter" + config::suggestion(entry.key, known));
+      }
+    }
+  }
+
+  void read_input(const Value& inputs, Scope& inside, const Scope& scope, const std::string& path) {
+    const bool is_one = inputs.is_sequence() && inputs.items().size() == 1;
+    const auto name = is_one ? config::as_text(inputs.items()[0]) : std::nullopt;
+    if (!name) return error(inputs.place(), path, "expected a list with the one layer that the block goes on from");
+    const auto found = find(*name, scope);
+    if (!found) {
+      return error(inputs.items()[0].place(), path,
+                   fmt::format("no earlier layer is named '{}'", config::shortened(*name)));
+    }
+    inside.input = *found;
+    pending_input_ = *found;
+  }
+
+  void add_repeat(const Value::Entry& use, Scope& scope, const std::string& path) {
+    if (is_too_deep(use.key_place, scope, path)) return;
+    if (!use.value.is_mapping()) {
+      return error(use.key_place, path, "expected {times: N, layers: [...]}");
+    }
+    std::int64_t times = 0, first = 1;
+    const Value* layers = nullptr;
+    for (const Value::Entry& entry : use.value.entries()) {
+      const std::string below = path + "." + config::shortened(entry.key);
+      if (entry.key == "times" || entry.key == "first") {
+        const auto number = config::as_integer(entry.value);
+        const std::int64_t least = entry.key == "times" ? 1 : 0;
+        if (!number || *number < least || *number > static_cast<std::int64_t>(kMostLayers)) {
+          error(entry.value.place(), below,
+                fmt::format("expected an integer from {} to {}, found {}", least, kMostLayers,
+                            config::describe(entry.value)));
+          return;
+        }
+        (entry.key == "times" ? times : first) = *number;
+      } else if (entry.key == "layers" && entry.value.is_sequence()) {
+        layers = &entry.value;
+      } else if (entry.key == "layers") {
+        return error(entry.value.place(), below,
+                     fmt::format("expected a list of layers, found {}", config::describe(entry.value)));
+      } else {
+        error(entry.key_place, below, "unknown key" + config::suggestion(entry.key, {"times", "first", "layers"}));
+      }
+    }
+    if (times == 0) error(use.key_place, path, "missing key 'times'");
+    if (layers == nullptr) error(use.key_place, path, "missing key 'layers'");
+    if (times == 0 || layers == nullptr) return;
+    for (std::int64_t i = 0; i < times && !errors_.full() && layers_.size() <= kMostLayers; ++i) {
+      repeat_once(*layers, first + i, use.key_place, scope, path);
+    }
+  }
+
+  void repeat_once(const Value& layers, std::int64_t number, const Place& place, Scope& scope,
+                   const std::string& path) {
+    Scope inside;
+    inside.outer = &scope;
+    inside.input = last_layer();
+    inside.parameters = {{"number", Value::scalar(std::to_string(number), false, place)}};
+    inside.parameters_of = "repeat";
+    inside.use = std::make_shared<const std::string>(
+        fmt::format("number {} of the repeat at {}{}", number, place.text(), scope.use ? ", " + *scope.use : ""));
+    inside.prefix = scope.prefix;
+    inside.outer_prefix = scope.outer_prefix;
+    inside.outer_suffix = scope.suffix;
+    inside.suffix = fmt::format("{}_{}", scope.suffix, number);
+    add_list(layers, inside, path + ".layers");
+    // From outside, a name means the layer of the last time that has it.
+    for (const auto& [name, layer] : inside.named) scope.named[name] = layer;
+  }
+
+  bool is_too_deep(const Place& place, const Scope& scope, const std::string& path) {
+    std::size_t levels = 0;
+    for (const Scope* at = &scope; at != nullptr; at = at->outer) ++levels;
+    if (levels <= kMostLevels) return false;
+    error(place, path,
+          fmt::format("blocks within blocks, more than {} levels deep; does a block use itself?", kMostLevels));
+    return true;
+  }
+
+  static std::string default_name(const std::string& type, std::map<std::string, int>& counters) {
+    const int before = counters[type]++;
+    return before == 0 ? type : fmt::format("{}_{}", type, before);
+  }
+
+  /// Names the layers that are referred to, as the wiring will.
+  void name_inputs() {
+    std::vector<std::string> names;
+    std::map<std::string, int> counters;
+    for (const Layer& layer : layers_) {
+      const bool is_named = layer.value.is_mapping() && layer.value.entries().size() == 1;
+      const std::string type = is_named ? layer.value.entries()[0].key : "";
+      const Value* options = is_named ? &layer.value.entries()[0].value : nullptr;
+      const Value::Entry* given = options != nullptr && options->is_mapping() ? options->find("name") : nullptr;
+      const auto name = given != nullptr ? config::as_text(given->value) : std::nullopt;
+      names.push_back(name ? *name : default_name(type, counters));
+    }
+    for (Layer& layer : layers_) {
+      for (const auto& [i, source] : layer.inputs) {
+        Value& input = layer.value.entries()[0].value.find("inputs")->value.items()[i];
+        const std::string name = source == kModelInput ? std::string(kInput) : names[static_cast<std::size_t>(source)];
+        input = Value::scalar(name, true, input.place());
+      }
+    }
+  }
+
+  config::Errors& errors_;
+  std::map<std::string, Block> blocks_;
+  std::map<std::string, int> uses_;  ///< of blocks without a name
+  std::vector<Layer> layers_;
+  std::optional<int> pending_input_;  ///< what the next layer goes on from, where that is not the one before
+};
+
+bool holds_blocks(const Value& layers) {
+  return std::ranges::any_of(layers.items(), [](const Value& item) {
+    return config::as_text(item) == std::string(kRepeat) || (item.is_mapping() && item.find(kRepeat) != nullptr);
+  });
+}
+
+}  // namespace
+
+void expand_blocks(Value& root, config::Errors& errors) {
+  Value::Entry* model = root.is_mapping() ? root.find("model") : nullptr;
+  if (model == nullptr || !model->value.is_mapping()) return;
+  Value::Entry *blocks = model->value.find("blocks"), *layers = model->value.find("layers");
+  if (layers == nullptr || !layers->value.is_sequence()) return;
+  if ((blocks == nullptr || blocks->value.is_null()) && !holds_blocks(layers->value)) return;
+  layers->value = Expansion(errors).run(blocks == nullptr ? Value() : blocks->value, layers->value);
+  std::erase_if(model->value.entries(), [](const Value::Entry& entry) { return entry.key == "blocks"; });
+}
+
+}  // namespace mirrortrain

@@ -1,0 +1,107 @@
+#include "model/fill_parameters.h"
+
+#include <fmt/format.h>
+
+#include <vector>
+
+#include "config/scalar.h"
+
+namespace mirrortrain {
+namespace {
+
+using config::Place;
+using config::Value;
+
+class Filling {
+ public:
+  Filling(const Parameters& parameters, const std::string& of, const std::shared_ptr<const std::string>& use,
+          const std::string& path, config::Errors& errors)
+      : parameters_(parameters), of_(of), use_(use), path_(path), errors_(errors) {}
+
+  Value fill(const Value& value, bool in_repeat) const {
+    const Place place = used(value.place());
+    switch (value.kind()) {
+      case Value::Kind::kNull: return Value::null(place);
+      case Value::Kind::kScalar: return scalar(value, place, in_repeat);
+      case Value::Kind::kSequence: {
+        std::vector<Value> items;
+        for (const Value& item : value.items()) items.push_back(fill(item, in_repeat));
+        return Value::sequence(std::move(items), place);
+      }
+      case Value::Kind::kMapping: break;
+    }
+    std::vector<Value::Entry> entries;
+    for (const Value::Entry& entry : value.entries()) {
+      entries.push_back({entry.key, used(entry.key_place), fill(entry.value, in_repeat || entry.key == "repeat")});
+    }
+    return Value::mapping(std::move(entries), place);
+  }
+
+ private:
+  Place used(Place place) const {
+    if (place.given()) place.use = use_;
+    return place;
+  }
+
+  Value scalar(const Value& value, const Place& place, bool in_repeat) const {
+    const std::string& text = value.text();
+    if (text.size() > 1 && text[0] == '$' && text[1] != '{') {
+      const std::string name = text.substr(1);
+      if (is_for_later(name, in_repeat)) return value;
+      const Value* parameter = find(name, place);
+      return parameter == nullptr ? Value::null(place) : *parameter;
+    }
+    return Value::scalar(with_texts(text, place, in_repeat), value.quoted(), place);
+  }
+
+  std::string with_texts(const std::string& text, const Place& place, bool in_repeat) const {
+    std::string filled;
+    std::size_t done = 0;
+    for (std::size_t at = text.find("${"); at != std::string::npos; at = text.find("${", done)) {
+      const std::size_t end = text.find('}', at);
+      if (end == std::string::npos) break;
+      filled += text.substr(done, at - done);
+      const std::string name = text.substr(at + 2, end - at - 2);
+      const Value* parameter = is_for_later(name, in_repeat) ? nullptr : find(name, place);
+      if (parameter != nullptr && parameter->is_scalar()) {
+        filled += parameter->text();
+      } else if (parameter != nullptr) {
+        errors_.add(place, path_,
+                    fmt::format("the parameter '{}' is no text, found {}", name, config::describe(*parameter)));
+      } else {
+        filled += text.substr(at, end + 1 - at);
+      }
+      done = end + 1;
+    }
+    return filled + text.substr(done);
+  }
+
+  bool is_for_later(const std::string& name, bool in_repeat) const {
+    return in_repeat && (name == "number" || !parameters_.contains(name));
+  }
+
+  const Value* find(const std::string& name, const Place& place) const {
+    if (const auto found = parameters_.find(name); found != parameters_.end()) return &found->second;
+    std::vector<std::string> known;
+    for (const auto& [key, value] : parameters_) known.push_back(key);
+    errors_.add(
+        place, path_,
+        fmt::format("the {} has no parameter '{}'{}", of_, config::shortened(name), config::suggestion(name, known)));
+    return nullptr;
+  }
+
+  const Parameters& parameters_;
+  const std::string& of_;
+  const std::shared_ptr<const std::string>& use_;
+  const std::string& path_;
+  config::Errors& errors_;
+};
+
+}  // namespace
+
+Value fill_parameters(const Value& value, const Parameters& parameters, const std::string& of,
+                      const std::shared_ptr<const std::string>& use, const std::string& path, config::Errors& errors) {
+  return Filling(parameters, of, use, path, errors).fill(value, false);
+}
+
+}  // namespace mirrortrain

@@ -1,0 +1,142 @@
+#include "model/layers/conv.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "graph/ops/combine.h"
+#include "graph/ops/conv2d.h"
+#include "graph/ops/elementwise.h"
+
+namespace mirrortrain::layers {
+namespace {
+
+void check_groups(std::int64_t channels, std::int64_t filters, std::int64_t groups) {
+  for (const auto& [what, count] : {std::pair{"input channels", channels}, std::pair{"filters", filters}}) {
+    if (count % groups != 0) throw Error(fmt::format("{} {} cannot be split into {} groups", count, what, groups));
+  }
+}
+
+/// The same values as [1, ...].
+ValueId as_one_line(LayerBuilder& builder, ValueId value) {
+  std::vector<std::int64_t> dims = builder.shape(value).dims();
+  dims.insert(dims.begin(), 1);
+  return builder.apply(ops::Reshape(Shape(dims)), {value});
+}
+
+}  // namespace
+
+config::Section<Conv2d> Conv2d::section() {
+  return config::Section<Conv2d>("2D convolution: activation(conv(x, kernel) + bias).").include<GroupedConv<2>>();
+}
+
+ValueId Conv2d::build(LayerBuilder& builder, std::span<const ValueId> sources) const {
+  const std::int64_t channels = builder.image(sources[0]).back();
+  check_groups(channels, filters, groups);
+  const ValueId kernel = builder.weight("kernel", {kernel_size[0], kernel_size[1], channels / groups, filters},
+                                        kernel_initializer, kernel_regularizer);
+  const ops::Conv2d convolution({strides, dilation_rate, padding, groups});
+  const ValueId output = builder.apply(convolution, {sources[0], kernel, bias(builder, filters)});
+  return apply_activation(builder.graph(), activation, output);
+}
+
+config::Section<Conv1d> Conv1d::section() {
+  return config::Section<Conv1d>("1D convolution: activation(conv(x, kernel) + bias).").include<GroupedConv<1>>();
+}
+
+ValueId Conv1d::build(LayerBuilder& builder, std::span<const ValueId> sources) const {
+  const std::int64_t channels = builder.sequence(sources[0]).back();
+  check_groups(channels, filters, groups);
+  const ValueId kernel =
+      builder.weight("kernel", {kernel_size[0], channels / groups, filters}, kernel_initializer, kernel_regularizer);
+  const ops::Conv2d convolution({{1, strides[0]}, {1, dilation_rate[0]}, padding, groups});
+  const ValueId output = builder.apply(
+      convolution, {as_one_line(builder, sources[0]), as_one_line(builder, kernel), bias(builder, filters)});
+  const ValueId activated = apply_activation(builder.graph(), activation, output);
+  return builder.apply(ops::Reshape({builder.shape(output)[1], filters}), {activated});
+}
+
+config::Section<Conv2dTranspose> Conv2dTranspose::section() {
+  return config::Section<Conv2dTranspose>(
+             "2D transposed convolution, which enlarges images by its strides: the gradient of a convolution with "
+             "respect to its input.")
+      .planned("output_padding")
+      .include<ConvOptions<2>>()
+      .check("dilation_rate", [](const Conv2dTranspose& layer) -> std::string {
+        const bool both = std::ranges::max(layer.dilation_rate) > 1 && std::ranges::max(layer.strides) > 1;
+        return both ? "a dilation_rate above 1 needs strides of 1" : "";
+      });
+}
+
+ValueId Conv2dTranspose::build(LayerBuilder& builder, std::span<const ValueId> sources) const {
+  const Shape& image = builder.image(sources[0]);
+  Shape large{0, 0, filters};
+  for (const std::size_t axis : {0, 1}) {
+    const std::int64_t extent = (kernel_size[axis] - 1) * dilation_rate[axis] + 1;
+    const bool same = padding == ops::Padding::kSame;
+    large[axis] =
+        same ? image[axis] * strides[axis] : (image[axis] - 1) * strides[axis] + std::max(extent, strides[axis]);
+  }
+  const ValueId kernel = builder.weight("kernel", {kernel_size[0], kernel_size[1], filters, image.back()},
+                                        kernel_initializer, kernel_regularizer);
+  const ops::Conv2dInputGradient enlarged({strides, dilation_rate, padding, 1}, large);
+  ValueId output = builder.apply(enlarged, {sources[0], kernel});
+  if (const ValueId offset = bias(builder, filters); offset != kNoValue) {
+    const ValueId of_channel = builder.apply(ops::Reshape({1, 1, filters}), {offset});
+    output = builder.apply(ops::Combine(ops::CombineKind::kAdd), {output, of_channel});
+  }
+  return apply_activation(builder.graph(), activation, output);
+}
+
+config::Section<DepthwiseOptions> DepthwiseOptions::section() {
+  return config::Section<DepthwiseOptions>("A convolution of each channel alone.")
+      .key("depth_multiplier", &DepthwiseOptions::depth_multiplier, "Number of kernels for each input channel.",
+           config::at_least(1))
+      .key("depthwise_initializer", &DepthwiseOptions::depthwise_initializer, "Initializer of the depthwise kernel.")
+      .key("depthwise_regularizer", &DepthwiseOptions::depthwise_regularizer,
+           "Regularizer of the depthwise kernel; null: none.")
+      .include<WindowOptions<2>>();
+}
+
+ValueId DepthwiseOptions::depthwise(LayerBuilder& builder, ValueId source, std::string_view kernel_name,
+                                    bool with_bias) const {
+  const std::int64_t channels = builder.image(source).back();
+  const ValueId kernel = builder.weight(kernel_name, {kernel_size[0], kernel_size[1], channels, depth_multiplier},
+                                        depthwise_initializer, depthwise_regularizer);
+  const ValueId offset = with_bias ? bias(builder, channels * depth_multiplier) : kNoValue;
+  // The same elements are the kernel of a convolution with a group for each channel.
+  const Shape grouped{kernel_size[0], kernel_size[1], 1, channels * depth_multiplier};
+  const ops::Conv2d convolution({strides, dilation_rate, padding, channels});
+  return builder.apply(convolution, {source, builder.apply(ops::Reshape(grouped), {kernel}), offset});
+}
+
+config::Section<DepthwiseConv2d> DepthwiseConv2d::section() {
+  return config::Section<DepthwiseConv2d>("2D depthwise convolution: each input channel with kernels of its own.")
+      .include<DepthwiseOptions>();
+}
+
+ValueId DepthwiseConv2d::build(LayerBuilder& builder, std::span<const ValueId> sources) const {
+  return apply_activation(builder.graph(), activation, depthwise(builder, sources[0], "kernel", true));
+}
+
+config::Section<SeparableConv2d> SeparableConv2d::section() {
+  return config::Section<SeparableConv2d>(
+             "2D separable convolution: a depthwise convolution, then a convolution of 1 x 1 over the channels.")
+      .key("filters", &SeparableConv2d::filters, "Number of output channels.", config::required, config::at_least(1))
+      .key("pointwise_initializer", &SeparableConv2d::pointwise_initializer, "Initializer of the pointwise kernel.")
+      .key("pointwise_regularizer", &SeparableConv2d::pointwise_regularizer,
+           "Regularizer of the pointwise kernel; null: none.")
+      .include<DepthwiseOptions>();
+}
+
+ValueId SeparableConv2d::build(LayerBuilder& builder, std::span<const ValueId> sources) const {
+  const std::int64_t channels = builder.image(sources[0]).back() * depth_multiplier;
+  const ValueId of_channels = depthwise(builder, sources[0], "depthwise_kernel", false);
+  const ValueId kernel =
+      builder.weight("pointwise_kernel", {1, 1, channels, filters}, pointwise_initializer, pointwise_regularizer);
+  const ValueId output = builder.apply(ops::Conv2d({}), {of_channels, kernel, bias(builder, filters)});
+  return apply_activation(builder.graph(), activation, output);
+}
+
+}  // namespace mirrortrain::layers

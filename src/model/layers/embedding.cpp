@@ -1,0 +1,27 @@
+#include "model/layers/embedding.h"
+
+#include "graph/ops/embedding.h"
+
+namespace mirrortrain::layers {
+
+config::Section<Embedding> Embedding::section() {
+  // Whole numbers come as float32, which has no odd ones above 2^24.
+  constexpr std::int64_t kMostRows = std::int64_t{1} << 24;
+  return config::Section<Embedding>("Turns whole numbers of the model's input into vectors: rows of a table.")
+      .key("input_dim", &Embedding::input_dim, "Number of rows: the largest number in the input plus 1.",
+           config::required, config::at_least(1), config::at_most(static_cast<double>(kMostRows)))
+      .key("output_dim", &Embedding::output_dim, "Length of the vectors.", config::required, config::at_least(1))
+      .key("embeddings_initializer", &Embedding::embeddings_initializer, "Initializer of the table.")
+      .key("embeddings_regularizer", &Embedding::embeddings_regularizer, "Regularizer of the table; null: none.")
+      .planned("mask_zero")
+      .include<LayerCommon>();
+}
+
+ValueId Embedding::build(LayerBuilder& builder, std::span<const ValueId> sources) const {
+  const ValueId numbers = builder.whole_numbers(sources[0], input_dim);
+  const ValueId table =
+      builder.weight("embeddings", {input_dim, output_dim}, embeddings_initializer, embeddings_regularizer);
+  return builder.apply(ops::Embedding(builder.graph().spec(sources[0]).dtype), {numbers, table});
+}
+
+}  // namespace mirrortrain::layers

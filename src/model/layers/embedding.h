@@ -1,0 +1,23 @@
+#pragma once
+
+#include <span>
+
+#include "model/initializers.h"
+#include "model/layer_builder.h"
+#include "model/layer_common.h"
+#include "model/regularizer.h"
+
+namespace mirrortrain::layers {
+
+/// [...] whole numbers from 0 to input_dim - 1 -> [..., output_dim]; variable embeddings [input_dim, output_dim].
+struct Embedding : LayerCommon {
+  static constexpr std::string_view kName = "embedding";
+  std::int64_t input_dim = 1, output_dim = 1;
+  Initializer embeddings_initializer = initializers::RandomUniform{};
+  std::optional<Regularizer> embeddings_regularizer;
+
+  static config::Section<Embedding> section();
+  ValueId build(LayerBuilder& builder, std::span<const ValueId> sources) const;
+};
+
+}  // namespace mirrortrain::layers

@@ -1,0 +1,129 @@
+#include "model/layers/merge.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "graph/ops/arrange.h"
+#include "graph/ops/combine.h"
+#include "graph/ops/elementwise.h"
+
+namespace mirrortrain::layers {
+namespace {
+
+using ops::CombineKind;
+
+Error misfit(const LayerBuilder& builder, std::string_view expected, ValueId a, ValueId b) {
+  return Error(fmt::format("expected inputs {}, found the shapes {} and {}", expected, builder.described(a),
+                           builder.described(b)));
+}
+
+/// With axes of 1 in front, so that it has as many as `rank`.
+ValueId with_rank(LayerBuilder& builder, ValueId value, std::size_t rank) {
+  std::vector<std::int64_t> dims = builder.shape(value).dims();
+  if (dims.size() == rank) return value;
+  dims.insert(dims.begin(), rank - dims.size(), 1);
+  return builder.apply(ops::Reshape(Shape(dims)), {value});
+}
+
+/// The inputs in one number of axes. Throws Error where they cannot be stretched to one shape.
+std::vector<ValueId> alike(LayerBuilder& builder, std::span<const ValueId> sources) {
+  std::size_t rank = 0;
+  for (const ValueId source : sources) rank = std::max(rank, builder.shape(source).rank());
+  std::vector<ValueId> values;
+  for (const ValueId source : sources) values.push_back(with_rank(builder, source, rank));
+  Shape shape = builder.shape(values[0]);
+  for (std::size_t i = 1; i < values.size(); ++i) {
+    try {
+      shape = ops::stretched("", shape, builder.shape(values[i]));
+    } catch (const Error&) {
+      throw misfit(builder, "of one shape, or with 1 where they differ", sources[0], sources[i]);
+    }
+  }
+  return values;
+}
+
+ValueId combine_all(LayerBuilder& builder, CombineKind kind, const std::vector<ValueId>& values) {
+  ValueId all = values[0];
+  for (std::size_t i = 1; i < values.size(); ++i) all = builder.apply(ops::Combine(kind), {all, values[i]});
+  return all;
+}
+
+/// In one pass where the inputs have one shape.
+ValueId sum(LayerBuilder& builder, const std::vector<ValueId>& values) {
+  const Shape& first = builder.shape(values[0]);
+  const bool one_shape = std::ranges::all_of(values, [&](ValueId value) { return builder.shape(value) == first; });
+  return one_shape ? builder.apply(ops::AddN{}, values) : combine_all(builder, CombineKind::kAdd, values);
+}
+
+}  // namespace
+
+config::Section<Add> Add::section() {
+  return config::Section<Add>("Adds its inputs element by element.").include<LayerCommon>();
+}
+
+ValueId Add::build(LayerBuilder& builder, std::span<const ValueId> sources) const {
+  return sum(builder, alike(builder, sources));
+}
+
+config::Section<Subtract> Subtract::section() {
+  return config::Section<Subtract>("Subtracts the second of its two inputs from the first.").include<LayerCommon>();
+}
+
+ValueId Subtract::build(LayerBuilder& builder, std::span<const ValueId> sources) const {
+  if (sources.size() != 2) throw Error(fmt::format("expected two inputs, found {}", sources.size()));
+  const std::vector<ValueId> values = alike(builder, sources);
+  return sum(builder, {values[0], builder.apply(ops::Scale(-1), {values[1]})});
+}
+
+config::Section<Multiply> Multiply::section() {
+  return config::Section<Multiply>("Multiplies its inputs element by element.").include<LayerCommon>();
+}
+
+ValueId Multiply::build(LayerBuilder& builder, std::span<const ValueId> sources) const {
+  return combine_all(builder, CombineKind::kMultiply, alike(builder, sources));
+}
+
+config::Section<Average> Average::section() {
+  return config::Section<Average>("Averages its inputs element by element.").include<LayerCommon>();
+}
+
+ValueId Average::build(LayerBuilder& builder, std::span<const ValueId> sources) const {
+  const ops::Scale share(1.0f / static_cast<float>(sources.size()));
+  return builder.apply(share, {sum(builder, alike(builder, sources))});
+}
+
+config::Section<Maximum> Maximum::section() {
+  return config::Section<Maximum>("The maximum of its inputs, element by element.").include<LayerCommon>();
+}
+
+ValueId Maximum::build(LayerBuilder& builder, std::span<const ValueId> sources) const {
+  return combine_all(builder, CombineKind::kMaximum, alike(builder, sources));
+}
+
+config::Section<Concatenate> Concatenate::section() {
+  return config::Section<Concatenate>("Concatenates its inputs along an axis.")
+      .key("axis", &Concatenate::axis, "Axis along which to concatenate; 0 is the batch, -1 the last axis.")
+      .include<LayerCommon>();
+}
+
+ValueId Concatenate::build(LayerBuilder& builder, std::span<const ValueId> sources) const {
+  const Shape& first = builder.shape(sources[0]);
+  const auto rank = static_cast<std::int64_t>(first.rank());
+  const std::int64_t in_row = axis < 0 ? axis + rank : axis - 1;
+  if (axis == 0 || in_row < 0 || in_row >= rank) {
+    throw Error(fmt::format("axis {} cannot be joined: expected 1 to {}, or -{} to -1, for the shape {}", axis, rank,
+                            rank, builder.described(sources[0])));
+  }
+  const auto joined = static_cast<std::size_t>(in_row);
+  for (const ValueId source : sources) {
+    Shape expected = first;
+    const Shape& found = builder.shape(source);
+    if (found.rank() == first.rank()) expected[joined] = found[joined];
+    if (found != expected) throw misfit(builder, "that differ in the joined axis alone", sources[0], source);
+  }
+  return builder.apply(ops::Concatenate(joined), {sources.begin(), sources.end()});
+}
+
+}  // namespace mirrortrain::layers

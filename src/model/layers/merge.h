@@ -1,0 +1,64 @@
+#pragma once
+
+#include <span>
+
+#include "model/layer_builder.h"
+#include "model/layer_common.h"
+
+namespace mirrortrain::layers {
+
+/// What layers with several inputs share.
+struct Merge : LayerCommon {
+  static constexpr bool kMerges = true;
+};
+
+/// The sum of its inputs, element by element. As in all of these but concatenate, an axis of 1 is stretched.
+struct Add : Merge {
+  static constexpr std::string_view kName = "add";
+
+  static config::Section<Add> section();
+  ValueId build(LayerBuilder& builder, std::span<const ValueId> sources) const;
+};
+
+/// The first of two inputs minus the second.
+struct Subtract : Merge {
+  static constexpr std::string_view kName = "subtract";
+
+  static config::Section<Subtract> section();
+  ValueId build(LayerBuilder& builder, std::span<const ValueId> sources) const;
+};
+
+/// The product of its inputs.
+struct Multiply : Merge {
+  static constexpr std::string_view kName = "multiply";
+
+  static config::Section<Multiply> section();
+  ValueId build(LayerBuilder& builder, std::span<const ValueId> sources) const;
+};
+
+/// The mean of its inputs.
+struct Average : Merge {
+  static constexpr std::string_view kName = "average";
+
+  static config::Section<Average> section();
+  ValueId build(LayerBuilder& builder, std::span<const ValueId> sources) const;
+};
+
+/// The largest of its inputs.
+struct Maximum : Merge {
+  static constexpr std::string_view kName = "maximum";
+
+  static config::Section<Maximum> section();
+  ValueId build(LayerBuilder& builder, std::span<const ValueId> sources) const;
+};
+
+/// Its inputs one after the other along an axis.
+struct Concatenate : Merge {
+  static constexpr std::string_view kName = "concatenate";
+  std::int64_t axis = -1;
+
+  static config::Section<Concatenate> section();
+  ValueId build(LayerBuilder& builder, std::span<const ValueId> sources) const;
+};
+
+}  // namespace mirrortrain::layers

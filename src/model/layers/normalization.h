@@ -1,0 +1,42 @@
+#pragma once
+
+#include <span>
+
+#include "model/initializers.h"
+#include "model/layer_builder.h"
+#include "model/layer_common.h"
+
+namespace mirrortrain::layers {
+
+/// (x - mean) / sqrt(variance + epsilon) gamma + beta, with statistics of each example alone; variables gamma and beta
+/// [channels].
+struct ExampleNormOptions : LayerCommon {
+  double epsilon = 1e-3;
+  bool center = true, scale = true;
+  Initializer beta_initializer = initializers::Zeros{};
+  Initializer gamma_initializer = initializers::Ones{};
+
+  static config::Section<ExampleNormOptions> section();
+
+ protected:
+  ValueId normalize(LayerBuilder& builder, ValueId source, std::int64_t groups, bool by_position) const;
+};
+
+/// Statistics over the last axis.
+struct LayerNormalization : ExampleNormOptions {
+  static constexpr std::string_view kName = "layer_normalization";
+
+  static config::Section<LayerNormalization> section();
+  ValueId build(LayerBuilder& builder, std::span<const ValueId> sources) const;
+};
+
+/// Statistics over groups of channels and all positions.
+struct GroupNormalization : ExampleNormOptions {
+  static constexpr std::string_view kName = "group_normalization";
+  std::int64_t groups = 32;  ///< -1: one for each channel
+
+  static config::Section<GroupNormalization> section();
+  ValueId build(LayerBuilder& builder, std::span<const ValueId> sources) const;
+};
+
+}  // namespace mirrortrain::layers

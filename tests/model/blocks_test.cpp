@@ -1,0 +1,158 @@
+#include "model/blocks.h"
+
+#include <doctest/doctest.h>
+
+#include "error_text.h"
+#include "model/from_text.h"
+
+using namespace mirrortrain;
+
+namespace {
+
+/// The names of a model's layers, in order.
+std::string names(const Built& built) {
+  std::string all;
+  for (const LayerSummary& layer : built.model.layers) all += (all.empty() ? "" : " ") + layer.name;
+  return all;
+}
+
+/// A model of images [8, 8, 3]: `blocks` begins in line 4.
+Built with_blocks(const std::string& blocks, const std::string& layers) {
+  return build_from("model:\n  input_shape: [8, 8, 3]\n  blocks:\n" + blocks + "  layers:\n" + layers +
+                    "loss: mean_squared_error\n");
+}
+
+const std::string kResidual =
+    "    residual:\n"  // line 4
+    "      parameters: {filters: null, kernel: 3}\n"
+    "      layers:\n"
+    "        - conv2d: {filters: $filters, kernel_size: $kernel, padding: same, name: a}\n"
+    "        - activation: {activation: relu}\n"
+    "        - conv2d: {filters: $filters, kernel_size: 1, name: b}\n"  // line 9
+    "        - add: {inputs: [b, input], name: out}\n";
+
+}  // namespace
+
+TEST_CASE("a block is written out where it is used, with its parameters and its name") {
+  const Built built = with_blocks(kResidual,
+                                  "    - conv2d: {filters: 4, kernel_size: 1, name: stem}\n"
+                                  "    - residual: {filters: 4, kernel: 5, name: first}\n"
+                                  "    - residual: {filters: 4}\n"
+                                  "    - residual: {filters: 4}\n"
+                                  "    - add: {inputs: [first, residual_1_out]}\n");
+  REQUIRE(built.errors == "");
+  CHECK(names(built) ==
+        "stem first_a activation first_b first_out residual_a activation_1 residual_b residual_out residual_1_a "
+        "activation_2 residual_1_b residual_1_out add");
+  CHECK(built.model.variables[2].spec.name == "first_a/kernel");
+  CHECK(built.model.variables[2].spec.shape == Shape{5, 5, 4, 4});
+  CHECK(built.model.variables[6].spec.shape == Shape{3, 3, 4, 4});
+}
+
+TEST_CASE("what comes into a block may have no name, and may be any layer") {
+  const Built built = with_blocks(kResidual,
+                                  "    - conv2d: {filters: 4, kernel_size: 1}\n"
+                                  "    - residual: {filters: 4}\n"
+                                  "    - residual: {filters: 4, inputs: [conv2d], name: side}\n"
+                                  "    - subtract: {inputs: [residual_out, side]}\n");
+  REQUIRE(built.errors == "");
+  const Graph& graph = built.model.evaluation.graph;
+  const ValueId stem = graph.node(0).outputs[0];
+  CHECK(graph.node(1).inputs[0] == stem);
+  int reads = 0;
+  for (const Node& node : graph.nodes()) reads += static_cast<int>(std::ranges::count(node.inputs, stem));
+  CHECK(reads == 4);
+}
+
+TEST_CASE("a repeat numbers names, and the inputs that refer to them") {
+  const Built built = build_layers("[8, 8, 3]",
+                                   "    - repeat:\n"
+                                   "        times: 2\n"
+                                   "        first: 4\n"
+                                   "        layers:\n"
+                                   "          - conv2d: {filters: 3, kernel_size: 1, name: conv}\n"
+                                   "          - activation: {activation: tanh}\n"
+                                   "          - add: {inputs: [conv, input], name: sum}\n"
+                                   "          - flatten: {name: \"flat${number}_here\"}\n"
+                                   "          - reshape: {target_shape: [8, 8, 3], name: back}\n"
+                                   "    - add: {inputs: [back, conv_4]}\n");
+  CHECK(contains(built.errors, "no layer uses the output of 'activation'"));  // the rest is wired
+  const Built wired = build_layers("[8, 8, 3]",
+                                   "    - repeat:\n"
+                                   "        times: 3\n"
+                                   "        layers:\n"
+                                   "          - conv2d: {filters: 3, kernel_size: 1, name: conv}\n"
+                                   "          - add: {inputs: [conv, input], name: \"sum${number}_here\"}\n"
+                                   "    - add: {inputs: [conv, conv_2]}\n"
+                                   "    - add: {inputs: [add, sum3_here]}\n");
+  REQUIRE(wired.errors == "");
+  CHECK(names(wired) == "conv_1 sum1_here conv_2 sum2_here conv_3 sum3_here add add_1");
+  const Graph& graph = wired.model.evaluation.graph;
+  CHECK(graph.node(1).inputs[1] == wired.model.evaluation.features);
+  CHECK(graph.node(3).inputs[1] == graph.node(1).outputs[0]);
+}
+
+TEST_CASE("blocks and repeats may be in each other") {
+  const Built built =
+      with_blocks(kResidual +
+                      "    stage:\n"
+                      "      parameters: {count: null, filters: 4}\n"
+                      "      layers:\n"
+                      "        - conv2d: {filters: $filters, kernel_size: 1, name: \"${name}_in\"}\n"
+                      "        - repeat: {times: $count, layers: [residual: {filters: $filters, name: r}]}\n",
+                  "    - repeat: {times: 2, layers: [stage: {count: 2, name: stage}]}\n"
+                  "    - stage: {count: 1, filters: 2, name: last}\n");
+  REQUIRE(built.errors == "");
+  CHECK(contains(names(built), "stage_1_in stage_1_r_1_a activation stage_1_r_1_b stage_1_r_1_out stage_1_r_2_a"));
+  CHECK(contains(names(built), "stage_2_r_2_out last_in last_r_1_a"));
+}
+
+TEST_CASE("an error in a block is told once, at its line, with a use that led there") {
+  const std::string unknown = with_blocks(kResidual,
+                                          "    - residual: {filters: 3, name: one}\n"  // line 12
+                                          "    - residual: {filters: 3, kernel: three, name: two}\n")
+                                  .errors;
+  CAPTURE(unknown);
+  CHECK(contains(unknown, "a.yaml:13:38: model.layers[4].conv2d.kernel_size: "));
+  CHECK(contains(unknown, "found the text 'three'"));
+  CHECK(contains(unknown, "1 error"));
+
+  std::string wrong = kResidual;
+  wrong.replace(wrong.find("kernel_size: 1"), 14, "kernel_sice: 1");
+  const std::string twice =
+      with_blocks(wrong, "    - residual: {filters: 3, name: one}\n    - residual: {filters: 3, name: two}\n").errors;
+  CAPTURE(twice);
+  CHECK(contains(twice,
+                 "a.yaml:9:37: model.layers[2].conv2d.kernel_sice: unknown key; did you mean 'kernel_size'? (in block "
+                 "'residual', used at a.yaml:12:7, and in 1 other use"));
+
+  const std::string shape = with_blocks(kResidual, "    - residual: {filters: 4, name: one}\n").errors;
+  CAPTURE(shape);
+  CHECK(contains(shape, "a.yaml:10:11: model.layers[3].add: expected inputs of one shape"));
+  CHECK(contains(shape, "(in block 'residual', used at a.yaml:12:7)"));
+}
+
+TEST_CASE("what is wrong with a block or a repeat is told at its place") {
+  const auto error = [](const std::string& blocks, const std::string& layers, const std::string& expected) {
+    const std::string errors = with_blocks(blocks, layers).errors;
+    CAPTURE(errors);
+    CHECK(contains(errors, expected));
+  };
+  error(kResidual, "    - residual: {kernel: 3}\n",
+        "a.yaml:12:7: model.layers[0].residual: missing parameter 'filters' of the block");
+  error(kResidual, "    - residual: {filtres: 3}\n",
+        "a.yaml:12:18: model.layers[0].residual.filtres: unknown parameter; did you mean 'filters'?");
+  error(kResidual, "    - residual: {filters: 3, inputs: [input, input]}\n",
+        "expected a list with the one layer that the block goes on from");
+  error(kResidual, "    - residual: {filters: 3, inputs: [nobody]}\n", "no earlier layer is named 'nobody'");
+  error("    bad: {layers: [dense: {units: $unit}], parameters: {units: 1}}\n", "    - bad\n",
+        "the block 'bad' has no parameter 'unit'; did you mean 'units'?");
+  error("    bad: {layer: []}\n", "    - flatten\n", "model.blocks.bad.layer: unknown key; did you mean 'layers'?");
+  error("    bad: 3\n", "    - flatten\n", "a.yaml:4:10: model.blocks.bad: expected {parameters: ..., layers: [...]}");
+  error("    again: {layers: [again]}\n", "    - again\n", "does a block use itself?");
+  error("    repeat: {layers: [flatten]}\n", "    - flatten\n", "'repeat' has a meaning of its own");
+  error(kResidual, "    - repeat: {times: 0, layers: [flatten]}\n", "expected an integer from 1 to 10000, found");
+  error(kResidual, "    - repeat: {layers: [flatten]}\n", "missing key 'times'");
+  error(kResidual, "    - repeat: {times: 2}\n", "missing key 'layers'");
+  error(kResidual, "    - repeat: {times: 9999, layers: [flatten, flatten]}\n", "more than 10000 layers");
+}
