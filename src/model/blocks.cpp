@@ -43,7 +43,7 @@ struct Scope {
 };
 
 /// A layer of the expanded list.
-struct Layer {
+struct ExpandedLayer {
   Value value;
   std::map<std::size_t, int> inputs;  ///< by place among its `inputs`: layers that are not named yet
 };
@@ -58,7 +58,7 @@ class Expansion {
     add_list(layers, model, "model.layers");
     name_inputs();
     std::vector<Value> expanded;
-    for (Layer& layer : layers_) expanded.push_back(std::move(layer.value));
+    for (ExpandedLayer& layer : layers_) expanded.push_back(std::move(layer.value));
     return Value::sequence(std::move(expanded), layers.place());
   }
 
@@ -159,7 +159,7 @@ class Expansion {
 
   void add_layer(Value item, Scope& scope, const Naming& naming) {
     const int number = static_cast<int>(layers_.size());
-    Layer layer{std::move(item), {}};
+    ExpandedLayer layer{std::move(item), {}};
     Value& options = layer.value.entries()[0].value;
     if (options.is_mapping()) {
       if (Value::Entry* inputs = options.find("inputs"); inputs != nullptr && inputs->value.is_sequence()) {
@@ -325,7 +325,7 @@ class Expansion {
   void name_inputs() {
     std::vector<std::string> names;
     std::map<std::string, int> counters;
-    for (const Layer& layer : layers_) {
+    for (const ExpandedLayer& layer : layers_) {
       const bool is_named = layer.value.is_mapping() && layer.value.entries().size() == 1;
       const std::string type = is_named ? layer.value.entries()[0].key : "";
       const Value* options = is_named ? &layer.value.entries()[0].value : nullptr;
@@ -333,7 +333,7 @@ class Expansion {
       const auto name = given != nullptr ? config::as_text(given->value) : std::nullopt;
       names.push_back(name ? *name : default_name(type, counters));
     }
-    for (Layer& layer : layers_) {
+    for (ExpandedLayer& layer : layers_) {
       for (const auto& [i, source] : layer.inputs) {
         Value& input = layer.value.entries()[0].value.find("inputs")->value.items()[i];
         const std::string name = source == kModelInput ? std::string(kInput) : names[static_cast<std::size_t>(source)];
@@ -345,7 +345,7 @@ class Expansion {
   config::Errors& errors_;
   std::map<std::string, Block> blocks_;
   std::map<std::string, int> uses_;  ///< of blocks without a name
-  std::vector<Layer> layers_;
+  std::vector<ExpandedLayer> layers_;
   std::optional<int> pending_input_;  ///< what the next layer goes on from, where that is not the one before
 };
 

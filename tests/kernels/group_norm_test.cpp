@@ -22,7 +22,8 @@ std::int64_t group_of(const ops::GroupNormAttributes& norm, const Shape& x, std:
 Reference normalized(const ops::GroupNormAttributes& norm) {
   return [=](const std::vector<Values>& inputs) {
     const Values& x = inputs[0];
-    const std::int64_t positions = x.rows() == 0 ? 1 : x.elements() / x.rows() / x.shape.back();
+    std::int64_t positions = 1;
+    for (std::size_t axis = 1; axis + 1 < x.shape.rank(); ++axis) positions *= x.shape[axis];
     const Shape found{x.rows(), norm.by_position ? positions * norm.groups : norm.groups};
     Values mean = filled(found), count = filled(found), variance = filled(found), y = x;
     for (std::int64_t i = 0; i < x.elements(); ++i) {
