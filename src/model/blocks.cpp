@@ -128,7 +128,7 @@ class Expansion {
     if (const auto name = config::as_text(item)) {
       item = Value::mapping({{*name, item.place(), Value::null(item.place())}}, item.place());
     }
-    if (!item.is_mapping() || item.entries().size() != 1) return layers_.push_back({std::move(item), {}});
+    if (!item.is_mapping() || item.entries().size() != 1) return push({std::move(item), {}});
     Value::Entry& entry = item.entries()[0];
     if (entry.key == kRepeat) return add_repeat(entry, scope, path + ".repeat");
     const auto block = blocks_.find(entry.key);
@@ -183,6 +183,17 @@ class Expansion {
       layer.inputs[0] = *pending_input_;
     }
     pending_input_.reset();
+    push(std::move(layer));
+  }
+
+  /// Adds it with the name that the wiring will give it.
+  void push(ExpandedLayer layer) {
+    const bool is_named = layer.value.is_mapping() && layer.value.entries().size() == 1;
+    const std::string type = is_named ? layer.value.entries()[0].key : "";
+    const Value* options = is_named ? &layer.value.entries()[0].value : nullptr;
+    const Value::Entry* given = options != nullptr && options->is_mapping() ? options->find("name") : nullptr;
+    const auto name = given != nullptr ? config::as_text(given->value) : std::nullopt;
+    names_.push_back(name ? *name : default_name(type, unnamed_));
     layers_.push_back(std::move(layer));
   }
 
@@ -244,7 +255,10 @@ class Expansion {
     const bool is_one = inputs.is_sequence() && inputs.items().size() == 1;
     const auto name = is_one ? config::as_text(inputs.items()[0]) : std::nullopt;
     if (!name) return error(inputs.place(), path, "expected a list with the one layer that the block goes on from");
-    const auto found = find(*name, scope);
+    auto found = find(*name, scope);
+    if (const auto at = std::ranges::find(names_, *name); !found && at != names_.end()) {
+      found = static_cast<int>(at - names_.begin());  // a name that was not given, or one from inside a block
+    }
     if (!found) {
       return error(inputs.items()[0].place(), path,
                    fmt::format("no earlier layer is named '{}'", config::shortened(*name)));
@@ -321,22 +335,12 @@ class Expansion {
     return before == 0 ? type : fmt::format("{}_{}", type, before);
   }
 
-  /// Names the layers that are referred to, as the wiring will.
+  /// Writes the names of the layers that are referred to.
   void name_inputs() {
-    std::vector<std::string> names;
-    std::map<std::string, int> counters;
-    for (const ExpandedLayer& layer : layers_) {
-      const bool is_named = layer.value.is_mapping() && layer.value.entries().size() == 1;
-      const std::string type = is_named ? layer.value.entries()[0].key : "";
-      const Value* options = is_named ? &layer.value.entries()[0].value : nullptr;
-      const Value::Entry* given = options != nullptr && options->is_mapping() ? options->find("name") : nullptr;
-      const auto name = given != nullptr ? config::as_text(given->value) : std::nullopt;
-      names.push_back(name ? *name : default_name(type, counters));
-    }
     for (ExpandedLayer& layer : layers_) {
       for (const auto& [i, source] : layer.inputs) {
         Value& input = layer.value.entries()[0].value.find("inputs")->value.items()[i];
-        const std::string name = source == kModelInput ? std::string(kInput) : names[static_cast<std::size_t>(source)];
+        const std::string name = source == kModelInput ? std::string(kInput) : names_[static_cast<std::size_t>(source)];
         input = Value::scalar(name, true, input.place());
       }
     }
@@ -346,7 +350,9 @@ class Expansion {
   std::map<std::string, Block> blocks_;
   std::map<std::string, int> uses_;  ///< of blocks without a name
   std::vector<ExpandedLayer> layers_;
-  std::optional<int> pending_input_;  ///< what the next layer goes on from, where that is not the one before
+  std::vector<std::string> names_;      ///< of the layers
+  std::map<std::string, int> unnamed_;  ///< layers by type, for their names
+  std::optional<int> pending_input_;    ///< what the next layer goes on from, where that is not the one before
 };
 
 bool holds_blocks(const Value& layers) {

@@ -122,8 +122,9 @@ TEST_CASE("an error in a block is told once, at its line, with a use that led th
   const std::string twice =
       with_blocks(wrong, "    - residual: {filters: 3, name: one}\n    - residual: {filters: 3, name: two}\n").errors;
   CAPTURE(twice);
+  CHECK(contains(twice, "missing key 'kernel_size'"));
   CHECK(contains(twice,
-                 "a.yaml:9:37: model.layers[2].conv2d.kernel_sice: unknown key; did you mean 'kernel_size'? (in block "
+                 "a.yaml:9:39: model.layers[2].conv2d.kernel_sice: unknown key; did you mean 'kernel_size'? (in block "
                  "'residual', used at a.yaml:12:7, and in 1 other use"));
 
   const std::string shape = with_blocks(kResidual, "    - residual: {filters: 4, name: one}\n").errors;
