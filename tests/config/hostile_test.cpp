@@ -25,7 +25,7 @@ std::string repeated(std::string_view text, std::size_t times) {
 std::string refusal(std::string_view text) {
   const auto start = std::chrono::steady_clock::now();
   const std::string told = example::errors_of(text);
-  CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(20));
+  CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(60));
   return told.substr(0, told.find('\n'));
 }
 

@@ -74,7 +74,7 @@ struct Group {
 
   double gradient(std::size_t i) const {
     double g = gradient_0[i] + 0.5 * gradient_1[i];
-    if (i >= 10 && i < 5000) g += 0.01f * (w[i] > 0 ? 1 : -1) + 2 * double{0.02f} * w[i];
+    if (i >= 10 && i < 5000) g += 0.01f * (w[i] > 0 ? 1 : w[i] < 0 ? -1 : 0) + 2 * double{0.02f} * w[i];
     return g;
   }
 };

@@ -162,8 +162,8 @@ void MemoryDomain::copy_evaluation_from_host(Stream& stream, const VariableStore
     if (!variables.has_evaluation_copy(i)) continue;
     const DistributedVariable& variable = host.variables()[i];
     const auto* from = reinterpret_cast<const std::byte*>(host.evaluation_copy(i));
-    if (std::ranges::count(ohwi, i) > 0) {
-      from = reordered(from, variable.bytes(), {{variable.shape(), 0}}, ohwi_copies);
+    if (const auto filter = ohwi.find(i); filter != ohwi.end()) {
+      from = reordered(from, variable.bytes(), {{filter->second, 0}}, ohwi_copies);
     }
     stream.copy(reinterpret_cast<std::byte*>(variables.evaluation_copy(i)), from, variable.bytes());
   }
