@@ -98,7 +98,9 @@ TEST_CASE("docs/configuration.md is what `config reference` prints") {
 
 TEST_CASE("every example configuration is right") {
   TemporaryFolder folder;
-  for (const auto& entry : fs::directory_iterator(repository_file("configs"))) {
+  for (const auto& entry : fs::recursive_directory_iterator(repository_file("configs"))) {
+    const bool is_part = entry.path().filename() == "imagenet.yaml";  // others extend it
+    if (entry.is_directory() || is_part) continue;
     const Outcome outcome = run_program(folder, "config check " + entry.path().string());
     CHECK_MESSAGE(outcome.exit_code == 0, outcome.err);
   }

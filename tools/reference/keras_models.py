@@ -87,7 +87,7 @@ def main():
     # EfficientNet divides its input by 255, and keeps 7 numbers for a normalization.
     for name, build, scale, outside, gain in (("resnet50", applications.ResNet50, 1, 0, 1),
                                               ("mobilenet-v1", applications.MobileNet, 1, 0, 2),
-                                              ("mobilenet-v2", applications.MobileNetV2, 1, 0, 2),
+                                              ("mobilenet-v2", applications.MobileNetV2, 1, 0, 1.25),
                                               ("efficientnet-b0", applications.EfficientNetB0, 255, 7, 4)):
         model = build(weights=None, classifier_activation=None)
         made[name] = {"parameters": model.count_params() - outside, "gain": gain,
