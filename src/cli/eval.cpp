@@ -77,7 +77,7 @@ int evaluate_on(const RunCluster* cluster, const EvalArguments& arguments, const
   const StepSums sums = evaluate_all(*run.strategy, *run.split(split), values.data.global_batch_size);
   if (!is_chief) return 0;
   const report::EvaluationEvent event{arguments.split, weights.step, sums.examples,
-                                      scores_of(sums, checked.model->metric_names)};
+                                      scores_of(sums, *checked.model)};
   fmt::print("{}: {} ({} examples)\n", arguments.split, scores_text(event.scores), event.examples);
   if (arguments.json) write_file(*arguments.json, report::to_json(event) + "\n");
   return 0;

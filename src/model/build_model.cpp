@@ -1,5 +1,7 @@
 #include "model/build_model.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "base/error.h"
@@ -87,8 +89,15 @@ class GraphMaker {
       if (read_state(metric.path, in_.errors) == ReadState::kNot) continue;
       made_.graph.set_layer(std::string(name_of(metric.value)));
       made_.metrics.push_back(attempt(metric, in_.errors, [&] {
-        return made_.graph.apply_one(metric_op(metric.value, in_.loss.value, output_shape),
-                                     {made_.output, made_.labels});
+        MetricNode node = metric_node(metric.value, in_.loss.value, output_shape);
+        const ValueId from = node.reads_probabilities ? probabilities() : made_.output;
+        const ValueId sums = made_.graph.apply(node.op, {from, made_.labels}).front();
+        const auto is_it = [&](const ModelMetric& one) { return one.name == name_of(metric.value); };
+        if (const auto own = std::ranges::find_if(model_.metrics, is_it); own != model_.metrics.end()) {
+          own->sums = static_cast<std::size_t>(made_.graph.spec(sums).shape.elements());
+          own->value = std::move(node.value);
+        }
+        return sums;
       }));
     }
   }
@@ -126,6 +135,16 @@ class GraphMaker {
 
   ValueId build(const Layer& layer, std::span<const ValueId> inputs) {
     return std::visit([&](const auto& options) { return options.build(builder_, inputs); }, layer);
+  }
+
+  /// The output, or where it is logits what they stand for.
+  ValueId probabilities() {
+    const ops::Loss loss = loss_op(in_.loss.value);
+    if (!loss.from_logits) return made_.output;
+    const bool is_binary =
+        loss.kind == ops::LossKind::kBinaryCrossentropy || loss.kind == ops::LossKind::kBinaryFocalCrossentropy;
+    if (is_binary) return made_.graph.apply_one(ops::Activation(ops::ActivationKind::kSigmoid), {made_.output});
+    return made_.graph.apply_one(ops::Softmax(), {made_.output});
   }
 
   ValueId cast(ValueId value, DType dtype) {
@@ -167,14 +186,30 @@ void name_metrics(const std::vector<config::Located<Metric>>& metrics, Model& mo
   for (const auto& metric : metrics) {
     std::string name(name_of(metric.value));
     if (read_state(metric.path, errors) != ReadState::kWhole) continue;
-    if (std::ranges::count(model.metric_names, name) > 0) {
+    if (std::ranges::count(model.metrics, name, &ModelMetric::name) > 0) {
       errors.add(metric.place, metric.path, "this metric is listed twice");
     }
-    model.metric_names.push_back(std::move(name));
+    model.metrics.push_back({std::move(name), 1, {}});
   }
 }
 
 }  // namespace
+
+std::size_t Model::metric_sums() const {
+  std::size_t all = 0;
+  for (const ModelMetric& metric : metrics) all += metric.sums;
+  return all;
+}
+
+std::vector<std::string> Model::metric_sum_names() const {
+  std::vector<std::string> names;
+  for (const ModelMetric& metric : metrics) {
+    for (std::size_t i = 0; i < metric.sums; ++i) {
+      names.push_back(metric.sums == 1 ? metric.name : fmt::format("{}[{}]", metric.name, i));
+    }
+  }
+  return names;
+}
 
 Model build_model(const ModelOptions& options, const config::Located<Loss>& loss,
                   const std::vector<config::Located<Metric>>& metrics, Precision precision, config::Errors& errors,

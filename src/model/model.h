@@ -9,6 +9,7 @@
 
 #include "graph/graph.h"
 #include "kernels/scalar/update_traits.h"
+#include "model/metrics/metric_node.h"
 
 namespace mirrortrain {
 
@@ -37,7 +38,7 @@ struct ModelGraph {
   ValueId labels = kNoValue;  ///< input, batched; int32 for the sparse loss, else float32
   ValueId output = kNoValue;
   ValueId loss = kNoValue;         ///< float64 [], the sum over rows
-  std::vector<ValueId> metrics;    ///< float64 [] each, the sum over rows, in the order of Model::metric_names
+  std::vector<ValueId> metrics;    ///< float64, sums over rows, in the order of Model::metrics
   std::vector<ValueId> variables;  ///< in the order of Model::variables
   std::vector<ValueId> gradients;  ///< training only: one per variable, kNoValue for a frozen one
   std::vector<Assignment> assignments;
@@ -49,13 +50,24 @@ struct LayerSummary {
   std::int64_t parameters = 0;  ///< frozen and moving ones too
 };
 
+struct ModelMetric {
+  std::string name;      ///< as reported: "accuracy"
+  std::size_t sums = 1;  ///< numbers that its value comes of
+  MetricValue value;
+};
+
 struct Model {
   std::vector<ModelVariable> variables;
-  std::vector<std::string> metric_names;  ///< as reported: "accuracy"
+  std::vector<ModelMetric> metrics;
   std::vector<LayerSummary> layers;
   /// Where the loss limits the labels: each lies between 0 and this.
   std::optional<std::int64_t> largest_label;
   ModelGraph training, evaluation;
+
+  /// Of all metrics together.
+  std::size_t metric_sums() const;
+  /// A name for each: "accuracy", "recall[0]".
+  std::vector<std::string> metric_sum_names() const;
 };
 
 }  // namespace mirrortrain

@@ -35,7 +35,7 @@ struct StepSpec {
 /// replicas, lanes, workers and steps.
 struct StepSums {
   double loss = 0;              ///< regularization included, times the examples it counts for
-  std::vector<double> metrics;  ///< in the order of Model::metric_names
+  std::vector<double> metrics;  ///< the sums of all, in the order of Model::metrics
   std::int64_t examples = 0;
 
   StepSums() = default;

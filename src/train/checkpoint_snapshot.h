@@ -13,7 +13,7 @@ namespace mirrortrain {
 /// What belongs to a checkpoint's figures, in their order.
 struct CheckpointNames {
   std::vector<std::string> slots;    ///< of the update rule, one per slot of the store
-  std::vector<std::string> metrics;  ///< as in Model::metric_names
+  std::vector<std::string> metrics;  ///< Model::metric_sum_names
 };
 
 /// The name of a weight's optimizer slot, of its accumulated gradients, and of a `state` variable in

@@ -48,7 +48,7 @@ void evaluate_checkpoints(const CheckedConfiguration& checked, const Hardware& h
       last = *newest;
       const StepSums sums = evaluate_all(*run.strategy, *run.split(split), data.global_batch_size);
       emit({validates ? "validation" : "test", step_of_checkpoint(last), sums.examples,
-            scores_of(sums, checked.model->metric_names)});
+            scores_of(sums, *checked.model)});
       continue;
     }
     if (ends) return;

@@ -216,7 +216,7 @@ bool FitRun::open_folder() {
   }
 
   CheckpointNames names{values().optimizer ? slot_names(*values().optimizer) : std::vector<std::string>(),
-                        checked_.model->metric_names};
+                        checked_.model->metric_sum_names()};
   checkpoints_ = std::make_unique<Checkpoints>(
       folder_.checkpoints(), *run_.strategy, std::move(names),
       RunIdentity{values().seed, run_.train ? data::fingerprint(run_.train->dataset()) : ""});
@@ -340,7 +340,7 @@ void FitRun::finish(const TrainingState& state, const std::atomic<int>& signal) 
     const auto interrupted = [&] { return !cluster_ && signal != 0; };
     const auto sums = evaluate_unless(interrupted, *run_.strategy, *run_.test, values().data.global_batch_size);
     if (sums) {
-      result.test = {"test", state.step, sums->examples, scores_of(*sums, checked_.model->metric_names)};
+      result.test = {"test", state.step, sums->examples, scores_of(*sums, *checked_.model)};
       emit(*result.test);
     } else {
       stop_signal_ = signal;

@@ -23,12 +23,15 @@ constexpr double kProgressSeconds = 0.1;
 
 }  // namespace
 
-report::Scores scores_of(const StepSums& sums, const std::vector<std::string>& metric_names) {
-  const double examples = static_cast<double>(std::max<std::int64_t>(1, sums.examples));
+report::Scores scores_of(const StepSums& sums, const Model& model) {
+  const std::int64_t examples = std::max<std::int64_t>(1, sums.examples);
   report::Scores scores;
-  scores.loss = sums.loss / examples;
-  for (std::size_t i = 0; i < metric_names.size(); ++i)
-    scores.metrics.emplace_back(metric_names[i], sums.metrics[i] / examples);
+  scores.loss = sums.loss / static_cast<double>(examples);
+  std::span<const double> left(sums.metrics);
+  for (const ModelMetric& metric : model.metrics) {
+    scores.metrics.emplace_back(metric.name, metric.value(left.first(metric.sums), examples));
+    left = left.subspan(metric.sums);
+  }
   return scores;
 }
 
@@ -45,7 +48,7 @@ Trainer::Trainer(Strategy& strategy, TrainingSteps steps, const Model& model, co
 
 TrainingState Trainer::run(TrainingState state) {
   state_ = std::move(state);
-  const std::size_t metrics = model_.metric_names.size();
+  const std::size_t metrics = model_.metric_sums();
   state_.epoch_sums.metrics.resize(metrics);
   state_.step_sums.metrics.resize(metrics);
   earlier_seconds_ = state_.seconds;
@@ -133,13 +136,13 @@ void Trainer::end_epoch() {
   report::EpochEvent event;
   event.step = state_.step;
   event.epoch = state_.position.epoch;
-  if (has_model()) event.scores = scores_of(state_.epoch_sums, model_.metric_names);
+  if (has_model()) event.scores = scores_of(state_.epoch_sums, model_);
   event.state = strategy_.state().readings();
   if (validation_ != nullptr) {
     const std::optional<StepSums> sums =
         evaluate_unless(options_.is_interrupted, strategy_, *validation_, options_.batch_size);
     if (!sums) return;
-    event.validation = scores_of(*sums, model_.metric_names);
+    event.validation = scores_of(*sums, model_);
   }
   event.seconds = seconds();
   emit_(event);
@@ -155,7 +158,7 @@ void Trainer::emit_step() {
   event.step = state_.step;
   event.epoch = state_.position.epoch;
   if (has_model()) {
-    event.scores = scores_of(state_.step_sums, model_.metric_names);
+    event.scores = scores_of(state_.step_sums, model_);
     event.learning_rate = learning_rate_;
   }
   event.state = strategy_.state().readings();
@@ -179,7 +182,7 @@ void Trainer::emit_progress() {
   event.epoch = state_.position.epoch;
   event.examples_per_second = examples_per_second();
   if (has_model() && state_.epoch_sums.examples > 0) {
-    progress_ = scores_of(state_.epoch_sums, model_.metric_names);
+    progress_ = scores_of(state_.epoch_sums, model_);
     event.scores = &progress_;
   }
   progress_state_ = strategy_.state().readings();

@@ -18,7 +18,7 @@
 namespace mirrortrain {
 
 /// The mean loss and metrics of `sums`.
-report::Scores scores_of(const StepSums& sums, const std::vector<std::string>& metric_names);
+report::Scores scores_of(const StepSums& sums, const Model& model);
 
 /// How a run trains. Everything referred to belongs to the caller.
 struct TrainerOptions {

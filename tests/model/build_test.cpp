@@ -89,7 +89,7 @@ TEST_CASE("both graphs take the same inputs") {
     CHECK(made->graph.spec(made->metrics[0]) == ValueSpec{DType::kFloat64, {}, false});
     CHECK(made->variables.size() == built.model.variables.size());
   }
-  CHECK(built.model.metric_names == std::vector<std::string>{"accuracy"});
+  CHECK(built.model.metric_sum_names() == std::vector<std::string>{"accuracy"});
   CHECK(built.model.largest_label == 2);
 }
 
@@ -183,7 +183,7 @@ TEST_CASE("metrics keep their order and names") {
       "model: {input_shape: [4], layers: [dense: {units: 2}]}\nloss: mean_squared_error\n"
       "metrics: [mean_absolute_error, mean_squared_error]\n");
   REQUIRE(built.errors == "");
-  CHECK(built.model.metric_names == std::vector<std::string>{"mean_absolute_error", "mean_squared_error"});
+  CHECK(built.model.metric_sum_names() == std::vector<std::string>{"mean_absolute_error", "mean_squared_error"});
   const ModelGraph& made = built.model.evaluation;
   const Node& first = made.graph.node(made.graph.value(made.metrics[0]).producer);
   CHECK(dynamic_cast<const ops::Metric&>(*first.op).kind == ops::MetricKind::kMeanAbsoluteError);

@@ -111,7 +111,6 @@ TEST_CASE("what is not built yet is refused by name") {
     CHECK(contains(errors, name));
     CHECK(contains(errors, "not built yet"));
   }
-  CHECK(contains(build_from("metrics: [precision]\n").errors, "not built yet"));
 }
 
 TEST_CASE("what a layer asks of its input is told at its place") {

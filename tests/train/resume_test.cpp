@@ -11,7 +11,7 @@ namespace {
 using Overrides = std::vector<std::string>;
 
 Checkpoints checkpoints_of(const Training& training, const std::filesystem::path& folder) {
-  const CheckpointNames names{slot_names(*training.checked.values().optimizer), training.checked.model->metric_names};
+  const CheckpointNames names{slot_names(*training.checked.values().optimizer), training.checked.model->metric_sum_names()};
   return {folder, *training.strategy, names, {}};
 }
 

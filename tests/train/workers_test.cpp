@@ -253,7 +253,7 @@ TEST_CASE("the chief saves what all workers have, and every worker resumes from 
   const Overrides overrides = {replicas_on_cpus(2), R"(variables=[{match: "dense/*", aggregation: none}])"};
   const TemporaryFolder folder;
   const auto checkpoints_of = [&](Training& training) {
-    return Checkpoints(folder.path(), *training.strategy, {{"momentum"}, training.checked.model->metric_names}, {});
+    return Checkpoints(folder.path(), *training.strategy, {{"momentum"}, training.checked.model->metric_sum_names()}, {});
   };
   std::vector<std::vector<double>> rest(2);
   REQUIRE(run_workers(2, kNetwork, overrides, [&](int worker, Training& training) {

@@ -6,12 +6,13 @@
 
 namespace mirrortrain::metrics {
 
-ops::Metric Accuracy::op(const Loss& loss, const Shape& output) const {
-  const ops::Loss loss_options = loss_op(loss);
-  switch (loss_options.kind) {
+namespace {
+
+ops::Metric accuracy_for(const ops::Loss& loss, const Shape& output) {
+  switch (loss.kind) {
     case ops::LossKind::kBinaryCrossentropy:
     case ops::LossKind::kBinaryFocalCrossentropy:
-      return ops::Metric(ops::MetricKind::kBinaryAccuracy, loss_options.from_logits ? 0.0f : 0.5f);
+      return ops::Metric(ops::MetricKind::kBinaryAccuracy, loss.from_logits ? 0.0f : 0.5f);
     case ops::LossKind::kCategoricalCrossentropy: return ops::Metric(ops::MetricKind::kCategoricalAccuracy);
     case ops::LossKind::kSparseCategoricalCrossentropy: return ops::Metric(ops::MetricKind::kSparseCategoricalAccuracy);
     case ops::LossKind::kHinge: return ops::Metric(ops::MetricKind::kSignAccuracy);
@@ -20,7 +21,13 @@ ops::Metric Accuracy::op(const Loss& loss, const Shape& output) const {
   return ops::Metric(output.back() == 1 ? ops::MetricKind::kBinaryAccuracy : ops::MetricKind::kCategoricalAccuracy);
 }
 
-ops::Metric TopKAccuracy::op(const Loss& loss, const Shape& output) const {
+}  // namespace
+
+MetricNode Accuracy::node(const Loss& loss, const Shape& output) const {
+  return mean_node(accuracy_for(loss_op(loss), output));
+}
+
+MetricNode TopKAccuracy::node(const Loss& loss, const Shape& output) const {
   if (output.back() <= k) {
     throw Error(
         fmt::format("expected an output of more than {} classes, found {}: every label would count; use a "
@@ -30,7 +37,7 @@ ops::Metric TopKAccuracy::op(const Loss& loss, const Shape& output) const {
   ops::Metric metric(targets_of(loss) == Targets::kClassNumbers ? ops::MetricKind::kSparseTopKCategoricalAccuracy
                                                                 : ops::MetricKind::kTopKCategoricalAccuracy);
   metric.k = k;
-  return metric;
+  return mean_node(metric);
 }
 
 }  // namespace mirrortrain::metrics

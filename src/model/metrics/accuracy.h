@@ -4,8 +4,8 @@
 #include <string_view>
 
 #include "config/section.h"
-#include "graph/ops/metric.h"
 #include "model/losses.h"
+#include "model/metrics/metric_node.h"
 
 namespace mirrortrain::metrics {
 
@@ -15,7 +15,7 @@ namespace mirrortrain::metrics {
 struct Accuracy {
   static constexpr std::string_view kName = "accuracy";
 
-  ops::Metric op(const Loss& loss, const Shape& output) const;
+  MetricNode node(const Loss& loss, const Shape& output) const;
 
   static config::Section<Accuracy> section() {
     return config::Section<Accuracy>(
@@ -29,7 +29,7 @@ struct TopKAccuracy {
   std::int64_t k = 5;
 
   /// Throws Error where the output is not one of more than k classes.
-  ops::Metric op(const Loss& loss, const Shape& output) const;
+  MetricNode node(const Loss& loss, const Shape& output) const;
 
   static config::Section<TopKAccuracy> section() {
     return config::Section<TopKAccuracy>("How often the label is among the `k` classes with the largest outputs.")

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "graph/ops/counts.h"
+#include "model/metrics/r2_score.h"
 
 namespace mirrortrain::metrics {
 namespace {
@@ -16,14 +18,29 @@ void check_distance(std::string_view metric, const Loss& loss) {
 
 }  // namespace
 
-ops::Metric MeanSquaredError::op(const Loss& loss, const Shape&) const {
+MetricNode MeanSquaredError::node(const Loss& loss, const Shape&) const {
   check_distance(kName, loss);
-  return ops::Metric(ops::MetricKind::kMeanSquaredError);
+  return mean_node(ops::Metric(ops::MetricKind::kMeanSquaredError));
 }
 
-ops::Metric MeanAbsoluteError::op(const Loss& loss, const Shape&) const {
+MetricNode MeanAbsoluteError::node(const Loss& loss, const Shape&) const {
   check_distance(kName, loss);
-  return ops::Metric(ops::MetricKind::kMeanAbsoluteError);
+  return mean_node(ops::Metric(ops::MetricKind::kMeanAbsoluteError));
+}
+
+MetricNode R2Score::node(const Loss& loss, const Shape& output) const {
+  check_distance(kName, loss);
+  const std::int64_t per_row = output.elements() / output.back();
+  const auto value = [per_row](std::span<const double> sums, std::int64_t examples) {
+    const double count = static_cast<double>(examples * per_row), outputs = static_cast<double>(sums.size()) / 3;
+    double mean = 0;
+    for (std::size_t i = 0; i < sums.size(); i += 3) {
+      const double variation = sums[i + 1] - sums[i] * (sums[i] / count);
+      mean += variation == 0 ? 0 : (1 - sums[i + 2] / variation) / outputs;
+    }
+    return mean;
+  };
+  return {std::make_shared<ops::SquareSums>(), false, value};
 }
 
 }  // namespace mirrortrain::metrics

@@ -114,7 +114,7 @@ void Lane::place_examples(const std::vector<const data::Feeder*>& examples) {
 
 void Lane::bind(MemoryDomain& domain, std::size_t steps, std::size_t together) {
   const auto replicas = static_cast<int>(replicas_.size());
-  buffers_.emplace(*device_, replicas, model_.metric_names.size(), examples_ ? most_rows() * replicas : 0, steps,
+  buffers_.emplace(*device_, replicas, model_.metric_sums(), examples_ ? most_rows() * replicas : 0, steps,
                    together);
   norms_ = device_->allocate((1 + replicas_.size()) * sizeof(double));
   if (model_.layers.empty()) return;
@@ -178,7 +178,8 @@ Bindings Lane::bindings_of(const Replica& replica, StepKind kind, const Variable
   if (!train && keeps_output_ && graph.graph.value(kept_output()).source == Graph::Source::kNode) {
     bind(kept_output(), replica.output.data());
   }
-  for (std::size_t i = 0; i < graph.metrics.size(); ++i) bind(graph.metrics[i], sums + 1 + i);
+  double* next = sums + 1;
+  for (std::size_t i = 0; i < graph.metrics.size(); next += model_.metrics[i++].sums) bind(graph.metrics[i], next);
   for (std::size_t i = 0; i < graph.variables.size(); ++i) {
     bind(graph.variables[i], canonical(replica, kind, variables, i).data);
     if (train && graph.gradients[i] != kNoValue) bind(graph.gradients[i], variables.gradient(i, replica.in_domain));

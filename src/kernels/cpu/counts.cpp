@@ -1,0 +1,67 @@
+#include "kernels/scalar/counts.h"
+
+#include <algorithm>
+
+#include "kernels/cpu/loops.h"
+#include "kernels/cpu/registry.h"
+#include "kernels/scalar/row.h"
+
+namespace mirrortrain::cpu {
+namespace {
+
+scalar::CountedTargets targets_of(const KernelArgs& args, bool are_classes, std::int64_t count) {
+  return {are_classes ? nullptr : input<float>(args, 1), are_classes ? input<std::int32_t>(args, 1) : nullptr, count};
+}
+
+std::unique_ptr<Kernel> make_bin_counts(const ops::BinCounts& op, const KernelSpecs& specs) {
+  const scalar::PositionShape shape(specs.inputs[0].shape);
+  const bool are_classes = specs.inputs[1].dtype == DType::kInt32;
+  return loop_kernel([=, thresholds = op.thresholds](const KernelArgs& args) {
+    double* counts = output<double>(args, 0);
+    if (counts == nullptr) return;
+    const float* y = input<float>(args, 0);
+    const auto targets = targets_of(args, are_classes, shape.classes);
+    const auto number = static_cast<std::int32_t>(thresholds.size());
+    std::fill(counts, counts + 2 * (number + 1), 0.0);
+    for (std::int64_t i = 0; i < shape.count; ++i) {
+      for (std::int64_t k = 0; k < shape.classes; ++k) {
+        const std::int32_t bin = scalar::bin_of(y[i * shape.classes + k], thresholds.data(), number);
+        counts[targets(i, k) > 0 ? number + 1 + bin : bin] += 1;
+      }
+    }
+  });
+}
+
+/// Each thread has some classes, and goes over all positions.
+template <class OpType>
+std::unique_ptr<Kernel> make_class_sums(const OpType& op, const KernelSpecs& specs) {
+  const scalar::PositionShape shape(specs.inputs[0].shape);
+  const bool are_classes = specs.inputs[1].dtype == DType::kInt32;
+  const auto terms = scalar::terms_of(op);
+  return loop_kernel([=, threads = specs.threads](const KernelArgs& args) {
+    double* sums = output<double>(args, 0);
+    if (sums == nullptr) return;
+    const float* y = input<float>(args, 0);
+    const auto targets = targets_of(args, are_classes, shape.classes);
+    parallel_for(threads, shape.classes, rows_per_thread(shape.count), [=](std::int64_t begin, std::int64_t end) {
+      std::fill(sums + 3 * begin, sums + 3 * end, 0.0);
+      for (std::int64_t i = 0; i < shape.count; ++i) {
+        const scalar::Largest largest = terms.find(y, targets, i);
+        for (std::int64_t k = begin; k < end; ++k) {
+          const scalar::ThreeTerms three = terms(y, targets, i, k, largest);
+          for (int t = 0; t < 3; ++t) sums[3 * k + t] += three.terms[t];
+        }
+      }
+    });
+  });
+}
+
+}  // namespace
+
+void add_count_kernels(KernelRegistry& registry) {
+  registry.add<ops::BinCounts>(make_bin_counts);
+  registry.add<ops::ClassCounts>(make_class_sums<ops::ClassCounts>);
+  registry.add<ops::SquareSums>(make_class_sums<ops::SquareSums>);
+}
+
+}  // namespace mirrortrain::cpu

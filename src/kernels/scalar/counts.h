@@ -1,0 +1,99 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "base/host_device.h"
+#include "graph/ops/counts.h"
+
+// What the counting ops count, for all devices: a device goes over the columns of the output, and for each over all
+// elements or positions. Every sum of counts is exact, so the order is free; that of SquareSums is the device's.
+namespace mirrortrain::scalar {
+
+/// The first of the largest of `count` numbers.
+MIRRORTRAIN_HOST_DEVICE inline std::int32_t first_of_largest(const float* numbers, std::int64_t count) {
+  std::int32_t first = 0;
+  for (std::int64_t i = 1; i < count; ++i) {
+    if (numbers[i] > numbers[first]) first = static_cast<std::int32_t>(i);
+  }
+  return first;
+}
+
+/// Targets of every form.
+struct CountedTargets {
+  const float* numbers;         ///< of all elements, or null
+  const std::int32_t* classes;  ///< of all positions, or null
+  std::int64_t count;           ///< elements of a position
+
+  MIRRORTRAIN_HOST_DEVICE float operator()(std::int64_t position, std::int64_t element) const {
+    if (numbers != nullptr) return numbers[position * count + element];
+    return classes[position] == element ? 1.0f : 0.0f;
+  }
+};
+
+/// The bin of an element: how many of the thresholds are below it. NaN is above none.
+MIRRORTRAIN_HOST_DEVICE inline std::int32_t bin_of(float y, const float* thresholds, std::int32_t count) {
+  std::int32_t begin = 0, end = count;
+  while (begin < end) {
+    const std::int32_t middle = begin + (end - begin) / 2;
+    if (y > thresholds[middle]) {
+      begin = middle + 1;
+    } else {
+      end = middle;
+    }
+  }
+  return begin;
+}
+
+/// What a position adds to the three sums of a class.
+struct ThreeTerms {
+  double terms[3];
+};
+
+/// Where the largest numbers of a position are.
+struct Largest {
+  std::int32_t output, target;
+};
+
+struct ClassTerms {
+  ops::Predicted predicted;
+  float threshold;
+
+  MIRRORTRAIN_HOST_DEVICE Largest find(const float* y, const CountedTargets& targets, std::int64_t position) const {
+    if (predicted == ops::Predicted::kAbove) return {};
+    const bool by_target = predicted == ops::Predicted::kFirst && targets.numbers != nullptr;
+    return {first_of_largest(y + position * targets.count, targets.count),
+            by_target ? first_of_largest(targets.numbers + position * targets.count, targets.count) : -1};
+  }
+
+  MIRRORTRAIN_HOST_DEVICE ThreeTerms operator()(const float* y, const CountedTargets& targets, std::int64_t position,
+                                                std::int64_t element, const Largest& largest) const {
+    const float* const of_position = y + position * targets.count;
+    const bool is = is_predicted(of_position, element, largest.output);
+    const bool by_largest = predicted == ops::Predicted::kFirst && targets.numbers != nullptr;
+    const double target = by_largest ? (largest.target == element ? 1.0 : 0.0) : targets(position, element);
+    return {{is ? target : 0.0, is ? 1.0 : 0.0, target}};
+  }
+
+  MIRRORTRAIN_HOST_DEVICE bool is_predicted(const float* y, std::int64_t element, std::int32_t first) const {
+    if (predicted == ops::Predicted::kAbove) return y[element] > threshold;
+    if (predicted == ops::Predicted::kFirst) return first == element;
+    const float magnitude = y[element] < 0 ? -y[element] : y[element];
+    return y[element] >= y[first] && magnitude > 1e-9f;
+  }
+};
+
+struct SquareTerms {
+  MIRRORTRAIN_HOST_DEVICE Largest find(const float*, const CountedTargets&, std::int64_t) const { return {}; }
+
+  MIRRORTRAIN_HOST_DEVICE ThreeTerms operator()(const float* y, const CountedTargets& targets, std::int64_t position,
+                                                std::int64_t element, const Largest&) const {
+    const double target = targets(position, element), distance = target - y[position * targets.count + element];
+    return {{target, target * target, distance * distance}};
+  }
+};
+
+inline ClassTerms terms_of(const ops::ClassCounts& op) { return {op.predicted, op.threshold}; }
+inline SquareTerms terms_of(const ops::SquareSums&) { return {}; }
+
+}  // namespace mirrortrain::scalar

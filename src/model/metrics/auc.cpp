@@ -1,0 +1,57 @@
+#include "model/metrics/auc.h"
+
+#include <vector>
+
+#include "base/error.h"
+#include "graph/ops/counts.h"
+
+namespace mirrortrain::metrics {
+namespace {
+
+/// The two at the ends are below and above every probability.
+std::vector<float> thresholds_between(std::int64_t count) {
+  constexpr double kBeyond = 1e-7;
+  std::vector<float> all{static_cast<float>(-kBeyond)};
+  for (std::int64_t i = 1; i < count - 1; ++i) {
+    all.push_back(static_cast<float>(static_cast<double>(i) / static_cast<double>(count - 1)));
+  }
+  all.push_back(static_cast<float>(1 + kBeyond));
+  return all;
+}
+
+/// Goes through the thresholds from above: what is in the bins passed so far is predicted to be true.
+double area(std::span<const double> sums, std::int64_t) {
+  const std::size_t bins = sums.size() / 2;
+  double negatives = 0, positives = 0;
+  for (std::size_t i = 0; i < bins; ++i) {
+    negatives += sums[i];
+    positives += sums[bins + i];
+  }
+  double false_ones = 0, true_ones = 0, last_x = 0, last_y = 0, total = 0;
+  for (std::size_t i = bins; i-- > 1;) {  // the first bin is below every threshold
+    false_ones += sums[i];
+    true_ones += sums[bins + i];
+    const double x = ratio(false_ones, negatives), y = ratio(true_ones, positives);
+    total += (x - last_x) * (y + last_y) / 2;
+    last_x = x;
+    last_y = y;
+  }
+  return total;
+}
+
+}  // namespace
+
+MetricNode Auc::node(const Loss& loss, const Shape&) const {
+  if (loss_op(loss).kind == ops::LossKind::kHinge) {
+    throw Error("auc needs probabilities, and hinge's outputs are none; use a crossentropy, or accuracy");
+  }
+  return {std::make_shared<ops::BinCounts>(thresholds_between(num_thresholds)), true, area};
+}
+
+config::Section<Auc> Auc::section() {
+  return config::Section<Auc>("Area under the ROC curve, over all outputs together.")
+      .key("num_thresholds", &Auc::num_thresholds, "Thresholds between which the curve is straight.",
+           config::between(2, static_cast<double>(ops::BinCounts::kMostThresholds)));
+}
+
+}  // namespace mirrortrain::metrics

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <utility>
+
+#include "graph/ops/metric.h"
+
+namespace mirrortrain {
+
+/// A metric from the sums that its op left for each batch, added up over batches and replicas, and from the number of
+/// their examples.
+using MetricValue = std::function<double(std::span<const double> sums, std::int64_t examples)>;
+
+/// How a metric is computed.
+struct MetricNode {
+  std::shared_ptr<const Op> op;      ///< of the output and the labels; gives float64 sums over a batch
+  bool reads_probabilities = false;  ///< whether logits are made probabilities first
+  MetricValue value;
+};
+
+/// Of a metric that is a mean over examples.
+inline MetricNode mean_node(const ops::Metric& op) {
+  return {std::make_shared<ops::Metric>(op), false,
+          [](std::span<const double> sums, std::int64_t examples) { return sums[0] / static_cast<double>(examples); }};
+}
+
+/// a / b, or 0 where b is 0.
+inline double ratio(double a, double b) { return b == 0 ? 0 : a / b; }
+
+}  // namespace mirrortrain
