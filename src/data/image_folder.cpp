@@ -163,7 +163,7 @@ Examples examples_of(const ImageFolder& source, std::vector<std::string> files) 
 config::Section<ImageFolder> ImageFolder::section() {
   return config::Section<ImageFolder>(
              "PNG and JPEG pictures in one folder for each class, as numbers from 0 to 255. They are decoded while the "
-             "run goes on, so that a set may be larger than memory.")
+             "run continues, so that a set may be larger than memory.")
       .key("directory", &ImageFolder::directory, "The folder with the classes' folders.", config::required)
       .key("labels", &ImageFolder::labels,
            "A CSV file of two columns, a picture's path in the folder and its label, in the place of classes' folders.")

@@ -21,7 +21,7 @@ class Order {
     std::uint64_t seed = 0;
   };
 
-  /// Where the next batch begins: enough to go on exactly from there.
+  /// Where the next batch begins: enough to resume exactly from there.
   struct Position {
     std::int64_t epoch = 1;
     std::int64_t examples = 0;  ///< of this epoch, already given out

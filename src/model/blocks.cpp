@@ -254,7 +254,7 @@ class Expansion {
   void read_input(const Value& inputs, Scope& inside, const Scope& scope, const std::string& path) {
     const bool is_one = inputs.is_sequence() && inputs.items().size() == 1;
     const auto name = is_one ? config::as_text(inputs.items()[0]) : std::nullopt;
-    if (!name) return error(inputs.place(), path, "expected a list with the one layer that the block goes on from");
+    if (!name) return error(inputs.place(), path, "expected a list with the one layer that the block follows");
     auto found = find(*name, scope);
     if (const auto at = std::ranges::find(names_, *name); !found && at != names_.end()) {
       found = static_cast<int>(at - names_.begin());  // a name that was not given, or one from inside a block
@@ -352,7 +352,7 @@ class Expansion {
   std::vector<ExpandedLayer> layers_;
   std::vector<std::string> names_;      ///< of the layers
   std::map<std::string, int> unnamed_;  ///< layers by type, for their names
-  std::optional<int> pending_input_;    ///< what the next layer goes on from, where that is not the one before
+  std::optional<int> pending_input_;    ///< of the next layer, where it is not the layer before
 };
 
 bool holds_blocks(const Value& layers) {

@@ -1,27 +1,16 @@
 #include "rpc/hub.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <utility>
 
 #include "rpc/introductions.h"
+#include "rpc/timing.h"
 
 namespace mirrortrain::rpc {
 namespace {
-
-/// How often everybody hears from the chief, and the chief looks for who is silent.
-constexpr std::chrono::milliseconds kHeartbeat{1000};
-/// Silence after which a task is to blame for an operation that failed elsewhere.
-constexpr std::chrono::milliseconds kSuspiciousSilence{2500};
-/// What the chief waits after a suspicion: longer than a heartbeat, which tells how far a task is, and for the end of a
-/// dead task's connection.
-constexpr std::chrono::milliseconds kEvidence{1200};
-constexpr std::chrono::seconds kReminder{10};
-
-double seconds(std::chrono::steady_clock::duration duration) { return std::chrono::duration<double>(duration).count(); }
 
 ToTask refusal_of(const std::string& reason) {
   ToTask message;
@@ -252,7 +241,7 @@ void Hub::decide_stop() {
   if (stop_signal_ == 0 || stop_decided_) return;
   std::int64_t last = -1;
   for (const Member& member : members_) {
-    if (member.left || member.gone || member.late) continue;
+    if (!member.takes_part()) continue;
     if (member.stop_step < 0) return;
     last = std::max(last, member.stop_step);
   }
@@ -286,14 +275,6 @@ void Hub::disconnect(const Session& session) {
 
 bool Hub::may_leave(const Member& member) const { return std::ranges::count(patience_.may_leave, member.task.job) > 0; }
 
-/// ", in step 17, in bucket 1 of 3: ...", as far as it is known.
-std::string Hub::whereabouts(const Member& member) const {
-  std::string text;
-  if (member.progress.step() > 0) text += fmt::format(" in step {}", member.progress.step());
-  if (!member.progress.operation().empty()) text += fmt::format(", in {}", member.progress.operation());
-  return text;
-}
-
 /// `blamed`: null where nobody is.
 void Hub::fail(const std::string& reason, Member* blamed, int except) {
   if (!failure_.empty()) return;
@@ -307,78 +288,6 @@ void Hub::fail(const std::string& reason, Member* blamed, int except) {
   changed_.notify_all();
 }
 
-/// An operation failed on a task, and nobody's connection has ended: names who is silent, or behind the others.
-void Hub::judge(const std::string& error, int from) {
-  const auto now = Clock::now();
-  Member* silent = nullptr;
-  Member* behind = nullptr;
-  bool all_alike = true;
-  for (Member& member : members_) {
-    const bool trains = member.task.job == Job::kChief || member.task.job == Job::kWorker;
-    if (member.left || member.gone || member.late || !trains) continue;
-    if (now - member.heard > kSuspiciousSilence && (silent == nullptr || member.heard < silent->heard))
-      silent = &member;
-    if (behind != nullptr && member.progress.operations() != behind->progress.operations()) all_alike = false;
-    if (behind == nullptr || member.progress.operations() < behind->progress.operations()) behind = &member;
-  }
-  if (silent != nullptr) {
-    return fail(fmt::format("{} has not been heard from for {:.0f} s, last{}", cluster_.describe(silent->task),
-                            seconds(now - silent->heard), whereabouts(*silent)),
-                silent);
-  }
-  const Member& suspect = members_[static_cast<std::size_t>(from)];
-  if (all_alike || behind == nullptr) {
-    return fail(fmt::format("{} failed{}: {}", cluster_.describe(suspect.task), whereabouts(suspect), error), nullptr);
-  }
-  fail(fmt::format("{} is behind the others{} ({}: {})", cluster_.describe(behind->task), whereabouts(*behind),
-                   suspect.task.text(), error),
-       behind);
-}
-
-void Hub::watch() {
-  std::unique_lock lock(mutex_);
-  auto next_heartbeat = Clock::now(), next_reminder = Clock::now() + kReminder, last_turn = Clock::now();
-  while (!ends_) {
-    const auto until =
-        suspicious_ >= 0 && failure_.empty() ? std::min(next_heartbeat, suspicion_since_ + kEvidence) : next_heartbeat;
-    changed_.wait_until(lock, until);
-    const auto now = Clock::now();
-    if (const auto paused = now - last_turn - kHeartbeat; paused > kHeartbeat) {
-      for (Member& member : members_) member.heard += paused;  // this process was stopped, and heard nobody meanwhile
-    }
-    last_turn = now;
-    if (suspicious_ >= 0 && failure_.empty() && now >= suspicion_since_ + kEvidence) judge(suspicion_, suspicious_);
-    if (now < next_heartbeat) continue;
-    next_heartbeat = now + kHeartbeat;
-    ToTask heartbeat;
-    heartbeat.set_heartbeat(true);
-    broadcast(heartbeat);
-    if (!welcomed_) welcome_without_missing();
-    if (!welcomed_ && now >= next_reminder) {
-      next_reminder = now + kReminder;
-      std::vector<std::string> missing;
-      for (const Member& member : members_) {
-        if (!member.joined && !member.lost) missing.push_back(cluster_.describe(member.task));
-      }
-      if (!missing.empty()) spdlog::info("waiting for {}", fmt::join(missing, ", "));
-    }
-    if (patience_.silence_seconds <= 0 || !welcomed_) continue;
-    for (Member& member : members_) {
-      if (&member == &chief()) continue;  // this process
-      if (member.left || member.gone || member.late || seconds(now - member.heard) < patience_.silence_seconds)
-        continue;
-      member.gone = true;
-      const std::string silence = fmt::format("has not been heard from for {:.0f} s", seconds(now - member.heard));
-      if (!may_leave(member)) {
-        fail(fmt::format("{} {}, last{}", cluster_.describe(member.task), silence, whereabouts(member)), &member);
-      } else if (patience_.on_silence) {
-        patience_.on_silence(member.task, "it " + silence);
-      }
-      decide_stop();
-    }
-  }
-}
-
 void Hub::broadcast(const ToTask& message, int except) {
   for (std::size_t i = 0; i < members_.size(); ++i) {
     if (members_[i].send && !members_[i].late && static_cast<int>(i) != except) members_[i].send(message);
@@ -389,7 +298,7 @@ void Hub::wait_for_goodbyes(std::chrono::milliseconds longest) {
   std::unique_lock lock(mutex_);
   changed_.wait_for(lock, longest, [this] {
     return std::all_of(members_.begin() + 1, members_.end(),
-                       [](const Member& member) { return member.left || member.gone || member.late || !member.send; });
+                       [](const Member& member) { return !member.takes_part() || !member.send; });
   });
 }
 

@@ -59,6 +59,8 @@ class Hub {
     Progress progress;
     std::string waits_for;  ///< the key of a value
     std::int64_t stop_step = -1;
+
+    bool takes_part() const { return !left && !gone && !late; }
   };
 
   void welcome_all();

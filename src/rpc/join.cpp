@@ -12,6 +12,7 @@
 #include "rpc/coordination_service.h"
 #include "rpc/member.h"
 #include "rpc/outbox.h"
+#include "rpc/timing.h"
 
 namespace mirrortrain::rpc {
 namespace {
@@ -19,7 +20,6 @@ namespace {
 using Deadline = std::chrono::system_clock;  // gRPC's
 constexpr std::chrono::seconds kLeave{3};
 constexpr std::chrono::milliseconds kLeaveFailed{500};
-constexpr std::chrono::seconds kReminder{10};
 constexpr std::chrono::milliseconds kAgain{200};
 
 /// Listens at this task's address alone. Throws Error where it cannot.

@@ -5,15 +5,13 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "rpc/timing.h"
 
 namespace mirrortrain::rpc {
 namespace {
 
-constexpr std::chrono::milliseconds kHeartbeat{1000};
 /// How long the chief's word on a failure is waited for.
 constexpr std::chrono::milliseconds kVerdict{3000};
-/// The chief sends a heartbeat every second.
-constexpr double kSilentChief = 2.5;
 
 }  // namespace
 
@@ -207,7 +205,7 @@ std::string Member::explain(const std::string& error) {
   std::unique_lock lock(mutex_);
   changed_.wait_for(lock, kVerdict, [this] { return !failure_.empty(); });
   if (failure_.empty()) {
-    const std::string silence = silence_of_chief(kSilentChief);
+    const std::string silence = silence_of_chief(seconds(kSuspiciousSilence));
     if (silence.empty()) return with_own_place(error);
     failure_ = with_own_place(silence);
   }

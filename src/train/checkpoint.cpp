@@ -67,7 +67,7 @@ void Checkpoints::save(const TrainingState& state, std::int64_t keep) {
   if (events_ != nullptr) saved.events = events_->lines();
   const auto snapshot = std::make_shared<CheckpointSnapshot>(std::move(saved), strategy_, names_);
   const auto write_it = [this, snapshot, step = state.step, keep] { write(*snapshot, step, keep); };
-  // Other workers take the checkpoint to be there once the chief goes on.
+  // Other workers take the checkpoint to be there once the chief continues.
   if (strategy_.topology().cluster.workers > 1) return write_it();
   try {
     writing_ = std::async(std::launch::async, write_it);

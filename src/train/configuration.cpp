@@ -54,7 +54,7 @@ config::Section<Configuration> Configuration::section() {
       .key("name", &Configuration::name,
            "Name of the run and of its folder; default: the file's name without its extension.")
       .key("extends", &Configuration::extends,
-           "A configuration file that this one goes on from, relative to this one: its keys hold where this file has "
+           "A configuration file that this one extends, relative to this one: its keys hold where this file has "
            "none of its "
            "own. Lists, and sections of another type, are taken as a whole. The resolved configuration has them all.")
       .key("seed", &Configuration::seed, "Random seed of the initial weights, shuffling and dropout.")

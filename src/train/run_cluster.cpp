@@ -131,6 +131,21 @@ Cluster RunCluster::workers() const {
   return {static_cast<int>(trainers.size()), static_cast<int>(own - trainers.begin())};
 }
 
+/// What adds in host memory across the workers, and what carries its sums.
+std::pair<std::shared_ptr<Communicator>, std::string> RunCluster::among_workers(const Cluster& cluster, bool may_share,
+                                                                                double timeout,
+                                                                                const MeetingPoint& meeting,
+                                                                                const OperationWatch& watch) const {
+  if (mpi_) return {make_mpi_communicator(mpi_, timeout, watch), "MPI"};
+  if (may_share) {
+    auto shared = make_shared_memory_communicator(cluster.worker, cluster.workers, timeout, meeting, watch);
+    if (shared) return {std::move(shared), "shared memory"};
+  }
+  const std::string& address = spec_.address(spec_.task);
+  const std::string host = address.empty() ? reachable_host() : Address::of(address).host;
+  return {make_gloo_communicator({cluster.worker, cluster.workers, host, timeout}, meeting, watch), "gloo"};
+}
+
 Hardware RunCluster::hardware() const {
   Hardware hardware = this_hardware();
   if (servers_) return hardware;
@@ -145,27 +160,12 @@ Hardware RunCluster::hardware() const {
     const OperationWatch watch{[this](std::string_view what) { control_->begin_operation(what); },
                                [this] { control_->end_operation(); },
                                [this](const std::string& error) { return control_->explain(error); }};
-    std::shared_ptr<Communicator> workers;
-    std::string way = "gloo";
-    if (mpi_) {
-      way = "MPI";
-      workers = make_mpi_communicator(mpi_, timeout, watch);
-    } else if (options.communication.implementation == Transport::kAuto) {
-      workers =
-          make_shared_memory_communicator(topology.cluster.worker, topology.cluster.workers, timeout, meeting, watch);
-    }
-    if (workers) {
-      if (!mpi_) way = "shared memory";
-    } else {
-      const std::string& address = spec_.address(spec_.task);
-      const std::string host = address.empty() ? reachable_host() : Address::of(address).host;
-      workers =
-          make_gloo_communicator({topology.cluster.worker, topology.cluster.workers, host, timeout}, meeting, watch);
-    }
+    const bool may_share = options.communication.implementation == Transport::kAuto;
+    const auto [workers, transport] = among_workers(topology.cluster, may_share, timeout, meeting, watch);
     Communicator* const rank = workers.get();
     // Until the strategy is there to abort all: the first operations wait for workers that are still building.
-    control_->on_failure([workers](const std::string& reason) { workers->abort(reason); });
-    if (!topology.on_gpus()) return RunCommunicators{{std::move(workers), {rank}}, rank, way};
+    control_->on_failure([workers = workers](const std::string& reason) { workers->abort(reason); });
+    if (!topology.on_gpus()) return RunCommunicators{{workers, {rank}}, rank, transport};
 
     std::vector<int> gpus;
     for (const LanePlace& lane : topology.lanes) gpus.push_back(lane.device.index);

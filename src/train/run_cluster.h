@@ -7,6 +7,9 @@
 #include "cluster/cluster_spec.h"
 #include "cluster/environment.h"
 #include "cluster/mpi/session.h"
+#include "collective/communicator.h"
+#include "collective/meeting_point.h"
+#include "collective/operation_watch.h"
 #include "rpc/control_plane.h"
 #include "train/check_configuration.h"
 #include "train/hardware.h"
@@ -19,8 +22,7 @@ namespace mirrortrain {
 class RunCluster {
  public:
   /// Meets every other task of the configuration's cluster, which must all run the same `command` ("fit --resume").
-  /// Throws what ControlPlane::join does.
-  /// `generation`: of an elastic run's tasks.
+  /// `generation`: of an elastic run's tasks. Throws what ControlPlane::join does.
   RunCluster(const CheckedConfiguration& checked, const std::string& command, const rpc::Generation& generation = {},
              const Environment& environment = process_environment());
 
@@ -40,6 +42,10 @@ class RunCluster {
   Hardware hardware() const;
 
  private:
+  std::pair<std::shared_ptr<Communicator>, std::string> among_workers(const Cluster& cluster, bool may_share,
+                                                                      double timeout, const MeetingPoint& meeting,
+                                                                      const OperationWatch& watch) const;
+
   ClusterSpec spec_;
   std::shared_ptr<mpi::Session> mpi_;  ///< where MPI's launcher started the tasks
   rpc::Security security_;

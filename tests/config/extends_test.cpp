@@ -1,4 +1,4 @@
-// A configuration that goes on from another file.
+// A configuration that extends another.
 #include <doctest/doctest.h>
 
 #include <fstream>

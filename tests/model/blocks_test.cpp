@@ -144,7 +144,7 @@ TEST_CASE("what is wrong with a block or a repeat is told at its place") {
   error(kResidual, "    - residual: {filtres: 3}\n",
         "a.yaml:12:18: model.layers[0].residual.filtres: unknown parameter; did you mean 'filters'?");
   error(kResidual, "    - residual: {filters: 3, inputs: [input, input]}\n",
-        "expected a list with the one layer that the block goes on from");
+        "expected a list with the one layer that the block follows");
   error(kResidual, "    - residual: {filters: 3, inputs: [nobody]}\n", "no earlier layer is named 'nobody'");
   error("    bad: {layers: [dense: {units: $unit}], parameters: {units: 1}}\n", "    - bad\n",
         "the block 'bad' has no parameter 'unit'; did you mean 'units'?");

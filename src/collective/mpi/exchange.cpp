@@ -151,7 +151,7 @@ std::string Exchange::overdue() const {
     MPI_Request_get_status(requests_[i], &flag, MPI_STATUS_IGNORE);
     if (flag == 0) missing.insert(round_messages_[i].peer);
   }
-  return fmt::format("{}: worker {} waited for {} s in vain for worker {}{}", call_->text(), rank(), timeout_seconds_,
+  return fmt::format("{}: worker {} waited {} s for worker {}{}", call_->text(), rank(), timeout_seconds_,
                      fmt::join(missing, ", "), round_ == 0 ? "" : ", which may wait for another");
 }
 

@@ -16,7 +16,7 @@ class SharedSegment {
  public:
   /// Called by every rank at once: rank 0 makes the segment, the others open it, and its name is gone when all have it,
   /// so that nothing stays behind whoever dies. Null on every rank where one of them cannot open it: ranks on other
-  /// machines, or no room in /dev/shm. `buffer_bytes`: of each buffer.
+  /// machines, or too little space in /dev/shm. `buffer_bytes`: of each buffer.
   static std::unique_ptr<SharedSegment> open(int rank, int size, std::size_t buffer_bytes, const MeetingPoint& meeting);
 
   ~SharedSegment();

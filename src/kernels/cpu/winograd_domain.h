@@ -5,7 +5,7 @@
 #include "graph/ops/conv2d.h"
 #include "kernels/kernel.h"
 
-/// What the Winograd kernels share: how an image is cut into tiles, and tiles on their way into and out of the domain
+/// What the Winograd kernels share: how an image is cut into tiles, and the transforms of tiles into and out of the domain
 /// in which the convolution is 36 matrix multiplications, one per point.
 namespace mirrortrain::cpu::winograd {
 

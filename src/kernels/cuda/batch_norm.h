@@ -16,7 +16,7 @@ template <class T>
 void normalize(Stream& stream, const Cells& shape, bool relu, const T* x, const float* mean, const ChannelScale& scale,
                const float* beta, const T* added, T* y);
 
-/// A thread adds so many cells in float before the sums go on in double.
+/// A thread adds so many cells in float before the sums continue in double.
 inline constexpr std::int64_t kCellsInFloat = 64;
 
 /// sums[part][0 or 1][channel]: two sums over the cells of the grid's part. term.at<kCount>(channel) gives a function

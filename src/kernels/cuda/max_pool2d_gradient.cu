@@ -46,7 +46,7 @@ __global__ void __launch_bounds__(kBlock) max_pool_gradient(PoolShape s, Gradien
 }
 
 /// total[channel]: the sum of partial[part][channel] over the parts, in a fixed order. By a whole block of kBlock
-/// threads, numbered by `thread`; `strands` is room for kBlock * kCount. kCount divides the channels.
+/// threads, numbered by `thread`; `strands` takes kBlock * kCount. kCount divides the channels.
 template <int kCount>
 __device__ void add_parts(const float* partial, int parts, int channels, int thread, double* strands, float* total) {
   const int packs = channels / kCount;
@@ -56,7 +56,7 @@ __device__ void add_parts(const float* partial, int parts, int channels, int thr
   for (int first = 0; first < packs; first += width) {
     double sum[kCount] = {};
     if (first + x < packs) {
-#pragma unroll 8  // so that several loads are on their way at once
+#pragma unroll 8  // so that several loads are in flight at once
       for (int part = y; part < parts; part += height) {
         float value[kCount];
         load(value, partial + static_cast<std::int64_t>(part) * channels + (first + x) * kCount, kCount, true);

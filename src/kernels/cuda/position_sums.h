@@ -40,7 +40,7 @@ struct Totals {
   double* to[2];
 };
 
-/// totals: the sums over all positions, divided by `divisor`. partial[sum][block] is room for those of the blocks,
+/// totals: the sums over all positions, divided by `divisor`. partial[sum][block] takes those of the blocks,
 /// which the last one adds up.
 template <class Team, class Sums>
 __global__ void __launch_bounds__(kSumBlock) sum_of_positions(Sums sums, std::int64_t count, double divisor,

@@ -43,7 +43,7 @@ struct Elements {
 };
 
 /// The place of one of a thread's packs in the chunk that begins at `chunk`. That a chunk is whole is known to the
-/// compiler, which can then have several loads on their way at once.
+/// compiler, which can then have several loads in flight at once.
 template <bool kWhole>
 struct Place {
   std::int64_t at, count;
@@ -58,7 +58,7 @@ struct Place {
 template <bool kWhole>
 __device__ inline void add_up(const Sources& sources, const Place<kWhole>& place, float (&gradient)[kPack]) {
   for (float& one : gradient) one = 0.0f;
-#pragma unroll 4  // so that several loads are on their way at once
+#pragma unroll 4  // so that several loads are in flight at once
   for (int s = 0; s < sources.count; ++s) {
     const float scale = sources.source[s].scale;
     float elements[kPack];

@@ -61,7 +61,7 @@ MirroredStrategy::MirroredStrategy(Topology topology, const Model& model, Mirror
   reduction_->add_domains(*variables_, choice, parts_.backend->step_kernels(), lanes_.devices,
                           parts_.options.communication.bytes_per_pack.bytes);
   note_ = choice.note;
-  if (!note_.empty() && !reduction_->way().empty()) note_ += ", over " + reduction_->way();
+  if (!note_.empty() && !reduction_->transport().empty()) note_ += ", over " + reduction_->transport();
   if (const std::size_t buckets = reduction_->of_domain(0).buckets.size(); buckets > 0) {
     note_ += fmt::format("; {} gradient bucket{}", buckets, buckets == 1 ? "" : "s");
   }

@@ -22,7 +22,7 @@ class ChiefConnection {
   /// Waits for the next step; nothing once the run is done. Throws Error where the run has failed or the chief is gone.
   std::optional<DispatchedStep> take();
   void report(std::int64_t number, const StepResult& result);
-  /// This worker cannot go on. `server`: that it cannot use.
+  /// This worker cannot continue. `server`: that it cannot use.
   void report_failure(const std::string& reason, std::optional<int> server);
   /// Breaks the connection: `take` throws.
   void cancel();

@@ -16,7 +16,7 @@ namespace mirrortrain {
 struct RunCommunicators {
   Communicators domains;            ///< one rank for each memory domain
   Communicator* workers = nullptr;  ///< of this process among the workers, in host memory; null for one worker
-  std::string way;                  ///< what carries the sums, for the log: "gloo"; may be empty
+  std::string transport;            ///< what carries the sums, for the log: "gloo"; may be empty
 };
 
 /// How a domain's gradients are reduced, and what else it exchanges with other domains.
@@ -46,7 +46,7 @@ class RunReduction {
   const DomainReduction& of_domain(int domain) const { return domains_[static_cast<std::size_t>(domain)]; }
   /// Whether the run has other domains, here or on other workers.
   bool exchanges() const { return domains_[0].link != nullptr; }
-  const std::string& way() const { return communicators_.way; }
+  const std::string& transport() const { return communicators_.transport; }
   /// Null for one worker.
   Communicator* workers() const { return communicators_.workers; }
 

@@ -1,0 +1,93 @@
+// How the chief finds out who is silent, and who is to blame for an operation that failed.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "rpc/hub.h"
+#include "rpc/timing.h"
+
+namespace mirrortrain::rpc {
+
+/// ", in step 17, in bucket 1 of 3: ...", as far as it is known.
+std::string Hub::whereabouts(const Member& member) const {
+  std::string text;
+  if (member.progress.step() > 0) text += fmt::format(" in step {}", member.progress.step());
+  if (!member.progress.operation().empty()) text += fmt::format(", in {}", member.progress.operation());
+  return text;
+}
+
+/// An operation failed on a task, and nobody's connection has ended: names who is silent, or behind the others.
+void Hub::judge(const std::string& error, int from) {
+  const auto now = Clock::now();
+  Member* silent = nullptr;
+  Member* behind = nullptr;
+  bool all_alike = true;
+  for (Member& member : members_) {
+    const bool trains = member.task.job == Job::kChief || member.task.job == Job::kWorker;
+    if (!member.takes_part() || !trains) continue;
+    if (now - member.heard > kSuspiciousSilence && (silent == nullptr || member.heard < silent->heard))
+      silent = &member;
+    if (behind != nullptr && member.progress.operations() != behind->progress.operations()) all_alike = false;
+    if (behind == nullptr || member.progress.operations() < behind->progress.operations()) behind = &member;
+  }
+  if (silent != nullptr) {
+    return fail(fmt::format("{} has not been heard from for {:.0f} s, last{}", cluster_.describe(silent->task),
+                            seconds(now - silent->heard), whereabouts(*silent)),
+                silent);
+  }
+  const Member& suspect = members_[static_cast<std::size_t>(from)];
+  if (all_alike || behind == nullptr) {
+    return fail(fmt::format("{} failed{}: {}", cluster_.describe(suspect.task), whereabouts(suspect), error), nullptr);
+  }
+  fail(fmt::format("{} is behind the others{} ({}: {})", cluster_.describe(behind->task), whereabouts(*behind),
+                   suspect.task.text(), error),
+       behind);
+}
+
+void Hub::watch() {
+  std::unique_lock lock(mutex_);
+  auto next_heartbeat = Clock::now(), next_reminder = Clock::now() + kReminder, last_turn = Clock::now();
+  while (!ends_) {
+    const auto until =
+        suspicious_ >= 0 && failure_.empty() ? std::min(next_heartbeat, suspicion_since_ + kEvidence) : next_heartbeat;
+    changed_.wait_until(lock, until);
+    const auto now = Clock::now();
+    if (const auto paused = now - last_turn - kHeartbeat; paused > kHeartbeat) {
+      for (Member& member : members_) member.heard += paused;  // this process was stopped, and heard nobody meanwhile
+    }
+    last_turn = now;
+    if (suspicious_ >= 0 && failure_.empty() && now >= suspicion_since_ + kEvidence) judge(suspicion_, suspicious_);
+    if (now < next_heartbeat) continue;
+    next_heartbeat = now + kHeartbeat;
+    ToTask heartbeat;
+    heartbeat.set_heartbeat(true);
+    broadcast(heartbeat);
+    if (!welcomed_) welcome_without_missing();
+    if (!welcomed_ && now >= next_reminder) {
+      next_reminder = now + kReminder;
+      std::vector<std::string> missing;
+      for (const Member& member : members_) {
+        if (!member.joined && !member.lost) missing.push_back(cluster_.describe(member.task));
+      }
+      if (!missing.empty()) spdlog::info("waiting for {}", fmt::join(missing, ", "));
+    }
+    if (patience_.silence_seconds <= 0 || !welcomed_) continue;
+    for (Member& member : members_) {
+      if (&member == &chief()) continue;  // this process
+      if (!member.takes_part() || seconds(now - member.heard) < patience_.silence_seconds) continue;
+      member.gone = true;
+      const std::string silence = fmt::format("has not been heard from for {:.0f} s", seconds(now - member.heard));
+      if (!may_leave(member)) {
+        fail(fmt::format("{} {}, last{}", cluster_.describe(member.task), silence, whereabouts(member)), &member);
+      } else if (patience_.on_silence) {
+        patience_.on_silence(member.task, "it " + silence);
+      }
+      decide_stop();
+    }
+  }
+}
+
+}  // namespace mirrortrain::rpc
