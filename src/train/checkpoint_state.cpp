@@ -68,18 +68,19 @@ Json to_json(const SavedPolicies& policies) {
   return json;
 }
 
+template <class Named>
+Named named(const Json& json) {
+  const auto word = json.get<std::string>();
+  if (const auto value = config::value_named<Named>(word)) return *value;
+  throw Error(fmt::format("state.json names '{}', which this version of mirrortrain does not know", word));
+}
+
 SavedPolicies policies_from(const Json& json) {
   SavedPolicies policies;
   for (const auto& [name, pair] : json.items()) {
-    policies[name] = {config::value_named<Synchronization>(pair.at(0).get<std::string>()).value(),
-                      config::value_named<Aggregation>(pair.at(1).get<std::string>()).value()};
+    policies[name] = {named<Synchronization>(pair.at(0)), named<Aggregation>(pair.at(1))};
   }
   return policies;
-}
-
-/// The text of an object without its end, and its checksum.
-std::string with_checksum(std::string_view text) {
-  return fmt::format("{}{}{}\n}}\n", text, kChecksum, crc32_of(std::as_bytes(std::span(text))));
 }
 
 CheckpointState state_from(const Json& json) {
@@ -107,6 +108,10 @@ CheckpointState state_from(const Json& json) {
 }
 
 }  // namespace
+
+std::string with_checksum(std::string_view text) {
+  return fmt::format("{}{}{}\n}}\n", text, kChecksum, crc32_of(std::as_bytes(std::span(text))));
+}
 
 std::string to_text(const CheckpointState& state) {
   const TrainingState& training = state.training;
@@ -141,7 +146,7 @@ CheckpointState checkpoint_state_from(std::string_view text) {
   const std::size_t end = text.rfind(kChecksum);
   if (end == std::string_view::npos) {
     const Json json = Json::parse(text, nullptr, false);
-    if (json.is_object() && json.value("format", 0) == 1) {
+    if (json.is_object() && json.contains("format") && json["format"] == 1) {
       throw Error(
           "state.json has the format 1 of an earlier version, expected 2; start a new run, with its "
           "model.safetensors as model.initial_weights");

@@ -34,6 +34,9 @@ struct CheckpointState {
 /// The file's text, which ends with the CRC-32 of all before it. NaN and infinity, which JSON lacks, are texts.
 std::string to_text(const CheckpointState& state);
 
+/// The text of a JSON object without its end, and its checksum as the object's last member.
+std::string with_checksum(std::string_view text);
+
 /// Throws Damaged where a single bit of the text differs from what was written, and Error for the format of another
 /// version.
 CheckpointState checkpoint_state_from(std::string_view text);

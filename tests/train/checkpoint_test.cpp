@@ -77,6 +77,17 @@ TEST_CASE("a checkpoint of another version is refused, and not taken for damaged
   CHECK(contains(error_text([] { checkpoint_state_from(R"({"format": 1, "step": 3})"); }), "format 1"));
 }
 
+TEST_CASE("a state.json of other types and words is refused") {
+  CHECK_THROWS_AS(checkpoint_state_from("{\"format\": \"x\"}"), Damaged);
+  CheckpointState state = some_state();
+  state.policies["a"] = {Synchronization::kOnRead, Aggregation::kSum};
+  std::string text = to_text(state);
+  text.replace(text.find("on_read"), 7, "on_hope");
+  text.resize(text.rfind(",\n  \"checksum\""));
+  CHECK_THROWS_WITH_AS(checkpoint_state_from(with_checksum(text)),
+                       "state.json names 'on_hope', which this version of mirrortrain does not know", Error);
+}
+
 TEST_CASE("flipped bits of a checkpoint's other files are damage") {
   Training training(kMlp);
   training.steps(2);

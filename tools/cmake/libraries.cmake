@@ -5,7 +5,7 @@
 function(mirrortrain_library name)
   cmake_parse_arguments(ARG "" "" "SOURCES;LINKS;PRIVATE_LINKS" ${ARGN})
   add_library(mirrortrain_${name} ${ARG_SOURCES})
-  target_include_directories(mirrortrain_${name} PUBLIC ${CMAKE_SOURCE_DIR}/src)
+  target_include_directories(mirrortrain_${name} PUBLIC ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/../../src)
   foreach(scope LINKS PRIVATE_LINKS)
     foreach(link ${ARG_${scope}})
       if(link MATCHES "::")
