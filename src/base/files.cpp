@@ -234,6 +234,18 @@ void write_file(const fs::path& path, std::string_view text, Naming naming) {
   file.commit();
 }
 
-bool is_temporary(const fs::path& path) { return path.native().ends_with(kTemporary); }
+bool is_temporary(const fs::path& path) {
+  // NAME.PID-NUMBER.tmp
+  std::string name = path.filename().native();
+  if (!name.ends_with(kTemporary)) return false;
+  name.resize(name.size() - kTemporary.size());
+  const std::size_t dot = name.rfind('.'), dash = name.rfind('-');
+  if (dot == std::string::npos || dash == std::string::npos || dash < dot + 2 || dash + 1 == name.size()) return false;
+  const auto is_number = [](std::string_view text) {
+    return text.find_first_not_of("0123456789") == std::string_view::npos;
+  };
+  return is_number(std::string_view(name).substr(dot + 1, dash - dot - 1)) &&
+         is_number(std::string_view(name).substr(dash + 1));
+}
 
 }  // namespace mirrortrain

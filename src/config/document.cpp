@@ -135,6 +135,10 @@ void apply_overrides(std::span<const std::string> overrides, Value& root, std::m
     const Source source{std::make_shared<const std::string>("--set " + shortened(path, 200)), false,
                         static_cast<std::uint32_t>(i), path};
     const auto steps = parse_path(path);
+    if (path == "extends") {
+      errors.add(source.at(1, 1), path, "a file names the one that it extends; write it there");
+      continue;
+    }
     if (equals == std::string::npos || !steps) {
       errors.add(
           source.at(1, 1), path,

@@ -25,6 +25,12 @@ const Dataset& fitting(const Dataset& dataset, std::size_t channels, std::int64_
   require("data.preprocessing", channels_mismatch(channels, spec));
   require(labels.origin, labels_mismatch(labels.row_shape(), depth, spec));
   if (const auto wrong = find_wrong_label(dataset, depth, spec)) require(labels.row_text(wrong->row), wrong->message);
+  if (dataset.source() != nullptr && spec.numbers_below > 0) {
+    throw Error(
+        fmt::format("{}: pictures are decoded while the run continues, and an embedding needs whole numbers; "
+                    "begin the model with another layer",
+                    features.origin));
+  }
   if (const auto wrong = find_wrong_feature(dataset, spec)) require(features.row_text(wrong->row), wrong->message);
   return dataset;
 }

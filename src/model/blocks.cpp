@@ -111,19 +111,23 @@ class Expansion {
   }
 
   void add_list(const Value& list, Scope& scope, const std::string& path) {
+    if (list.items().empty()) ++empty_lists_;
     for (std::size_t i = 0; i < list.items().size(); ++i) {
-      if (layers_.size() > kMostLayers || errors_.full()) return;
+      if (is_too_long() || errors_.full()) return;
       add_item(list.items()[i], scope, fmt::format("{}[{}]", path, i));
     }
-    if (layers_.size() > kMostLayers && scope.outer == nullptr) {
+    if (is_too_long() && scope.outer == nullptr) {
       error(list.place(), path, fmt::format("more than {} layers, blocks and repeats written out", kMostLayers));
     }
   }
 
+  /// An empty list counts as one too, so that writing out ends.
+  bool is_too_long() const { return layers_.size() + empty_lists_ > kMostLayers; }
+
   void add_item(const Value& written, Scope& scope, const std::string& path) {
     Value item = filled(written, scope, path);
-    const Naming naming{says(written, "${name}") ? scope.outer_prefix : scope.prefix,
-                        says(written, "${number}") ? scope.outer_suffix : scope.suffix};
+    const Naming naming{says(written, "name") ? scope.outer_prefix : scope.prefix,
+                        says(written, "number") ? scope.outer_suffix : scope.suffix};
     // `flatten` or `{conv2d: ...}`; of anything else the reader of layers tells what is wrong.
     if (const auto name = config::as_text(item)) {
       item = Value::mapping({{*name, item.place(), Value::null(item.place())}}, item.place());
@@ -143,17 +147,18 @@ class Expansion {
     std::string of(const std::string& name) const { return prefix + name + suffix; }
   };
 
-  /// Whether the item's name has the parameter in it.
-  static bool says(const Value& item, std::string_view parameter) {
+  /// Whether the item's name is the parameter, or has it in it.
+  static bool says(const Value& item, const std::string& parameter) {
     if (!item.is_mapping() || item.entries().size() != 1 || !item.entries()[0].value.is_mapping()) return false;
     const Value::Entry* name = item.entries()[0].value.find("name");
-    return name != nullptr && name->value.is_scalar() && name->value.text().find(parameter) != std::string::npos;
+    if (name == nullptr || !name->value.is_scalar()) return false;
+    return name->value.text() == "$" + parameter ||
+           name->value.text().find("${" + parameter + "}") != std::string::npos;
   }
 
   /// With the scope's parameters put in, and the scope's use at its places.
   Value filled(const Value& written, const Scope& scope, const std::string& path) {
     if (scope.parameters_of.empty()) return written;
-    // A repeat's own list is filled when it is written out, with its number.
     return fill_parameters(written, scope.parameters, scope.parameters_of, scope.use, path, errors_);
   }
 
@@ -217,7 +222,7 @@ class Expansion {
     }
     Scope inside;
     inside.outer = &scope;
-    inside.input = last_layer();
+    inside.input = pending_input_.value_or(last_layer());
     inside.parameters = block.defaults;
     inside.parameters_of = fmt::format("block '{}'", name);
     inside.use = std::make_shared<const std::string>(fmt::format("block '{}', used at {}", name, use.key_place.text()));
@@ -237,7 +242,12 @@ class Expansion {
   void read_use(const Value& options, Scope& inside, const Scope& scope, std::string& name, const std::string& path) {
     for (const Value::Entry& entry : options.entries()) {
       if (entry.key == "name") {
-        if (entry.value.is_scalar()) name = entry.value.text();
+        if (const auto text = config::as_text(entry.value)) {
+          name = *text;
+        } else {
+          error(entry.value.place(), path + ".name",
+                fmt::format("expected the block's name, found {}", config::describe(entry.value)));
+        }
       } else if (entry.key == "inputs") {
         read_input(entry.value, inside, scope, path + ".inputs");
       } else if (const auto parameter = inside.parameters.find(entry.key); parameter != inside.parameters.end()) {
@@ -298,7 +308,7 @@ class Expansion {
     if (times == 0) error(use.key_place, path, "missing key 'times'");
     if (layers == nullptr) error(use.key_place, path, "missing key 'layers'");
     if (times == 0 || layers == nullptr) return;
-    for (std::int64_t i = 0; i < times && !errors_.full() && layers_.size() <= kMostLayers; ++i) {
+    for (std::int64_t i = 0; i < times && !errors_.full() && !is_too_long(); ++i) {
       repeat_once(*layers, first + i, use.key_place, scope, path);
     }
   }
@@ -307,9 +317,10 @@ class Expansion {
                    const std::string& path) {
     Scope inside;
     inside.outer = &scope;
-    inside.input = last_layer();
-    inside.parameters = {{"number", Value::scalar(std::to_string(number), false, place)}};
-    inside.parameters_of = "repeat";
+    inside.input = pending_input_.value_or(last_layer());
+    inside.parameters = scope.parameters;
+    inside.parameters["number"] = Value::scalar(std::to_string(number), false, place);
+    inside.parameters_of = scope.parameters_of.empty() ? "repeat" : scope.parameters_of;
     inside.use = std::make_shared<const std::string>(
         fmt::format("number {} of the repeat at {}{}", number, place.text(), scope.use ? ", " + *scope.use : ""));
     inside.prefix = scope.prefix;
@@ -350,6 +361,7 @@ class Expansion {
   std::map<std::string, Block> blocks_;
   std::map<std::string, int> uses_;  ///< of blocks without a name
   std::vector<ExpandedLayer> layers_;
+  std::size_t empty_lists_ = 0;
   std::vector<std::string> names_;      ///< of the layers
   std::map<std::string, int> unnamed_;  ///< layers by type, for their names
   std::optional<int> pending_input_;    ///< of the next layer, where it is not the layer before

@@ -22,10 +22,8 @@ namespace mirrortrain {
 ///
 /// `$name` is a parameter's value, `${name}` its text within a text; in a repeat `number` counts from `first` (1). A
 /// name in a repeat gets the number, unless it says `${number}` itself, and a name in a block the block's name, unless
-/// it says
-/// `${name}`. A layer that is referred to from elsewhere as an input
-/// is found by its name in the block, in what surrounds it, and so on. What is wrong is added to `errors`; the values
-/// keep the places where they were written, with the use that led there.
+/// it says `${name}`. An input is found by its name in the block, in what surrounds it, and so on. What is wrong is
+/// added to `errors`; the values keep the places where they were written, with the use that led there.
 void expand_blocks(config::Value& root, config::Errors& errors);
 
 }  // namespace mirrortrain

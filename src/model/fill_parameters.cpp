@@ -18,43 +18,52 @@ class Filling {
           const std::string& path, config::Errors& errors)
       : parameters_(parameters), of_(of), use_(use), path_(path), errors_(errors) {}
 
-  Value fill(const Value& value, bool in_repeat) const {
+  Value fill(const Value& value) const {
     const Place place = used(value.place());
     switch (value.kind()) {
       case Value::Kind::kNull: return Value::null(place);
-      case Value::Kind::kScalar: return scalar(value, place, in_repeat);
+      case Value::Kind::kScalar: return scalar(value, place);
       case Value::Kind::kSequence: {
         std::vector<Value> items;
-        for (const Value& item : value.items()) items.push_back(fill(item, in_repeat));
+        for (const Value& item : value.items()) items.push_back(fill(item));
         return Value::sequence(std::move(items), place);
       }
       case Value::Kind::kMapping: break;
     }
     std::vector<Value::Entry> entries;
     for (const Value::Entry& entry : value.entries()) {
-      entries.push_back({entry.key, used(entry.key_place), fill(entry.value, in_repeat || entry.key == "repeat")});
+      const bool is_repeat = entry.key == "repeat" && entry.value.is_mapping();
+      entries.push_back({entry.key, used(entry.key_place), is_repeat ? fill_repeat(entry.value) : fill(entry.value)});
     }
     return Value::mapping(std::move(entries), place);
   }
 
  private:
+  /// All but its layers.
+  Value fill_repeat(const Value& repeat) const {
+    std::vector<Value::Entry> entries;
+    for (const Value::Entry& entry : repeat.entries()) {
+      entries.push_back({entry.key, used(entry.key_place), entry.key == "layers" ? entry.value : fill(entry.value)});
+    }
+    return Value::mapping(std::move(entries), used(repeat.place()));
+  }
+
   Place used(Place place) const {
     if (place.given()) place.use = use_;
     return place;
   }
 
-  Value scalar(const Value& value, const Place& place, bool in_repeat) const {
+  Value scalar(const Value& value, const Place& place) const {
     const std::string& text = value.text();
     if (text.size() > 1 && text[0] == '$' && text[1] != '{') {
       const std::string name = text.substr(1);
-      if (is_for_later(name, in_repeat)) return value;
       const Value* parameter = find(name, place);
       return parameter == nullptr ? Value::null(place) : *parameter;
     }
-    return Value::scalar(with_texts(text, place, in_repeat), value.quoted(), place);
+    return Value::scalar(with_texts(text, place), value.quoted(), place);
   }
 
-  std::string with_texts(const std::string& text, const Place& place, bool in_repeat) const {
+  std::string with_texts(const std::string& text, const Place& place) const {
     std::string filled;
     std::size_t done = 0;
     for (std::size_t at = text.find("${"); at != std::string::npos; at = text.find("${", done)) {
@@ -62,7 +71,7 @@ class Filling {
       if (end == std::string::npos) break;
       filled += text.substr(done, at - done);
       const std::string name = text.substr(at + 2, end - at - 2);
-      const Value* parameter = is_for_later(name, in_repeat) ? nullptr : find(name, place);
+      const Value* parameter = find(name, place);
       if (parameter != nullptr && parameter->is_scalar()) {
         filled += parameter->text();
       } else if (parameter != nullptr) {
@@ -74,10 +83,6 @@ class Filling {
       done = end + 1;
     }
     return filled + text.substr(done);
-  }
-
-  bool is_for_later(const std::string& name, bool in_repeat) const {
-    return in_repeat && (name == "number" || !parameters_.contains(name));
   }
 
   const Value* find(const std::string& name, const Place& place) const {

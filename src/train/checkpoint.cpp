@@ -104,10 +104,10 @@ void Checkpoints::remove_old(bool newest_is_finite, std::int64_t keep) const {
   for (const fs::path& old : all) remove_checkpoint(old);
 }
 
-std::optional<TrainingState> Checkpoints::restore() {
+std::optional<TrainingState> Checkpoints::restore(bool finite_alone) {
   std::optional<TrainingState> state;
   strategy_.variables();  // from every worker
-  if (strategy_.topology().is_chief()) state = restore_newest();
+  if (strategy_.topology().is_chief()) state = restore_newest(finite_alone);
   if (strategy_.agree(state.has_value()) == 0) return std::nullopt;
   if (!state) state.emplace();
   state->epoch_sums.metrics.resize(names_.metrics.size());
@@ -118,14 +118,19 @@ std::optional<TrainingState> Checkpoints::restore() {
   return state;
 }
 
-std::optional<TrainingState> Checkpoints::restore_newest() {
+std::optional<TrainingState> Checkpoints::restore_newest(bool finite_alone) {
   const std::vector<fs::path> all = checkpoints_in(folder_);
-  std::vector<fs::path> damaged;
+  std::vector<fs::path> damaged, not_finite;
   std::optional<TrainingState> state;
   for (auto checkpoint = all.rbegin(); checkpoint != all.rend() && !state; ++checkpoint) {
     const std::string name = checkpoint->filename().string();
     try {
       const ReadCheckpoint read = read_checkpoint(*checkpoint);
+      if (finite_alone && !read.state.is_finite) {
+        spdlog::warn("{} has NaN or infinite values, with which training.on_non_finite: stop cannot continue", name);
+        not_finite.push_back(*checkpoint);
+        continue;
+      }
       try {
         state = restore_from(read);
       } catch (const UsageError&) {
@@ -133,18 +138,26 @@ std::optional<TrainingState> Checkpoints::restore_newest() {
       } catch (const Error& error) {
         throw Error(fmt::format("{}: {}", checkpoint->string(), error.what()));
       }
-      if (!damaged.empty()) spdlog::warn("using {} instead", name);
+      if (!damaged.empty() || !not_finite.empty()) spdlog::warn("using {} instead", name);
     } catch (const Damaged& error) {
       spdlog::warn("{} is damaged: {}", name, error.what());
       damaged.push_back(*checkpoint);
     }
   }
+  if (!state && !not_finite.empty()) {
+    throw Error(
+        fmt::format("{}: no checkpoint without NaN or infinite values is left; start a new run", folder_.string()));
+  }
   if (!state && !damaged.empty()) {
     throw Error(fmt::format("{}: every checkpoint is damaged; start a new run", folder_.string()));
   }
-  for (const fs::path& broken : damaged) {
-    spdlog::warn("{} is kept as {}", broken.filename().string(), set_aside(broken).filename().string());
-  }
+  const auto keep = [](const std::vector<fs::path>& checkpoints, std::string_view reason) {
+    for (const fs::path& one : checkpoints) {
+      spdlog::warn("{} is kept as {}", one.filename().string(), set_aside(one, reason).filename().string());
+    }
+  };
+  keep(damaged, "damaged");
+  keep(not_finite, "not-finite");
   remove_unfinished(folder_);
   return state;
 }

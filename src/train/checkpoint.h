@@ -44,8 +44,9 @@ class Checkpoints {
 
   /// Restores the newest one that is whole, which the chief reads for every worker, sets damaged ones newer than it
   /// aside and removes unfinished ones. Damaged ones, and the one that is used instead, are named in the log. nullopt
-  /// where there is none. Throws Error, changing nothing, where all are damaged or one cannot be read.
-  std::optional<TrainingState> restore();
+  /// where there is none. `finite_alone`: those with NaN or infinite values are set aside too. Throws Error, changing
+  /// nothing, where none is left or one cannot be read.
+  std::optional<TrainingState> restore(bool finite_alone = false);
   /// How many lines metrics.jsonl had when the one that was restored was saved.
   std::int64_t events() const { return restored_events_; }
 
@@ -57,7 +58,7 @@ class Checkpoints {
   std::string how_to_resume(std::int64_t step);
 
  private:
-  std::optional<TrainingState> restore_newest();
+  std::optional<TrainingState> restore_newest(bool finite_alone);
   TrainingState restore_from(const ReadCheckpoint& checkpoint);
   void restore_variables(const ReadCheckpoint& checkpoint, bool accumulated);
   void write(CheckpointSnapshot& snapshot, std::int64_t step, std::int64_t keep) const;

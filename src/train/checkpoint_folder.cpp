@@ -133,10 +133,10 @@ void remove_unfinished(const fs::path& folder) {
   }
 }
 
-fs::path set_aside(const fs::path& checkpoint) {
-  fs::path name = fs::path(checkpoint) += ".damaged";
+fs::path set_aside(const fs::path& checkpoint, std::string_view reason) {
+  fs::path name = fs::path(checkpoint) += fmt::format(".{}", reason);
   for (int number = 2; fs::exists(name); ++number) {
-    name = fs::path(checkpoint) += fmt::format(".damaged-{}", number);
+    name = fs::path(checkpoint) += fmt::format(".{}-{}", reason, number);
   }
   rename_durably(checkpoint, name);
   return name;

@@ -40,8 +40,8 @@ StoredTensors read_checkpoint_model(const std::filesystem::path& checkpoint);
 void remove_checkpoint(const std::filesystem::path& checkpoint);
 /// Removes what writing or removing a checkpoint left behind when the program was killed.
 void remove_unfinished(const std::filesystem::path& folder);
-/// Gives a damaged checkpoint another name, which it returns.
-std::filesystem::path set_aside(const std::filesystem::path& checkpoint);
+/// Gives a checkpoint that is not to be used another name, which it returns: "step-000500.damaged".
+std::filesystem::path set_aside(const std::filesystem::path& checkpoint, std::string_view reason);
 
 /// The name of a checkpoint that is being written or removed.
 std::filesystem::path unfinished_name(const std::filesystem::path& checkpoint);

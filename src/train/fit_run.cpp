@@ -265,7 +265,7 @@ void FitRun::log_distribution() const {
 /// is left as it is.
 TrainingState FitRun::first_state() {
   if (resumes_) {
-    std::optional<TrainingState> restored = checkpoints_->restore();
+    std::optional<TrainingState> restored = checkpoints_->restore(values().training.on_non_finite == OnNonFinite::kStop);
     if (is_chief()) write_configuration();
     if (restored) {
       spdlog::info("resuming from step {}", restored->step);
@@ -313,7 +313,7 @@ void FitRun::emit(const report::Event& event) {
 /// Whether the weights' averages are there: from the first update on.
 bool FitRun::uses_averages(const TrainingState& state) const {
   return values().optimizer && options_of(*values().optimizer).use_ema &&
-         state.step >= values().gradients.accumulate_steps;
+         state.updates > 0;
 }
 
 /// The weights become their averages, which the optimizer keeps in the last slot.

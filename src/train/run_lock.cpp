@@ -44,6 +44,11 @@ Json holder_in(const fs::path& path) {
   }
 }
 
+std::string text_in(const Json& holder, const char* key) {
+  const auto found = holder.find(key);
+  return found != holder.end() && found->is_string() ? found->get<std::string>() : "?";
+}
+
 [[noreturn]] void refuse(const fs::path& path, const Json& holder) {
   const fs::path folder = path.parent_path();
   if (!holder.contains("pid")) {
@@ -51,14 +56,14 @@ Json holder_in(const fs::path& path) {
         fmt::format("{}: another process trains in this run folder; wait for it or stop it", folder.string()));
   }
   throw UsageError(fmt::format("{}: process {} on {} has trained in this run folder since {}; wait for it or stop it",
-                               folder.string(), holder["pid"].dump(), holder.value("host", "?"),
-                               holder.value("since", "?")));
+                               folder.string(), holder["pid"].dump(), text_in(holder, "host"),
+                               text_in(holder, "since")));
 }
 
 /// Where the file system has no locks: whether the process that the file names still lives, as far as one can know.
 bool may_live(const Json& holder) {
   if (!holder.contains("pid") || !holder["pid"].is_number_integer()) return false;
-  if (holder.value("host", "") != host_name()) return true;
+  if (text_in(holder, "host") != host_name()) return true;
   return ::kill(holder["pid"].get<pid_t>(), 0) == 0 || errno == EPERM;
 }
 

@@ -50,6 +50,14 @@ TEST_CASE("a written file reads back whole and leaves nothing beside it") {
   CHECK(read_text_file(folder / "a.txt").empty());
 }
 
+TEST_CASE("a temporary file is known by the process and number in its name") {
+  for (const char* name : {"a/config.yaml.4711-1.tmp", "b.1-22.tmp"}) CHECK(is_temporary(name));
+  for (const char* name : {"notes.tmp", ".tmp", "a.1-.tmp", "a.-1.tmp", "a.x-1.tmp", "1-2.tmp", "a.1-2"}) {
+    CAPTURE(name);
+    CHECK_FALSE(is_temporary(name));
+  }
+}
+
 TEST_CASE("a file that is not committed leaves the old one and no temporary one") {
   const TemporaryFolder folder;
   write_file(folder / "a", "old");
@@ -82,8 +90,7 @@ TEST_CASE("errors name path and reason") {
   CHECK(error_text([&] { read_file(folder.path()); }) == "cannot read " + base + ": Is a directory");
   CHECK(error_text([&] { write_file(folder / "none/a", "x"); }) ==
         "cannot write " + base + "/none/a: No such file or directory");
-  CHECK(error_text([&] { write_file(folder / "file/a", "x"); }) ==
-        "cannot write " + base + "/file/a: Not a directory");
+  CHECK(error_text([&] { write_file(folder / "file/a", "x"); }) == "cannot write " + base + "/file/a: Not a directory");
   CHECK(error_text([&] { create_folders(folder / "file/a"); }) ==
         "cannot create the folder " + base + "/file: File exists");
   CHECK(error_text([&] { rename_durably(folder / "none", folder / "b"); }) ==

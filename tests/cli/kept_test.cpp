@@ -263,6 +263,22 @@ TEST_CASE_FIXTURE(Fixture, "a loss that is not finite ends the run, and the chec
   CHECK(events("a").back()["status"] == "failed");
 }
 
+TEST_CASE_FIXTURE(Fixture, "a run that ignored numbers that are not finite goes back to its last finite checkpoint") {
+  const std::string ignoring =
+      "--run-dir a --set training.epochs=2 --set checkpoint.every_steps=1 --set "
+      "training.on_non_finite=ignore --set checkpoint.keep=2 --set 'optimizer={type: sgd, "
+      "learning_rate: {schedule: piecewise_constant, boundaries: [3], values: [0.01, 1e38]}}'";
+  REQUIRE(fit(ignoring).exit_code == 0);
+  REQUIRE(contains(run_program(folder, "checkpoint list a").out, "NaN"));
+  const Outcome back =
+      fit("--run-dir a --resume --set training.epochs=2 --set checkpoint.every_steps=1 --set "
+          "'optimizer={type: sgd, learning_rate: 0.01}'");
+  CHECK_MESSAGE(back.exit_code == 0, back.err);
+  CHECK(contains(back.err, "has NaN or infinite values, with which training.on_non_finite: stop cannot continue"));
+  CHECK(contains(back.err, ".not-finite"));
+  CHECK_FALSE(contains(run_program(folder, "checkpoint list a").out, "NaN"));
+}
+
 TEST_CASE_FIXTURE(Fixture, "SIGHUP saves a checkpoint, unless it is ignored") {
   const std::string start =
       "\"$MIRRORTRAIN\" fit small.yaml --run-dir a --set training.epochs=100000 & pid=$!\n"

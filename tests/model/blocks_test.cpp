@@ -107,6 +107,33 @@ TEST_CASE("blocks and repeats may be in each other") {
   CHECK(contains(names(built), "stage_2_r_2_out last_in last_r_1_a"));
 }
 
+TEST_CASE("a block that begins with a block takes the input that it is given") {
+  const Built built = with_blocks(
+      "    inner: {layers: [conv2d: {filters: 4, kernel_size: 1, name: a}, add: {inputs: [a, input], name: sum}]}\n"
+      "    outer: {layers: [inner: {name: i}]}\n",
+      "    - conv2d: {filters: 4, kernel_size: 1, name: p}\n"
+      "    - conv2d: {filters: 4, kernel_size: 1, name: q}\n"
+      "    - outer: {inputs: [p], name: o}\n"
+      "    - add: {inputs: [o, q]}\n");
+  REQUIRE(built.errors == "");
+  const Graph& graph = built.model.evaluation.graph;
+  const ValueId p = graph.node(0).outputs[0];
+  CHECK(graph.node(2).inputs[0] == p);
+  CHECK(graph.node(3).inputs[1] == p);
+}
+
+TEST_CASE("a repeat within a block knows the block's name and parameters") {
+  const Built built = with_blocks(
+      "    stage:\n"
+      "      parameters: {filters: 3}\n"
+      "      layers:\n"
+      "        - repeat: {times: 2, layers: [conv2d: {filters: $filters, kernel_size: 1, name: \"${name}_x\"}]}\n"
+      "        - conv2d: {filters: 2, kernel_size: 1, name: $name}\n",
+      "    - stage: {name: first}\n");
+  REQUIRE(built.errors == "");
+  CHECK(names(built) == "first_x_1 first_x_2 first");
+}
+
 TEST_CASE("an error in a block is told once, at its line, with a use that led there") {
   const std::string unknown = with_blocks(kResidual,
                                           "    - residual: {filters: 3, name: one}\n"  // line 12
@@ -155,5 +182,8 @@ TEST_CASE("what is wrong with a block or a repeat is told at its place") {
   error(kResidual, "    - repeat: {times: 0, layers: [flatten]}\n", "expected an integer from 1 to 10000, found");
   error(kResidual, "    - repeat: {layers: [flatten]}\n", "missing key 'times'");
   error(kResidual, "    - repeat: {times: 2}\n", "missing key 'layers'");
+  error(kResidual, "    - residual: {filters: 3, name: [first]}\n", "expected the block's name, found a list");
+  error(kResidual, "    - repeat: {times: 10000, layers: [repeat: {times: 10000, layers: []}]}\n",
+        "more than 10000 layers");
   error(kResidual, "    - repeat: {times: 9999, layers: [flatten, flatten]}\n", "more than 10000 layers");
 }

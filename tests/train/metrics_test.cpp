@@ -93,3 +93,35 @@ TEST_CASE("metrics that are no means are Keras's over the whole set, on any numb
           doctest::Approx(test.expected).epsilon(2e-6));
   }
 }
+
+namespace {
+
+/// The metric of outputs that are the features.
+double metric_of(const std::string& metric, const std::string& rows) {
+  const Training training(fmt::format(R"(
+data:
+  global_batch_size: 3
+  train: {{format: inline, features: {0}, labels: {1}}}
+model:
+  input_shape: [1]
+  layers: [dense: {{units: 1, use_bias: false, kernel_initializer: ones}}]
+loss: mean_squared_error
+metrics: [{2}]
+optimizer: sgd
+strategy: {{devices: [cpu:0], threads_per_replica: 1}}
+)",
+                                      rows.substr(0, rows.find('|')), rows.substr(rows.find('|') + 1), metric));
+  return value_of(training);
+}
+
+}  // namespace
+
+TEST_CASE("outputs that are no probabilities still have their place on the curve") {
+  CHECK(metric_of("auc", "[[-0.5], [0.9], [-0.7], [0.95]] | [[0], [1], [0], [1]]") == doctest::Approx(1));
+  CHECK(metric_of("auc", "[[-0.5], [-0.9], [0.7], [1.5]] | [[1], [0], [0], [1]]") == doctest::Approx(0.625));
+}
+
+TEST_CASE("labels that are all the same have an r2_score of 0") {
+  CHECK(metric_of("r2_score",
+                  "[[0], [1], [2], [1], [5], [6], [7]] | [[0.3], [0.3], [0.3], [0.3], [0.3], [0.3], [0.3]]") == 0);
+}

@@ -14,7 +14,7 @@ namespace {
 
 using ops::CombineKind;
 
-Error misfit(const LayerBuilder& builder, std::string_view expected, ValueId a, ValueId b) {
+Error mismatch(const LayerBuilder& builder, std::string_view expected, ValueId a, ValueId b) {
   return Error(fmt::format("expected inputs {}, found the shapes {} and {}", expected, builder.described(a),
                            builder.described(b)));
 }
@@ -38,7 +38,7 @@ std::vector<ValueId> alike(LayerBuilder& builder, std::span<const ValueId> sourc
     try {
       shape = ops::stretched("", shape, builder.shape(values[i]));
     } catch (const Error&) {
-      throw misfit(builder, "of one shape, or with 1 where they differ", sources[0], sources[i]);
+      throw mismatch(builder, "of one shape, or with 1 where they differ", sources[0], sources[i]);
     }
   }
   return values;
@@ -121,7 +121,7 @@ ValueId Concatenate::build(LayerBuilder& builder, std::span<const ValueId> sourc
     Shape expected = first;
     const Shape& found = builder.shape(source);
     if (found.rank() == first.rank()) expected[joined] = found[joined];
-    if (found != expected) throw misfit(builder, "that differ in the joined axis alone", sources[0], source);
+    if (found != expected) throw mismatch(builder, "that differ in the joined axis alone", sources[0], source);
   }
   return builder.apply(ops::Concatenate(joined), {sources.begin(), sources.end()});
 }

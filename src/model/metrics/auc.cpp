@@ -19,7 +19,8 @@ std::vector<float> thresholds_between(std::int64_t count) {
   return all;
 }
 
-/// Goes through the thresholds from above: what is in the bins passed so far is predicted to be true.
+/// Goes through the thresholds from above: what is in the bins passed so far is predicted to be true. Outputs below
+/// all thresholds, which probabilities never are, count at the lowest, as in Keras.
 double area(std::span<const double> sums, std::int64_t) {
   const std::size_t bins = sums.size() / 2;
   double negatives = 0, positives = 0;
@@ -28,9 +29,9 @@ double area(std::span<const double> sums, std::int64_t) {
     positives += sums[bins + i];
   }
   double false_ones = 0, true_ones = 0, last_x = 0, last_y = 0, total = 0;
-  for (std::size_t i = bins; i-- > 1;) {  // the first bin is below every threshold
-    false_ones += sums[i];
-    true_ones += sums[bins + i];
+  for (std::size_t i = bins; i-- > 1;) {
+    false_ones += sums[i] + (i == 1 ? sums[0] : 0);
+    true_ones += sums[bins + i] + (i == 1 ? sums[bins] : 0);
     const double x = ratio(false_ones, negatives), y = ratio(true_ones, positives);
     total += (x - last_x) * (y + last_y) / 2;
     last_x = x;

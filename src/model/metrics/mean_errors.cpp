@@ -36,7 +36,8 @@ MetricNode R2Score::node(const Loss& loss, const Shape& output) const {
     double mean = 0;
     for (std::size_t i = 0; i < sums.size(); i += 3) {
       const double variation = sums[i + 1] - sums[i] * (sums[i] / count);
-      mean += variation == 0 ? 0 : (1 - sums[i + 2] / variation) / outputs;
+      const bool varies = variation > 1e-12 * sums[i + 1];  // more than rounding leaves of equal labels
+      mean += varies ? (1 - sums[i + 2] / variation) / outputs : 0;
     }
     return mean;
   };
