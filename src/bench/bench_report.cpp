@@ -89,7 +89,12 @@ void AllReduceReport::finish(bool buckets, const std::optional<std::filesystem::
     rows.push_back(json_of(result));
     wrong += result.wrong;
   }
-  if (json) write_file(*json, report::json_line({{"results", rows}}) + "\n");
+  const std::string text = report::json_line({{"results", rows}}) + "\n";
+  if (json == "-") {
+    fmt::print("{}", text);
+  } else if (json) {
+    write_file(*json, text);
+  }
   if (wrong > 0) throw Error(fmt::format("{} elements were wrong: the sums of these devices cannot be trusted", wrong));
 }
 

@@ -41,7 +41,7 @@ class AllReduceReport {
   /// Prints its row at once.
   void add(const std::string& algorithm, std::size_t count, double seconds, std::uint64_t wrong, double busbw_factor);
   /// Prints the fastest algorithms, the totals where the sizes are those of gradient buckets, and writes `json` where
-  /// there is one. Throws Error where an element was wrong.
+  /// there is one (to stdout where it is "-"). Throws Error where an element was wrong.
   void finish(bool buckets, const std::optional<std::filesystem::path>& json) const;
   const std::vector<AllReduceResult>& results() const { return results_; }
 

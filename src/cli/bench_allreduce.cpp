@@ -1,4 +1,5 @@
 #include <CLI/CLI.hpp>
+#include <cstdio>
 #include <memory>
 #include <optional>
 #include <string>
@@ -7,6 +8,7 @@
 #include "base/error.h"
 #include "bench/all_reduce_bench.h"
 #include "cli/commands.h"
+#include "cli/gradient_buckets.h"
 #include "cli/options.h"
 #include "collective/nccl/nccl_communicator.h"
 #include "config/document.h"
@@ -14,7 +16,6 @@
 #include "device/cuda/cuda_device.h"
 #include "device/cuda/gpus.h"
 #include "strategy/gradient_options.h"
-#include "strategy/reduction/gradient_buckets.h"
 #include "strategy/topology.h"
 #include "train/check_configuration.h"
 #include "train/hardware.h"
@@ -23,7 +24,7 @@ namespace mirrortrain::cli {
 namespace {
 
 struct BenchArguments {
-  std::string devices = "all", algorithms, min_size, max_size, method, from;
+  std::string devices, algorithms, min_size, max_size, method, from;
   std::optional<std::string> json;
   std::vector<std::string> overrides;
   std::uint64_t factor = 0;
@@ -58,23 +59,9 @@ void bench_on(const Topology& topology, const AllReduceBenchOptions& options) {
   const BenchHardware hardware{backend->step_kernels(), why_no_nccl, [](std::span<const int> on, double timeout) {
                                  return owned(make_nccl_communicators(on, timeout));
                                }};
-  bench_all_reduce(options, ranks, one_gpu ? topology.replicas : 1, hardware, stdout);
-}
-
-/// The elements of each gradient bucket of the configuration, in the order in which they are reduced.
-std::vector<std::size_t> bucket_counts(const CheckedConfiguration& checked) {
-  if (!checked.has_model()) throw UsageError("--from: the configuration has no model, only state");
-  StoreOptions store;
-  store.policies = checked.policies();
-  const auto device = make_cpu_device(0, 1, {});
-  const VariableStore variables(*checked.model, store, *device);
-  std::vector<std::size_t> counts;
-  for (const GradientBucket& bucket :
-       make_buckets(variables, checked.values().strategy.communication.bytes_per_pack.bytes)) {
-    counts.push_back(static_cast<std::size_t>(bucket.elements));
-  }
-  if (counts.empty()) throw UsageError("--from: no gradient of this configuration is reduced over replicas");
-  return counts;
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> nowhere(std::fopen("/dev/null", "w"), std::fclose);
+  std::FILE* const table = options.json == "-" && nowhere ? nowhere.get() : stdout;
+  bench_all_reduce(options, ranks, one_gpu ? topology.replicas : 1, hardware, table);
 }
 
 void bench(const BenchArguments& arguments) {
@@ -91,12 +78,17 @@ void bench(const BenchArguments& arguments) {
     options.method = config::read_option<AggregationMethod>("--aggregation-method", arguments.method);
   }
   options.json = arguments.json;
-  if (!arguments.from.empty()) {
-    options.counts = bucket_counts(check_configuration(arguments.from, arguments.overrides));
-  }
-
   StrategyOptions strategy;
-  strategy.devices = config::read_option<Devices>("--devices", arguments.devices);
+  if (!arguments.from.empty()) {
+    const CheckedConfiguration checked =
+        check_configuration(configuration_or_run(arguments.from).file, arguments.overrides);
+    if (!checked.has_model()) throw UsageError("--from: the configuration has no model, only state");
+    options.counts = bucket_counts(checked);
+    if (options.counts.empty()) throw UsageError("--from: no gradient of this configuration is reduced over replicas");
+    strategy.devices = checked.values().strategy.devices;
+    if (arguments.method.empty()) options.method = checked.values().gradients.aggregation_method;
+  }
+  if (!arguments.devices.empty()) strategy.devices = config::read_option<Devices>("--devices", arguments.devices);
   bench_on(make_topology(strategy, std::int64_t{1} << 30, this_machine()), options);
 }
 
@@ -106,20 +98,28 @@ void add_bench_allreduce(CLI::App& app, int& exit_code) {
   auto arguments = std::make_shared<BenchArguments>();
   CLI::App* command =
       app.add_subcommand("bench-allreduce", "Benchmark and verify the all-reduce algorithms, as nccl-tests does.");
-  command->add_option("--devices", arguments->devices,
-                      "all, or a list such as [cpu:0, cpu:1]; one GPU listed several times measures replicas on it");
+  command->add_option(
+      "--devices", arguments->devices,
+      "all, or a list such as cpu:0,cpu:1; one GPU listed several times measures replicas on it; default: "
+      "the configuration's with --from, else all");
   command->add_option("--algorithms", arguments->algorithms, "List of algorithms; default: all");
   CLI::Option* const smallest =
       command->add_option("-b", arguments->min_size, "Smallest size in bytes, or with K, M, G; default: 8");
   CLI::Option* const largest = command->add_option("-e", arguments->max_size, "Largest size; default: 64M");
   CLI::Option* const factor = command->add_option("-f", arguments->factor, "Factor between two sizes; default: 2")
                                   ->check(CLI::Range(2, 1 << 20));
-  command->add_option("--from", arguments->from, "Use the sizes of the gradient buckets of this configuration's model")
-      ->excludes(smallest, largest, factor);
-  add_overrides(*command, arguments->overrides, "With --from: key.path=value, a YAML value");
+  CLI::Option* const from =
+      command
+          ->add_option("--from", arguments->from,
+                       "A configuration or run: use the sizes of its gradient buckets, its devices and its aggregation "
+                       "method")
+          ->excludes(smallest, largest, factor);
+  add_overrides(*command, arguments->overrides, "With --from: key.path=value, a YAML value")->needs(from);
   command->add_option("--aggregation-method", arguments->method,
-                      "add_n, tree or accumulate_n, for the algorithms that copy; default: add_n");
-  add_json(*command, arguments->json, "Also write the results to this file as JSON");
+                      "add_n, tree or accumulate_n, for the algorithms that copy; default: the configuration's with "
+                      "--from, else add_n");
+  add_json(*command, arguments->json,
+           "Also write the results to this file as JSON; -: to stdout, in place of the table");
   command->callback([arguments, &exit_code] {
     bench(*arguments);
     exit_code = 0;

@@ -19,12 +19,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The run's folder of checkpoints: of the folder named, or of runs/NAME.
-fs::path checkpoints_of(const std::string& run) {
-  for (const fs::path& candidate : {fs::path(run), fs::path("runs") / run}) {
-    if (RunFolder{candidate}.exists()) return RunFolder{candidate}.checkpoints();
-  }
-  throw UsageError(fmt::format("{}: expected a run's folder, or its name in runs/; config.yaml does not exist", run));
+constexpr const char* kRunHelp = "A run's name or folder, or one checkpoint's";
+
+/// All of a run, or the one that RUN names.
+std::vector<fs::path> checkpoints_of(const std::string& run) {
+  const NamedRun named = require_run(run, run);
+  return named.checkpoint ? std::vector{*named.checkpoint} : checkpoints_in(named.folder.checkpoints());
 }
 
 std::uintmax_t bytes_in(const fs::path& checkpoint) {
@@ -42,9 +42,9 @@ std::string time_of(const fs::path& checkpoint) {
       fmt::localtime(std::chrono::system_clock::to_time_t(std::chrono::time_point_cast<std::chrono::seconds>(time))));
 }
 
-void list(const fs::path& folder) {
+void list(const std::vector<fs::path>& checkpoints) {
   fmt::print("{:<16}{:>10}{:>8}  {:<19}  {:>14}  {}\n", "checkpoint", "step", "epoch", "saved", "bytes", "");
-  for (const fs::path& checkpoint : checkpoints_in(folder)) {
+  for (const fs::path& checkpoint : checkpoints) {
     const std::string name = checkpoint.filename().string();
     try {
       const CheckpointState state = read_checkpoint_state(checkpoint);
@@ -58,10 +58,9 @@ void list(const fs::path& folder) {
 }
 
 /// Returns whether all are whole.
-bool check(const fs::path& folder) {
+bool check(const std::vector<fs::path>& checkpoints) {
   bool all_whole = true;
-  const std::vector<fs::path> all = checkpoints_in(folder);
-  for (const fs::path& checkpoint : all) {
+  for (const fs::path& checkpoint : checkpoints) {
     std::string found = "whole";
     try {
       if (!read_checkpoint(checkpoint).state.is_finite) found = "whole, has NaN or infinite values";
@@ -74,7 +73,7 @@ bool check(const fs::path& folder) {
     }
     fmt::print("{:<16}{}\n", checkpoint.filename().string(), found);
   }
-  if (all.empty()) fmt::print("there is no checkpoint in {}\n", folder.string());
+  if (checkpoints.empty()) fmt::print("the run has no checkpoint\n");
   return all_whole;
 }
 
@@ -86,11 +85,11 @@ void add_checkpoint(CLI::App& app, int& exit_code) {
   command->require_subcommand(1);
   auto run = std::make_shared<std::string>();
   CLI::App* list_command = command->add_subcommand("list", "Step, epoch, time and size of each checkpoint.");
-  list_command->add_option("RUN", *run, "A run's folder, or its name in runs/")->required();
+  list_command->add_option("RUN", *run, kRunHelp)->required();
   list_command->callback([run] { list(checkpoints_of(*run)); });
   CLI::App* check_command = command->add_subcommand(
       "check", "Read every file of each checkpoint and compare its checksum; exit code 1 where one is not whole.");
-  check_command->add_option("RUN", *run, "A run's folder, or its name in runs/")->required();
+  check_command->add_option("RUN", *run, kRunHelp)->required();
   check_command->callback([run, &exit_code] { exit_code = check(checkpoints_of(*run)) ? 0 : 1; });
 }
 

@@ -18,6 +18,8 @@ void add_predict(CLI::App& app, int& exit_code);
 void add_init(CLI::App& app, int& exit_code);
 void add_plan(CLI::App& app, int& exit_code);
 void add_devices(CLI::App& app, int& exit_code);
+void add_runs(CLI::App& app, int& exit_code);
 void add_launch(CLI::App& app, int& exit_code);
+void add_usage(CLI::App& app, int& exit_code);  ///< hidden: the man page and completions, for the installation
 
 }  // namespace mirrortrain::cli

@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <spdlog/spdlog.h>
 
 #include <CLI/CLI.hpp>
 #include <memory>
@@ -7,9 +8,11 @@
 
 #include "base/error.h"
 #include "cli/commands.h"
+#include "cli/gradient_buckets.h"
 #include "cli/options.h"
 #include "strategy/reduction/choose_reduction.h"
 #include "train/check_configuration.h"
+#include "train/check_data.h"
 #include "train/hardware.h"
 
 namespace mirrortrain::cli {
@@ -18,15 +21,26 @@ namespace {
 struct ConfigArguments {
   std::string config;
   std::vector<std::string> overrides;
+  bool skips_data = false;
 };
 
+/// Everything that is wrong is told at once, in the order of the file.
 void check(const ConfigArguments& arguments) {
-  const CheckedConfiguration checked = check_configuration(arguments.config, arguments.overrides);
-  try {
-    make_topology(checked.values().strategy, checked.values().data.global_batch_size, this_machine());
-  } catch (const UsageError& error) {  // a device that is not here may be where the run will be
-    fmt::print(stderr, "warning: {}\n", error.what());
+  config::Errors errors;
+  const CheckedConfiguration checked =
+      look_at_configuration(configuration_or_run(arguments.config).file, arguments.overrides, errors);
+  const std::size_t in_configuration = errors.count();
+  if (!arguments.skips_data) check_data(checked, errors);
+  if (!errors.concern("strategy")) {
+    try {
+      make_topology(checked.values().strategy, checked.values().data.global_batch_size, this_machine());
+    } catch (const UsageError& error) {  // a device that is not here may be where the run will be
+      spdlog::warn(error.what());
+    }
   }
+  for (const std::string& warning : errors.warnings()) spdlog::warn(warning);
+  if (in_configuration > 0) throw UsageError(errors.text());
+  if (!errors.empty()) throw Error(errors.text());  // the data may be wrong where the configuration is right
   fmt::print("{}: no errors\n", arguments.config);
 }
 
@@ -41,13 +55,16 @@ void show_reduction(const CheckedConfiguration& checked) {
                          reduced_gradient_bytes(*checked.model, checked.policies()), hardware.why_no_nccl)
             .note;
     if (!note.empty()) fmt::print("# {}\n", note);
+    const std::size_t buckets = bucket_counts(checked).size();
+    if (buckets > 0) fmt::print("# {} gradient bucket{}\n", buckets, buckets == 1 ? "" : "s");
   } catch (const UsageError& error) {
     fmt::print("# {}\n", error.what());
   }
 }
 
 void show(const ConfigArguments& arguments) {
-  const CheckedConfiguration checked = check_configuration(arguments.config, arguments.overrides);
+  const CheckedConfiguration checked =
+      check_configuration(configuration_or_run(arguments.config).file, arguments.overrides);
   fmt::print("{}", config::show(checked.values(), checked.read.document, config::Origins::kShown));
   if (checked.has_model()) {
     fmt::print("# The model's variables, as they will be kept:\n{}", variables_text(checked, "#   "));
@@ -55,13 +72,28 @@ void show(const ConfigArguments& arguments) {
   }
 }
 
-void add_verb(CLI::App& command, const char* name, const char* help, void (*run)(const ConfigArguments&),
-              int& exit_code) {
+void add_check(CLI::App& command, int& exit_code) {
   auto arguments = std::make_shared<ConfigArguments>();
-  CLI::App* verb = command.add_subcommand(name, help);
-  add_configuration(*verb, arguments->config, arguments->overrides);
-  verb->callback([arguments, run, &exit_code] {
-    run(*arguments);
+  CLI::App* check_command =
+      command.add_subcommand("check", "Report all errors of a configuration and of the data that it names.");
+  add_configuration(*check_command, arguments->config, arguments->overrides);
+  check_command->add_flag("--no-data", arguments->skips_data, "Do not look at the data, which may be elsewhere");
+  check_command->callback([arguments, &exit_code] {
+    check(*arguments);
+    exit_code = 0;
+  });
+}
+
+void add_show(CLI::App& command, int& exit_code) {
+  auto arguments = std::make_shared<ConfigArguments>();
+  CLI::App* show_command =
+      command.add_subcommand("show", "Print the resolved configuration and where each value comes from.");
+  show_command
+      ->add_option("CONFIG_OR_RUN", arguments->config, "Path of the configuration file, or a run's name or folder")
+      ->required();
+  add_overrides(*show_command, arguments->overrides);
+  show_command->callback([arguments, &exit_code] {
+    show(*arguments);
     exit_code = 0;
   });
 }
@@ -71,8 +103,8 @@ void add_verb(CLI::App& command, const char* name, const char* help, void (*run)
 void add_config(CLI::App& app, int& exit_code) {
   CLI::App* command = app.add_subcommand("config", "Check, show and document configurations.");
   command->require_subcommand(1);
-  add_verb(*command, "check", "Report all errors of a configuration.", check, exit_code);
-  add_verb(*command, "show", "Print the resolved configuration and where each value comes from.", show, exit_code);
+  add_check(*command, exit_code);
+  add_show(*command, exit_code);
 
   // The schema is the same for every file, but an editor's task may pass one.
   auto ignored_file = std::make_shared<std::string>();

@@ -1,36 +1,82 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <filesystem>
 #include <memory>
 
 #include "base/error.h"
 #include "cli/commands.h"
 #include "cli/options.h"
 #include "cli/stop_signals.h"
+#include "cli/sweep.h"
 #include "train/elastic_run.h"
+#include "train/resume.h"
 
 namespace mirrortrain::cli {
+namespace {
+
+/// A run that is resumed has a configuration of its own. `--resume CONFIG` is CONFIG with --resume.
+void find_configuration(FitArguments& arguments) {
+  if (!arguments.config.empty()) return;
+  if (!arguments.resume) throw UsageError("fit: CONFIG is missing, the path of the configuration file");
+  if (std::filesystem::is_regular_file(*arguments.resume)) {
+    arguments.config = std::move(*arguments.resume);
+    arguments.resume = "";
+  } else if (!arguments.resume->empty()) {
+    arguments.config = require_resumable(*arguments.resume).config().string();
+  } else {
+    if (!arguments.run_dir) throw UsageError("fit --resume: name the run, as --resume RUN, or its configuration file");
+    arguments.config = RunFolder{*arguments.run_dir}.config().string();
+  }
+}
+
+}  // namespace
 
 void add_fit(CLI::App& app, int& exit_code) {
   auto arguments = std::make_shared<FitArguments>();
   arguments->catch_stop_signals = catch_stop_signals;
   CLI::App* command = app.add_subcommand("fit", "Train a model, validate it after each epoch and test it at the end.");
-  add_configuration(*command, arguments->config, arguments->overrides);
+  command->add_option("CONFIG", arguments->config,
+                      "Path of the configuration file; default with --resume: the run's own");
+  add_overrides(*command, arguments->overrides);
   command->add_option("--run-dir", arguments->run_dir, "Folder of the run; default: runs/NAME");
   command
       ->add_option_function<std::vector<std::string>>(
           "--resume",
           [arguments](const std::vector<std::string>& runs) { arguments->resume = runs.empty() ? "" : runs[0]; },
-          "Resume a run: RUN, the one in --run-dir, or the newest with the configuration's name")
+          "Resume a run: RUN (its name or folder), the one in --run-dir, or the newest with the configuration's name")
       ->expected(0, 1)
       ->type_name("[RUN]");
   command->add_flag("--dry-run", arguments->dry_run,
                     "Build everything, then stop before the first step; writes no files");
-  command->add_flag("--profile", arguments->profile, "Print the time that each replica spends in each op");
-  command->callback([arguments, &exit_code] {
+  CLI::Option* const profile =
+      command->add_flag("--profile", arguments->profile,
+                        "Print how long each replica spends in each layer, and each device in each action");
+  command->add_flag("--by-time", arguments->profile_by_time, "With --profile: the slowest first")->needs(profile);
+  add_json(*command, arguments->profile_json, "With --profile: also write it to this file as JSON; -: to stdout, alone")
+      ->needs(profile);
+  auto swept = std::make_shared<SweepArguments>();
+  CLI::Option* const sweeps =
+      command
+          ->add_option("--sweep", swept->sweeps,
+                       "Train one run for each value: key.path=A,B,C; given several times, for each combination")
+          ->allow_extra_args(false)
+          ->type_name("KEY=A,B,C");
+  command
+      ->add_option("--side-by-side", swept->side_by_side,
+                   "With --sweep: train so many runs at a time, each on its part of the GPUs or cores; default: 1")
+      ->type_name("N")
+      ->check(CLI::Range(1, 1024).description(""))
+      ->needs(sweeps);
+  command->callback([arguments, swept, &exit_code] {
     if (arguments->resume && !arguments->resume->empty() && arguments->run_dir) {
       throw UsageError(fmt::format("--resume {} and --run-dir {} both name the run to resume; give one of them",
                                    *arguments->resume, *arguments->run_dir));
+    }
+    find_configuration(*arguments);
+    if (!swept->sweeps.empty()) {
+      exit_code = sweep(*arguments, *swept);
+      return;
     }
     exit_code = fit(*arguments);
   });

@@ -4,14 +4,13 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <filesystem>
 
 #include "base/error.h"
 #include "cli/commands.h"
+#include "cli/options.h"
 #include "config/scalar.h"
 #include "launch/plan.h"
 #include "train/check_configuration.h"
-#include "train/run_folder.h"
 
 namespace mirrortrain::cli {
 
@@ -33,7 +32,10 @@ std::optional<LaunchedCommand> read_launched_command(const std::vector<std::stri
     return std::nullopt;
   }
   LaunchedCommand result{words, words[0] == "fit", "", {}, {}, false};
-  result.config = command->get_option(result.is_fit ? "CONFIG" : "RUN_OR_CONFIG")->as<std::string>();
+  const CLI::Option* const config = command->get_option(result.is_fit ? "CONFIG" : "RUN_OR_CONFIG");
+  if (config->count() == 0)
+    throw UsageError("launch: fit needs a configuration file after `--`, as in: -- fit config.yaml");
+  result.config = config->as<std::string>();
   if (command->count("--set") > 0) result.overrides = command->get_option("--set")->results();
   if (result.is_fit) {
     if (command->count("--run-dir") > 0) result.run_dir = command->get_option("--run-dir")->as<std::string>();
@@ -43,8 +45,7 @@ std::optional<LaunchedCommand> read_launched_command(const std::vector<std::stri
 }
 
 LaunchedRun check_launched_command(const LaunchedCommand& command, const ClusterSpec& cluster) {
-  const bool is_run = !command.is_fit && std::filesystem::is_directory(command.config);
-  const std::string file = is_run ? RunFolder{command.config}.config().string() : command.config;
+  const std::string file = command.is_fit ? command.config : configuration_or_run(command.config).file;
   const Environment own = process_environment();
   const Environment of_worker = [&](const std::string& name) -> std::optional<std::string> {
     return name == "TF_CONFIG" ? launch::tf_config(cluster, {Job::kWorker, 0}) : own(name);

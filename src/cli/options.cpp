@@ -1,7 +1,10 @@
 #include "cli/options.h"
 
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
 #include <filesystem>
+#include <map>
 
 #include "base/error.h"
 #include "base/files.h"
@@ -24,8 +27,8 @@ std::string why_not_writable(const std::string& file) {
 
 }  // namespace
 
-void add_overrides(CLI::App& command, std::vector<std::string>& overrides, const std::string& help) {
-  command.add_option("--set", overrides, help)->allow_extra_args(false);
+CLI::Option* add_overrides(CLI::App& command, std::vector<std::string>& overrides, const std::string& help) {
+  return command.add_option("--set", overrides, help)->allow_extra_args(false)->type_name("KEY=VALUE");
 }
 
 void add_configuration(CLI::App& command, std::string& file, std::vector<std::string>& overrides) {
@@ -33,8 +36,38 @@ void add_configuration(CLI::App& command, std::string& file, std::vector<std::st
   add_overrides(command, overrides);
 }
 
-void add_json(CLI::App& command, std::optional<std::string>& file, const std::string& help) {
-  command.add_option("--json", file, help)->check(why_not_writable);
+CLI::Option* add_split(CLI::App& command, data::Split& split, const std::string& help) {
+  std::map<std::string, data::Split> splits;
+  for (const data::Split one : {data::Split::kTest, data::Split::kValidation, data::Split::kTrain}) {
+    splits.emplace(data::name_of(one), one);
+  }
+  return command
+      .add_option_function<std::string>(
+          "--split", [&split, splits](const std::string& name) { split = splits.at(name); }, help)
+      ->type_name("SPLIT")
+      ->check(CLI::IsMember({"test", "validation", "train"}).description(""));
+}
+
+ConfigurationOrRun configuration_or_run(const std::string& text) {
+  if (std::filesystem::is_regular_file(text)) return {text, std::nullopt};
+  if (!find_run(text) && (text.ends_with(".yaml") || text.ends_with(".yml"))) return {text, std::nullopt};
+  NamedRun run = require_run(text, text);
+  const std::string file = run.folder.config().string();
+  return {file, std::move(run)};
+}
+
+void write_json(const std::string& file, const std::string& json) {
+  if (file == "-") {
+    fmt::print("{}\n", json);
+  } else {
+    write_file(file, json + "\n");
+  }
+}
+
+CLI::Option* add_json(CLI::App& command, std::optional<std::string>& file, const std::string& help) {
+  return command.add_option("--json", file, help)
+      ->type_name("FILE")
+      ->check(CLI::Validator([](std::string& name) { return why_not_writable(name); }, ""));
 }
 
 }  // namespace mirrortrain::cli

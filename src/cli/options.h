@@ -4,21 +4,38 @@
 #include <string>
 #include <vector>
 
+#include "data/load.h"
+#include "train/run_folder.h"
+
 namespace CLI {
 class App;
-}
+class Option;
+}  // namespace CLI
 
 namespace mirrortrain::cli {
 
 // Options that several commands take. What they are read into must outlive `command`.
 
 /// --set
-void add_overrides(
+CLI::Option* add_overrides(
     CLI::App& command, std::vector<std::string>& overrides,
     const std::string& help = "Override a value: key.path=value, with a YAML value; may be given several times");
 /// CONFIG and --set
 void add_configuration(CLI::App& command, std::string& file, std::vector<std::string>& overrides);
+/// --split, whose default is what `split` holds
+CLI::Option* add_split(CLI::App& command, data::Split& split, const std::string& help);
+
+/// What RUN_OR_CONFIG means: a configuration file, or a run with its own.
+struct ConfigurationOrRun {
+  std::string file;
+  std::optional<NamedRun> run;
+};
+/// Throws UsageError where there is neither.
+ConfigurationOrRun configuration_or_run(const std::string& text);
+
 /// --json. A file that cannot be written is an error of the command line, reported before any work is done.
-void add_json(CLI::App& command, std::optional<std::string>& file, const std::string& help);
+CLI::Option* add_json(CLI::App& command, std::optional<std::string>& file, const std::string& help);
+/// Writes `json` and a line break to the file, or to stdout where it is "-". Throws Error.
+void write_json(const std::string& file, const std::string& json);
 
 }  // namespace mirrortrain::cli

@@ -8,7 +8,6 @@
 #include <string>
 #include <vector>
 
-#include "base/files.h"
 #include "cli/commands.h"
 #include "cli/options.h"
 #include "cli/plan_report.h"
@@ -30,10 +29,8 @@ void print_plan(const PlanArguments& arguments) {
   options.scales_batch = arguments.scales_batch;
   const CheckedConfiguration checked = check_configuration(arguments.config, arguments.overrides);
   const plan::Plan planned = plan::make_plan(checked, options);
-  const bool json_alone = arguments.json == "-";
-  if (!json_alone) fmt::print("{}", plan_text(planned));
-  if (json_alone) fmt::print("{}\n", plan_json(planned));
-  if (arguments.json && !json_alone) write_file(*arguments.json, plan_json(planned) + "\n");
+  if (arguments.json != "-") fmt::print("{}", plan_text(planned));
+  if (arguments.json) write_json(*arguments.json, plan_json(planned));
 }
 
 }  // namespace

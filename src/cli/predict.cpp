@@ -28,16 +28,9 @@ struct PredictArguments {
   std::string run;
   std::vector<std::string> overrides;
   std::optional<std::string> data, output;
-  std::string split = "test";
+  data::Split split = data::Split::kTest;
   bool probabilities = false;
 };
-
-RunFolder folder_of(const std::string& run) {
-  for (const fs::path& path : {fs::path(run), fs::path("runs") / run}) {
-    if (RunFolder{path}.exists()) return {path};
-  }
-  throw UsageError(fmt::format("{}: expected a run's name or folder; there is no run in it or in runs/{}", run, run));
-}
 
 PredictionFormat format_of(const std::optional<std::string>& file) {
   if (!file) return PredictionFormat::kCsv;
@@ -56,17 +49,15 @@ data::Dataset read_examples(const PredictArguments& arguments, const CheckedConf
     return data::read_new(data::new_source(*arguments.data, values.data), adapted ? *adapted : data::Adapted{},
                           one_hot != nullptr ? one_hot->depth.value : 0, checked.input);
   }
-  const std::map<std::string, data::Split> splits = {
-      {"train", data::Split::kTrain}, {"validation", data::Split::kValidation}, {"test", data::Split::kTest}};
-  auto loaded = data::load(values.data, values.seed, splits.at(arguments.split), adapted);
+  auto loaded = data::load(values.data, values.seed, arguments.split, adapted);
   if (loaded) return std::move(loaded->dataset);
-  throw UsageError(
-      fmt::format("--split {}: the configuration has no such data; name a file with --data FILE", arguments.split));
+  throw UsageError(data::missing_text(values.data, arguments.split) + ", or a file with --data FILE");
 }
 
 int predict(const PredictArguments& arguments) {
   const PredictionFormat format = format_of(arguments.output);
-  const RunFolder folder = folder_of(arguments.run);
+  const NamedRun named = require_run(arguments.run, arguments.run);
+  const RunFolder& folder = named.folder;
   const CheckedConfiguration checked = check_configuration(folder.config().string(), arguments.overrides,
                                                            [](const std::string&) { return std::nullopt; });
   if (!checked.has_model()) throw UsageError(fmt::format("{}: the run has no model, only state", arguments.run));
@@ -75,7 +66,7 @@ int predict(const PredictArguments& arguments) {
 
   const Run run = run_to_predict(checked, examples);
   for (const std::string& note : run.strategy->topology().notes) spdlog::info(note);
-  const RunWeights weights = weights_of_run(folder);
+  const RunWeights weights = named.checkpoint ? weights_of_checkpoint(*named.checkpoint) : weights_of_run(folder);
   spdlog::info("weights: {}", weights.file.string());
   load_run_weights(weights, run.strategy->variables());
   run.strategy->variables_changed();
@@ -102,15 +93,13 @@ int predict(const PredictArguments& arguments) {
 void add_predict(CLI::App& app, int& exit_code) {
   auto arguments = std::make_shared<PredictArguments>();
   CLI::App* command = app.add_subcommand("predict", "Run a trained model on new data.");
-  command->add_option("RUN", arguments->run, "A run's name or folder")->required();
+  command->add_option("RUN", arguments->run, "A run's name or folder, or a checkpoint's")->required();
   add_overrides(*command, arguments->overrides);
   CLI::Option* const data =
       command->add_option("--data", arguments->data,
                           "New data, with labels or without: a .csv, .npy or .npz file, a folder of pictures, or "
                           "one of the format of the run's test data");
-  command->add_option("--split", arguments->split, "The run's own data instead: test, validation or train")
-      ->check(CLI::IsMember({"test", "validation", "train"}))
-      ->excludes(data);
+  add_split(*command, arguments->split, "The run's own data instead: test, validation or train")->excludes(data);
   command->add_option("--output", arguments->output,
                       "File to write: .csv, .npy (the raw outputs) or .jsonl; without it csv goes to stdout");
   command->add_flag("--probabilities", arguments->probabilities,

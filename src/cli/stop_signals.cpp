@@ -1,8 +1,12 @@
 #include "cli/stop_signals.h"
 
+#include <unistd.h>
+
+#include <cerrno>
 #include <csignal>
 #include <cstdint>
 #include <ctime>
+#include <string_view>
 
 namespace mirrortrain::cli {
 namespace {
@@ -20,10 +24,21 @@ std::int64_t now() {
   return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
 }
 
+/// In a handler: nothing but system calls.
+void acknowledge() {
+  constexpr std::string_view kNote = "\nstopping after this step; press again to quit at once\n";
+  const int error = errno;
+  if (::isatty(STDERR_FILENO) != 0 && ::write(STDERR_FILENO, kNote.data(), kNote.size()) < 0) {
+    // Nobody can be told.
+  }
+  errno = error;
+}
+
 void remember(int signal) {
   int none = 0;
   if (stop_signal.compare_exchange_strong(none, signal)) {
     stop_time = now();
+    acknowledge();
   } else if (stop_time != 0 && now() - stop_time > kTogether) {
     std::signal(signal, SIG_DFL);
     std::raise(signal);

@@ -7,10 +7,25 @@
 namespace mirrortrain::config::detail {
 namespace {
 
+bool takes(const Choice& choice, Schema::Kind kind) {
+  return std::ranges::any_of(choice.alternatives, [&](const Alternative& alternative) {
+    return alternative.name.empty() && alternative.schema({}).kind == kind;
+  });
+}
+
+bool takes_list(const Choice& choice) { return takes(choice, Schema::Kind::kList); }
+bool takes_number(const Choice& choice) { return takes(choice, Schema::Kind::kNumber); }
+
+/// Beside a list, a name (`all`) is taken only where it is one: another text is an item without its brackets.
 const Alternative* find_plain(const Choice& choice, const Value& value) {
-  const auto found = std::find_if(choice.alternatives.begin(), choice.alternatives.end(),
-                                  [&](const Alternative& a) { return a.name.empty() && a.accepts(value); });
-  return found == choice.alternatives.end() ? nullptr : &*found;
+  const auto text = as_text(value);
+  for (const Alternative& alternative : choice.alternatives) {
+    if (!alternative.name.empty() || !alternative.accepts(value)) continue;
+    const Schema schema = alternative.schema({});
+    const bool other_text = text && schema.kind == Schema::Kind::kNames && std::ranges::count(schema.names, *text) == 0;
+    if (!other_text || !takes_list(choice)) return &alternative;
+  }
+  return nullptr;
 }
 
 // `--set model.layers[0]=flatten` in place of another layer.
@@ -128,10 +143,12 @@ void read_choice(const Choice& choice, const Node& node, void* variant) {
     read_mapping(choice, node, variant);
   } else if (const Alternative* plain = find_plain(choice, value)) {
     plain->read(node, variant);
+  } else if (text && has_names && takes_number(choice) && !number_hint(value).empty()) {
+    node.wrong(words(choice, node), number_hint(value));
   } else if (text && has_names) {
     node.error(refusal(choice, *text));
   } else {
-    node.wrong(words(choice, node));
+    node.wrong(words(choice, node), takes_list(choice) ? list_hint(value) : "");
   }
 }
 

@@ -57,6 +57,9 @@ void refuse_sibling(const Choice& choice, const Node& node, const std::string& n
 /// Adds an error for each key that no alternative has. Returns whether one of them is near the tag, or near a key of a
 /// form without a name, so that what names an alternative is not missing but misspelled.
 bool refuse_unknown_keys(const Choice& choice, const Node& node);
+/// Adds the error of a mapping in which a key `type` names an alternative, which should be
+/// the key itself. Returns whether it is one.
+bool refuse_type_key(const Choice& choice, const Node& node);
 /// Adds the errors of a mapping that names no alternative.
 void refuse_mapping(const Choice& choice, const Node& node);
 

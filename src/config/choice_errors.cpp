@@ -71,6 +71,26 @@ bool refuse_unknown_keys(const Choice& choice, const Node& node) {
   return form_is_meant;
 }
 
+/// `- {type: dense, units: 64}` where the form is `- dense: {units: 64}`. Returns whether it was that.
+bool refuse_type_key(const Choice& choice, const Node& node) {
+  for (const Value::Entry& entry : node.value().entries()) {
+    const bool is_type = entry.key == "type" || entry.key == "class_name" || entry.key == kind_of(choice);
+    const auto text = is_type ? as_text(entry.value) : std::nullopt;
+    const auto name = text ? nearest_name(*text, names_of(choice)) : std::nullopt;
+    if (!name) continue;
+    std::vector<Value::Entry> options;
+    for (const Value::Entry& other : node.value().entries()) {
+      if (&other != &entry) options.push_back(other);
+    }
+    const std::string form =
+        options.empty() ? *name : fmt::format("{}: {}", *name, flow_text(Value::mapping(std::move(options))));
+    node.error(entry.key_place, entry.key,
+               fmt::format("the {0}'s name is its key; write - {1}", kind_of(choice), form));
+    return true;
+  }
+  return false;
+}
+
 void refuse_mapping(const Choice& choice, const Node& node) {
   const auto& entries = node.value().entries();
   const bool one = entries.size() == 1;
@@ -82,6 +102,7 @@ void refuse_mapping(const Choice& choice, const Node& node) {
       return node.error(entry.key_place, entry.key, refusal(choice, entry.key));
     }
   }
+  if (choice.tag.empty() && refuse_type_key(choice, node)) return;
   if (choice.tag.empty()) return node.wrong(words(choice, node) + ": a name, or a mapping of one name to its options");
   if (!refuse_unknown_keys(choice, node)) {
     node.error(node.section_place(), "", fmt::format("missing key '{}'", choice.tag));

@@ -1,9 +1,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 
 #include "config/containers.h"
+#include "config/read_yaml.h"
 
 namespace mirrortrain::config::detail {
 namespace {
@@ -28,6 +30,12 @@ bool want_text(const Node& node, Schema::Kind kind) {
   return false;
 }
 
+/// "~/data" as a shell would read it.
+std::string in_home(const std::string& text) {
+  const char* const home = std::getenv("HOME");
+  return home != nullptr && text.starts_with("~/") ? home + text.substr(1) : text;
+}
+
 // Links and ".." are followed as the system would; nothing has to exist.
 std::string resolved(const std::filesystem::path& path) {
   std::error_code failed;
@@ -48,9 +56,27 @@ Schema scalar_schema(Schema::Kind kind, const Rules& rules) {
   return schema;
 }
 
+bool is_bare_list(const Value& value) {
+  if (!value.is_scalar() || value.quoted() || !value.place().from_set()) return false;
+  return meaning_of(value) == Meaning::kText || meaning_of(value) == Meaning::kInteger ||
+         meaning_of(value) == Meaning::kNumber;
+}
+
+std::string list_hint(const Value& value) {
+  if (!value.is_scalar() || value.text().find_first_of("[]\n") != std::string::npos) return "";
+  return fmt::format("write [{}]", shortened(value.text()));
+}
+
+Value with_brackets(const Node& node) {
+  const Place& place = node.value().place();
+  auto list =
+      read_yaml("[" + node.value().text() + "]", {place.source, false, place.column, node.path()}, node.errors());
+  return list ? std::move(*list) : Value::sequence({}, place);
+}
+
 bool check_list(const Node& node, const Schema& list) {
   if (!node.value().is_sequence()) {
-    node.wrong(in_words(list));
+    node.wrong(in_words(list), list_hint(node.value()));
     return false;
   }
   const std::size_t count = node.value().items().size();
@@ -92,7 +118,8 @@ void read_path(const Node& node, Path& out) {
   const Place& place = node.value().place();
   const std::filesystem::path folder =
       place.given() && !place.from_set() ? std::filesystem::path(*place.source).parent_path() : "";
-  out.text = resolved(folder / text);
+  out.text = resolved(folder / in_home(text));
+  if (node.reading().files != nullptr) node.reading().files->push_back({out.text, place, node.path()});
 }
 
 std::optional<std::size_t> read_name(const Node& node, const Schema& names) {

@@ -12,6 +12,12 @@ namespace mirrortrain::config {
 
 namespace detail {
 
+/// Whether the value is a list of the command line that was written without brackets: `1,2`, `cpu:0`.
+bool is_bare_list(const Value& value);
+/// "write [x]", for what is no list but may have been meant as one.
+std::string list_hint(const Value& value);
+/// Its items, as if it had brackets. What is wrong with it is added to the node.
+Value with_brackets(const Node& node);
 /// Whether the value is a list that satisfies the node's rules and, where `length` is given, has as many items.
 bool check_list(const Node& node, const Schema& list);
 Schema list_schema(Schema item, const Rules& rules, std::optional<std::size_t> length);
@@ -40,8 +46,9 @@ struct Codec<std::optional<T>> {
 
 template <class T>
 struct Codec<std::vector<T>> {
-  static bool accepts(const Value& value) { return value.is_sequence(); }
+  static bool accepts(const Value& value) { return value.is_sequence() || detail::is_bare_list(value); }
   static void read(const Node& node, std::vector<T>& out) {
+    if (detail::is_bare_list(node.value())) return read(node.with_value(detail::with_brackets(node)), out);
     if (!detail::check_list(node, schema(node.rules()))) return;
     const Rules rules = node.rules().for_items();
     const std::size_t count = node.value().items().size();
@@ -68,6 +75,8 @@ template <class T, std::size_t N>
 struct Codec<std::array<T, N>> {
   static bool accepts(const Value& value) { return value.is_sequence(); }
   static void read(const Node& node, std::array<T, N>& out) {
+    const bool one = node.rules().scalar_fills && as_integer(node.value());
+    if (!one && detail::is_bare_list(node.value())) return read(node.with_value(detail::with_brackets(node)), out);
     if (node.rules().scalar_fills && !node.value().is_sequence()) {
       T item{};
       Codec<T>::read(node, item);

@@ -145,6 +145,10 @@ void apply_overrides(std::span<const std::string> overrides, Value& root, std::m
           fmt::format("expected key.path=value, as strategy.devices=[cpu:0,cpu:1], found '{}'", shortened(text)));
       continue;
     }
+    if (text.find_first_not_of(" \t", equals + 1) == std::string::npos) {
+      errors.add(source.at(1, 1), path, "a value is missing after '='; write null if none is meant");
+      continue;
+    }
     auto value = read_yaml(std::string_view(text).substr(equals + 1), source, errors);
     if (value) Override(root, replaced, source, errors).apply(*steps, std::move(*value));
   }

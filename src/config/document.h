@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <vector>
 
 #include "base/error.h"
 #include "config/section.h"
@@ -24,6 +25,7 @@ struct Document {
   Value root;
   std::map<std::string, std::string> replaced;     ///< names of list items that `--set` replaced, by path
   std::unordered_map<std::string, Place> origins;  ///< filled by read(): where each key shown came from
+  std::vector<NamedFile> files;                    ///< filled by read(): those that it names, in its order
 };
 
 /// Reads a file. Duplicate keys and wrong overrides are added to `errors`; a file that cannot be read or is no YAML,
@@ -38,7 +40,7 @@ Document load_text(std::string_view text, const std::string& name, std::span<con
 template <OptionStruct Root>
 Root read(Document& document, Errors& errors) {
   Root root{};
-  Reading reading{errors, document.origins, document.replaced};
+  Reading reading{errors, document.origins, document.replaced, &document.files, [] { return Codec<Root>::schema({}); }};
   Codec<Root>::read(Node(document.root, reading), root);
   return root;
 }

@@ -23,6 +23,12 @@ void Errors::add(const Place& place, std::string path, std::string message) {
   if (!full()) errors_.push_back({place, std::move(path), std::move(message)});
 }
 
+void Errors::warn(const Place& place, std::string path, std::string message) {
+  if (warnings_.size() < kMost) warnings_.push_back({place, std::move(path), std::move(message)});
+}
+
+std::vector<std::string> Errors::warnings() const { return lines_of(warnings_); }
+
 bool Errors::concern(std::string_view path) const {
   return std::any_of(errors_.begin(), errors_.end(), [&](const Entry& error) {
     if (!error.path.starts_with(path)) return false;
@@ -56,17 +62,28 @@ std::string Errors::line_of(const Entry& error, std::size_t other_uses) {
   return line + fmt::format(" (in {}{})", *error.place.use, others);
 }
 
-std::string Errors::text() const {
-  std::vector<Entry> sorted = errors_;
-  std::stable_sort(sorted.begin(), sorted.end(), before);
-  std::string text;
-  std::size_t lines = 0;
-  for (std::size_t i = 0, next = 0; i < sorted.size(); i = next, ++lines) {
-    for (next = i + 1; next < sorted.size() && same_but_for_use(sorted[i], sorted[next]);) ++next;
-    text += line_of(sorted[i], next - i - 1) + "\n";
+std::vector<Errors::Entry> Errors::sorted(std::vector<Entry> entries) {
+  std::stable_sort(entries.begin(), entries.end(), before);
+  return entries;
+}
+
+/// What is said of one place in every use of it is one line.
+std::vector<std::string> Errors::lines_of(const std::vector<Entry>& entries) {
+  const std::vector<Entry> all = sorted(entries);
+  std::vector<std::string> lines;
+  for (std::size_t i = 0, next = 0; i < all.size(); i = next) {
+    for (next = i + 1; next < all.size() && same_but_for_use(all[i], all[next]);) ++next;
+    lines.push_back(line_of(all[i], next - i - 1));
   }
+  return lines;
+}
+
+std::string Errors::text() const {
+  std::string text;
+  const std::vector<std::string> lines = lines_of(errors_);
+  for (const std::string& line : lines) text += line + "\n";
   if (full()) return text + fmt::format("{} errors or more", kMost);
-  return text + (lines == 1 ? "1 error" : fmt::format("{} errors", lines));
+  return text + (lines.size() == 1 ? "1 error" : fmt::format("{} errors", lines.size()));
 }
 
 void Errors::throw_if_any() const {

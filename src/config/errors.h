@@ -31,6 +31,11 @@ class Errors {
   /// found and the remedy.
   void add(const Place& place, std::string path, std::string message);
 
+  /// Something that is allowed but is hardly meant. It does not count as an error.
+  void warn(const Place& place, std::string path, std::string message);
+  /// One line each, in the order of the file.
+  std::vector<std::string> warnings() const;
+
   bool empty() const { return errors_.empty(); }
   /// Whether no more are taken: nobody reads on after so many, and a hostile file can be wrong in a million places.
   bool full() const { return errors_.size() >= kMost; }
@@ -55,8 +60,10 @@ class Errors {
   static bool before(const Entry& a, const Entry& b);
   static bool same_but_for_use(const Entry& a, const Entry& b);
   static std::string line_of(const Entry& error, std::size_t other_uses);
+  static std::vector<Entry> sorted(std::vector<Entry> entries);
+  static std::vector<std::string> lines_of(const std::vector<Entry>& entries);
 
-  std::vector<Entry> errors_;
+  std::vector<Entry> errors_, warnings_;
 };
 
 }  // namespace mirrortrain::config

@@ -46,6 +46,12 @@ Node Node::without(std::string_view tag) const {
   return node;
 }
 
+Node Node::with_value(const Value& value) const {
+  Node node = *this;
+  node.value_ = &value;
+  return node;
+}
+
 std::string Node::path(bool shown) const {
   if (parent_ == nullptr) return "";
   std::string path = parent_->path(shown);

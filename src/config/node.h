@@ -1,19 +1,29 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <map>
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <vector>
 
 #include "config/errors.h"
 #include "config/rules.h"
+#include "config/schema.h"
 #include "config/value.h"
 
 namespace mirrortrain::config {
 
 /// "model" and "layers" as "model.layers".
 std::string joined(std::string path, std::string_view key);
+
+/// A file or folder that a configuration names.
+struct NamedFile {
+  std::string file;  ///< absolute
+  Place place;
+  std::string path;  ///< the key's
+};
 
 /// What the whole reading of a document shares.
 struct Reading {
@@ -22,6 +32,10 @@ struct Reading {
   std::unordered_map<std::string, Place>& origins;
   /// What `--set` replaced in lists, by path: the name of the old item.
   const std::map<std::string, std::string>& replaced;
+  /// The files and folders that the document names are added here, unless null.
+  std::vector<NamedFile>* files = nullptr;
+  /// The whole document's schema, for suggestions; may be empty.
+  std::function<Schema()> schema = {};
 };
 
 /// A value that is being read, with its path and rules. Lives on the stack while the tree is walked.
@@ -37,6 +51,9 @@ class Node {
   /// The options of a choice, which belong to this value: at `name` in the path where `named`, also in the resolved
   /// configuration where `shown`.
   Node options(const Value& options, const Place& place, std::string_view name, bool shown) const;
+
+  /// This node with another value in place of its own.
+  Node with_value(const Value& value) const;
 
   /// This node, with `tag` not counted among its keys.
   Node without(std::string_view tag) const;

@@ -17,22 +17,6 @@ bool within(const Rules& rules, double number) {
   return !rules.high || (rules.below_high ? number < *rules.high : number <= *rules.high);
 }
 
-// Why a text given in place of a number is not one.
-std::string number_hint(const Value& value) {
-  if (meaning_of(value) != Meaning::kText) return "";
-  std::string text = value.text();
-  if (value.quoted()) {
-    const Meaning plain = meaning_of(Value::scalar(text, false));
-    return plain == Meaning::kInteger || plain == Meaning::kNumber ? "leave out the quotes" : "";
-  }
-  if (text.find('_') != std::string::npos) {
-    std::erase(text, '_');
-    const Meaning plain = meaning_of(Value::scalar(text, false));
-    if (plain == Meaning::kInteger || plain == Meaning::kNumber) return fmt::format("write {}", text);
-  }
-  return "";
-}
-
 void check_bounds(const Node& node, Schema::Kind kind, double number) {
   if (!within(node.rules(), number)) node.wrong(words(kind, node));
 }
@@ -50,6 +34,26 @@ void wrong_integer(const Node& node, std::string_view low, std::string_view high
 }
 
 }  // namespace
+
+std::string number_hint(const Value& value) {
+  if (meaning_of(value) != Meaning::kText) return "";
+  std::string text = value.text();
+  if (value.quoted()) {
+    const Meaning plain = meaning_of(Value::scalar(text, false));
+    return plain == Meaning::kInteger || plain == Meaning::kNumber ? "leave out the quotes" : "";
+  }
+  if (const std::size_t comma = text.find(','); comma != std::string::npos && text.rfind(',') == comma) {
+    text[comma] = '.';
+    const bool decimal = meaning_of(Value::scalar(text, false)) == Meaning::kNumber;
+    return decimal ? fmt::format("write {}, with a decimal point", text) : "";
+  }
+  if (text.find('_') != std::string::npos) {
+    std::erase(text, '_');
+    const Meaning plain = meaning_of(Value::scalar(text, false));
+    if (plain == Meaning::kInteger || plain == Meaning::kNumber) return fmt::format("write {}", text);
+  }
+  return "";
+}
 
 void read_boolean(const Node& node, bool& out) {
   if (const auto value = as_boolean(node.value())) {

@@ -13,6 +13,7 @@
 
 #include "base/utf8.h"
 #include "config/tree_builder.h"
+#include "config/yaml_mistakes.h"
 
 namespace mirrortrain::config {
 namespace {
@@ -110,6 +111,10 @@ Value parse(std::string_view text, const Source& source, Errors& errors) {
     if (parser.HandleNextDocument(events)) parser.HandleNextDocument(events);
   } catch (const YAML::Exception& error) {
     const bool at_end = error.mark.is_null() || static_cast<std::size_t>(error.mark.pos) >= text.size();
+    const std::size_t stopped = at_end ? text.size() : static_cast<std::size_t>(std::max(error.mark.pos, 0));
+    if (const auto cause = find_yaml_mistake(text, stopped)) {
+      throw Refused{source.at(cause->line, cause->column), "not valid YAML: " + cause->message};
+    }
     throw Refused{at_end ? end_of(text, source) : builder.at(ours(error.mark)), in_plain_words(error.msg)};
   }
   return builder.take();

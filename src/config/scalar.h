@@ -32,9 +32,14 @@ Value text_value(std::string_view text);
 
 /// "the list [0.1]", "the text 'abc'", "the number 3.5": for messages, shortened.
 std::string describe(const Value& value);
+/// "{units: 64, activation: relu}", shortened.
+std::string flow_text(const Value& value);
 using mirrortrain::shortened;
 
-/// "; did you mean 'units'?" with the nearest of `names` within two edits, or "".
+/// The one of `names` that a name was probably meant to be: the same in other letters ("MaxPooling2D"), what Keras,
+/// PyTorch or everyday speech call so ("lr"), or the nearest within two edits.
+std::optional<std::string> nearest_name(std::string_view name, const std::vector<std::string>& names);
+/// "; did you mean 'units'?" with the nearest name, or "".
 std::string suggestion(std::string_view name, const std::vector<std::string>& names);
 
 }  // namespace mirrortrain::config

@@ -59,6 +59,9 @@ std::string in_words(const Schema& schema);
 /// "an optimizer" without its article: "optimizer".
 std::string without_article(std::string_view noun);
 
+/// "training.epochs" for "num_epochs": the path of the key that a name stands for in the sections below `root`.
+std::optional<std::string> key_elsewhere(std::string_view name, const Schema& root);
+
 /// The JSON Schema (draft 2020-12) of a configuration whose root is this section, for editors.
 std::string json_schema(const Schema& root, std::string_view title);
 

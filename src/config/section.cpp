@@ -20,11 +20,60 @@ std::vector<std::string> names_of(const Keys& keys) {
   return names;
 }
 
-void unknown_key(const Keys& keys, const Node& node, const Value::Entry& entry) {
+/// For `seed:1`, which is a text.
+std::string space_hint(const Value& value) {
+  const auto text = as_text(value);
+  const std::size_t colon = text ? text->find(':') : std::string::npos;
+  if (colon == std::string::npos || colon == 0 || colon + 1 == text->size() || (*text)[colon + 1] == ' ') return "";
+  return fmt::format("write '{}: {}', with a space after the colon", shortened(text->substr(0, colon)),
+                     shortened(text->substr(colon + 1)));
+}
+
+bool is_digits(std::string_view text) {
+  return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
+/// What makes a key of something else: a space that is missing after the colon, or a comma for a decimal point.
+std::string written_wrong(const Value::Entry& entry, const Value& section) {
+  if (!entry.value.is_null()) return "";
+  const std::size_t colon = entry.key.find(':');
+  if (colon != std::string::npos && colon > 0) {
+    return fmt::format("; write '{}: {}', with a space after the colon", shortened(entry.key.substr(0, colon)),
+                       shortened(entry.key.substr(colon + 1)));
+  }
+  const Value::Entry* before = nullptr;
+  for (const Value::Entry& other : section.entries()) {
+    if (&other == &entry) break;
+    before = &other;
+  }
+  if (before == nullptr || !is_digits(entry.key) || !as_integer(before->value)) return "";
+  return fmt::format("; a number has a decimal point, not a comma: {}: {}.{}", shortened(before->key),
+                     before->value.text(), shortened(entry.key));
+}
+
+/// "; did you mean 'units'?", or where the key belongs, or what is known here.
+std::string hint_for(const Keys& keys, const Node& node, const Value::Entry& entry) {
+  if (std::string wrong = written_wrong(entry, node.value()); !wrong.empty()) return wrong;
   const std::vector<std::string> names = names_of(keys);
-  std::string hint = suggestion(entry.key, names);
-  if (hint.empty()) hint = names.empty() ? "; no key belongs here" : fmt::format("; known: {}", fmt::join(names, ", "));
-  node.error(entry.key_place, entry.key, "unknown key" + hint);
+  if (std::string hint = suggestion(entry.key, names); !hint.empty()) return hint;
+  if (node.reading().schema) {
+    if (const auto path = key_elsewhere(entry.key, node.reading().schema())) {
+      return fmt::format("; did you mean '{}'?", *path);
+    }
+  }
+  return names.empty() ? "; no key belongs here" : fmt::format("; known: {}", fmt::join(names, ", "));
+}
+
+void unknown_key(const Keys& keys, const Node& node, const Value::Entry& entry) {
+  node.error(entry.key_place, entry.key, "unknown key" + hint_for(keys, node, entry));
+}
+
+/// Whether an unknown key was meant to be this one, which then is not missing too.
+bool is_misspelled(const std::string& name, const Keys& keys, const Value& section) {
+  if (!section.is_mapping()) return false;
+  return std::ranges::any_of(section.entries(), [&](const Value::Entry& entry) {
+    return find_key(keys, entry.key) == nullptr && nearest_name(entry.key, names_of(keys)) == name;
+  });
 }
 
 void read_entry(const Keys& keys, const Node& node, const Value::Entry& entry, void* object) {
@@ -55,8 +104,9 @@ bool is_missing(const Key& key, const Value& section) {
   return key.rules.exemption && !holds_something(section, key.name);
 }
 
-void read_missing(const Key& key, const Node& node, void* object) {
+void read_missing(const Keys& keys, const Key& key, const Node& node, void* object) {
   if (is_required(key, node.value())) {
+    if (is_misspelled(key.name, keys, node.value())) return;
     node.error(node.section_place(), "", fmt::format("missing key '{}'", key.name));
   } else if (key.absent) {
     key.absent(node.absent_key(key.name, key.rules), object);
@@ -80,7 +130,7 @@ void read_section(const Keys& keys, const Node& node, void* object) {
   const Value& value = node.value();
   if (!value.is_mapping() && !value.is_null()) {
     std::string expected = fmt::format("a mapping with {}", fmt::join(names_of(keys), ", "));
-    return node.wrong(names_of(keys).empty() ? "an empty mapping" : expected);
+    return node.wrong(names_of(keys).empty() ? "an empty mapping" : expected, space_hint(value));
   }
   static const std::vector<Value::Entry> none;
   const auto& entries = value.is_null() ? none : value.entries();
@@ -90,7 +140,7 @@ void read_section(const Keys& keys, const Node& node, void* object) {
     if (entry.key != node.tag() || node.tag().empty()) read_entry(keys, node, entry, object);
   }
   for (const Key& key : keys.keys) {
-    if (is_missing(key, value)) read_missing(key, node, object);
+    if (is_missing(key, value)) read_missing(keys, key, node, object);
   }
   if (node.errors().count() != errors_before) return;  // a check sees only what is right so far
   for (const Check& check : keys.checks) run_check(check, node, object);

@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <numeric>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -80,28 +79,16 @@ void append_flow(std::string& out, const Value& value, std::size_t limit) {
   }
 }
 
-// Levenshtein's distance, by rows.
-std::size_t edits(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), std::size_t{0});
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    std::size_t diagonal = row[0];
-    row[0] = i + 1;
-    for (std::size_t j = 0; j < b.size(); ++j) {
-      const std::size_t replaced = diagonal + (a[i] == b[j] ? 0 : 1);
-      diagonal = row[j + 1];
-      row[j + 1] = std::min({replaced, row[j] + 1, diagonal + 1});
-    }
-  }
-  return row[b.size()];
-}
-
 }  // namespace
 
-std::string describe(const Value& value) {
+std::string flow_text(const Value& value) {
   std::string flow;
   append_flow(flow, value, kLongest);
-  flow = shortened(flow, kLongest);
+  return shortened(flow, kLongest);
+}
+
+std::string describe(const Value& value) {
+  const std::string flow = flow_text(value);
   switch (meaning_of(value)) {
     case Meaning::kNull: return "null";
     case Meaning::kBoolean: return flow;
@@ -112,19 +99,6 @@ std::string describe(const Value& value) {
     case Meaning::kMapping: return "the mapping " + flow;
   }
   return flow;
-}
-
-std::string suggestion(std::string_view name, const std::vector<std::string>& names) {
-  constexpr std::size_t kMostEdits = 2;
-  std::size_t least = kMostEdits + 1;
-  const std::string* nearest = nullptr;
-  for (const std::string& other : names) {
-    const std::size_t longer = std::max(name.size(), other.size()), shorter = std::min(name.size(), other.size());
-    if (longer - shorter > kMostEdits) continue;
-    const std::size_t distance = edits(name, other);
-    if (distance < least) least = distance, nearest = &other;
-  }
-  return nearest ? fmt::format("; did you mean '{}'?", shortened(*nearest)) : "";
 }
 
 std::string without_article(std::string_view noun) {

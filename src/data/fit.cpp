@@ -8,6 +8,12 @@
 namespace mirrortrain::data {
 namespace {
 
+/// [height, width, channels] as [channels, height, width]; other shapes as [0], which no data have.
+Shape channels_first(const Shape& shape) {
+  if (shape.rank() != 3) return Shape({0});
+  return Shape({shape[2], shape[0], shape[1]});
+}
+
 Shape with_depth(const Shape& label, std::int64_t depth) {
   std::vector<std::int64_t> dims = label.dims();
   dims.push_back(depth);
@@ -32,14 +38,42 @@ std::string wrong_label_text(double label, std::int64_t classes) {
       label, classes, classes - 1);
 }
 
+std::string labels_remedy(const Shape& label, const InputSpec& spec) {
+  if (spec.classes > 0 && label.rank() == 1 && label[0] == spec.classes && spec.labels.rank() == 0) {
+    return "the labels are one-hot: take categorical_crossentropy";
+  }
+  if (spec.labels.rank() > label.rank() && spec.labels.elements() > 1 && (spec.classes > 0 || spec.labels.rank() > 1)) {
+    return "the output has one prediction for each place: add a flatten or global_average_pooling2d layer before the "
+           "last dense layer";
+  }
+  if (label.rank() >= 2 && spec.labels.rank() <= 1) {
+    return "labels of such a shape look like images: are features and labels swapped?";
+  }
+  if (label.rank() == 0 && spec.classes == 0) {
+    return "for class numbers take sparse_categorical_crossentropy, or one_hot in data.preprocessing";
+  }
+  return "change the last layer, the loss or the labels";
+}
+
 }  // namespace
 
 std::string features_mismatch(const Shape& example, const InputSpec& spec) {
   if (same_but_ones(example, spec.features)) return "";
-  return fmt::format(
-      "one example has the shape {}, but model.input_shape is {}; write input_shape: {}, and let a "
-      "flatten or reshape layer follow where another shape is wanted",
-      example.text(), spec.features.text(), example.text());
+  const std::string found =
+      fmt::format("one example has the shape {}, but model.input_shape is {}; ", example.text(), spec.features.text());
+  if (example.rank() == 0 && spec.features.rank() >= 2) {
+    return found + "these look like labels: are features and labels swapped?";
+  }
+  if (example == channels_first(spec.features)) {
+    return found + "the data have their channels first: store them as [examples, height, width, channels]";
+  }
+  if (spec.features == channels_first(example)) {
+    return found + fmt::format("channels go last: write input_shape: {}", example.text());
+  }
+  return found + fmt::format(
+                     "write input_shape: {}, and let a flatten or reshape layer follow where another shape is "
+                     "wanted",
+                     example.text());
 }
 
 std::string channels_mismatch(std::size_t channels, const InputSpec& spec) {
@@ -58,10 +92,7 @@ std::string labels_mismatch(const Shape& label, std::int64_t depth, const InputS
   if (same_but_ones(shape, spec.labels)) return "";
   const std::string found = depth > 0 ? fmt::format("{} after one_hot", shape.text()) : shape.text();
   return fmt::format("one label has the shape {}, but the model's output and loss take {}; {}", found,
-                     spec.labels.text(),
-                     label.rank() == 0 && depth == 0
-                         ? "for class numbers take sparse_categorical_crossentropy, or one_hot in data.preprocessing"
-                         : "change the last layer, the loss or the labels");
+                     spec.labels.text(), labels_remedy(shape, spec));
 }
 
 namespace {

@@ -149,6 +149,21 @@ bool needs_adapted(const DataOptions& options, Split split) {
 
 }  // namespace
 
+const char* name_of(Split split) {
+  switch (split) {
+    case Split::kTrain: return "train";
+    case Split::kValidation: return "validation";
+    case Split::kTest: return "test";
+  }
+  return "";
+}
+
+std::string missing_text(const DataOptions& options, Split split) {
+  const bool has_validation = options.validation.value.has_value(), has_test = options.test.value.has_value();
+  return fmt::format("--split {0}: the configuration has no data.{0}; choose --split train{1}{2}", name_of(split),
+                     has_validation ? " or --split validation" : "", has_test ? " or --split test" : "");
+}
+
 Splits load(const DataOptions& options, std::uint64_t seed) {
   const ValidationFraction* const fraction = fraction_of(options);
   std::future<std::optional<Dataset>> test, validation;

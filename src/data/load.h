@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 
 #include "data/adapted.h"
 #include "data/dataset.h"
@@ -20,6 +21,11 @@ struct Splits {
 Splits load(const DataOptions& options, std::uint64_t seed);
 
 enum class Split { kTrain, kValidation, kTest };
+
+/// train, validation or test
+const char* name_of(Split split);
+/// What to tell of a split that the configuration does not have, with those that it has.
+std::string missing_text(const DataOptions& options, Split split);
 
 struct LoadedSplit {
   Dataset dataset;

@@ -9,6 +9,7 @@
 #include "graph/gradients.h"
 #include "graph/ops/elementwise.h"
 #include "model/layer_builder.h"
+#include "model/loss_fit.h"
 #include "model/wiring.h"
 
 namespace mirrortrain {
@@ -193,6 +194,19 @@ void name_metrics(const std::vector<config::Located<Metric>>& metrics, Model& mo
   }
 }
 
+/// [3, 32, 32] would train on images of 3 rows with 32 channels.
+void warn_of_channels_first(const ModelOptions& options, config::Errors& errors) {
+  const auto& shape = options.input_shape.value;
+  const bool of_images = shape.size() == 3 && std::ranges::any_of(options.layers, [](const auto& layer) {
+                           return type_name(layer.value).find("2d") != std::string_view::npos;
+                         });
+  if (!of_images || (shape[0] != 1 && shape[0] != 3) || shape[1] <= 4 || shape[2] <= 4) return;
+  errors.warn(options.input_shape.place, options.input_shape.path,
+              fmt::format("[{0}, {1}, {2}] is taken as height {0}, width {1} and {2} channels; images are stored as "
+                          "[height, width, channels], here [{1}, {2}, {0}]",
+                          shape[0], shape[1], shape[2]));
+}
+
 }  // namespace
 
 std::size_t Model::metric_sums() const {
@@ -227,6 +241,9 @@ Model build_model(const ModelOptions& options, const config::Located<Loss>& loss
   training.add_loss_and_metrics();
   if (!errors.empty()) return model;
   model.largest_label = largest_label(targets_of(loss.value), model.training.graph.spec(model.training.output).shape);
+  warn_of_channels_first(options, errors);
+  check_loss_fit(model.training, options, wiring.names, loss, metrics, errors);
+  if (!errors.empty()) return model;
   training.fuse_ops();
   training.add_all_gradients(aggregation);
 

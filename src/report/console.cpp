@@ -5,6 +5,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
+#include <iterator>
+#include <string_view>
 #include <vector>
 
 #include "base/utf8.h"
@@ -13,7 +16,13 @@
 namespace mirrortrain::report {
 namespace {
 
-using Parts = std::vector<std::string>;
+/// A part of a line. Where the line is too long, those of the highest rank are left out first.
+struct Part {
+  std::string text;
+  int rank = 0;
+};
+using Parts = std::vector<Part>;
+enum Rank { kWhere, kTimeLeft, kLoss, kMetric, kRate, kState, kWaiting };
 
 std::string number_text(const StateReading::Number& number) {
   if (const auto* integer = std::get_if<std::int64_t>(&number)) return std::to_string(*integer);
@@ -24,10 +33,21 @@ std::string counted(std::string_view what, std::int64_t number, std::int64_t of)
   return of > 0 ? fmt::format("{} {}/{}", what, number, of) : fmt::format("{} {}", what, number);
 }
 
+/// "epoch 1/5  65/145": the steps of the epoch.
+void put_where(Parts& parts, std::int64_t epoch, std::int64_t step, const RunLength& length) {
+  parts.push_back({counted("epoch", epoch, length.epochs), kWhere});
+  const std::int64_t in_epoch = length.steps_per_epoch;
+  parts.push_back({in_epoch > 0 ? fmt::format("{}/{}", step > 0 ? (step - 1) % in_epoch + 1 : 0, in_epoch)
+                                : counted("step", step, length.steps),
+                   kWhere});
+}
+
+/// `prefix`: "val_" for validation, as Keras has it.
 void put(Parts& parts, std::string_view prefix, const Scores& scores) {
-  parts.push_back(fmt::format("{}loss {}", prefix, score_text(scores.loss)));
-  for (const auto& [name, value] : scores.metrics)
-    parts.push_back(fmt::format("{}{} {}", prefix, name, score_text(value)));
+  parts.push_back({fmt::format("{}loss {}", prefix, score_text(scores.loss)), kLoss});
+  for (const auto& [name, value] : scores.metrics) {
+    parts.push_back({fmt::format("{}{} {}", prefix, name, score_text(value)), kMetric});
+  }
 }
 
 /// "counter 6", and the copies beside it where they differ from the value.
@@ -40,58 +60,83 @@ void put(Parts& parts, const std::vector<StateReading>& state) {
       for (const auto& copy : reading.replicas) copies += (copies.empty() ? "" : ", ") + number_text(copy);
       text += " [" + copies + "]";
     }
-    parts.push_back(std::move(text));
+    parts.push_back({std::move(text), kState});
   }
 }
 
 /// The longest that a lane waited; nothing worth telling where there is one lane.
 void put_waiting(Parts& parts, const std::vector<double>& waiting) {
   if (waiting.size() < 2) return;
-  parts.push_back(fmt::format("waiting {:.1f}%", 100 * *std::max_element(waiting.begin(), waiting.end())));
+  parts.push_back({fmt::format("waiting {:.1f}%", 100 * *std::max_element(waiting.begin(), waiting.end())), kWaiting});
 }
 
 std::string rate_text(double examples_per_second) {
   return fmt::format("{} examples/s", with_thousands(static_cast<std::int64_t>(examples_per_second)));
 }
 
-/// The parts side by side, as many as fit; 0: all.
-std::string joined(const Parts& parts, std::size_t width = 0) {
-  std::string line;
-  std::size_t filled = 0;
-  for (const std::string& part : parts) {
-    filled += 2 + display_width(part);
-    if (width > 0 && filled > width) break;
-    if (!line.empty()) line += "  ";
-    line += part;
+std::size_t width_of(const Parts& parts) {
+  std::size_t width = 0;
+  for (const Part& part : parts) width += display_width(part.text) + (width > 0 ? 2 : 0);
+  return width;
+}
+
+/// As many parts as fit in `width` columns.
+Parts fitting(Parts parts, std::size_t width) {
+  while (width_of(parts) > width) {
+    const auto rank = [](const Part& a, const Part& b) { return a.rank < b.rank; };
+    // The last of the highest rank.
+    parts.erase(std::next(std::max_element(parts.rbegin(), parts.rend(), rank)).base());
   }
-  return line;
+  return parts;
+}
+
+/// The parts side by side, on as many lines as they need; those after the first are indented. `width` 0: on one line.
+std::string joined(const Parts& parts, std::size_t width = 0) {
+  std::string text;
+  std::size_t filled = 0;  // columns of the last line
+  for (const Part& part : parts) {
+    const std::size_t columns = display_width(part.text);
+    if (filled > 0 && width > 0 && filled + 2 + columns > width) {
+      text += "\n";
+      filled = 0;
+    }
+    if (!text.empty()) text += "  ", filled += 2;
+    text += part.text;
+    filled += columns;
+  }
+  return text;
 }
 
 Parts parts_of(const ProgressEvent&, const RunLength&) { return {}; }
 Parts parts_of(const EndEvent&, const RunLength&) { return {}; }
 
 Parts parts_of(const StepEvent& event, const RunLength& length) {
-  Parts parts = {counted("epoch", event.epoch, length.epochs), counted("step", event.step, length.steps)};
-  if (event.scores) put(parts, "", *event.scores);
+  Parts parts;
+  put_where(parts, event.epoch, event.step, length);
+  if (event.epoch_scores) {
+    put(parts, "", *event.epoch_scores);
+  } else if (event.scores) {
+    put(parts, "", *event.scores);
+  }
   put(parts, event.state);
-  parts.push_back(rate_text(event.examples_per_second));
+  parts.push_back({rate_text(event.examples_per_second), kRate});
   put_waiting(parts, event.waiting);
   return parts;
 }
 
 Parts parts_of(const EpochEvent& event, const RunLength& length) {
-  Parts parts = {counted("epoch", event.epoch, length.epochs), "done"};
+  Parts parts = {{counted("epoch", event.epoch, length.epochs), kWhere}, {"done", kWhere}};
   if (event.scores) put(parts, "", *event.scores);
-  if (event.validation) put(parts, "validation ", *event.validation);
+  if (event.validation) put(parts, "val_", *event.validation);
   put(parts, event.state);
-  parts.push_back(duration_text(event.seconds));
+  parts.push_back({duration_text(event.seconds), kTimeLeft});
   return parts;
 }
 
 Parts parts_of(const EvaluationEvent& event, const RunLength&) {
-  Parts parts = {event.split};
+  Parts parts = {{event.split, kWhere}};
   put(parts, "", event.scores);
-  parts.push_back(fmt::format("{} examples", with_thousands(event.examples)));
+  parts.push_back({fmt::format("{} examples", with_thousands(event.examples)), kRate});
   return parts;
 }
 
@@ -101,20 +146,18 @@ void show(std::FILE* out, const std::string& text) {
   std::fflush(out);
 }
 
-void print_line(std::FILE* out, const Event& event, const RunLength& length) {
+/// `width` 0: on one line, however long.
+void print_line(std::FILE* out, const Event& event, const RunLength& length, std::size_t width) {
   const Parts parts = std::visit([&](const auto& held) { return parts_of(held, length); }, event);
   if (parts.empty()) return;
-  show(out, joined(parts) + "\n");
+  show(out, joined(parts, width) + "\n");
 }
 
-std::size_t width_of(std::FILE* out) {
-  winsize size{};
-  return ::ioctl(::fileno(out), TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
-}
+std::int64_t positive(std::int64_t number) { return std::max<std::int64_t>(0, number); }
 
 }  // namespace
 
-void PlainLines::write(const Event& event) { print_line(out_, event, length_); }
+void PlainLines::write(const Event& event) { print_line(out_, event, length_, 0); }
 
 ProgressLine::ProgressLine(std::FILE* out, const RunLength& length, std::function<Clock::time_point()> now)
     : out_(out), length_(length), now_(std::move(now)) {}
@@ -123,14 +166,14 @@ ProgressLine::~ProgressLine() { clear(); }
 
 void ProgressLine::write(const Event& event) {
   if (const auto* progress = std::get_if<ProgressEvent>(&event)) {
+    measure(*progress);
     draw(*progress);
   } else if (const auto* step = std::get_if<StepEvent>(&event)) {
-    latest_ = step->scores;
     latest_rate_ = step->examples_per_second;
     latest_waiting_ = step->waiting;
   } else {
     clear();
-    print_line(out_, event, length_);
+    print_line(out_, event, length_, terminal_width(out_));
   }
 }
 
@@ -140,39 +183,75 @@ void ProgressLine::clear() {
   drawn_ = false;
 }
 
+/// Training steps and batches of evaluations take different times.
+void ProgressLine::measure(const ProgressEvent& progress) {
+  const auto now = now_();
+  if (last_time_) {
+    const double seconds = std::chrono::duration<double>(now - *last_time_).count();
+    if (progress.split.empty()) {
+      training_seconds_ += seconds;
+      steps_ += progress.step - last_step_;
+    } else {
+      evaluation_seconds_ += seconds;
+      batches_ += progress.batch > last_batch_ ? progress.batch - last_batch_ : progress.batch;
+    }
+  }
+  last_time_ = now;
+  last_step_ = progress.step;
+  last_batch_ = progress.batch;
+}
+
+std::optional<double> ProgressLine::seconds_left(const ProgressEvent& progress) const {
+  if (length_.steps <= 0 || (steps_ == 0 && batches_ == 0)) return std::nullopt;
+  const bool tests = progress.split == "test";
+  const std::int64_t steps = positive(length_.steps - progress.step);
+  if (steps > 0 && steps_ == 0) return std::nullopt;
+  std::int64_t batches = progress.batches - progress.batch + (tests ? 0 : length_.test_batches);
+  if (length_.steps_per_epoch > 0) {
+    batches += (length_.steps / length_.steps_per_epoch - progress.step / length_.steps_per_epoch) *
+               length_.validation_batches;
+  }
+  const double step_seconds = steps_ > 0 ? training_seconds_ / static_cast<double>(steps_) : 0;
+  // Until one was measured: forward alone, which is a third of a step.
+  const double batch_seconds = batches_ > 0 ? evaluation_seconds_ / static_cast<double>(batches_) : step_seconds / 3;
+  return static_cast<double>(steps) * step_seconds + static_cast<double>(batches) * batch_seconds;
+}
+
 void ProgressLine::draw(const ProgressEvent& progress) {
   const auto now = now_();
-  if (first_step_ < 0) {
-    first_step_ = progress.step;
-    first_time_ = now;
-  }
   if (now < next_draw_) return;
   next_draw_ = now + std::chrono::milliseconds(100);
 
-  Parts parts = {counted("epoch", progress.epoch, length_.epochs), counted("step", progress.step, length_.steps)};
-  if (progress.scores != nullptr) {
-    put(parts, "", *progress.scores);
-  } else if (latest_) {
-    put(parts, "", *latest_);
+  Parts parts;
+  if (progress.split.empty()) {
+    put_where(parts, progress.epoch, progress.step, length_);
+  } else {
+    if (progress.split != "test") parts.push_back({counted("epoch", progress.epoch, length_.epochs), kWhere});
+    parts.push_back({counted(progress.split, progress.batch, progress.batches), kWhere});
   }
+  if (progress.scores != nullptr) put(parts, "", *progress.scores);
   if (progress.state != nullptr) put(parts, *progress.state);
   const double rate = progress.examples_per_second > 0 ? progress.examples_per_second : latest_rate_;
-  if (rate > 0) parts.push_back(rate_text(rate));
-  put_waiting(parts, latest_waiting_);
-  if (length_.steps > 0 && progress.step > first_step_) {
-    const double elapsed = std::chrono::duration<double>(now - first_time_).count();
-    const double share =
-        static_cast<double>(length_.steps - progress.step) / static_cast<double>(progress.step - first_step_);
-    parts.push_back(duration_text(elapsed * share) + " left");
-  }
+  if (rate > 0 && progress.split.empty()) parts.push_back({rate_text(rate), kRate});
+  if (progress.split.empty()) put_waiting(parts, latest_waiting_);
+  if (const auto left = seconds_left(progress)) parts.push_back({duration_text(*left) + " left", kTimeLeft});
   // The last column stays free: a full line would wrap, and a wrapped one cannot be drawn over.
-  show(out_, fmt::format("\r{}\x1b[K", joined(parts, width_of(out_) - 1)));
+  show(out_, fmt::format("\r{}\x1b[K", joined(fitting(std::move(parts), terminal_width(out_) - 1))));
   drawn_ = true;
 }
 
-bool is_terminal(std::FILE* out) { return ::isatty(::fileno(out)) != 0; }
+bool is_terminal(std::FILE* out) {
+  const char* const kind = std::getenv("TERM");
+  return ::isatty(::fileno(out)) != 0 && kind != nullptr && *kind != '\0' && std::string_view(kind) != "dumb";
+}
 
-std::unique_ptr<Writer> make_console_writer(std::FILE* out, const RunLength& length) {
+std::size_t terminal_width(std::FILE* out) {
+  winsize size{};
+  return ::ioctl(::fileno(out), TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
+}
+
+std::unique_ptr<Writer> make_console_writer(std::FILE* out, const RunLength& length, bool quiet) {
+  if (quiet) return std::make_unique<NoLines>();
   if (is_terminal(out)) return std::make_unique<ProgressLine>(out, length);
   return std::make_unique<PlainLines>(out, length);
 }

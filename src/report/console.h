@@ -1,11 +1,13 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <functional>
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "report/event.h"
 
@@ -15,6 +17,8 @@ namespace mirrortrain::report {
 struct RunLength {
   std::int64_t epochs = 0;
   std::int64_t steps = 0;
+  std::int64_t steps_per_epoch = 0;
+  std::int64_t validation_batches = 0, test_batches = 0;  ///< of one evaluation
 };
 
 /// One line a step event, epoch and evaluation: for log files and pipes.
@@ -28,8 +32,15 @@ class PlainLines : public Writer {
   RunLength length_;
 };
 
+/// For those who want results alone.
+class NoLines : public Writer {
+ public:
+  void write(const Event&) override {}
+};
+
 /// For terminals: one line that is redrawn at most ten times a second, and a line that stays for each epoch and
-/// evaluation.
+/// evaluation. No line is wider than the terminal: the one that is redrawn leaves out what matters least, those that
+/// stay go on in another line.
 class ProgressLine : public Writer {
  public:
   using Clock = std::chrono::steady_clock;
@@ -45,22 +56,29 @@ class ProgressLine : public Writer {
 
  private:
   void draw(const ProgressEvent& progress);
+  void measure(const ProgressEvent& progress);
+  /// Of training and evaluations to come; nothing where it is not known.
+  std::optional<double> seconds_left(const ProgressEvent& progress) const;
 
   std::FILE* out_;
   RunLength length_;
   std::function<Clock::time_point()> now_;
   bool drawn_ = false;
-  std::optional<Scores> latest_;
   double latest_rate_ = 0;
   std::vector<double> latest_waiting_;
-  Clock::time_point next_draw_, first_time_;
-  std::int64_t first_step_ = -1;
+  Clock::time_point next_draw_;
+  // What was measured so far, from the first event on.
+  std::optional<Clock::time_point> last_time_;
+  std::int64_t last_step_ = 0, last_batch_ = 0, steps_ = 0, batches_ = 0;
+  double training_seconds_ = 0, evaluation_seconds_ = 0;
 };
 
-/// Whether somebody may watch `out`.
+/// Whether `out` is a terminal on which a line can be redrawn: not one that calls itself dumb.
 bool is_terminal(std::FILE* out);
+/// Columns of a terminal, 80 where it does not tell.
+std::size_t terminal_width(std::FILE* out);
 
-/// A progress line where `out` is a terminal, else plain lines.
-std::unique_ptr<Writer> make_console_writer(std::FILE* out, const RunLength& length);
+/// A progress line where `out` is a terminal, else plain lines; with `quiet` nothing.
+std::unique_ptr<Writer> make_console_writer(std::FILE* out, const RunLength& length, bool quiet = false);
 
 }  // namespace mirrortrain::report

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -30,6 +31,7 @@ struct StateReading {
 struct StepEvent {
   std::int64_t step = 0, epoch = 0;
   std::optional<Scores> scores;
+  std::optional<Scores> epoch_scores;  ///< the epoch's mean so far, for the console; not written to files
   std::optional<double> learning_rate;
   double examples_per_second = 0;
   std::vector<StateReading> state;
@@ -62,8 +64,10 @@ struct EndEvent {
 struct ProgressEvent {
   std::int64_t step = 0, epoch = 0;
   double examples_per_second = 0;  ///< 0: not known yet
-  const Scores* scores = nullptr;  ///< the epoch's mean so far; null shows the latest step event's
+  const Scores* scores = nullptr;  ///< the epoch's mean so far
   const std::vector<StateReading>* state = nullptr;
+  std::string_view split;               ///< what is being evaluated; empty: the run trains
+  std::int64_t batch = 0, batches = 0;  ///< of the evaluation
 };
 
 using Event = std::variant<ProgressEvent, StepEvent, EpochEvent, EvaluationEvent, EndEvent>;

@@ -39,6 +39,7 @@ std::string duration_text(double seconds) {
 
 std::string score_text(double value) {
   const double size = std::abs(value);
+  if (std::isnan(value)) return "nan";  // whatever its sign
   if (!std::isfinite(value)) return fmt::format("{}", value);
   if (size != 0 && (size < 1e-3 || size >= 1e5)) return fmt::format("{:.3e}", value);
   return fmt::format("{:.{}f}", value, size < 100 ? 4 : 2);

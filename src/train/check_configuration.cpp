@@ -57,10 +57,9 @@ std::vector<VariablePolicy> CheckedConfiguration::policies() const {
   return policies;
 }
 
-CheckedConfiguration check_configuration(const std::string& file, std::span<const std::string> overrides,
-                                         const Environment& environment) {
-  config::Errors errors;
-  CheckedConfiguration checked{read_configuration(file, overrides, errors), std::make_unique<Model>(), {}, {}, {}};
+CheckedConfiguration look_at_configuration(const std::string& file, std::span<const std::string> overrides,
+                                           config::Errors& errors, const Environment& environment) {
+  CheckedConfiguration checked{read_configuration(file, overrides, errors), std::make_unique<Model>(), {}, {}, {}, {}};
   const bool readable = errors.empty();
   check_model(checked, readable, errors);
   const Configuration& values = checked.values();
@@ -75,7 +74,15 @@ CheckedConfiguration check_configuration(const std::string& file, std::span<cons
     check_state(values.state, replicas, errors);
   }
   check_stored_names(checked, errors);
+  return checked;
+}
+
+CheckedConfiguration check_configuration(const std::string& file, std::span<const std::string> overrides,
+                                         const Environment& environment) {
+  config::Errors errors;
+  CheckedConfiguration checked = look_at_configuration(file, overrides, errors, environment);
   errors.throw_if_any();
+  checked.warnings = errors.warnings();
   return checked;
 }
 

@@ -22,6 +22,7 @@ struct CheckedConfiguration {
   std::unique_ptr<Model> model;             ///< without layers where there is `state` alone
   std::vector<ResolvedVariable> variables;  ///< the policies of the model's variables
   data::InputSpec input;
+  std::vector<std::string> warnings;   ///< of what the file alone shows to be hardly meant, with places
   std::optional<ClusterSpec> cluster;  ///< of a strategy of several machines, where somebody tells of one
 
   bool has_model() const { return !model->layers.empty(); }
@@ -35,6 +36,12 @@ struct CheckedConfiguration {
 /// error of the file, and for what is wrong with the cluster that the environment tells.
 CheckedConfiguration check_configuration(const std::string& file, std::span<const std::string> overrides,
                                          const Environment& environment = process_environment());
+
+/// As check_configuration, with every error and warning in `errors`. Throws UsageError for a file that cannot be read
+/// as YAML at all. Where there are errors, what is not concerned by them is as given, and the model may be incomplete.
+CheckedConfiguration look_at_configuration(const std::string& file, std::span<const std::string> overrides,
+                                           config::Errors& errors,
+                                           const Environment& environment = process_environment());
 
 /// How the variables are kept, and which rules found no use. `indent`: before each line.
 std::string variables_text(const CheckedConfiguration& checked, const std::string& indent = "");

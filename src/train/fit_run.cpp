@@ -10,12 +10,15 @@
 #include "base/files.h"
 #include "cluster/discover.h"
 #include "data/fingerprint.h"
+#include "launch/shell.h"
 #include "report/jsonl.h"
 #include "report/tensorboard.h"
 #include "strategy/steps/left_behind.h"
 #include "train/beside_chief.h"
+#include "train/check_data.h"
 #include "train/evaluator.h"
 #include "train/non_finite.h"
+#include "train/profile_table.h"
 #include "train/resume.h"
 #include "train/run_header.h"
 #include "train/summary.h"
@@ -26,20 +29,13 @@ namespace {
 
 /// The folder of a run that is resumed: the one named, --run-dir's, or the newest of the configuration's name.
 RunFolder folder_to_resume(const FitArguments& arguments, const std::string& name) {
-  std::optional<RunFolder> folder;
-  if (!arguments.resume->empty()) {
-    folder = RunFolder{*arguments.resume};
-    if (!folder->exists()) folder = RunFolder{std::filesystem::path("runs") / *arguments.resume};
-  } else if (arguments.run_dir) {
-    folder = RunFolder{*arguments.run_dir};
-  } else {
-    folder = newest_run(name);
-  }
+  if (!arguments.resume->empty()) return require_resumable(*arguments.resume);
+  const std::optional<RunFolder> folder =
+      arguments.run_dir ? std::optional(RunFolder{*arguments.run_dir}) : newest_run(name);
   if (!folder || !folder->exists()) {
-    throw UsageError(fmt::format("--resume: there is no run {}; start one without --resume",
-                                 !arguments.resume->empty() ? "in " + *arguments.resume
-                                 : arguments.run_dir        ? "in " + *arguments.run_dir
-                                                            : "of the name '" + name + "' in runs/"));
+    throw UsageError(
+        fmt::format("--resume: there is no run {}; start one without --resume",
+                    arguments.run_dir ? "in " + *arguments.run_dir : "of the name '" + name + "' in runs/"));
   }
   return *folder;
 }
@@ -88,6 +84,7 @@ std::optional<int> FitRun::run_to_the_end() {
   prepare();
   if (arguments_.dry_run) {
     if (!is_chief()) return 0;
+    warn();
     fmt::print("{}", run_header(checked_, *run_.strategy));
     if (checked_.has_model()) fmt::print("\n{}", variables_text(checked_));
     if (!run_.strategy->note().empty()) fmt::print("\n{}\n", run_.strategy->note());
@@ -133,7 +130,7 @@ void FitRun::train(const TrainingState& state) {
   options.keep_checkpoints = values().checkpoint.keep;
   options.batch_size = values().data.global_batch_size;
   options.stops_on_non_finite = values().training.on_non_finite == OnNonFinite::kStop;
-  options.shows_progress = is_chief() && report::is_terminal(stderr);
+  options.shows_progress = is_chief() && report::is_terminal(stderr) && !is_quiet();
   if (!cluster_) options.is_interrupted = [&signal] { return signal != 0; };
   const auto stop = [this, &signal](std::int64_t step) {
     if (!cluster_) return signal.load();
@@ -173,6 +170,7 @@ void FitRun::prepare() {
   RunParts parts{.evaluates = {data::Split::kValidation, data::Split::kTest}};
   if (cluster_) parts.parameter_servers = cluster_->parameter_servers();
   run_ = build_run(checked_, parts, cluster_ ? cluster_->hardware() : this_hardware());
+  require_updates(checked_, run_length().steps);
   if (cluster_ && cluster_->trains_in_step()) {
     for (const auto& [split, name] :
          {std::pair(data::Split::kTrain, "training data"), std::pair(data::Split::kValidation, "validation data"),
@@ -192,8 +190,18 @@ void FitRun::set_first_values() {
   run_.strategy->take_variables_from_chief();
 }
 
+/// Of what can be trained but is hardly meant.
+void FitRun::warn() const {
+  for (const std::string& warning : checked_.warnings) spdlog::warn(warning);
+  if (!run_.train) return;
+  config::Errors found;
+  warn_of_data(checked_, run_.train->dataset(), run_.validation ? &run_.validation->dataset() : nullptr, found);
+  for (const std::string& warning : found.warnings()) spdlog::warn(warning);
+}
+
 void FitRun::log_header() const {
   if (is_chief()) {
+    warn();
     spdlog::info(run_header(checked_, *run_.strategy));
     log_distribution();
     return;
@@ -249,7 +257,10 @@ bool FitRun::open_folder_as_chief() {
 }
 
 void FitRun::write_configuration() const {
-  write_file(folder_.config(), config::show(values(), checked_.read.document));
+  const std::string how = fmt::format("# Train it again: mirrortrain fit {}; resume it: mirrortrain fit --resume {}\n",
+                                      launch::quoted(folder_.config().string()), launch::quoted(folder_.path.string()));
+  const bool fits_a_line = how.find('\n') + 1 == how.size();
+  write_file(folder_.config(), (fits_a_line ? how : "") + config::show(values(), checked_.read.document));
 }
 
 /// The table of variables is on the screen only where the configuration says something of them.
@@ -297,13 +308,17 @@ void FitRun::open_writers(const TrainingState& state) {
   if (values().logging.tensorboard) {
     writers_.push_back(std::make_unique<report::TensorBoardWriter>(folder_.path, state.step));
   }
-  writers_.push_back(report::make_console_writer(stderr, run_length()));
+  writers_.push_back(report::make_console_writer(stderr, run_length(), is_quiet()));
 }
 
 report::RunLength FitRun::run_length() const {
   const std::int64_t epochs = values().training.epoch_limit(), limit = values().training.step_limit();
   const std::int64_t steps = epochs * run_.order->batches_per_epoch();
-  return {epochs, limit > 0 && (steps == 0 || limit < steps) ? limit : steps};
+  const auto batches = [&](const std::unique_ptr<data::Feeder>& split) {
+    return split ? (split->rows() - 1) / values().data.global_batch_size + 1 : 0;
+  };
+  return {epochs, limit > 0 && (steps == 0 || limit < steps) ? limit : steps, run_.order->batches_per_epoch(),
+          batches(run_.validation), batches(run_.test)};
 }
 
 void FitRun::emit(const report::Event& event) {
@@ -333,18 +348,17 @@ void FitRun::take_averages() {
 
 /// The summary comes last: a run that has it is finished. What is done before is done again after a kill.
 void FitRun::finish(const TrainingState& state, const std::atomic<int>& signal) {
-  if (is_chief()) writers_.pop_back();  // the console's: from here on results go to stdout
   RunResult result{"done", state, 0, std::nullopt, std::nullopt};
   if (stop_signal_ == 0 && uses_averages(state)) take_averages();
+  std::optional<StepSums> tested;
   if (stop_signal_ == 0 && run_.test) {
-    const auto interrupted = [&] { return !cluster_ && signal != 0; };
-    const auto sums = evaluate_unless(interrupted, *run_.strategy, *run_.test, values().data.global_batch_size);
-    if (sums) {
-      result.test = {"test", state.step, sums->examples, scores_of(*sums, *checked_.model)};
-      emit(*result.test);
-    } else {
-      stop_signal_ = signal;
-    }
+    tested = trainer_->evaluate(*run_.test, "test");
+    if (!tested) stop_signal_ = signal;
+  }
+  if (is_chief()) writers_.pop_back();  // the console's: from here on results go to stdout
+  if (tested) {
+    result.test = {"test", state.step, tested->examples, scores_of(*tested, *checked_.model)};
+    emit(*result.test);
   }
   if (stop_signal_ != 0) result.status = "stopped";
   const VariableStore& variables = run_.strategy->variables();  // from every worker
@@ -360,19 +374,32 @@ void FitRun::finish(const TrainingState& state, const std::atomic<int>& signal) 
   tell_results(result);
 }
 
+void FitRun::print_profile(std::int64_t last_step) const {
+  const std::int64_t batch = values().data.global_batch_size, per_epoch = run_.order->batches_per_epoch();
+  const bool last_is_short = run_.train && run_.train->rows() % batch != 0 && !values().data.drop_remainder;
+  const std::int64_t steps = last_step - first_step_;
+  const std::int64_t short_ones = last_is_short ? last_step / per_epoch - first_step_ / per_epoch : 0;
+  const ProfiledSteps profiled{steps, steps - short_ones, batch, run_.strategy->num_replicas_in_sync()};
+  const std::vector<ProfileRow> rows =
+      profile_rows(run_.strategy->profile_entries(), *checked_.model, profiled, arguments_.profile_by_time);
+  if (arguments_.profile_json && arguments_.profile_json != "-") {
+    write_file(*arguments_.profile_json, profile_json(rows, profiled) + "\n");
+  }
+  fmt::print("{}\n", arguments_.profile_json == "-" ? profile_json(rows, profiled) : profile_text(rows, profiled));
+}
+
 void FitRun::tell_results(const RunResult& result) const {
   if (const std::string text = staleness_text(run_.strategy->staleness()); !text.empty()) {
     spdlog::info("staleness of all updates: {}", text);
   }
   // Beside the forecast: what libraries took in the steps, and recorded steps.
   for (const std::string& line : gpu_memory_lines(run_.strategy->memory())) spdlog::info("at the end {}", line);
-  if (arguments_.profile) {
-    for (const auto& [who, what, seconds] : run_.strategy->profile_entries()) {
-      fmt::print("{:<9}  {:<64}{:>10.3f} s\n", who, what, seconds);
-    }
-  }
+  if (arguments_.profile) print_profile(result.state.step);
   if (result.test) fmt::print("test: {} ({} examples)\n", scores_text(result.test->scores), result.test->examples);
-  if (stop_signal_ != 0) spdlog::warn("stopped by signal {} after a checkpoint was saved", stop_signal_);
+  if (stop_signal_ != 0) {
+    spdlog::warn("stopped by signal {} after step {}; {} has its checkpoint, resume with: mirrortrain fit --resume {}",
+                 stop_signal_, result.state.step, folder_.path.string(), launch::quoted(folder_.path.string()));
+  }
 }
 
 }  // namespace mirrortrain

@@ -28,6 +28,8 @@ struct FitArguments {
   std::optional<std::string> resume;  ///< empty: the run is found by the configuration's name
   bool dry_run = false;
   bool profile = false;
+  bool profile_by_time = false;             ///< the slowest layers and actions first
+  std::optional<std::string> profile_json;  ///< a file, or "-" for stdout in place of the table
   /// From its call on, SIGINT, SIGTERM and SIGHUP set the returned number; called once nothing but steps is left to do.
   const std::atomic<int>& (*catch_stop_signals)() = nullptr;
 };
@@ -66,6 +68,7 @@ class FitRun {
   const Configuration& values() const { return checked_.values(); }
   /// The chief alone leaves a run folder, events and results.
   bool is_chief() const { return !cluster_ || cluster_->spec().is_chief(); }
+  void warn() const;
   void log_header() const;
   void prepare();
   bool open_folder();
@@ -80,6 +83,7 @@ class FitRun {
   bool uses_averages(const TrainingState& state) const;
   void take_averages();
   void finish(const TrainingState& state, const std::atomic<int>& signal);
+  void print_profile(std::int64_t last_step) const;
   void tell_results(const RunResult& result) const;
 
   const FitArguments& arguments_;

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "config/flatten.h"
+#include "train/checkpoint_folder.h"
 #include "train/summary.h"
 
 namespace mirrortrain {
@@ -57,6 +58,19 @@ bool may_change(const ChangedKey& changed) {
 }
 
 }  // namespace
+
+RunFolder require_resumable(const std::string& run) {
+  const NamedRun named = require_run(run, "--resume");
+  const auto newest = newest_checkpoint(named.folder.checkpoints());
+  if (named.checkpoint && newest && named.checkpoint->filename() != newest->filename()) {
+    throw UsageError(fmt::format(
+        "--resume {}: a run resumes from its newest checkpoint, {}; resume {}, or start a new run with --set "
+        "model.initial_weights={}",
+        run, newest->filename().string(), named.folder.path.string(),
+        (*named.checkpoint / "model.safetensors").string()));
+  }
+  return named.folder;
+}
 
 std::vector<ChangedKey> require_same_run(const RunFolder& folder, const Configuration& now) {
   const Configuration before = configuration_of(folder);

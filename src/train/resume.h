@@ -9,6 +9,9 @@
 
 namespace mirrortrain {
 
+/// The run that --resume names. Throws UsageError where there is none, and for a checkpoint that is not its newest.
+RunFolder require_resumable(const std::string& run);
+
 /// A key of a configuration with its values, "absent" where it has none.
 struct ChangedKey {
   std::string key, before, now;

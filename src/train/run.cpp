@@ -29,9 +29,7 @@ std::unique_ptr<data::Feeder> load_feeder(const CheckedConfiguration& checked, c
     run.adapted = std::move(loaded->adapted);
     return feeder_for(checked, loaded->dataset);
   }
-  constexpr const char* kNames[] = {"train", "validation", "test"};
-  throw UsageError(
-      fmt::format("--split {}: the configuration has no such data", kNames[static_cast<std::size_t>(split)]));
+  throw UsageError(data::missing_text(checked.values().data, split));
 }
 
 void load_feeders(const CheckedConfiguration& checked, const RunParts& parts, Run& run) {
@@ -185,18 +183,18 @@ void set_first_values(const CheckedConfiguration& checked, const VariableStore& 
 }
 
 StepSums evaluate_all(Strategy& strategy, const data::Feeder& examples, std::int64_t batch_size) {
-  return evaluate_unless([] { return false; }, strategy, examples, batch_size).value();
+  return evaluate_while([](std::int64_t) { return true; }, strategy, examples, batch_size).value();
 }
 
-std::optional<StepSums> evaluate_unless(const std::function<bool()>& interrupted, Strategy& strategy,
-                                        const data::Feeder& examples, std::int64_t batch_size) {
+std::optional<StepSums> evaluate_while(const std::function<bool(std::int64_t)>& goes_on, Strategy& strategy,
+                                       const data::Feeder& examples, std::int64_t batch_size) {
   std::vector<std::int64_t> rows(static_cast<std::size_t>(std::min(batch_size, examples.rows())));
   StepSums total;
   const auto collect = [&] {
     for (const StepSums& sums : strategy.take_sums()) total += sums;
   };
   for (std::int64_t first = 0; first < examples.rows(); first += batch_size) {
-    if (interrupted()) {
+    if (!goes_on(first / batch_size + 1)) {
       collect();
       return std::nullopt;
     }

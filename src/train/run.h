@@ -80,8 +80,8 @@ void set_first_values(const CheckedConfiguration& checked, const VariableStore& 
 /// The exact sums over all examples of a data set, each visited once, in global batches of `batch_size` (the last may
 /// be short).
 StepSums evaluate_all(Strategy& strategy, const data::Feeder& examples, std::int64_t batch_size);
-/// The same, asking before each batch whether to leave off: nullopt then.
-std::optional<StepSums> evaluate_unless(const std::function<bool()>& interrupted, Strategy& strategy,
-                                        const data::Feeder& examples, std::int64_t batch_size);
+/// The same, asking before each batch, which are counted from 1, whether to go on: nullopt where not.
+std::optional<StepSums> evaluate_while(const std::function<bool(std::int64_t batch)>& goes_on, Strategy& strategy,
+                                       const data::Feeder& examples, std::int64_t batch_size);
 
 }  // namespace mirrortrain

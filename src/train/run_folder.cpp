@@ -1,13 +1,17 @@
 #include "train/run_folder.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <spdlog/sinks/basic_file_sink.h>
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <vector>
 
 #include "base/error.h"
 #include "base/files.h"
+#include "base/utf8.h"
+#include "config/scalar.h"
 
 namespace mirrortrain {
 namespace {
@@ -40,6 +44,32 @@ void require_free(const fs::path& run_dir) {
                        : fmt::format("--run-dir {}: the folder is not empty; name another one", run_dir.string()));
 }
 
+/// The runs of runs/, in the order of their names.
+std::vector<RunFolder> all_runs() {
+  std::vector<RunFolder> runs;
+  std::error_code missing;
+  for (const fs::directory_entry& entry : fs::directory_iterator("runs", missing)) {
+    if (RunFolder{entry.path()}.exists()) runs.push_back({entry.path()});
+  }
+  std::ranges::sort(runs, {}, [](const RunFolder& run) { return run.path; });
+  return runs;
+}
+
+bool holds_checkpoint(const fs::path& folder) { return fs::exists(folder / "state.json"); }
+
+/// runs/a/ as runs/a.
+fs::path without_last_slash(const fs::path& path) { return path.has_filename() ? path : path.parent_path(); }
+
+std::optional<NamedRun> run_at(const fs::path& path) {
+  if (RunFolder{path}.exists()) return NamedRun{{path}, std::nullopt};
+  const fs::path run = path.parent_path();
+  for (const fs::path& checkpoint : {path, run / "checkpoints" / path.filename()}) {
+    if (!holds_checkpoint(checkpoint)) continue;
+    return NamedRun{{checkpoint.parent_path().parent_path()}, checkpoint};
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 void log_to_file(const fs::path& file) {
@@ -58,6 +88,11 @@ void log_to_file_alone(const std::string& error) {
     sinks[i]->log({"mirrortrain", spdlog::level::err, error});
     sinks[i]->flush();
   }
+}
+
+bool is_quiet() {
+  const auto& sinks = spdlog::default_logger()->sinks();
+  return !sinks.empty() && sinks.front()->level() > spdlog::level::info;
 }
 
 RunFolder create_run_folder(const std::string& name, const std::optional<fs::path>& run_dir, RunLock& lock) {
@@ -108,6 +143,38 @@ std::optional<RunFolder> newest_run(const std::string& name) {
     }
   }
   return newest;
+}
+
+std::optional<NamedRun> find_run(const std::string& text) {
+  const fs::path path = without_last_slash(text);
+  if (path.empty()) return std::nullopt;
+  if (auto run = run_at(path)) return run;
+  if (path.is_absolute()) return std::nullopt;
+  if (auto run = run_at("runs" / path)) return run;
+  std::optional<NamedRun> found;
+  for (const RunFolder& run : all_runs()) {
+    const fs::path checkpoint = run.checkpoints() / path;
+    if (path.has_parent_path() || !holds_checkpoint(checkpoint)) continue;
+    if (found) {
+      throw UsageError(fmt::format("{0}: several runs have a checkpoint {0}; name one, as {1}/{0}", text,
+                                   run.path.filename().string()));
+    }
+    found = NamedRun{run, checkpoint};
+  }
+  return found;
+}
+
+NamedRun require_run(const std::string& text, const std::string& what) {
+  if (auto run = find_run(text)) return *run;
+  std::vector<std::string> names;
+  for (const RunFolder& run : all_runs()) names.push_back(run.path.filename().string());
+  const std::string hint = config::suggestion(text, names);
+  throw UsageError(fmt::format("{}: there is no run {}; expected a run's name or folder, or a checkpoint's{}", what,
+                               shortened(text, 200),
+                               !hint.empty()      ? hint
+                               : names.empty()    ? "; runs/ has no run yet"
+                               : names.size() > 8 ? "; `mirrortrain runs` lists the runs"
+                                                  : fmt::format("; runs/ has {}", fmt::join(names, ", "))));
 }
 
 }  // namespace mirrortrain

@@ -34,6 +34,9 @@ void log_to_file(const std::filesystem::path& file);
 /// An error that is shown elsewhere.
 void log_to_file_alone(const std::string& error);
 
+/// Whether the console is to show warnings, errors and results alone.
+bool is_quiet();
+
 /// Creates the folder of a new run and locks it: `run_dir` itself, which must not hold anything yet (UsageError), or
 /// runs/NAME, runs/NAME-2, ... the first that is free. Two processes never get the same.
 RunFolder create_run_folder(const std::string& name, const std::optional<std::filesystem::path>& run_dir,
@@ -47,5 +50,17 @@ void remove_temporary_files(const RunFolder& folder);
 
 /// The newest of runs/NAME, runs/NAME-2, ... that holds a run.
 std::optional<RunFolder> newest_run(const std::string& name);
+
+/// What RUN on a command line means.
+struct NamedRun {
+  RunFolder folder;
+  std::optional<std::filesystem::path> checkpoint;  ///< its folder, where RUN names one
+};
+
+/// RUN is a run's folder, its name in runs/, or a checkpoint: its folder, RUN/step-000500, or step-000500 alone where
+/// one run has it. nullopt where it is none of these.
+std::optional<NamedRun> find_run(const std::string& run);
+/// As find_run; throws UsageError, which begins with `what` and suggests a run, where there is none.
+NamedRun require_run(const std::string& run, const std::string& what);
 
 }  // namespace mirrortrain

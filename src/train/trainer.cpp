@@ -139,8 +139,7 @@ void Trainer::end_epoch() {
   if (has_model()) event.scores = scores_of(state_.epoch_sums, model_);
   event.state = strategy_.state().readings();
   if (validation_ != nullptr) {
-    const std::optional<StepSums> sums =
-        evaluate_unless(options_.is_interrupted, strategy_, *validation_, options_.batch_size);
+    const std::optional<StepSums> sums = evaluate(*validation_, "validation");
     if (!sums) return;
     event.validation = scores_of(*sums, model_);
   }
@@ -153,12 +152,33 @@ void Trainer::end_epoch() {
   if (!text.empty()) spdlog::info("epoch {}: staleness of the updates: {}", state_.position.epoch, text);
 }
 
+std::optional<StepSums> Trainer::evaluate(const data::Feeder& examples, std::string_view split) {
+  const std::int64_t batches = (examples.rows() - 1) / options_.batch_size + 1;
+  const auto goes_on = [&](std::int64_t batch) {
+    emit_evaluation_progress(split, batch, batches);
+    return !options_.is_interrupted();
+  };
+  return evaluate_while(goes_on, strategy_, examples, options_.batch_size);
+}
+
+void Trainer::emit_evaluation_progress(std::string_view split, std::int64_t batch, std::int64_t batches) {
+  if (!progress_is_due()) return;
+  report::ProgressEvent event;
+  event.step = state_.step;
+  event.epoch = state_.position.epoch;
+  event.split = split;
+  event.batch = batch;
+  event.batches = batches;
+  emit_(event);
+}
+
 void Trainer::emit_step() {
   report::StepEvent event;
   event.step = state_.step;
   event.epoch = state_.position.epoch;
   if (has_model()) {
     event.scores = scores_of(state_.step_sums, model_);
+    event.epoch_scores = scores_of(state_.epoch_sums, model_);
     event.learning_rate = learning_rate_;
   }
   event.state = strategy_.state().readings();
@@ -171,12 +191,18 @@ void Trainer::emit_step() {
   training_examples_ = 0;
 }
 
+/// Whether somebody sees a line and the last one was drawn long enough ago; the next is not due for a while then.
+bool Trainer::progress_is_due() {
+  if (!options_.shows_progress) return false;
+  const double now = seconds();
+  if (now < next_progress_) return false;
+  next_progress_ = now + kProgressSeconds;
+  return true;
+}
+
 /// Of what was collected for other reasons: nobody waits for a device to draw a line.
 void Trainer::emit_progress() {
-  if (!options_.shows_progress) return;
-  const double now = seconds();
-  if (now < next_progress_) return;
-  next_progress_ = now + kProgressSeconds;
+  if (!progress_is_due()) return;
   report::ProgressEvent event;
   event.step = state_.step;
   event.epoch = state_.position.epoch;

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "data/feeder.h"
@@ -50,6 +51,9 @@ class Trainer {
   /// it stands.
   TrainingState run(TrainingState state);
 
+  /// The sums over a data set, with events of the progress; nullopt where a signal came first.
+  std::optional<StepSums> evaluate(const data::Feeder& examples, std::string_view split);
+
   /// Seconds since the start of the run, its earlier parts included.
   double seconds() const;
   /// Where training stands.
@@ -66,7 +70,9 @@ class Trainer {
   void collect_sums();
   void end_epoch();
   void emit_step();
+  bool progress_is_due();
   void emit_progress();
+  void emit_evaluation_progress(std::string_view split, std::int64_t batch, std::int64_t batches);
   double examples_per_second() const;  ///< since the last step event
   void save_checkpoint();
   [[noreturn]] void fail_not_finite(std::int64_t step, const std::string& what);

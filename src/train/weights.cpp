@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/safetensors.h"
+#include "base/utf8.h"
 
 namespace mirrortrain {
 
@@ -52,7 +53,8 @@ void load_weights(const StoredTensors& stored, const std::string& file, const Va
   for (const auto& [name, tensor] : stored) {
     bool known = false;
     for (const DistributedVariable& variable : variables.variables()) known = known || variable.name() == name;
-    if (!known) mismatches.push_back(fmt::format("{} {} is not in the model", name, tensor.shape.text()));
+    if (!known)
+      mismatches.push_back(fmt::format("{} {} is not in the model", shortened(name, 200), tensor.shape.text()));
   }
   if (!mismatches.empty()) {
     constexpr std::size_t kShown = 10;

@@ -53,10 +53,9 @@ TEST_CASE("an unknown command is refused with a list of the commands") {
   TemporaryFolder folder;
   const Outcome outcome = run_program(folder, "fti " + tiny());
   CHECK(outcome.exit_code == 2);
-  CHECK(outcome.err ==
-        "there is no command 'fti'; the commands are fit, eval, predict, init, bench-allreduce, verify, plan, config, "
-        "checkpoint, devices, launch; "
-        "did you mean 'fit'?\n");
+  CHECK(outcome.err.starts_with(
+      "mirrortrain: there is no command 'fti'; the commands are fit, eval, predict, init, bench-allreduce, verify, plan, "
+      "config, checkpoint, devices, runs, launch; did you mean 'fit'?\nUsage: mirrortrain [OPTIONS] COMMAND\n"));
 }
 
 TEST_CASE("eval of a configuration takes its newest run, and without one says what to do") {
@@ -101,7 +100,7 @@ TEST_CASE("every example configuration is right") {
   for (const auto& entry : fs::recursive_directory_iterator(repository_file("configs"))) {
     const bool is_part = entry.path().filename() == "imagenet.yaml";  // others extend it
     if (entry.is_directory() || is_part) continue;
-    const Outcome outcome = run_program(folder, "config check " + entry.path().string());
+    const Outcome outcome = run_program(folder, "config check --no-data " + entry.path().string());
     CHECK_MESSAGE(outcome.exit_code == 0, outcome.err);
   }
 }

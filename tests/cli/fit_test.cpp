@@ -231,15 +231,28 @@ TEST_CASE_FIXTURE(Fixture, "a dry run tells the layers and leaves nothing behind
 }
 
 TEST_CASE_FIXTURE(Fixture,
-                  "a profile tells the actions of each lane and the ops of each replica, and changes no weights") {
-  const Outcome outcome = fit("--run-dir a --profile --set strategy.devices=[cpu:0,cpu:1]");
+                  "a profile is a table of each replica's layers and each lane's actions, and changes no weights") {
+  const Outcome outcome = fit("--run-dir a --profile --by-time --json a.json --set strategy.devices=[cpu:0,cpu:1]");
   REQUIRE(outcome.exit_code == 0);
-  for (const char* line : {"lane 0     run program", "lane 1     update", "replica 0  dense", "replica 1  dense"}) {
+  for (const char* line :
+       {"lane 0: ", "\nrun program ", "lane 1: ", "\nupdate ", "replica 0: ", "replica 1: ", "\nlayer ", "\ndense "}) {
     CAPTURE(line);
-    CHECK(outcome.out.find(line) != std::string::npos);
+    CHECK(("\n" + outcome.out).find(line) != std::string::npos);
   }
+  double shares = 0, last = 0;
+  bool counts_work = false;
+  for (const json& row : json::parse(read_text_file(folder / "a.json"))["profile"]) {
+    if (row["who"] != "replica 1") continue;
+    CHECK((shares == 0 || row["ms"].get<double>() <= last));
+    last = row["ms"];
+    shares += row["share"].get<double>();
+    counts_work = counts_work || (row["flops"] > 0 && row["bytes"] > 0);
+  }
+  CHECK(shares == doctest::Approx(1));
+  CHECK(counts_work);
   REQUIRE(fit("--run-dir b --set strategy.devices=[cpu:0,cpu:1]").exit_code == 0);
   CHECK(model("a") == model("b"));
+  CHECK(fit("--by-time").exit_code == 2);
 }
 
 TEST_CASE_FIXTURE(Fixture, "a run folder that holds another run is refused") {

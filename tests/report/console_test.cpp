@@ -80,15 +80,15 @@ class Terminal {
 TEST_CASE("without a terminal each step event, epoch and evaluation is one plain line") {
   const TemporaryFolder folder;
   std::FILE* out = std::fopen((folder / "log").c_str(), "w");
-  const auto writer = make_console_writer(out, {.epochs = 5, .steps = 1175});
+  const auto writer = make_console_writer(out, {.epochs = 5, .steps = 1175, .steps_per_epoch = 235});
   writer->write(ProgressEvent{.step = 1, .epoch = 1});
   writer->write(kStep);
   writer->write(kEpoch);
   writer->write(kTest);
   writer->write(EndEvent{});
   CHECK(read_text_file(folder / "log") ==
-        "epoch 1/5  step 100/1175  loss 0.5123  accuracy 0.8100  51,000 examples/s\n"
-        "epoch 1/5  done  loss 0.4400  accuracy 0.8400  validation loss 0.4000  validation accuracy 0.8600  1.2 s\n"
+        "epoch 1/5  100/235  loss 0.5123  accuracy 0.8100  51,000 examples/s\n"
+        "epoch 1/5  done  loss 0.4400  accuracy 0.8400  val_loss 0.4000  val_accuracy 0.8600  1.2 s\n"
         "test  loss 0.3000  accuracy 0.8900  10,000 examples\n");
   std::fclose(out);
 }
@@ -106,10 +106,10 @@ TEST_CASE("on a terminal one line is redrawn, and taken away before a line that 
   const Terminal terminal(120);
   {
     std::chrono::milliseconds time(0);
-    ProgressLine line(terminal.out(), {.epochs = 5, .steps = 200},
+    ProgressLine line(terminal.out(), {.epochs = 5, .steps = 200, .steps_per_epoch = 150},
                       [&] { return ProgressLine::Clock::time_point(time); });
     line.write(ProgressEvent{.step = 1, .epoch = 1});
-    CHECK(terminal.written() == "\repoch 1/5  step 1/200\x1b[K");
+    CHECK(terminal.written() == "\repoch 1/5  1/150\x1b[K");
     line.write(kStep);
     CHECK(terminal.written() == "");
     time += std::chrono::milliseconds(99);
@@ -117,31 +117,79 @@ TEST_CASE("on a terminal one line is redrawn, and taken away before a line that 
     CHECK(terminal.written() == "");  // too soon
     time += std::chrono::milliseconds(901);
     line.write(ProgressEvent{.step = 101, .epoch = 1});
-    CHECK(terminal.written() ==
-          "\repoch 1/5  step 101/200  loss 0.5123  accuracy 0.8100  51,000 examples/s  1.0 s left\x1b[K");
+    CHECK(terminal.written() == "\repoch 1/5  101/150  51,000 examples/s  1.0 s left\x1b[K");
     time += std::chrono::seconds(98);
     const Scores scores{0.25, {}};
-    line.write(ProgressEvent{.step = 199, .epoch = 1, .examples_per_second = 2000, .scores = &scores});
-    CHECK(terminal.written() == "\repoch 1/5  step 199/200  loss 0.2500  2,000 examples/s  0.5 s left\x1b[K");
+    line.write(ProgressEvent{.step = 199, .epoch = 2, .examples_per_second = 2000, .scores = &scores});
+    CHECK(terminal.written() == "\repoch 2/5  49/150  loss 0.2500  2,000 examples/s  0.5 s left\x1b[K");
     line.write(kTest);
     CHECK(terminal.written() == "\r\x1b[Ktest  loss 0.3000  accuracy 0.8900  10,000 examples\r\n");
     time += std::chrono::seconds(1);
-    line.write(ProgressEvent{.step = 200, .epoch = 1});
-    CHECK(contains(terminal.written(), "step 200/200"));
+    line.write(ProgressEvent{.step = 200, .epoch = 2});
+    CHECK(contains(terminal.written(), "50/150"));
   }
   CHECK(terminal.written() == "\r\x1b[K");  // gone with its writer
 }
 
-TEST_CASE("a terminal gets the progress line, anything else plain lines" * doctest::skip(no_terminals())) {
+TEST_CASE("evaluations have a progress line of their own and count in the time left" * doctest::skip(no_terminals())) {
+  const Terminal terminal(80);
+  std::chrono::milliseconds time(0);
+  ProgressLine line(terminal.out(),
+                    {.epochs = 2, .steps = 20, .steps_per_epoch = 10, .validation_batches = 4, .test_batches = 2},
+                    [&] { return ProgressLine::Clock::time_point(time); });
+  const auto after = [&](int milliseconds, const ProgressEvent& event) {
+    time += std::chrono::milliseconds(milliseconds);
+    line.write(event);
+    return terminal.written();
+  };
+  after(0, {.step = 0, .epoch = 1});
+  // Of 10 steps in 10 s a step takes 1 s, and until one is measured a batch of an evaluation a third of that.
+  CHECK(contains(after(10'000, {.step = 10, .epoch = 1}), "epoch 1/2  10/10  12 s left"));
+  // 10 steps, 3 + 4 batches of validation and 2 of the test, at 0.2 s each.
+  CHECK(after(200, {.step = 10, .epoch = 1, .split = "validation", .batch = 1, .batches = 4}) ==
+        "\repoch 1/2  validation 1/4  12 s left\x1b[K");
+  CHECK(contains(after(10'000, {.step = 20, .epoch = 2}), "0.4 s left"));
+  CHECK(after(200, {.step = 20, .epoch = 2, .split = "test", .batch = 1, .batches = 2}) ==
+        "\rtest 1/2  0.2 s left\x1b[K");
+}
+
+TEST_CASE("a terminal gets the progress line, anything else plain lines, and who wants quiet nothing" *
+          doctest::skip(no_terminals())) {
+  ::setenv("TERM", "xterm", 1);
   const Terminal terminal(80);
   make_console_writer(terminal.out(), {})->write(ProgressEvent{.step = 1, .epoch = 1});
   CHECK(terminal.written() == "\repoch 1  step 1\x1b[K\r\x1b[K");
+  make_console_writer(terminal.out(), {}, true)->write(kTest);
+  CHECK(terminal.written() == "");
+  ::setenv("TERM", "dumb", 1);
+  make_console_writer(terminal.out(), {})->write(kTest);
+  CHECK(terminal.written() == "test  loss 0.3000  accuracy 0.8900  10,000 examples\r\n");
 }
 
-TEST_CASE("a progress line never reaches the terminal's last column" * doctest::skip(no_terminals())) {
-  const Terminal terminal(41);
-  ProgressLine line(terminal.out(), {.epochs = 5, .steps = 1000});
-  line.write(kStep);
-  line.write(ProgressEvent{.step = 1, .epoch = 1});
-  CHECK(terminal.written() == "\repoch 1/5  step 1/1000  loss 0.5123\x1b[K");
+TEST_CASE("what matters least is left out of a progress line, the time left last; lines that stay go on below" *
+          doctest::skip(no_terminals())) {
+  const Scores scores{0.5123, {{"accuracy", 0.81}, {"top_k_accuracy", 0.97}}};
+  const auto drawn = [&](unsigned short columns) {
+    const Terminal terminal(columns);
+    std::chrono::milliseconds time(0);
+    ProgressLine line(terminal.out(), {.epochs = 5, .steps = 1000, .steps_per_epoch = 200},
+                      [&] { return ProgressLine::Clock::time_point(time); });
+    line.write(ProgressEvent{.step = 1, .epoch = 1});
+    terminal.written();
+    time += std::chrono::seconds(99);
+    line.write(ProgressEvent{.step = 100, .epoch = 1, .examples_per_second = 51000, .scores = &scores});
+    return terminal.written();
+  };
+  CHECK(
+      drawn(100) ==
+      "\repoch 1/5  100/200  loss 0.5123  accuracy 0.8100  top_k_accuracy 0.9700  51,000 examples/s  15:00 left\x1b[K");
+  CHECK(drawn(90) == "\repoch 1/5  100/200  loss 0.5123  accuracy 0.8100  top_k_accuracy 0.9700  15:00 left\x1b[K");
+  CHECK(drawn(62) == "\repoch 1/5  100/200  loss 0.5123  accuracy 0.8100  15:00 left\x1b[K");
+  CHECK(drawn(41) == "\repoch 1/5  100/200  15:00 left\x1b[K");
+  CHECK(drawn(20) == "\repoch 1/5  100/200\x1b[K");
+
+  const Terminal terminal(60);
+  ProgressLine(terminal.out(), {.epochs = 5}).write(kEpoch);
+  CHECK(terminal.written() ==
+        "epoch 1/5  done  loss 0.4400  accuracy 0.8400\r\n  val_loss 0.4000  val_accuracy 0.8600  1.2 s\r\n");
 }

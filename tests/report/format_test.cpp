@@ -46,6 +46,7 @@ TEST_CASE("scores are shown with four figures that matter") {
   CHECK(score_text(-2.5) == "-2.5000");
   CHECK(score_text(1234567) == "1.235e+06");
   CHECK(score_text(std::numeric_limits<double>::quiet_NaN()) == "nan");
+  CHECK(score_text(-std::numeric_limits<double>::quiet_NaN()) == "nan");
 }
 
 TEST_CASE("the layer table lines up and ends with the totals") {

@@ -24,13 +24,13 @@ std::vector<ProfileEntry> MirroredStrategy::profile_entries() const {
   std::vector<ProfileEntry> entries;
   for (int lane = 0; lane < lanes_.size(); ++lane) {
     for (const auto& [action, seconds] : steps_of_lane(lane).training().action_times()) {
-      entries.push_back({fmt::format("lane {}", lane), action, seconds});
+      entries.push_back({fmt::format("lane {}", lane), "", action, seconds});
     }
   }
   for (const auto& [lane, replica] : lanes_.replicas) {
     if (replica->train.empty()) continue;
     for (const auto& [layer, op, seconds] : replica->train.rbegin()->second.program.step_times()) {
-      entries.push_back({fmt::format("replica {}", replica->index), fmt::format("{:<32}{}", layer, op), seconds});
+      entries.push_back({fmt::format("replica {}", replica->index), layer, op, seconds});
     }
   }
   return entries;

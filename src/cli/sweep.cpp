@@ -1,0 +1,187 @@
+#include "cli/sweep.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <spdlog/spdlog.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <map>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "config/document.h"
+#include "device/cuda/gpus.h"
+#include "launch/cores.h"
+#include "report/console.h"
+#include "strategy/topology.h"
+#include "train/run_table.h"
+
+namespace mirrortrain::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// "optimizer.learning_rate=0.1,0.01" as its settings. Commas within brackets do not separate.
+std::vector<std::string> settings_of(const std::string& sweep) {
+  const std::size_t equals = sweep.find('=');
+  if (equals == std::string::npos || equals == 0 || equals + 1 == sweep.size()) {
+    throw UsageError(fmt::format("--sweep {}: expected KEY=A,B,C, as optimizer.learning_rate=0.1,0.01", sweep));
+  }
+  std::vector<std::string> settings;
+  std::string value;
+  int depth = 0;
+  for (const char c : sweep.substr(equals + 1) + ",") {
+    if (c == ',' && depth == 0) {
+      settings.push_back(sweep.substr(0, equals + 1) + value);
+      value.clear();
+      continue;
+    }
+    depth += c == '[' || c == '{' ? 1 : c == ']' || c == '}' ? -1 : 0;
+    value += c;
+  }
+  return settings;
+}
+
+/// "learning_rate=0.1,momentum=0.9": a folder's name.
+std::string folder_name(const std::vector<std::string>& settings) {
+  std::string name;
+  for (const std::string& setting : settings) {
+    const std::size_t equals = setting.find('=');
+    const std::size_t dot = setting.rfind('.', equals);
+    name += (name.empty() ? "" : ",") + setting.substr(dot == std::string::npos ? 0 : dot + 1);
+  }
+  std::ranges::replace(name, '/', '_');
+  return name;
+}
+
+fs::path new_sweep_folder(const FitArguments& fit, const std::string& name) {
+  if (fit.run_dir) {
+    if (fs::exists(*fit.run_dir) && !fs::is_empty(*fit.run_dir)) {
+      throw UsageError(
+          fmt::format("--run-dir {}: the folder is not empty; name another one for the sweep", *fit.run_dir));
+    }
+    return *fit.run_dir;
+  }
+  fs::path folder = fs::path("runs") / (name + "-sweep");
+  for (int number = 2; fs::exists(folder); ++number)
+    folder = fs::path("runs") / fmt::format("{}-sweep-{}", name, number);
+  return folder;
+}
+
+/// The part of this machine that one of the runs side by side has for itself.
+struct Part {
+  std::vector<int> cores;
+  std::string gpus;  ///< for CUDA_VISIBLE_DEVICES; empty: as it is
+};
+
+Part part_of(int number, int parts) {
+  const Machine machine = this_machine();
+  const launch::Share cores = launch::share_of(machine.cores.size(), number, parts);
+  Part part;
+  for (std::size_t i = 0; i < cores.count; ++i) part.cores.push_back(machine.cores[cores.first + i]);
+  const launch::Share gpus = launch::share_of(machine.gpus().gpus.size(), number, parts);
+  for (std::size_t i = 0; i < gpus.count; ++i) part.gpus += fmt::format("{}{}", i > 0 ? "," : "", gpus.first + i);
+  return part;
+}
+
+void require_parts(int parts) {
+  const Machine machine = this_machine();
+  const std::size_t gpus = machine.gpus().gpus.size();
+  const std::size_t most = gpus > 0 ? gpus : machine.cores.size();
+  if (static_cast<std::size_t>(parts) > most) {
+    throw UsageError(fmt::format("--side-by-side {}: this machine has {} {} to share among the runs", parts, most,
+                                 gpus > 0 ? "GPUs" : "cores"));
+  }
+}
+
+/// A run of the sweep as a child process, in this process's group, so that Ctrl-C reaches it too.
+pid_t start(const std::vector<std::string>& words, const Part& part, bool shares) {
+  std::vector<std::string> copies = words;
+  std::vector<char*> argv;
+  for (std::string& word : copies) argv.push_back(word.data());
+  argv.push_back(nullptr);
+  const launch::OnCores on(part.cores);  // inherited
+  if (shares && !part.gpus.empty()) ::setenv("CUDA_VISIBLE_DEVICES", part.gpus.c_str(), 1);
+  std::fflush(nullptr);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::execv("/proc/self/exe", argv.data());
+    ::_exit(127);
+  }
+  if (child < 0) throw Error("cannot start a run of the sweep: no more processes are allowed");
+  return child;
+}
+
+}  // namespace
+
+std::vector<std::vector<std::string>> combinations(const std::vector<std::string>& sweeps) {
+  std::vector<std::vector<std::string>> all(1);
+  for (const std::string& sweep : sweeps) {
+    std::vector<std::vector<std::string>> longer;
+    for (const std::vector<std::string>& settings : all) {
+      for (const std::string& setting : settings_of(sweep)) {
+        longer.push_back(settings);
+        longer.back().push_back(setting);
+      }
+    }
+    all = std::move(longer);
+  }
+  return all;
+}
+
+int sweep(const FitArguments& fit, const SweepArguments& arguments) {
+  if (fit.resume) throw UsageError("--sweep starts new runs; resume one of them by its name without --sweep");
+  const auto all = combinations(arguments.sweeps);
+  require_parts(arguments.side_by_side);
+  std::string name;
+  for (const auto& settings : all) {  // whatever is wrong shows before the first run
+    std::vector<std::string> overrides = fit.overrides;
+    overrides.insert(overrides.end(), settings.begin(), settings.end());
+    name = check_configuration(fit.config, overrides).values().name.text;
+  }
+  const fs::path folder = new_sweep_folder(fit, name);
+  if (!fit.dry_run) create_folders(folder);
+
+  std::map<pid_t, int> running;  // and the part of the machine that each has
+  std::vector<int> idle;
+  for (int part = arguments.side_by_side; part-- > 0;) idle.push_back(part);
+  int exit_code = 0;
+  const auto wait_for_one = [&] {
+    int status = 0;
+    const pid_t ended = ::wait(&status);
+    if (!running.contains(ended)) return;
+    idle.push_back(running[ended]);
+    running.erase(ended);
+    const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    if (exit_code == 0 || code > 128) exit_code = code;
+  };
+  const std::atomic<int>& signal = fit.catch_stop_signals();
+  for (std::size_t i = 0; i < all.size() && signal == 0 && exit_code <= 128; ++i) {
+    while (idle.empty()) wait_for_one();
+    if (signal != 0 || exit_code > 128) break;
+    const int part = idle.back();
+    idle.pop_back();
+    spdlog::info("run {} of {}: {}", i + 1, all.size(), fmt::join(all[i], " "));
+    std::vector<std::string> words = {"mirrortrain", "fit", fit.config};
+    for (const std::string& override : fit.overrides) words.insert(words.end(), {"--set", override});
+    for (const std::string& setting : all[i]) words.insert(words.end(), {"--set", setting});
+    words.insert(words.end(), {"--run-dir", (folder / folder_name(all[i])).string()});
+    if (fit.dry_run) words.emplace_back("--dry-run");
+    const bool shares = arguments.side_by_side > 1;
+    if (is_quiet() || shares) words.emplace_back("-q");  // progress of several runs cannot be read
+    running[start(words, shares ? part_of(part, arguments.side_by_side) : Part{}, shares)] = part;
+  }
+  while (!running.empty()) wait_for_one();
+  if (fit.dry_run) return exit_code;
+  std::vector<RunRow> runs = list_runs(folder, std::nullopt);
+  sort_runs(runs, RunColumn::kBest);
+  fmt::print("{}", run_table(runs, report::is_terminal(stdout) ? report::terminal_width(stdout) : 0));
+  spdlog::info("`mirrortrain runs {}` prints this table again", folder.string());
+  return exit_code;
+}
+
+}  // namespace mirrortrain::cli

@@ -1,0 +1,103 @@
+#include "config/yaml_mistakes.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/utf8.h"
+
+namespace mirrortrain::config {
+namespace {
+
+YamlMistake at(std::string_view text, std::size_t position, std::string message) {
+  const std::string_view before = text.substr(0, position);
+  const auto line = static_cast<std::uint32_t>(std::count(before.begin(), before.end(), '\n'));
+  const std::size_t start = before.rfind('\n') + 1;  // 0 where there is none
+  return {line + 1, static_cast<std::uint32_t>(position - start + 1), std::move(message)};
+}
+
+/// Where the quoted text ends that opens at `open`: after its closing quote; npos where there is none.
+std::size_t end_of_quoted(std::string_view text, std::size_t open) {
+  const char quote = text[open];
+  for (std::size_t i = open + 1; i < text.size(); ++i) {
+    if (quote == '"' && text[i] == '\\') {
+      ++i;
+    } else if (text[i] == quote) {
+      if (quote == '"' || i + 1 == text.size() || text[i + 1] != '\'') return i + 1;
+      ++i;  // '' is a quote within the text
+    }
+  }
+  return std::string_view::npos;
+}
+
+bool opens_quoted(std::string_view text, std::size_t i) {
+  if (text[i] != '"' && text[i] != '\'') return false;
+  return i == 0 || std::string_view(" \n[{,").find(text[i - 1]) != std::string_view::npos;
+}
+
+bool opens_comment(std::string_view text, std::size_t i) {
+  return text[i] == '#' && (i == 0 || text[i - 1] == ' ' || text[i - 1] == '\n' || text[i - 1] == '\t');
+}
+
+/// A quoted text that never ends, or goes over the end of its line up to where the parser stopped.
+std::optional<YamlMistake> unclosed_quote(std::string_view text, std::size_t stopped) {
+  for (std::size_t i = 0; i < text.size() && i <= stopped; ++i) {
+    if (opens_comment(text, i)) {
+      i = std::min(text.find('\n', i), text.size());
+    } else if (opens_quoted(text, i)) {
+      const std::size_t end = end_of_quoted(text, i);
+      const bool spans_lines = end != std::string_view::npos && text.substr(i, end - i).find('\n') < end - i;
+      const std::size_t line_end = end == std::string_view::npos ? end : std::min(text.find('\n', end), text.size());
+      if (end == std::string_view::npos || (spans_lines && stopped <= line_end + 1)) {
+        return at(text, i, fmt::format("the quoted text that opens here is not closed; add a {} at its end", text[i]));
+      }
+      i = end - 1;
+    }
+  }
+  return std::nullopt;
+}
+
+/// The lines up to the one where the parser stopped.
+template <class Look>
+std::optional<YamlMistake> in_lines(std::string_view text, std::size_t stopped, Look look) {
+  for (std::size_t start = 0; start <= stopped && start < text.size();) {
+    const std::size_t end = std::min(text.find('\n', start), text.size());
+    if (auto mistake = look(start, text.substr(start, end - start))) return mistake;
+    start = end + 1;
+  }
+  return std::nullopt;
+}
+
+std::optional<YamlMistake> tab(std::string_view text, std::size_t stopped) {
+  return in_lines(text, stopped, [&](std::size_t start, std::string_view line) -> std::optional<YamlMistake> {
+    const std::size_t found = line.find_first_not_of(' ');
+    if (found == std::string_view::npos || line[found] != '\t' || line.find_first_not_of(" \t") == line.npos) {
+      return std::nullopt;
+    }
+    return at(text, start + found, "this is a tab; YAML is indented with spaces");
+  });
+}
+
+/// `seed:1`. Not `http://...`, nor what stands in quotes, brackets or behind a proper key.
+std::optional<YamlMistake> missing_space(std::string_view text, std::size_t stopped) {
+  constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_";
+  return in_lines(text, stopped, [&](std::size_t start, std::string_view line) -> std::optional<YamlMistake> {
+    const std::size_t name = std::min(line.find_first_not_of(" -"), line.size());
+    const std::size_t colon = std::min(line.find_first_not_of(kLetters, name), line.size());
+    if (colon == name || colon + 1 >= line.size() || line[colon] != ':') return std::nullopt;
+    if (std::string_view(" \t\r/").find(line[colon + 1]) != std::string_view::npos) return std::nullopt;
+    return at(text, start + colon,
+              fmt::format("a space is missing after the colon; write '{}: {}'",
+                          shortened(line.substr(name, colon - name)), shortened(line.substr(colon + 1))));
+  });
+}
+
+}  // namespace
+
+std::optional<YamlMistake> find_yaml_mistake(std::string_view text, std::size_t stopped) {
+  if (auto mistake = unclosed_quote(text, stopped)) return mistake;
+  if (auto mistake = tab(text, stopped)) return mistake;
+  return missing_space(text, stopped);
+}
+
+}  // namespace mirrortrain::config

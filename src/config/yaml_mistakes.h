@@ -1,0 +1,21 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace mirrortrain::config {
+
+/// Why a text is not valid YAML, and where; lines and columns count from 1.
+struct YamlMistake {
+  std::uint32_t line = 0, column = 0;
+  std::string message;
+};
+
+/// The everyday mistake behind an error that a parser reported at byte `stopped`: a quoted text that is not closed, a
+/// tab in the indentation, no space after a colon. nullopt where it is none of these.
+std::optional<YamlMistake> find_yaml_mistake(std::string_view text, std::size_t stopped);
+
+}  // namespace mirrortrain::config

@@ -1,0 +1,141 @@
+#include "model/loss_fit.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string_view>
+
+#include "graph/ops/elementwise.h"
+
+namespace mirrortrain {
+namespace {
+
+/// What makes the numbers of the output: "softmax", "sigmoid", ... or "linear" where no activation does; and its layer.
+struct LastActivation {
+  std::string_view name = "linear";
+  std::string layer;
+};
+
+/// Through what changes no number's meaning: other shapes, other types, dropout.
+LastActivation last_activation(const ModelGraph& made) {
+  LastActivation last;
+  for (NodeId id = made.graph.value(made.output).producer; id >= 0;) {
+    const Node& node = made.graph.node(id);
+    const std::string_view op = node.op->name();
+    const bool passes = node.op->is_alias() || op == "cast" || op == "dropout";
+    if (!passes || last.layer.empty()) last.layer = node.layer;
+    if (const auto* activation = dynamic_cast<const ops::Activation*>(node.op.get())) {
+      last.name = ops::name_of(activation->kind);
+    }
+    if (op == "softmax") last.name = op;
+    if (!passes) break;
+    id = made.graph.value(node.inputs[0]).producer;
+  }
+  return last;
+}
+
+std::string loss_name(const Loss& loss) {
+  return std::visit([](const auto& options) { return std::string(options.kName); }, loss);
+}
+
+bool takes_logits(const Loss& loss) {
+  return std::visit(
+      [](const auto& options) {
+        if constexpr (requires { options.from_logits; }) return options.from_logits;
+        return false;
+      },
+      loss);
+}
+
+/// What a loss takes the output for.
+enum class Wanted { kNumbers, kYesOrNo, kOneClass, kOther };
+
+Wanted wanted_by(const Loss& loss) {
+  const std::string name = loss_name(loss);
+  if (name.find("categorical") != std::string::npos) return Wanted::kOneClass;
+  if (name.starts_with("binary")) return Wanted::kYesOrNo;
+  return targets_of(loss) == Targets::kNumbers && name != "hinge" ? Wanted::kNumbers : Wanted::kOther;
+}
+
+/// What is wrong with a crossentropy's output, and the remedy; empty where nothing is.
+std::string mismatch(Wanted wanted, bool from_logits, std::string_view activation) {
+  const bool probabilities = activation == "softmax" || activation == "sigmoid";
+  const std::string_view right = wanted == Wanted::kOneClass ? "softmax" : "sigmoid";
+  if (from_logits && probabilities) {
+    return fmt::format(
+        "from_logits is true, but {0} makes probabilities of the output, and would be applied twice; set "
+        "from_logits: false, or remove the {0}",
+        activation);
+  }
+  if (from_logits && activation == "relu") {
+    return "from_logits is true, but relu makes every logit below 0 a 0; remove the relu";
+  }
+  if (from_logits || activation == right) return "";
+  if (probabilities && wanted == Wanted::kOneClass) {
+    return "sigmoid gives each class a probability of its own; use softmax where each example has one class, or "
+           "binary_crossentropy where it may have several";
+  }
+  if (probabilities) {
+    return "softmax makes the outputs of one example add up to 1; use sigmoid, or categorical_crossentropy";
+  }
+  return fmt::format(
+      "the loss takes the output for probabilities, but {}; set from_logits: true, or add activation: {} to the last "
+      "layer",
+      activation == "linear" ? std::string("the last layer has no activation")
+                             : fmt::format("{} makes none", activation),
+      right);
+}
+
+}  // namespace
+
+void check_loss_fit(const ModelGraph& made, const ModelOptions& options, const std::vector<std::string>& names,
+                    const config::Located<Loss>& loss, const std::vector<config::Located<Metric>>& metrics,
+                    config::Errors& errors) {
+  const LastActivation last = last_activation(made);
+  const auto number = static_cast<std::size_t>(std::ranges::find(names, last.layer) - names.begin());
+  const config::Located<Layer>& layer = number < names.size() ? options.layers[number] : options.layers.back();
+  const auto warn = [&](const std::string& message) {
+    const std::string place = layer.place.text();
+    errors.warn(loss.place, loss.path,
+                fmt::format("{} (the layer: {}{})", message, place.empty() ? "" : place + ": ", layer.path));
+  };
+  const Wanted wanted = wanted_by(loss.value);
+  const Shape& output = made.graph.spec(made.output).shape;
+  const bool from_logits = takes_logits(loss.value);
+
+  const bool one_class = wanted == Wanted::kOneClass && output.back() == 1;
+  if (one_class || (last.name == "softmax" && output.back() == 1)) {
+    errors.add(layer.place, layer.path,
+               one_class && last.name != "softmax"
+                   ? fmt::format("{} over one output is always 0, so nothing is trained; use as many units as there "
+                                 "are classes, or binary_crossentropy",
+                                 loss_name(loss.value))
+                   : "softmax over one output is always 1, so nothing is trained; use as many units as there are "
+                     "classes, or sigmoid with binary_crossentropy");
+    return;
+  }
+  if (wanted == Wanted::kNumbers && last.name == "softmax") {
+    warn(
+        fmt::format("{} compares numbers, but softmax makes probabilities of classes; use categorical_crossentropy, or "
+                    "remove the softmax",
+                    loss_name(loss.value)));
+  } else if (wanted == Wanted::kOneClass || wanted == Wanted::kYesOrNo) {
+    if (const std::string message = mismatch(wanted, from_logits, last.name); !message.empty()) warn(message);
+  }
+
+  for (const auto& metric : metrics) {
+    const std::string_view name = name_of(metric.value);
+    const bool of_numbers = name == "mean_squared_error" || name == "mean_absolute_error" || name == "r2_score";
+    const bool probabilities = last.name == "softmax" || last.name == "sigmoid";
+    if (!of_numbers && name != "mean_iou" && wanted == Wanted::kNumbers && !probabilities) {
+      errors.warn(metric.place, metric.path,
+                  fmt::format("{} compares classes, but {} trains numbers; use mean_absolute_error, or another loss",
+                              name, loss_name(loss.value)));
+    } else if (of_numbers && wanted != Wanted::kNumbers && from_logits) {
+      errors.warn(metric.place, metric.path,
+                  fmt::format("{} compares the labels with logits, which are no probabilities; use accuracy", name));
+    }
+  }
+}
+
+}  // namespace mirrortrain

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "model/model.h"
+#include "strategy/strategy.h"
+
+namespace mirrortrain {
+
+/// A layer's part of a replica's step, or an action of a lane. Milliseconds are per step.
+struct ProfileRow {
+  std::string who;   ///< "replica 0", "lane 0"
+  std::string name;  ///< a layer, or an action
+  double forward_ms = 0, backward_ms = 0;
+  double flops = 0, bytes = 0;  ///< per step; 0 where they are not known
+
+  double ms() const { return forward_ms + backward_ms; }
+};
+
+/// What was measured, and over what.
+struct ProfiledSteps {
+  std::int64_t steps = 0;         ///< in all
+  std::int64_t full_batches = 0;  ///< steps with a whole global batch, the only ones whose ops are timed
+  std::int64_t batch = 0;         ///< the global batch
+  int replicas = 1;
+};
+
+/// The rows of every replica and lane, in the order of the model; with `by_time` the slowest of each first.
+std::vector<ProfileRow> profile_rows(const std::vector<ProfileEntry>& entries, const Model& model,
+                                     const ProfiledSteps& steps, bool by_time);
+
+/// Tables of at most 80 columns, one for each replica and lane.
+std::string profile_text(const std::vector<ProfileRow>& rows, const ProfiledSteps& steps);
+std::string profile_json(const std::vector<ProfileRow>& rows, const ProfiledSteps& steps);
+
+}  // namespace mirrortrain

@@ -1,0 +1,215 @@
+#include "train/run_table.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "base/utf8.h"
+#include "config/document.h"
+#include "config/flatten.h"
+#include "report/format.h"
+#include "train/run_folder.h"
+
+namespace mirrortrain {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+using Values = std::map<std::string, std::string>;
+
+/// Empty where the file cannot be read: an old or a damaged one is no reason to list nothing.
+Values configuration_of(const RunFolder& run) {
+  Values values;
+  try {
+    config::Errors errors;
+    for (auto& [key, value] : config::flatten(config::load(run.config().string(), {}, errors).root)) {
+      values.emplace(std::move(key), std::move(value));
+    }
+  } catch (const Error&) {
+  }
+  return values;
+}
+
+/// run.log's first line begins with the time.
+std::string start_of(const RunFolder& run) {
+  constexpr std::size_t kTime = sizeof "2026-01-31 12:00:00" - 1;
+  std::ifstream log(run.log());
+  std::string line;
+  std::getline(log, line);
+  return line.size() > kTime && line[4] == '-' ? line.substr(0, kTime) : "";
+}
+
+bool lower_is_better(const std::string& metric) {
+  static const std::set<std::string> lower = {"loss", "log_cosh", "kl_divergence", "poisson", "huber"};
+  return lower.contains(metric) || metric.ends_with("error");
+}
+
+/// The metric's value in an event's "validation", which is an object with loss and metrics.
+std::optional<double> validated(const Json& event, const std::optional<std::string>& wanted, std::string& metric) {
+  const auto validation = event.find("validation");
+  if (validation == event.end() || !validation->is_object()) return std::nullopt;
+  const Json metrics = validation->value("metrics", Json::object());
+  if (metric.empty()) metric = wanted ? *wanted : metrics.empty() ? "loss" : metrics.begin().key();
+  const Json& holder = metric == "loss" ? *validation : metrics;
+  const auto found = holder.find(metric);
+  return found != holder.end() && found->is_number() ? std::optional(found->get<double>()) : std::nullopt;
+}
+
+void read_events(const RunFolder& run, const std::optional<std::string>& metric, RunRow& row) {
+  row.status = "unfinished";
+  std::ifstream lines(run.metrics());
+  for (std::string line; std::getline(lines, line);) {
+    const Json event = Json::parse(line, nullptr, false);
+    if (!event.is_object()) continue;
+    row.steps = std::max(row.steps, event.value("step", std::int64_t{0}));
+    const std::string kind = event.value("event", "");
+    row.status = kind == "end" ? event.value("status", "") : "unfinished";
+    if (kind == "step") row.examples_per_second = event.value("examples_per_second", 0.0);
+    if (const auto value = validated(event, metric, row.metric); value && kind == "epoch") {
+      row.last = value;
+      const bool better = !row.best || (lower_is_better(row.metric) ? *value < *row.best : *value > *row.best);
+      if (better) row.best = value;
+    }
+  }
+}
+
+/// Keys that say where a run is rather than what it is.
+bool is_about_place(const std::string& key) { return key == "name"; }
+
+void find_differences(const std::vector<Values>& configurations, std::vector<RunRow>& rows) {
+  std::set<std::string> keys;
+  for (const Values& values : configurations) {
+    for (const auto& [key, value] : values) keys.insert(key);
+  }
+  const auto value_in = [](const Values& values, const std::string& key) {
+    const auto found = values.find(key);
+    return found == values.end() ? std::string("-") : found->second;
+  };
+  for (const std::string& key : keys) {
+    const bool same = std::ranges::all_of(configurations, [&](const Values& values) {
+      return value_in(values, key) == value_in(configurations.front(), key);
+    });
+    if (same || is_about_place(key)) continue;
+    for (std::size_t i = 0; i < rows.size(); ++i) rows[i].differs.emplace_back(key, value_in(configurations[i], key));
+  }
+}
+
+void add_runs(const fs::path& folder, const std::string& prefix, bool descends,
+              std::vector<std::pair<std::string, RunFolder>>& runs) {
+  std::error_code missing;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder, missing)) {
+    const std::string name = prefix + entry.path().filename().string();
+    if (!entry.is_directory(missing)) continue;
+    if (RunFolder{entry.path()}.exists()) {
+      runs.emplace_back(name, RunFolder{entry.path()});
+    } else if (descends) {
+      add_runs(entry.path(), name + "/", false, runs);
+    }
+  }
+}
+
+std::string differences_text(const RunRow& run) {
+  std::string text;
+  for (const auto& [key, value] : run.differs) text += fmt::format("{}{}={}", text.empty() ? "" : " ", key, value);
+  return text;
+}
+
+std::string score(const std::optional<double>& value) { return value ? report::score_text(*value) : "-"; }
+
+}  // namespace
+
+std::vector<RunRow> list_runs(const fs::path& folder, const std::optional<std::string>& metric) {
+  std::vector<std::pair<std::string, RunFolder>> runs;
+  if (RunFolder{folder}.exists()) {
+    runs.emplace_back(folder.filename().string(), RunFolder{folder});
+  } else {
+    add_runs(folder, "", true, runs);
+  }
+  std::ranges::sort(runs, {}, [](const auto& run) { return run.first; });
+  std::vector<RunRow> rows;
+  std::vector<Values> configurations;
+  for (const auto& [name, run] : runs) {
+    RunRow& row = rows.emplace_back();
+    row.name = name;
+    row.started = start_of(run);
+    read_events(run, metric, row);
+    configurations.push_back(configuration_of(run));
+  }
+  find_differences(configurations, rows);
+  return rows;
+}
+
+void sort_runs(std::vector<RunRow>& runs, RunColumn column) {
+  // Missing values last; the better metric, the faster run first.
+  const auto rank = [](const RunRow& run, const std::optional<double>& value) {
+    if (!value) return std::pair(1, 0.0);
+    return std::pair(0, lower_is_better(run.metric) ? *value : -*value);
+  };
+  std::ranges::stable_sort(runs, [&](const RunRow& a, const RunRow& b) {
+    switch (column) {
+      case RunColumn::kName: return a.name < b.name;
+      case RunColumn::kStarted: return a.started < b.started;
+      case RunColumn::kStatus: return a.status < b.status;
+      case RunColumn::kSteps: return a.steps < b.steps;
+      case RunColumn::kLast: return rank(a, a.last) < rank(b, b.last);
+      case RunColumn::kBest: return rank(a, a.best) < rank(b, b.best);
+      case RunColumn::kExamplesPerSecond: break;
+    }
+    return a.examples_per_second > b.examples_per_second;
+  });
+}
+
+std::string run_table(const std::vector<RunRow>& runs, std::size_t width) {
+  std::vector<std::vector<std::string>> cells = {
+      {"name", "started", "status", "steps", "last", "best", "of validation", "examples/s"}};
+  for (const RunRow& run : runs) {
+    cells.push_back({run.name, run.started.empty() ? "-" : run.started.substr(0, 16), run.status,
+                     std::to_string(run.steps), score(run.last), score(run.best), run.last ? run.metric : "-",
+                     report::with_thousands(static_cast<std::int64_t>(run.examples_per_second))});
+  }
+  std::vector<std::size_t> widths(cells[0].size(), 0);
+  for (const auto& row : cells) {
+    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], display_width(row[i]));
+  }
+  std::string text;
+  for (std::size_t r = 0; r < cells.size(); ++r) {
+    std::string line;
+    for (std::size_t i = 0; i < cells[r].size(); ++i) {
+      line += (i > 0 ? "  " : "") + padded(cells[r][i], i + 1 < cells[r].size() ? widths[i] : 0);
+    }
+    if (width > 0 && display_width(line) > width) line = shortened(line, width - 3);
+    text += line + "\n";
+    const std::string differs = r > 0 ? differences_text(runs[r - 1]) : "";
+    if (!differs.empty()) {
+      const std::string indented = "    " + differs;
+      text += (width > 0 && display_width(indented) > width ? shortened(indented, width - 3) : indented) + "\n";
+    }
+  }
+  return text;
+}
+
+std::string run_table_json(const std::vector<RunRow>& runs) {
+  Json list = Json::array();
+  for (const RunRow& run : runs) {
+    Json differs = Json::object();
+    for (const auto& [key, value] : run.differs) differs[key] = value;
+    list.push_back({{"name", run.name},
+                    {"started", run.started},
+                    {"status", run.status},
+                    {"steps", run.steps},
+                    {"metric", run.metric},
+                    {"last", run.last ? Json(*run.last) : Json()},
+                    {"best", run.best ? Json(*run.best) : Json()},
+                    {"examples_per_second", run.examples_per_second},
+                    {"differs", std::move(differs)}});
+  }
+  return Json{{"runs", std::move(list)}}.dump(2);
+}
+
+}  // namespace mirrortrain

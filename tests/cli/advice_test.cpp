@@ -1,0 +1,194 @@
+// Everyday mistakes in a configuration or on the command line: what the program answers.
+#include <doctest/doctest.h>
+
+#include "cli/program.h"
+#include "error_text.h"
+
+namespace mirrortrain::testing {
+namespace {
+
+constexpr const char* kConfig = R"(data:
+  global_batch_size: 4
+  train: {format: synthetic, examples: 64, shape: [8, 8, 3], classes: 4}
+  validation: {fraction: 0.25}
+model:
+  input_shape: [8, 8, 3]
+  layers:
+    - flatten
+    - dense: {units: 8, activation: relu}
+    - dense: {units: 4}
+loss: {type: sparse_categorical_crossentropy, from_logits: true}
+metrics: [accuracy]
+optimizer: {type: adam, learning_rate: 0.001}
+training: {epochs: 1}
+)";
+
+struct Fixture {
+  TemporaryFolder folder;
+  Fixture() { write_file(folder / "right.yaml", kConfig); }
+
+  /// What `config check` says of the configuration with one text in place of another.
+  Outcome check(const std::string& from, const std::string& to) {
+    std::string text = kConfig;
+    REQUIRE(text.find(from) != std::string::npos);
+    write_file(folder / "m.yaml", text.replace(text.find(from), from.size(), to));
+    return run_program(folder, "config check m.yaml");
+  }
+};
+
+TEST_CASE_FIXTURE(Fixture, "names from Keras, PyTorch and everyday speech get the name that is meant, in one error") {
+  struct Row {
+    const char *from, *to, *answer;
+  };
+  const Row rows[] = {
+      {"learning_rate: ", "lr: ", "m.yaml:13:25: optimizer.lr: unknown key; did you mean 'learning_rate'?"},
+      {"global_batch_size", "batch_size",
+       "m.yaml:2:3: data.batch_size: unknown key; did you mean 'global_batch_size'?"},
+      {"global_batch_size", "bs", "did you mean 'global_batch_size'?"},
+      {"epochs: 1", "num_epochs: 1", "did you mean 'epochs'?"},
+      {"relu", "ReLU", "did you mean 'relu'?"},
+      {"- flatten", "- Flatten", "did you mean 'flatten'?"},
+      {"- dense: {units: 4}", "- Dense: {units: 4}", "did you mean 'dense'?"},
+      {"- dense: {units: 4}", "- linear: {units: 4}", "did you mean 'dense'?"},
+      {"- dense: {units: 4}", "- dense: {out_features: 4}", "did you mean 'units'?"},
+      {"- dense: {units: 4}", "- {type: dense, units: 4}", "the layer's name is its key; write - dense: {units: 4}"},
+      {"type: sparse_categorical_crossentropy", "type: SparseCategoricalCrossentropy",
+       "did you mean 'sparse_categorical_crossentropy'?"},
+      {"type: sparse_categorical_crossentropy", "type: cross_entropy",
+       "did you mean 'sparse_categorical_crossentropy'?"},
+      {"{type: sparse_categorical_crossentropy, from_logits: true}", "mse", "did you mean 'mean_squared_error'?"},
+      {"type: adam", "type: Adam", "did you mean 'adam'?"},
+      {"[accuracy]", "[acc]", "did you mean 'accuracy'?"},
+      {"[accuracy]", "accuracy", "found the text 'accuracy'; write [accuracy]"},
+      {"training: {epochs: 1}", "epochs: 1", "m.yaml:14:1: epochs: unknown key; did you mean 'training.epochs'?"},
+      {"training: {epochs: 1}", "lr: 1", "did you mean 'optimizer.learning_rate'?"},
+      {"training: {epochs: 1}", "training: {batch_size: 1}", "did you mean 'data.global_batch_size'?"},
+      {"training: {epochs: 1}", "strategy: {devices: cpu:0}", "found the text 'cpu:0'; write [cpu:0]"},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.to);
+    const Outcome outcome = check(row.from, row.to);
+    CHECK(outcome.exit_code == 2);
+    CHECK_MESSAGE(contains(outcome.err, row.answer), outcome.err);
+    CHECK(contains(outcome.err, "\n1 error\n"));
+  }
+}
+
+TEST_CASE_FIXTURE(Fixture, "slips in writing YAML are named where they are") {
+  struct Row {
+    const char *from, *to, *answer;
+  };
+  const Row rows[] = {
+      {"training: {epochs: 1}", "training:\n\tepochs: 1", "m.yaml:15:1: not valid YAML: this is a tab"},
+      {"training: {epochs: 1}", "training:\n  epochs: 1\n\tsteps: 1", "m.yaml:16:1: not valid YAML: this is a tab"},
+      {"training: {epochs: 1}", "seed:1",
+       "m.yaml:14:5: not valid YAML: a space is missing after the colon; write 'seed: 1'"},
+      {"metrics:", "seed:1\nmetrics:", "m.yaml:12:5: not valid YAML: a space is missing"},
+      {"{units: 4}", "{units:4}", "write 'units: 4', with a space after the colon"},
+      {"training: {epochs: 1}", "name: \"abc\ntraining: {epochs: 1}",
+       "m.yaml:14:7: not valid YAML: the quoted text that opens here is not closed"},
+      {"data:\n", "name: 'abc\ndata:\n", "m.yaml:1:7: not valid YAML: the quoted text that opens here is not closed"},
+      {"0.001", "0,001", "a number has a decimal point, not a comma: learning_rate: 0.001"},
+      {"{type: adam, learning_rate: 0.001}", "\n  type: adam\n  learning_rate: 0,001",
+       "write 0.001, with a decimal point"},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.to);
+    const Outcome outcome = check(row.from, row.to);
+    CHECK(outcome.exit_code == 2);
+    CHECK_MESSAGE(contains(outcome.err, row.answer), outcome.err);
+  }
+}
+
+TEST_CASE_FIXTURE(Fixture, "what does not fit together gets the remedy that helps") {
+  CHECK(contains(check("    - flatten\n", "").err, "add a flatten or global_average_pooling2d layer"));
+  const Outcome channels = check("shape: [8, 8, 3], classes", "shape: [3, 8, 8], classes");
+  CHECK_MESSAGE(contains(channels.err, "channels first"), channels.err);
+  CHECK(contains(check("input_shape: [8, 8, 3]\n  layers:\n    - flatten",
+                       "input_shape: [3, 8, 8]\n  layers:\n    - conv2d: {filters: 2, kernel_size: 3}\n    - flatten")
+                     .err,
+                 "images are stored as [height, width, channels], here [8, 8, 3]"));
+  const Outcome one_hot = check("shape: [8, 8, 3], classes: 4", "shape: [8, 8, 3], label_shape: [4]");
+  CHECK_MESSAGE(contains(one_hot.err, "categorical_crossentropy"), one_hot.err);
+  const Outcome units = check("- dense: {units: 4}", "- dense: {units: 1}");
+  CHECK(units.exit_code == 2);
+  CHECK_MESSAGE(contains(units.err, "nothing is trained"), units.err);
+}
+
+TEST_CASE_FIXTURE(Fixture, "options that are none are told with what is meant, and the command's usage") {
+  struct Row {
+    const char *arguments, *answer;
+  };
+  const Row rows[] = {
+      {"fit right.yaml --epochs 3", "there is no option --epochs; did you mean --set training.epochs=3?"},
+      {"fit right.yaml --epochs=3", "did you mean --set training.epochs=3?"},
+      {"fit right.yaml --lr 0.1", "did you mean --set optimizer.learning_rate=0.1?"},
+      {"fit right.yaml --batch-size 8", "did you mean --set data.global_batch_size=8?"},
+      {"fit right.yaml --dryrun", "there is no option --dryrun; did you mean '--dry-run'?"},
+      {"fit right.yaml other.yaml", "unexpected argument 'other.yaml'"},
+      {"fit right.yaml --set training.epochs=", "--set training.epochs: a value is missing after '='"},
+      {"fit right.yaml --set epochs=3", "--set epochs: unknown key; did you mean 'training.epochs'?"},
+      {"eval", "RUN_OR_CONFIG is required"},
+      {"config foo", "there is no command 'foo'; the commands are check, show, schema, reference"},
+      {"config shw", "did you mean 'show'?"},
+      {"evaluate", "there is no command 'evaluate'"},
+      {"bench-allreduce --set seed=1", "--from"},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.arguments);
+    const Outcome outcome = run_program(folder, row.arguments);
+    CHECK(outcome.exit_code == 2);
+    CHECK_MESSAGE(contains(outcome.err, row.answer), outcome.err);
+    CHECK(outcome.out.empty());
+  }
+  CHECK(contains(run_program(folder, "fit right.yaml --epochs 3").err, "Usage: mirrortrain fit [OPTIONS] [CONFIG]"));
+  CHECK(contains(run_program(folder, "").err, "\nCommands:\n  fit "));
+  CHECK(contains(run_program(folder, "config").err, "Usage: mirrortrain config"));
+  CHECK(contains(run_program(folder, "fit -h").out, "Usage: mirrortrain fit [OPTIONS] [CONFIG]"));
+}
+
+TEST_CASE_FIXTURE(Fixture, "lists on the command line need no brackets") {
+  CHECK(run_program(folder, "config check right.yaml --set strategy.devices=cpu:0,cpu:1").exit_code == 0);
+  CHECK(run_program(folder, "config check right.yaml --set strategy.devices=cpu:0").exit_code == 0);
+  CHECK(run_program(folder, "config check right.yaml --set metrics=accuracy").exit_code == 0);
+  CHECK(run_program(folder, "config check right.yaml --set model.input_shape=8,8,3").exit_code == 0);
+  const Outcome bench =
+      run_program(folder, "bench-allreduce --devices cpu:0,cpu:1 --algorithms ring -b 8 -e 8 --json -");
+  CHECK(bench.exit_code == 0);
+  CHECK(nlohmann::json::parse(bench.out)["results"][0]["algorithm"] == "ring");
+  const Outcome from = run_program(
+      folder, "bench-allreduce --from right.yaml --set strategy.devices=cpu:0,cpu:1,cpu:2 --algorithms ring");
+  CHECK(contains(from.out, "over 3 ranks"));
+}
+
+TEST_CASE_FIXTURE(Fixture, "config check looks at the data files: every one that is missing, at its key") {
+  const Outcome outcome = check("{format: synthetic, examples: 64, shape: [8, 8, 3], classes: 4}",
+                                "{format: npy, features: a.npy, labels: none/b.npy}");
+  CHECK(outcome.exit_code == 1);
+  CHECK_MESSAGE(contains(outcome.err, "m.yaml:3:34: data.train.features: "), outcome.err);
+  CHECK(contains(outcome.err, "a.npy does not exist"));
+  CHECK(contains(outcome.err, "m.yaml:3:49: data.train.labels: "));
+  CHECK(contains(outcome.err, "there is no folder none in "));
+  CHECK(contains(outcome.err, "2 errors"));
+  CHECK(run_program(folder, "config check m.yaml --no-data").exit_code == 0);
+
+  write_file(folder / "a.csv", "a,b,label\n1,2,0\n3,4,9\n");
+  const Outcome labels = check(
+      "{format: synthetic, examples: 64, shape: [8, 8, 3], classes: 4}\n  validation: {fraction: 0.25}\nmodel:\n  "
+      "input_shape: [8, 8, 3]",
+      "{format: csv, file: a.csv, labels: label}\nmodel:\n  input_shape: [2]");
+  CHECK(labels.exit_code == 1);
+  CHECK_MESSAGE(contains(labels.err, "m.yaml:3:3: data.train: "), labels.err);
+  CHECK(contains(labels.err, "label 9 is not one of the 4 classes"));
+}
+
+TEST_CASE_FIXTURE(Fixture, "~ in a path is the home folder") {
+  write_file(folder / "a.yaml", std::string(kConfig) + "checkpoint: {keep: 3}\n");
+  const Outcome outcome = run_script(folder,
+                                     "HOME=$PWD \"$MIRRORTRAIN\" config show a.yaml --set "
+                                     "model.initial_weights='~/w.safetensors'");
+  CHECK(contains(outcome.out, fmt::format("initial_weights: {}", (folder / "w.safetensors").string())));
+}
+
+}  // namespace
+}  // namespace mirrortrain::testing

@@ -1,0 +1,80 @@
+// One way to name a run: its name, its folder, a checkpoint.
+#include <doctest/doctest.h>
+
+#include "cli/program.h"
+#include "error_text.h"
+
+namespace mirrortrain::testing {
+namespace {
+
+using nlohmann::json;
+
+/// Two short runs, whose last checkpoint is step-000004.
+struct Runs {
+  TemporaryFolder folder;
+  Runs() {
+    const std::string fit = "fit " + repository_file("configs/tiny.yaml") + " --set training.steps=4 ";
+    REQUIRE(run_program(folder, fit + "--set checkpoint.every_steps=2 --set name=first").exit_code == 0);
+    REQUIRE(run_program(folder, fit + "--set name=second").exit_code == 0);
+  }
+  json eval(const std::string& arguments) {
+    const Outcome outcome = run_program(folder, "eval " + arguments + " --json -");
+    REQUIRE_MESSAGE(outcome.exit_code == 0, outcome.err);
+    return json::parse(outcome.out);  // JSON alone
+  }
+};
+
+TEST_CASE_FIXTURE(Runs, "eval takes a run's name, its folder, and a checkpoint's folder or name") {
+  const json expected = eval("first");
+  CHECK(expected["step"] == 4);
+  for (const char* const run : {"runs/first", "runs/first/", "./runs/first", "first/step-000004",
+                                "runs/first/checkpoints/step-000004/", "first --checkpoint step-000004"}) {
+    CAPTURE(run);
+    CHECK(eval(run) == expected);
+  }
+  for (const char* const run : {"step-000002", "first/step-000002", "runs/first/checkpoints/step-000002",
+                                "first --checkpoint step-000002", "second --checkpoint first/step-000002"}) {
+    CAPTURE(run);
+    CHECK(eval(run)["step"] == 2);
+  }
+}
+
+TEST_CASE_FIXTURE(Runs, "a run that does not exist is refused with the runs that do") {
+  for (const char* const command : {"eval", "config show", "fit --resume"}) {
+    CAPTURE(command);
+    const Outcome outcome = run_program(folder, fmt::format("{} third", command));
+    CHECK(outcome.exit_code == 2);
+    CHECK(contains(outcome.err, "there is no run third"));
+    CHECK(contains(outcome.err, "runs/ has first, second"));
+    CHECK(contains(run_program(folder, fmt::format("{} firts", command)).err, "did you mean 'first'?"));
+  }
+  CHECK(contains(run_program(folder, "eval step-000004").err, "several runs have a checkpoint step-000004"));
+}
+
+TEST_CASE_FIXTURE(Runs, "config show takes a run") {
+  const Outcome outcome = run_program(folder, "config show first");
+  CHECK(outcome.exit_code == 0);
+  CHECK(contains(outcome.out, "name: first"));
+}
+
+TEST_CASE_FIXTURE(Runs, "fit --resume takes a run without its configuration, and config.yaml says how") {
+  const std::string configuration = read_text_file(folder / "runs/first/config.yaml");
+  CHECK(
+      configuration.starts_with("# Train it again: mirrortrain fit runs/first/config.yaml; resume it: mirrortrain fit "
+                                "--resume runs/first\n"));
+  for (const char* const run : {"first", "runs/first/"}) {
+    CAPTURE(run);
+    const int steps = std::string(run) == "first" ? 6 : 8;
+    const Outcome outcome = run_program(folder, fmt::format("fit --resume {} --set training.steps={}", run, steps));
+    CHECK_MESSAGE(outcome.exit_code == 0, outcome.err);
+    if (steps == 6) CHECK(contains(outcome.err, "resuming from step 4"));
+  }
+  CHECK(eval("first")["step"] == 8);
+  const Outcome older = run_program(folder, "fit --resume first/step-000006");
+  CHECK(older.exit_code == 2);
+  CHECK(contains(older.err, "a run resumes from its newest checkpoint, step-000008"));
+  CHECK(contains(run_program(folder, "fit").err, "CONFIG is missing"));
+}
+
+}  // namespace
+}  // namespace mirrortrain::testing

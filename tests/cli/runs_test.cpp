@@ -1,0 +1,87 @@
+// Comparing runs: `mirrortrain runs` and `fit --sweep`.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+#include "cli/program.h"
+#include "error_text.h"
+
+namespace mirrortrain::testing {
+namespace {
+
+using nlohmann::json;
+
+struct Fixture {
+  TemporaryFolder folder;
+  Outcome fit(const std::string& arguments) {
+    return run_program(folder, "fit " + repository_file("configs/tiny.yaml") +
+                                   " --set strategy.devices=cpu:0 --set training.epochs=2 " + arguments);
+  }
+  json runs(const std::string& arguments = "") {
+    const Outcome outcome = run_program(folder, "runs --json - " + arguments);
+    REQUIRE_MESSAGE(outcome.exit_code == 0, outcome.err);
+    return json::parse(outcome.out)["runs"];
+  }
+};
+
+TEST_CASE_FIXTURE(Fixture, "runs lists each run's state, its validation and what differs") {
+  REQUIRE(fit("--set name=a").exit_code == 0);
+  REQUIRE(fit("--set name=b --set optimizer.learning_rate=0.5").exit_code == 0);
+  const json all = runs();
+  REQUIRE(all.size() == 2);
+  CHECK(all[0]["name"] == "a");
+  CHECK(all[0]["status"] == "done");
+  CHECK(all[1]["differs"]["optimizer.learning_rate"] == "0.5");
+  CHECK(all[0]["differs"].size() == 1);
+  std::vector<double> accuracies;
+  for (const json& event : events_of(folder / "runs/b/metrics.jsonl")) {
+    if (event["event"] == "epoch") accuracies.push_back(event["validation"]["metrics"]["accuracy"]);
+    if (event["event"] == "end") CHECK(all[1]["steps"] == event["step"]);
+  }
+  CHECK(all[1]["metric"] == "accuracy");
+  CHECK(all[1]["last"] == accuracies.back());
+  CHECK(all[1]["best"] == *std::max_element(accuracies.begin(), accuracies.end()));
+
+  const json by_loss = runs("--metric loss --sort best");
+  CHECK(by_loss[0]["best"].get<double>() <= by_loss[1]["best"].get<double>());
+  const Outcome table = run_program(folder, "runs");
+  CHECK(contains(table.out, "optimizer.learning_rate=0.5"));
+  CHECK(run_program(folder, "runs none").exit_code == 2);
+  CHECK(run_program(folder, "runs --sort speed").exit_code == 2);
+}
+
+TEST_CASE_FIXTURE(Fixture, "a sweep trains a run for each combination, as fit alone would, and prints their table") {
+  const Outcome outcome = fit("--set name=s --sweep optimizer.learning_rate=0.1,0.01 --sweep seed=1,2 -q");
+  REQUIRE_MESSAGE(outcome.exit_code == 0, outcome.err);
+  const json all = runs("runs/s-sweep");
+  REQUIRE(all.size() == 4);
+  CHECK(all[0]["name"] == "learning_rate=0.01,seed=1");
+  CHECK(all[3]["differs"]["optimizer.learning_rate"] == "0.1");
+  CHECK(all[3]["differs"]["seed"] == "2");
+  for (const json& run : all) CHECK(contains(outcome.out, run["name"].get<std::string>()));
+  REQUIRE(fit("--run-dir alone --set optimizer.learning_rate=0.1 --set seed=2").exit_code == 0);
+  CHECK(read_text_file(folder / "alone/model.safetensors") ==
+        read_text_file(folder / "runs/s-sweep/learning_rate=0.1,seed=2/model.safetensors"));
+  CHECK(run_program(folder, "eval s-sweep/learning_rate=0.1,seed=2").exit_code == 0);
+}
+
+TEST_CASE_FIXTURE(Fixture, "a sweep with a wrong value starts nothing") {
+  const Outcome outcome = fit("--sweep optimizer.learning_rate=0.1,fast");
+  CHECK(outcome.exit_code == 2);
+  CHECK(contains(outcome.err, "--set optimizer.learning_rate: "));
+  CHECK(contains(fit("--sweep learning_rate").err, "expected KEY=A,B,C"));
+  CHECK(contains(fit("--side-by-side 2").err, "--sweep"));
+  CHECK_FALSE(fs::exists(folder / "runs"));
+}
+
+TEST_CASE_FIXTURE(Fixture, "a sweep's runs may train side by side") {
+  if (run_script(folder, "test $(nproc) -ge 2").exit_code != 0) return;
+  const Outcome outcome = fit("--set name=s --sweep seed=1,2,3 --side-by-side 2");
+  REQUIRE_MESSAGE(outcome.exit_code == 0, outcome.err);
+  const json all = runs("runs/s-sweep");
+  REQUIRE(all.size() == 3);
+  for (const json& run : all) CHECK(run["status"] == "done");
+}
+
+}  // namespace
+}  // namespace mirrortrain::testing

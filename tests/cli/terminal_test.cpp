@@ -1,0 +1,106 @@
+// What a person at a terminal sees.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+#include "base/utf8.h"
+#include "cli/program.h"
+#include "cli/pseudo_terminal.h"
+#include "error_text.h"
+
+namespace mirrortrain::testing {
+namespace {
+
+constexpr const char* kConfig = R"(data:
+  global_batch_size: 32
+  train: {format: synthetic, examples: 6400, shape: [16, 16, 3], classes: 10}
+  validation: {fraction: 0.25}
+  test: {format: synthetic, examples: 640, shape: [16, 16, 3], classes: 10}
+model:
+  input_shape: [16, 16, 3]
+  layers:
+    - conv2d: {filters: 8, kernel_size: 3, activation: relu}
+    - flatten
+    - dense: {units: 10}
+loss: {type: sparse_categorical_crossentropy, from_logits: true}
+metrics: [accuracy]
+optimizer: {type: adam, learning_rate: 0.001}
+training: {epochs: 3}
+)";
+
+/// Whether the system has no pseudo-terminals (a folder entered with chroot).
+bool no_terminals() {
+  const int descriptor = ::posix_openpt(O_RDWR | O_NOCTTY);
+  if (descriptor >= 0) ::close(descriptor);
+  return descriptor < 0;
+}
+
+struct Fixture {
+  TemporaryFolder folder;
+  Fixture() { write_file(folder / "net.yaml", kConfig); }
+  Screen fit(const std::string& arguments = "", unsigned short columns = 80, Typing typing = {},
+             const std::string& environment = "") {
+    fs::remove_all(folder / "runs");
+    return run_in_terminal(folder, environment + " exec \"$MIRRORTRAIN\" fit net.yaml " + arguments, columns, typing);
+  }
+};
+
+TEST_CASE_FIXTURE(Fixture, "no line is wider than the terminal, and steps count within the epoch" *
+                               doctest::skip(no_terminals())) {
+  for (const unsigned short columns : {80, 50}) {
+    CAPTURE(columns);
+    const Screen screen = fit("--set strategy.devices=cpu:0,cpu:1", columns);
+    REQUIRE_MESSAGE(screen.exit_code == 0, screen.text);
+    for (const std::string& line : screen.drawn()) CHECK_MESSAGE(display_width(line) <= columns, line);
+    CHECK(contains(screen.text, "/150"));         // 4800 examples in batches of 32
+    CHECK(contains(screen.text, "validation "));  // evaluation has a line too
+    CHECK(contains(screen.text, " left"));
+    CHECK(contains(screen.text, "val_accuracy "));
+  }
+}
+
+TEST_CASE_FIXTURE(Fixture, "a terminal that calls itself dumb gets no escapes" * doctest::skip(no_terminals())) {
+  const Screen screen = fit("--set data.global_batch_size=9000", 80, {}, "TERM=dumb");
+  CHECK(screen.exit_code == 0);
+  CHECK(contains(screen.text, "warning: --set data.global_batch_size"));
+  CHECK_FALSE(contains(screen.text, "\x1b"));
+}
+
+TEST_CASE_FIXTURE(Fixture,
+                  "warnings are yellow, errors red, unless colors are not wanted" * doctest::skip(no_terminals())) {
+  const std::string warns = "-q --set data.global_batch_size=9000 --set training.steps=1 ";
+  CHECK(contains(fit(warns).text, "\x1b[33mwarning: "));
+  CHECK(contains(fit("--set training.epoch=1").text, "\x1b[31m--set training.epoch: unknown key"));
+  CHECK_FALSE(contains(fit(warns, 80, {}, "NO_COLOR=1").text, "\x1b[33m"));
+  CHECK_FALSE(contains(fit(warns + "--color never").text, "\x1b[33m"));
+  CHECK(contains(fit(warns + "--color always", 80, {}, "NO_COLOR=1").text, "\x1b[33m"));
+  CHECK(contains(run_program(folder, "fit net.yaml --color always " + warns).err, "\x1b[33m"));
+  CHECK_FALSE(contains(run_program(folder, "fit net.yaml " + warns).err, "\x1b"));
+}
+
+TEST_CASE_FIXTURE(Fixture,
+                  "Ctrl-C is acknowledged at once, and the end says how to resume" * doctest::skip(no_terminals())) {
+  const Screen screen = fit("--set training.epochs=1000", 80, {"left", "\x03"});
+  CHECK(screen.exit_code == 130);
+  CHECK(contains(screen.text, "stopping after this step; press again to quit at once"));
+  CHECK_MESSAGE(contains(screen.text, "mirrortrain fit --resume runs/net"), screen.text);
+}
+
+TEST_CASE_FIXTURE(Fixture, "a help text fits 80 columns and names every option with a line of help") {
+  for (const char* const command :
+       {"", "fit", "eval", "bench-allreduce", "verify", "plan", "config", "config check", "launch"}) {
+    CAPTURE(command);
+    const Outcome outcome = run_program(folder, std::string(command) + " --help");
+    CHECK(outcome.exit_code == 0);
+    std::string rest = outcome.out;
+    while (!rest.empty()) {
+      const std::string line = rest.substr(0, rest.find('\n'));
+      rest.erase(0, std::min(line.size() + 1, rest.size()));
+      CHECK_MESSAGE(display_width(line) <= 80, line);
+    }
+    CHECK(outcome.out == run_program(folder, std::string(command) + " -h").out);
+  }
+}
+
+}  // namespace
+}  // namespace mirrortrain::testing

@@ -1,0 +1,33 @@
+# `cmake --install` and `cpack -G DEB`: the program on the PATH, its man page and completions, the example configurations.
+include(GNUInstallDirs)
+
+install(TARGETS mirrortrain RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+
+# From the declarations of the commands, by the program itself.
+set(usage ${CMAKE_BINARY_DIR}/usage)
+install(CODE "
+  file(MAKE_DIRECTORY \"${usage}\")
+  foreach(kind man bash zsh)
+    execute_process(COMMAND \"$<TARGET_FILE:mirrortrain>\" usage \${kind} OUTPUT_FILE \"${usage}/\${kind}\" COMMAND_ERROR_IS_FATAL ANY)
+  endforeach()")
+install(FILES ${usage}/man DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 RENAME mirrortrain.1)
+install(FILES ${usage}/bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME mirrortrain)
+install(FILES ${usage}/zsh DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/vendor-completions RENAME _mirrortrain)
+
+install(DIRECTORY configs DESTINATION ${CMAKE_INSTALL_DATADIR}/mirrortrain)
+install(DIRECTORY data/fashion-mnist-small DESTINATION ${CMAKE_INSTALL_DATADIR}/mirrortrain/data)
+install(FILES data/README.md DESTINATION ${CMAKE_INSTALL_DATADIR}/mirrortrain/data)
+install(FILES README.md CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} RENAME copyright)
+install(DIRECTORY docs/ DESTINATION ${CMAKE_INSTALL_DOCDIR})
+
+set(CPACK_PACKAGE_NAME mirrortrain)
+set(CPACK_PACKAGE_CONTACT "mirrortrain <mirrortrain@localhost>")
+set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "trains neural networks described in YAML on all devices of a machine")
+set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
+set(CPACK_STRIP_FILES ON)
+set(CPACK_GENERATOR DEB)
+set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+set(CPACK_DEBIAN_PACKAGE_SECTION science)
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
+include(CPack)
