@@ -57,7 +57,7 @@ std::optional<data::Dataset> read_split(const CheckedConfiguration& checked, dat
                                         const config::Place& place, config::Errors& errors) {
   if (errors.concern(path)) return std::nullopt;
   try {
-    auto loaded = data::load(checked.values().data, checked.values().seed, split);
+    auto loaded = data::load(checked.values().data, checked.values().seed, split, nullptr);
     std::optional<data::Dataset> dataset;
     if (loaded) dataset = std::move(loaded->dataset);
     if (dataset && checked.has_model()) {

@@ -123,7 +123,11 @@ TEST_CASE("a second document is refused") {
 
 TEST_CASE("what is no YAML is told at its place in plain words") {
   CHECK(error_of("a: [1, 2") == "a.yaml:1:9: not valid YAML: a list's closing ']' is missing");
-  CHECK(error_of("a: \"b\nc: d\n") == "a.yaml:2:5: not valid YAML: a quoted text is not closed");
+  CHECK(error_of("a: \"b\nc: d\n") ==
+        "a.yaml:1:4: not valid YAML: the quoted text that opens here is not closed; add a \" at its end");
+  CHECK(error_of("a: 'it''s\nb: 'c'\n").starts_with("a.yaml:1:4: not valid YAML: the quoted text that opens here"));
+  CHECK(error_of("a:\n\tb: 1\n") == "a.yaml:2:1: not valid YAML: this is a tab; YAML is indented with spaces");
+  CHECK(error_of("a: 1\nb:2\n") == "a.yaml:2:2: not valid YAML: a space is missing after the colon; write 'b: 2'");
   CHECK(
       error_of("a: b: c") ==
       "a.yaml:1:5: not valid YAML: a ':' where no key can be; check the indentation, and quote a text that holds ': '");

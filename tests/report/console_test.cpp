@@ -181,7 +181,7 @@ TEST_CASE("what matters least is left out of a progress line, the time left last
     return terminal.written();
   };
   CHECK(
-      drawn(100) ==
+      drawn(110) ==
       "\repoch 1/5  100/200  loss 0.5123  accuracy 0.8100  top_k_accuracy 0.9700  51,000 examples/s  15:00 left\x1b[K");
   CHECK(drawn(90) == "\repoch 1/5  100/200  loss 0.5123  accuracy 0.8100  top_k_accuracy 0.9700  15:00 left\x1b[K");
   CHECK(drawn(62) == "\repoch 1/5  100/200  loss 0.5123  accuracy 0.8100  15:00 left\x1b[K");
