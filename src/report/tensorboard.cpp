@@ -45,10 +45,10 @@ class Summary {
     value.put_float(field::value::kSimpleValue, static_cast<float>(number));
     message_.put_bytes(field::summary::kValue, value.bytes());
   }
-  void add(std::string_view folder, const std::optional<Scores>& scores) {
+  void add_scores(std::string_view prefix, const std::optional<Scores>& scores) {
     if (!scores) return;
-    add(fmt::format("{}/loss", folder), scores->loss);
-    for (const auto& [name, value] : scores->metrics) add(fmt::format("{}/{}", folder, name), value);
+    add(fmt::format("{}loss", prefix), scores->loss);
+    for (const auto& [name, value] : scores->metrics) add(fmt::format("{}{}", prefix, name), value);
   }
   void add(const std::vector<StateReading>& state) {
     const auto to_double = [](auto number) { return static_cast<double>(number); };
@@ -66,33 +66,41 @@ class Summary {
   ProtoMessage message_;
 };
 
-std::string record_of(const StepEvent& event) {
-  Summary summary;
-  summary.add("train", event.scores);
-  if (event.learning_rate) summary.add("learning_rate", *event.learning_rate);
-  summary.add("examples_per_second", event.examples_per_second);
-  summary.add(event.state);
+/// What goes where: sub-runs ("" is the run itself) with their scalars.
+using Summaries = std::map<std::string, Summary>;
+
+Summaries summaries_of(const StepEvent& event) {
+  Summaries summaries;
+  if (event.scores) summaries["train"].add_scores("", event.scores);
+  Summary& own = summaries[""];
+  if (event.learning_rate) own.add("learning_rate", *event.learning_rate);
+  own.add("examples_per_second", event.examples_per_second);
+  own.add(event.state);
   for (std::size_t lane = 0; lane < event.waiting.size(); ++lane) {
-    summary.add(fmt::format("waiting/lane_{}", lane), event.waiting[lane]);
+    own.add(fmt::format("waiting/lane_{}", lane), event.waiting[lane]);
   }
-  return summary.record(event.step);
+  return summaries;
 }
 
-std::string record_of(const EpochEvent& event) {
-  Summary summary;
-  summary.add("epoch", event.scores);
-  summary.add("validation", event.validation);
-  return summary.record(event.step);
+Summaries summaries_of(const EpochEvent& event) {
+  Summaries summaries;
+  if (event.scores) summaries["train"].add_scores("epoch_", event.scores);
+  if (event.validation) summaries["validation"].add_scores("", event.validation);
+  return summaries;
 }
 
-std::string record_of(const EvaluationEvent& event) {
-  Summary summary;
-  summary.add(event.split, event.scores);
-  return summary.record(event.step);
+Summaries summaries_of(const EvaluationEvent& event) {
+  Summaries summaries;
+  summaries[event.split].add_scores("", event.scores);
+  return summaries;
 }
 
-std::string record_of(const ProgressEvent&) { return {}; }
-std::string record_of(const EndEvent&) { return {}; }
+std::int64_t step_of(const Event& event) {
+  return std::visit([](const auto& held) { return held.step; }, event);
+}
+
+Summaries summaries_of(const ProgressEvent&) { return {}; }
+Summaries summaries_of(const EndEvent&) { return {}; }
 
 /// TensorBoard reads a folder's files in the order of their names, so the time comes first.
 std::filesystem::path new_file_in(const std::filesystem::path& folder) {
@@ -107,25 +115,38 @@ std::filesystem::path new_file_in(const std::filesystem::path& folder) {
 
 }  // namespace
 
-TensorBoardWriter::TensorBoardWriter(const std::filesystem::path& folder, std::int64_t resumed_from_step)
-    : file_(new_file_in(folder), OutputFile::Mode::kNew) {
+TensorBoardWriter::TensorBoardWriter(const std::filesystem::path& folder, std::int64_t resumed_from_step,
+                                     const std::vector<std::string>& sub_runs)
+    : folder_(folder), resumed_from_step_(resumed_from_step) {
+  file_of("");
+  for (const std::string& sub_run : sub_runs) file_of(sub_run);
+  // What it says of later steps goes now, not when there is another test.
+  if (std::filesystem::exists(folder_ / "test")) file_of("test");
+}
+
+OutputFile& TensorBoardWriter::file_of(const std::string& sub_run) {
+  if (const auto known = files_.find(sub_run); known != files_.end()) return known->second;
+  if (!sub_run.empty()) create_folder(folder_ / sub_run);
+  OutputFile& file = files_.try_emplace(sub_run, new_file_in(folder_ / sub_run), OutputFile::Mode::kNew).first->second;
   ProtoMessage version;
   version.put_double(field::event::kWallTime, seconds_since_1970());
   version.put_bytes(field::event::kFileVersion, "brain.Event:2");
-  file_.write(tf_record(version.bytes()));
-  if (resumed_from_step == 0) return;
+  file.write(tf_record(version.bytes()));
+  if (resumed_from_step_ == 0) return file;
 
   // A session that starts at this step replaces the events of this step and of later ones.
   constexpr std::uint64_t kStart = 1;
   ProtoMessage session;
   session.put_varint(field::session_log::kStatus, kStart);
-  ProtoMessage event = event_at(resumed_from_step + 1);
+  ProtoMessage event = event_at(resumed_from_step_ + 1);
   event.put_bytes(field::event::kSessionLog, session.bytes());
-  file_.write(tf_record(event.bytes()));
+  file.write(tf_record(event.bytes()));
+  return file;
 }
 
 void TensorBoardWriter::write(const Event& event) {
-  file_.write(std::visit([](const auto& held) { return record_of(held); }, event));
+  const Summaries summaries = std::visit([](const auto& held) { return summaries_of(held); }, event);
+  for (const auto& [sub_run, summary] : summaries) file_of(sub_run).write(summary.record(step_of(event)));
 }
 
 }  // namespace mirrortrain::report

@@ -17,11 +17,19 @@ namespace fs = std::filesystem;
 
 namespace {
 
+std::vector<fs::path> files_in(const fs::path& folder) {
+  std::vector<fs::path> files;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
+    if (entry.is_regular_file()) files.push_back(entry.path());
+  }
+  return files;
+}
+
 std::string only_file_in(const fs::path& folder) {
-  REQUIRE(std::distance(fs::directory_iterator(folder), fs::directory_iterator()) == 1);
-  const fs::path path = fs::directory_iterator(folder)->path();
-  CHECK(path.filename().string().starts_with("events.out.tfevents."));
-  return read_text_file(path);
+  const std::vector<fs::path> files = files_in(folder);
+  REQUIRE(files.size() == 1);
+  CHECK(files[0].filename().string().starts_with("events.out.tfevents."));
+  return read_text_file(files[0]);
 }
 
 template <class Number>
@@ -111,7 +119,7 @@ TEST_CASE("crc32c is Castagnoli's") {
   CHECK(crc32c_of(std::string(32, '\0')) == 0x8A9136AAu);  // RFC 3720, B.4
 }
 
-TEST_CASE("every event's scores are scalars at its step") {
+TEST_CASE("every event's scores are scalars at its step, of sub-runs that share charts") {
   const TemporaryFolder folder;
   TensorBoardWriter writer(folder.path());
   writer.write(ProgressEvent{.step = 1});
@@ -125,27 +133,35 @@ TEST_CASE("every event's scores are scalars at its step") {
       .step = 301, .scores = Scores{0.25, {{"accuracy", 0.5}}}, .validation = Scores{2.0, {{"accuracy", 1.0}}}});
   writer.write(EvaluationEvent{"test", 301, 100, {4.0, {{"accuracy", 0.0625}}}});
   writer.write(EndEvent{});
-  const Scalars scalars(payloads_of(only_file_in(folder.path())));
-  CHECK(scalars.version == "brain.Event:2");
-  CHECK(scalars.session_start == 0);
-  const std::map<std::string, float> expected = {
-      {"train/loss@300", 0.5f},          {"train/accuracy@300", 0.75f},
-      {"learning_rate@300", 0.125f},     {"examples_per_second@300", 51e3f},
-      {"state/counter@300", 470.0f},     {"epoch/loss@301", 0.25f},
-      {"epoch/accuracy@301", 0.5f},      {"validation/loss@301", 2.0f},
-      {"validation/accuracy@301", 1.0f}, {"test/loss@301", 4.0f},
-      {"test/accuracy@301", 0.0625f},
+  const auto scalars_of = [&](const char* sub_run) {
+    const Scalars scalars(payloads_of(only_file_in(folder / sub_run)));
+    CHECK(scalars.version == "brain.Event:2");
+    CHECK(scalars.session_start == 0);
+    return scalars.values;
   };
-  CHECK(scalars.values == expected);
+  using Values = std::map<std::string, float>;
+  CHECK(scalars_of("train") ==
+        Values{{"loss@300", 0.5f}, {"accuracy@300", 0.75f}, {"epoch_loss@301", 0.25f}, {"epoch_accuracy@301", 0.5f}});
+  CHECK(scalars_of("validation") == Values{{"loss@301", 2.0f}, {"accuracy@301", 1.0f}});
+  CHECK(scalars_of("test") == Values{{"loss@301", 4.0f}, {"accuracy@301", 0.0625f}});
+  CHECK(scalars_of("") ==
+        Values{{"learning_rate@300", 0.125f}, {"examples_per_second@300", 51e3f}, {"state/counter@300", 470.0f}});
 }
 
-TEST_CASE("a resumed run begins a session at the step after the checkpoint's, in a file of its own") {
+TEST_CASE("a resumed run begins a session at the step after the checkpoint's, in files of its own") {
   const TemporaryFolder folder;
   {
-    const TensorBoardWriter writer(folder.path(), 500);
-    CHECK(Scalars(payloads_of(only_file_in(folder.path()))).session_start == 501);
+    TensorBoardWriter writer(folder.path(), 500, {"validation"});
+    for (const char* const sub_run : {"", "validation"}) {
+      CHECK(Scalars(payloads_of(only_file_in(folder / sub_run))).session_start == 501);
+    }
+    CHECK_FALSE(fs::exists(folder / "test"));
+    writer.write(EvaluationEvent{"test", 600, 100, {4.0, {}}});
+    CHECK(Scalars(payloads_of(only_file_in(folder / "test"))).session_start == 501);
   }
+  fs::remove(files_in(folder / "test").at(0));
   const TensorBoardWriter writer(folder.path(), 700);
-  CHECK(std::distance(fs::directory_iterator(folder.path()), fs::directory_iterator()) == 2);
+  CHECK(files_in(folder.path()).size() == 2);
+  CHECK(Scalars(payloads_of(only_file_in(folder / "test"))).session_start == 701);
   CHECK(contains(error_text([&] { TensorBoardWriter(folder / "none"); }), "No such file or directory"));
 }
