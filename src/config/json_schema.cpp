@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <string>
 
@@ -88,11 +89,40 @@ class Writer {
     if (!schema.rules.names.empty()) return {{"enum", schema.rules.names}};
     Json json = {{"type", "string"}};
     if (schema.rules.non_empty) json["minLength"] = 1;
+    if (!schema.pattern.empty()) json["pattern"] = schema.pattern;
     return json;
+  }
+
+  /// What concerns several keys of a section: those that belong together unless another is given, and those that
+  /// exclude each other.
+  static void add_relations(const Schema& schema, Json& rules) {
+    std::map<std::string, Json> unless;
+    for (const Schema::Key& key : schema.keys) {
+      if (key.exemption) unless[key.exemption->unless].push_back(key.name);
+      if (key.excludes.empty()) continue;
+      const Json given = {{"not", {{"type", "null"}}}};
+      rules.push_back({{"not",
+                        {{"required", Json::array({key.excludes, key.name})},
+                         {"properties", {{key.excludes, given}, {key.name, given}}}}}});
+    }
+    for (const auto& [other, together] : unless) {
+      const Json alone = {{"required", Json::array({other})}};
+      rules.push_back({{"anyOf", Json::array({Json{{"required", together}}, alone})}});
+    }
+  }
+
+  /// The list where the sibling that names other items is not given; a list of anything where it is.
+  static Json unless_beside(const Schema::Key& key, Json list, Json& conditions) {
+    const Json absent = {{"not", {{"required", Json::array({key.type.rules.written_out_by})}}}};
+    conditions.push_back({{"if", absent}, {"then", {{"properties", {{key.name, std::move(list)}}}}}});
+    return {{"type", "array"}};
   }
 
   Json list(const Schema& schema) {
     Json item = write(schema.parts[0]);
+    if (!schema.rules.written_out.empty()) {
+      item = {{"anyOf", Json::array({std::move(item), mapping_of(schema.rules.written_out, {{"type", "object"}})})}};
+    }
     Json json = {{"type", "array"}, {"items", item}};
     if (schema.length) json["minItems"] = json["maxItems"] = *schema.length;
     if (schema.rules.non_empty) json["minItems"] = 1;
@@ -110,10 +140,12 @@ class Writer {
   Json section(const Schema& schema, const std::string& tag) {
     Json properties = Json::object();
     Json required = Json::array();
+    Json conditions = Json::array();
     if (!tag.empty()) properties[tag] = {{"const", schema.name}};
     for (const Schema::Key& key : schema.keys) {
       if (key.planned) continue;
       Json property = write(key.type);
+      if (!key.type.rules.written_out_by.empty()) property = unless_beside(key, std::move(property), conditions);
       if (!key.help.empty()) property["description"] = key.help;
       if (key.required) {
         required.push_back(key.name);
@@ -127,6 +159,8 @@ class Writer {
     json["properties"] = std::move(properties);
     if (!required.empty()) json["required"] = std::move(required);
     json["additionalProperties"] = schema.parts.empty() ? Json(false) : write(schema.parts[0]);
+    add_relations(schema, conditions);
+    if (!conditions.empty()) json["allOf"] = std::move(conditions);
     return json;
   }
 
@@ -144,12 +178,7 @@ class Writer {
       if (!needs_options) bare.push_back(part.name);
       Json options = section(part, "");
       if (!needs_options) options = {{"anyOf", Json::array({options, Json{{"type", "null"}}})}};
-      Json properties = Json::object();
-      properties[part.name] = std::move(options);
-      parts.push_back({{"type", "object"},
-                       {"properties", std::move(properties)},
-                       {"required", Json::array({part.name})},
-                       {"additionalProperties", false}});
+      parts.push_back(mapping_of(part.name, std::move(options)));
       if (schema.tag.empty()) continue;
       Json tagged = section(part, schema.tag);
       tagged["required"].push_back(schema.tag);
@@ -158,6 +187,16 @@ class Writer {
     if (is_plain(schema)) return {{"anyOf", std::move(parts)}};
     if (!bare.empty()) parts.insert(parts.begin(), Json{{"enum", std::move(bare)}});
     return shared(schema.noun, {{"anyOf", std::move(parts)}});
+  }
+
+  /// {NAME: options}
+  static Json mapping_of(const std::string& name, Json options) {
+    Json properties = Json::object();
+    properties[name] = std::move(options);
+    return {{"type", "object"},
+            {"properties", std::move(properties)},
+            {"required", Json::array({name})},
+            {"additionalProperties", false}};
   }
 
   static bool is_plain(const Schema& choice) {
@@ -177,12 +216,25 @@ class Writer {
   Json definitions_ = Json::object();
 };
 
+/// What `extends` names may have the keys that are required.
+void let_base_have_the_rest(Json& root) {
+  if (!root["properties"].contains("extends")) return;
+  Json whole = Json::object();
+  for (const char* const rule : {"required", "allOf"}) {
+    if (!root.contains(rule)) continue;
+    whole[rule] = std::move(root[rule]);
+    root.erase(rule);
+  }
+  root["anyOf"] = Json::array({Json{{"required", Json::array({"extends"})}}, std::move(whole)});
+}
+
 }  // namespace
 
 std::string json_schema(const Schema& root, std::string_view title) {
   Writer writer;
   Json body = writer.write(root);
   Json json = {{"$schema", "https://json-schema.org/draft/2020-12/schema"}, {"title", title}};
+  let_base_have_the_rest(body);
   json.update(body);
   if (!writer.definitions().empty()) json["$defs"] = writer.definitions();
   return json.dump(2);

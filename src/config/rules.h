@@ -16,9 +16,13 @@ struct Rules {
     std::vector<std::string> together;
   };
   std::optional<Exemption> exemption;
+  std::string excludes;  ///< a sibling that may not hold something beside the key
   std::optional<double> low, high;
   bool above_low = false, below_high = false;  ///< the bound itself is not allowed
   bool non_empty = false;                      ///< a text or a list
+  /// Of a list that is written out before it is read: names of mappings that stand for items, and the sibling whose
+  /// keys do. For the JSON Schema alone.
+  std::string written_out, written_out_by;
   bool scalar_fills = false;    ///< one scalar is used for all items of an array, and of arrays in it: kernel_size: 3
   bool allow_infinite = false;  ///< .inf and .nan
   std::vector<std::string> names;  ///< the only texts allowed, where not empty
@@ -28,6 +32,8 @@ struct Rules {
     Rules rules = *this;
     rules.required = rules.non_empty = false;
     rules.exemption.reset();
+    rules.written_out.clear();
+    rules.written_out_by.clear();
     return rules;
   }
 };
@@ -39,7 +45,16 @@ inline auto required_unless(std::string sibling, std::vector<std::string> togeth
     rules.exemption = exemption;
   };
 }
+inline auto excludes(std::string sibling) {
+  return [sibling = std::move(sibling)](Rules& rules) { rules.excludes = sibling; };
+}
 inline constexpr auto non_empty = [](Rules& rules) { rules.non_empty = true; };
+inline auto written_out(std::string name, std::string sibling) {
+  return [name = std::move(name), sibling = std::move(sibling)](Rules& rules) {
+    rules.written_out = name;
+    rules.written_out_by = sibling;
+  };
+}
 inline constexpr auto scalar_fills = [](Rules& rules) { rules.scalar_fills = true; };
 inline constexpr auto allow_infinite = [](Rules& rules) { rules.allow_infinite = true; };
 

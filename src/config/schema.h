@@ -38,6 +38,7 @@ struct Schema {
   std::vector<Schema>
       parts;  ///< of kList the item; of kEither and kChoice the alternatives, a choice's named ones are sections
   std::optional<std::size_t> length;  ///< of a list whose length is fixed
+  std::string pattern;                ///< of a text: an ECMA-262 expression that it matches
   std::string name;                   ///< of a section within a choice: `adam`
   std::string tag;                    ///< of kChoice: `type`, or empty where `name: {...}` is the only form
   std::string noun;                   ///< of kChoice: "an optimizer"
@@ -51,6 +52,8 @@ struct Schema::Key {
   bool required = false, planned = false;
   Schema type;
   Value standard;  ///< what holds where the key is not given
+  std::optional<Rules::Exemption> exemption{};
+  std::string excludes{};
 };
 
 /// "an integer of at least 1", "a number or a schedule", "one of relu, elu".

@@ -113,6 +113,13 @@ void read_missing(const Keys& keys, const Key& key, const Node& node, void* obje
   }
 }
 
+void refuse_excluded(const Key& key, const Node& node) {
+  const std::string& other = key.rules.excludes;
+  if (other.empty() || !holds_something(node.value(), key.name) || !holds_something(node.value(), other)) return;
+  node.error(node.value().find(key.name)->value.place(), key.name,
+             fmt::format("{} and {} exclude each other; leave one out", other, key.name));
+}
+
 void run_check(const Check& check, const Node& node, const void* object) {
   const std::string message = check.message(object);
   if (message.empty()) return;
@@ -141,6 +148,7 @@ void read_section(const Keys& keys, const Node& node, void* object) {
   }
   for (const Key& key : keys.keys) {
     if (is_missing(key, value)) read_missing(keys, key, node, object);
+    refuse_excluded(key, node);
   }
   if (node.errors().count() != errors_before) return;  // a check sees only what is right so far
   for (const Check& check : keys.checks) run_check(check, node, object);
@@ -166,6 +174,8 @@ Schema section_schema(const Keys& keys, std::string_view name, const void* stand
   schema.help = keys.help;
   for (const Key& key : keys.keys) {
     Schema::Key described{key.name, key.help, key.rules.required, key.planned, {}, {}};
+    described.exemption = key.rules.exemption;
+    described.excludes = key.rules.excludes;
     if (!key.planned) {
       described.type = key.schema(key.rules);
       described.standard = key.show(standard);

@@ -1,7 +1,5 @@
 #include "model/learning_rate.h"
 
-#include <fmt/format.h>
-
 namespace mirrortrain {
 namespace {
 
@@ -16,11 +14,6 @@ struct RateAfter {
 };
 
 }  // namespace
-
-std::string learning_rate_error(const LearningRate& learning_rate) {
-  const double* constant = std::get_if<double>(&learning_rate);
-  return constant && *constant < 0 ? fmt::format("expected a learning rate of at least 0, found {}", *constant) : "";
-}
 
 double learning_rate_at(const LearningRate& learning_rate, std::int64_t step) {
   return std::visit(RateAfter{step - 1}, learning_rate);

@@ -15,9 +15,6 @@ using LearningRate =
     std::variant<double, schedules::CosineDecay, schedules::CosineDecayRestarts, schedules::ExponentialDecay,
                  schedules::InverseTimeDecay, schedules::PiecewiseConstant, schedules::PolynomialDecay>;
 
-/// Why an optimizer cannot use it, or "".
-std::string learning_rate_error(const LearningRate& learning_rate);
-
 /// The rate of step `step`, counted from 1: a schedule is evaluated at step - 1, as in Keras.
 double learning_rate_at(const LearningRate& learning_rate, std::int64_t step);
 

@@ -36,7 +36,7 @@ struct ModelOptions {
              "{times: N, "
              "first: 1, layers: [...]}` stands for the layers N times; their names get the number, unless they say "
              "`${number}` themselves.",
-             config::required, config::non_empty)
+             config::required, config::non_empty, config::written_out("repeat", "blocks"))
         .check("input_shape", [](const ModelOptions& options) -> std::string {
           const Shape shape(options.input_shape.value);
           return is_possible(shape) ? "" : shape.text() + " has more elements than any memory can hold";

@@ -12,13 +12,9 @@ config::Section<GradientOptions> GradientOptions::section() {
            config::greater_than(0))
       .key("clip_value", &GradientOptions::clip_value,
            "Clips each element of the gradients to [-clip_value, clip_value]; null: no clipping.",
-           config::greater_than(0))
+           config::greater_than(0), config::excludes("clip_norm"))
       .key("accumulate_steps", &GradientOptions::accumulate_steps,
-           "Number of steps whose gradients are averaged into one update of the weights.", config::at_least(1))
-      .check("clip_value", [](const GradientOptions& options) -> std::string {
-        return options.clip_norm && options.clip_value ? "clip_norm and clip_value exclude each other; leave one out"
-                                                       : "";
-      });
+           "Number of steps whose gradients are averaged into one update of the weights.", config::at_least(1));
 }
 
 }  // namespace mirrortrain

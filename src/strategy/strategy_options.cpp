@@ -147,6 +147,10 @@ void Codec<DeviceId>::read(const Node& node, DeviceId& device) {
 
 Value Codec<DeviceId>::show(const DeviceId& device) { return Value::scalar(device.text(), false); }
 
-Schema Codec<DeviceId>::schema(const Rules& rules) { return detail::scalar_schema(Schema::Kind::kText, rules); }
+Schema Codec<DeviceId>::schema(const Rules& rules) {
+  Schema schema = detail::scalar_schema(Schema::Kind::kText, rules);
+  schema.pattern = "^(cpu|cuda):[0-9]+$";
+  return schema;
+}
 
 }  // namespace mirrortrain::config

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 
 #include "config/example.h"
@@ -20,6 +21,21 @@ const json& schema() {
 const json& definition(const json& reference) {
   return schema().at(json::json_pointer(reference.at("$ref").get<std::string>().substr(1)));
 }
+
+/// A model and its loss, unless there is state; no two limits.
+struct Related {
+  std::optional<std::string> model, loss, state;
+  std::optional<double> norm, value;
+  static config::Section<Related> section() {
+    const auto unless_state = config::required_unless("state", {"model", "loss"});
+    return config::Section<Related>("Keys that concern each other.")
+        .key("model", &Related::model, "A model.", unless_state)
+        .key("loss", &Related::loss, "A loss.", unless_state)
+        .key("state", &Related::state, "State.")
+        .key("norm", &Related::norm, "A limit.")
+        .key("value", &Related::value, "Another limit.", config::excludes("norm"));
+  }
+};
 
 }  // namespace
 
@@ -83,4 +99,12 @@ TEST_CASE("types are told in words") {
   CHECK(without_article("a data source") == "data source");
   CHECK(without_article("a number or a schedule") == "schedule");
   CHECK(without_article("devices") == "devices");
+}
+
+TEST_CASE("keys that belong together or exclude each other do so in the schema") {
+  const json related = json::parse(config::json_schema(config::schema<Related>(), "related"));
+  CHECK(related["allOf"] == json::parse(R"([
+    {"not": {"required": ["norm", "value"],
+             "properties": {"norm": {"not": {"type": "null"}}, "value": {"not": {"type": "null"}}}}},
+    {"anyOf": [{"required": ["model", "loss"]}, {"required": ["state"]}]}])"));
 }

@@ -16,7 +16,8 @@ config::Section<LearningRateFactor> LearningRateFactor::section() {
 config::Section<OptimizerCommon> OptimizerCommon::section() {
   using Self = OptimizerCommon;
   return config::Section<Self>("The options of every optimizer.")
-      .key("learning_rate", &Self::learning_rate, "The learning rate, or a learning rate schedule.")
+      .key("learning_rate", &Self::learning_rate, "The learning rate, or a learning rate schedule.",
+           config::at_least(0))
       .key("weight_decay", &Self::weight_decay,
            "Weight decay: each update first subtracts learning_rate * weight_decay * weight; null: none.",
            config::at_least(0))
@@ -30,7 +31,6 @@ config::Section<OptimizerCommon> OptimizerCommon::section() {
       .key("ema_momentum", &Self::ema_momentum, "What of the average each update keeps.", config::between(0, 1))
       .key("ema_overwrite_frequency", &Self::ema_overwrite_frequency,
            "Number of updates after which the weights become the average; null: only at the end.", config::at_least(1))
-      .check("learning_rate", [](const Self& options) { return learning_rate_error(options.learning_rate); })
       .check("exclude_from_weight_decay",
              [](const Self& options) -> std::string {
                return options.weight_decay || options.exclude_from_weight_decay.empty()
