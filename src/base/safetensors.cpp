@@ -153,7 +153,7 @@ class Reader {
     const json& tag = member("dtype");
     const auto dtype = std::ranges::find_if(kDTypes, [&](const auto& known) { return tag == known.first; });
     if (dtype == kDTypes.end()) {
-      fail(name, fmt::format("has elements of type {}; convert them to one of F32, F64, I32, I64, BF16, U8",
+      fail(name, fmt::format("has elements of type {}; convert weights to F32",
                              tag.is_string() ? shown(tag.get<std::string>()) : "that is no text"));
     }
     Shape shape(numbers("shape"));

@@ -7,7 +7,9 @@
 
 #include "base/error.h"
 #include "cli/commands.h"
+#include "cli/logging.h"
 #include "cli/options.h"
+#include "cli/usage.h"
 #include "config/scalar.h"
 #include "launch/plan.h"
 #include "train/check_configuration.h"
@@ -21,14 +23,21 @@ std::optional<LaunchedCommand> read_launched_command(const std::vector<std::stri
   }
   CLI::App app("", "mirrortrain");
   int unused = 0;
+  use_help_text(app);
   add_fit(app, unused);
   add_eval(app, unused);
+  add_output_options(app);
   CLI::App* const command = app.get_subcommand(words[0]);
   command->callback([] {});  // read, not run
   try {
     app.parse(std::vector<std::string>(words.rbegin(), words.rend()));  // CLI11 takes them from the back
   } catch (const CLI::ParseError& error) {
-    exit_code = app.exit(error) == 0 ? 0 : 2;
+    if (error.get_exit_code() == 0) {
+      exit_code = app.exit(error);  // help
+    } else {
+      print_error(refused_text(app, error));
+      exit_code = 2;
+    }
     return std::nullopt;
   }
   LaunchedCommand result{words, words[0] == "fit", "", {}, {}, false};

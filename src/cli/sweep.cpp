@@ -13,6 +13,7 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "cli/stop_signals.h"
 #include "config/document.h"
 #include "device/cuda/gpus.h"
 #include "launch/cores.h"
@@ -159,7 +160,7 @@ int sweep(const FitArguments& fit, const SweepArguments& arguments) {
     const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
     if (exit_code == 0 || code > 128) exit_code = code;
   };
-  const std::atomic<int>& signal = fit.catch_stop_signals();
+  const std::atomic<int>& signal = catch_stop_signals_quietly();
   for (std::size_t i = 0; i < all.size() && signal == 0 && exit_code <= 128; ++i) {
     while (idle.empty()) wait_for_one();
     if (signal != 0 || exit_code > 128) break;

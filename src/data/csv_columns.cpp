@@ -1,6 +1,7 @@
 #include "data/csv_columns.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <charconv>
@@ -29,7 +30,8 @@ std::int64_t number_of(const FirstLine& line, const CsvColumn& column, std::stri
   }
   const auto& name = std::get<std::string>(column);
   if (const auto found = find_name(line, name)) return *found;
-  throw Error(fmt::format("{}: there is no column '{}' in the header for '{}'{}", line.file, shortened(name), key,
+  throw Error(fmt::format("{}: there is no column '{}' in the header for '{}'; the columns are {}{}", line.file,
+                          shortened(name), key, shortened(fmt::format("{}", fmt::join(line.header, ", ")), 400),
                           config::suggestion(name, line.header)));
 }
 

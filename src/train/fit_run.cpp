@@ -306,7 +306,10 @@ void FitRun::open_writers(const TrainingState& state) {
   writers_.push_back(std::move(events));
   checkpoints_->follow(*events_);
   if (values().logging.tensorboard) {
-    writers_.push_back(std::make_unique<report::TensorBoardWriter>(folder_.path, state.step));
+    std::vector<std::string> sub_runs;
+    if (checked_.has_model()) sub_runs.emplace_back("train");
+    if (run_.validation) sub_runs.emplace_back("validation");
+    writers_.push_back(std::make_unique<report::TensorBoardWriter>(folder_.path, state.step, sub_runs));
   }
   writers_.push_back(report::make_console_writer(stderr, run_length(), is_quiet()));
 }

@@ -46,8 +46,8 @@ void load_weights(const StoredTensors& stored, const std::string& file, const Va
       mismatches.push_back(fmt::format("{}: the model has the shape {}, the file {}", variable.name(),
                                        variable.shape().text(), found->second.shape.text()));
     } else if (found->second.dtype != DType::kFloat32) {
-      mismatches.push_back(
-          fmt::format("{}: expected float32, found {}", variable.name(), name_of(found->second.dtype)));
+      mismatches.push_back(fmt::format("{}: expected float32, found {}; convert the weights to F32", variable.name(),
+                                       name_of(found->second.dtype)));
     }
   }
   for (const auto& [name, tensor] : stored) {

@@ -23,6 +23,8 @@ optimizer: {type: adam, learning_rate: 0.001}
 training: {epochs: 1}
 )";
 
+constexpr const char* kSynthetic = "{format: synthetic, examples: 64, shape: [8, 8, 3], classes: 4}";
+
 struct Fixture {
   TemporaryFolder folder;
   Fixture() { write_file(folder / "right.yaml", kConfig); }
@@ -188,6 +190,55 @@ TEST_CASE_FIXTURE(Fixture, "~ in a path is the home folder") {
                                      "HOME=$PWD \"$MIRRORTRAIN\" config show a.yaml --set "
                                      "model.initial_weights='~/w.safetensors'");
   CHECK(contains(outcome.out, fmt::format("initial_weights: {}", (folder / "w.safetensors").string())));
+}
+
+TEST_CASE_FIXTURE(Fixture, "a split that the configuration does not have is refused with those that it has") {
+  REQUIRE(run_program(folder, "fit right.yaml -q").exit_code == 0);
+  for (const char* const command : {"eval", "predict"}) {
+    CAPTURE(command);
+    const Outcome outcome = run_program(folder, fmt::format("{} right", command));
+    CHECK(outcome.exit_code == 2);
+    CHECK_MESSAGE(
+        contains(outcome.err, "the configuration has no data.test; choose --split train or --split validation"),
+        outcome.err);
+  }
+  CHECK(run_program(folder, "eval right --split validation").exit_code == 0);
+}
+
+TEST_CASE_FIXTURE(Fixture, "weights of half precision are refused with the type that is taken") {
+  const std::string header = R"({"dense/kernel":{"dtype":"F16","shape":[1],"data_offsets":[0,2]}})";
+  std::string file = std::string(8, '\0') + header + std::string(2, '\0');
+  file[0] = static_cast<char>(header.size());
+  write_file(folder / "half.safetensors", file);
+  const Outcome outcome = run_program(folder, "fit right.yaml --set model.initial_weights=half.safetensors");
+  CHECK(outcome.exit_code == 1);
+  CHECK_MESSAGE(contains(outcome.err, "has elements of type \"F16\"; convert weights to F32"), outcome.err);
+}
+
+TEST_CASE_FIXTURE(Fixture,
+                  "the columns of a table are matched by name, and a missing one is told with those that are there") {
+  std::string table = "length,width,kind\n", swapped = "width,length\n", renamed = "span,width\n";
+  for (int i = 0; i < 40; ++i) {
+    table += fmt::format("{},{},{}\n", i % 7, 0.5 * (i % 3), i % 2);
+    swapped += fmt::format("{},{}\n", 0.5 * (i % 3), i % 7);
+    renamed += fmt::format("{},{}\n", i % 7, 0.5 * (i % 3));
+  }
+  write_file(folder / "table.csv", table);
+  write_file(folder / "swapped.csv", swapped);
+  write_file(folder / "renamed.csv", renamed);
+  const Outcome missing = check(kSynthetic, "{format: csv, file: table.csv, labels: species}");
+  CHECK_MESSAGE(contains(missing.err,
+                         "there is no column 'species' in the header for 'labels'; the columns are length, "
+                         "width, kind"),
+                missing.err);
+  REQUIRE(contains(check(kSynthetic, "{format: csv, file: table.csv, labels: kind}").err, "input_shape"));
+  REQUIRE(run_program(folder, "fit m.yaml -q --set model.input_shape=2 --set name=t").exit_code == 0);
+  const std::string expected = run_program(folder, "predict t --data table.csv --probabilities").out;
+  CHECK(expected.size() > 400);
+  CHECK(run_program(folder, "predict t --data swapped.csv --probabilities").out == expected);
+  const Outcome other = run_program(folder, "predict t --data renamed.csv");
+  CHECK(other.exit_code == 1);
+  CHECK_MESSAGE(contains(other.err, "there is no column 'length' in the header"), other.err);
 }
 
 }  // namespace

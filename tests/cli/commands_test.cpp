@@ -54,7 +54,8 @@ TEST_CASE("an unknown command is refused with a list of the commands") {
   const Outcome outcome = run_program(folder, "fti " + tiny());
   CHECK(outcome.exit_code == 2);
   CHECK(outcome.err.starts_with(
-      "mirrortrain: there is no command 'fti'; the commands are fit, eval, predict, init, bench-allreduce, verify, plan, "
+      "mirrortrain: there is no command 'fti'; the commands are fit, eval, predict, init, bench-allreduce, verify, "
+      "plan, "
       "config, checkpoint, devices, runs, launch; did you mean 'fit'?\nUsage: mirrortrain [OPTIONS] COMMAND\n"));
 }
 
@@ -80,6 +81,7 @@ TEST_CASE("config check, show, schema") {
   const Outcome schema = run_program(folder, "config schema");
   CHECK(schema.exit_code == 0);
   CHECK(json::parse(schema.out).contains("$schema"));
+  CHECK(contains(schema.out, R"("pattern": "^(cpu|cuda):[0-9]+$")"));
   CHECK(run_program(folder, "config check missing.yaml").exit_code == 2);
 }
 

@@ -201,6 +201,10 @@ TEST_CASE_FIXTURE(Fixture, "a run leaves the files that it promises") {
        {"config.yaml", "metrics.jsonl", "summary.json", "model.safetensors", "run.log", "checkpoints/step-000012"}) {
     CHECK_MESSAGE(fs::exists(folder / "runs/small" / file), file);
   }
+  for (const char* sub_run : {"", "train", "validation", "test"}) {
+    CHECK_MESSAGE(contains(run_script(folder, fmt::format("ls runs/small/{}", sub_run)).out, "events.out.tfevents."),
+                  sub_run);
+  }
   const json summary = json::parse(read_text_file(folder / "runs/small/summary.json"));
   CHECK(summary["status"] == "done");
   CHECK(summary["test"]["metrics"].contains("accuracy"));

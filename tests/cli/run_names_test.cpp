@@ -40,7 +40,7 @@ TEST_CASE_FIXTURE(Runs, "eval takes a run's name, its folder, and a checkpoint's
 }
 
 TEST_CASE_FIXTURE(Runs, "a run that does not exist is refused with the runs that do") {
-  for (const char* const command : {"eval", "config show", "fit --resume"}) {
+  for (const char* const command : {"eval", "predict", "checkpoint list", "config show", "fit --resume"}) {
     CAPTURE(command);
     const Outcome outcome = run_program(folder, fmt::format("{} third", command));
     CHECK(outcome.exit_code == 2);
@@ -49,6 +49,23 @@ TEST_CASE_FIXTURE(Runs, "a run that does not exist is refused with the runs that
     CHECK(contains(run_program(folder, fmt::format("{} firts", command)).err, "did you mean 'first'?"));
   }
   CHECK(contains(run_program(folder, "eval step-000004").err, "several runs have a checkpoint step-000004"));
+}
+
+TEST_CASE_FIXTURE(Runs, "predict and checkpoint take a run's name, its folder, and a checkpoint's") {
+  const std::string expected = run_program(folder, "predict first").out;
+  CHECK(expected.starts_with("index,prediction\n"));
+  for (const char* const run : {"runs/first/", "first/step-000004", "runs/first/checkpoints/step-000004"}) {
+    CAPTURE(run);
+    CHECK(run_program(folder, fmt::format("predict {}", run)).out == expected);
+  }
+  CHECK(run_program(folder, "predict step-000002").out != expected);
+  const std::string all = run_program(folder, "checkpoint check first").out;
+  CHECK(contains(all, "step-000002"));
+  CHECK(contains(all, "step-000004"));
+  CHECK(run_program(folder, "checkpoint check runs/first/").out == all);
+  const std::string one = run_program(folder, "checkpoint check first/step-000002").out;
+  CHECK(contains(one, "step-000002"));
+  CHECK_FALSE(contains(one, "step-000004"));
 }
 
 TEST_CASE_FIXTURE(Runs, "config show takes a run") {

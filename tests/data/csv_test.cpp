@@ -121,8 +121,9 @@ TEST_CASE("wrong csv files are refused") {
   CHECK(contains(read.error("\n \n", std::int64_t{0}), "empty file"));
   CHECK(contains(read.error(gzip("a,b\n"), std::int64_t{0}), "found gzip"));
   CHECK(contains(read.error(std::string("a,\0b\n", 5), std::int64_t{0}), "not text"));
-  CHECK(contains(read.error("a,species_\n1,2\n", kName),
-                 "no column 'species' in the header for 'labels'; did you mean 'species_'?"));
+  CHECK(contains(
+      read.error("a,species_\n1,2\n", kName),
+      "no column 'species' in the header for 'labels'; the columns are a, species_; did you mean 'species_'?"));
   CHECK(contains(read.error("a,a\n1,2\n", std::string("a")), "several columns are named 'a'"));
   CHECK(contains(read.error("a,b\n1,2\n", std::int64_t{2}), "no column 2 for 'labels'; columns are 0 to 1"));
   CHECK(contains(read.error("a,b\n1,2\n", std::vector<CsvColumn>{std::int64_t{1}, std::string("b")}), "twice"));
