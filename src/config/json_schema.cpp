@@ -4,6 +4,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
 
 #include "config/scalar.h"
 #include "config/schema.h"
@@ -52,6 +53,15 @@ void add_range(Json& json, const Schema& schema) {
 // A choice that many keys share (initializers) is written once, under $defs.
 class Writer {
  public:
+  /// The root of a file that has only some of the keys, because another file has the others: nothing is required but
+  /// in lists, which are taken from one file as a whole.
+  Json write_part(const Schema& root) {
+    is_part_ = true;
+    Json json = write(root);
+    is_part_ = false;
+    return json;
+  }
+
   Json write(const Schema& schema) {
     switch (schema.kind) {
       case Schema::Kind::kAny: return Json::object();
@@ -95,10 +105,10 @@ class Writer {
 
   /// What concerns several keys of a section: those that belong together unless another is given, and those that
   /// exclude each other.
-  static void add_relations(const Schema& schema, Json& rules) {
+  void add_relations(const Schema& schema, Json& rules) const {
     std::map<std::string, Json> unless;
     for (const Schema::Key& key : schema.keys) {
-      if (key.exemption) unless[key.exemption->unless].push_back(key.name);
+      if (key.exemption && !is_part_) unless[key.exemption->unless].push_back(key.name);
       if (key.excludes.empty()) continue;
       const Json given = {{"not", {{"type", "null"}}}};
       rules.push_back({{"not",
@@ -119,7 +129,9 @@ class Writer {
   }
 
   Json list(const Schema& schema) {
+    const bool was_part = std::exchange(is_part_, false);
     Json item = write(schema.parts[0]);
+    is_part_ = was_part;
     if (!schema.rules.written_out.empty()) {
       item = {{"anyOf", Json::array({std::move(item), mapping_of(schema.rules.written_out, {{"type", "object"}})})}};
     }
@@ -148,7 +160,7 @@ class Writer {
       if (!key.type.rules.written_out_by.empty()) property = unless_beside(key, std::move(property), conditions);
       if (!key.help.empty()) property["description"] = key.help;
       if (key.required) {
-        required.push_back(key.name);
+        if (!is_part_) required.push_back(key.name);
       } else {
         property["default"] = json_of(key.standard);
       }
@@ -181,7 +193,7 @@ class Writer {
       parts.push_back(mapping_of(part.name, std::move(options)));
       if (schema.tag.empty()) continue;
       Json tagged = section(part, schema.tag);
-      tagged["required"].push_back(schema.tag);
+      if (!is_part_) tagged["required"].push_back(schema.tag);
       parts.push_back(std::move(tagged));
     }
     if (is_plain(schema)) return {{"anyOf", std::move(parts)}};
@@ -214,27 +226,19 @@ class Writer {
   }
 
   Json definitions_ = Json::object();
+  bool is_part_ = false;
 };
-
-/// What `extends` names may have the keys that are required.
-void let_base_have_the_rest(Json& root) {
-  if (!root["properties"].contains("extends")) return;
-  Json whole = Json::object();
-  for (const char* const rule : {"required", "allOf"}) {
-    if (!root.contains(rule)) continue;
-    whole[rule] = std::move(root[rule]);
-    root.erase(rule);
-  }
-  root["anyOf"] = Json::array({Json{{"required", Json::array({"extends"})}}, std::move(whole)});
-}
 
 }  // namespace
 
 std::string json_schema(const Schema& root, std::string_view title) {
   Writer writer;
   Json body = writer.write(root);
+  if (std::ranges::any_of(root.keys, [](const Schema::Key& key) { return key.name == "extends"; })) {
+    body = {
+        {"if", {{"required", Json::array({"extends"})}}}, {"then", writer.write_part(root)}, {"else", std::move(body)}};
+  }
   Json json = {{"$schema", "https://json-schema.org/draft/2020-12/schema"}, {"title", title}};
-  let_base_have_the_rest(body);
   json.update(body);
   if (!writer.definitions().empty()) json["$defs"] = writer.definitions();
   return json.dump(2);

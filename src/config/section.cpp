@@ -57,7 +57,8 @@ std::string hint_for(const Keys& keys, const Node& node, const Value::Entry& ent
   const std::vector<std::string> names = names_of(keys);
   if (std::string hint = suggestion(entry.key, names); !hint.empty()) return hint;
   if (node.reading().schema) {
-    if (const auto path = key_elsewhere(entry.key, node.reading().schema())) {
+    const auto path = key_elsewhere(entry.key, node.reading().schema());
+    if (path && !path->starts_with(node.path() + ".")) {  // of another form of this section
       return fmt::format("; did you mean '{}'?", *path);
     }
   }

@@ -260,11 +260,10 @@ std::optional<std::string> nearest_name(std::string_view name, const std::vector
     const std::size_t longer = std::max(name.size(), other.size()), shorter = std::min(name.size(), other.size());
     if (longer - shorter > kMostEdits) continue;
     const std::size_t distance = edits(name, other);
-    if (distance < least) least = distance, nearest = &other;
+    // Two edits of a short name make any other of it.
+    if (distance < least && distance < longer) least = distance, nearest = &other;
   }
-  // Two edits of a short name make any other of it.
-  if (nearest == nullptr || least >= std::max(name.size(), nearest->size())) return std::nullopt;
-  return *nearest;
+  return nearest != nullptr ? std::optional(*nearest) : std::nullopt;
 }
 
 std::string suggestion(std::string_view name, const std::vector<std::string>& names) {

@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include "cli/program.h"
+#include "error_text.h"
 
 namespace mirrortrain::testing {
 namespace {

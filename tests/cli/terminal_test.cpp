@@ -13,8 +13,8 @@ namespace {
 
 constexpr const char* kConfig = R"(data:
   global_batch_size: 32
-  train: {format: synthetic, examples: 6400, shape: [16, 16, 3], classes: 10}
-  validation: {fraction: 0.25}
+  train: {format: synthetic, examples: 19200, shape: [16, 16, 3], classes: 10}
+  validation: {fraction: 0.75}
   test: {format: synthetic, examples: 640, shape: [16, 16, 3], classes: 10}
 model:
   input_shape: [16, 16, 3]

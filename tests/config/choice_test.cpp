@@ -48,7 +48,7 @@ TEST_CASE("a plain value may stand in for a choice") {
   CHECK(error_of("optimizer: {type: adam, learning_rate: -1}").find("a number of at least 0, found the number -1") !=
         std::string::npos);
   CHECK(error_of("optimizer: {type: adam, learning_rate: cosine}") ==
-        "a.yaml:1:40: optimizer.learning_rate: unknown schedule 'cosine'; available: cosine_decay");
+        "a.yaml:1:40: optimizer.learning_rate: unknown schedule 'cosine'; did you mean 'cosine_decay'?");
 }
 
 TEST_CASE("a section without a name is recognized by its keys") {

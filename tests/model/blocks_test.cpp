@@ -149,7 +149,7 @@ TEST_CASE("an error in a block is told once, at its line, with a use that led th
   const std::string twice =
       with_blocks(wrong, "    - residual: {filters: 3, name: one}\n    - residual: {filters: 3, name: two}\n").errors;
   CAPTURE(twice);
-  CHECK(contains(twice, "missing key 'kernel_size'"));
+  CHECK_FALSE(contains(twice, "missing key"));  // the key that was meant
   CHECK(contains(twice,
                  "a.yaml:9:39: model.layers[2].conv2d.kernel_sice: unknown key; did you mean 'kernel_size'? (in block "
                  "'residual', used at a.yaml:12:7, and in 1 other use"));

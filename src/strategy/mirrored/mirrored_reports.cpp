@@ -1,6 +1,10 @@
 // What a mirrored strategy tells of its memory and of where the time of its steps went.
 #include <fmt/format.h>
 
+#include <set>
+#include <string>
+#include <utility>
+
 #include "strategy/mirrored/mirrored_strategy.h"
 
 namespace mirrortrain {
@@ -27,10 +31,18 @@ std::vector<ProfileEntry> MirroredStrategy::profile_entries() const {
       entries.push_back({fmt::format("lane {}", lane), "", action, seconds});
     }
   }
+  // Where the update makes a weight's gradient, that of the bias is left of the op that would make both.
+  std::set<std::pair<std::string, std::string>> without_weights;
+  for (const ProductGradient& product : products_) {
+    const Graph& graph = model_.training.graph;
+    const Node& node = graph.node(graph.value(model_.training.gradients[product.variable]).producer);
+    without_weights.emplace(node.layer, node.op->name());
+  }
   for (const auto& [lane, replica] : lanes_.replicas) {
     if (replica->train.empty()) continue;
     for (const auto& [layer, op, seconds] : replica->train.rbegin()->second.program.step_times()) {
-      entries.push_back({fmt::format("replica {}", replica->index), layer, op, seconds});
+      const bool of_bias = without_weights.contains({layer, op});
+      entries.push_back({fmt::format("replica {}", replica->index), layer, of_bias ? "bias_gradient" : op, seconds});
     }
   }
   return entries;
