@@ -246,7 +246,8 @@ TEST_CASE_FIXTURE(Fixture,
   }
   double shares = 0, last = 0;
   bool counts_work = false;
-  for (const json& row : json::parse(read_text_file(folder / "a.json"))["profile"]) {
+  const json profile = json::parse(read_text_file(folder / "a.json"));
+  for (const json& row : profile["profile"]) {
     if (row["who"] != "replica 1") continue;
     CHECK((shares == 0 || row["ms"].get<double>() <= last));
     last = row["ms"];

@@ -41,7 +41,7 @@ TEST_CASE_FIXTURE(Fixture, "what launch cannot start is refused before anything 
   refused("-- fit " + multi_worker(), "give --workers N, or --hosts");
   refused("--workers 2 -- verify " + multi_worker(), "launch starts fit and eval, found 'verify'");
   refused("--workers 2 -- fit " + multi_worker() + " --epochs 3", "--epochs");
-  refused("--workers 2 -- fit", "CONFIG is required");
+  refused("--workers 2 -- fit", "fit needs a configuration file after `--`");
   refused("--workers 2 --port 3000 -- fit " + multi_worker(), "--port: belongs to --hosts");
   refused("--hosts a,-oProxyCommand=x -- fit " + multi_worker(), "--hosts: '-oProxyCommand=x' is no host");
   refused("--hosts a,b --restarts 1 -- fit " + multi_worker(), "give fit a --run-dir");

@@ -161,7 +161,8 @@ TEST_CASE_FIXTURE(Fixture, "what predict cannot do is refused with the remedy") 
   };
   CHECK(contains(error("nowhere"), "nowhere"));
   CHECK(contains(error("run --output a.txt"), "expected a file that ends in .csv, .npy or .jsonl"));
-  CHECK(contains(error("run --split validation"), "name a file with --data FILE"));
+  CHECK(contains(error("run --split validation"),
+                 "has no data.validation; choose --split train or --split test, or a file with --data FILE"));
   CHECK(contains(error("run --split test --data new.csv"), "--data"));
 }
 
