@@ -106,7 +106,7 @@ class Filling {
 
 Value fill_parameters(const Value& value, const Parameters& parameters, const std::string& of,
                       const std::shared_ptr<const std::string>& use, const std::string& path, config::Errors& errors) {
-  return Filling(parameters, of, use, path, errors).fill(value, false);
+  return Filling(parameters, of, use, path, errors).fill(value);
 }
 
 }  // namespace mirrortrain
