@@ -20,11 +20,11 @@ namespace {
 
 /// A file that is opened must not become stdin, stdout or stderr, where those were closed.
 void reserve_standard_streams() {
-  int descriptor = 0;
-  do {
-    descriptor = ::open("/dev/null", O_RDWR);
-  } while (descriptor >= 0 && descriptor <= STDERR_FILENO);
-  if (descriptor >= 0) ::close(descriptor);
+  // Writing to a stdout that was closed fails, as results are lost; stderr's text may be.
+  for (const int descriptor : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (::fcntl(descriptor, F_GETFD) >= 0) continue;
+    if (::open("/dev/null", descriptor == STDERR_FILENO ? O_WRONLY : O_RDONLY) != descriptor) return;
+  }
 }
 
 /// Results that did not reach stdout are lost.

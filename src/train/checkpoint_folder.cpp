@@ -129,7 +129,7 @@ void remove_checkpoint(const fs::path& checkpoint) {
 
 void remove_unfinished(const fs::path& folder) {
   for (const fs::path& path : entries_of(folder)) {
-    if (path.native().ends_with(kUnfinished)) remove_checkpoint(path);
+    if (path.native().ends_with(kUnfinished) && is_checkpoint(path.stem())) remove_checkpoint(path);
   }
 }
 

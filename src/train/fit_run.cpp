@@ -236,12 +236,12 @@ bool FitRun::open_folder_as_chief() {
   std::vector<ChangedKey> changed;
   if (arguments_.resume) {
     folder_ = folder_to_resume(arguments_, values().name.text);
-    lock_ = RunLock(folder_.path);
     changed = require_same_run(folder_, values());
     if (is_finished(folder_, run_length().steps)) {
       spdlog::info("{}: the run is finished; give it more epochs or steps to resume it", folder_.path.string());
       return false;
     }
+    lock_ = RunLock(folder_.path);
     remove_temporary_files(folder_);
   } else {
     folder_ = create_run_folder(values().name.text, arguments_.run_dir, lock_);

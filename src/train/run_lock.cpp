@@ -49,15 +49,17 @@ std::string text_in(const Json& holder, const char* key) {
   return found != holder.end() && found->is_string() ? found->get<std::string>() : "?";
 }
 
-[[noreturn]] void refuse(const fs::path& path, const Json& holder) {
+[[noreturn]] void refuse(const fs::path& path, const Json& holder, bool has_locks) {
   const fs::path folder = path.parent_path();
   if (!holder.contains("pid")) {
     throw UsageError(
         fmt::format("{}: another process trains in this run folder; wait for it or stop it", folder.string()));
   }
-  throw UsageError(fmt::format("{}: process {} on {} has trained in this run folder since {}; wait for it or stop it",
+  // Without locks another process may have taken the number of the one that is gone.
+  const std::string remedy = has_locks ? "" : fmt::format("; where it is gone, remove {}", path.string());
+  throw UsageError(fmt::format("{}: process {} on {} has trained in this run folder since {}; wait for it or stop it{}",
                                folder.string(), holder["pid"].dump(), text_in(holder, "host"),
-                               text_in(holder, "since")));
+                               text_in(holder, "since"), remedy));
 }
 
 /// Where the file system has no locks: whether the process that the file names still lives, as far as one can know.
@@ -87,14 +89,14 @@ void write_holder(int descriptor, const fs::path& path) {
 
 RunLock::RunLock(const fs::path& run_folder) : path_(run_folder / kName) {
   while (true) {
-    descriptor_ = ::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    descriptor_ = ::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
     if (descriptor_ < 0) fail(path_, errno);
     const int reason = ::flock(descriptor_, LOCK_EX | LOCK_NB) == 0 ? 0 : errno;
     const bool has_locks = reason == 0 || reason == EWOULDBLOCK;
     const Json holder = reason == 0 ? Json::object() : holder_in(path_);
     if (reason == EWOULDBLOCK || (!has_locks && may_live(holder))) {
       ::close(std::exchange(descriptor_, -1));
-      refuse(path_, holder);
+      refuse(path_, holder, has_locks);
     }
     if (is_named(descriptor_, path_)) break;
     ::close(std::exchange(descriptor_, -1));
