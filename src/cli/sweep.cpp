@@ -53,7 +53,8 @@ std::string folder_name(const std::vector<std::string>& settings) {
   for (const std::string& setting : settings) {
     const std::size_t equals = setting.find('=');
     const std::size_t dot = setting.rfind('.', equals);
-    name += (name.empty() ? "" : ",") + setting.substr(dot == std::string::npos ? 0 : dot + 1);
+    if (!name.empty()) name += ',';
+    name += setting.substr(dot == std::string::npos ? 0 : dot + 1);
   }
   std::ranges::replace(name, '/', '_');
   return name;
