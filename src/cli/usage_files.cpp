@@ -1,5 +1,6 @@
 // The man page and the shells' completions, from the declarations of the commands.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <functional>
@@ -51,9 +52,9 @@ std::string in_quotes(const std::string& text) {
 }
 
 std::string words_of(const std::vector<CommandText>& commands) {
-  std::string words;
-  for (const CommandText& command : commands) words += (words.empty() ? "" : " ") + last_word(command.name);
-  return words;
+  std::vector<std::string> words;
+  for (const CommandText& command : commands) words.push_back(last_word(command.name));
+  return fmt::format("{}", fmt::join(words, " "));
 }
 
 std::string flags_of(const CommandText& command) {
