@@ -109,7 +109,7 @@ TEST_CASE("damaged files are refused with the tensor's name") {
   CHECK(contains(reading(R"({"x":{"dtype":"F32","shape":[3],"data_offsets":[0,8]}})", "12345678"),
                  "tensor \"x\": 8 bytes do not hold [3] of type F32"));
   CHECK(contains(reading(R"({"x":{"dtype":"F16","shape":[4],"data_offsets":[0,8]}})", "12345678"),
-                 "has elements of type \"F16\"; convert them"));
+                 "has elements of type \"F16\"; convert weights to F32"));
   CHECK(contains(reading(R"({"x":{"dtype":"F32","shape":[4611686018427387904,4],"data_offsets":[0,0]}})"),
                  "do not hold"));
   CHECK(contains(reading(R"({"x":{"dtype":"F32","shape":[-2],"data_offsets":[0,8]}})", "12345678"),
