@@ -242,8 +242,8 @@ class Expansion {
   void read_use(const Value& options, Scope& inside, const Scope& scope, std::string& name, const std::string& path) {
     for (const Value::Entry& entry : options.entries()) {
       if (entry.key == "name") {
-        if (const auto text = config::as_text(entry.value)) {
-          name = *text;
+        if (entry.value.is_scalar()) {  // "1" is a name too
+          name = entry.value.text();
         } else {
           error(entry.value.place(), path + ".name",
                 fmt::format("expected the block's name, found {}", config::describe(entry.value)));
