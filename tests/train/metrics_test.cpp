@@ -100,7 +100,7 @@ namespace {
 double metric_of(const std::string& metric, const std::string& rows) {
   const Training training(fmt::format(R"(
 data:
-  global_batch_size: 3
+  global_batch_size: 8
   train: {{format: inline, features: {0}, labels: {1}}}
 model:
   input_shape: [1]
