@@ -271,9 +271,9 @@ TEST_CASE_FIXTURE(Fixture, "a run that ignored numbers that are not finite goes 
   REQUIRE(fit(ignoring).exit_code == 0);
   REQUIRE(contains(run_program(folder, "checkpoint list a").out, "NaN"));
   const Outcome back =
-      fit("--run-dir a --resume --set training.epochs=2 --set checkpoint.every_steps=1 --set "
+      fit("--run-dir a --resume --set training.epochs=3 --set checkpoint.every_steps=1 --set "
           "'optimizer={type: sgd, learning_rate: 0.01}'");
-  CHECK_MESSAGE(back.exit_code == 0, back.err);
+  CHECK(contains(back.err, "using step-0000"));
   CHECK(contains(back.err, "has NaN or infinite values, with which training.on_non_finite: stop cannot continue"));
   CHECK(contains(back.err, ".not-finite"));
   CHECK_FALSE(contains(run_program(folder, "checkpoint list a").out, "NaN"));
