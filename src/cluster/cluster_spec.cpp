@@ -30,7 +30,7 @@ std::string Task::text() const {
 
 std::vector<Task> ClusterSpec::trainers() const {
   std::vector<Task> tasks = chief_and_workers(*this);
-  std::erase_if(tasks, [this](const Task& task) { return std::ranges::count(absent, task) > 0; });
+  std::erase_if(tasks, [this](const Task& one) { return std::ranges::count(absent, one) > 0; });
   return tasks;
 }
 
