@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "runtime/arena.h"
 
 namespace mirrortrain {
 namespace {
@@ -32,14 +33,6 @@ double difference(const std::vector<float>& value, const std::vector<float>& ref
     size = std::max(size, std::abs(static_cast<double>(reference[i])));
   }
   return relative(worst, size);
-}
-
-/// What a reshape only names anew.
-ValueId root_of(const Graph& graph, ValueId value) {
-  while (graph.value(value).source == Graph::Source::kNode && graph.node(graph.value(value).producer).op->is_alias()) {
-    value = graph.node(graph.value(value).producer).inputs[0];
-  }
-  return value;
 }
 
 /// Whether all that reads `value`, backward passes included, is a batch normalization, or an attention as its keys.
@@ -102,11 +95,12 @@ void train_steps(const CheckedConfiguration& checked, const Hardware& hardware, 
 
 std::vector<bool> without_effect(const ModelGraph& model) {
   const Graph& graph = model.graph;
+  const std::vector<ValueId> roots = liveness_of(graph, {}).roots;  // a bias may be read in another shape
   std::vector<bool> without(model.variables.size(), false);
   for (const Node& node : graph.nodes()) {
     const bool sums = node.op->name() == "dense" || node.op->name() == "conv2d";
     if (!sums || node.inputs.size() < 3 || node.inputs[2] == kNoValue) continue;
-    const auto bias = std::ranges::find(model.variables, root_of(graph, node.inputs[2]));
+    const auto bias = std::ranges::find(model.variables, roots[index(node.inputs[2])]);
     if (bias != model.variables.end() && loses_its_sum(graph, node.outputs[0])) {
       without[static_cast<std::size_t>(bias - model.variables.begin())] = true;
     }

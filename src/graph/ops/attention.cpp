@@ -32,15 +32,10 @@ std::vector<ValueSpec> Attention::infer(std::span<const ValueSpec> inputs) const
 
 std::vector<ValueId> Attention::gradient(Graph& graph, const Node& node, std::span<const ValueId> output_gradients,
                                          const std::vector<bool>& wanted) const {
-  std::vector<ValueId> gradients(node.inputs.size(), kNoValue);
-  if (output_gradients[0] == kNoValue) return gradients;
-  const std::vector<ValueId> found = graph.apply(
-      AttentionGradient(*this),
-      {node.inputs[0], node.inputs[1], node.inputs[2], node.outputs[0], node.outputs[1], output_gradients[0]});
-  for (std::size_t i = 0; i < found.size(); ++i) {
-    if (wanted[i]) gradients[i] = found[i];
-  }
-  return gradients;
+  if (output_gradients[0] == kNoValue) return std::vector<ValueId>(node.inputs.size(), kNoValue);
+  return wanted_of(graph.apply(AttentionGradient(*this), {node.inputs[0], node.inputs[1], node.inputs[2],
+                                                          node.outputs[0], node.outputs[1], output_gradients[0]}),
+                   wanted);
 }
 
 std::vector<ValueSpec> AttentionGradient::infer(std::span<const ValueSpec> inputs) const {

@@ -24,16 +24,11 @@ std::vector<ValueSpec> BatchNorm::infer(std::span<const ValueSpec> inputs) const
 
 std::vector<ValueId> BatchNorm::gradient(Graph& graph, const Node& node, std::span<const ValueId> output_gradients,
                                          const std::vector<bool>& wanted) const {
-  std::vector<ValueId> gradients(node.inputs.size(), kNoValue);
-  if (output_gradients[0] == kNoValue) return gradients;
+  if (output_gradients[0] == kNoValue) return std::vector<ValueId>(node.inputs.size(), kNoValue);
   std::vector<ValueId> inputs{node.inputs[0], output_gradients[0], node.inputs[1], node.outputs[1], node.outputs[2]};
   if (relu) inputs.push_back(node.outputs[0]);
-  const std::vector<ValueId> found = graph.apply(BatchNormGradient(relu), std::move(inputs));
   // x, gamma and beta are both the first inputs here and the outputs there.
-  for (std::size_t i = 0; i < found.size(); ++i) {
-    if (wanted[i]) gradients[i] = found[i];
-  }
-  return gradients;
+  return wanted_of(graph.apply(BatchNormGradient(relu), std::move(inputs)), wanted);
 }
 
 std::vector<ValueSpec> BatchNormGradient::infer(std::span<const ValueSpec> inputs) const {

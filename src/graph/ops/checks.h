@@ -24,6 +24,15 @@ inline bool flows(std::span<const ValueId> output_gradients, const std::vector<b
   return wanted[0] && output_gradients[0] != kNoValue;
 }
 
+/// The gradients of a node's inputs, of which `found` are those of the first ones: kNoValue where none is wanted.
+inline std::vector<ValueId> wanted_of(std::vector<ValueId> found, const std::vector<bool>& wanted) {
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    if (!wanted[i]) found[i] = kNoValue;
+  }
+  found.resize(wanted.size(), kNoValue);
+  return found;
+}
+
 /// "float32 [28, 28, 1] per row", for messages.
 inline std::string text_of(const ValueSpec& spec) {
   return fmt::format("{} {}{}", name_of(spec.dtype), spec.shape.text(), spec.batched ? " per row" : "");

@@ -28,16 +28,11 @@ std::vector<ValueSpec> GroupNorm::infer(std::span<const ValueSpec> inputs) const
 
 std::vector<ValueId> GroupNorm::gradient(Graph& graph, const Node& node, std::span<const ValueId> output_gradients,
                                          const std::vector<bool>& wanted) const {
-  std::vector<ValueId> gradients(node.inputs.size(), kNoValue);
-  if (output_gradients[0] == kNoValue) return gradients;
-  const std::vector<ValueId> found =
-      graph.apply(GroupNormGradient(*this),
-                  {node.inputs[0], output_gradients[0], node.inputs[1], node.outputs[1], node.outputs[2]});
+  if (output_gradients[0] == kNoValue) return std::vector<ValueId>(node.inputs.size(), kNoValue);
   // x, gamma and beta are both the inputs here and the outputs there.
-  for (std::size_t i = 0; i < found.size(); ++i) {
-    if (wanted[i]) gradients[i] = found[i];
-  }
-  return gradients;
+  return wanted_of(graph.apply(GroupNormGradient(*this),
+                               {node.inputs[0], output_gradients[0], node.inputs[1], node.outputs[1], node.outputs[2]}),
+                   wanted);
 }
 
 std::vector<ValueSpec> GroupNormGradient::infer(std::span<const ValueSpec> inputs) const {

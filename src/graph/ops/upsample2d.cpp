@@ -3,6 +3,7 @@
 #include "graph/ops/checks.h"
 
 namespace mirrortrain::ops {
+
 std::vector<ValueSpec> Upsample2d::infer(std::span<const ValueSpec> inputs) const {
   ValueSpec y = inputs[0];
   expect_images(name(), y);

@@ -70,26 +70,30 @@ struct WeightDropout {
   }
 };
 
-class Workspace {
- public:
-  explicit Workspace(float* from) : at_(from) {}
-  float* take(std::int64_t floats) {
-    float* const taken = at_;
-    at_ += round_up(floats, kLine);
-    return taken;
+/// The parts of a thread's workspace: offsets in floats.
+struct HeadLayout : WorkspaceLayout {
+  std::size_t floats(std::int64_t count) {
+    return add(static_cast<std::size_t>(count) * sizeof(float)) / sizeof(float);
   }
-
- private:
-  float* at_;
 };
 
-std::int64_t forward_floats(const Attended& a) {
-  return round_up(a.sources * a.wide(), kLine) + round_up(a.wide() * a.columns(), kLine) +
-         round_up(a.sources * a.value_wide(), kLine) + kQueries * (a.wide() + kKeys + a.value_wide() + 2);
-}
+struct ForwardLayout : HeadLayout {
+  std::size_t keys, turned, values, queries, scores, sums, largest, totals;
+
+  explicit ForwardLayout(const Attended& a)
+      : keys(floats(a.sources * a.wide())),
+        turned(floats(a.wide() * a.columns())),
+        values(floats(a.sources * a.value_wide())),
+        queries(floats(kQueries * a.wide())),
+        scores(floats(kQueries * kKeys)),
+        sums(floats(kQueries * a.value_wide())),
+        largest(floats(kQueries)),
+        totals(floats(kQueries)) {}
+};
 
 template <class T>
-void attend(const Attended& a, std::int64_t row, std::int64_t head, const KernelArgs& args, float* floats) {
+void attend(const Attended& a, const ForwardLayout& layout, std::int64_t row, std::int64_t head, const KernelArgs& args,
+            float* workspace) {
   const std::int64_t stride = a.op.heads * a.size, value_stride = a.op.heads * a.value_size;
   const T* const query = input<T>(args, 0) + a.at(row, 0, head, a.steps, a.size);
   const T* const key = input<T>(args, 1) + a.at(row, 0, head, a.sources, a.size);
@@ -98,15 +102,14 @@ void attend(const Attended& a, std::int64_t row, std::int64_t head, const Kernel
   float* const log_sums = output<float>(args, 1);
   const WeightDropout drop(a, *args.step, row, head);
 
-  Workspace workspace(floats);
-  float* const keys = workspace.take(a.sources * a.wide());
-  float* const turned = workspace.take(a.wide() * a.columns());
-  float* const values = workspace.take(a.sources * a.value_wide());
-  float* const queries = workspace.take(kQueries * a.wide());
-  float* const scores = workspace.take(kQueries * kKeys);
-  float* const sums = workspace.take(kQueries * a.value_wide());
-  float* const largest = workspace.take(kQueries);
-  float* const totals = workspace.take(kQueries);
+  float* const keys = workspace + layout.keys;
+  float* const turned = workspace + layout.turned;
+  float* const values = workspace + layout.values;
+  float* const queries = workspace + layout.queries;
+  float* const scores = workspace + layout.scores;
+  float* const sums = workspace + layout.sums;
+  float* const largest = workspace + layout.largest;
+  float* const totals = workspace + layout.totals;
   gather(key, a.sources, stride, a.size, a.wide(), 1, keys);
   turn(keys, a.sources, a.wide(), a.columns(), turned);
   gather(value, a.sources, value_stride, a.value_size, a.value_wide(), 1, values);
@@ -125,12 +128,11 @@ void attend(const Attended& a, std::int64_t row, std::int64_t head, const Kernel
         float* const weights = scores + i * kKeys;
         const std::int64_t sees = a.seen_by(first + i, source, sources);
         const float most = std::max(largest[i], Row::largest(sees, [&](auto at) { return Row::load(weights, at); }));
-        const auto power = [&](auto at) { return scalar::exp<Vec>(Row::load(weights, at) - most); };
-        float total = 0;
-        if (sees > 0) {
-          total = Row::sum(sees, power);
-          Row::each(sees, [&](auto at) { Row::store(weights, at, power(at)); });
-        }
+        const float total = Row::sum(sees, [&](auto at) {
+          const Vec power = scalar::exp<Vec>(Row::load(weights, at) - most);
+          Row::store(weights, at, power);
+          return power;
+        });
         std::fill(weights + sees, weights + sources, 0.0f);
         const float kept = largest[i] == most ? 1.0f : std::exp(largest[i] - most);
         totals[i] = totals[i] * kept + total;
@@ -157,16 +159,32 @@ void attend(const Attended& a, std::int64_t row, std::int64_t head, const Kernel
   }
 }
 
-std::int64_t backward_floats(const Attended& a) {
-  return 2 * round_up(a.sources * a.wide(), kLine) + round_up(a.wide() * a.columns(), kLine) +
-         2 * round_up(a.sources * a.value_wide(), kLine) + round_up(a.value_wide() * a.columns(), kLine) +
-         kQueries * (2 * a.wide() + 2 * a.value_wide() + 3 * kKeys + 1);
-}
+struct BackwardLayout : HeadLayout {
+  std::size_t keys, turned, values, turned_values, key_sums, value_sums, queries, query_sums, outputs, gradients,
+      weights, dropped, slopes, dots;
+
+  explicit BackwardLayout(const Attended& a)
+      : keys(floats(a.sources * a.wide())),
+        turned(floats(a.wide() * a.columns())),
+        values(floats(a.sources * a.value_wide())),
+        turned_values(floats(a.value_wide() * a.columns())),
+        key_sums(floats(a.sources * a.wide())),
+        value_sums(floats(a.sources * a.value_wide())),
+        queries(floats(kQueries * a.wide())),
+        query_sums(floats(kQueries * a.wide())),
+        outputs(floats(kQueries * a.value_wide())),
+        gradients(floats(kQueries * a.value_wide())),
+        weights(floats(kQueries * kKeys)),
+        dropped(floats(kQueries * kKeys)),
+        slopes(floats(kQueries * kKeys)),
+        dots(floats(kQueries)) {}
+};
 
 /// With P the weights, S their scores, O = P V: dV = Pᵀ dO, dP = dO Vᵀ, dS = P (dP - sum(dO O)), dQ = scale dS K, dK =
 /// scale dSᵀ Q. P is made again from the scores and their sum; dropout of P falls on dP alike.
 template <class T>
-void attend_backward(const Attended& a, std::int64_t row, std::int64_t head, const KernelArgs& args, float* floats) {
+void attend_backward(const Attended& a, const BackwardLayout& layout, std::int64_t row, std::int64_t head,
+                     const KernelArgs& args, float* workspace) {
   const std::int64_t stride = a.op.heads * a.size, value_stride = a.op.heads * a.value_size;
   const std::int64_t of_steps = a.at(row, 0, head, a.steps, a.size);
   const std::int64_t of_sources = a.at(row, 0, head, a.sources, a.size);
@@ -175,21 +193,20 @@ void attend_backward(const Attended& a, std::int64_t row, std::int64_t head, con
   const float* const log_sums = input<float>(args, 4) + a.of_step(row, head, 0);
   const WeightDropout drop(a, *args.step, row, head);
 
-  Workspace workspace(floats);
-  float* const keys = workspace.take(a.sources * a.wide());
-  float* const turned = workspace.take(a.wide() * a.columns());
-  float* const values = workspace.take(a.sources * a.value_wide());
-  float* const turned_values = workspace.take(a.value_wide() * a.columns());
-  float* const key_sums = workspace.take(a.sources * a.wide());
-  float* const value_sums = workspace.take(a.sources * a.value_wide());
-  float* const queries = workspace.take(kQueries * a.wide());
-  float* const query_sums = workspace.take(kQueries * a.wide());
-  float* const outputs = workspace.take(kQueries * a.value_wide());
-  float* const gradients = workspace.take(kQueries * a.value_wide());
-  float* const weights = workspace.take(kQueries * kKeys);
-  float* const dropped = workspace.take(kQueries * kKeys);
-  float* const slopes = workspace.take(kQueries * kKeys);
-  float* const dots = workspace.take(kQueries);
+  float* const keys = workspace + layout.keys;
+  float* const turned = workspace + layout.turned;
+  float* const values = workspace + layout.values;
+  float* const turned_values = workspace + layout.turned_values;
+  float* const key_sums = workspace + layout.key_sums;
+  float* const value_sums = workspace + layout.value_sums;
+  float* const queries = workspace + layout.queries;
+  float* const query_sums = workspace + layout.query_sums;
+  float* const outputs = workspace + layout.outputs;
+  float* const gradients = workspace + layout.gradients;
+  float* const weights = workspace + layout.weights;
+  float* const dropped = workspace + layout.dropped;
+  float* const slopes = workspace + layout.slopes;
+  float* const dots = workspace + layout.dots;
   gather(input<T>(args, 1) + of_sources, a.sources, stride, a.size, a.wide(), 1, keys);
   turn(keys, a.sources, a.wide(), a.columns(), turned);
   gather(input<T>(args, 2) + of_values, a.sources, value_stride, a.value_size, a.value_wide(), 1, values);
@@ -248,35 +265,37 @@ void attend_backward(const Attended& a, std::int64_t row, std::int64_t head, con
 
 /// Heads are shared out among the threads, each with a workspace of its own; what one head gives never depends on that.
 template <class Body>
-std::unique_ptr<Kernel> kernel_by_heads(const Attended& a, std::int64_t floats, int threads, const Body& body) {
-  const std::int64_t heads = a.rows * a.op.heads, each = round_up(floats, kLine);
+std::unique_ptr<Kernel> kernel_by_heads(const Attended& a, std::size_t bytes, int threads, const Body& body) {
+  const std::int64_t heads = a.rows * a.op.heads;
   const auto parts = static_cast<std::size_t>(std::clamp<std::int64_t>(heads, 1, threads));
   return loop_kernel(
       [=](const KernelArgs& args) {
         parallel_parts(threads, heads, 1, [&](int part, std::int64_t begin, std::int64_t end) {
-          float* const workspace = reinterpret_cast<float*>(args.workspace) + part * each;
+          auto* const workspace = reinterpret_cast<float*>(args.workspace + static_cast<std::size_t>(part) * bytes);
           for (std::int64_t i = begin; i < end; ++i) body(i / a.op.heads, i % a.op.heads, args, workspace);
         });
       },
-      parts * static_cast<std::size_t>(each) * sizeof(float));
+      parts * bytes);
 }
 
 std::unique_ptr<Kernel> make_attention(const ops::Attention& op, const KernelSpecs& specs) {
   const Attended a(op, specs.inputs[0].shape, specs.inputs[1].shape, specs.inputs[2].shape);
+  const ForwardLayout layout(a);
   return for_float_type(op, specs.inputs[0].dtype, [&]<class T>(T) {
-    return kernel_by_heads(a, forward_floats(a), specs.threads,
-                           [a](std::int64_t row, std::int64_t head, const KernelArgs& args, float* workspace) {
-                             attend<T>(a, row, head, args, workspace);
+    return kernel_by_heads(a, layout.bytes(), specs.threads,
+                           [a, layout](std::int64_t row, std::int64_t head, const KernelArgs& args, float* workspace) {
+                             attend<T>(a, layout, row, head, args, workspace);
                            });
   });
 }
 
 std::unique_ptr<Kernel> make_attention_gradient(const ops::AttentionGradient& op, const KernelSpecs& specs) {
   const Attended a(op, specs.inputs[0].shape, specs.inputs[1].shape, specs.inputs[2].shape);
+  const BackwardLayout layout(a);
   return for_float_type(op, specs.inputs[0].dtype, [&]<class T>(T) {
-    return kernel_by_heads(a, backward_floats(a), specs.threads,
-                           [a](std::int64_t row, std::int64_t head, const KernelArgs& args, float* workspace) {
-                             attend_backward<T>(a, row, head, args, workspace);
+    return kernel_by_heads(a, layout.bytes(), specs.threads,
+                           [a, layout](std::int64_t row, std::int64_t head, const KernelArgs& args, float* workspace) {
+                             attend_backward<T>(a, layout, row, head, args, workspace);
                            });
   });
 }

@@ -46,6 +46,22 @@ struct Operands {
   }
 };
 
+/// The sum of weight(source) number(source) over the source steps that are seen. A block makes kBlock weights at a
+/// time, in `shared`; then each thread that `takes_part` adds numbers of its own.
+template <class Weight, class Number>
+__device__ float sum_over_sources(float* shared, std::int64_t seen, bool takes_part, const Weight& weight,
+                                  const Number& number) {
+  float sum = 0;
+  for (std::int64_t tile = 0; tile < seen; tile += kBlock) {
+    const std::int64_t own = tile + WholeBlock::rank(), count = seen - tile < kBlock ? seen - tile : kBlock;
+    if (own < seen) shared[WholeBlock::rank()] = weight(own);
+    __syncthreads();
+    for (std::int64_t i = 0; takes_part && i < count; ++i) sum += shared[i] * static_cast<float>(number(tile + i));
+    __syncthreads();
+  }
+  return sum;
+}
+
 /// A block takes a step of a head: a thread a source step for the weights, then a number of the output.
 template <class T>
 __global__ void __launch_bounds__(kBlock) attention(Operands<T> in, T* y, float* log_sums) {
@@ -67,19 +83,10 @@ __global__ void __launch_bounds__(kBlock) attention(Operands<T> in, T* y, float*
     if (y == nullptr) continue;
     for (std::int64_t first = 0; first < a.value_size; first += kBlock) {
       const std::int64_t c = first + team.rank();
-      float sum = 0;
-      for (std::int64_t tile = 0; tile < seen; tile += kBlock) {
-        const std::int64_t source = tile + team.rank(), count = seen - tile < kBlock ? seen - tile : kBlock;
-        if (source < seen) weights[team.rank()] = scalar::exp(in.score(s, source) - largest) * in.kept(s, source);
-        __syncthreads();
-        if (c < a.value_size) {
-          for (std::int64_t i = 0; i < count; ++i) {
-            sum +=
-                weights[i] * static_cast<float>(in.value[a.at(s.row, tile + i, s.head, a.sources, a.value_size) + c]);
-          }
-        }
-        __syncthreads();
-      }
+      const float sum = sum_over_sources(
+          weights, seen, c < a.value_size,
+          [&](std::int64_t source) { return scalar::exp(in.score(s, source) - largest) * in.kept(s, source); },
+          [&](std::int64_t source) { return in.value[a.at(s.row, source, s.head, a.sources, a.value_size) + c]; });
       if (c < a.value_size) y[a.at(s.row, s.step, s.head, a.steps, a.value_size) + c] = T(sum / total);
     }
   }
@@ -125,18 +132,9 @@ __global__ void __launch_bounds__(kBlock) query_gradient(Gradients<T> g, T* dq) 
     if (dq == nullptr) continue;
     for (std::int64_t first = 0; first < a.size; first += kBlock) {
       const std::int64_t c = first + team.rank();
-      float sum = 0;
-      for (std::int64_t tile = 0; tile < seen; tile += kBlock) {
-        const std::int64_t source = tile + team.rank(), count = seen - tile < kBlock ? seen - tile : kBlock;
-        if (source < seen) slopes[team.rank()] = g.slope(s, source, g.weight(s, source), dot);
-        __syncthreads();
-        if (c < a.size) {
-          for (std::int64_t i = 0; i < count; ++i) {
-            sum += slopes[i] * static_cast<float>(g.in.key[a.at(s.row, tile + i, s.head, a.sources, a.size) + c]);
-          }
-        }
-        __syncthreads();
-      }
+      const float sum = sum_over_sources(
+          slopes, seen, c < a.size, [&](std::int64_t source) { return g.slope(s, source, g.weight(s, source), dot); },
+          [&](std::int64_t source) { return g.in.key[a.at(s.row, source, s.head, a.sources, a.size) + c]; });
       if (c < a.size) dq[a.at(s.row, s.step, s.head, a.steps, a.size) + c] = T(a.op.scale * sum);
     }
   }

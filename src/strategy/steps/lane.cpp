@@ -3,6 +3,7 @@
 #include <algorithm>
 
 namespace mirrortrain {
+
 Lane::Lane(const LanePlace& place, const DomainPlace& domain, const Model& model,
            const std::vector<ProductGradient>& products, const Backend& backend, data::Cache cache)
     : model_(model),
