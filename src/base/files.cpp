@@ -76,20 +76,13 @@ void rename_to(const fs::path& from, const fs::path& to) {
 
 template <class Bytes>
 Bytes read_whole(const fs::path& path) {
-  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (file < 0) fail_with("read", path, errno);
-  struct stat status {};
-  if (::fstat(file, &status) != 0) fail_with("read", path, errno);
-  // The size is only a hint: pipes and /proc have none.
-  Bytes bytes(static_cast<std::size_t>(std::max<off_t>(status.st_size, 0)) + 1, typename Bytes::value_type{});
+  InputFile file(path);
+  Bytes bytes(file.size() + 1, typename Bytes::value_type{});  // the size is only a hint: files of /proc have none
   std::size_t filled = 0;
   while (true) {
-    if (filled == bytes.size()) bytes.resize(std::max<std::size_t>(2 * filled, 4096));
-    const ssize_t got = ::read(file, bytes.data() + filled, bytes.size() - filled);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) fail_with("read", path, errno);
-    if (got == 0) break;
-    filled += static_cast<std::size_t>(got);
+    filled += file.read(std::as_writable_bytes(std::span(bytes)).subspan(filled));
+    if (filled < bytes.size()) break;
+    bytes.resize(std::max<std::size_t>(2 * filled, 4096));
   }
   bytes.resize(filled);
   return bytes;

@@ -25,7 +25,7 @@ class SystemError : public Error {
 
 // Every function here throws SystemError naming the path and the system's reason.
 
-/// The whole file.
+/// The whole of a regular file: a pipe or a device is refused without waiting for it.
 std::vector<std::byte> read_file(const std::filesystem::path& path);
 std::string read_text_file(const std::filesystem::path& path);
 

@@ -26,7 +26,7 @@ void find_configuration(FitArguments& arguments) {
     arguments.config = require_resumable(*arguments.resume).config().string();
   } else {
     if (!arguments.run_dir) throw UsageError("fit --resume: name the run, as --resume RUN, or its configuration file");
-    arguments.config = RunFolder{*arguments.run_dir}.config().string();
+    arguments.config = require_resumable(*arguments.run_dir).config().string();
   }
 }
 

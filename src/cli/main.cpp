@@ -6,6 +6,8 @@
 #include <csignal>
 #include <cstring>
 #include <exception>
+#include <filesystem>
+#include <new>
 #include <string>
 #include <system_error>
 
@@ -75,6 +77,13 @@ int main(int argc, char** argv) {
   } catch (const UsageError& error) {
     cli::print_error(error.what());
     return 2;
+  } catch (const std::filesystem::filesystem_error& error) {
+    cli::print_error("error: cannot access " + error.path1().string() + ": " + error.code().message());
+    return error.code() == std::errc::filename_too_long ? 2 : 1;
+  } catch (const std::bad_alloc&) {
+    cli::print_error(
+        "error: not enough memory; use a smaller model, batch or data set, or raise the limit of memory (ulimit -v)");
+    return 1;
   } catch (const std::system_error& error) {
     const bool no_threads = error.code() == std::errc::resource_unavailable_try_again;
     cli::print_error(

@@ -66,7 +66,7 @@ int verify(const VerifyArguments& arguments) {
   const Verification verification = verify_replicas(checked, replicas, arguments.steps);
   print_table(verification);
   for (const std::string& name : verification.left_out) {
-    fmt::print("{}not compared: {}: the output does not depend on it, so its gradient is rounding alone\n",
+    fmt::print("{}not compared, and held at its first value: {}, whose gradient is 0 but for rounding\n",
                name == verification.left_out.front() ? "\n" : "", name);
   }
   const double largest = verification.largest();
@@ -74,6 +74,7 @@ int verify(const VerifyArguments& arguments) {
   fmt::print("\nlargest difference {:.2e}: {} the tolerance of {:g}\n", largest, within ? "within" : "above",
              arguments.tolerance);
   if (within) return 0;
+  fmt::print("most in {}: {:.2e}\n", verification.most_different.first, verification.most_different.second);
   for (const std::string& line : differences_explained(checked)) fmt::print("{}\n", line);
   return 1;
 }

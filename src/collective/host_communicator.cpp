@@ -8,6 +8,12 @@
 #include "base/error.h"
 
 namespace mirrortrain {
+namespace {
+
+/// gloo makes its exceptions in threads of its own, which ThreadSanitizer does not see: tests/thread-sanitizer.txt.
+std::string message_of_exception(const std::exception& error) { return error.what(); }
+
+}  // namespace
 
 HostCommunicator::HostCommunicator(int rank, int size, OperationWatch watch)
     : rank_(rank), size_(size), watch_(std::move(watch)) {
@@ -62,7 +68,8 @@ void HostCommunicator::run(const CollectiveCall& call) {
     perform(call);
   } catch (const std::exception& error) {
     // Where somebody aborted the group meanwhile, that is the reason, and this its consequence.
-    if (!has_failed()) fail(watch_.explain ? watch_.explain(error.what()) : error.what());
+    const std::string message = message_of_exception(error);
+    if (!has_failed()) fail(watch_.explain ? watch_.explain(message) : message);
   }
   if (watch_.end) watch_.end();
 }

@@ -253,7 +253,9 @@ Document load_text(std::string_view text, const std::string& name, std::span<con
     errors.throw_if_any();
   }
   document.root = std::move(*root);
+  const std::size_t errors_before = errors.count();
   add_bases(document.root, {name}, errors);
+  if (errors.count() != errors_before) errors.throw_if_any();  // what a base was to bring is not missing
   apply_overrides(overrides, document.root, document.replaced, errors);
   return document;
 }

@@ -32,8 +32,8 @@ Value text_value(std::string_view text);
 
 /// "the list [0.1]", "the text 'abc'", "the number 3.5": for messages, shortened.
 std::string describe(const Value& value);
-/// "{units: 64, activation: relu}", shortened.
-std::string flow_text(const Value& value);
+/// "{units: 64, activation: relu}", shortened to about `limit` bytes.
+std::string flow_text(const Value& value, std::size_t limit = 48);
 using mirrortrain::shortened;
 
 /// The one of `names` that a name was probably meant to be: the same in other letters ("MaxPooling2D"), what Keras,

@@ -202,6 +202,12 @@ constexpr auto kOtherNames = std::to_array<std::pair<std::string_view, std::stri
     {"scale", "rescaling"},
     {"rescale", "rescaling"},
     {"imagefolder", "image_folder"},
+    {"relu", "activation"},
+    {"leakyrelu", "activation"},
+    {"sigmoid", "activation"},
+    {"tanh", "activation"},
+    {"gelu", "activation"},
+    {"silu", "activation"},
     {"mnist", "idx"},
 });
 

@@ -81,10 +81,10 @@ void append_flow(std::string& out, const Value& value, std::size_t limit) {
 
 }  // namespace
 
-std::string flow_text(const Value& value) {
+std::string flow_text(const Value& value, std::size_t limit) {
   std::string flow;
-  append_flow(flow, value, kLongest);
-  return shortened(flow, kLongest);
+  append_flow(flow, value, limit);
+  return shortened(flow, limit);
 }
 
 std::string describe(const Value& value) {

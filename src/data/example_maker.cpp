@@ -22,10 +22,12 @@ std::vector<float>& scratch(std::size_t which, std::int64_t elements) {
 
 }  // namespace
 
-ExampleMaker::ExampleMaker(const Dataset& dataset, const std::vector<PreprocessingStep>& steps, std::uint64_t seed)
+ExampleMaker::ExampleMaker(const Dataset& dataset, const std::vector<PreprocessingStep>& steps, std::uint64_t seed,
+                           StallWatch* watch)
     : dataset_(dataset),
       scale_(dataset_.features(), before_pictures(steps), DType::kFloat32),
       scales_(dataset_.source() == nullptr || first_of_pictures(steps) != steps.begin()),
+      watch_(watch),
       pictures_({first_of_pictures(steps), steps.end()}, dataset_.features().row_shape(), seed) {
   std::vector<std::int64_t> dims = shape_after(steps, dataset_.features().row_shape()).dims();
   dims.insert(dims.begin(), dataset_.features().rows());
@@ -38,6 +40,7 @@ void ExampleMaker::make(const ExampleKey& key, std::span<float> to) const {
   const std::int64_t elements = from.row_elements(), row = dataset_.first_row() + key.row;
   const float* pixels = nullptr;
   if (const ExampleSource* const source = dataset_.source()) {
+    const StallWatch::Reading reading(watch_, *source, row);
     if (!scales_ && pictures_.empty()) return source->read(row, to);
     std::vector<float>& read = scratch(0, elements);
     source->read(row, read);

@@ -9,6 +9,7 @@
 #include "data/gather.h"
 #include "data/picture_steps.h"
 #include "data/rows_ahead.h"
+#include "data/stall_watch.h"
 
 namespace mirrortrain::data {
 
@@ -16,8 +17,10 @@ namespace mirrortrain::data {
 /// set, seed, epoch and row, whoever asks for it and when.
 class ExampleMaker {
  public:
-  /// Throws Error where examples are no pictures and a step takes them.
-  ExampleMaker(const Dataset& dataset, const std::vector<PreprocessingStep>& steps, std::uint64_t seed);
+  /// `watch`, unless null, is told of what is read from files, and must outlive the maker. Throws Error where examples
+  /// are no pictures and a step takes them.
+  ExampleMaker(const Dataset& dataset, const std::vector<PreprocessingStep>& steps, std::uint64_t seed,
+               StallWatch* watch = nullptr);
 
   /// What it makes, float32 [rows, ...], without any memory.
   const Array& features() const { return features_; }
@@ -28,6 +31,7 @@ class ExampleMaker {
   Dataset dataset_;
   RowConverter scale_;  ///< what is done to each number before the first step on pictures
   bool scales_ = false;
+  StallWatch* watch_;
   PictureSteps pictures_;
   Array features_;
 };

@@ -65,7 +65,7 @@ Feeder::Feeder(const Dataset& dataset, const Parts& parts, const InputSpec& spec
       one_hot_depth_(parts.one_hot_depth),
       maker_(dataset_.source() == nullptr && parts.making.empty()
                  ? nullptr
-                 : std::make_shared<ExampleMaker>(dataset_, parts.making, options.seed)),
+                 : std::make_shared<ExampleMaker>(dataset_, parts.making, options.seed, options.watch)),
       to_float32_(features(), affine_, DType::kFloat32),
       to_bfloat16_(features(), affine_, DType::kBfloat16),
       labels_(dataset_.labels(), spec.labels_dtype, one_hot_depth_),

@@ -13,6 +13,7 @@
 #include "data/gather.h"
 #include "data/preprocessing.h"
 #include "data/rows_ahead.h"
+#include "data/stall_watch.h"
 
 namespace mirrortrain::data {
 
@@ -21,7 +22,8 @@ struct FeederOptions {
   RowsAhead::Options ahead{};
   bool trains = false;     ///< whether preprocessing steps that draw act, in epochs from 1 on
   std::uint64_t seed = 0;  ///< of what they draw
-  ClassWeights classes{};  ///< where the data set has no weights and the spec wants some
+  ClassWeights classes{};       ///< where the data set has no weights and the spec wants some
+  StallWatch* watch = nullptr;  ///< told of what is read from a disk, if not null; must outlive the feeder
 };
 
 /// Brings rows of a data set into a replica's input buffers, converted and preprocessed on the way.

@@ -34,7 +34,8 @@ bool is_class(T label, std::int64_t classes) {
   }
 }
 
-std::string wrong_label_text(double label, std::int64_t classes) {
+std::string wrong_label_text(double label, std::int64_t classes, bool signs) {
+  if (signs) return fmt::format("label {} is none of -1, 0 and 1, as the loss wants it", label);
   if (classes == 0) return fmt::format("label {} is not between 0 and 1, as the loss wants it", label);
   return fmt::format(
       "label {} is not one of the {} classes 0 to {}; correct it, or give the model as many outputs as there "
@@ -123,11 +124,15 @@ std::optional<WrongNumber> find_wrong(const Dataset& dataset, const Array& array
 
 std::optional<WrongNumber> find_wrong_label(const Dataset& dataset, std::int64_t depth, const InputSpec& spec) {
   const std::int64_t classes = depth > 0 ? depth : spec.classes;
-  if (classes == 0 && !spec.probabilities) return std::nullopt;
+  if (classes == 0 && !spec.probabilities && !spec.signs) return std::nullopt;
+  const bool signs = depth == 0 && spec.signs;
   const auto fits = [&](auto label) {
-    return classes > 0 ? is_class(label, classes) : static_cast<double>(label) >= 0 && static_cast<double>(label) <= 1;
+    const auto number = static_cast<double>(label);
+    if (signs) return number == -1 || number == 0 || number == 1;
+    return classes > 0 ? is_class(label, classes) : number >= 0 && number <= 1;
   };
-  return find_wrong(dataset, dataset.labels(), fits, [&](double label) { return wrong_label_text(label, classes); });
+  const auto message = [&](double label) { return wrong_label_text(label, classes, signs); };
+  return find_wrong(dataset, dataset.labels(), fits, message);
 }
 
 std::optional<WrongNumber> find_wrong_feature(const Dataset& dataset, const InputSpec& spec) {

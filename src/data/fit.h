@@ -20,6 +20,7 @@ struct InputSpec {
   DType labels_dtype = DType::kFloat32;  ///< kInt32 for class numbers
   std::int64_t classes = 0;              ///< labels are whole numbers from 0 to classes - 1; 0: they are not
   bool probabilities = false;            ///< labels are numbers from 0 to 1
+  bool signs = false;                    ///< labels are -1, 0 or 1
   bool weighted = false;                 ///< each example's loss counts by a weight
   std::int64_t numbers_below = 0;  ///< features are whole numbers from 0 to one less than this; 0: they need not be
 };

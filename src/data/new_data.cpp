@@ -21,6 +21,11 @@ Format options_of(const DataOptions& options) {
   return {};
 }
 
+bool has_tables(const DataOptions& options) {
+  return std::holds_alternative<Csv>(options.train.value) ||
+         (options.test.value && std::holds_alternative<Csv>(*options.test.value));
+}
+
 Source with_file(const Source& format, const config::Path& file, const DataOptions& options) {
   return std::visit(
       [&](const auto& held) -> Source {
@@ -63,6 +68,15 @@ Array zeros(std::int64_t rows, std::int64_t depth, const InputSpec& spec, const 
   return labels;
 }
 
+/// Where the run was not trained on a table, every column is a feature.
+void require_width(const Array& features, const Adapted& adapted, const InputSpec& spec) {
+  const std::int64_t wanted = spec.features.elements();
+  if (adapted.table || spec.features.rank() > 1 || features.row_elements() == wanted) return;
+  throw Error(fmt::format("{}: expected {} columns, those of the model's input, found {}; the run was not trained on a table, "
+                          "so no column is taken for a label: remove what is no feature",
+                          features.origin, wanted, features.row_elements()));
+}
+
 Examples new_pictures(const ImageFolder& source) {
   return has_pictures(source) ? find_new_pictures(source) : find_pictures(source, nullptr).examples;
 }
@@ -74,7 +88,11 @@ Source new_source(const std::string& path, const DataOptions& options) {
   std::string ending = std::filesystem::path(path).extension().string();
   std::ranges::transform(ending, ending.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? char(c - 'A' + 'a') : c; });
   if (std::filesystem::is_directory(path)) return with_file(ImageFolder{}, file, options);
-  if (ending == ".csv" || ending == ".tsv") return with_file(Csv{}, file, options);
+  if (ending == ".csv" || ending == ".tsv") {
+    Csv table = std::get<Csv>(with_file(Csv{}, file, options));
+    if (!has_tables(options)) table.labels = std::vector<CsvColumn>{};  // no column is known to be one
+    return table;
+  }
   if (ending == ".npy") return with_file(Npy{}, file, options);
   if (ending == ".npz") return with_file(Npz{}, file, options);
   return with_file(options.test.value ? *options.test.value : options.train.value, file, options);
@@ -89,7 +107,9 @@ Dataset read_new(const Source& source, const Adapted& adapted, std::int64_t dept
   Array features = std::visit(
       [&](const auto& held) -> Array {
         if constexpr (std::is_same_v<std::decay_t<decltype(held)>, Csv>) {
-          return encoded(read_table(held, {&adapted, false}), adapted).features;
+          Array columns = encoded(read_table(held, {&adapted, false}), adapted).features;
+          require_width(columns, adapted, spec);
+          return columns;
         } else if constexpr (std::is_same_v<std::decay_t<decltype(held)>, ImageFolder>) {
           throw Error("pictures are read when they are asked for");
         } else {

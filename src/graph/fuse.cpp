@@ -116,7 +116,12 @@ class Fusion {
 
   static bool has_form_of_logits(ops::LossKind kind) {
     return kind == ops::LossKind::kBinaryCrossentropy || kind == ops::LossKind::kCategoricalCrossentropy ||
-           kind == ops::LossKind::kSparseCategoricalCrossentropy;
+           kind == ops::LossKind::kSparseCategoricalCrossentropy || kind == ops::LossKind::kBinaryFocalCrossentropy;
+  }
+
+  static std::shared_ptr<const Op> of_logits(ops::Loss loss) {
+    loss.from_logits = true;
+    return share(loss);
   }
 
   /// The loss reads the softmax's or sigmoid's input. The probabilities stay for whoever else reads them.
@@ -126,19 +131,19 @@ class Fusion {
     ValueId probabilities = graph_.node(id).inputs[0];
     NodeId producer = maker(probabilities);
     if (op_at<ops::Cast>(producer)) return;  // mixed precision: the probabilities were rounded, so the loss sees those
-    const bool binary = loss->kind == ops::LossKind::kBinaryCrossentropy;
+    const bool binary = ops::is_binary(loss->kind);
     const auto* activation = op_at<ops::Activation>(producer);
     const bool sigmoid = activation && activation->kind == ActivationKind::kSigmoid;
     if (binary ? sigmoid : op_at<ops::Softmax>(producer) != nullptr) {
       logits_[id] = graph_.node(producer).inputs[0];
-      ops_[index(id)] = share(ops::Loss(loss->kind, true, loss->label_smoothing));
+      ops_[index(id)] = of_logits(*loss);
     } else if (const auto* dense = op_at<ops::Dense>(producer);
                binary && dense && dense->activation == ActivationKind::kSigmoid) {
       // The sigmoid went into the dense op above: take it out again, as a node of its own.
       ops_[index(producer)] = share(ops::Dense());
       split_[producer] = ActivationKind::kSigmoid;
       logits_[id] = graph_.node(producer).outputs[0];
-      ops_[index(id)] = share(ops::Loss(loss->kind, true, loss->label_smoothing));
+      ops_[index(id)] = of_logits(*loss);
     }
   }
 

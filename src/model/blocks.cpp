@@ -268,6 +268,9 @@ class Expansion {
     }
     if (times == 0) error(use.key_place, path, "missing key 'times'");
     if (layers == nullptr) error(use.key_place, path, "missing key 'layers'");
+    if (layers != nullptr && layers->items().empty()) {
+      error(layers->place(), path + ".layers", "expected at least one layer, found none");
+    }
     if (times == 0 || layers == nullptr) return;
     for (std::int64_t i = 0; i < times && !errors_.full() && !is_too_long(); ++i) {
       repeat_once(*layers, first + i, use.key_place, scope, path);

@@ -19,4 +19,10 @@ struct LayerCommon {
   static config::Section<LayerCommon> section();
 };
 
+/// What is wrong with an option of the bias, where one is given and there is no bias; else empty.
+template <class Options>
+std::string without_bias(const Options& layer, bool is_given) {
+  return is_given && !layer.use_bias ? "there is no bias, as use_bias is false; remove one of the two" : "";
+}
+
 }  // namespace mirrortrain

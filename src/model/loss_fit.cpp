@@ -54,7 +54,24 @@ Wanted wanted_by(const Loss& loss) {
   const std::string name = loss_name(loss);
   if (name.find("categorical") != std::string::npos) return Wanted::kOneClass;
   if (name.starts_with("binary")) return Wanted::kYesOrNo;
-  return targets_of(loss) == Targets::kNumbers && name != "hinge" ? Wanted::kNumbers : Wanted::kOther;
+  return targets_of(loss) == Targets::kNumbers ? Wanted::kNumbers : Wanted::kOther;
+}
+
+/// What is wrong with the output of a loss that takes logarithms of it, and the remedy; empty where nothing is.
+std::string outside_of_logarithm(const Loss& loss, std::string_view activation) {
+  const std::string found = activation == "linear" ? std::string("the last layer has no activation")
+                                                   : fmt::format("{} gives others too", activation);
+  if (std::holds_alternative<losses::Poisson>(loss) && (activation == "linear" || activation == "tanh")) {
+    return fmt::format("poisson takes the logarithm of the output, which has to be above 0, but {}; add activation: "
+                       "exponential or softplus to the last layer",
+                       found);
+  }
+  if (std::holds_alternative<losses::KlDivergence>(loss) && activation != "softmax" && activation != "sigmoid") {
+    return fmt::format("kl_divergence compares probabilities, and an output below 0 has no gradient, but {}; add "
+                       "activation: softmax to the last layer",
+                       found);
+  }
+  return "";
 }
 
 /// What is wrong with a crossentropy's output, and the remedy; empty where nothing is.
@@ -114,6 +131,13 @@ void check_loss_fit(const ModelGraph& made, const ModelOptions& options, const s
                      "classes, or sigmoid with binary_crossentropy");
     return;
   }
+  if (std::holds_alternative<losses::CosineSimilarity>(loss.value) && output.back() == 1) {
+    errors.add(layer.place, layer.path,
+               "cosine_similarity over one output is -1 or 1 whatever its size, so nothing is trained; use more units, or "
+               "mean_squared_error");
+    return;
+  }
+  if (const std::string message = outside_of_logarithm(loss.value, last.name); !message.empty()) warn(message);
   if (wanted == Wanted::kNumbers && last.name == "softmax") {
     warn(
         fmt::format("{} compares numbers, but softmax makes probabilities of classes; use categorical_crossentropy, or "

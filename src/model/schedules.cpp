@@ -55,7 +55,7 @@ config::Section<CosineDecay> CosineDecay::section() {
            config::at_least(0))
       .key("decay_steps", &CosineDecay::decay_steps, "Number of steps to decay over, after the warmup.",
            config::required, config::at_least(1))
-      .key("alpha", &CosineDecay::alpha, "Minimum learning rate, as a fraction of the highest.")
+      .key("alpha", &CosineDecay::alpha, "Minimum learning rate, as a fraction of the highest.", config::at_least(0))
       .key("warmup_target", &CosineDecay::warmup_target, "The learning rate at the end of the warmup; null: no warmup.",
            config::at_least(0))
       .key("warmup_steps", &CosineDecay::warmup_steps, "Number of warmup steps.", config::at_least(0))
@@ -87,7 +87,7 @@ config::Section<CosineDecayRestarts> CosineDecayRestarts::section() {
       .key("t_mul", &Self::t_mul, "Factor from the steps of one decay to those of the next.", config::at_least(1))
       .key("m_mul", &Self::m_mul, "Factor from the initial learning rate of one decay to that of the next.",
            config::at_least(0))
-      .key("alpha", &Self::alpha, "Minimum learning rate, as a fraction of the initial one.");
+      .key("alpha", &Self::alpha, "Minimum learning rate, as a fraction of the initial one.", config::at_least(0));
 }
 
 double CosineDecayRestarts::at(std::int64_t steps_done) const {

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "strategy/topology.h"
 #include "train/check_callbacks.h"
@@ -10,7 +12,7 @@
 namespace mirrortrain {
 namespace {
 
-data::InputSpec input_spec(const Model& model) {
+data::InputSpec input_spec(const Model& model, const Loss& loss) {
   const ModelGraph& graph = model.training;
   const ValueSpec& labels = graph.graph.spec(graph.labels);
   data::InputSpec spec{graph.graph.spec(graph.features).shape, labels.shape, labels.dtype, 0, false};
@@ -19,7 +21,8 @@ data::InputSpec input_spec(const Model& model) {
   if (labels.dtype == DType::kInt32) {
     spec.classes = model.largest_label.value_or(-1) + 1;
   } else {
-    spec.probabilities = model.largest_label.has_value();
+    spec.signs = targets_of(loss) == Targets::kSigns;
+    spec.probabilities = !spec.signs && model.largest_label.has_value();
   }
   return spec;
 }
@@ -46,6 +49,12 @@ WeightedLoss weighted_loss(const Configuration& values, config::Errors& errors) 
   return {of_train || of_classes, of_train || of_others};
 }
 
+void warn_of_nothing_to_train(const Configuration& values, const Model& model, config::Errors& errors) {
+  if (std::ranges::any_of(model.variables, [](const ModelVariable& variable) { return variable.spec.trainable; })) return;
+  const config::Located<Layer>& last = values.model->layers.back();
+  errors.warn(last.place, "model.layers", "no layer has weights to train, so training changes nothing; add one, or set trainable: true");
+}
+
 /// Builds the model and looks at everything that the file shows together with it.
 void check_model(CheckedConfiguration& checked, bool readable, config::Errors& errors) {
   const Configuration& values = checked.values();
@@ -64,8 +73,10 @@ void check_model(CheckedConfiguration& checked, bool readable, config::Errors& e
     check_callbacks(values, *checked.model, errors);
   }
   checked.variables = resolve_variables(*checked.model, values.variables, values.strategy.type, errors);
+  warn_of_idle_rules(*checked.model, values.variables, errors);
+  warn_of_nothing_to_train(values, *checked.model, errors);
   if (!readable || !errors.empty()) return;
-  checked.input = input_spec(*checked.model);
+  checked.input = input_spec(*checked.model, values.loss->value);
   data::check_fit(values.data, checked.input, errors);
 }
 
@@ -118,11 +129,7 @@ CheckedConfiguration check_configuration(const std::string& file, std::span<cons
 
 std::string variables_text(const CheckedConfiguration& checked, const std::string& indent) {
   if (!checked.has_model()) return "";
-  std::string text = variable_table(*checked.model, checked.variables, indent);
-  for (const std::string& rule : idle_rules(*checked.model, checked.values().variables)) {
-    text += fmt::format("{}{}: no variable is left for it\n", indent, rule);
-  }
-  return text;
+  return variable_table(*checked.model, checked.variables, indent);
 }
 
 }  // namespace mirrortrain

@@ -43,7 +43,7 @@ CheckedConfiguration look_at_configuration(const std::string& file, std::span<co
                                            config::Errors& errors,
                                            const Environment& environment = process_environment());
 
-/// How the variables are kept, and which rules found no use. `indent`: before each line.
+/// How the variables are kept. `indent`: before each line.
 std::string variables_text(const CheckedConfiguration& checked, const std::string& indent = "");
 
 }  // namespace mirrortrain

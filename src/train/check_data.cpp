@@ -159,7 +159,7 @@ void warn_of_scales(const CheckedConfiguration& checked, const data::Dataset& tr
 void warn_of_labels(const CheckedConfiguration& checked, const data::Dataset& train, config::Errors& errors) {
   const data::Array& labels = train.labels();
   const std::int64_t width = labels.row_elements();
-  if (width != 1) return;
+  if (width != 1 || data::find_one_hot(checked.values().data.preprocessing) != nullptr) return;
   std::set<double> different;  // stops soon where there are many
   data::with_element_type(labels.dtype, [&](auto* type) {
     using T = std::remove_pointer_t<decltype(type)>;
@@ -181,7 +181,8 @@ void warn_of_labels(const CheckedConfiguration& checked, const data::Dataset& tr
       *different.begin() == 0 && *different.rbegin() == static_cast<double>(different.size() - 1);
   const auto& loss = *checked.values().loss;
   const bool whole = std::ranges::all_of(different, [](double label) { return label == std::floor(label); });
-  if (targets_of(loss.value) == Targets::kNumbers && whole && counts_from_0 && different.size() > 2 &&
+  const bool counts = std::holds_alternative<losses::Poisson>(loss.value);
+  if (targets_of(loss.value) == Targets::kNumbers && !counts && whole && counts_from_0 && different.size() > 2 &&
       different.size() <= 1000 && train.rows() >= 5 * static_cast<std::int64_t>(different.size())) {
     errors.warn(loss.place, loss.path,
                 fmt::format("the labels look like class numbers, 0 to {}, but this loss takes them for quantities; for "

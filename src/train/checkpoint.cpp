@@ -253,6 +253,10 @@ std::string Checkpoints::how_to_resume(std::int64_t step) {
   } else if (const std::int64_t known = step > last_saved_ + 1 ? last_saved_ : saved_; known > 0) {
     newest = folder_ / checkpoint_name(known);
   }
+  if (!newest && saved_ > 0) {
+    return fmt::format("the last checkpoint, {}, was saved in {}, which is not there any more", checkpoint_name(saved_),
+                       folder_.string());
+  }
   if (!newest) return "no checkpoint was saved yet";
   return fmt::format("the last checkpoint is {}, from which `fit --resume` continues", newest->string());
 }

@@ -1,5 +1,7 @@
 #include "train/configuration.h"
 
+#include <fmt/format.h>
+
 #include <filesystem>
 
 #include "model/blocks.h"
@@ -38,7 +40,11 @@ config::Section<TrainingOptions> TrainingOptions::section() {
           "check_replicas_every_steps", &TrainingOptions::check_replicas_every_steps,
           "Number of steps between two comparisons of the variables of several GPUs or workers, which a damaged memory "
           "makes differ; before each checkpoint they are compared too. null: never.",
-          config::at_least(1));
+          config::at_least(1))
+      .key("stall_timeout_seconds", &TrainingOptions::stall_timeout_seconds,
+           "Seconds that reading an example from its file may take before the run ends with exit code 1, as it would "
+           "wait for ever for a disk or a network that hangs; 0: no limit.",
+           config::at_least(0));
 }
 
 config::Section<CheckpointOptions> CheckpointOptions::section() {
@@ -131,5 +137,9 @@ ReadConfiguration read_configuration(const std::string& file, std::span<const st
 void mirrortrain::config::Codec<mirrortrain::RunName>::read(const Node& node, RunName& name) {
   Codec<std::string>::read(node, name.text);
   if (name.text.find('/') != std::string::npos) node.error("a name has no '/'; use --run-dir for a folder elsewhere");
+  constexpr std::size_t kMost = 240;  // of the 255 bytes of a file's name, some for -2, -3, ...
+  if (name.text.size() > kMost) {
+    node.error(fmt::format("expected at most {} bytes, found {}: it is the run folder's name", kMost, name.text.size()));
+  }
   if (name.text == "." || name.text == "..") node.error("expected a folder's name, found '" + name.text + "'");
 }

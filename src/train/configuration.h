@@ -37,6 +37,7 @@ struct TrainingOptions {
   bool autotune = false;
   OnNonFinite on_non_finite = OnNonFinite::kStop;
   std::optional<std::int64_t> check_replicas_every_steps = 100;
+  double stall_timeout_seconds = 50;  ///< below communication.timeout_seconds, whose error would not name the file
   static config::Section<TrainingOptions> section();
 
   /// 0: no limit. One epoch where neither is given.

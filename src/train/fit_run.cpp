@@ -3,12 +3,15 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <thread>
 
 #include "base/error.h"
 #include "cluster/discover.h"
 #include "data/fingerprint.h"
+#include "launch/shell.h"
 #include "strategy/steps/left_behind.h"
 #include "train/beside_chief.h"
 #include "train/check_data.h"
@@ -143,10 +146,25 @@ void FitRun::end_with(const std::exception& error) {
   throw Error(told);
 }
 
+/// The threads that hang cannot be waited for, and neither can who waits for them.
+void FitRun::end_stalled(const std::string& what) {
+  const std::string told = fmt::format("{}; once it can be read, `mirrortrain fit --resume {}` continues the run", what,
+                                       launch::quoted(folder_.path.string()));
+  fmt::print(stderr, "{}error: {}\n", report::is_terminal(stderr) ? "\n" : "", told);
+  std::thread([] {  // the log may lie on the same disk
+    std::this_thread::sleep_for(std::chrono::seconds(2));
+    std::_Exit(1);
+  }).detach();
+  log_to_file_alone(told);
+  if (cluster_) cluster_->control().fail(what);
+  std::_Exit(1);
+}
+
 /// Everything that can go wrong before the run leaves a trace.
 void FitRun::prepare() {
   RunParts parts{.evaluates = {data::Split::kValidation, data::Split::kTest}};
   if (cluster_) parts.parameter_servers = cluster_->parameter_servers();
+  parts.on_stall = [this](const std::string& what) { end_stalled(what); };
   run_ = build_run(checked_, parts, cluster_ ? cluster_->hardware() : this_hardware());
   require_updates(checked_, run_length().steps);
   if (cluster_ && cluster_->trains_in_step()) {

@@ -65,6 +65,7 @@ class FitRun {
   std::optional<int> run_to_the_end();
   void train(const TrainingState& state);
   [[noreturn]] void end_with(const std::exception& error);
+  [[noreturn]] void end_stalled(const std::string& what);
   const Configuration& values() const { return checked_.values(); }
   /// The chief alone leaves a run folder, events and results.
   bool is_chief() const { return !cluster_ || cluster_->spec().is_chief(); }

@@ -57,6 +57,7 @@ bool FitRun::open_folder_as_chief() {
   std::vector<ChangedKey> changed;
   if (arguments_.resume) {
     folder_ = folder_to_resume(arguments_, values().name.text);
+    require_files(folder_);
     changed = require_same_run(folder_, values());
     const bool same_callbacks =
         std::ranges::none_of(changed, [](const ChangedKey& one) { return one.key.starts_with("callbacks"); });
@@ -98,7 +99,6 @@ TrainingState FitRun::first_state() {
   if (resumes_) {
     std::optional<TrainingState> restored =
         checkpoints_->restore(values().training.on_non_finite != OnNonFinite::kIgnore);
-    if (is_chief()) write_configuration();
     if (restored) {
       spdlog::info("resuming from step {}", restored->step);
       return *restored;
@@ -122,6 +122,7 @@ void FitRun::open_writers(const TrainingState& state) {
                    folder_.metrics().string(), missing, missing == 1 ? "" : "s", checkpoint_name(state.step),
                    missing == 1 ? "is" : "are");
     }
+    write_configuration();  // nothing that is wrong with the folder is left to find
   }
   auto events = std::make_unique<report::JsonlWriter>(folder_.metrics(), lines);
   events_ = events.get();

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "base/error.h"
-#include "config/flatten.h"
+#include "config/scalar.h"
 #include "train/checkpoint_folder.h"
 #include "train/summary.h"
 
@@ -21,27 +21,46 @@ Configuration configuration_of(const RunFolder& folder) {
   return std::move(read.values);
 }
 
-using Keys = std::vector<std::pair<std::string, std::string>>;
+constexpr std::size_t kLongest = 300;  // bytes of a value in a message
 
-Keys keys_of(const Configuration& values) { return config::flatten(config::Codec<Configuration>::show(values)); }
-
-std::string value_in(const Keys& keys, const std::string& key) {
-  const auto found = std::ranges::find(keys, key, &Keys::value_type::first);
-  return found == keys.end() ? "absent" : found->second;
+/// On a line; "absent" for null.
+std::string text_of(const config::Value* value) {
+  if (value == nullptr) return "absent";
+  if (value->is_null()) return "null";
+  return value->is_scalar() ? value->text() : config::flow_text(*value, kLongest);
 }
 
-/// The keys that do not have the same value in both, in order.
-std::vector<ChangedKey> changes(const Configuration& before, const Configuration& now) {
-  const Keys old_keys = keys_of(before), new_keys = keys_of(now);
-  std::vector<ChangedKey> changed;
-  const auto add = [&](const std::string& key) {
-    ChangedKey one{key, value_in(old_keys, key), value_in(new_keys, key)};
-    if (one.before != one.now) changed.push_back(std::move(one));
-  };
-  for (const auto& [key, value] : new_keys) add(key);
-  for (const auto& [key, value] : old_keys) {
-    if (std::ranges::find(new_keys, key, &Keys::value_type::first) == new_keys.end()) add(key);
+/// Adds the keys below `path` that do not have the same value in both, in order. What only one of them has, or has in
+/// another form, is one change.
+void add_changes(const config::Value* before, const config::Value* now, const std::string& path,
+                 std::vector<ChangedKey>& changed) {
+  if (before != nullptr && now != nullptr && before->is_mapping() && now->is_mapping()) {
+    const auto key = [&](const std::string& name) { return path.empty() ? name : path + "." + name; };
+    for (const auto& entry : now->entries()) {
+      add_changes(before->find(entry.key) ? &before->find(entry.key)->value : nullptr, &entry.value, key(entry.key),
+                  changed);
+    }
+    for (const auto& entry : before->entries()) {
+      if (now->find(entry.key) == nullptr) add_changes(&entry.value, nullptr, key(entry.key), changed);
+    }
+  } else if (before != nullptr && now != nullptr && before->is_sequence() && now->is_sequence()) {
+    const auto item = [](const config::Value& list, std::size_t i) {
+      return i < list.items().size() ? &list.items()[i] : nullptr;
+    };
+    for (std::size_t i = 0; i < std::max(before->items().size(), now->items().size()); ++i) {
+      add_changes(item(*before, i), item(*now, i), fmt::format("{}[{}]", path, i), changed);
+    }
+  } else if (text_of(before) != text_of(now)) {
+    changed.push_back({path, text_of(before), text_of(now)});
   }
+}
+
+/// The keys that do not have the same value in both.
+std::vector<ChangedKey> changes(const Configuration& before, const Configuration& now) {
+  const config::Value old_values = config::Codec<Configuration>::show(before);
+  const config::Value new_values = config::Codec<Configuration>::show(now);
+  std::vector<ChangedKey> changed;
+  add_changes(&old_values, &new_values, "", changed);
   return changed;
 }
 

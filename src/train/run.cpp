@@ -4,6 +4,7 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <numeric>
 #include <thread>
 
@@ -18,10 +19,12 @@ namespace {
 
 std::unique_ptr<data::Feeder> feeder_for(const CheckedConfiguration& checked,
                                          const std::vector<data::PreprocessingStep>& preprocessing,
-                                         const std::optional<data::Dataset>& dataset, bool trains = false) {
+                                         const std::optional<data::Dataset>& dataset, const Run& run,
+                                         bool trains = false) {
   if (!dataset) return nullptr;
-  return std::make_unique<data::Feeder>(*dataset, preprocessing, checked.input,
-                                        feeder_options(checked.values(), trains));
+  data::FeederOptions options = feeder_options(checked.values(), trains);
+  options.watch = run.watch.get();
+  return std::make_unique<data::Feeder>(*dataset, preprocessing, checked.input, options);
 }
 
 /// Reads one split alone. Throws UsageError where the configuration has none of that name.
@@ -31,7 +34,7 @@ std::unique_ptr<data::Feeder> load_feeder(const CheckedConfiguration& checked, c
     run.adapted = std::move(loaded->adapted);
     const bool is_train = split == data::Split::kTrain;
     const auto steps = adapted_preprocessing(checked, run.adapted, is_train ? &loaded->dataset : nullptr);
-    return feeder_for(checked, steps, loaded->dataset, parts.trains && is_train);
+    return feeder_for(checked, steps, loaded->dataset, run, parts.trains && is_train);
   }
   throw UsageError(data::missing_text(checked.values().data, split));
 }
@@ -44,9 +47,9 @@ void load_feeders(const CheckedConfiguration& checked, const RunParts& parts, Ru
     data::Splits splits = data::load(checked.values().data, checked.values().seed);
     run.adapted = std::move(splits.adapted);
     const auto steps = adapted_preprocessing(checked, run.adapted, &splits.train);
-    run.train = feeder_for(checked, steps, splits.train, true);
-    if (wants(data::Split::kValidation)) run.validation = feeder_for(checked, steps, splits.validation);
-    if (wants(data::Split::kTest)) run.test = feeder_for(checked, steps, splits.test);
+    run.train = feeder_for(checked, steps, splits.train, run, true);
+    if (wants(data::Split::kValidation)) run.validation = feeder_for(checked, steps, splits.validation, run);
+    if (wants(data::Split::kTest)) run.test = feeder_for(checked, steps, splits.test, run);
   } else {
     if (wants(data::Split::kValidation)) run.validation = load_feeder(checked, parts, data::Split::kValidation, run);
     if (wants(data::Split::kTest)) run.test = load_feeder(checked, parts, data::Split::kTest, run);
@@ -96,6 +99,18 @@ data::FeederOptions feeder_options(const Configuration& values, bool trains) {
   const losses::ClassWeight* const classes = values.loss ? class_weight_of(values.loss->value) : nullptr;
   if (trains && classes != nullptr) options.classes = classes->by_class();
   return options;
+}
+
+std::unique_ptr<data::StallWatch> make_stall_watch(const Configuration& values, data::StallWatch::OnStall on_stall) {
+  const double seconds = values.training.stall_timeout_seconds;
+  if (seconds == 0) return nullptr;
+  if (!on_stall) {
+    on_stall = [](const std::string& what) {
+      fmt::print(stderr, "error: {}\n", what);
+      std::_Exit(1);
+    };
+  }
+  return std::make_unique<data::StallWatch>(seconds, std::move(on_stall));
 }
 
 std::unique_ptr<Strategy> make_strategy(const CheckedConfiguration& checked, const RunParts& wanted,
@@ -166,6 +181,7 @@ Run build_run(const CheckedConfiguration& checked, const RunParts& parts, const 
         hardware.cluster.workers));
   }
   Run run;
+  run.watch = make_stall_watch(checked.values(), parts.on_stall);
   BatchSizes sizes;
   std::int64_t train_rows = 0;
   if (checked.has_model()) {

@@ -38,11 +38,14 @@ struct RunParts {
   std::optional<StrategyOptions> strategy;
   /// Absent: every step is computed and applied here.
   std::optional<ParameterServerRole> parameter_servers;
+  /// Ends the process where an example is not read within training.stall_timeout_seconds; default: with the error alone.
+  data::StallWatch::OnStall on_stall{};
 };
 
 /// The data of a run, the order of its batches and its strategy, ready for the first step but for the variables'
 /// values. The one way in which commands and tests make them.
 struct Run {
+  std::unique_ptr<data::StallWatch> watch;  ///< of what the splits read; null where it has no limit
   /// The splits in the form that the model takes; null where there is none, it is not wanted, or there is no model.
   std::unique_ptr<data::Feeder> train, validation, test;
   data::Adapted adapted;               ///< from the training data, as far as the splits depend on it
@@ -67,6 +70,9 @@ std::vector<data::PreprocessingStep> adapted_preprocessing(const CheckedConfigur
 
 /// How a split's examples are made; `trains`: for training steps, in which alone classes have weights.
 data::FeederOptions feeder_options(const Configuration& values, bool trains);
+
+/// Of training.stall_timeout_seconds; null where that is no limit. An empty `on_stall` ends the process with the error.
+std::unique_ptr<data::StallWatch> make_stall_watch(const Configuration& values, data::StallWatch::OnStall on_stall = {});
 
 /// What a run kept of its training data; nullopt where it kept nothing.
 std::optional<data::Adapted> read_adapted(const RunFolder& folder);

@@ -117,6 +117,16 @@ RunFolder next_run_folder(const std::string& name) {
   return {numbered(name, number)};
 }
 
+void require_files(const RunFolder& folder) {
+  for (const fs::path& file : {folder.metrics(), folder.evaluations(), folder.summary(), folder.model(),
+                               folder.classes(), folder.preprocessing(), folder.log()}) {
+    if (fs::exists(file) && !fs::is_regular_file(file)) {
+      throw UsageError(fmt::format("{}: expected a file, found {}; remove it", file.string(),
+                                   fs::is_directory(file) ? "a folder" : "a pipe or a device"));
+    }
+  }
+}
+
 void remove_temporary_files(const RunFolder& folder) {
   std::vector<fs::path> left;
   std::error_code ignored;

@@ -26,8 +26,15 @@ struct RunFolder {
   std::filesystem::path log() const { return path / "run.log"; }
 
   /// Whether the folder holds a run.
-  bool exists() const { return std::filesystem::exists(config()); }
+  bool exists() const {
+    std::error_code none;
+    return std::filesystem::is_regular_file(config(), none);
+  }
 };
+
+/// Throws UsageError, naming it, where the name of a file of the run is that of a pipe, a device or a folder: opening
+/// it might wait for ever.
+void require_files(const RunFolder& folder);
 
 /// From now on everything that is logged goes to the run's log file too, with the time.
 void log_to_file(const std::filesystem::path& file);

@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <sstream>
 
 #include "base/error.h"
 #include "base/files.h"
@@ -39,11 +39,22 @@ Values values_of(const RunFolder& run) {
 
 /// run.log's first line begins with the time.
 std::string start_of(const RunFolder& run) {
-  constexpr std::size_t kTime = sizeof "2026-01-31 12:00:00" - 1;
-  std::ifstream log(run.log());
-  std::string line;
-  std::getline(log, line);
-  return line.size() > kTime && line[4] == '-' ? line.substr(0, kTime) : "";
+  std::string time = "2026-01-31 12:00:00";
+  try {
+    const bool is_whole = InputFile(run.log()).read(std::as_writable_bytes(std::span(time))) == time.size();
+    return is_whole && time[4] == '-' ? time : "";
+  } catch (const SystemError&) {
+    return "";
+  }
+}
+
+/// Empty where the run has not written it, or it cannot be read.
+std::string events_of(const RunFolder& run) {
+  try {
+    return read_text_file(run.metrics());
+  } catch (const SystemError&) {
+    return "";
+  }
 }
 
 /// The metric's value in an event's "validation", which is an object with loss and metrics.
@@ -59,7 +70,7 @@ std::optional<double> validated(const Json& event, const std::optional<std::stri
 
 void read_events(const RunFolder& run, const std::optional<std::string>& metric, RunRow& row) {
   row.status = "unfinished";
-  std::ifstream lines(run.metrics());
+  std::istringstream lines(events_of(run));
   for (std::string line; std::getline(lines, line);) {
     const Json event = Json::parse(line, nullptr, false);
     if (!event.is_object()) continue;

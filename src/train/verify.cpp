@@ -4,20 +4,25 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <set>
 
 #include "base/error.h"
-#include "runtime/arena.h"
 
 namespace mirrortrain {
 namespace {
 
-/// Every variable as reading it outside the replicas gives it, one after the other.
+/// A variable as reading it outside the replicas gives it.
+std::vector<float> elements_of(const DistributedVariable& variable) {
+  std::vector<float> elements(static_cast<std::size_t>(variable.shape().elements()));
+  variable.read_or_first(reinterpret_cast<std::byte*>(elements.data()));
+  return elements;
+}
+
+/// Every variable, one after the other.
 std::vector<std::vector<float>> snapshot(const VariableStore& variables) {
   std::vector<std::vector<float>> values;
-  for (const DistributedVariable& variable : variables.variables()) {
-    auto& elements = values.emplace_back(static_cast<std::size_t>(variable.shape().elements()));
-    variable.read_or_first(reinterpret_cast<std::byte*>(elements.data()));
-  }
+  for (const DistributedVariable& variable : variables.variables()) values.push_back(elements_of(variable));
   return values;
 }
 
@@ -33,18 +38,6 @@ double difference(const std::vector<float>& value, const std::vector<float>& ref
     size = std::max(size, std::abs(static_cast<double>(reference[i])));
   }
   return relative(worst, size);
-}
-
-/// Whether all that reads `value`, backward passes included, is a batch normalization, or an attention as its keys.
-bool loses_its_sum(const Graph& graph, ValueId value) {
-  return std::ranges::all_of(graph.nodes(), [&](const Node& node) {
-    for (std::size_t i = 0; i < node.inputs.size(); ++i) {
-      if (node.inputs[i] != value) continue;
-      const std::string_view name = node.op->name();
-      if (!name.starts_with("batch_norm") && !(name.starts_with("attention") && i == 1)) return false;
-    }
-    return true;
-  });
 }
 
 /// Where the configuration would run: its GPUs, or as many CPU devices as there are cores.
@@ -73,40 +66,65 @@ StrategyOptions options_for(const StrategyOptions& configured, std::vector<Devic
   return options;
 }
 
-/// Trains on `replicas` replicas and calls after_step(loss, variables) after each step.
-template <class AfterStep>
-void train_steps(const CheckedConfiguration& checked, const Hardware& hardware, int replicas, std::int64_t steps,
-                 const AfterStep& after_step) {
+/// A run on so many replicas, before its first step.
+Run run_on(const CheckedConfiguration& checked, const Hardware& hardware, int replicas, RunParts parts = {}) {
   const Configuration& values = checked.values();
-  const StrategyOptions options = options_for(values.strategy, usable_devices(values, hardware.machine), replicas);
-  Run run = build_run(checked, {.strategy = options}, hardware);
+  parts.strategy = options_for(values.strategy, usable_devices(values, hardware.machine), replicas);
+  Run run = build_run(checked, parts, hardware);
   set_first_values(checked, run.strategy->variables());
   run.strategy->variables_changed();
-  TrainingSteps training = run.steps(values);
+  return run;
+}
+
+/// The trainable variables whose gradient is rounding alone, by their number: the largest element of the first step's is
+/// that much smaller than those of other variables. One that is exactly 0 is none of them: it may not stay so.
+std::set<std::size_t> with_rounding_as_gradient(const CheckedConfiguration& checked, const Hardware& hardware) {
+  constexpr double kRounding = 1e-6;
+  // As a worker of parameter servers does, which keeps gradients and applies none.
+  Run run = run_on(checked, hardware, 1, {.parameter_servers = ParameterServerRole{}});
+  TrainingState state;
+  constexpr std::int64_t kNoUpdate = 2;
+  TrainingSteps(*run.strategy, run.train.get(), *run.order, kNoUpdate, LearningRate{}).train(state);
+  run.strategy->take_sums();
+  const VariableStore& variables = run.strategy->variables();
+  std::map<std::size_t, double> largest;
+  double largest_of_all = 0;
+  for (std::size_t i = 0; i < variables.variables().size(); ++i) {
+    if (!variables.trainable(i)) continue;
+    for (const float element : elements_of(variables.accumulated(i))) {
+      largest[i] = larger(std::abs(static_cast<double>(element)), largest[i]);
+    }
+    largest_of_all = larger(largest[i], largest_of_all);
+  }
+  std::set<std::size_t> found;
+  for (const auto& [i, size] : largest) {
+    if (size > 0 && size < kRounding * largest_of_all) found.insert(i);
+  }
+  return found;
+}
+
+/// Trains on `replicas` replicas and calls after_step(loss, variables) after each step. The variables `held` keep their
+/// first values.
+template <class AfterStep>
+void train_steps(const CheckedConfiguration& checked, const Hardware& hardware, int replicas, std::int64_t steps,
+                 const std::set<std::size_t>& held, const AfterStep& after_step) {
+  Run run = run_on(checked, hardware, replicas);
+  const VariableStore& variables = run.strategy->variables();
+  const std::vector<std::vector<float>> first = snapshot(variables);
+  TrainingSteps training = run.steps(checked.values());
   TrainingState state;
   while (state.step < steps) {
     training.train(state);
-    const StepSums& sums = run.strategy->take_sums().back();
-    after_step(sums.loss / static_cast<double>(sums.examples), snapshot(run.strategy->variables()));
+    const StepSums sums = run.strategy->take_sums().back();
+    for (const std::size_t i : held) {
+      variables.variables()[i].set(reinterpret_cast<const std::byte*>(first[i].data()));
+    }
+    if (!held.empty()) run.strategy->variables_changed();
+    after_step(sums.loss / static_cast<double>(sums.examples), snapshot(variables));
   }
 }
 
 }  // namespace
-
-std::vector<bool> without_effect(const ModelGraph& model) {
-  const Graph& graph = model.graph;
-  const std::vector<ValueId> roots = liveness_of(graph, {}).roots;  // a bias may be read in another shape
-  std::vector<bool> without(model.variables.size(), false);
-  for (const Node& node : graph.nodes()) {
-    const bool sums = node.op->name() == "dense" || node.op->name() == "conv2d";
-    if (!sums || node.inputs.size() < 3 || node.inputs[2] == kNoValue) continue;
-    const auto bias = std::ranges::find(model.variables, roots[index(node.inputs[2])]);
-    if (bias != model.variables.end() && loses_its_sum(graph, node.outputs[0])) {
-      without[static_cast<std::size_t>(bias - model.variables.begin())] = true;
-    }
-  }
-  return without;
-}
 
 double Verification::largest(const VerifiedRun& run) {
   double worst = 0;
@@ -123,27 +141,31 @@ double Verification::largest() const {
 Verification verify_replicas(const CheckedConfiguration& checked, const std::vector<int>& replicas, std::int64_t steps,
                              const Hardware& hardware) {
   Verification verification;
-  const std::vector<bool> left_out = without_effect(checked.model->training);
-  for (std::size_t i = 0; i < left_out.size(); ++i) {
-    if (left_out[i]) verification.left_out.push_back(checked.model->variables[i].spec.name);
-  }
+  const std::set<std::size_t> left_out = with_rounding_as_gradient(checked, hardware);
+  for (const std::size_t i : left_out) verification.left_out.push_back(checked.model->variables[i].spec.name);
   std::vector<std::vector<std::vector<float>>> reference;
-  train_steps(checked, hardware, 1, steps, [&](double loss, std::vector<std::vector<float>> variables) {
+  train_steps(checked, hardware, 1, steps, left_out, [&](double loss, std::vector<std::vector<float>> variables) {
     verification.losses.push_back(loss);
     reference.push_back(std::move(variables));
   });
   for (const int count : replicas) {
     if (count == 1) continue;
     VerifiedRun& run = verification.runs.emplace_back(VerifiedRun{count, {}});
-    train_steps(checked, hardware, count, steps, [&](double loss, const std::vector<std::vector<float>>& variables) {
+    const auto compare = [&](double loss, const std::vector<std::vector<float>>& variables) {
       const std::size_t step = run.steps.size();
       StepDifference now{relative(loss - verification.losses[step], verification.losses[step]), 0};
       for (std::size_t i = 0; i < variables.size(); ++i) {
-        if (i < left_out.size() && left_out[i]) continue;
-        now.weights = larger(now.weights, difference(variables[i], reference[step][i]));
+        const double own = difference(variables[i], reference[step][i]);
+        auto& [name, most] = verification.most_different;
+        if (own > most || (std::isnan(own) && !std::isnan(most))) {
+          name = checked.model->variables[i].spec.name;
+          most = own;
+        }
+        now.weights = larger(now.weights, own);
       }
       run.steps.push_back(now);
-    });
+    };
+    train_steps(checked, hardware, count, steps, left_out, compare);
   }
   return verification;
 }

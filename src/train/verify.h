@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "train/run.h"
@@ -22,18 +23,16 @@ struct VerifiedRun {
 
 struct Verification {
   std::vector<double> losses;         ///< on one replica, of each step
-  std::vector<std::string> left_out;  ///< variables that are not compared: see without_effect
+  /// Variables whose gradient is 0 but for rounding, as a bias that a normalization takes out again at once. They are
+  /// held at their first values: an optimizer like Adam makes steps even of rounding, and nothing depends on them.
+  std::vector<std::string> left_out;
   std::vector<VerifiedRun> runs;
+  std::pair<std::string, double> most_different{"", 0};  ///< the variable with the largest difference, and which
 
   /// The largest difference of a run, or of all; not a number where one is not.
   static double largest(const VerifiedRun& run);
   double largest() const;
 };
-
-/// The variables, as the model numbers them, on which the model's output does not depend by definition: a bias whose
-/// sum a batch normalization centers at once, and the bias of an attention's keys, which adds the same to every score.
-/// Their gradient is 0 but for rounding, which an optimizer like Adam makes steps of.
-std::vector<bool> without_effect(const ModelGraph& graph);
 
 /// Trains `steps` steps from the same initial weights on the same batches, on one replica and then on each number of
 /// `replicas`: on the GPUs that the configuration would run on, or else on as many CPU devices as the cores suffice

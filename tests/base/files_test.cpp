@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 #include <signal.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 
 #include <string>
 
@@ -48,6 +49,18 @@ TEST_CASE("a written file reads back whole and leaves nothing beside it") {
   CHECK(entries_in(folder.path()) == 1);
   write_file(folder / "a.txt", "");
   CHECK(read_text_file(folder / "a.txt").empty());
+}
+
+TEST_CASE("a pipe is refused without waiting for who writes to it") {
+  const TemporaryFolder folder;
+  REQUIRE(::mkfifo((folder / "pipe").c_str(), 0600) == 0);
+  const std::string refused = "cannot read " + (folder / "pipe").string() + ": expected a file, found a pipe or a device";
+  CHECK(error_text([&] { read_text_file(folder / "pipe"); }) == refused);
+  CHECK(error_text([&] { InputFile(folder / "pipe"); }) == refused);
+}
+
+TEST_CASE("a file whose size the system does not know is read whole") {
+  CHECK(read_text_file("/proc/self/status").find("Name:") == 0);
 }
 
 TEST_CASE("a temporary file is known by the process and number in its name") {

@@ -77,6 +77,29 @@ TEST_CASE_FIXTURE(Fixture, "a name that is no folder's name is told beside other
   CHECK(contains(outcome.err, "2 errors"));
 }
 
+TEST_CASE_FIXTURE(Fixture, "a name that is too long for the file system is refused") {
+  const std::string name(300, 'x');
+  const Outcome named = fit("--set name=" + name);
+  CHECK(named.exit_code == 2);
+  CHECK(contains(named.err, "--set name: expected at most 240 bytes, found 300"));
+  for (const std::string& command : {"fit line.yaml --run-dir " + name, "fit " + name, "config check " + name,
+                                     "eval " + name, "runs " + name, "fit --resume " + name}) {
+    const Outcome outcome = run_program(folder, command);
+    CHECK_MESSAGE(outcome.exit_code == 2, command);
+    CHECK_MESSAGE(!contains(outcome.err, "filesystem error"), outcome.err);
+  }
+}
+
+TEST_CASE_FIXTURE(Fixture, "memory that the system refuses is told as such") {
+  // More than the limit, with what the program itself maps, in whatever part of it the system refuses first.
+  const Outcome outcome =
+      run_script(folder, "ulimit -v 2000000; \"$MIRRORTRAIN\" fit line.yaml --set 'model.layers=[{dense: {units: "
+                         "20000}}, {dense: {units: 20000}}, {dense: {units: 1}}]'");
+  CHECK(outcome.exit_code == 1);
+  CHECK_MESSAGE(contains(outcome.err, "memory"), outcome.err);
+  CHECK_FALSE(contains(outcome.err, "bad_alloc"));
+}
+
 TEST_CASE_FIXTURE(Fixture, "a GPU that does not exist is exit code 2") {
   const Outcome outcome = fit("--set strategy.devices=[cuda:0]");
   CHECK(outcome.exit_code == 2);

@@ -184,10 +184,11 @@ TEST_CASE_FIXTURE(Fixture, "a kill after the final test neither doubles nor lose
 TEST_CASE_FIXTURE(Fixture, "a run folder that is moved while training ends the run and is not made again") {
   const Outcome moved = run_script(folder,
                                    "\"$MIRRORTRAIN\" fit small.yaml --run-dir a --set training.epochs=100000 & pid=$!\n"
-                                   "while [ ! -s a/metrics.jsonl ]; do sleep 0.01; done\n"
+                                   "while [ ! -d a/checkpoints/step-000012 ]; do sleep 0.001; done\n"
                                    "mv a b; wait $pid");
   CHECK(moved.exit_code == 1);
   CHECK_MESSAGE(contains(moved.err, "moved, removed or replaced"), moved.err);
+  CHECK_FALSE(contains(moved.err, "no checkpoint was saved yet"));
   CHECK_FALSE(fs::exists(folder / "a"));
   CHECK(fit("--run-dir b --resume --set training.epochs=1").exit_code == 0);
 }
@@ -232,6 +233,48 @@ TEST_CASE_FIXTURE(Fixture, "other data under the same name is refused") {
   const Outcome resumed = fit(options + "--resume --set training.steps=4");
   CHECK(resumed.exit_code == 2);
   CHECK(contains(resumed.err, "the training data changed"));
+}
+
+TEST_CASE_FIXTURE(Fixture, "a pipe among a run's files is named by whatever command meets it, and nothing waits for it") {
+  REQUIRE(fit("--run-dir a --set training.epochs=1").exit_code == 0);
+  const auto with_pipe = [&](const std::string& name, const std::string& command) {
+    return run_script(folder, fmt::format("mv a/{0} kept && mkfifo a/{0} && timeout 20 \"$MIRRORTRAIN\" {1}; code=$?\n"
+                                          "mv -f kept a/{0}; exit $code",
+                                          name, command));
+  };
+  for (const char* name : {"metrics.jsonl", "summary.json", "model.safetensors", "run.log"}) {
+    CAPTURE(name);
+    const Outcome outcome = with_pipe(name, "fit --resume a --set training.epochs=2");
+    CHECK(outcome.exit_code == 2);
+    CHECK(contains(outcome.err, fmt::format("a/{}: expected a file, found a pipe or a device; remove it", name)));
+  }
+  const std::string state = "checkpoints/step-000004/state.json";
+  for (const char* command : {"fit --resume a --set training.epochs=2", "eval a/checkpoints/step-000004"}) {
+    const Outcome outcome = with_pipe(state, command);
+    CHECK(outcome.exit_code == 1);
+    CHECK(contains(outcome.err, "expected a file, found a pipe or a device"));
+  }
+  CHECK(with_pipe(state, "checkpoint list a").exit_code == 1);
+  for (const char* command : {"fit --resume a", "fit --run-dir a --resume", "eval a", "checkpoint list a"}) {
+    CAPTURE(command);
+    CHECK(with_pipe("config.yaml", command).exit_code == 2);
+  }
+  for (const char* name : {"config.yaml", "metrics.jsonl", "run.log"}) CHECK(with_pipe(name, "runs .").exit_code == 0);
+  CHECK(fit("--run-dir a --resume --set training.epochs=2").exit_code == 0);
+}
+
+TEST_CASE_FIXTURE(Fixture, "what changed on a resume is told as it stands in the file") {
+  REQUIRE(fit("--run-dir a --set training.epochs=1").exit_code == 0);
+  const Outcome outcome = fit(
+      "--run-dir a --resume --set training.epochs=2 --set 'callbacks=[{early_stopping: {patience: 3}}]' "
+      "--set 'optimizer.learning_rate={schedule: exponential_decay, initial_learning_rate: 0.01, decay_steps: 10, "
+      "decay_rate: 0.5}'");
+  REQUIRE_MESSAGE(outcome.exit_code == 0, outcome.err);
+  CHECK_MESSAGE(contains(outcome.err, "optimizer.learning_rate changed since the run began: 0.01 before, {schedule: "
+                                      "exponential_decay, initial_learning_rate: 0.01"),
+                outcome.err);
+  CHECK_MESSAGE(contains(outcome.err, "callbacks[0] changed since the run began: absent before, {early_stopping: {"),
+                outcome.err);
 }
 
 TEST_CASE_FIXTURE(Fixture, "checkpoints are listed and checked") {

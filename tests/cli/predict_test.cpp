@@ -126,6 +126,13 @@ TEST_CASE_FIXTURE(Fixture, "numbers are predicted as they come out, of npy and n
   write_file(folder / "x.npy", std::string("\x93NUMPY\x01\0", 8) + static_cast<char>(header.size()) + '\0' + header +
                                    std::string(reinterpret_cast<const char*>(&seven), 4));
   CHECK(run("predict line --data x.npy").out == "index,prediction\n0,14\n");
+  // A run that was not trained on a table knows of no label among a table's columns.
+  write_file(folder / "x.csv", "3\n5\n");
+  CHECK(run("predict line --data x.csv").out == "index,prediction\n0,6\n1,10\n");
+  write_file(folder / "wide.csv", "3,0\n5,1\n");
+  const Outcome wide = run("predict line --data wide.csv");
+  CHECK(wide.exit_code == 1);
+  CHECK_MESSAGE(contains(wide.err, "wide.csv: expected 1 columns, those of the model's input, found 2"), wide.err);
 }
 
 TEST_CASE_FIXTURE(

@@ -185,6 +185,9 @@ TEST_CASE("a label outside the classes is refused with its row, in the whole fil
   CHECK(contains(error(array<float>({4, 1}, {0, 1, 1, 2}, "y"), probabilities, 0),
                  "row 3 (counting from 0): label 2 is not between 0 and 1"));
   CHECK(error(array<float>({4}, {0, 1, 0.5f, 0}, "y"), probabilities, 0) == "no error");
+  const InputSpec signs{.features = {1}, .labels = {1}, .signs = true};
+  CHECK(contains(error(array<float>({4}, {-1, 1, 0, 0.5f}, "y"), signs, 0), "label 0.5 is none of -1, 0 and 1"));
+  CHECK(error(array<float>({4}, {-1, 1, 0, 1}, "y"), signs, 0) == "no error");
 }
 
 TEST_CASE("a data set needs as many labels as features, at least one example and finite numbers") {

@@ -82,7 +82,9 @@ TEST_CASE("relu moves into the batch normalization before it") {
 }
 
 TEST_CASE("a crossentropy of probabilities reads the logits before them, and the probabilities stay for the metrics") {
-  for (const bool binary : {false, true}) {
+  for (const auto kind : {ops::LossKind::kCategoricalCrossentropy, ops::LossKind::kBinaryCrossentropy,
+                          ops::LossKind::kBinaryFocalCrossentropy}) {
+    const bool binary = ops::is_binary(kind);
     Graph graph;
     const ValueId x = graph.input("features", {DType::kFloat32, Shape{3}, true});
     const ValueId labels = graph.input("labels", {DType::kFloat32, Shape{4}, true});
@@ -90,12 +92,14 @@ TEST_CASE("a crossentropy of probabilities reads the logits before them, and the
     const ValueId logits = graph.apply_one(ops::Dense(), {x, kernel, kNoValue});
     ValueId output = binary ? graph.apply_one(ops::Activation(ActivationKind::kSigmoid), {logits})
                             : graph.apply_one(ops::Softmax(), {logits});
-    const auto kind = binary ? ops::LossKind::kBinaryCrossentropy : ops::LossKind::kCategoricalCrossentropy;
-    ValueId loss = graph.apply_one(ops::Loss(kind), {output, labels});
+    ops::Loss given(kind);
+    given.gamma = 3;
+    ValueId loss = graph.apply_one(ops::Loss(given), {output, labels});
     const Graph fused = fuse(graph, {&output, &loss});
 
     const Node& loss_node = fused.node(fused.value(loss).producer);
     CHECK(dynamic_cast<const ops::Loss&>(*loss_node.op).from_logits);
+    CHECK(dynamic_cast<const ops::Loss&>(*loss_node.op).gamma == 3);
     CHECK(fused.node(fused.value(loss_node.inputs[0]).producer).op->name() == "dense");
     CHECK(fused.node(fused.value(output).producer).op->name() == (binary ? "activation" : "softmax"));
   }

@@ -44,8 +44,9 @@ double term_of(const ops::Loss& loss, double y, double t) {
       const double target = t * (1 - smoothing) + 0.5 * smoothing, p = loss.from_logits ? 1 / (1 + std::exp(-y)) : y;
       const double right = target * p + (1 - target) * (1 - p);
       const double weight = loss.balances_classes ? target * alpha + (1 - target) * (1 - alpha) : 1;
-      return weight * std::pow(1 - right, static_cast<double>(loss.gamma)) *
-             (-target * std::log(clip(p)) - (1 - target) * std::log(1 - clip(p)));
+      const double crossentropy = loss.from_logits ? std::max(y, 0.0) + std::log1p(std::exp(-std::abs(y))) - y * target
+                                                   : -target * std::log(clip(p)) - (1 - target) * std::log(1 - clip(p));
+      return weight * std::pow(1 - right, static_cast<double>(loss.gamma)) * crossentropy;
     }
     default: return 0;
   }
@@ -267,6 +268,11 @@ TEST_CASE("crossentropy of huge logits is finite") {
   CHECK(sparse[1].data == std::vector<double>{1, -1});
   const auto binary = run_op(ops::Loss(LossKind::kBinaryCrossentropy, true), {{spec, y}, {spec, {{1, 2}, {0, 1}}}}, 1);
   CHECK(binary[0][0] == 1e4);
+  // A mistake of any size has a slope, through the focal factor too.
+  const auto focal =
+      run_op(ops::Loss(LossKind::kBinaryFocalCrossentropy, true), {{spec, {{1, 2}, {30, 0}}}, {spec, {{1, 2}, {0, 0}}}}, 1);
+  CHECK(focal[0][0] == doctest::Approx((30 + 0.25 * std::log(2.0)) / 2));
+  CHECK(focal[1].data[0] == doctest::Approx(0.5));
 }
 
 TEST_CASE("losses hold where a formula of theirs does not") {

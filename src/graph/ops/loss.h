@@ -19,6 +19,11 @@ enum class LossKind : std::uint8_t {
   kBinaryFocalCrossentropy,        ///< kBinaryCrossentropy times (1 - the target's probability)^gamma
 };
 
+/// Whether y and the targets are probabilities of yes or no each.
+constexpr bool is_binary(LossKind kind) {
+  return kind == LossKind::kBinaryCrossentropy || kind == LossKind::kBinaryFocalCrossentropy;
+}
+
 /// Per-example losses as in Keras: reduced over the last axis, then averaged over whatever axes lie between the row and
 /// the last. Inputs: y batched [..., k] float32; targets batched, float32 like y (int32 for the sparse loss); optional
 /// weights batched [] float32, by which each row's loss is multiplied. Outputs:

@@ -138,17 +138,15 @@ struct BinaryFocal {
 
   template <class Real>
   MIRRORTRAIN_HOST_DEVICE LossTerm<Real> operator()(Real y, Real target) const {
-    return at<Real>(y, target, all<Real>(1.0f));
+    return weighted<Real>(BinaryCrossentropy{smoothing}(y, target), y, all<Real>(1.0f), target);
   }
 
  protected:
-  /// `slope`: the probability's own, with which its derivative is multiplied.
+  /// The crossentropy's term, weighted by how far the probability `y` misses. `slope`: that of the probability.
   template <class Real>
-  MIRRORTRAIN_HOST_DEVICE LossTerm<Real> at(Real y, Real target, Real slope) const {
+  MIRRORTRAIN_HOST_DEVICE LossTerm<Real> weighted(LossTerm<Real> crossentropy, Real y, Real slope, Real target) const {
+    const auto [loss, loss_slope] = crossentropy;
     const Real t = target * (1.0f - smoothing) + 0.5f * smoothing;
-    const auto [p, inside] = clipped(y);
-    const Real loss = -(t * scalar::log<Real>(p) + (1.0f - t) * scalar::log<Real>(1.0f - p));
-    const Real loss_slope = inside ? slope * (p - t) / (p * (1.0f - p)) : Real{};
     // A miss of exactly 0 has no logarithm; its power is 0 all the same.
     constexpr float kLeast = 1e-12f;
     const Real exact = 1.0f - (t * y + (1.0f - t) * (1.0f - y)), miss = exact < kLeast ? all<Real>(kLeast) : exact;
@@ -159,12 +157,12 @@ struct BinaryFocal {
   }
 };
 
-/// The same of logits, through their probability, as Keras does it.
+/// The same of logits: the crossentropy theirs, so that a mistake of any size has a slope, and the probability's miss.
 struct BinaryFocalOfLogits : BinaryFocal {
   template <class Real>
   MIRRORTRAIN_HOST_DEVICE LossTerm<Real> operator()(Real y, Real target) const {
     const Real p = sigmoid<Real>(y);
-    return at<Real>(p, target, p * (1.0f - p));
+    return weighted<Real>(BinaryCrossentropyOfLogits{smoothing}(y, target), p, p * (1.0f - p), target);
   }
 };
 

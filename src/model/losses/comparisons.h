@@ -29,7 +29,7 @@ struct Poisson {
 
 struct Hinge {
   static constexpr std::string_view kName = "hinge";
-  static constexpr Targets kTargets = Targets::kNumbers;
+  static constexpr Targets kTargets = Targets::kSigns;
 
   ops::Loss op() const { return ops::Loss(ops::LossKind::kHinge); }
 

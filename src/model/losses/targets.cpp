@@ -13,7 +13,8 @@ ValueSpec targets_spec(Targets targets, const Shape& output) {
 std::optional<std::int64_t> largest_label(Targets targets, const Shape& output) {
   switch (targets) {
     case Targets::kNumbers: return std::nullopt;
-    case Targets::kProbabilities: return 1;
+    case Targets::kProbabilities:
+    case Targets::kSigns: return 1;
     case Targets::kClassNumbers: break;
   }
   return output.back() - 1;

@@ -12,6 +12,7 @@ namespace mirrortrain {
 enum class Targets : std::uint8_t {
   kNumbers,        ///< any numbers, in the output's shape
   kProbabilities,  ///< numbers from 0 to 1, in the output's shape
+  kSigns,          ///< -1, 0 or 1, in the output's shape
   kClassNumbers,   ///< which class of the output's last axis
 };
 

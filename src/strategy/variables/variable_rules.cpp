@@ -88,15 +88,16 @@ std::vector<ResolvedVariable> resolve_variables(const Model& model, const Variab
   return all;
 }
 
-std::vector<std::string> idle_rules(const Model& model, const VariableRules& rules) {
-  std::vector<std::string> idle;
+void warn_of_idle_rules(const Model& model, const VariableRules& rules, config::Errors& errors) {
   for (const auto& rule : rules) {
     const bool used = std::any_of(model.variables.begin(), model.variables.end(), [&](const ModelVariable& variable) {
       return rule_for(rules, variable.spec.name) == &rule;
     });
-    if (!used) idle.push_back(fmt::format("{} '{}'", rule.path, shortened(rule.value.match)));
+    if (used) continue;
+    errors.warn(rule.place, rule.path,
+                fmt::format("no variable is left for '{}', so this rule changes nothing; `fit --dry-run` shows the names of all",
+                            shortened(rule.value.match)));
   }
-  return idle;
 }
 
 std::string variable_table(const Model& model, const std::vector<ResolvedVariable>& resolved,

@@ -33,8 +33,8 @@ struct ResolvedVariable {
 std::vector<ResolvedVariable> resolve_variables(const Model& model, const VariableRules& rules, StrategyType strategy,
                                                 config::Errors& errors);
 
-/// The rules that match no variable, or only variables that an earlier rule matches, by their paths.
-std::vector<std::string> idle_rules(const Model& model, const VariableRules& rules);
+/// Warns of rules that match no variable, or only variables that an earlier rule matches.
+void warn_of_idle_rules(const Model& model, const VariableRules& rules, config::Errors& errors);
 
 /// A line per variable: name, shape, synchronization, aggregation, why. Each line begins with `prefix`.
 std::string variable_table(const Model& model, const std::vector<ResolvedVariable>& resolved,
