@@ -10,7 +10,6 @@
 #include "base/utf8.h"
 #include "data/csv_file.h"
 #include "data/input.h"
-#include "data/picture.h"
 
 namespace mirrortrain::data {
 namespace {
@@ -48,34 +47,16 @@ std::vector<std::string> pictures_in(const fs::path& folder) {
   return files;
 }
 
-std::span<const std::byte> span_of(const Bytes& bytes) { return {bytes.data(), bytes.size()}; }
-
-class Pictures : public ExampleSource {
+class PictureFiles : public EncodedPictures {
  public:
-  Pictures(std::vector<std::string> files, PictureSize size, int channels, bool resizes)
-      : files_(std::move(files)), size_(size), channels_(channels), resizes_(resizes) {}
+  explicit PictureFiles(std::vector<std::string> files) : files_(std::move(files)) {}
 
-  void read(std::int64_t row, std::span<float> to) const override {
-    const std::string& file = files_[static_cast<std::size_t>(row)];
-    const Bytes bytes = PlainFile(file).read_whole();
-    if (!resizes_) require_size(picture_size(span_of(bytes), file), file);
-    resize_bilinear(decode_picture(span_of(bytes), channels_, file), size_.height, size_.width, to);
-  }
+  std::int64_t rows() const override { return static_cast<std::int64_t>(files_.size()); }
+  Bytes read(std::int64_t row) const override { return PlainFile(row_text(row)).read_whole(); }
   std::string row_text(std::int64_t row) const override { return files_[static_cast<std::size_t>(row)]; }
 
  private:
-  void require_size(PictureSize found, const std::string& file) const {
-    if (found.height == size_.height && found.width == size_.width) return;
-    throw Error(
-        fmt::format("{}: expected {} x {} pixels (height x width) as in {}, found {} x {}; give image_size, to "
-                    "which all are resized",
-                    file, size_.height, size_.width, files_.front(), found.height, found.width));
-  }
-
   std::vector<std::string> files_;
-  PictureSize size_;
-  int channels_;
-  bool resizes_;
 };
 
 struct LabeledFiles {
@@ -140,22 +121,8 @@ std::vector<std::string> sorted(std::vector<std::string> labels) {
 }
 
 Examples examples_of(const ImageFolder& source, std::vector<std::string> files) {
-  const int channels = source.color == PictureColor::kGray ? 1 : 3;
-  PictureSize size;
-  if (source.image_size) {
-    size = {(*source.image_size)[0], (*source.image_size)[1]};
-  } else {
-    size = picture_size(span_of(PlainFile(files.front()).read_whole()), files.front());
-  }
-  const auto rows = static_cast<std::int64_t>(files.size());
-  Examples examples;
-  examples.features.dtype = DType::kFloat32;
-  examples.features.shape = Shape{rows, size.height, size.width, channels};
-  examples.features.origin = source.directory.text;
-  examples.labels = Array(DType::kFloat64, {rows}, source.directory.text);
-  std::ranges::fill(examples.labels.span<double>(), 0);
-  examples.source = std::make_shared<Pictures>(std::move(files), size, channels, source.image_size.has_value());
-  return examples;
+  return decoded_when_asked(std::make_shared<PictureFiles>(std::move(files)), {source.image_size, source.color},
+                            source.directory.text);
 }
 
 }  // namespace

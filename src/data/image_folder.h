@@ -7,10 +7,9 @@
 
 #include "config/section.h"
 #include "data/dataset.h"
+#include "data/decoded_pictures.h"
 
 namespace mirrortrain::data {
-
-enum class PictureColor : std::uint8_t { kRgb, kGray };
 
 /// A folder for each class with PNG and JPEG files in it, or a folder of pictures with a CSV file of names and labels.
 struct ImageFolder {
@@ -40,11 +39,3 @@ bool has_pictures(const ImageFolder& source);
 Examples find_new_pictures(const ImageFolder& source);
 
 }  // namespace mirrortrain::data
-
-template <>
-struct mirrortrain::config::EnumNames<mirrortrain::data::PictureColor> {
-  static constexpr auto names = std::to_array<std::pair<std::string_view, mirrortrain::data::PictureColor>>({
-      {"rgb", mirrortrain::data::PictureColor::kRgb},
-      {"gray", mirrortrain::data::PictureColor::kGray},
-  });
-};

@@ -36,6 +36,8 @@ Source with_file(const Source& format, const config::Path& file, const DataOptio
         } else if constexpr (requires { source.directory = file; }) {
           source.directory = file;
           source.labels.reset();
+        } else if constexpr (requires { source.files = Files(file); }) {
+          source.files = Files(file);
         } else if constexpr (requires { source.file = file; }) {
           source.file = file;
         } else if constexpr (requires { source.features = Files(file); }) {
@@ -99,18 +101,26 @@ Source new_source(const std::string& path, const DataOptions& options) {
 }
 
 Dataset read_new(const Source& source, const Adapted& adapted, std::int64_t depth, const InputSpec& spec) {
-  if (const auto* pictures = std::get_if<ImageFolder>(&source)) {
-    Examples examples = new_pictures(*pictures);
+  const auto* const pictures = std::get_if<ImageFolder>(&source);
+  const auto* const records = std::get_if<TfRecord>(&source);
+  if (pictures != nullptr || records != nullptr) {  // which may be read when they are asked for alone
+    Examples examples = pictures != nullptr ? new_pictures(*pictures) : read_without_labels(*records);
     examples.labels = zeros(examples.features.rows(), depth, spec, examples.features.origin);
     return Dataset(std::move(examples));
   }
   Array features = std::visit(
       [&](const auto& held) -> Array {
         if constexpr (std::is_same_v<std::decay_t<decltype(held)>, Csv>) {
+<<<<<<< HEAD
           Array columns = encoded(read_table(held, {&adapted, false}), adapted).features;
           require_width(columns, adapted, spec);
           return columns;
         } else if constexpr (std::is_same_v<std::decay_t<decltype(held)>, ImageFolder>) {
+=======
+          return encoded(read_table(held, {&adapted, false}), adapted).features;
+        } else if constexpr (std::is_same_v<std::decay_t<decltype(held)>, ImageFolder> ||
+                             std::is_same_v<std::decay_t<decltype(held)>, TfRecord>) {
+>>>>>>> 1e17f0d (Add the data format tfrecord, and a benchmark of ResNet-20 and MobileNet v1 beside Keras and PyTorch)
           throw Error("pictures are read when they are asked for");
         } else {
           return read_features(held);

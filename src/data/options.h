@@ -16,11 +16,12 @@
 #include "data/npz.h"
 #include "data/preprocessing.h"
 #include "data/synthetic.h"
+#include "data/tfrecord.h"
 
 namespace mirrortrain::data {
 
 /// Where examples come from: the one list of data formats.
-using Source = std::variant<Idx, Npy, Npz, Csv, ImageFolder, Inline, Synthetic>;
+using Source = std::variant<Idx, Npy, Npz, Csv, ImageFolder, TfRecord, Inline, Synthetic>;
 
 /// A part of train: train keeps the first floor(n (1 - fraction)) examples, of an order that the seed draws or of the
 /// files' own.
@@ -31,7 +32,7 @@ struct ValidationFraction {
 };
 
 /// A part of train, or a source of its own.
-using Validation = std::variant<ValidationFraction, Idx, Npy, Npz, Csv, ImageFolder, Inline, Synthetic>;
+using Validation = std::variant<ValidationFraction, Idx, Npy, Npz, Csv, ImageFolder, TfRecord, Inline, Synthetic>;
 
 /// Where GPUs find the examples.
 enum class Cache : std::uint8_t {

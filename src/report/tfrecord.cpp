@@ -1,23 +1,15 @@
 #include "report/tfrecord.h"
 
-#include <array>
 #include <bit>
 #include <cstring>
+#include <span>
+
+#include "base/crc32c.h"
 
 namespace mirrortrain::report {
 namespace {
 
 static_assert(std::endian::native == std::endian::little, "TFRecords and protocol buffers are little-endian");
-
-constexpr std::array<std::uint32_t, 256> kCrc32cTable = [] {
-  std::array<std::uint32_t, 256> table{};
-  for (std::uint32_t byte = 0; byte < 256; ++byte) {
-    std::uint32_t crc = byte;
-    for (int bit = 0; bit < 8; ++bit) crc = (crc >> 1) ^ (crc & 1 ? 0x82F63B78u : 0u);
-    table[byte] = crc;
-  }
-  return table;
-}();
 
 template <class Number>
 std::string raw(Number number) {
@@ -26,20 +18,13 @@ std::string raw(Number number) {
   return bytes;
 }
 
-// TFRecords rotate and shift the checksum, so that the checksum of bytes that hold a checksum stays useful.
-std::string masked_crc32c(std::string_view bytes) { return raw(std::rotr(crc32c_of(bytes), 15) + 0xA282EAD8u); }
+std::string checksum_of(std::string_view bytes) { return raw(masked_crc32c_of(std::as_bytes(std::span(bytes)))); }
 
 }  // namespace
 
-std::uint32_t crc32c_of(std::string_view bytes) {
-  std::uint32_t crc = ~0u;
-  for (const char byte : bytes) crc = (crc >> 8) ^ kCrc32cTable[(crc ^ static_cast<unsigned char>(byte)) & 0xFFu];
-  return ~crc;
-}
-
 std::string tf_record(std::string_view payload) {
   const std::string length = raw(static_cast<std::uint64_t>(payload.size()));
-  return length + masked_crc32c(length) + std::string(payload) + masked_crc32c(payload);
+  return length + checksum_of(length) + std::string(payload) + checksum_of(payload);
 }
 
 void ProtoMessage::put_varint(int field, std::uint64_t value) {

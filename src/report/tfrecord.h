@@ -6,9 +6,6 @@
 
 namespace mirrortrain::report {
 
-/// CRC-32C (Castagnoli).
-std::uint32_t crc32c_of(std::string_view bytes);
-
 /// A TFRecord: length, checksum of the length, payload, checksum of the payload.
 std::string tf_record(std::string_view payload);
 
