@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <filesystem>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -12,7 +13,11 @@
 #include "cli/commands.h"
 #include "cli/options.h"
 #include "cli/run_weights.h"
+#include "data/label_class.h"
+#include "report/json.h"
 #include "report/jsonl.h"
+#include "train/class_report.h"
+#include "train/predict.h"
 #include "train/run.h"
 #include "train/run_cluster.h"
 #include "train/run_folder.h"
@@ -59,6 +64,24 @@ RunWeights choose_weights(const EvalArguments& arguments, const std::optional<Na
                   arguments.run_or_config, configuration.name.text));
 }
 
+/// What the event's JSON says beside the scores where the model tells classes.
+nlohmann::ordered_json classes_json(const CheckedConfiguration& checked, const data::Dataset& dataset,
+                                    const std::optional<data::Adapted>& adapted, const RunWeights& weights) {
+  const OutputMeaning meaning = output_meaning(checked, adapted ? adapted->classes : std::vector<std::string>());
+  if (meaning.kind == OutputMeaning::Kind::kNumbers) return nlohmann::ordered_json::object();
+  const Run run = run_to_predict(checked, dataset, adapted ? *adapted : data::Adapted{});
+  load_run_weights(weights, run.strategy->variables());
+  run.strategy->variables_changed();
+  ClassReport report(meaning);
+  predict_all(run, meaning.elements(), [&](std::int64_t first, std::span<const float> outputs) {
+    const auto width = static_cast<std::size_t>(meaning.elements());
+    for (std::size_t i = 0; i < outputs.size() / width; ++i) {
+      report.add(data::class_of(dataset, first + static_cast<std::int64_t>(i)), outputs.subspan(i * width, width));
+    }
+  });
+  return report.to_json();
+}
+
 /// `cluster`: null on one machine.
 int evaluate_on(const RunCluster* cluster, const EvalArguments& arguments, const CheckedConfiguration& checked,
                 const std::optional<NamedRun>& named) {
@@ -84,7 +107,13 @@ int evaluate_on(const RunCluster* cluster, const EvalArguments& arguments, const
   if (!is_chief) return 0;
   const report::EvaluationEvent event{data::name_of(arguments.split), weights.step, sums.examples,
                                       scores_of(sums, *checked.model)};
-  if (arguments.json) write_json(*arguments.json, report::to_json(event));
+  if (arguments.json) {
+    auto json = nlohmann::ordered_json::parse(report::to_json(event));
+    if (cluster == nullptr) {
+      json.update(classes_json(checked, run.split(arguments.split)->dataset(), run.adapted, weights));
+    }
+    write_json(*arguments.json, report::json_line(json));
+  }
   if (arguments.json != "-") {
     fmt::print("{}: {} ({} examples)\n", event.split, scores_text(event.scores), event.examples);
   }
@@ -134,8 +163,10 @@ void add_eval(CLI::App& app, int& exit_code) {
   command->add_option("--checkpoint", arguments->checkpoint,
                       "Weights to evaluate: a safetensors file, or a checkpoint's folder or name");
   add_split(*command, arguments->split, "Split to evaluate: test, validation or train");
-  add_json(*command, arguments->json,
-           "Write the evaluation event to this file as JSON; -: to stdout, in place of the line of text");
+  add_json(
+      *command, arguments->json,
+      "Write the evaluation event to this file as JSON, with precision, recall and F1 of each class and the confusion "
+      "matrix where the model tells classes; -: to stdout, in place of the line of text");
   command->callback([arguments, &exit_code] { exit_code = evaluate(*arguments); });
 }
 

@@ -197,8 +197,31 @@ bool are_of_other_types(const Value& a, const Value& b) {
   return false;
 }
 
+/// Writes {adam: {beta_2: 0.9}} as {beta_2: 0.9} where the other value says `type: adam`, which it then gets from there
+/// or has. Returns whether it did.
+bool unwrap_type(Value& value, const Value& other) {
+  const Value::Entry* const type = other.find("type");
+  if (type == nullptr || value.entries().size() != 1) return false;
+  Value::Entry& only = value.entries().front();
+  if (!only.value.is_mapping() || as_text(type->value) != only.key) return false;
+  Value inside = std::move(only.value);
+  value = std::move(inside);
+  return true;
+}
+
+/// Brings both to one of the forms in which a choice may be written: sgd, {type: sgd, ...}, {sgd: {...}}.
+void unite_forms(Value& own, Value& base) {
+  if (own.is_mapping() && base.is_mapping()) {
+    if (!unwrap_type(own, base)) unwrap_type(base, own);
+  } else if (own.is_mapping() && meaning_of(base) == Meaning::kText && own.find("type") == nullptr) {
+    const Place place = base.place();
+    base = Value::mapping({{"type", place, std::move(base)}}, place);
+  }
+}
+
 /// `own` with the keys that only the base has. Lists are not joined.
 void merge_base(Value& own, Value base) {
+  unite_forms(own, base);
   if (!own.is_mapping() || !base.is_mapping() || are_of_other_types(own, base)) return;
   for (Value::Entry& entry : base.entries()) {
     if (Value::Entry* twin = own.find(entry.key)) {

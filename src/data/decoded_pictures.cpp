@@ -58,8 +58,7 @@ Examples decoded_when_asked(std::shared_ptr<const EncodedPictures> pictures, con
   examples.features.origin = origin;
   examples.labels = Array(DType::kFloat64, {pictures->rows()}, origin);
   std::ranges::fill(examples.labels.span<double>(), 0);
-  examples.source =
-      std::make_shared<DecodedPictures>(std::move(pictures), size, channels, form.image_size.has_value());
+  examples.source = std::make_shared<DecodedPictures>(std::move(pictures), size, channels, form.image_size.has_value());
   return examples;
 }
 

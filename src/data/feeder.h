@@ -20,8 +20,8 @@ namespace mirrortrain::data {
 /// How a feeder makes what is not in memory as it is to be fed.
 struct FeederOptions {
   RowsAhead::Options ahead{};
-  bool trains = false;     ///< whether preprocessing steps that draw act, in epochs from 1 on
-  std::uint64_t seed = 0;  ///< of what they draw
+  bool trains = false;          ///< whether preprocessing steps that draw act, in epochs from 1 on
+  std::uint64_t seed = 0;       ///< of what they draw
   ClassWeights classes{};       ///< where the data set has no weights and the spec wants some
   StallWatch* watch = nullptr;  ///< told of what is read from a disk, if not null; must outlive the feeder
 };
@@ -45,6 +45,8 @@ class Feeder {
   /// finds them made ahead.
   void expect(std::span<const std::int64_t> rows, std::int64_t epoch = 0) const;
   bool reads_ahead() const { return ahead_ != nullptr; }
+  /// How long whoever fills has waited for rows since the last call, all threads together; 0 where all are in memory.
+  double take_waited_seconds() const { return ahead_ ? ahead_->take_waited_seconds() : 0; }
 
   /// Features as `affine` takes them: those of the data set, or what is made of them, which then are not in memory.
   const Array& features() const { return maker_ ? maker_->features() : dataset_.features(); }

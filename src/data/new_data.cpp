@@ -74,9 +74,10 @@ Array zeros(std::int64_t rows, std::int64_t depth, const InputSpec& spec, const 
 void require_width(const Array& features, const Adapted& adapted, const InputSpec& spec) {
   const std::int64_t wanted = spec.features.elements();
   if (adapted.table || spec.features.rank() > 1 || features.row_elements() == wanted) return;
-  throw Error(fmt::format("{}: expected {} columns, those of the model's input, found {}; the run was not trained on a table, "
-                          "so no column is taken for a label: remove what is no feature",
-                          features.origin, wanted, features.row_elements()));
+  throw Error(
+      fmt::format("{}: expected {} columns, those of the model's input, found {}; the run was not trained on a table, "
+                  "so no column is taken for a label: remove what is no feature",
+                  features.origin, wanted, features.row_elements()));
 }
 
 Examples new_pictures(const ImageFolder& source) {
@@ -111,16 +112,11 @@ Dataset read_new(const Source& source, const Adapted& adapted, std::int64_t dept
   Array features = std::visit(
       [&](const auto& held) -> Array {
         if constexpr (std::is_same_v<std::decay_t<decltype(held)>, Csv>) {
-<<<<<<< HEAD
           Array columns = encoded(read_table(held, {&adapted, false}), adapted).features;
           require_width(columns, adapted, spec);
           return columns;
-        } else if constexpr (std::is_same_v<std::decay_t<decltype(held)>, ImageFolder>) {
-=======
-          return encoded(read_table(held, {&adapted, false}), adapted).features;
         } else if constexpr (std::is_same_v<std::decay_t<decltype(held)>, ImageFolder> ||
                              std::is_same_v<std::decay_t<decltype(held)>, TfRecord>) {
->>>>>>> 1e17f0d (Add the data format tfrecord, and a benchmark of ResNet-20 and MobileNet v1 beside Keras and PyTorch)
           throw Error("pictures are read when they are asked for");
         } else {
           return read_features(held);

@@ -26,9 +26,9 @@ RecordReader::RecordReader(const std::string& path) : input_(open_input(path)), 
 
 void RecordReader::fail(const std::string& what) const {
   throw Error(fmt::format("{}: record {} (counting from 0) {}{}", input_->name(), number_, what,
-                          number_ == 0 ? "; expected a TFRecord file, as tf.io.TFRecordWriter writes it" +
-                                             input_->name_note()
-                                       : "; the file is damaged, get it again"));
+                          number_ == 0
+                              ? "; expected a TFRecord file, as tf.io.TFRecordWriter writes it" + input_->name_note()
+                              : "; the file is damaged, get it again"));
 }
 
 /// Whether so many bytes are left, which then are in the buffer.

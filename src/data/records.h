@@ -12,8 +12,8 @@
 
 namespace mirrortrain::data {
 
-/// The records of a TFRecord file from its beginning to its end, gzip-compressed or not. Each is its length (uint64), the
-/// length's checksum, that many bytes and their checksum.
+/// The records of a TFRecord file from its beginning to its end, gzip-compressed or not. Each is its length (uint64),
+/// the length's checksum, that many bytes and their checksum.
 class RecordReader {
  public:
   explicit RecordReader(const std::string& path);

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <unordered_set>
 
 namespace mirrortrain::data {
@@ -14,6 +15,20 @@ void be_nice() {
   constexpr int kNicer = 5;
   ::setpriority(PRIO_PROCESS, static_cast<id_t>(::gettid()), ::getpriority(PRIO_PROCESS, 0) + kNicer);
 }
+
+/// Adds the time that it lives to a sum of nanoseconds.
+class Stopwatch {
+ public:
+  explicit Stopwatch(std::atomic<std::int64_t>& sum) : sum_(sum) {}
+  Stopwatch(const Stopwatch&) = delete;
+  Stopwatch& operator=(const Stopwatch&) = delete;
+  ~Stopwatch() { sum_ += std::chrono::nanoseconds(Clock::now() - start_).count(); }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  std::atomic<std::int64_t>& sum_;
+  Clock::time_point start_ = Clock::now();
+};
 
 /// A thread takes as many small rows at once that asking for them costs little.
 constexpr std::size_t kBytesTogether = std::size_t{1} << 17;
@@ -66,10 +81,16 @@ void RowsAhead::take(const ExampleKey& key, const std::function<void(std::span<c
     lock.unlock();
     thread_local std::vector<float> elements;
     elements.resize(row_elements_);
-    make_(key, elements);
+    {
+      const Stopwatch watch(waited_);
+      make_(key, elements);
+    }
     return use(elements);
   }
-  is_ready_.wait(lock, [&] { return slots_.at(key).is_ready; });
+  if (!found->second.is_ready) {
+    const Stopwatch watch(waited_);
+    is_ready_.wait(lock, [&] { return slots_.at(key).is_ready; });
+  }
   Slot slot = std::move(slots_.at(key));
   slots_.erase(key);
   lock.unlock();
@@ -80,6 +101,8 @@ void RowsAhead::take(const ExampleKey& key, const std::function<void(std::span<c
   has_work_.notify_one();
   if (slot.error) std::rethrow_exception(slot.error);
 }
+
+double RowsAhead::take_waited_seconds() { return static_cast<double>(waited_.exchange(0)) / 1e9; }
 
 /// Takes rows that are wanted, with buffers for them; called with the lock.
 std::vector<RowsAhead::Begun> RowsAhead::begin_some() {

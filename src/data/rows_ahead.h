@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
@@ -42,6 +43,9 @@ class RowsAhead {
   /// may call it. Throws what making the row throws.
   void take(const ExampleKey& key, const std::function<void(std::span<const float>)>& use);
 
+  /// How long `take` has waited for rows, or made them itself, since the last call: all threads together.
+  double take_waited_seconds();
+
  private:
   struct Slot {
     std::vector<float> elements;
@@ -68,6 +72,7 @@ class RowsAhead {
   std::unordered_map<ExampleKey, Slot, Hash> slots_;  ///< begun or ready
   std::vector<std::vector<float>> free_;              ///< buffers to use again
   bool ends_ = false;
+  std::atomic<std::int64_t> waited_ = 0;  ///< nanoseconds
   std::vector<std::thread> threads_;
 };
 

@@ -231,7 +231,8 @@ Examples read_records(const TfRecord& source, bool wants_labels) {
   if (source.image) {
     examples = decoded_when_asked(pictures, {source.image_size, source.color}, parts.front().origin);
   } else {
-    examples.features = columns.size() == 1 ? array_of(columns.front(), rows, parts) : side_by_side(columns, rows, parts);
+    examples.features =
+        columns.size() == 1 ? array_of(columns.front(), rows, parts) : side_by_side(columns, rows, parts);
     examples.labels = Array(DType::kFloat32, {rows}, parts.front().origin);
     std::ranges::fill(examples.labels.span<float>(), 0.0F);
   }
@@ -260,7 +261,8 @@ config::Section<TfRecord> TfRecord::section() {
            config::non_empty)
       .key("labels", &TfRecord::labels, "Name of the feature with the labels.", config::non_empty)
       .key("image_size", &TfRecord::image_size,
-           "With `image`: height and width to which pictures are resized (bilinear, without antialiasing); null: all are "
+           "With `image`: height and width to which pictures are resized (bilinear, without antialiasing); null: all "
+           "are "
            "as large as the first.",
            config::between(1, 1 << 15))
       .key("color", &TfRecord::color, "With `image`: three channels or one.")

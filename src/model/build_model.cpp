@@ -146,7 +146,8 @@ class GraphMaker {
   ValueId probabilities() {
     const ops::Loss loss = loss_op(in_.loss.value);
     if (!loss.from_logits) return made_.output;
-    if (ops::is_binary(loss.kind)) return made_.graph.apply_one(ops::Activation(ops::ActivationKind::kSigmoid), {made_.output});
+    if (ops::is_binary(loss.kind))
+      return made_.graph.apply_one(ops::Activation(ops::ActivationKind::kSigmoid), {made_.output});
     return made_.graph.apply_one(ops::Softmax(), {made_.output});
   }
 

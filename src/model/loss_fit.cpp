@@ -62,14 +62,16 @@ std::string outside_of_logarithm(const Loss& loss, std::string_view activation) 
   const std::string found = activation == "linear" ? std::string("the last layer has no activation")
                                                    : fmt::format("{} gives others too", activation);
   if (std::holds_alternative<losses::Poisson>(loss) && (activation == "linear" || activation == "tanh")) {
-    return fmt::format("poisson takes the logarithm of the output, which has to be above 0, but {}; add activation: "
-                       "exponential or softplus to the last layer",
-                       found);
+    return fmt::format(
+        "poisson takes the logarithm of the output, which has to be above 0, but {}; add activation: "
+        "exponential or softplus to the last layer",
+        found);
   }
   if (std::holds_alternative<losses::KlDivergence>(loss) && activation != "softmax" && activation != "sigmoid") {
-    return fmt::format("kl_divergence compares probabilities, and an output below 0 has no gradient, but {}; add "
-                       "activation: softmax to the last layer",
-                       found);
+    return fmt::format(
+        "kl_divergence compares probabilities, and an output below 0 has no gradient, but {}; add "
+        "activation: softmax to the last layer",
+        found);
   }
   return "";
 }
@@ -132,9 +134,10 @@ void check_loss_fit(const ModelGraph& made, const ModelOptions& options, const s
     return;
   }
   if (std::holds_alternative<losses::CosineSimilarity>(loss.value) && output.back() == 1) {
-    errors.add(layer.place, layer.path,
-               "cosine_similarity over one output is -1 or 1 whatever its size, so nothing is trained; use more units, or "
-               "mean_squared_error");
+    errors.add(
+        layer.place, layer.path,
+        "cosine_similarity over one output is -1 or 1 whatever its size, so nothing is trained; use more units, or "
+        "mean_squared_error");
     return;
   }
   if (const std::string message = outside_of_logarithm(loss.value, last.name); !message.empty()) warn(message);

@@ -122,6 +122,8 @@ Parts parts_of(const StepEvent& event, const RunLength& length) {
   put(parts, event.state);
   parts.push_back({rate_text(event.examples_per_second), kRate});
   put_waiting(parts, event.waiting);
+  if (event.waiting_for_data)
+    parts.push_back({fmt::format("waiting for data {:.1f}%", 100 * *event.waiting_for_data), kWaiting});
   return parts;
 }
 

@@ -35,7 +35,8 @@ struct StepEvent {
   std::optional<double> learning_rate;
   double examples_per_second = 0;
   std::vector<StateReading> state;
-  std::vector<double> waiting;  ///< by lane: the share of its steps' time that it waited for the others
+  std::vector<double> waiting;             ///< by lane: the share of its steps' time that it waited for the others
+  std::optional<double> waiting_for_data;  ///< the lanes' mean share of the time; absent where all is in memory
   double seconds = 0;
 };
 

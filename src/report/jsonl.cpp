@@ -55,6 +55,7 @@ ordered_json object_of(const StepEvent& event) {
   if (event.learning_rate) object["learning_rate"] = *event.learning_rate;
   object["examples_per_second"] = event.examples_per_second;
   if (!event.waiting.empty()) object["waiting"] = event.waiting;
+  if (event.waiting_for_data) object["waiting_for_data"] = *event.waiting_for_data;
   put(object, event.state);
   object["seconds"] = event.seconds;
   return object;

@@ -79,6 +79,7 @@ Summaries summaries_of(const StepEvent& event) {
   for (std::size_t lane = 0; lane < event.waiting.size(); ++lane) {
     own.add(fmt::format("waiting/lane_{}", lane), event.waiting[lane]);
   }
+  if (event.waiting_for_data) own.add("waiting/for_data", *event.waiting_for_data);
   return summaries;
 }
 

@@ -139,7 +139,8 @@ void mirrortrain::config::Codec<mirrortrain::RunName>::read(const Node& node, Ru
   if (name.text.find('/') != std::string::npos) node.error("a name has no '/'; use --run-dir for a folder elsewhere");
   constexpr std::size_t kMost = 240;  // of the 255 bytes of a file's name, some for -2, -3, ...
   if (name.text.size() > kMost) {
-    node.error(fmt::format("expected at most {} bytes, found {}: it is the run folder's name", kMost, name.text.size()));
+    node.error(
+        fmt::format("expected at most {} bytes, found {}: it is the run folder's name", kMost, name.text.size()));
   }
   if (name.text == "." || name.text == "..") node.error("expected a folder's name, found '" + name.text + "'");
 }

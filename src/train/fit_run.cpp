@@ -154,7 +154,8 @@ void FitRun::end_stalled(const std::string& what) {
   std::thread([] {  // the log may lie on the same disk
     std::this_thread::sleep_for(std::chrono::seconds(2));
     std::_Exit(1);
-  }).detach();
+  })
+      .detach();
   log_to_file_alone(told);
   if (cluster_) cluster_->control().fail(what);
   std::_Exit(1);

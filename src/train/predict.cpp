@@ -19,7 +19,8 @@ Run run_to_predict(const CheckedConfiguration& checked, const data::Dataset& dat
   run.watch = make_stall_watch(checked.values());
   data::FeederOptions feeding = feeder_options(checked.values(), false);
   feeding.watch = run.watch.get();
-  run.test = std::make_unique<data::Feeder>(dataset, adapted_preprocessing(checked, run.adapted), checked.input, feeding);
+  run.test =
+      std::make_unique<data::Feeder>(dataset, adapted_preprocessing(checked, run.adapted), checked.input, feeding);
   run.strategy = make_strategy(checked, {.trains = false, .strategy = options}, this_hardware());
   BatchSizes sizes;
   sizes.evaluate = {kPredictedRows * run.strategy->num_replicas_in_sync()};

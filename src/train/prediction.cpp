@@ -42,11 +42,12 @@ OutputMeaning output_meaning(const CheckedConfiguration& checked, std::vector<st
   meaning.is_logits = takes_logits(loss);
   meaning.classes = std::move(classes);
   if (meaning.shape.rank() != 1) return meaning;
-  const bool says_classes = targets_of(loss) != Targets::kNumbers;
-  if (!says_classes) return meaning;
+  const Targets targets = targets_of(loss);
+  if (targets != Targets::kClassNumbers && targets != Targets::kProbabilities) return meaning;
   meaning.kind = meaning.shape[0] == 1 ? OutputMeaning::Kind::kYesOrNo : OutputMeaning::Kind::kClasses;
-  const bool is_of_each = std::holds_alternative<losses::BinaryCrossentropy>(loss) && meaning.shape[0] > 1;
-  if (is_of_each) meaning.kind = OutputMeaning::Kind::kNumbers;
+  const bool is_binary = std::holds_alternative<losses::BinaryCrossentropy>(loss) ||
+                         std::holds_alternative<losses::BinaryFocalCrossentropy>(loss);
+  if (is_binary && meaning.shape[0] > 1) meaning.kind = OutputMeaning::Kind::kNumbers;
   return meaning;
 }
 

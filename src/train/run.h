@@ -38,7 +38,8 @@ struct RunParts {
   std::optional<StrategyOptions> strategy;
   /// Absent: every step is computed and applied here.
   std::optional<ParameterServerRole> parameter_servers;
-  /// Ends the process where an example is not read within training.stall_timeout_seconds; default: with the error alone.
+  /// Ends the process where an example is not read within training.stall_timeout_seconds; default: with the error
+  /// alone.
   data::StallWatch::OnStall on_stall{};
 };
 
@@ -72,7 +73,8 @@ std::vector<data::PreprocessingStep> adapted_preprocessing(const CheckedConfigur
 data::FeederOptions feeder_options(const Configuration& values, bool trains);
 
 /// Of training.stall_timeout_seconds; null where that is no limit. An empty `on_stall` ends the process with the error.
-std::unique_ptr<data::StallWatch> make_stall_watch(const Configuration& values, data::StallWatch::OnStall on_stall = {});
+std::unique_ptr<data::StallWatch> make_stall_watch(const Configuration& values,
+                                                   data::StallWatch::OnStall on_stall = {});
 
 /// What a run kept of its training data; nullopt where it kept nothing.
 std::optional<data::Adapted> read_adapted(const RunFolder& folder);

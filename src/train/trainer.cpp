@@ -248,6 +248,7 @@ void Trainer::emit_step() {
   }
   event.state = strategy_.state().readings();
   event.waiting = strategy_.take_waiting_shares();
+  event.waiting_for_data = steps_.take_waiting_for_data(training_seconds_);
   event.examples_per_second = examples_per_second();
   event.seconds = seconds();
   emit_(event);

@@ -44,6 +44,13 @@ bool TrainingSteps::seek(const TrainingState& state) {
 }
 
 /// Those of the replicas here.
+std::optional<double> TrainingSteps::take_waiting_for_data(double seconds) {
+  if (examples_ == nullptr || !examples_->reads_ahead()) return std::nullopt;
+  const double all = seconds * static_cast<double>(strategy_.topology().lanes.size());
+  const double waited = examples_->take_waited_seconds();
+  return all > 0 ? std::min(waited / all, 1.0) : 0;
+}
+
 void TrainingSteps::read_ahead(const data::Order::Batch& batch) {
   if (examples_ == nullptr || !examples_->reads_ahead()) return;
   const Topology& topology = strategy_.topology();

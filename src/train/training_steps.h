@@ -59,6 +59,10 @@ class TrainingSteps {
   /// Of the step that `state` is after.
   double learning_rate(const TrainingState& state) const;
 
+  /// The share of `seconds` that each lane has waited for examples since the last call, on average; nothing where all
+  /// examples are in memory.
+  std::optional<double> take_waiting_for_data(double seconds);
+
   std::int64_t epoch_of(std::int64_t step) const { return (step - 1) / order_.batches_per_epoch() + 1; }
   /// What may have brought about that a step's numbers are not finite; empty where that is not known.
   std::string largest_input_text(std::int64_t step) const;

@@ -76,8 +76,8 @@ Run run_on(const CheckedConfiguration& checked, const Hardware& hardware, int re
   return run;
 }
 
-/// The trainable variables whose gradient is rounding alone, by their number: the largest element of the first step's is
-/// that much smaller than those of other variables. One that is exactly 0 is none of them: it may not stay so.
+/// The trainable variables whose gradient is rounding alone, by their number: the largest element of the first step's
+/// is that much smaller than those of other variables. One that is exactly 0 is none of them: it may not stay so.
 std::set<std::size_t> with_rounding_as_gradient(const CheckedConfiguration& checked, const Hardware& hardware) {
   constexpr double kRounding = 1e-6;
   // As a worker of parameter servers does, which keeps gradients and applies none.

@@ -22,7 +22,7 @@ struct VerifiedRun {
 };
 
 struct Verification {
-  std::vector<double> losses;         ///< on one replica, of each step
+  std::vector<double> losses;  ///< on one replica, of each step
   /// Variables whose gradient is 0 but for rounding, as a bias that a normalization takes out again at once. They are
   /// held at their first values: an optimizer like Adam makes steps even of rounding, and nothing depends on them.
   std::vector<std::string> left_out;

@@ -54,7 +54,8 @@ TEST_CASE("a written file reads back whole and leaves nothing beside it") {
 TEST_CASE("a pipe is refused without waiting for who writes to it") {
   const TemporaryFolder folder;
   REQUIRE(::mkfifo((folder / "pipe").c_str(), 0600) == 0);
-  const std::string refused = "cannot read " + (folder / "pipe").string() + ": expected a file, found a pipe or a device";
+  const std::string refused =
+      "cannot read " + (folder / "pipe").string() + ": expected a file, found a pipe or a device";
   CHECK(error_text([&] { read_text_file(folder / "pipe"); }) == refused);
   CHECK(error_text([&] { InputFile(folder / "pipe"); }) == refused);
 }

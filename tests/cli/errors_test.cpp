@@ -64,6 +64,36 @@ TEST_CASE_FIXTURE(Fixture, "what is not built yet is refused by name") {
   }
 }
 
+TEST_CASE_FIXTURE(Fixture, "a file may add options to what it extends in whatever form that is written") {
+  const auto shown = [&](const std::string& own, const std::string& base) {
+    std::string text = kConfig;
+    text.erase(text.find("optimizer:"));
+    write_file(folder / "base.yaml", text + "optimizer: " + base + "\n");
+    write_file(folder / "own.yaml", "extends: base.yaml\noptimizer: " + own + "\n");
+    const Outcome outcome = run_program(folder, "config show own.yaml");
+    return outcome.out + outcome.err;
+  };
+  for (const auto& [own, base] : {std::pair("{learning_rate: 0.5}", "adam"),
+                                  std::pair("{adam: {learning_rate: 0.5}}", "{type: adam, beta_1: 0.8}"),
+                                  std::pair("{type: adam, learning_rate: 0.5}", "{adam: {beta_1: 0.8}}")}) {
+    const std::string text = shown(own, base);
+    CHECK_MESSAGE(contains(text, "type: adam"), text);
+    CHECK_MESSAGE(contains(text, "learning_rate: 0.5"), text);
+    CHECK_MESSAGE(contains(text, "beta_1: "), text);
+    CHECK_MESSAGE(contains(text, "beta_1: 0.8") == (std::string(base) != "adam"), text);
+  }
+  CHECK(contains(shown("{type: sgd}", "{adam: {beta_1: 0.8}}"), "type: sgd"));
+}
+
+TEST_CASE_FIXTURE(Fixture, "a base that cannot be read is the only error") {
+  write_file(folder / "own.yaml", "extends: nothing.yaml\n");
+  const Outcome outcome = run_program(folder, "config check own.yaml");
+  CHECK(outcome.exit_code == 2);
+  CHECK_MESSAGE(contains(outcome.err, "own.yaml:1:10: extends: nothing.yaml: cannot open the configuration"),
+                outcome.err);
+  CHECK_MESSAGE(!contains(outcome.err, "missing key"), outcome.err);
+}
+
 TEST_CASE_FIXTURE(Fixture, "an error of --set begins with its key") {
   const Outcome outcome = fit("--set optimizer.learning_rate=fast");
   CHECK(outcome.exit_code == 2);
@@ -93,8 +123,9 @@ TEST_CASE_FIXTURE(Fixture, "a name that is too long for the file system is refus
 TEST_CASE_FIXTURE(Fixture, "memory that the system refuses is told as such") {
   // More than the limit, with what the program itself maps, in whatever part of it the system refuses first.
   const Outcome outcome =
-      run_script(folder, "ulimit -v 2000000; \"$MIRRORTRAIN\" fit line.yaml --set 'model.layers=[{dense: {units: "
-                         "20000}}, {dense: {units: 20000}}, {dense: {units: 1}}]'");
+      run_script(folder,
+                 "ulimit -v 2000000; \"$MIRRORTRAIN\" fit line.yaml --set 'model.layers=[{dense: {units: "
+                 "20000}}, {dense: {units: 20000}}, {dense: {units: 1}}]'");
   CHECK(outcome.exit_code == 1);
   CHECK_MESSAGE(contains(outcome.err, "memory"), outcome.err);
   CHECK_FALSE(contains(outcome.err, "bad_alloc"));

@@ -235,7 +235,8 @@ TEST_CASE_FIXTURE(Fixture, "other data under the same name is refused") {
   CHECK(contains(resumed.err, "the training data changed"));
 }
 
-TEST_CASE_FIXTURE(Fixture, "a pipe among a run's files is named by whatever command meets it, and nothing waits for it") {
+TEST_CASE_FIXTURE(Fixture,
+                  "a pipe among a run's files is named by whatever command meets it, and nothing waits for it") {
   REQUIRE(fit("--run-dir a --set training.epochs=1").exit_code == 0);
   const auto with_pipe = [&](const std::string& name, const std::string& command) {
     return run_script(folder, fmt::format("mv a/{0} kept && mkfifo a/{0} && timeout 20 \"$MIRRORTRAIN\" {1}; code=$?\n"
@@ -265,13 +266,14 @@ TEST_CASE_FIXTURE(Fixture, "a pipe among a run's files is named by whatever comm
 
 TEST_CASE_FIXTURE(Fixture, "what changed on a resume is told as it stands in the file") {
   REQUIRE(fit("--run-dir a --set training.epochs=1").exit_code == 0);
-  const Outcome outcome = fit(
-      "--run-dir a --resume --set training.epochs=2 --set 'callbacks=[{early_stopping: {patience: 3}}]' "
-      "--set 'optimizer.learning_rate={schedule: exponential_decay, initial_learning_rate: 0.01, decay_steps: 10, "
-      "decay_rate: 0.5}'");
+  const Outcome outcome =
+      fit("--run-dir a --resume --set training.epochs=2 --set 'callbacks=[{early_stopping: {patience: 3}}]' "
+          "--set 'optimizer.learning_rate={schedule: exponential_decay, initial_learning_rate: 0.01, decay_steps: 10, "
+          "decay_rate: 0.5}'");
   REQUIRE_MESSAGE(outcome.exit_code == 0, outcome.err);
-  CHECK_MESSAGE(contains(outcome.err, "optimizer.learning_rate changed since the run began: 0.01 before, {schedule: "
-                                      "exponential_decay, initial_learning_rate: 0.01"),
+  CHECK_MESSAGE(contains(outcome.err,
+                         "optimizer.learning_rate changed since the run began: 0.01 before, {schedule: "
+                         "exponential_decay, initial_learning_rate: 0.01"),
                 outcome.err);
   CHECK_MESSAGE(contains(outcome.err, "callbacks[0] changed since the run began: absent before, {early_stopping: {"),
                 outcome.err);

@@ -56,8 +56,15 @@ TEST_CASE_FIXTURE(Fixture, "a table with words trains, evaluates and predicts wi
   CHECK(json::parse(read("run/classes.json")) == json({"apple, red", "cherry", "melon"}));
   CHECK(json::parse(read("run/preprocessing.json"))["table"]["features"][1]["words"] == json({"green", "red"}));
   fs::remove(folder / "train.csv");  // a run brings what it learnt
-  const Outcome evaluated = run("eval run");
+  const Outcome evaluated = run("eval run --json evaluation.json");
   CHECK(evaluated.exit_code == 0);
+  const json evaluation = json::parse(read("evaluation.json"));
+  CHECK(evaluation["metrics"]["accuracy"] == 1);
+  CHECK(evaluation["confusion_matrix"] == json({{1, 0, 0}, {0, 0, 0}, {0, 0, 1}}));
+  CHECK(
+      evaluation["classes"][0] ==
+      json({{"class", 0}, {"name", "apple, red"}, {"precision", 1.0}, {"recall", 1.0}, {"f1", 1.0}, {"examples", 1}}));
+  CHECK(evaluation["expected_calibration_error"].get<double>() < 0.5);
   CHECK(contains(evaluated.out, "accuracy 1.0"));
 
   write_file(folder / "new.csv", "color,size\nred,1\ngreen,9\n");

@@ -53,6 +53,7 @@ inline std::vector<nlohmann::json> timeless(std::vector<nlohmann::json> events) 
     event.erase("seconds");
     event.erase("examples_per_second");
     event.erase("waiting");
+    event.erase("waiting_for_data");
   }
   return events;
 }

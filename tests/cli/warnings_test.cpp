@@ -75,16 +75,21 @@ TEST_CASE_FIXTURE(Fixture, "class numbers are no quantities, and accuracy means 
 
 TEST_CASE_FIXTURE(Fixture, "counts and one-hot labels are no class numbers") {
   CHECK_FALSE(contains(fit("{units: 1, activation: exponential}", "poisson").err, "class numbers"));
-  const Outcome one_hot = fit("{units: 3}", "mean_squared_error", "", "--set 'data.preprocessing=[{one_hot: {depth: 3}}]'");
+  const Outcome one_hot =
+      fit("{units: 3}", "mean_squared_error", "", "--set 'data.preprocessing=[{one_hot: {depth: 3}}]'");
   CHECK(one_hot.exit_code == 0);
   CHECK_MESSAGE(!contains(one_hot.err, "class numbers"), one_hot.err);
 }
 
 TEST_CASE_FIXTURE(Fixture, "what changes nothing is an error or a warning") {
-  CHECK(contains(fit("{units: 3, use_bias: false, bias_regularizer: {l2: 0.1}}", kSparse).err, "there is no bias, as use_bias is false"));
-  CHECK(contains(fit("{units: 3}", kSparse, "", "--set 'optimizer={type: sgd, nesterov: true}'").err, "without momentum it changes nothing"));
-  CHECK(contains(fit("{units: 3}", kSparse, "", "--set 'model.layers=[{repeat: {times: 2, layers: []}}, {dense: {units: 3}}]'").err,
-                 "expected at least one layer, found none"));
+  CHECK(contains(fit("{units: 3, use_bias: false, bias_regularizer: {l2: 0.1}}", kSparse).err,
+                 "there is no bias, as use_bias is false"));
+  CHECK(contains(fit("{units: 3}", kSparse, "", "--set 'optimizer={type: sgd, nesterov: true}'").err,
+                 "without momentum it changes nothing"));
+  CHECK(contains(
+      fit("{units: 3}", kSparse, "", "--set 'model.layers=[{repeat: {times: 2, layers: []}}, {dense: {units: 3}}]'")
+          .err,
+      "expected at least one layer, found none"));
   CHECK(contains(fit("{units: 3}", kSparse, "variables: [{match: \"*/kernal\", aggregation: sum}]\n").err,
                  "warning: m.yaml:11:13: variables[0]: no variable is left for '*/kernal'"));
   CHECK(contains(fit("{units: 3, trainable: false}", kSparse, "", "--set 'model.layers[0].dense.trainable=false'").err,

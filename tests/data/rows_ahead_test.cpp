@@ -70,6 +70,19 @@ TEST_CASE("no more rows are read ahead than memory holds, and those nobody expec
   CHECK(source.reads == 4);
 }
 
+TEST_CASE("waiting for a row counts, and taking one that is ready does not") {
+  constexpr auto kSlow = std::chrono::milliseconds(30);
+  RowsAhead ahead([&](const ExampleKey&, std::span<float>) { std::this_thread::sleep_for(kSlow); }, 2, {1000, 1});
+  const auto take = [&](std::int64_t row) { ahead.take({row, 0}, [](std::span<const float>) {}); };
+  take(1);  // nobody expected it
+  CHECK(ahead.take_waited_seconds() >= 0.03);
+  CHECK(ahead.take_waited_seconds() == 0);
+  ahead.expect(std::vector<std::int64_t>{2});
+  std::this_thread::sleep_for(10 * kSlow);
+  take(2);
+  CHECK(ahead.take_waited_seconds() < 0.03);
+}
+
 TEST_CASE("a row that was made for another epoch is made anew") {
   const Counting source;
   RowsAhead ahead(source.maker(), 2, {1000, 2});

@@ -90,10 +90,12 @@ TEST_CASE("what a record lacks or has otherwise is told with file, record and re
                  "has no feature 'rav', but [empty, floats, integers, label, name, picture, raw, raw32]; did you mean "
                  "'raw'?; say in 'features'"));
   CHECK(contains(error(records({{"empty", {{6}, {}}}})), "has no feature 'empty'"));
-  CHECK(contains(error(records({{"raw", {{7}, {}}}})), "has 6 bytes' numbers as 'raw' of type uint8, expected 7 for the "
-                                                       "shape [7]"));
+  CHECK(contains(error(records({{"raw", {{7}, {}}}})),
+                 "has 6 bytes' numbers as 'raw' of type uint8, expected 7 for the "
+                 "shape [7]"));
   CHECK(contains(error(records({{"floats", {{}, {}}}})), "has 3 numbers as 'floats' of type float32, expected 1"));
-  CHECK(contains(error(records({{"floats", {{3}, DType::kUint8}}})), "which are float32, expected uint8; remove the dtype"));
+  CHECK(contains(error(records({{"floats", {{3}, DType::kUint8}}})),
+                 "which are float32, expected uint8; remove the dtype"));
   CHECK(contains(error(with_labels(records({{"raw", {{6}, {}}}}), "name")), "has bytes as 'name', expected numbers"));
   TfRecord picture = records({});
   picture.image = "label";
@@ -108,8 +110,9 @@ TEST_CASE("damaged files are refused, and every flipped bit is found") {
     source.files = config::Path{folder.write("broken.tfrecord", content)};
     return error_text([&] { read(source); });
   };
-  CHECK(contains(error("no records at all"), "record 0 (counting from 0) does not match its checksum of the length; "
-                                             "expected a TFRecord file"));
+  CHECK(contains(error("no records at all"),
+                 "record 0 (counting from 0) does not match its checksum of the length; "
+                 "expected a TFRecord file"));
   CHECK(contains(error(""), "expected at least one record, found none"));
   CHECK(contains(error(good.substr(0, good.size() - 5)), "record 2 (counting from 0) is truncated"));
   for (std::size_t bit = 0; bit < 8 * good.size(); bit += 37) {
@@ -131,7 +134,8 @@ std::string record(std::string_view payload) {
 TEST_CASE("a record that is no example is told") {
   const TemporaryFolder folder;
   TfRecord source = records({{"x", {{1}, {}}}});
-  for (const std::string& payload : {std::string("\x0a\x7f\x0a", 3), std::string("\x0a\xff", 2), std::string("\x0b", 1)}) {
+  for (const std::string& payload :
+       {std::string("\x0a\x7f\x0a", 3), std::string("\x0a\xff", 2), std::string("\x0b", 1)}) {
     source.files = config::Path{folder.write("odd.tfrecord", record(payload))};
     CHECK(contains(error_text([&] { read(source); }), "record 0 (counting from 0) is no tf.train.Example: "));
   }

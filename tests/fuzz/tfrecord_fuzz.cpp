@@ -14,8 +14,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t siz
   const std::string header(reinterpret_cast<const char*>(&length), sizeof length);
   const std::string payload(reinterpret_cast<const char*>(bytes), size);
   const std::string record = header + checksum(header) + payload + checksum(payload);
-  for (const char* features : {"features: {floats: {shape: [3]}}", "features: {raw: {shape: [6]}, integers: {shape: [2]}}",
-                               "image: picture"}) {
+  for (const char* features : {"features: {floats: {shape: [3]}}",
+                               "features: {raw: {shape: [6]}, integers: {shape: [2]}}", "image: picture"}) {
     const std::string source = std::string("{format: tfrecord, files: FILE, ") + features + "}";
     fuzz::load_data_set(source, bytes, size);
     fuzz::load_data_set(source, reinterpret_cast<const std::uint8_t*>(record.data()), record.size());

@@ -269,8 +269,8 @@ TEST_CASE("crossentropy of huge logits is finite") {
   const auto binary = run_op(ops::Loss(LossKind::kBinaryCrossentropy, true), {{spec, y}, {spec, {{1, 2}, {0, 1}}}}, 1);
   CHECK(binary[0][0] == 1e4);
   // A mistake of any size has a slope, through the focal factor too.
-  const auto focal =
-      run_op(ops::Loss(LossKind::kBinaryFocalCrossentropy, true), {{spec, {{1, 2}, {30, 0}}}, {spec, {{1, 2}, {0, 0}}}}, 1);
+  const auto focal = run_op(ops::Loss(LossKind::kBinaryFocalCrossentropy, true),
+                            {{spec, {{1, 2}, {30, 0}}}, {spec, {{1, 2}, {0, 0}}}}, 1);
   CHECK(focal[0][0] == doctest::Approx((30 + 0.25 * std::log(2.0)) / 2));
   CHECK(focal[1].data[0] == doctest::Approx(0.5));
 }

@@ -57,23 +57,32 @@ TEST_CASE("a variable whose gradient is rounding alone is not compared, and move
     return verify_replicas(training.checked, {2, 4}, 5);
   };
   const std::string normalize = "{batch_normalization: {synchronized: true}}";
-  const std::string sgd = "optimizer={type: sgd, learning_rate: 0.1}", adam = "optimizer={type: adam, learning_rate: 0.05}";
+  const std::string sgd = "optimizer={type: sgd, learning_rate: 0.1}",
+                    adam = "optimizer={type: adam, learning_rate: 0.05}";
   using Names = std::vector<std::string>;
   for (const std::string& optimizer : {sgd, adam}) {
     CAPTURE(optimizer);
-    const Verification biases = verified("{dense: {units: 6}}, " + normalize + ", {reshape: {target_shape: [3, 2]}}, "
-                                         "{multi_head_attention: {num_heads: 2, key_dim: 2}}", optimizer);
+    const Verification biases = verified("{dense: {units: 6}}, " + normalize +
+                                             ", {reshape: {target_shape: [3, 2]}}, "
+                                             "{multi_head_attention: {num_heads: 2, key_dim: 2}}",
+                                         optimizer);
     CHECK(biases.left_out == Names{"dense/bias", "multi_head_attention/key/bias"});
     CHECK(biases.largest() < 1e-4);
-    const Verification pooled = verified("{reshape: {target_shape: [4, 1, 1]}}, {conv2d: {filters: 3, kernel_size: [2, 1]}}, "
-                                         "{average_pooling2d: {pool_size: [3, 1]}}, " + normalize, optimizer);
+    const Verification pooled = verified(
+        "{reshape: {target_shape: [4, 1, 1]}}, {conv2d: {filters: 3, kernel_size: [2, 1]}}, "
+        "{average_pooling2d: {pool_size: [3, 1]}}, " +
+            normalize,
+        optimizer);
     CHECK(pooled.left_out == Names{"conv2d/bias"});
     CHECK(pooled.largest() < 1e-4);
-    const Verification offset = verified("{dense: {units: 6, use_bias: false}}, " + normalize + ", " + normalize, optimizer);
+    const Verification offset =
+        verified("{dense: {units: 6, use_bias: false}}, " + normalize + ", " + normalize, optimizer);
     CHECK(offset.left_out == Names{"batch_normalization/beta"});
     CHECK(offset.largest() < 1e-4);
   }
-  CHECK(verified("{dense: {units: 6, use_bias: false}}, " + normalize + ", {activation: {activation: relu}}, " + normalize, sgd)
+  CHECK(verified(
+            "{dense: {units: 6, use_bias: false}}, " + normalize + ", {activation: {activation: relu}}, " + normalize,
+            sgd)
             .left_out.empty());
   CHECK(verified("{dense: {units: 4, activation: relu}}, " + normalize, sgd).left_out.empty());
 }

@@ -28,11 +28,13 @@ void expect_gradient(std::string_view op, const ValueSpec& gradient, const Shape
 
 std::vector<ValueSpec> MaxPool2d::infer(std::span<const ValueSpec> inputs) const {
   expect_images(name(), inputs[0]);
-  if (pool_size[0] * pool_size[1] > 256) {
-    throw Error(fmt::format("max_pool2d: expected a window of at most 256 elements, found {} x {}", pool_size[0],
-                            pool_size[1]));
-  }
   const Shape output = pooled_shape(name(), *this, inputs[0].shape);
+  if (pool_size[0] * pool_size[1] > 256) {
+    throw Error(
+        fmt::format("max_pool2d: expected a window of at most 256 elements, found {} x {}; pool in two layers, or "
+                    "everything with global_max_pooling2d",
+                    pool_size[0], pool_size[1]));
+  }
   return {{inputs[0].dtype, output, true}, {DType::kUint8, output, true}};
 }
 

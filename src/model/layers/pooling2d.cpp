@@ -5,7 +5,8 @@
 namespace mirrortrain::layers {
 
 config::Section<MaxPooling2d> MaxPooling2d::section() {
-  return config::Section<MaxPooling2d>("2D max pooling: the maximum of each window.").include<Pool2dOptions>();
+  return config::Section<MaxPooling2d>("2D max pooling: the maximum of each window, of at most 256 elements.")
+      .include<Pool2dOptions>();
 }
 
 ValueId MaxPooling2d::build(LayerBuilder& builder, std::span<const ValueId> sources) const {

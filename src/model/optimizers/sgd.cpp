@@ -9,7 +9,8 @@ config::Section<Sgd> Sgd::section() {
       .key("nesterov", &Sgd::nesterov, "Whether to apply Nesterov momentum.")
       .check("nesterov",
              [](const Sgd& sgd) -> std::string {
-               return sgd.nesterov && sgd.momentum == 0 ? "without momentum it changes nothing; give a momentum, as 0.9" : "";
+               return sgd.nesterov && sgd.momentum == 0 ? "without momentum it changes nothing; give a momentum, as 0.9"
+                                                        : "";
              })
       .include<OptimizerCommon>();
 }

@@ -41,8 +41,8 @@ struct MirroredParts {
 
 /// one_device, mirrored and multi_worker_mirrored, which differ in their topology alone: every replica has the same
 /// variables and trains on its part of each global batch, in step. A step is a list of actions for each lane (see
-/// LaneSteps). Every sum runs in the order of the replicas, so the result depends on the replicas alone, not on the
-/// lanes that run them.
+/// LaneSteps). Every sum has a fixed order, whichever lanes run it: the replicas' or the operation's within a domain, the
+/// communicator's across domains.
 class MirroredStrategy : public Strategy {
  public:
   /// `model` must outlive it; one without layers just writes the state. The calling thread becomes lane 0. Throws

@@ -99,11 +99,12 @@ ReductionChoice choose_reduction(const StrategyOptions& options, const Topology&
     choice.operation = topology.on_gpus() && no_nccl.empty() ? CrossDeviceOps::kNccl : CrossDeviceOps::kRing;
     if (!no_nccl.empty()) why = fmt::format(" by copies ({})", no_nccl);
   }
+  // Memories that cannot be reached are gathered, so that the order is the replicas'; else the workers' communicator
+  // adds.
+  const bool gathers = *choice.operation == CrossDeviceOps::kReductionToOneDevice && !topology.on_gpus();
+  choice.gathers_replicas = gathers;
   bool by_method = false;
-  if (choice.operation != CrossDeviceOps::kNccl) {
-    // Memories that cannot be reached are gathered, so that the order is the replicas'.
-    const bool gathers = *choice.operation == CrossDeviceOps::kReductionToOneDevice && !topology.on_gpus();
-    choice.gathers_replicas = gathers;
+  if (choice.operation != CrossDeviceOps::kNccl && (topology.on_gpus() || gathers)) {
     const LanePlace& root = root_lane(options, topology);
     // Every worker names the chief's replica.
     const int root_replica = root.replicas.front() % (topology.replicas / topology.cluster.workers);
@@ -112,10 +113,11 @@ ReductionChoice choose_reduction(const StrategyOptions& options, const Topology&
                           gathers ? root_replica : root_rank);
     by_method = uses_aggregation_method(*choice.operation);
   }
-  choice.note = fmt::format("cross_device_ops: {}{}{} across {}{}{}{}", is_auto ? "auto selected " : "",
-                            config::name_of(*choice.operation), is_auto ? ", which adds" : " adds",
-                            plural(ranks, topology.on_gpus() ? "GPU" : "worker"), why, order_note(by_method, method),
-                            topology.replicas > ranks ? ", once each has added its own replicas' gradients" : "");
+  choice.note = fmt::format(
+      "cross_device_ops: {}{}{} across {}{}{}{}", is_auto ? "auto selected " : "", config::name_of(*choice.operation),
+      is_auto ? ", which adds" : " adds", plural(ranks, topology.on_gpus() ? "GPU" : "worker"), why,
+      topology.on_gpus() || gathers ? order_note(by_method, method) : ", in their communicator's order",
+      topology.replicas > ranks ? ", once each has added its own replicas' gradients" : "");
   return choice;
 }
 

@@ -20,7 +20,8 @@ struct ReductionChoice {
   /// Absent: the update adds the replicas' gradients in its own pass. Never auto.
   std::optional<CrossDeviceOps> operation;
   /// Its stages: over a domain's replicas where there is one domain, over the run's replicas where they are gathered
-  /// (reduction_to_one_device across workers), over the domains where devices copy from each other. Absent with nccl.
+  /// (reduction_to_one_device across workers), over the domains where devices copy from each other. Absent with nccl,
+  /// and where the workers' communicator adds.
   std::optional<StagedReduction> stages;
   bool gathers_replicas = false;  ///< from domains that do not reach each other's memory
   std::string note;               ///< what was chosen and why, for the log

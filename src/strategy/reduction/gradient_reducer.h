@@ -14,7 +14,7 @@ namespace mirrortrain {
 /// How the gradients of a domain's replicas become their sum over the run, bucket by bucket. Where the update adds the
 /// replicas' gradients in its own pass, there is none. Bodies compose from the inside out: first within the domain,
 /// then across domains. Every lane of the domain calls the same functions in the same order, so that each sum has a
-/// fixed order, whichever lane adds it. `bench-allreduce` measures these bodies.
+/// fixed order, whichever lane adds it. `bench-allreduce` measures those of one machine.
 class GradientReducer {
  public:
   virtual ~GradientReducer() = default;

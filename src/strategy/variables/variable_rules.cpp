@@ -94,9 +94,11 @@ void warn_of_idle_rules(const Model& model, const VariableRules& rules, config::
       return rule_for(rules, variable.spec.name) == &rule;
     });
     if (used) continue;
-    errors.warn(rule.place, rule.path,
-                fmt::format("no variable is left for '{}', so this rule changes nothing; `fit --dry-run` shows the names of all",
-                            shortened(rule.value.match)));
+    errors.warn(
+        rule.place, rule.path,
+        fmt::format(
+            "no variable is left for '{}', so this rule changes nothing; `fit --dry-run` shows the names of all",
+            shortened(rule.value.match)));
   }
 }
 

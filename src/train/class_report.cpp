@@ -1,0 +1,91 @@
+#include "train/class_report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+
+namespace mirrortrain {
+namespace {
+
+double share(std::int64_t part, std::int64_t whole) {
+  return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
+}
+
+}  // namespace
+
+ClassReport::ClassReport(const OutputMeaning& meaning)
+    : meaning_(meaning),
+      classes_(meaning.kind == OutputMeaning::Kind::kYesOrNo ? 2 : meaning.elements()),
+      counts_(static_cast<std::size_t>(classes_ * classes_)),
+      bins_(kBins) {}
+
+void ClassReport::add(std::int64_t label, std::span<const float> output) {
+  if (label < 0 || label >= classes_) throw Error(fmt::format("label {} is none of the {} classes", label, classes_));
+  const std::int64_t predicted = meaning_.class_of(output);
+  ++counts_[static_cast<std::size_t>(label * classes_ + predicted)];
+
+  const std::vector<float> probabilities = meaning_.probabilities(output);
+  auto largest = static_cast<double>(*std::ranges::max_element(probabilities));
+  if (meaning_.kind == OutputMeaning::Kind::kYesOrNo && predicted == 0) largest = 1 - largest;
+  const double place = std::clamp(largest, 0.0, 1.0) * static_cast<double>(kBins);
+  // A bin has its upper end: 1 belongs to the last one.
+  Bin& bin = bins_[static_cast<std::size_t>(std::max(std::ceil(place) - 1, 0.0))];
+  ++bin.examples;
+  bin.right += predicted == label ? 1 : 0;
+  bin.probabilities += largest;
+}
+
+std::int64_t ClassReport::count(std::int64_t label, std::int64_t predicted) const {
+  return counts_[static_cast<std::size_t>(label * classes_ + predicted)];
+}
+
+std::int64_t ClassReport::labels_of(std::int64_t label) const {
+  std::int64_t sum = 0;
+  for (std::int64_t predicted = 0; predicted < classes_; ++predicted) sum += count(label, predicted);
+  return sum;
+}
+
+std::int64_t ClassReport::predictions_of(std::int64_t predicted) const {
+  std::int64_t sum = 0;
+  for (std::int64_t label = 0; label < classes_; ++label) sum += count(label, predicted);
+  return sum;
+}
+
+double ClassReport::precision(std::int64_t of) const { return share(count(of, of), predictions_of(of)); }
+
+double ClassReport::recall(std::int64_t of) const { return share(count(of, of), labels_of(of)); }
+
+double ClassReport::f1(std::int64_t of) const { return share(2 * count(of, of), labels_of(of) + predictions_of(of)); }
+
+double ClassReport::expected_calibration_error() const {
+  double distances = 0;
+  std::int64_t examples = 0;
+  for (const Bin& bin : bins_) {
+    distances += std::abs(bin.probabilities - static_cast<double>(bin.right));
+    examples += bin.examples;
+  }
+  return examples == 0 ? 0 : distances / static_cast<double>(examples);
+}
+
+nlohmann::ordered_json ClassReport::to_json() const {
+  using Json = nlohmann::ordered_json;
+  Json classes = Json::array(), matrix = Json::array();
+  for (std::int64_t of = 0; of < classes_; ++of) {
+    Json one = {{"class", of}};
+    if (const std::string name = meaning_.name_of(of); !name.empty()) one["name"] = name;
+    one.update({{"precision", precision(of)}, {"recall", recall(of)}, {"f1", f1(of)}, {"examples", labels_of(of)}});
+    classes.push_back(std::move(one));
+    Json row = Json::array();
+    for (std::int64_t predicted = 0; predicted < classes_; ++predicted) row.push_back(count(of, predicted));
+    matrix.push_back(std::move(row));
+  }
+  return {{"classes", std::move(classes)},
+          {"confusion_matrix", std::move(matrix)},
+          {"expected_calibration_error", expected_calibration_error()}};
+}
+
+}  // namespace mirrortrain

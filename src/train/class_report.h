@@ -1,0 +1,55 @@
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <span>
+#include <vector>
+
+#include "train/prediction.h"
+
+namespace mirrortrain {
+
+/// How well each class is told from the others: counts of an example's class against the one predicted. Of outputs that
+/// say classes, see OutputMeaning.
+class ClassReport {
+ public:
+  /// `meaning` must outlive it.
+  explicit ClassReport(const OutputMeaning& meaning);
+
+  /// An example of class `label`, and the model's output for it. Throws Error for a label that is no class.
+  void add(std::int64_t label, std::span<const float> output);
+
+  std::int64_t classes() const { return classes_; }
+  /// Examples of class `label` that were taken for class `predicted`.
+  std::int64_t count(std::int64_t label, std::int64_t predicted) const;
+
+  // 0 where there is nothing to divide by, as in scikit-learn.
+  double precision(std::int64_t of) const;
+  double recall(std::int64_t of) const;
+  double f1(std::int64_t of) const;
+
+  /// How far probabilities are from what comes true, on average over the examples: of those whose largest probability
+  /// lies in one of 15 equal parts of [0, 1], the distance between its mean and the share that was right (expected
+  /// calibration error, Guo et al. 2017).
+  double expected_calibration_error() const;
+
+  /// {"classes": [{"class", "name", "precision", "recall", "f1", "examples"}, ...], "confusion_matrix": rows of labels,
+  /// "expected_calibration_error"}
+  nlohmann::ordered_json to_json() const;
+
+ private:
+  static constexpr std::size_t kBins = 15;
+  struct Bin {
+    std::int64_t examples = 0, right = 0;
+    double probabilities = 0;
+  };
+  std::int64_t labels_of(std::int64_t label) const;
+  std::int64_t predictions_of(std::int64_t predicted) const;
+
+  const OutputMeaning& meaning_;
+  std::int64_t classes_;
+  std::vector<std::int64_t> counts_;  ///< [label][predicted]
+  std::vector<Bin> bins_;
+};
+
+}  // namespace mirrortrain
