@@ -31,13 +31,30 @@ double larger(double a, double b) { return a >= b || std::isnan(a) ? a : b; }
 
 double relative(double difference, double size) { return difference == 0 ? 0 : std::abs(difference) / std::abs(size); }
 
-double difference(const std::vector<float>& value, const std::vector<float>& reference) {
-  double worst = 0, size = 0;
+double size_of(const std::vector<float>& elements) {
+  double size = 0;
+  for (const float element : elements) size = std::max(size, std::abs(static_cast<double>(element)));
+  return size;
+}
+
+/// Relative to the reference's largest element, or to `least` where that is larger.
+double difference(const std::vector<float>& value, const std::vector<float>& reference, double least) {
+  double worst = 0;
   for (std::size_t i = 0; i < value.size(); ++i) {
     worst = larger(worst, std::abs(static_cast<double>(value[i]) - static_cast<double>(reference[i])));
-    size = std::max(size, std::abs(static_cast<double>(reference[i])));
   }
-  return relative(worst, size);
+  return relative(worst, std::max(size_of(reference), least));
+}
+
+/// A statistic may be 0 but for rounding, as the mean of what a normalization gives; a weight's scale is that of
+/// numbers in the model.
+double least_size_of_statistics(const Model& model, const std::vector<std::vector<float>>& values) {
+  constexpr double kOfWeights = 1e-3;
+  double largest = 0;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (model.variables[i].spec.trainable) largest = std::max(largest, size_of(values[i]));
+  }
+  return kOfWeights * largest;
 }
 
 /// Where the configuration would run: its GPUs, or as many CPU devices as there are cores.
@@ -154,8 +171,10 @@ Verification verify_replicas(const CheckedConfiguration& checked, const std::vec
     const auto compare = [&](double loss, const std::vector<std::vector<float>>& variables) {
       const std::size_t step = run.steps.size();
       StepDifference now{relative(loss - verification.losses[step], verification.losses[step]), 0};
+      const double least = least_size_of_statistics(*checked.model, reference[step]);
       for (std::size_t i = 0; i < variables.size(); ++i) {
-        const double own = difference(variables[i], reference[step][i]);
+        const bool trainable = checked.model->variables[i].spec.trainable;
+        const double own = difference(variables[i], reference[step][i], trainable ? 0 : least);
         auto& [name, most] = verification.most_different;
         if (own > most || (std::isnan(own) && !std::isnan(most))) {
           name = checked.model->variables[i].spec.name;

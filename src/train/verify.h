@@ -12,7 +12,8 @@ namespace mirrortrain {
 /// How far a step on several replicas is from the same step on one.
 struct StepDifference {
   double loss = 0;     ///< |difference| / |loss on one replica|
-  double weights = 0;  ///< after the step: the largest |difference| in a variable / the largest element of the variable
+  double weights = 0;  ///< after the step: the largest |difference| in a variable / the largest element of the
+                       ///< variable, or of a statistic a thousandth of the largest weight where that is more
 };
 
 /// The steps of a run on one number of replicas.

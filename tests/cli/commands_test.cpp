@@ -19,7 +19,10 @@ TEST_CASE("eval of a run repeats its test exactly, on any number of replicas") {
     if (event["event"] == "evaluation") test = event;
   }
   REQUIRE(run_program(folder, "eval run --json eval.json").exit_code == 0);
-  CHECK(json::parse(read_text_file(folder / "eval.json")) == test);
+  json evaluation = json::parse(read_text_file(folder / "eval.json"));
+  for (const char* key : {"classes", "confusion_matrix", "expected_calibration_error"})
+    CHECK(evaluation.erase(key) == 1);
+  CHECK(evaluation == test);
 
   REQUIRE(run_program(folder, "eval run --json seven.json --set strategy.devices=[cpu:0] --set strategy.replicas=7")
               .exit_code == 0);

@@ -82,7 +82,7 @@ TEST_CASE_FIXTURE(Fixture, "a file may add options to what it extends in whateve
     CHECK_MESSAGE(contains(text, "beta_1: "), text);
     CHECK_MESSAGE(contains(text, "beta_1: 0.8") == (std::string(base) != "adam"), text);
   }
-  CHECK(contains(shown("{type: sgd}", "{adam: {beta_1: 0.8}}"), "type: sgd"));
+  CHECK(contains(shown("{type: sgd}", "adam"), "type: sgd"));
 }
 
 TEST_CASE_FIXTURE(Fixture, "a base that cannot be read is the only error") {

@@ -21,10 +21,7 @@ class Files {
 
   /// What is read of a.yaml, as YAML; or the errors, without the folder's name.
   std::string read(const std::vector<std::string>& overrides = {}) const {
-    config::Errors errors;
-    config::Document document = config::load(path("a.yaml"), overrides, errors);
-    const auto root = config::read<example::Root>(document, errors);
-    std::string text = errors.empty() ? config::show(root, document) : errors.text();
+    std::string text = read_as_it_is(overrides);
     const std::string folder = path("");
     for (std::size_t at = text.find(folder); at != std::string::npos; at = text.find(folder)) {
       text.erase(at, folder.size());
@@ -33,6 +30,17 @@ class Files {
   }
 
  private:
+  std::string read_as_it_is(const std::vector<std::string>& overrides) const {
+    config::Errors errors;
+    try {
+      config::Document document = config::load(path("a.yaml"), overrides, errors);
+      const auto root = config::read<example::Root>(document, errors);
+      return errors.empty() ? config::show(root, document) : errors.text();
+    } catch (const UsageError& error) {  // of a base
+      return error.what();
+    }
+  }
+
   TemporaryFolder folder_;
 };
 

@@ -292,7 +292,7 @@ TEST_CASE("losses hold where a formula of theirs does not") {
   CHECK(hit[0][0] == doctest::Approx(0).scale(1));
   CHECK(std::isfinite(hit[1][0]));
   const auto missed = at(focal(true, 0, 2, false), {1e4, -1e4}, {0, 1});
-  CHECK(missed[0][0] == doctest::Approx(16.03).epsilon(1e-3));
+  CHECK(missed[0][0] == 1e4);
 }
 
 TEST_CASE("a class number outside the classes gives NaN and touches nothing else") {

@@ -69,7 +69,7 @@ TEST_CASE("a variable whose gradient is rounding alone is not compared, and move
     CHECK(biases.left_out == Names{"dense/bias", "multi_head_attention/key/bias"});
     CHECK(biases.largest() < 1e-4);
     const Verification pooled = verified(
-        "{reshape: {target_shape: [4, 1, 1]}}, {conv2d: {filters: 3, kernel_size: [2, 1]}}, "
+        "{reshape: {target_shape: [6, 1, 1]}}, {conv2d: {filters: 3, kernel_size: [2, 1]}}, "
         "{average_pooling2d: {pool_size: [3, 1]}}, " +
             normalize,
         optimizer);
