@@ -11,6 +11,7 @@
 #include "collective/peer/peer_group.h"
 #include "config/scalar.h"
 #include "device/cpu/cpu_device.h"
+#include "strategy/reduction/run_reduction.h"
 
 namespace mirrortrain {
 namespace {
@@ -113,11 +114,10 @@ void set_up(Algorithm& algorithm, const std::string& name, AggregationMethod met
     domain.devices.assign(place.devices.begin(), place.devices.end());
     domain.replicas = place.replicas * static_cast<int>(place.devices.size());
     domain.sums_everywhere = name != kOnePass;
-    if (name == kOnePass) {
-      domain.reducer = std::make_unique<SumReducer>(hardware.kernels, static_cast<int>(domain.devices.size()));
-    } else {
-      domain.reducer = std::make_unique<StagedReducer>(StagedReduction(operation_named(name), domain.replicas, method));
-    }
+    ReductionChoice choice;
+    if (name != kOnePass) choice.stages = StagedReduction(operation_named(name), domain.replicas, method);
+    domain.reducer =
+        make_reducer(choice, {*domain.devices[0], hardware.kernels, static_cast<int>(domain.devices.size())});
     return;
   }
   algorithm.communicators = connect_gpus(name, method, place, hardware, spin);
@@ -128,8 +128,7 @@ void set_up(Algorithm& algorithm, const std::string& name, AggregationMethod met
     TimedDomain& domain = algorithm.domains.emplace_back();
     domain.devices = {&gpu};
     domain.communicator = &rank;
-    domain.reducer = std::make_unique<CollectiveReducer>(gpu, gpu.make_stream(),
-                                                         std::make_unique<SumReducer>(hardware.kernels, 1), link);
+    domain.reducer = make_reducer({}, {gpu, hardware.kernels, 1, &link});
   }
 }
 

@@ -132,10 +132,11 @@ int evaluate(const EvalArguments& arguments) {
     if (const auto newest = newest_run(values.name.text)) named = NamedRun{*newest, std::nullopt};
   }
 
-  if (checked.cluster && values.strategy.type == StrategyType::kParameterServer) {
+  if (checked.cluster && is_served(values.strategy.type)) {
     throw UsageError("eval of a run with parameter servers takes one process; start it without a cluster");
   }
-  if (checked.cluster || !is_of_several_processes(values.strategy)) require_cluster(checked, process_environment());
+  if (checked.cluster || !is_of_several_processes(values.strategy.type))
+    require_cluster(checked, process_environment());
   if (!checked.cluster) return evaluate_on(nullptr, arguments, checked, named);
   const RunCluster cluster(checked, fmt::format("eval --split {}", data::name_of(arguments.split)));
   struct Quiet {  // what a failure elsewhere aborts goes before the control plane does

@@ -69,7 +69,7 @@ LaunchedRun check_launched_command(const LaunchedCommand& command, const Cluster
         fmt::format("{}: strategy.type: launch {} starts tasks of {}; write that in the file, or add "
                     "--set strategy.type={} after `--`{}",
                     file, has_servers ? "with --ps" : "without --ps", name, name,
-                    strategy.type == StrategyType::kParameterServer ? "; parameter_server needs --ps M" : ""));
+                    is_served(strategy.type) ? "; parameter_server needs --ps M" : ""));
   }
   return {checked.values().name.text, strategy.cluster.token_file.has_value() || strategy.cluster.tls.has_value(),
           strategy.elastic || has_servers};

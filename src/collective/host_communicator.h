@@ -7,7 +7,7 @@
 
 #include "collective/communicator.h"
 #include "collective/meeting.h"
-#include "collective/operation_watch.h"
+#include "collective/process_group.h"
 
 namespace mirrortrain {
 

@@ -20,7 +20,7 @@ struct GradientOptions {
   static config::Section<GradientOptions> section();
 
   /// Whether gradients are kept before they are applied: over several steps, or until their norm is known.
-  bool accumulates() const { return accumulate_steps > 1 || clip_norm.has_value(); }
+  bool are_kept() const { return accumulate_steps > 1 || clip_norm.has_value(); }
 };
 
 }  // namespace mirrortrain

@@ -25,7 +25,6 @@ namespace {
 constexpr const char* kOfParameterServer = "belongs to `type: parameter_server`";
 
 bool is_cpu(const DeviceId& device) { return device.kind == DeviceId::Kind::kCpu; }
-bool serves(const StrategyOptions& options) { return options.type == StrategyType::kParameterServer; }
 }  // namespace
 
 config::Section<StrategyOptions> StrategyOptions::section() {
@@ -78,24 +77,26 @@ config::Section<StrategyOptions> StrategyOptions::section() {
       .check("cross_device_ops",
              [](const StrategyOptions& options) -> std::string {
                const bool chosen = options.cross_device_ops != CrossDeviceOps::kAuto;
-               return serves(options) && chosen ? "parameter_server adds no gradients across devices; leave it out"
-                                                : "";
+               return is_served(options.type) && chosen
+                          ? "parameter_server adds no gradients across devices; leave it out"
+                          : "";
              })
       .check("communication",
              [](const StrategyOptions& options) -> std::string {
                const CommunicationOptions& communication = options.communication;
                const bool chosen =
                    communication.bytes_per_pack.bytes != 0 || communication.implementation != Transport::kAuto;
-               return serves(options) && chosen ? "parameter_server has timeout_seconds alone; leave the others out"
-                                                : "";
+               return is_served(options.type) && chosen
+                          ? "parameter_server has timeout_seconds alone; leave the others out"
+                          : "";
              })
       .check("partitioner",
              [](const StrategyOptions& options) -> std::string {
-               return options.partitioner && !serves(options) ? kOfParameterServer : "";
+               return options.partitioner && !is_served(options.type) ? kOfParameterServer : "";
              })
       .check("max_staleness",
              [](const StrategyOptions& options) -> std::string {
-               return options.max_staleness && !serves(options) ? kOfParameterServer : "";
+               return options.max_staleness && !is_served(options.type) ? kOfParameterServer : "";
              })
       .check("reduce_to_device",
              [](const StrategyOptions& options) -> std::string {

@@ -12,11 +12,19 @@
 #include "collective/cross_device_ops.h"
 #include "config/section.h"
 #include "device/device.h"
-#include "strategy/parameter_server/partitioner.h"
+#include "strategy/partitioner.h"
 
 namespace mirrortrain {
 
 enum class StrategyType : std::uint8_t { kOneDevice, kMirrored, kMultiWorkerMirrored, kParameterServer };
+
+/// Whether parameter servers keep the variables.
+constexpr bool is_served(StrategyType type) { return type == StrategyType::kParameterServer; }
+/// Whether there is one plain copy of each variable, whatever the rules for variables say.
+constexpr bool has_one_plain_copy(StrategyType type) { return is_served(type) || type == StrategyType::kOneDevice; }
+constexpr bool is_of_several_processes(StrategyType type) {
+  return is_served(type) || type == StrategyType::kMultiWorkerMirrored;
+}
 
 /// What carries sums between memories that do not reach each other.
 enum class Transport : std::uint8_t { kAuto, kRing, kNccl };

@@ -107,13 +107,13 @@ CheckedConfiguration look_at_configuration(const std::string& file, std::span<co
   check_model(checked, readable, errors);
   const Configuration& values = checked.values();
   if (!errors.concern("strategy")) checked.cluster = cluster_of(values, environment);
-  const bool is_served = values.strategy.type == StrategyType::kParameterServer;
-  const bool replicas_are_known = is_served || checked.cluster || !is_of_several_processes(values.strategy);
+  const bool served = is_served(values.strategy.type);
+  const bool replicas_are_known = served || checked.cluster || !is_of_several_processes(values.strategy.type);
   if (!values.state.empty() && replicas_are_known && !errors.concern("strategy")) {
     const auto workers = checked.cluster ? static_cast<int>(checked.cluster->trainers().size()) : 1;
     // On parameter servers it is one plain copy, which the chief writes.
     const int replicas =
-        is_served ? 1 : count_replicas(values.strategy, values.data.global_batch_size, this_machine(), workers);
+        served ? 1 : count_replicas(values.strategy, values.data.global_batch_size, this_machine(), workers);
     check_state(values.state, replicas, errors);
   }
   check_stored_names(checked, errors);

@@ -185,7 +185,7 @@ TrainingState Checkpoints::restore_from(const ReadCheckpoint& checkpoint) {
     state.epoch_sums = {};
     state.step_sums = {};
   }
-  if (state.gradients > 0 && !strategy_.variables().accumulates()) {
+  if (state.gradients > 0 && !strategy_.variables().keeps_gradients()) {
     spdlog::warn("{} accumulated gradient{} not applied: accumulate_steps is 1 now", state.gradients,
                  state.gradients == 1 ? " is" : "s are");
     state.gradients = 0;

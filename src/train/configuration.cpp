@@ -102,24 +102,23 @@ config::Section<Configuration> Configuration::section() {
              })
       .check("gradients",
              [](const Configuration& values) -> std::string {
-               const bool served = values.strategy.type == StrategyType::kParameterServer;
-               return served && values.gradients.accumulate_steps > 1
+               return is_served(values.strategy.type) && values.gradients.accumulate_steps > 1
                           ? "parameter servers apply the gradients of every step when they come; leave out "
                             "accumulate_steps and use a larger data.global_batch_size"
                           : "";
              })
       .check("training",
              [](const Configuration& values) -> std::string {
-               const bool served = values.strategy.type == StrategyType::kParameterServer;
-               return served && values.training.on_non_finite == OnNonFinite::kSkip
+               return is_served(values.strategy.type) && values.training.on_non_finite == OnNonFinite::kSkip
                           ? "on_non_finite: skip needs all gradients at once, and parameter servers apply each as it "
                             "comes; use "
                             "stop or ignore"
                           : "";
              })
       .check("strategy", [](const Configuration& values) -> std::string {
-        const bool served = values.strategy.type == StrategyType::kParameterServer;
-        return served && !values.model ? "parameter_server needs a model; use one_device or mirrored" : "";
+        return is_served(values.strategy.type) && !values.model
+                   ? "parameter_server needs a model; use one_device or mirrored"
+                   : "";
       });
 }
 

@@ -12,7 +12,7 @@
 #include "cluster/discover.h"
 #include "data/fingerprint.h"
 #include "launch/shell.h"
-#include "strategy/steps/left_behind.h"
+#include "strategy/steps/lane_team.h"
 #include "train/beside_chief.h"
 #include "train/check_data.h"
 #include "train/evaluator.h"

@@ -12,7 +12,7 @@ namespace mirrortrain {
 
 Run run_to_predict(const CheckedConfiguration& checked, const data::Dataset& dataset, data::Adapted adapted) {
   StrategyOptions options = checked.values().strategy;
-  if (is_of_several_processes(options)) options.type = StrategyType::kMirrored;
+  if (is_of_several_processes(options.type)) options.type = StrategyType::kMirrored;
   options.threads_per_replica = 1;  // kernels may share a sum among threads
   Run run;
   run.adapted = std::move(adapted);

@@ -136,7 +136,8 @@ std::unique_ptr<Strategy> make_strategy(const CheckedConfiguration& checked, con
   if (served) {  // gradients are kept, and go to the servers
     parts.rule = {};
     parts.slots = 0;
-    parts.gradients = {.aggregation_method = values.gradients.aggregation_method, .accumulate_steps = 2};
+    parts.gradients = {.aggregation_method = values.gradients.aggregation_method};
+    parts.keeps_gradients = true;
   }
   parts.policies = checked.policies();
   if (!wanted.strategy && !served) parts.state = values.state;

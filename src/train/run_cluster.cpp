@@ -32,26 +32,22 @@ std::vector<std::pair<std::string, std::string>> shared_keys(const Configuration
 
 }  // namespace
 
-bool is_of_several_processes(const StrategyOptions& options) {
-  return options.type == StrategyType::kMultiWorkerMirrored || options.type == StrategyType::kParameterServer;
-}
-
 std::optional<ClusterSpec> cluster_of(const Configuration& values, const Environment& environment) {
-  if (!is_of_several_processes(values.strategy)) return std::nullopt;
+  if (!is_of_several_processes(values.strategy.type)) return std::nullopt;
   return discover_cluster(values.strategy.cluster, environment);
 }
 
 void require_cluster(const CheckedConfiguration& checked, const Environment& environment) {
   const StrategyOptions& options = checked.values().strategy;
   const std::string type(config::name_of(options.type));
-  if (is_of_several_processes(options)) {
+  if (is_of_several_processes(options.type)) {
     if (checked.cluster && options.type == StrategyType::kMultiWorkerMirrored && !checked.cluster->ps.empty()) {
       throw UsageError(
           fmt::format("{}: multi_worker_mirrored has no parameter servers; leave out the cluster's ps tasks, or "
                       "use strategy.type: parameter_server",
                       checked.cluster->source));
     }
-    if (options.elastic && options.type == StrategyType::kParameterServer) {
+    if (options.elastic && is_served(options.type)) {
       throw UsageError(
           "strategy.elastic: parameter_server's workers may always leave and come back; leave elastic out");
     }
@@ -91,7 +87,7 @@ RunCluster::RunCluster(const CheckedConfiguration& checked, const std::string& c
   rpc::Patience patience;
   patience.silence_seconds = checked.values().strategy.communication.timeout_seconds;
   std::vector<grpc::Service*> services;
-  if (checked.values().strategy.type == StrategyType::kParameterServer) {
+  if is_served ((checked.values().strategy.type)) {
     servers_.emplace(checked, spec_, security_);
     patience = servers_->patience();
     services = servers_->services();

@@ -8,8 +8,7 @@
 #include "cluster/environment.h"
 #include "cluster/mpi/session.h"
 #include "collective/communicator.h"
-#include "collective/meeting_point.h"
-#include "collective/operation_watch.h"
+#include "collective/process_group.h"
 #include "rpc/control_plane.h"
 #include "train/check_configuration.h"
 #include "train/hardware.h"
@@ -52,9 +51,6 @@ class RunCluster {
   std::optional<ParameterServerTask> servers_;
   std::unique_ptr<rpc::ControlPlane> control_;  ///< before what it serves
 };
-
-/// Whether a strategy's run has several processes.
-bool is_of_several_processes(const StrategyOptions& options);
 
 /// The cluster that the configuration's strategy runs on, as the environment or the configuration tells; nothing for a
 /// strategy of one machine, and where nobody tells of a cluster. Throws UsageError for what is wrong with it.

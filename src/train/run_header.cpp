@@ -41,12 +41,12 @@ std::string replicas_text(const Topology& topology, std::string_view between) {
 std::string run_header(const CheckedConfiguration& checked, const Strategy& strategy) {
   std::string text;
   for (const std::string& note : strategy.topology().notes) text += note + "\n";
-  const bool is_served = checked.values().strategy.type == StrategyType::kParameterServer;
-  if (checked.cluster && !is_served) {
+  const bool served = is_served(checked.values().strategy.type);
+  if (checked.cluster && !served) {
     text += fmt::format("{} workers, from {}; this is {}\n", strategy.topology().cluster.workers,
                         checked.cluster->source, checked.cluster->describe(checked.cluster->task));
   }
-  if (!is_served) text += replicas_text(strategy.topology(), "\n") + "\n";  // else workers have their own
+  if (!served) text += replicas_text(strategy.topology(), "\n") + "\n";  // else workers have their own
   text += split_text(checked.values().data.global_batch_size, strategy.num_replicas_in_sync()) + "\n\n";
 
   if (!checked.has_model()) return text + "no model: the run writes its state alone\n";

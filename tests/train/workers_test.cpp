@@ -201,6 +201,13 @@ TEST_CASE("across workers reduction_to_one_device gives the same bits as on one 
     }
   }
   check_against_one_machine(3, 1, ", cross_device_ops: reduction_to_one_device", {}, true);
+  for (const char* aggregation : {"mean", "only_first_replica"}) {
+    CAPTURE(std::string(aggregation));
+    check_against_one_machine(
+        2, 2, ", cross_device_ops: reduction_to_one_device",
+        {fmt::format("variables=[{{match: \"*/moving_*\", synchronization: on_write, aggregation: {}}}]", aggregation)},
+        true);
+  }
 }
 
 TEST_CASE("the statistics of the global batch are those of all workers' replicas") {

@@ -4,8 +4,7 @@
 #include <string>
 
 #include "collective/communicator.h"
-#include "collective/meeting_point.h"
-#include "collective/operation_watch.h"
+#include "collective/process_group.h"
 
 namespace mirrortrain {
 

@@ -4,7 +4,7 @@
 
 #include "cluster/mpi/session.h"
 #include "collective/communicator.h"
-#include "collective/operation_watch.h"
+#include "collective/process_group.h"
 
 namespace mirrortrain {
 

@@ -6,7 +6,7 @@
 #include <memory>
 #include <string>
 
-#include "collective/meeting_point.h"
+#include "collective/process_group.h"
 
 namespace mirrortrain {
 

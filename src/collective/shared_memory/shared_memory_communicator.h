@@ -3,8 +3,7 @@
 #include <memory>
 
 #include "collective/communicator.h"
-#include "collective/meeting_point.h"
-#include "collective/operation_watch.h"
+#include "collective/process_group.h"
 
 namespace mirrortrain {
 

@@ -45,8 +45,9 @@ MirroredStrategy::MirroredStrategy(Topology topology, const Model& model, Mirror
                                                   reduced_gradient_bytes(model, parts_.policies), parts_.why_no_nccl);
   // A gradient that is kept for later, or reduced before the update, has to be stored.
   const bool measures = scalar::scales_by_norms(parts_.rule);
-  const bool accumulates = parts_.gradients.accumulates() || measures || parts_.skips_non_finite;
-  if (!topology_.on_gpus() && !choice.operation && !accumulates) {
+  const bool keeps_gradients =
+      parts_.keeps_gradients || parts_.gradients.are_kept() || measures || parts_.skips_non_finite;
+  if (!topology_.on_gpus() && !choice.operation && !keeps_gradients) {
     products_ = find_product_gradients(model, parts_.policies);
   }
   add_lanes(parts_.cache);
@@ -54,20 +55,20 @@ MirroredStrategy::MirroredStrategy(Topology topology, const Model& model, Mirror
   reduction_.emplace(exchanges
                          ? parts_.communicators(topology_, parts_.options, choice, *parts_.backend, lanes_.devices)
                          : RunCommunicators());
-  StoreOptions store{parts_.policies, 1, 1, parts_.slots, accumulates, measures, {}};
+  StoreOptions store{parts_.policies, 1, 1, parts_.slots, keeps_gradients, measures, {}};
   for (const ProductGradient& product : products_) store.without_gradient.push_back(product.variable);
   variables_.emplace(model, std::move(store),
-                     UpdateOptions{parts_.rule, parts_.gradients, choice.operation.has_value(), accumulates}, topology_,
-                     lanes_.devices, *parts_.backend, reduction_->workers());
-  reduction_->add_domains(*variables_, choice, parts_.backend->step_kernels(), model.training.graph, lanes_.devices,
+                     UpdateOptions{parts_.rule, parts_.gradients, choice.operation.has_value(), keeps_gradients},
+                     topology_, lanes_.devices, *parts_.backend, reduction_->workers());
+  reduction_->add_domains(*variables_, choice, parts_.backend->step_kernels(), model, lanes_.devices,
                           parts_.options.communication.bytes_per_pack.bytes);
   note_ = choice.note;
   if (!note_.empty() && !reduction_->transport().empty()) note_ += ", over " + reduction_->transport();
   if (const std::size_t buckets = reduction_->of_domain(0).buckets.size(); buckets > 0) {
     note_ += fmt::format("; {} gradient bucket{}", buckets, buckets == 1 ? "" : "s");
   }
-  state_ = std::make_unique<StateVariables>(
-      parts_.state, topology_.replicas, parts_.options.type == StrategyType::kOneDevice, *make_cpu_device(0, 1, {}));
+  state_ = std::make_unique<StateVariables>(parts_.state, topology_.replicas, has_one_plain_copy(parts_.options.type),
+                                            *make_cpu_device(0, 1, {}));
   team_ = std::make_unique<LaneTeam>(lanes_.devices, topology_.cores_of_their_own, 0);
 }
 

@@ -9,7 +9,6 @@
 #include "base/error.h"
 #include "collective/host_values.h"
 #include "device/cpu/cpu_device.h"
-#include "strategy/steps/left_behind.h"
 
 namespace mirrortrain {
 

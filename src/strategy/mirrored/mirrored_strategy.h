@@ -31,6 +31,7 @@ struct MirroredParts {
   data::Cache cache = data::Cache::kAuto;
   bool captures = true;                    ///< steps, where the devices can
   bool skips_non_finite = false;           ///< see LaneSurroundings
+  bool keeps_gradients = false;            ///< also where the update does not need it: for who sends them elsewhere
   std::shared_ptr<const Backend> backend;  ///< of the topology's devices
   std::function<std::string()> why_no_nccl;
   /// Called where the run has several memory domains.
@@ -41,8 +42,8 @@ struct MirroredParts {
 
 /// one_device, mirrored and multi_worker_mirrored, which differ in their topology alone: every replica has the same
 /// variables and trains on its part of each global batch, in step. A step is a list of actions for each lane (see
-/// LaneSteps). Every sum has a fixed order, whichever lanes run it: the replicas' or the operation's within a domain, the
-/// communicator's across domains.
+/// LaneSteps). Every sum has a fixed order, whichever lanes run it: the replicas' or the operation's within a domain,
+/// the communicator's across domains.
 class MirroredStrategy : public Strategy {
  public:
   /// `model` must outlive it; one without layers just writes the state. The calling thread becomes lane 0. Throws

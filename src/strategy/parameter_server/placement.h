@@ -7,7 +7,7 @@
 
 #include "kernels/scalar/max_norm.h"
 #include "model/model.h"
-#include "strategy/parameter_server/partitioner.h"
+#include "strategy/partitioner.h"
 
 namespace mirrortrain {
 

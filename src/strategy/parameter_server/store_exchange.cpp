@@ -10,7 +10,7 @@ StoreExchange::StoreExchange(const Placement& placement, const VariableStore& st
     const bool kept = content != Content::kState || store.slots() == placement.slots();
     runs_.push_back(kept ? runs(content, store, false) : std::vector<Run>());
   }
-  if (store.accumulates()) push_ = runs(Content::kChanging, store, true);
+  if (store.keeps_gradients()) push_ = runs(Content::kChanging, store, true);
 }
 
 std::vector<StoreExchange::Run> StoreExchange::runs(Content content, const VariableStore& store, bool pushes) const {

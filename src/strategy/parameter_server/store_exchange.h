@@ -12,7 +12,7 @@ namespace mirrortrain {
 /// outlive it.
 class StoreExchange {
  public:
-  /// With a store that accumulates gradients, pushes can be made.
+  /// With a store that keeps gradients, pushes can be made.
   StoreExchange(const Placement& placement, const VariableStore& store);
 
   void to_store(Content content, std::span<const float> message) const;

@@ -6,11 +6,23 @@
 
 namespace mirrortrain {
 
+std::unique_ptr<GradientReducer> make_reducer(const ReductionChoice& choice, const ReducerPlace& place) {
+  if (place.link == nullptr && choice.stages) return std::make_unique<StagedReducer>(*choice.stages);
+  if (choice.gathers_replicas) {
+    return std::make_unique<GatheringReducer>(place.device, *choice.stages, place.largest_bucket, *place.link);
+  }
+  auto within = std::make_unique<SumReducer>(place.kernels, place.lanes);
+  if (place.link == nullptr) return within;
+  std::unique_ptr<Stream> stream = place.overlaps ? std::make_unique<BackgroundStream>() : place.device.make_stream();
+  return std::make_unique<CollectiveReducer>(place.device, std::move(stream), std::move(within), *place.link);
+}
+
 void RunReduction::add_domains(const RunVariables& variables, const ReductionChoice& choice, const StepKernels& kernels,
-                               const Graph& training, std::span<Device* const> devices,
-                               std::uint64_t bytes_per_bucket) {
-  std::size_t most_replicas = 0;  // of a domain
-  for (const auto& domain : variables.domains()) most_replicas = std::max(most_replicas, domain->place.replicas.size());
+                               const Model& model, std::span<Device* const> devices, std::uint64_t bytes_per_bucket) {
+  std::int64_t largest_assigned = 0;  // variable, in elements
+  for (const Assignment& assignment : model.training.assignments) {
+    largest_assigned = std::max(largest_assigned, model.variables[assignment.variable].spec.shape.elements());
+  }
   for (const auto& domain : variables.domains()) {
     const std::vector<int>& lanes = domain->place.lanes;
     Device& device = *devices[static_cast<std::size_t>(lanes.front())];
@@ -19,24 +31,20 @@ void RunReduction::add_domains(const RunVariables& variables, const ReductionCho
       Communicator& rank = *communicators_.domains.ranks[domains_.size() - 1];
       reduction.link = std::make_unique<DomainLink>(device, kernels, rank);
     }
+    const auto replicas = static_cast<int>(domain->place.replicas.size());
+    const int ranks = reduction.link ? reduction.link->communicator().size() : 1;
     reduction.sums =
-        std::make_unique<ReplicaSums>(device, kernels, training, static_cast<int>(most_replicas), reduction.link.get());
+        std::make_unique<ReplicaSums>(device, kernels, model.training.graph, replicas, reduction.link.get());
+    reduction.assigned =
+        std::make_unique<AssignedValues>(device, kernels, replicas * ranks, largest_assigned, reduction.link.get());
     if (!choice.operation) continue;
     reduction.buckets = make_buckets(domain->variables, bytes_per_bucket);
-    if (!reduction.link) {
-      reduction.reducer = std::make_unique<StagedReducer>(*choice.stages);
-    } else if (choice.gathers_replicas) {
-      std::int64_t largest = 0;
-      for (const GradientBucket& bucket : reduction.buckets) largest = std::max(largest, bucket.elements);
-      reduction.reducer = std::make_unique<GatheringReducer>(device, *choice.stages, largest, *reduction.link);
-    } else {
-      // With one bucket no backward is left to compute meanwhile.
-      const bool overlaps = domain->place.on_host && reduction.buckets.size() > 1;
-      std::unique_ptr<Stream> stream = overlaps ? std::make_unique<BackgroundStream>() : device.make_stream();
-      auto within = std::make_unique<SumReducer>(kernels, static_cast<int>(lanes.size()));
-      reduction.reducer =
-          std::make_unique<CollectiveReducer>(device, std::move(stream), std::move(within), *reduction.link);
-    }
+    std::int64_t largest = 0;
+    for (const GradientBucket& bucket : reduction.buckets) largest = std::max(largest, bucket.elements);
+    // With one bucket no backward is left to compute meanwhile.
+    const bool overlaps = domain->place.on_host && reduction.buckets.size() > 1;
+    reduction.reducer = make_reducer(
+        choice, {device, kernels, static_cast<int>(lanes.size()), reduction.link.get(), largest, overlaps});
   }
 }
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "strategy/reduction/assigned_values.h"
 #include "strategy/reduction/choose_reduction.h"
 #include "strategy/reduction/gradient_reducer.h"
 #include "strategy/reduction/replica_sums.h"
@@ -20,15 +21,32 @@ struct RunCommunicators {
   std::string transport;            ///< what carries the sums, for the log: "gloo"; may be empty
 };
 
+/// Where a reducer works; all must outlive it.
+struct ReducerPlace {
+  Device& device;  ///< of the domain's first lane
+  const StepKernels& kernels;
+  int lanes = 1;                     ///< of the domain
+  const DomainLink* link = nullptr;  ///< null where there is one domain
+  std::int64_t largest_bucket = 0;   ///< in elements
+  bool overlaps = false;             ///< whether lanes in host memory continue while buckets are added across domains
+};
+
+/// The reducer that a run with this choice has, and bench-allreduce measures. Where there are neither stages nor other
+/// domains, the pass that an update has in itself, on its own.
+std::unique_ptr<GradientReducer> make_reducer(const ReductionChoice& choice, const ReducerPlace& place);
+
 /// How a domain's gradients are reduced, and what else it exchanges with other domains.
 struct DomainReduction {
   std::vector<GradientBucket> buckets;
   std::unique_ptr<DomainLink> link;          ///< null where there is one domain
   std::unique_ptr<GradientReducer> reducer;  ///< null where the update adds the gradients
   std::unique_ptr<ReplicaSums> sums;         ///< that training programs wait for; may be none
+  std::unique_ptr<AssignedValues> assigned;  ///< what layers assign to variables that replicas share
 
   /// Of the device's memory, where it is known.
-  std::size_t bytes() const { return (link ? link->bytes() : 0) + (reducer ? reducer->bytes() : 0) + sums->bytes(); }
+  std::size_t bytes() const {
+    return (link ? link->bytes() : 0) + (reducer ? reducer->bytes() : 0) + sums->bytes() + assigned->bytes();
+  }
   /// Waits for a lane's stream of the domain. Throws Error where something failed.
   void synchronize(Stream& stream) const { link ? link->communicator().synchronize(stream) : stream.synchronize(); }
 };
@@ -38,10 +56,9 @@ class RunReduction {
  public:
   explicit RunReduction(RunCommunicators communicators) : communicators_(std::move(communicators)) {}
 
-  /// Makes the reducers of all domains. `training`: the model's graph; `devices`: by lane. All but `choice` must
-  /// outlive this.
+  /// Makes the reducers of all domains. `devices`: by lane. All but `choice` must outlive this.
   void add_domains(const RunVariables& variables, const ReductionChoice& choice, const StepKernels& kernels,
-                   const Graph& training, std::span<Device* const> devices, std::uint64_t bytes_per_bucket);
+                   const Model& model, std::span<Device* const> devices, std::uint64_t bytes_per_bucket);
   /// Puts the buckets in the order in which they get full; see order_buckets.
   void order_buckets(const RunVariables& variables,
                      const std::function<std::size_t(std::size_t variable)>& complete_after);

@@ -93,7 +93,7 @@ void LaneSteps::add_sum_over_replicas(StepPlan& plan, std::size_t sum) {
 /// From gradients to weights, and whatever else a step writes.
 void LaneSteps::add_update(StepPlan& plan) {
   const WeightUpdate& update = domain_.update;
-  if (update.accumulates()) {
+  if (update.keeps_gradients()) {
     plan.add_fixed("accumulate gradients", [this, &update] { update.accumulate(own_); });
     if (around_.skips_non_finite) plan.add("find non-finite", [this] { find_non_finite(); });
     if (update.needs_norm()) add_meeting(plan);  // every lane adds up the whole norm

@@ -229,20 +229,15 @@ void LaneSteps::write_variables() {
 
 /// The replicas' values as one. A replica without examples writes the variable's own value.
 void LaneSteps::write_shared(const DistributedVariable& variable, std::size_t assignment) {
-  const Aggregation aggregation = variable.policy().aggregation;
-  const float share = aggregation == Aggregation::kMean ? 1.0f / static_cast<float>(around_.topology.replicas) : 1.0f;
-  auto* const value = reinterpret_cast<float*>(variable.data(0));
-  written_.clear();
+  const std::span<float> value(reinterpret_cast<float*>(variable.data(0)),
+                               static_cast<std::size_t>(variable.shape().elements()));
+  assigned_.clear();
   for (const auto& [lane, replica] : domain_replicas_) {
-    const bool counts = aggregation != Aggregation::kOnlyFirstReplica || replica->index == 0;
-    const auto* const written = reinterpret_cast<const float*>(replica->assigned_values[assignment]);
-    written_.push_back({assigns(*replica, assignment) ? written : value, counts ? share : 0});
+    const auto* const assigned = reinterpret_cast<const float*>(replica->assigned_values[assignment]);
+    assigned_.push_back(assigns(*replica, assignment) ? assigned : value.data());
   }
-  const std::int64_t elements = variable.shape().elements();
-  around_.backend.step_kernels().sum_sources(lane_.stream(), written_, value, 0, elements);
-  if (reduction_.link == nullptr) return;
-  reduction_.link->all_reduce(lane_.stream(), {value, static_cast<std::size_t>(elements)}, variable.name());
-  meet_while_settling();
+  reduction_.assigned->write(lane_.stream(), variable.policy().aggregation, assigned_, value, variable.name());
+  if (reduction_.link != nullptr) meet_while_settling();
 }
 
 void LaneSteps::renew_derived_copies() {

@@ -111,9 +111,9 @@ class LaneSteps {
   LaneSurroundings around_;
   const CurrentStep& step_;
   DomainLane own_;
-  std::vector<LaneReplica> domain_replicas_;     ///< of the domain, in order
-  std::vector<float> scales_;                    ///< by replica of the domain, of the bucket that is reduced
-  std::vector<scalar::GradientSource> written_;  ///< of the assignment that is written
+  std::vector<LaneReplica> domain_replicas_;  ///< of the domain, in order
+  std::vector<float> scales_;                 ///< by replica of the domain, of the bucket that is reduced
+  std::vector<const float*> assigned_;        ///< by replica of the domain, to the variable that is written
   StepPlan training_, evaluation_;
   bool skips_ = false;             ///< what is left of the step
   double waited_in_training_ = 0;  ///< seconds, for the domain's other lanes

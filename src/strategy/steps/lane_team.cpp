@@ -8,7 +8,6 @@
 #include <system_error>
 
 #include "base/error.h"
-#include "strategy/steps/left_behind.h"
 
 namespace mirrortrain {
 namespace {

@@ -37,10 +37,9 @@ T written(WriteKind kind, T old, T value) {
   if (kind == WriteKind::kAssign) return value;
   if constexpr (std::is_integral_v<T>) {
     using Unsigned = std::make_unsigned_t<T>;
-    const auto a = static_cast<Unsigned>(old), b = static_cast<Unsigned>(value);
-    return static_cast<T>(kind == WriteKind::kAssignAdd ? a + b : a - b);
+    return static_cast<T>(static_cast<Unsigned>(old) + static_cast<Unsigned>(value));
   } else {
-    return kind == WriteKind::kAssignAdd ? old + value : old - value;
+    return old + value;
   }
 }
 
@@ -88,28 +87,6 @@ void DistributedVariable::write_in_replicas(WriteKind kind, std::span<const std:
       for (std::size_t r = 0; r < copies_.size(); ++r) {
         T& element = as<T>(copies_[r])[i];
         element = own ? written(kind, element, as<T>(values[r])[i]) : value;
-      }
-    }
-  });
-}
-
-void DistributedVariable::write_outside(WriteKind kind, const std::byte* value) const {
-  if (!policy_.readable_outside()) {
-    throw Error(
-        fmt::format("{}: {} copies cannot be written from outside the replicas: there is no way to combine them", name_,
-                    policy_.text()));
-  }
-  const bool total = policy_.synchronization == Synchronization::kOnRead && policy_.aggregation == Aggregation::kSum;
-  if (kind == WriteKind::kAssign) return set(value);
-  if (total) {
-    throw Error(fmt::format("{}: only assign is possible from outside the replicas for {}", name_, policy_.text()));
-  }
-  const auto elements = static_cast<std::size_t>(shape_.elements());
-  with_type(dtype_, [&]<class T>(T) {
-    for (std::size_t i = 0; i < elements; ++i) {
-      const T shared = written(kind, as<T>(copies_[0])[i], as<T>(value)[i]);
-      for (std::byte* copy : copies_) {
-        as<T>(copy)[i] = policy_.copies_can_differ() ? written(kind, as<T>(copy)[i], as<T>(value)[i]) : shared;
       }
     }
   });

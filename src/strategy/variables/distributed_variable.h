@@ -12,7 +12,7 @@
 
 namespace mirrortrain {
 
-enum class WriteKind : std::uint8_t { kAssign, kAssignAdd, kAssignSub };
+enum class WriteKind : std::uint8_t { kAssign, kAssignAdd };
 
 /// A variable as the replicas see it: a copy each, or one that they share. Elements are float32, int32 or int64. The
 /// memory belongs to somebody else; nothing here is allocated after construction but by `restore`. What each operation
@@ -42,10 +42,6 @@ class DistributedVariable {
   /// Every replica's write of the same step: `values` has one tensor of the variable's type per replica. on_write with
   /// an aggregation combines them first and applies the result to every copy; else each replica writes its own.
   void write_in_replicas(WriteKind kind, std::span<const std::byte* const> values) const;
-
-  /// A write from outside the replicas. Throws Error where the copies could not be brought together: any write where
-  /// reading outside has no meaning, assign_add and assign_sub for on_read x sum.
-  void write_outside(WriteKind kind, const std::byte* value) const;
 
   /// What reading outside the replicas gives, with sums in the replicas' order. Throws Error where that has no meaning.
   void read(std::byte* value) const;

@@ -43,7 +43,7 @@ struct StateOptions {
 
 using State = std::vector<config::Located<StateOptions>>;
 
-/// Adds what the items show together: names that stand there twice, and lists of another length than the replicas.
+/// Adds what the items show together: names that are used twice, and lists of another length than the replicas.
 void check_state(const State& state, int replicas, config::Errors& errors);
 
 }  // namespace mirrortrain

@@ -46,8 +46,8 @@ void VariableGroup::allocate(const GroupMemory& memory, Device& device) {
     copy.values = device.allocate(bytes);
     for (int slot = 0; slot < memory.slots; ++slot) copy.slots.push_back(device.allocate(bytes));
     copy.regularization = device.allocate(is_regularized() ? chunk_bytes : 0);
-    copy.accumulated = device.allocate(memory.accumulates ? bytes : 0);
-    copy.squares = device.allocate(memory.accumulates ? chunk_bytes : 0);
+    copy.accumulated = device.allocate(memory.keeps_gradients ? bytes : 0);
+    copy.squares = device.allocate(memory.keeps_gradients ? chunk_bytes : 0);
     copy.norms = device.allocate(sums * sizeof(scalar::NormSums));
     copy.ratios = device.allocate(normed * sizeof(float));
 

@@ -12,10 +12,10 @@ namespace mirrortrain {
 
 /// What a group has memory for.
 struct GroupMemory {
-  int replicas = 1;          ///< that use it
-  int slots = 0;             ///< per weight: the update rule's, then the weights' average where the traits have one
-  bool accumulates = false;  ///< gradients of several steps, and the sums of their squares
-  bool measures = false;     ///< sums for a rule that scales by norms
+  int replicas = 1;              ///< that use it
+  int slots = 0;                 ///< per weight: the update rule's, then the weights' average where the traits have one
+  bool keeps_gradients = false;  ///< beside those of a step, and the sums of their squares
+  bool measures = false;         ///< sums for a rule that scales by norms
 };
 
 /// Trainable variables with the same aggregation and traits, flat: values, gradients and optimizer slots are a buffer

@@ -75,12 +75,11 @@ std::vector<ResolvedVariable> resolve_variables(const Model& model, const Variab
       const std::string error = policy_error(variable.policy, DType::kFloat32, spec.trainable);
       if (!error.empty() && !errors.concern(rule->path)) add_error(*rule, spec.name + ": " + error, errors);
     }
-    const bool served = strategy == StrategyType::kParameterServer;
-    const bool one_plain_copy = served || strategy == StrategyType::kOneDevice;
+    const bool one_plain_copy = has_one_plain_copy(strategy);
     if (one_plain_copy) variable.why += fmt::format("; {} keeps one plain copy", config::name_of(strategy));
     variable.policy = resolved(variable.policy, one_plain_copy);
     // The replicas of a worker send one value to that copy.
-    if (served && variable.policy.aggregation == Aggregation::kNone) {
+    if (is_served(strategy) && variable.policy.aggregation == Aggregation::kNone) {
       variable.policy.aggregation = spec.trainable ? Aggregation::kMean : Aggregation::kOnlyFirstReplica;
     }
     all.push_back(std::move(variable));

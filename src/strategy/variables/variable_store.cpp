@@ -23,7 +23,7 @@ int group_for(Aggregation aggregation, const scalar::UpdateTraits& traits, std::
 }  // namespace
 
 VariableStore::VariableStore(const Model& model, const StoreOptions& options, Device& device)
-    : replicas_(options.replicas), slots_(options.slots), accumulates_(options.accumulates) {
+    : replicas_(options.replicas), slots_(options.slots), keeps_gradients_(options.keeps_gradients) {
   groups_.reserve(model.variables.size());  // no group moves any more
   places_.resize(model.variables.size());
   for (const bool stores_gradient : {true, false}) {
@@ -39,7 +39,7 @@ VariableStore::VariableStore(const Model& model, const StoreOptions& options, De
     }
   }
   for (VariableGroup& group : groups_) {
-    group.allocate({replicas_, slots_, accumulates_, options.measures}, device);
+    group.allocate({replicas_, slots_, keeps_gradients_, options.measures}, device);
   }
 
   for (std::size_t i = 0; i < model.variables.size(); ++i) {

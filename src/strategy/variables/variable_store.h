@@ -17,7 +17,7 @@ struct StoreOptions {
   int replicas = 1;                           ///< that compute on this memory
   int all_replicas = 1;                       ///< of the run
   int slots = 0;                              ///< per weight: the update rule's, then the weights' average if any
-  bool accumulates = false;                   ///< gradients of several steps
+  bool keeps_gradients = false;               ///< beside those of a step: see GradientOptions
   bool measures = false;                      ///< norms, for the update rule
   std::vector<std::size_t> without_gradient;  ///< trainable variables whose gradients are never stored
 };
@@ -44,7 +44,7 @@ class VariableStore {
   DistributedVariable slot(std::size_t variable, int slot) const;
   DistributedVariable accumulated(std::size_t variable) const;
   int slots() const { return slots_; }
-  bool accumulates() const { return accumulates_; }
+  bool keeps_gradients() const { return keeps_gradients_; }
 
   /// The bfloat16 twin of a trainable variable's copy at `master` (see VariableGroup::rounded); null for other memory.
   bfloat16* rounded(const std::byte* master);
@@ -74,7 +74,7 @@ class VariableStore {
                              int slot) const;
 
   int replicas_, slots_;
-  bool accumulates_;
+  bool keeps_gradients_;
   std::vector<DistributedVariable> variables_;
   std::vector<Place> places_;
   std::vector<VariableGroup> groups_;

@@ -43,7 +43,7 @@ WeightUpdate::WeightUpdate(const VariableStore& variables, const StepKernels& ke
       rule_(options.rule),
       options_(options.gradients),
       reduced_(options.reduced),
-      accumulates_(options.accumulates) {
+      keeps_gradients_(options.keeps_gradients) {
   if (variables.replicas() > kernels_.most_sources()) {
     throw UsageError(
         fmt::format("strategy: at most {} replicas can be on one GPU, found {}; use more devices or fewer "
@@ -82,7 +82,7 @@ StepParams WeightUpdate::begin(const StepSpec& step) {
   }
   StepParams params{.learning_rate = static_cast<float>(step.learning_rate), .updates = step.updates};
   if (options_.clip_value) params.clip_value = *options_.clip_value;
-  if (accumulates()) params.scale = 1 / static_cast<float>(step.gradients);
+  if (keeps_gradients()) params.scale = 1 / static_cast<float>(step.gradients);
   return params;
 }
 
@@ -180,7 +180,7 @@ void WeightUpdate::apply(const DomainLane& lane) const {
                            std::int64_t begin, std::int64_t end) {
     const scalar::UpdateGroupView& view = part.group->view(replica);
     const StepParams* const params = lane.params + which;
-    if (accumulates()) return kernels_.update_accumulated(*lane.stream, rule_, view, params, begin, end);
+    if (keeps_gradients()) return kernels_.update_accumulated(*lane.stream, rule_, view, params, begin, end);
     kernels_.update(*lane.stream, rule_, view, gradient, params, begin, end);
   });
   for (const Product& product : products_) {

@@ -18,8 +18,8 @@ namespace mirrortrain {
 struct UpdateOptions {
   scalar::UpdateRule rule;
   GradientOptions gradients;
-  bool reduced = false;      ///< the domain's first replica holds the sum of the replicas' gradients already
-  bool accumulates = false;  ///< gradients are kept first, in a store that has the memory for it
+  bool reduced = false;          ///< the domain's first replica holds the sum of the replicas' gradients already
+  bool keeps_gradients = false;  ///< gradients are kept first, in a store that has the memory for it
 };
 
 /// Brings the gradients of one memory's replicas to the weights there. Groups that the replicas share are cut in
@@ -42,7 +42,7 @@ class WeightUpdate {
 
   /// Whether gradients are kept first. All lanes do `accumulate`, meet if `needs_norm`, do `measure` if `measures` and
   /// meet again, and then `apply`; otherwise they just do `apply`.
-  bool accumulates() const { return accumulates_; }
+  bool keeps_gradients() const { return keeps_gradients_; }
   bool needs_norm() const { return options_.clip_norm.has_value(); }
   bool measures() const { return scalar::scales_by_norms(rule_); }
   void accumulate(const DomainLane& lane) const;
@@ -83,7 +83,7 @@ class WeightUpdate {
   int all_replicas_;
   scalar::UpdateRule rule_;
   GradientOptions options_;
-  bool reduced_, accumulates_;
+  bool reduced_, keeps_gradients_;
   std::vector<Part> parts_;
   std::vector<Product> products_;
   StepSpec step_;

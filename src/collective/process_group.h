@@ -6,6 +6,14 @@
 
 namespace mirrortrain {
 
+// What a communicator among processes takes from who runs them.
+
+/// How the ranks find each other: values that one leaves and the others wait for.
+struct MeetingPoint {
+  std::function<void(const std::string& key, const std::string& value)> put;
+  std::function<std::string(const std::string& key)> get;  ///< waits for it
+};
+
 /// Who watches a rank's operations from outside. Each may be empty.
 struct OperationWatch {
   std::function<void(std::string_view what)> begin;  ///< an operation on `what` begins to wait for the other ranks

@@ -1,4 +1,4 @@
-#include "strategy/parameter_server/partitioner.h"
+#include "strategy/partitioner.h"
 
 #include <algorithm>
 
