@@ -89,7 +89,10 @@ endfunction()
 
 # Compiles a folder's loops for this machine's vectors. None of them reads errno or floating-point exceptions.
 function(mirrortrain_vectorize name)
-  target_compile_options(mirrortrain_${name} PRIVATE -O3 -fno-math-errno -fno-trapping-math -ffp-contract=fast)
+  target_compile_options(mirrortrain_${name} PRIVATE -fno-math-errno -fno-trapping-math -ffp-contract=fast)
+  if(NOT MIRRORTRAIN_SANITIZE)  # sanitizers' checks at -O3 take hours to compile
+    target_compile_options(mirrortrain_${name} PRIVATE -O3)
+  endif()
   if(MIRRORTRAIN_ARCH)
     target_compile_options(mirrortrain_${name} PRIVATE -march=${MIRRORTRAIN_ARCH})
     if(MIRRORTRAIN_ARCH STREQUAL "x86-64-v4")
