@@ -29,6 +29,13 @@ std::string space_hint(const Value& value) {
                      shortened(text->substr(colon + 1)));
 }
 
+/// For a lone value where one key is required, which it can only be meant for: "{units: 64}".
+std::string as_required_key(const Keys& keys, const Value& value) {
+  const auto is_required = [](const Key& key) { return key.rules.required && !key.planned; };
+  if (!value.is_scalar() || std::ranges::count_if(keys.keys, is_required) != 1) return "";
+  return fmt::format("{{{}: {}}}", std::ranges::find_if(keys.keys, is_required)->name, shortened(value.text()));
+}
+
 bool is_digits(std::string_view text) {
   return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
 }
@@ -137,8 +144,10 @@ void run_check(const Check& check, const Node& node, const void* object) {
 void read_section(const Keys& keys, const Node& node, void* object) {
   const Value& value = node.value();
   if (!value.is_mapping() && !value.is_null()) {
+    const std::string hint = space_hint(value), meant = hint.empty() ? as_required_key(keys, value) : "";
+    if (!meant.empty()) return node.wrong("a mapping", fmt::format("write {}", meant));
     std::string expected = fmt::format("a mapping with {}", fmt::join(names_of(keys), ", "));
-    return node.wrong(names_of(keys).empty() ? "an empty mapping" : expected, space_hint(value));
+    return node.wrong(names_of(keys).empty() ? "an empty mapping" : expected, hint);
   }
   static const std::vector<Value::Entry> none;
   const auto& entries = value.is_null() ? none : value.entries();

@@ -217,6 +217,11 @@ class FitCheck {
   void check(const Synthetic& source) {
     if (source.shape.value.empty()) return;  // already reported
     add(source.shape, example_mismatch(Shape(source.shape.value)));
+    if (spec_.numbers_below > 0) {
+      add(source.shape,
+          "synthetic features are numbers between 0 and 1, but the model's embedding looks up whole "
+          "numbers; use another format, such as npy");
+    }
     if (source.label_shape.value) return add(source.label_shape, labels_mismatch(source.labels(), depth(), spec_));
     if (!source.classes.value) return;  // already reported
     const std::string mismatch = labels_mismatch(Shape{}, depth(), spec_);

@@ -57,6 +57,20 @@ void warn_of_nothing_to_train(const Configuration& values, const Model& model, c
               "no layer has weights to train, so training changes nothing; add one, or set trainable: true");
 }
 
+void warn_of_dropped_outputs(const Configuration& values, config::Errors& errors) {
+  const config::Located<Layer>& last = values.model->layers.back();
+  if (!std::holds_alternative<layers::Dropout>(last.value)) return;
+  errors.warn(last.place, last.path,
+              "sets outputs of the model to 0 in training, whatever the loss expects; place it before the last layer "
+              "that has weights");
+}
+
+void warn_of_idle_options(const Optimizer& optimizer, config::Errors& errors) {
+  const auto* const sgd = std::get_if<optimizers::Sgd>(&optimizer);
+  if (sgd == nullptr || !sgd->nesterov || sgd->momentum > 0) return;
+  errors.warn({}, "optimizer.nesterov", "changes nothing while momentum is 0; set a momentum, such as 0.9");
+}
+
 /// Builds the model and looks at everything that the file shows together with it.
 void check_model(CheckedConfiguration& checked, bool readable, config::Errors& errors) {
   const Configuration& values = checked.values();
@@ -77,6 +91,8 @@ void check_model(CheckedConfiguration& checked, bool readable, config::Errors& e
   checked.variables = resolve_variables(*checked.model, values.variables, values.strategy.type, errors);
   warn_of_idle_rules(*checked.model, values.variables, errors);
   warn_of_nothing_to_train(values, *checked.model, errors);
+  warn_of_dropped_outputs(values, errors);
+  if (values.optimizer) warn_of_idle_options(*values.optimizer, errors);
   if (!readable || !errors.empty()) return;
   checked.input = input_spec(*checked.model, values.loss->value);
   data::check_fit(values.data, checked.input, errors);

@@ -60,6 +60,12 @@ TEST_CASE_FIXTURE(Fixture, "names from Keras, PyTorch and everyday speech get th
        "did you mean 'sparse_categorical_crossentropy'?"},
       {"{type: sparse_categorical_crossentropy, from_logits: true}", "mse", "did you mean 'mean_squared_error'?"},
       {"type: adam", "type: Adam", "did you mean 'adam'?"},
+      {"- dense: {units: 4}", "- dense: 4",
+       "model.layers[2].dense: expected a mapping, found the number 4; write {units: 4}"},
+      {"- dense: {units: 8, activation: relu}", "- activation: relu",
+       "model.layers[1].activation: expected a mapping, found the text 'relu'; write {activation: relu}"},
+      {"- flatten", "- depthwise_conv2d: {kernel_size: 3, kernel_initializer: zeros}\n    - flatten",
+       "did you mean 'depthwise_initializer'?"},
       {"[accuracy]", "[acc]", "did you mean 'accuracy'?"},
       {"[accuracy]", "accuracy", "found the text 'accuracy'; write [accuracy]"},
       {"training: {epochs: 1}", "epochs: 1", "m.yaml:14:1: epochs: unknown key; did you mean 'training.epochs'?"},
@@ -112,6 +118,9 @@ TEST_CASE_FIXTURE(Fixture, "what does not fit together gets the remedy that help
                  "images are stored as [height, width, channels], here [8, 8, 3]"));
   const Outcome one_hot = check("shape: [8, 8, 3], classes: 4", "shape: [8, 8, 3], label_shape: [4]");
   CHECK_MESSAGE(contains(one_hot.err, "categorical_crossentropy"), one_hot.err);
+  CHECK(contains(
+      check("    - flatten\n", "    - flatten\n    - embedding: {input_dim: 9, output_dim: 2}\n    - flatten\n").err,
+      "m.yaml:3:48: data.train.shape: synthetic features are numbers between 0 and 1"));
   const Outcome units = check("- dense: {units: 4}", "- dense: {units: 1}");
   CHECK(units.exit_code == 2);
   CHECK_MESSAGE(contains(units.err, "nothing is trained"), units.err);

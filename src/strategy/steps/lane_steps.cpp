@@ -39,7 +39,7 @@ LaneSteps::LaneSteps(int index, Lane& lane, MemoryDomain& domain, const DomainRe
   for (const LaneReplica& one : around_.replicas) {
     if (std::ranges::count(domain.place.replicas, one.replica->index) > 0) domain_replicas_.push_back(one);
   }
-  written_.reserve(domain_replicas_.size());
+  assigned_.reserve(domain_replicas_.size());
   training_ = training_plan();
   evaluation_ = evaluation_plan();
 }
