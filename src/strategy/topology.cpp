@@ -17,7 +17,7 @@ constexpr std::int64_t kRowsWorthAReplica = 16;
 int suitable_cpu_devices(const StrategyOptions& options, std::int64_t global_batch, std::size_t cores) {
   if (options.type == StrategyType::kOneDevice) return 1;
   const bool chosen = options.cpu_replicas || options.replicas;
-  if is_served ((options.type) && !chosen) return 1;  // that has all cores of its worker
+  if (is_served(options.type) && !chosen) return 1;  // that has all cores of its worker
   if (options.cpu_replicas) return static_cast<int>(*options.cpu_replicas);
   const auto core_count = static_cast<std::int64_t>(cores);
   if (!options.replicas) {

@@ -87,7 +87,7 @@ RunCluster::RunCluster(const CheckedConfiguration& checked, const std::string& c
   rpc::Patience patience;
   patience.silence_seconds = checked.values().strategy.communication.timeout_seconds;
   std::vector<grpc::Service*> services;
-  if is_served ((checked.values().strategy.type)) {
+  if (is_served(checked.values().strategy.type)) {
     servers_.emplace(checked, spec_, security_);
     patience = servers_->patience();
     services = servers_->services();
