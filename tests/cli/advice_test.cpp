@@ -120,7 +120,7 @@ TEST_CASE_FIXTURE(Fixture, "what does not fit together gets the remedy that help
   CHECK_MESSAGE(contains(one_hot.err, "categorical_crossentropy"), one_hot.err);
   CHECK(contains(
       check("    - flatten\n", "    - flatten\n    - embedding: {input_dim: 9, output_dim: 2}\n    - flatten\n").err,
-      "m.yaml:3:48: data.train.shape: synthetic features are numbers between 0 and 1"));
+      "m.yaml:3:51: data.train.shape: synthetic features are numbers between 0 and 1"));
   const Outcome units = check("- dense: {units: 4}", "- dense: {units: 1}");
   CHECK(units.exit_code == 2);
   CHECK_MESSAGE(contains(units.err, "nothing is trained"), units.err);

@@ -99,7 +99,7 @@ TEST_CASE_FIXTURE(Fixture, "what changes nothing is an error or a warning") {
   CHECK(contains(fit("{units: 3, trainable: false}", kSparse, "", "--set 'model.layers[0].dense.trainable=false'").err,
                  "no layer has weights to train"));
   CHECK(contains(fit("{units: 3}", kSparse, "", "--set 'optimizer={type: sgd, nesterov: true}'").err,
-                 "warning: m.yaml: optimizer.nesterov: changes nothing while momentum is 0"));
+                 "warning: optimizer.nesterov: changes nothing while momentum is 0"));
   CHECK(contains(fit("{units: 3}\n    - dropout: {rate: 0.5}", kSparse).err,
                  "warning: m.yaml:9:7: model.layers[2].dropout: sets outputs of the model to 0 in training"));
 }
