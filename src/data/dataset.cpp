@@ -159,6 +159,11 @@ Dataset::Dataset(Examples examples)
                             x.rows(), y.origin, y.rows()));
   }
   if (rows_ == 0) throw Error(fmt::format("{}: expected at least one example, found none", x.origin));
+  for (const Array* array : {&x, &y}) {
+    if (array->row_elements() > 0) continue;
+    throw Error(fmt::format("{}: expected numbers in each example, found the shape {}", array->origin,
+                            array->row_shape().text()));
+  }
   if (source() == nullptr) require_finite(x);
   require_finite(y);
 }

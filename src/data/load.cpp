@@ -97,8 +97,7 @@ struct Training {
   Adapted adapted;
 };
 
-Training make_parts(Examples examples, const SplitRows& rows, Adapted adapted) {
-  const Dataset whole(std::move(examples));
+Training make_parts(const Dataset& whole, const SplitRows& rows, Adapted adapted) {
   Training training{part_of(whole, rows.train, rows.is_range), std::nullopt, std::move(adapted)};
   if (!rows.validation.empty()) training.validation = part_of(whole, rows.validation, rows.is_range);
   return training;
@@ -110,8 +109,8 @@ Training adapt(const Csv& source, CsvTable table, const ValidationFraction* frac
   }
   const SplitRows rows = split_rows(table.features.rows(), table.features.origin, fraction, seed);
   Adapted adapted{sorted_classes(table), adapted_table(table, source, rows.train)};
-  Examples examples = encoded(std::move(table), adapted);
-  return make_parts(std::move(examples), rows, std::move(adapted));
+  const Dataset whole(encoded(std::move(table), adapted));
+  return make_parts(whole, rows, std::move(adapted));
 }
 
 Training read_training(const DataOptions& options, std::uint64_t seed) {
@@ -122,13 +121,13 @@ Training read_training(const DataOptions& options, std::uint64_t seed) {
           return adapt(source, read_table(source, {}), fraction, seed);
         } else if constexpr (std::is_same_v<std::decay_t<decltype(source)>, ImageFolder>) {
           FoundPictures found = find_pictures(source, nullptr);
-          const Array& labels = found.examples.labels;
-          const SplitRows rows = split_rows(labels.rows(), labels.origin, fraction, seed, true);
-          return make_parts(std::move(found.examples), rows, {std::move(found.classes), {}});
+          const Dataset whole(std::move(found.examples));
+          const SplitRows rows = split_rows(whole.rows(), whole.labels().origin, fraction, seed, true);
+          return make_parts(whole, rows, {std::move(found.classes), {}});
         } else {
-          Examples examples = read(source);
-          const SplitRows rows = split_rows(examples.features.rows(), examples.features.origin, fraction, seed);
-          return make_parts(std::move(examples), rows, {});
+          const Dataset whole(read(source));
+          const SplitRows rows = split_rows(whole.rows(), whole.features().origin, fraction, seed);
+          return make_parts(whole, rows, {});
         }
       },
       options.train.value);

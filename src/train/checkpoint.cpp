@@ -58,9 +58,9 @@ Checkpoints::~Checkpoints() = default;  // the future of a thread waits for it
 
 void Checkpoints::save(const TrainingState& state, std::int64_t keep, bool is_best) {
   strategy_.variables();  // from every worker
+  if (strategy_.topology().is_chief()) finish();  // throws where the last one was not saved
   saved_ = std::exchange(last_saved_, state.step);
   if (!strategy_.topology().is_chief()) return;
-  finish();
   CheckpointState saved;
   saved.training = state;
   saved.seed = run_.seed;

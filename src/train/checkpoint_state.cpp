@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <span>
+#include <utility>
 
 #include "base/files.h"
 
@@ -30,6 +31,18 @@ double number_from(const Json& json) {
   return text == "-Infinity" ? -std::numeric_limits<double>::infinity() : std::numeric_limits<double>::infinity();
 }
 
+/// Json::get would take any number, whether or not it fits.
+template <class Integer>
+Integer integer_from(const Json& json) {
+  const auto read = [&](auto number) {
+    if (!std::in_range<Integer>(number)) throw Error(fmt::format("state.json: {} is too large a number", number));
+    return static_cast<Integer>(number);
+  };
+  if (json.is_number_unsigned()) return read(json.get<std::uint64_t>());
+  if (json.is_number_integer()) return read(json.get<std::int64_t>());
+  throw Error(fmt::format("state.json: expected an integer, found {}", json.dump()));
+}
+
 Json to_json(const StepSums& sums) {
   Json metrics = Json::array();
   for (const double metric : sums.metrics) metrics.push_back(to_json(metric));
@@ -40,7 +53,7 @@ StepSums sums_from(const Json& json) {
   StepSums sums;
   sums.loss = number_from(json.at("loss"));
   for (const Json& metric : json.at("metrics")) sums.metrics.push_back(number_from(metric));
-  sums.examples = json.at("examples").get<std::int64_t>();
+  sums.examples = integer_from<std::int64_t>(json.at("examples"));
   return sums;
 }
 
@@ -105,40 +118,46 @@ CallbackState callbacks_from(const Json& json, std::vector<std::string>& names) 
     names.push_back(watch.at("callback").get<std::string>());
     const Json& best = watch.at("best");
     state.watches.push_back({best.is_null() ? std::nullopt : std::optional(number_from(best)),
-                             watch.at("best_epoch").get<std::int64_t>(), watch.at("waited").get<std::int64_t>(),
-                             watch.at("cooling").get<std::int64_t>(), watch.at("stopped").get<bool>()});
+                             integer_from<std::int64_t>(watch.at("best_epoch")),
+                             integer_from<std::int64_t>(watch.at("waited")),
+                             integer_from<std::int64_t>(watch.at("cooling")), watch.at("stopped").get<bool>()});
   }
   if (const Json& rate = json.at("learning_rate"); !rate.is_null()) {
-    state.learning_rate = ReducedRate{rate.at("configured").get<double>(), rate.at("reduced").get<float>()};
+    const double reduced = rate.at("reduced").get<double>();
+    if (std::abs(reduced) > std::numeric_limits<float>::max())
+      throw Error("state.json: the learning rate is too large");
+    state.learning_rate = ReducedRate{rate.at("configured").get<double>(), static_cast<float>(reduced)};
   }
-  state.kept_epoch = json.at("kept_epoch").get<std::int64_t>();
+  state.kept_epoch = integer_from<std::int64_t>(json.at("kept_epoch"));
   return state;
 }
 
 CheckpointState state_from(const Json& json) {
   CheckpointState state;
   TrainingState& training = state.training;
-  training.step = json.at("step").get<std::int64_t>();
-  training.updates = json.at("updates").get<std::int64_t>();
-  training.gradients = json.at("accumulated_gradients").get<std::int64_t>();
+  training.step = integer_from<std::int64_t>(json.at("step"));
+  training.updates = integer_from<std::int64_t>(json.at("updates"));
+  training.gradients = integer_from<std::int64_t>(json.at("accumulated_gradients"));
   training.skips_update = json.value("skips_update", false);  // which older checkpoints have not
-  training.position = {json.at("epoch").get<std::int64_t>(), json.at("position").get<std::int64_t>()};
+  training.position = {integer_from<std::int64_t>(json.at("epoch")), integer_from<std::int64_t>(json.at("position"))};
   training.seconds = json.at("seconds").get<double>();
   training.epoch_sums = sums_from(json.at("epoch_sums"));
   training.step_sums = sums_from(json.at("step_sums"));
-  training.validated_epoch = json.at("validated_epoch").get<std::int64_t>();
+  training.validated_epoch = integer_from<std::int64_t>(json.at("validated_epoch"));
   training.last_epoch = {scores_from(json.at("last_epoch").at("train")),
                          scores_from(json.at("last_epoch").at("validation"))};
   // Checkpoints of before there were callbacks have none.
   if (json.contains("callbacks")) training.callbacks = callbacks_from(json.at("callbacks"), state.callbacks);
-  state.seed = json.at("seed").get<std::uint64_t>();
+  state.seed = integer_from<std::uint64_t>(json.at("seed"));
   state.data = json.at("data").get<std::string>();
-  state.replicas = json.at("replicas").get<int>();
+  state.replicas = integer_from<int>(json.at("replicas"));
   state.policies = policies_from(json.at("policies"));
   state.metrics = json.at("metrics").get<std::vector<std::string>>();
-  state.events = json.at("events").get<std::int64_t>();
+  state.events = integer_from<std::int64_t>(json.at("events"));
   state.is_finite = json.at("is_finite").get<bool>();
-  state.checksums = json.at("checksums").get<std::map<std::string, std::uint32_t>>();
+  for (const auto& [file, checksum] : json.at("checksums").items()) {
+    state.checksums[file] = integer_from<std::uint32_t>(checksum);
+  }
   return state;
 }
 
@@ -194,7 +213,7 @@ CheckpointState checkpoint_state_from(std::string_view text) {
   // What was written is what is read: another version's file at worst.
   try {
     const Json json = Json::parse(text);
-    const int format = json.at("format").get<int>();
+    const int format = integer_from<int>(json.at("format"));
     if (format != kFormat) {
       throw Error(fmt::format("state.json has the format {}, expected {}; use the version of mirrortrain that wrote it",
                               format, kFormat));

@@ -108,6 +108,44 @@ TEST_CASE_FIXTURE(Fixture, "a checkpoint that cannot be read is neither damaged 
   CHECK(fit("--run-dir a --resume --set training.steps=6").exit_code == 0);
 }
 
+TEST_CASE_FIXTURE(Fixture,
+                  "files that may not grow further, as on a full disk, end the run, and a resume continues it") {
+  // A checkpoint's weights are larger than 8 KiB, a file of 16 KiB holds some steps' events.
+  const std::string wide = " --set 'model.layers=[{dense: {units: 600}}, {dense: {units: 3}}]' --set training.steps=";
+  const std::string program = "\"$MIRRORTRAIN\" fit small.yaml --set checkpoint.every_steps=2" + wide;
+  REQUIRE(run_script(folder, program + "8 --run-dir whole").exit_code == 0);
+  const Outcome first = run_script(folder, "ulimit -f 8; " + program + "8 --run-dir a");
+  CHECK(first.exit_code == 1);
+  CHECK_MESSAGE(contains(first.err, "File too large; no checkpoint was saved yet"), first.err);
+  CHECK(checkpoints("a").empty());
+  CHECK(run_script(folder, program + "4 --run-dir a --resume").exit_code == 0);
+  const Outcome second = run_script(folder, "ulimit -f 8; " + program + "8 --run-dir a --resume");
+  CHECK(second.exit_code == 1);
+  CHECK_MESSAGE(contains(second.err, "the last checkpoint is a/checkpoints/step-000004"), second.err);
+  CHECK(run_script(folder, program + "8 --run-dir a --resume").exit_code == 0);
+  CHECK(text("a/model.safetensors") == text("whole/model.safetensors"));
+}
+
+TEST_CASE_FIXTURE(Fixture, "with too few open files allowed nothing is lost") {
+  REQUIRE(fit("--run-dir whole --set training.steps=6").exit_code == 0);
+  REQUIRE(fit("--run-dir a --set checkpoint.every_steps=2 --set training.steps=4").exit_code == 0);
+  bool failed = false;
+  for (int files = 3; files < 24; ++files) {
+    CAPTURE(files);
+    const Outcome resumed =
+        run_script(folder, fmt::format("ulimit -n {}; \"$MIRRORTRAIN\" fit small.yaml --run-dir a --resume --set "
+                                       "training.steps=6 --set checkpoint.every_steps=2",
+                                       files));
+    if (resumed.exit_code == 0) break;
+    failed = true;
+    for (const std::string& name : checkpoints("a")) CHECK_FALSE(contains(name, "damaged"));
+    CHECK(fs::exists(folder / "a/checkpoints/step-000004/state.json"));
+  }
+  CHECK(failed);
+  fit("--run-dir a --resume --set training.steps=6");
+  CHECK(text("a/model.safetensors") == text("whole/model.safetensors"));
+}
+
 TEST_CASE_FIXTURE(Fixture, "one process at a time trains in a run folder") {
   const Outcome both = run_script(folder,
                                   "\"$MIRRORTRAIN\" fit small.yaml --run-dir a --set training.epochs=100000 & pid=$!\n"

@@ -75,6 +75,11 @@ TEST_CASE("every single flipped bit of state.json is damage, and so is every sho
 
 TEST_CASE("a checkpoint of another version is refused, and not taken for damaged") {
   CHECK(contains(error_text([] { checkpoint_state_from(R"({"format": 1, "step": 3})"); }), "format 1"));
+  const auto read_format = [](const std::string& number) {
+    return error_text([&] { checkpoint_state_from(with_checksum("{\"format\": " + number)); });
+  };
+  CHECK(contains(read_format("6666666666"), "too large"));
+  CHECK(contains(read_format("6" + std::string(39, '6')), "expected an integer"));
 }
 
 TEST_CASE("a state.json of other types and words is refused") {
