@@ -54,6 +54,14 @@ TEST_CASE("a fraction that leaves a part without examples is refused") {
   CHECK(contains(error_text([&] { load(options, 0); }), "leaves train without any"));
 }
 
+TEST_CASE("examples without numbers are refused, however many there are said to be") {
+  const TemporaryFolder folder;
+  const config::Path nothing{folder.write("images", idx(8, {0xffffffff, 0, 14}, ""))};
+  DataOptions options;
+  options.train.value = Idx{nothing, config::Path{folder.write("labels", idx(8, {0xffffffff, 0}, ""))}};
+  CHECK(contains(error_text([&] { load(options, 0); }), "expected numbers in each example, found the shape [0, 14]"));
+}
+
 TEST_CASE("one split is read alone") {
   DataOptions options;
   options.train.value = synthetic(10);
