@@ -13,6 +13,7 @@
 #include <system_error>
 
 #include "base/error.h"
+#include "base/open_file.h"
 
 namespace mirrortrain {
 namespace {
@@ -130,7 +131,7 @@ std::uint32_t crc32_of(std::span<const std::byte> bytes, std::uint32_t start) {
 }
 
 InputFile::InputFile(const fs::path& path) : path_(path) {
-  descriptor_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // else opening a pipe waits for a writer
+  descriptor_ = open_to_read(path);
   if (descriptor_ < 0) fail_with("read", path, errno);
   struct stat status {};
   const int reason = ::fstat(descriptor_, &status) != 0 ? errno : S_ISDIR(status.st_mode) ? EISDIR : 0;

@@ -1,6 +1,5 @@
 #include "data/input.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -12,6 +11,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/open_file.h"
 #include "data/inflate.h"
 
 namespace mirrortrain::data {
@@ -40,8 +40,7 @@ class PlainInput : public Input {
 }  // namespace
 
 PlainFile::PlainFile(const std::string& path) : path_(path) {
-  // Not blocking, because opening a pipe that nobody writes to would wait indefinitely.
-  descriptor_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  descriptor_ = open_to_read(path);
   if (descriptor_ < 0) {
     fail(path,
          fmt::format(
