@@ -16,12 +16,13 @@
 #include "data/npz.h"
 #include "data/preprocessing.h"
 #include "data/synthetic.h"
+#include "data/text.h"
 #include "data/tfrecord.h"
 
 namespace mirrortrain::data {
 
 /// Where examples come from: the one list of data formats.
-using Source = std::variant<Idx, Npy, Npz, Csv, ImageFolder, TfRecord, Inline, Synthetic>;
+using Source = std::variant<Idx, Npy, Npz, Csv, ImageFolder, TfRecord, Text, Inline, Synthetic>;
 
 /// A part of train: train keeps the first floor(n (1 - fraction)) examples, of an order that the seed draws or of the
 /// files' own.
@@ -32,7 +33,7 @@ struct ValidationFraction {
 };
 
 /// A part of train, or a source of its own.
-using Validation = std::variant<ValidationFraction, Idx, Npy, Npz, Csv, ImageFolder, TfRecord, Inline, Synthetic>;
+using Validation = std::variant<ValidationFraction, Idx, Npy, Npz, Csv, ImageFolder, TfRecord, Text, Inline, Synthetic>;
 
 /// Where GPUs find the examples.
 enum class Cache : std::uint8_t {
