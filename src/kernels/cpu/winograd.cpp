@@ -4,6 +4,7 @@
 #include "kernels/cpu/float32_kernels.h"
 #include "kernels/cpu/loops.h"
 #include "kernels/cpu/parallel.h"
+#include "kernels/cpu/simd.h"
 #include "kernels/cpu/winograd_domain.h"
 
 namespace mirrortrain::cpu::winograd {
@@ -45,6 +46,7 @@ struct Blocks {
       for (std::int64_t tile = begin * per_image; tile < end * per_image; tile += tiles) {
         body(part, tile, std::min(tiles, end * per_image - tile));
       }
+      end_streaming();
     });
   }
 };
@@ -67,16 +69,19 @@ class Forward : public Kernel {
     const float* const bias = args.inputs.size() > 2 ? args.inputs[2].as<float>() : nullptr;
     const bool with_relu = activation_ == ops::ActivationKind::kRelu;
     float* const y = args.outputs[0].as<float>();
+    const std::int64_t x_image = g.height * g.width * g.channels, y_image = g.out_height * g.out_width * g.filters;
+    const bool past_caches = may_stream(y, g.images * y_image, g.filters);
     blocks_.each([&](int part, std::int64_t first, std::int64_t count) {
       float* const inputs = blocks_.input_points(args.workspace, part);
       float* const outputs = blocks_.output_points(args.workspace, part);
       const Domain &in = blocks_.inputs, &out = blocks_.outputs;
+      bring(g, first, count, x, x_image);
       for (std::int64_t i = 0; i < count; ++i) {
         read_input(g, first + i, x, inputs + i * in.row_stride, in.point_stride);
       }
       multiply_by_filters(count, inputs, in, g.channels, filters, outputs, out, g.filters);
       for (std::int64_t i = 0; i < count; ++i) {
-        write_output(g, first + i, outputs + i * out.row_stride, out.point_stride, bias, with_relu, y);
+        write_output(g, first + i, outputs + i * out.row_stride, out.point_stride, bias, with_relu, past_caches, y);
       }
     });
     if (!with_relu) activate(activation_, args.outputs[0], threads_);
@@ -90,9 +95,12 @@ class Forward : public Kernel {
 
 class InputGradient : public Kernel {
  public:
-  InputGradient(const Geometry& geometry, int threads) : blocks_(geometry, threads), threads_(threads) {}
+  InputGradient(const Geometry& geometry, int threads) : blocks_(geometry, threads), threads_(threads) {
+    workspace_.add(blocks_.bytes());
+    rows_ = workspace_.add(static_cast<std::size_t>(rows_floats() * blocks_.threads) * sizeof(float));
+  }
 
-  std::size_t workspace_bytes() const override { return blocks_.bytes(); }
+  std::size_t workspace_bytes() const override { return workspace_.bytes(); }
   std::optional<DerivedForm> derived_form(std::size_t input) const override {
     if (input != 1) return std::nullopt;
     return filter_form(blocks_.geometry, true, threads_);
@@ -103,26 +111,31 @@ class InputGradient : public Kernel {
     const float* const dy = args.inputs[0].as<float>();
     const float* const filters = args.inputs[1].as<float>();
     float* const dx = args.outputs[0].as<float>();
-    const std::int64_t image = g.height * g.width * g.channels;
+    const std::int64_t dx_image = g.height * g.width * g.channels, dy_image = g.out_height * g.out_width * g.filters;
+    const bool past_caches = may_stream(dx, g.images * dx_image, g.channels);
     blocks_.each([&](int part, std::int64_t first, std::int64_t count) {
       float* const inputs = blocks_.input_points(args.workspace, part);
       float* const outputs = blocks_.output_points(args.workspace, part);
+      float* const rows = reinterpret_cast<float*>(args.workspace + rows_) + part * rows_floats();
       const Domain &in = blocks_.inputs, &out = blocks_.outputs;
+      bring(g, first, count, dy, dy_image);
       for (std::int64_t i = 0; i < count; ++i) {
         read_output_gradient(g, first + i, dy, outputs + i * out.row_stride, out.point_stride, nullptr);
       }
       multiply_by_filters(count, outputs, out, g.filters, filters, inputs, in, g.channels);
       for (std::int64_t i = 0; i < count; ++i) {
-        const std::int64_t tile = first + i;
-        if (tile % g.tiles_per_image() == 0) std::fill_n(dx + tile / g.tiles_per_image() * image, image, 0.0f);
-        add_input_gradient(g, tile, inputs + i * in.row_stride, in.point_stride, dx);
+        add_input_gradient(g, first + i, inputs + i * in.row_stride, in.point_stride, rows, past_caches, dx);
       }
     });
   }
 
  private:
+  std::int64_t rows_floats() const { return round_up(gradient_rows_floats(blocks_.geometry), 16); }
+
   Blocks blocks_;
   int threads_;
+  WorkspaceLayout workspace_;
+  std::size_t rows_;
 };
 
 /// Each thread sums its images' gradient in the domain, then the sums are added in the order of the threads.
@@ -147,6 +160,8 @@ class WeightGradient : public Kernel {
       float* const outputs = blocks_.output_points(args.workspace, part);
       const Domain &in = blocks_.inputs, &out = blocks_.outputs;
       float* const filter_sums = sums + part * sum_floats;
+      bring(g, first, count, x, g.height * g.width * g.channels);
+      bring(g, first, count, dy, g.out_height * g.out_width * g.filters);
       for (std::int64_t i = 0; i < count; ++i) {
         read_input(g, first + i, x, inputs + i * in.row_stride, in.point_stride);
         read_output_gradient(g, first + i, dy, outputs + i * out.row_stride, out.point_stride,

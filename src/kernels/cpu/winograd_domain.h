@@ -38,16 +38,28 @@ struct Domain {
 /// equal size where they can be.
 std::int64_t tiles_per_block(std::int64_t tiles, std::int64_t channels);
 
+/// Reads the pixels of images, `image_floats` each, that `count` tiles from `first` on have of their own, in order: the
+/// processor's own prefetching follows that, and not the squares that tiles read.
+void bring(const Geometry& geometry, std::int64_t first, std::int64_t count, const float* images,
+           std::int64_t image_floats);
+
 // Each converts one tile of all channels; `points` is the tile's row at point 0.
 void read_input(const Geometry& geometry, std::int64_t tile, const float* x, float* points, std::int64_t point_stride);
+/// `past_caches`: as may_stream allows; then end_streaming is due.
 void write_output(const Geometry& geometry, std::int64_t tile, const float* points, std::int64_t point_stride,
-                  const float* bias, bool with_relu, float* y);
+                  const float* bias, bool with_relu, bool past_caches, float* y);
 /// Also adds the tile's elements to bias[filter], which has whole vectors.
 void read_output_gradient(const Geometry& geometry, std::int64_t tile, const float* dy, float* points,
                           std::int64_t point_stride, float* bias);
-/// Adds to dx, as tiles overlap there.
+/// Tiles overlap in dx. So they are added up in `rows`, gradient_rows_floats of them, and a row of tiles goes to dx when
+/// it is done. Wants all tiles of an image one after the other; `past_caches` as above.
 void add_input_gradient(const Geometry& geometry, std::int64_t tile, const float* points, std::int64_t point_stride,
-                        float* dx);
+                        float* rows, bool past_caches, float* dx);
+std::int64_t gradient_rows_floats(const Geometry& geometry);
+
+/// Whether images that start at `images` are written best past the caches, `channels` at a time: they are too many for
+/// the caches to keep until someone reads them, and are written in whole lines.
+bool may_stream(const float* images, std::int64_t floats, std::int64_t channels);
 
 // Filters and their gradient in the Winograd domain, where they meet the tiles.
 
