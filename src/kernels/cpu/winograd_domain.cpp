@@ -80,7 +80,8 @@ TileRows output_rows(const Geometry& g, std::int64_t tile_row) {
       g.out_height, g.out_width, g.filters, kOutputs, tile_row * kOutputs, 0, g.tile_columns() * kOutputs * g.filters};
 }
 
-/// What `tile` and those before it have of their own of images: rows of tiles each take an even part.
+/// How much of the images the tiles before `tile` have of their own, to the end of their row of tiles: an even part of an
+/// image for each row.
 std::int64_t floats_before(const Geometry& g, std::int64_t tile, std::int64_t image_floats) {
   const std::int64_t row = (tile + g.tile_columns() - 1) / g.tile_columns();
   return row / g.tile_rows() * image_floats + row % g.tile_rows() * (image_floats / g.tile_rows());
