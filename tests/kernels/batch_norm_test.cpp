@@ -64,7 +64,7 @@ std::vector<Operand> operands(DType dtype, const Shape& image, bool scaled, doub
           fixed(channels, positive)};
 }
 
-const Shape kImages[] = {{6, 5, 16}, {3, 3, 5}, {4, 2, 50}, {19}, {1, 1, 1}, {8, 9, 33}};
+const Shape kImages[] = {{6, 5, 16}, {3, 3, 5}, {4, 2, 50}, {19}, {1, 1, 1}, {8, 9, 33}, {3, 2, 123}};
 
 }  // namespace
 

@@ -44,4 +44,11 @@ inline const Conv2dGeometry kLarge[] = {
     {{6, 7, 40}, {1, 1, 40, 24}, {}},
 };
 
+/// Rows of more tiles than Winograd's kernels take at a time, and images too large for the second-level cache; the
+/// first in whole lines, the second not.
+inline const Conv2dGeometry kWide[] = {
+    {{34, 346, 16}, {3, 3, 16, 16}, {.padding = ops::Padding::kSame}, true, ops::ActivationKind::kRelu},
+    {{41, 211, 17}, {3, 3, 17, 21}, {}},
+};
+
 }  // namespace mirrortrain::testing

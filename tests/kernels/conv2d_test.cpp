@@ -109,6 +109,24 @@ Case forward_case(const Geometry& g, DType dtype) {
   return test;
 }
 
+Case input_gradient_case(const Geometry& g, DType dtype) {
+  Case test{.name = title(g, dtype) + ": gradient of the input",
+            .op = std::make_shared<ops::Conv2dInputGradient>(g.attributes, g.image),
+            .inputs = {batched(dtype, output_shape(g)), weights(dtype, g.kernel)},
+            .tolerance = tolerance(dtype)};
+  test.reference = [g](const std::vector<Values>& inputs) { return conv2d_input_gradient(g, inputs); };
+  return test;
+}
+
+Case weight_gradient_case(const Geometry& g, DType dtype) {
+  Case test{.name = title(g, dtype) + ": gradient of the weights",
+            .op = std::make_shared<ops::Conv2dWeightGradient>(g.attributes, g.kernel, g.with_bias),
+            .inputs = {batched(dtype, g.image), batched(dtype, output_shape(g))},
+            .tolerance = tolerance(dtype)};
+  test.reference = [g](const std::vector<Values>& inputs) { return conv2d_weight_gradient(g, inputs); };
+  return test;
+}
+
 template <class Check>
 void each_geometry(const Check& check) {
   for (const DType dtype : kFloatTypes) {
@@ -131,11 +149,7 @@ TEST_CASE("conv2d gradients agree with finite differences") {
 
 TEST_CASE("conv2d_input_gradient scatters each output's gradient over its window") {
   each_geometry([](const Geometry& g, DType dtype) {
-    Case test{.name = title(g, dtype) + ": gradient of the input",
-              .op = std::make_shared<ops::Conv2dInputGradient>(g.attributes, g.image),
-              .inputs = {batched(dtype, output_shape(g)), weights(dtype, g.kernel)},
-              .tolerance = tolerance(dtype)};
-    test.reference = [&](const std::vector<Values>& inputs) { return conv2d_input_gradient(g, inputs); };
+    const Case test = input_gradient_case(g, dtype);
     check_forward(test);
     // As a layer it is the transposed convolution. Of large ones the reference takes too long.
     if (g.kernel.elements() <= 200) check_gradient(test, {true, true});
@@ -143,14 +157,17 @@ TEST_CASE("conv2d_input_gradient scatters each output's gradient over its window
 }
 
 TEST_CASE("conv2d_weight_gradient sums over rows and positions, and is zero without rows") {
-  each_geometry([](const Geometry& g, DType dtype) {
-    Case test{.name = title(g, dtype) + ": gradient of the weights",
-              .op = std::make_shared<ops::Conv2dWeightGradient>(g.attributes, g.kernel, g.with_bias),
-              .inputs = {batched(dtype, g.image), batched(dtype, output_shape(g))},
-              .tolerance = tolerance(dtype)};
-    test.reference = [&](const std::vector<Values>& inputs) { return conv2d_weight_gradient(g, inputs); };
-    check_forward(test);
-  });
+  each_geometry([](const Geometry& g, DType dtype) { check_forward(weight_gradient_case(g, dtype)); });
+}
+
+TEST_CASE("conv2d and its gradients take wide and large images") {
+  for (const Geometry& g : kWide) {
+    for (Case test : {forward_case(g, DType::kFloat32), input_gradient_case(g, DType::kFloat32),
+                      weight_gradient_case(g, DType::kFloat32)}) {
+      test.rows = {2};
+      check_forward(test);
+    }
+  }
 }
 
 TEST_CASE("window_axis pads as Keras does, the odd one after") {

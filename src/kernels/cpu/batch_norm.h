@@ -1,12 +1,28 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
+#include <limits>
+#include <utility>
 
 #include "kernels/cpu/loops.h"
 #include "kernels/cpu/simd_elements.h"
 
 namespace mirrortrain::cpu {
+
+/// Calls visit(channel, part, index sequence of vectors) for groups of vectors of channels that go side by side, so
+/// that wide cells are read in longer pieces than a line.
+template <class Visit>
+inline void each_group(std::int64_t channels, const Visit& visit) {
+  std::int64_t channel = 0;
+  for (; channel + 4 * kLanes <= channels; channel += 4 * kLanes)
+    visit(channel, Whole{}, std::make_index_sequence<4>{});
+  for (; channel + 2 * kLanes <= channels; channel += 2 * kLanes)
+    visit(channel, Whole{}, std::make_index_sequence<2>{});
+  each_vector(channels - channel,
+              [&](std::int64_t c, auto part) { visit(channel + c, part, std::make_index_sequence<1>{}); });
+}
 
 /// A tensor as cells of channels.
 struct Cells {
@@ -17,15 +33,28 @@ struct Cells {
     if (channels > 0) cells = x.elements() / channels;
   }
 
-  /// Calls body(element, channel, part) for every vector of channels of every cell; element = cell * channels +
-  /// channel.
-  template <class Body>
-  void for_vectors(const Body& body) const {
+  /// Calls prepare(channel, part)(element) for every vector of channels of every cell; element = cell * channels +
+  /// channel. What depends on the channel alone is so prepared once for many cells.
+  template <class Prepare>
+  void for_vectors(const Prepare& prepare) const {
     parallel_for(threads, cells, rows_per_thread(channels), [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t cell = begin; cell < end; ++cell) {
-        each_vector(channels, [&](std::int64_t c, auto part) { body(cell * channels + c, c, part); });
-      }
+      for (; begin < end; begin += kTile) for_tile(begin, std::min(end, begin + kTile), prepare);
     });
+  }
+
+ private:
+  /// Cells whose vectors stay in the cache from one group of channels to the next.
+  static constexpr std::int64_t kTile = 64;
+
+  template <class Prepare>
+  void for_tile(std::int64_t begin, std::int64_t end, const Prepare& prepare) const {
+    each_group(
+        channels, [&]<std::size_t... kV>(std::int64_t c, auto part, std::index_sequence<kV...>) {
+          const std::array bodies{prepare(c + static_cast<std::int64_t>(kV) * kLanes, part)...};
+          for (std::int64_t i = begin * channels + c; i < end * channels; i += channels) {
+            (bodies[kV](i + static_cast<std::int64_t>(kV) * kLanes), ...);
+          }
+        });
   }
 };
 
@@ -34,9 +63,11 @@ template <class T>
 void normalize(const Cells& shape, bool with_relu, const T* x, const float* mean, const float* scale, const float* beta,
                T* y) {
   const Vec floor = broadcast(with_relu ? 0.0f : -std::numeric_limits<float>::infinity());
-  shape.for_vectors([=](std::int64_t i, std::int64_t c, auto part) {
-    const Vec value = (get(x + i, part) - get(mean + c, part)) * get(scale + c, part) + get(beta + c, part);
-    put(y + i, value < floor ? floor : value, part);
+  shape.for_vectors([=](std::int64_t c, auto part) {
+    return [=, m = get(mean + c, part), s = get(scale + c, part), b = get(beta + c, part)](std::int64_t i) {
+      const Vec value = (get(x + i, part) - m) * s + b;
+      put(y + i, value < floor ? floor : value, part);
+    };
   });
 }
 
@@ -54,6 +85,11 @@ class ChannelSums {
  public:
   struct Pair {
     Vec first, second;
+
+    void add(const Pair& other) {
+      first += other.first;
+      second += other.second;
+    }
   };
 
   ChannelSums(std::int64_t cells, std::int64_t channels)
@@ -88,19 +124,28 @@ class ChannelSums {
     constexpr std::int64_t kTile = 64;
     for (; begin < end; begin += kTile) {
       const std::int64_t tile_end = std::min(end, begin + kTile);
-      each_vector(channels_, [&](std::int64_t c, auto part) {
-        const auto term = prepare(c, part);
-        Vec first{}, second{};
-        for (std::int64_t cell = begin; cell < tile_end; ++cell) {
-          const Pair pair = term(cell * channels_ + c);
-          first += pair.first;
-          second += pair.second;
-        }
-        for (std::size_t i = 0; i < elements_of(part); ++i) {
-          to[c + static_cast<std::int64_t>(i)] += static_cast<double>(first[i]);
-          to[channels_ + c + static_cast<std::int64_t>(i)] += static_cast<double>(second[i]);
-        }
-      });
+      each_group(
+          channels_, [&]<std::size_t... kV>(std::int64_t c, auto part, std::index_sequence<kV...>) {
+            const std::array terms{prepare(c + static_cast<std::int64_t>(kV) * kLanes, part)...};
+            // Odd cells have sums of their own: an addition need not wait for the one before.
+            Pair total[sizeof...(kV)] = {}, odd[sizeof...(kV)] = {};
+            std::int64_t i = begin * channels_ + c;
+            for (const std::int64_t last = (tile_end - 1) * channels_; i < last; i += 2 * channels_) {
+              (total[kV].add(terms[kV](i + static_cast<std::int64_t>(kV) * kLanes)), ...);
+              (odd[kV].add(terms[kV](i + channels_ + static_cast<std::int64_t>(kV) * kLanes)), ...);
+            }
+            if (i < tile_end * channels_) (total[kV].add(terms[kV](i + static_cast<std::int64_t>(kV) * kLanes)), ...);
+            (total[kV].add(odd[kV]), ...);
+            (add_lanes(total[kV], part, to + c + static_cast<std::int64_t>(kV) * kLanes), ...);
+          });
+    }
+  }
+
+  template <class Part>
+  void add_lanes(const Pair& pair, Part part, double* to) const {
+    for (std::size_t i = 0; i < elements_of(part); ++i) {
+      to[i] += static_cast<double>(pair.first[i]);
+      to[static_cast<std::size_t>(channels_) + i] += static_cast<double>(pair.second[i]);
     }
   }
 
@@ -138,9 +183,12 @@ struct NormalizedGradient {
   /// dx = scale (g - mean gradient - (x - mean) slope); the vectors are rows of channels.
   void input_gradient(const Cells& shape, const float* vectors, T* dx) const {
     const float *scale = vectors, *mean_gradient = vectors + shape.channels, *slope = vectors + 2 * shape.channels;
-    shape.for_vectors([=, *this](std::int64_t i, std::int64_t c, auto part) {
-      const Vec along = (get(x + i, part) - get(mean + c, part)) * get(slope + c, part);
-      put(dx + i, get(scale + c, part) * (before_relu(i, part) - get(mean_gradient + c, part) - along), part);
+    shape.for_vectors([=, *this](std::int64_t c, auto part) {
+      return [=, *this, middle = get(mean + c, part), factor = get(scale + c, part),
+              less = get(mean_gradient + c, part), steep = get(slope + c, part)](std::int64_t i) {
+        const Vec along = (get(x + i, part) - middle) * steep;
+        put(dx + i, factor * (before_relu(i, part) - less - along), part);
+      };
     });
   }
 

@@ -36,10 +36,12 @@ void inference_gradient(const Cells& shape, float epsilon, const KernelArgs& arg
   T* dx = output<T>(args, 0);
   auto* scale = reinterpret_cast<float*>(args.workspace);
   fill_scale(shape.channels, input<float>(args, 1), input<float>(args, 2), epsilon, scale);
-  shape.for_vectors([=](std::int64_t i, std::int64_t c, auto part) {
-    Vec gradient = get(dy + i, part);
-    if constexpr (kRelu) gradient = get(y + i, part) > 0.0f ? gradient : Vec{};
-    put(dx + i, gradient * get(scale + c, part), part);
+  shape.for_vectors([=](std::int64_t c, auto part) {
+    return [=, factor = get(scale + c, part)](std::int64_t i) {
+      Vec gradient = get(dy + i, part);
+      if constexpr (kRelu) gradient = get(y + i, part) > 0.0f ? gradient : Vec{};
+      put(dx + i, gradient * factor, part);
+    };
   });
 }
 

@@ -4,11 +4,18 @@
 #include "kernels/cpu/float32_kernels.h"
 #include "kernels/cpu/onednn_kernel.h"
 #include "kernels/cpu/registry.h"
+#include "kernels/cpu/simd.h"
 
 namespace mirrortrain::cpu {
 namespace {
 
-enum class Choice { kWinograd, kFewChannels, kOneDnn, kInFloat32 };
+enum class Choice { kWinograd, kFewChannels, kDense, kOneDnn, kInFloat32 };
+
+/// A pixel's channels are then a row of a dense layer, whose kernel reads the weights where they lie.
+bool is_dense(const ops::Conv2dAttributes& op, const Shape& kernel) {
+  return kernel[0] == 1 && kernel[1] == 1 && op.groups == 1 && op.strides == std::array<std::int64_t, 2>{1, 1} &&
+         kernel[3] % kLanes == 0;
+}
 
 /// By the shapes, the dtype and the processor, so that a run's arithmetic is the same each time.
 Choice choose(const ops::Conv2dAttributes& op, const TensorView& x, const Shape& kernel, const TensorView& y) {
@@ -18,7 +25,8 @@ Choice choose(const ops::Conv2dAttributes& op, const TensorView& x, const Shape&
     if (is_float32) return Choice::kWinograd;
     return onednn::has_tiles() ? Choice::kOneDnn : Choice::kInFloat32;
   }
-  return is_float32 && few_channels::serves(op, kernel) ? Choice::kFewChannels : Choice::kOneDnn;
+  if (is_float32 && few_channels::serves(op, kernel)) return Choice::kFewChannels;
+  return is_float32 && is_dense(op, kernel) ? Choice::kDense : Choice::kOneDnn;
 }
 
 std::unique_ptr<Kernel> make_conv2d(const ops::Conv2d& op, const KernelSpecs& specs) {
@@ -28,6 +36,7 @@ std::unique_ptr<Kernel> make_conv2d(const ops::Conv2d& op, const KernelSpecs& sp
     switch (choose(op, x, kernel.shape, y)) {
       case Choice::kWinograd: return winograd::make_forward(op, s);
       case Choice::kFewChannels: return few_channels::make_forward(op, s);
+      case Choice::kDense: return dense_float32::make_forward(ops::Dense(op.activation), s);
       case Choice::kInFloat32: return nullptr;
       case Choice::kOneDnn: break;
     }
@@ -52,6 +61,7 @@ std::unique_ptr<Kernel> make_conv2d_weight_gradient(const ops::Conv2dWeightGradi
       case Choice::kWinograd: return winograd::make_weight_gradient(op, s);
       case Choice::kFewChannels: return few_channels::make_weight_gradient(op, s);
       case Choice::kInFloat32: return nullptr;
+      case Choice::kDense:  // for its gradients oneDNN is as fast, and faster where there are many pixels
       case Choice::kOneDnn: break;
     }
     return onednn::make_weight_gradient(onednn::convolution(op, x, op.kernel_shape, dy, op.with_bias), s.threads);

@@ -27,7 +27,7 @@ class Forward : public Kernel {
   Forward(const Sizes& sizes, ops::ActivationKind activation, int threads)
       : s_(sizes), activation_(activation), threads_(threads) {
     last_ = layout_.add(bytes_of((s_.in + 1) * kLanes));
-    scratch_ = layout_.add(bytes_of(s_.rows * kLanes));
+    if (is_ragged()) scratch_ = layout_.add(bytes_of(s_.rows * kLanes));
   }
 
   std::size_t workspace_bytes() const override { return layout_.bytes(); }
@@ -37,25 +37,27 @@ class Forward : public Kernel {
     const float* const bias = args.inputs.size() > 2 ? args.inputs[2].as<float>() : nullptr;
     float* const last = at(args.workspace, last_);
     float* const last_bias = last + s_.in * kLanes;
-    if (s_.out % kLanes != 0) {
+    if (is_ragged()) {
       copy_last_columns(s_.in, s_.out, kernel, s_.out, last);
       if (bias) copy_last_columns(1, s_.out, bias, 0, last_bias);
     }
     const bool with_relu = activation_ == ops::ActivationKind::kRelu;
     parallel_for(threads_, s_.rows, 4, [&](std::int64_t begin, std::int64_t end) {
+      float* const scratch = is_ragged() ? at(args.workspace, scratch_) + begin * kLanes : nullptr;
       for (std::int64_t step = 0; step < s_.in; step += kSteps) {
         const std::int64_t steps = std::min(kSteps, s_.in - step);
         multiply_ragged(end - begin, s_.out, steps,
                         Scalars{args.inputs[0].as<float>() + begin * s_.in + step, s_.in, 1},
                         {kernel + step * s_.out, s_.out}, {args.outputs[0].as<float>() + begin * s_.out, s_.out},
-                        {step > 0, bias, with_relu && step + steps == s_.in}, last + step * kLanes, last_bias,
-                        at(args.workspace, scratch_) + begin * kLanes);
+                        {step > 0, bias, with_relu && step + steps == s_.in}, last + step * kLanes, last_bias, scratch);
       }
     });
     if (!with_relu) activate(activation_, args.outputs[0], threads_);
   }
 
  private:
+  bool is_ragged() const { return s_.out % kLanes != 0; }
+
   Sizes s_;
   ops::ActivationKind activation_;
   int threads_;

@@ -4,6 +4,7 @@
 #include "kernels/cpu/float32_kernels.h"
 #include "kernels/cpu/loops.h"
 #include "kernels/cpu/parallel.h"
+#include "kernels/cpu/simd.h"
 #include "kernels/cpu/winograd_domain.h"
 
 namespace mirrortrain::cpu::winograd {
@@ -15,7 +16,7 @@ struct Blocks {
   int threads;
   std::int64_t tiles;  ///< per block
   Domain inputs, outputs;
-  std::size_t input_offset, output_offset, bytes_per_thread;
+  std::size_t input_offset, output_offset, input_rows_offset, output_rows_offset, bytes_per_thread;
 
   Blocks(const Geometry& g, int thread_count)
       : geometry(g),
@@ -26,16 +27,16 @@ struct Blocks {
     WorkspaceLayout layout;
     input_offset = layout.add(inputs.bytes());
     output_offset = layout.add(outputs.bytes());
+    input_rows_offset = layout.add(static_cast<std::size_t>(input_row_floats(g)) * sizeof(float));
+    output_rows_offset = layout.add(static_cast<std::size_t>(output_row_floats(g)) * sizeof(float));
     bytes_per_thread = layout.bytes();
   }
 
   std::size_t bytes() const { return bytes_per_thread * static_cast<std::size_t>(threads); }
-  float* input_points(std::byte* workspace, int part) const {
-    return reinterpret_cast<float*>(workspace + static_cast<std::size_t>(part) * bytes_per_thread + input_offset);
-  }
-  float* output_points(std::byte* workspace, int part) const {
-    return reinterpret_cast<float*>(workspace + static_cast<std::size_t>(part) * bytes_per_thread + output_offset);
-  }
+  float* input_points(std::byte* workspace, int part) const { return at(workspace, part, input_offset); }
+  float* output_points(std::byte* workspace, int part) const { return at(workspace, part, output_offset); }
+  float* input_rows(std::byte* workspace, int part) const { return at(workspace, part, input_rows_offset); }
+  float* output_rows(std::byte* workspace, int part) const { return at(workspace, part, output_rows_offset); }
 
   /// Calls body(part, first tile, tiles) for each block, each thread taking whole images.
   template <class Body>
@@ -45,7 +46,13 @@ struct Blocks {
       for (std::int64_t tile = begin * per_image; tile < end * per_image; tile += tiles) {
         body(part, tile, std::min(tiles, end * per_image - tile));
       }
+      end_streaming();
     });
+  }
+
+ private:
+  float* at(std::byte* workspace, int part, std::size_t offset) const {
+    return reinterpret_cast<float*>(workspace + static_cast<std::size_t>(part) * bytes_per_thread + offset);
   }
 };
 
@@ -67,16 +74,22 @@ class Forward : public Kernel {
     const float* const bias = args.inputs.size() > 2 ? args.inputs[2].as<float>() : nullptr;
     const bool with_relu = activation_ == ops::ActivationKind::kRelu;
     float* const y = args.outputs[0].as<float>();
+    const std::int64_t x_image = g.height * g.width * g.channels, y_image = g.out_height * g.out_width * g.filters;
+    const bool past_caches = may_stream(y, g.images * y_image, g.out_width * g.filters);
     blocks_.each([&](int part, std::int64_t first, std::int64_t count) {
       float* const inputs = blocks_.input_points(args.workspace, part);
       float* const outputs = blocks_.output_points(args.workspace, part);
+      float* const input_rows = blocks_.input_rows(args.workspace, part);
+      float* const output_rows = blocks_.output_rows(args.workspace, part);
       const Domain &in = blocks_.inputs, &out = blocks_.outputs;
+      bring(g, first, count, x, x_image);
       for (std::int64_t i = 0; i < count; ++i) {
-        read_input(g, first + i, x, inputs + i * in.row_stride, in.point_stride);
+        read_input(g, first + i, x, input_rows, inputs + i * in.row_stride, in.point_stride);
       }
       multiply_by_filters(count, inputs, in, g.channels, filters, outputs, out, g.filters);
       for (std::int64_t i = 0; i < count; ++i) {
-        write_output(g, first + i, outputs + i * out.row_stride, out.point_stride, bias, with_relu, y);
+        write_output(g, first + i, outputs + i * out.row_stride, out.point_stride, bias, with_relu, output_rows,
+                     past_caches, y);
       }
     });
     if (!with_relu) activate(activation_, args.outputs[0], threads_);
@@ -103,19 +116,21 @@ class InputGradient : public Kernel {
     const float* const dy = args.inputs[0].as<float>();
     const float* const filters = args.inputs[1].as<float>();
     float* const dx = args.outputs[0].as<float>();
-    const std::int64_t image = g.height * g.width * g.channels;
+    const std::int64_t dx_image = g.height * g.width * g.channels, dy_image = g.out_height * g.out_width * g.filters;
+    const bool past_caches = may_stream(dx, g.images * dx_image, g.width * g.channels);
     blocks_.each([&](int part, std::int64_t first, std::int64_t count) {
       float* const inputs = blocks_.input_points(args.workspace, part);
       float* const outputs = blocks_.output_points(args.workspace, part);
+      float* const input_rows = blocks_.input_rows(args.workspace, part);
+      float* const output_rows = blocks_.output_rows(args.workspace, part);
       const Domain &in = blocks_.inputs, &out = blocks_.outputs;
+      bring(g, first, count, dy, dy_image);
       for (std::int64_t i = 0; i < count; ++i) {
-        read_output_gradient(g, first + i, dy, outputs + i * out.row_stride, out.point_stride, nullptr);
+        read_output_gradient(g, first + i, dy, output_rows, outputs + i * out.row_stride, out.point_stride, nullptr);
       }
       multiply_by_filters(count, outputs, out, g.filters, filters, inputs, in, g.channels);
       for (std::int64_t i = 0; i < count; ++i) {
-        const std::int64_t tile = first + i;
-        if (tile % g.tiles_per_image() == 0) std::fill_n(dx + tile / g.tiles_per_image() * image, image, 0.0f);
-        add_input_gradient(g, tile, inputs + i * in.row_stride, in.point_stride, dx);
+        add_input_gradient(g, first + i, inputs + i * in.row_stride, in.point_stride, input_rows, past_caches, dx);
       }
     });
   }
@@ -145,11 +160,15 @@ class WeightGradient : public Kernel {
     blocks_.each([&](int part, std::int64_t first, std::int64_t count) {
       float* const inputs = blocks_.input_points(args.workspace, part);
       float* const outputs = blocks_.output_points(args.workspace, part);
+      float* const input_rows = blocks_.input_rows(args.workspace, part);
+      float* const output_rows = blocks_.output_rows(args.workspace, part);
       const Domain &in = blocks_.inputs, &out = blocks_.outputs;
       float* const filter_sums = sums + part * sum_floats;
+      bring(g, first, count, x, g.height * g.width * g.channels);
+      bring(g, first, count, dy, g.out_height * g.out_width * g.filters);
       for (std::int64_t i = 0; i < count; ++i) {
-        read_input(g, first + i, x, inputs + i * in.row_stride, in.point_stride);
-        read_output_gradient(g, first + i, dy, outputs + i * out.row_stride, out.point_stride,
+        read_input(g, first + i, x, input_rows, inputs + i * in.row_stride, in.point_stride);
+        read_output_gradient(g, first + i, dy, output_rows, outputs + i * out.row_stride, out.point_stride,
                              bias_sums(g, filter_sums));
       }
       add_products(g, count, inputs, in, outputs, out, filter_sums);

@@ -1,69 +1,91 @@
 #include "kernels/cpu/winograd_domain.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "kernels/cpu/winograd_transform.h"
 
 namespace mirrortrain::cpu::winograd {
 namespace {
 
-/// A square of an image that may reach over its edges.
-struct Window {
-  std::int64_t origin, row_stride, channels;  ///< in floats from the images' start
-  int row_begin, row_end, column_begin, column_end;
+/// Where a tile is.
+struct TilePlace {
+  std::int64_t image, row, column;  ///< row and column count tiles
 
-  std::int64_t at(int row, int column) const { return origin + row * row_stride + column * channels; }
-  bool has(int row, int column) const {
-    return row >= row_begin && row < row_end && column >= column_begin && column < column_end;
-  }
+  TilePlace(const Geometry& g, std::int64_t tile)
+      : image(tile / g.tiles_per_image()),
+        row(tile % g.tiles_per_image() / g.tile_columns()),
+        column(tile % g.tile_columns()) {}
 };
 
-Window window(std::int64_t image, std::int64_t row, std::int64_t column, int size, std::int64_t height,
-              std::int64_t width, std::int64_t channels) {
-  const auto clip = [size](std::int64_t at) { return static_cast<int>(std::clamp<std::int64_t>(at, 0, size)); };
-  return {((image * height + row) * width + column) * channels,
-          width * channels,
-          channels,
-          clip(-row),
-          clip(height - row),
-          clip(-column),
-          clip(width - column)};
-}
+/// The rows of an image that a row of tiles reads or writes, in a buffer as wide as all its tiles, so that none reaches
+/// over an edge. Strides are in floats.
+struct TileRows {
+  std::int64_t height, width, channels;  ///< of the image
+  std::int64_t count, top, left;         ///< rows; where the buffer's corner is, in pixels of the image
+  std::int64_t stride;
 
-Window input_window(const Geometry& g, std::int64_t tile) {
-  const std::int64_t image = tile / g.tiles_per_image(), inside = tile % g.tiles_per_image();
-  return window(image, inside / g.tile_columns() * kOutputs - g.pad_top,
-                inside % g.tile_columns() * kOutputs - g.pad_left, kPoints, g.height, g.width, g.channels);
-}
+  std::int64_t image_floats() const { return height * width * channels; }
+  float* corner(float* buffer, std::int64_t tile_column) const { return buffer + tile_column * kOutputs * channels; }
 
-Window output_window(const Geometry& g, std::int64_t tile) {
-  const std::int64_t image = tile / g.tiles_per_image(), inside = tile % g.tiles_per_image();
-  return window(image, inside / g.tile_columns() * kOutputs, inside % g.tile_columns() * kOutputs, kOutputs,
-                g.out_height, g.out_width, g.filters);
-}
-
-/// Where a window's pixels are, those outside the image all at `outside`, which has one vector: so the loops over
-/// channels need not branch.
-template <int kSize, class Float>
-struct Pixels {
-  Float* data[kSize][kSize];
-  std::int64_t channel_mask[kSize][kSize];
-
-  Pixels(const Window& w, Float* images, Float* outside) {
-    for (int row = 0; row < kSize; ++row) {
-      for (int column = 0; column < kSize; ++column) {
-        const bool has = w.has(row, column);
-        data[row][column] = has ? images + w.at(row, column) : outside;
-        channel_mask[row][column] = has ? -1 : 0;
-      }
+  /// Calls visit(row of the buffer, its pixels in the image) for those of the first `rows` that are in the image.
+  template <class Visit>
+  void each_inside(float* buffer, std::int64_t rows, const Visit& visit) const {
+    const std::int64_t end = std::min(rows, height - top);
+    for (std::int64_t i = std::max<std::int64_t>(0, -top); i < end; ++i) {
+      visit(buffer + i * stride - left * channels, (top + i) * width * channels);
     }
   }
-  Float* at(int row, int column, std::int64_t channel) const {
-    return data[row][column] + (channel & channel_mask[row][column]);
+
+  /// With zeros around the image.
+  void read(const float* image, float* buffer) const {
+    std::fill_n(buffer, std::min(count, std::max<std::int64_t>(0, -top)) * stride, 0.0f);
+    const std::int64_t below = std::clamp<std::int64_t>(height - top, 0, count), row_floats = width * channels;
+    std::fill_n(buffer + below * stride, (count - below) * stride, 0.0f);
+    each_inside(buffer, count, [&](float* to, std::int64_t place) {
+      float* const row = to + left * channels;
+      std::fill_n(row, -left * channels, 0.0f);
+      std::fill_n(to + row_floats, stride + left * channels - row_floats, 0.0f);
+      each_vector(row_floats,
+                  [=, from = image + place](std::int64_t i, auto part) { part.store(to + i, part.load(from + i)); });
+    });
+  }
+
+  /// The first `rows` of them.
+  void write(float* buffer, std::int64_t rows, bool past_caches, float* image) const {
+    each_inside(buffer, rows, [&](const float* from, std::int64_t place) {
+      each_vector(width * channels, [=, to = image + place](std::int64_t i, auto part) {
+        if (past_caches) {
+          stream(to + i, load(from + i));
+        } else {
+          part.store(to + i, part.load(from + i));
+        }
+      });
+    });
   }
 };
 
-alignas(64) constexpr float kZeros[kLanes] = {};
+TileRows input_rows(const Geometry& g, std::int64_t tile_row) {
+  return {g.height,
+          g.width,
+          g.channels,
+          kPoints,
+          tile_row * kOutputs - g.pad_top,
+          -g.pad_left,
+          (g.tile_columns() * kOutputs + kPoints - kOutputs) * g.channels};
+}
+
+TileRows output_rows(const Geometry& g, std::int64_t tile_row) {
+  return {
+      g.out_height, g.out_width, g.filters, kOutputs, tile_row * kOutputs, 0, g.tile_columns() * kOutputs * g.filters};
+}
+
+/// How much of the images the tiles before `tile` have of their own, to the end of their row of tiles: an even part of an
+/// image for each row.
+std::int64_t floats_before(const Geometry& g, std::int64_t tile, std::int64_t image_floats) {
+  const std::int64_t row = (tile + g.tile_columns() - 1) / g.tile_columns();
+  return row / g.tile_rows() * image_floats + row % g.tile_rows() * (image_floats / g.tile_rows());
+}
 
 std::int64_t odd_lines(std::int64_t floats) { return (floats / 16) % 2 == 0 ? floats + 16 : floats; }
 
@@ -75,11 +97,10 @@ Geometry::Geometry(const ops::Conv2dAttributes& attributes, const Shape& x, cons
   pad_left = ops::window_axis(width, kFilter, 1, 1, attributes.padding).pad_before;
 }
 
-Domain::Domain(std::int64_t tiles, std::int64_t channels) {
-  row_stride = round_up(channels, 16);
-  if (row_stride % 128 == 0) row_stride += 16;
-  point_stride = odd_lines(tiles * row_stride);
-}
+Domain::Domain(std::int64_t tile_count, std::int64_t channels)
+    : tiles(tile_count),
+      row_stride(odd_lines(kPointCount * round_up(channels, 16))),
+      point_stride(round_up(channels, 16)) {}
 
 std::int64_t tiles_per_block(std::int64_t tiles, std::int64_t channels) {
   constexpr std::int64_t kCacheFloats = 384 * 1024 / sizeof(float), kFewest = 24;
@@ -88,61 +109,101 @@ std::int64_t tiles_per_block(std::int64_t tiles, std::int64_t channels) {
   return (tiles + blocks - 1) / blocks;
 }
 
-void read_input(const Geometry& geometry, std::int64_t tile, const float* x, float* points, std::int64_t point_stride) {
-  const Pixels<kPoints, const float> pixels(input_window(geometry, tile), x, kZeros);
-  each_vector(geometry.channels, [&](std::int64_t channel, auto part) {
-    transform_2d<InputToPoints>([&](int row, int column) { return part.load(pixels.at(row, column, channel)); },
-                                [&](int row, int column, const Vec& value) {
-                                  store(points + (row * kPoints + column) * point_stride + channel, value);
-                                });
-  });
+void bring(const Geometry& g, std::int64_t first, std::int64_t count, const float* images, std::int64_t image_floats) {
+  const std::int64_t end = floats_before(g, first + count, image_floats);
+  float sum = 0;
+  for (std::int64_t i = floats_before(g, first, image_floats); i < end; i += kLine) sum += images[i];
+  asm volatile("" : : "g"(sum));  // so that the compiler lets the loop stand
 }
 
-void write_output(const Geometry& geometry, std::int64_t tile, const float* points, std::int64_t point_stride,
-                  const float* bias, bool with_relu, float* y) {
-  alignas(64) float outside[kLanes];
-  const Pixels<kOutputs, float> pixels(output_window(geometry, tile), y, outside);
-  each_vector(geometry.filters, [&](std::int64_t filter, auto part) {
-    const Vec added = bias ? part.load(bias + filter) : Vec{};
-    transform_2d<PointsToOutput>(
-        [&](int row, int column) { return load(points + (row * kPoints + column) * point_stride + filter); },
-        [&](int row, int column, const Vec& value) {
-          const Vec sum = value + added;
-          part.store(pixels.at(row, column, filter), with_relu ? relu(sum) : sum);
+bool may_stream(const float* images, std::int64_t floats, std::int64_t row_floats) {
+  constexpr std::int64_t kKept = 512 * 1024 / sizeof(float);
+  return floats > kKept && row_floats % kLine == 0 &&
+         reinterpret_cast<std::uintptr_t>(images) % (kLine * sizeof(float)) == 0;
+}
+
+std::int64_t input_row_floats(const Geometry& g) { return kPoints * input_rows(g, 0).stride; }
+std::int64_t output_row_floats(const Geometry& g) { return kOutputs * output_rows(g, 0).stride; }
+
+// In the loops over channels everything is captured by value: what stores might alias would be read anew after each.
+
+void read_input(const Geometry& g, std::int64_t tile, const float* x, float* buffer, float* points,
+                std::int64_t point_stride) {
+  const TilePlace place(g, tile);
+  const TileRows rows = input_rows(g, place.row);
+  if (place.column == 0) rows.read(x + place.image * rows.image_floats(), buffer);
+  const float* const corner = rows.corner(buffer, place.column);
+  each_vector(g.channels, [=, row_stride = rows.stride, step = g.channels](std::int64_t channel, auto part) {
+    transform_2d<InputToPoints>(
+        [=](int row, int column) { return part.load(corner + row * row_stride + column * step + channel); },
+        [=](int row, int column, const Vec& value) {
+          store(points + (row * kPoints + column) * point_stride + channel, value);
         });
   });
 }
 
-void read_output_gradient(const Geometry& geometry, std::int64_t tile, const float* dy, float* points,
+void write_output(const Geometry& g, std::int64_t tile, const float* points, std::int64_t point_stride,
+                  const float* bias, bool with_relu, float* buffer, bool past_caches, float* y) {
+  const TilePlace place(g, tile);
+  const TileRows rows = output_rows(g, place.row);
+  float* const corner = rows.corner(buffer, place.column);
+  const Vec floor = broadcast(with_relu ? 0.0f : -std::numeric_limits<float>::infinity());
+  each_vector(g.filters, [=, row_stride = rows.stride, step = g.filters](std::int64_t filter, auto part) {
+    const Vec added = bias ? part.load(bias + filter) : Vec{};
+    transform_2d<PointsToOutput>(
+        [=](int row, int column) { return load(points + (row * kPoints + column) * point_stride + filter); },
+        [=](int row, int column, const Vec& value) {
+          const Vec sum = value + added;
+          part.store(corner + row * row_stride + column * step + filter, sum < floor ? floor : sum);
+        });
+  });
+  if (place.column + 1 < g.tile_columns()) return;
+  rows.write(buffer, kOutputs, past_caches, y + place.image * rows.image_floats());
+}
+
+void read_output_gradient(const Geometry& g, std::int64_t tile, const float* dy, float* buffer, float* points,
                           std::int64_t point_stride, float* bias) {
-  const Pixels<kOutputs, const float> pixels(output_window(geometry, tile), dy, kZeros);
-  each_vector(geometry.filters, [&](std::int64_t filter, auto part) {
+  const TilePlace place(g, tile);
+  const TileRows rows = output_rows(g, place.row);
+  if (place.column == 0) rows.read(dy + place.image * rows.image_floats(), buffer);
+  const float* const corner = rows.corner(buffer, place.column);
+  each_vector(g.filters, [=, row_stride = rows.stride, step = g.filters](std::int64_t filter, auto part) {
     Vec sum = bias ? load(bias + filter) : Vec{};
     transform_2d<OutputToPoints>(
-        [&](int row, int column) {
-          const Vec value = part.load(pixels.at(row, column, filter));
+        [=, &sum](int row, int column) {
+          const Vec value = part.load(corner + row * row_stride + column * step + filter);
           sum += value;
           return value;
         },
-        [&](int row, int column, const Vec& value) {
+        [=](int row, int column, const Vec& value) {
           store(points + (row * kPoints + column) * point_stride + filter, value);
         });
     if (bias) store(bias + filter, sum);
   });
 }
 
-void add_input_gradient(const Geometry& geometry, std::int64_t tile, const float* points, std::int64_t point_stride,
-                        float* dx) {
-  alignas(64) float outside[kLanes] = {};
-  const Pixels<kPoints, float> pixels(input_window(geometry, tile), dx, outside);
-  each_vector(geometry.channels, [&](std::int64_t channel, auto part) {
+void add_input_gradient(const Geometry& g, std::int64_t tile, const float* points, std::int64_t point_stride,
+                        float* buffer, bool past_caches, float* dx) {
+  const TilePlace place(g, tile);
+  const TileRows rows = input_rows(g, place.row);
+  if (place.column == 0) {
+    // The last rows of the tiles above are the first of these.
+    const std::int64_t shared = place.row == 0 ? 0 : (kPoints - kOutputs) * rows.stride;
+    std::copy_n(buffer + kOutputs * rows.stride, shared, buffer);
+    std::fill_n(buffer + shared, kPoints * rows.stride - shared, 0.0f);
+  }
+  float* const corner = rows.corner(buffer, place.column);
+  each_vector(g.channels, [=, row_stride = rows.stride, step = g.channels](std::int64_t channel, auto part) {
     transform_2d<PointsToInput>(
-        [&](int row, int column) { return load(points + (row * kPoints + column) * point_stride + channel); },
-        [&](int row, int column, const Vec& value) {
-          float* const pixel = pixels.at(row, column, channel);
+        [=](int row, int column) { return load(points + (row * kPoints + column) * point_stride + channel); },
+        [=](int row, int column, const Vec& value) {
+          float* const pixel = corner + row * row_stride + column * step + channel;
           part.store(pixel, part.load(pixel) + value);
         });
   });
+  if (place.column + 1 < g.tile_columns()) return;
+  rows.write(buffer, place.row + 1 < g.tile_rows() ? kOutputs : kPoints, past_caches,
+             dx + place.image * rows.image_floats());
 }
 
 }  // namespace mirrortrain::cpu::winograd

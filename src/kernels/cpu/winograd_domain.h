@@ -5,8 +5,8 @@
 #include "graph/ops/conv2d.h"
 #include "kernels/kernel.h"
 
-/// What the Winograd kernels share: how an image is cut into tiles, and the transforms of tiles into and out of the domain
-/// in which the convolution is 36 matrix multiplications, one per point.
+/// What the Winograd kernels share: how an image is cut into tiles, and the transforms of tiles into and out of the
+/// domain in which the convolution is 36 matrix multiplications, one per point.
 namespace mirrortrain::cpu::winograd {
 
 inline constexpr int kPointCount = 36;
@@ -25,29 +25,46 @@ struct Geometry {
   std::int64_t tiles() const { return images * tiles_per_image(); }
 };
 
-/// A matrix [tile][channel] for each point. Strides keep the points in different cache sets.
+/// A matrix [tile][channel] for each point. All points of a tile lie together: a transform reads or writes them in
+/// order, while the products, which take longer, step from tile to tile. That stride is an odd number of lines, so that
+/// tiles are in different cache sets.
 struct Domain {
-  std::int64_t row_stride = 0, point_stride = 0;  ///< in floats
+  std::int64_t tiles = 0, row_stride = 0, point_stride = 0;  ///< strides in floats
 
   Domain() = default;
-  Domain(std::int64_t tiles, std::int64_t channels);
-  std::size_t bytes() const { return static_cast<std::size_t>(kPointCount * point_stride) * sizeof(float); }
+  Domain(std::int64_t tile_count, std::int64_t channels);
+  std::size_t bytes() const { return static_cast<std::size_t>(tiles * row_stride) * sizeof(float); }
 };
 
 /// How many tiles to take at once, so that `channels` in all of both domains stay in the second-level cache; blocks of
 /// equal size where they can be.
 std::int64_t tiles_per_block(std::int64_t tiles, std::int64_t channels);
 
-// Each converts one tile of all channels; `points` is the tile's row at point 0.
-void read_input(const Geometry& geometry, std::int64_t tile, const float* x, float* points, std::int64_t point_stride);
+/// Reads the pixels of images, `image_floats` each, that `count` tiles from `first` on have of their own, in order: the
+/// processor's own prefetching follows that, and not the squares that tiles read.
+void bring(const Geometry& geometry, std::int64_t first, std::int64_t count, const float* images,
+           std::int64_t image_floats);
+
+// Each converts one tile of all channels; `points` is the tile's row at point 0. They want all tiles of an image one
+// after the other, and go between them and the image by way of `buffer`, which holds a row of tiles:
+// input_row_floats of them for x and dx, output_row_floats for y and dy.
+void read_input(const Geometry& geometry, std::int64_t tile, const float* x, float* buffer, float* points,
+                std::int64_t point_stride);
+/// `past_caches`: as may_stream allows; then end_streaming is due.
 void write_output(const Geometry& geometry, std::int64_t tile, const float* points, std::int64_t point_stride,
-                  const float* bias, bool with_relu, float* y);
+                  const float* bias, bool with_relu, float* buffer, bool past_caches, float* y);
 /// Also adds the tile's elements to bias[filter], which has whole vectors.
-void read_output_gradient(const Geometry& geometry, std::int64_t tile, const float* dy, float* points,
+void read_output_gradient(const Geometry& geometry, std::int64_t tile, const float* dy, float* buffer, float* points,
                           std::int64_t point_stride, float* bias);
-/// Adds to dx, as tiles overlap there.
+/// Tiles overlap in dx: they are added up in `buffer`.
 void add_input_gradient(const Geometry& geometry, std::int64_t tile, const float* points, std::int64_t point_stride,
-                        float* dx);
+                        float* buffer, bool past_caches, float* dx);
+std::int64_t input_row_floats(const Geometry& geometry);
+std::int64_t output_row_floats(const Geometry& geometry);
+
+/// Whether images are written best past the caches, in rows of `row_floats`: they are too large for the second-level
+/// cache, and rows are whole lines.
+bool may_stream(const float* images, std::int64_t floats, std::int64_t row_floats);
 
 // Filters and their gradient in the Winograd domain, where they meet the tiles.
 

@@ -17,7 +17,7 @@ inline constexpr float kZero = 1 / (aa * bb), kA = 1 / (2 * aa * (aa - bb)), kB 
 /// B^T
 struct InputToPoints {
   static constexpr int kFrom = kPoints, kTo = kPoints;
-  static void apply(const Vec (&d)[kFrom], Vec (&t)[kTo]) {
+  [[gnu::always_inline]] static void apply(const Vec (&d)[kFrom], Vec (&t)[kTo]) {
     const Vec even_a = d[4] - bb * d[2], odd_a = d[3] - bb * d[1];
     const Vec even_b = d[4] - aa * d[2], odd_b = d[3] - aa * d[1];
     t[0] = d[4] + aa * bb * d[0] - (aa + bb) * d[2];
@@ -32,7 +32,7 @@ struct InputToPoints {
 /// B
 struct PointsToInput {
   static constexpr int kFrom = kPoints, kTo = kPoints;
-  static void apply(const Vec (&t)[kFrom], Vec (&d)[kTo]) {
+  [[gnu::always_inline]] static void apply(const Vec (&t)[kFrom], Vec (&d)[kTo]) {
     const Vec sum_a = t[1] + t[2], difference_a = t[1] - t[2], sum_b = t[3] + t[4], difference_b = t[3] - t[4];
     d[0] = aa * bb * t[0];
     d[1] = aa * bb * t[5] - a * bb * difference_a - aa * b * difference_b;
@@ -46,7 +46,7 @@ struct PointsToInput {
 /// A^T
 struct PointsToOutput {
   static constexpr int kFrom = kPoints, kTo = kOutputs;
-  static void apply(const Vec (&m)[kFrom], Vec (&y)[kTo]) {
+  [[gnu::always_inline]] static void apply(const Vec (&m)[kFrom], Vec (&y)[kTo]) {
     const Vec sum_a = m[1] + m[2], difference_a = m[1] - m[2], sum_b = m[3] + m[4], difference_b = m[3] - m[4];
     y[0] = m[0] + sum_a + sum_b;
     y[1] = a * difference_a + b * difference_b;
@@ -58,7 +58,7 @@ struct PointsToOutput {
 /// A
 struct OutputToPoints {
   static constexpr int kFrom = kOutputs, kTo = kPoints;
-  static void apply(const Vec (&y)[kFrom], Vec (&m)[kTo]) {
+  [[gnu::always_inline]] static void apply(const Vec (&y)[kFrom], Vec (&m)[kTo]) {
     const Vec even_a = y[0] + aa * y[2], odd_a = y[1] + aa * y[3], even_b = y[0] + bb * y[2], odd_b = y[1] + bb * y[3];
     m[0] = y[0];
     m[1] = even_a + a * odd_a;
@@ -72,7 +72,7 @@ struct OutputToPoints {
 /// G
 struct FilterToPoints {
   static constexpr int kFrom = kFilter, kTo = kPoints;
-  static void apply(const Vec (&g)[kFrom], Vec (&u)[kTo]) {
+  [[gnu::always_inline]] static void apply(const Vec (&g)[kFrom], Vec (&u)[kTo]) {
     const Vec even_a = kA * g[0] + kA * aa * g[2], even_b = kB * g[0] + kB * bb * g[2];
     u[0] = kZero * g[0];
     u[1] = even_a + kA * a * g[1];
@@ -86,7 +86,7 @@ struct FilterToPoints {
 /// G^T
 struct PointsToFilter {
   static constexpr int kFrom = kPoints, kTo = kFilter;
-  static void apply(const Vec (&u)[kFrom], Vec (&g)[kTo]) {
+  [[gnu::always_inline]] static void apply(const Vec (&u)[kFrom], Vec (&g)[kTo]) {
     const Vec sum_a = kA * (u[1] + u[2]), sum_b = kB * (u[3] + u[4]);
     g[0] = kZero * u[0] + sum_a + sum_b;
     g[1] = kA * a * (u[1] - u[2]) + kB * b * (u[3] - u[4]);
@@ -96,7 +96,7 @@ struct PointsToFilter {
 
 /// Reads load(row, column), maps columns and then rows, and gives store(row, column, vector).
 template <class Map, class Load, class Store>
-inline void transform_2d(const Load& load, const Store& store) {
+[[gnu::always_inline]] inline void transform_2d(const Load& load, const Store& store) {
   Vec middle[Map::kTo][Map::kFrom];
 #pragma GCC unroll 6
   for (int column = 0; column < Map::kFrom; ++column) {
