@@ -32,7 +32,7 @@ struct ReportArguments {
 };
 
 /// A table of more classes counts every pair of them: too many to hold, and to read.
-constexpr std::int64_t kMostClasses = 2000;
+constexpr std::int64_t kMostCounted = 2000;
 
 /// The test data, else the validation data. Throws Error where they cannot be read, UsageError where there are none.
 std::pair<data::Split, data::LoadedSplit> read_split(const Configuration& values, const data::Adapted* adapted) {
@@ -47,8 +47,9 @@ void add_predictions(const NamedRun& run, const CheckedConfiguration& checked, r
   const std::optional<data::Adapted> kept = read_adapted(run.folder);
   const OutputMeaning meaning = output_meaning(checked, kept ? kept->classes : std::vector<std::string>());
   if (meaning.kind == OutputMeaning::Kind::kNumbers) return;
-  if (meaning.elements() > kMostClasses) {
-    page.why_no_classes = fmt::format("Left out: there are {} classes, more than {}.", meaning.elements(), kMostClasses);
+  if (meaning.elements() > kMostCounted) {
+    page.why_no_classes =
+        fmt::format("Left out: there are {} classes, more than {}.", meaning.elements(), kMostCounted);
     return;
   }
   const auto [split, loaded] = read_split(checked.values(), kept ? &*kept : nullptr);
@@ -70,7 +71,8 @@ void add_predictions(const NamedRun& run, const CheckedConfiguration& checked, r
     return;
   }
   page.mistakes = worst.pictures(loaded.dataset);
-  if (page.mistakes.empty()) page.why_no_mistakes = fmt::format("No {} picture is taken for another class.", page.classes->split);
+  if (page.mistakes.empty())
+    page.why_no_mistakes = fmt::format("No {} picture is taken for another class.", page.classes->split);
 }
 
 /// What cannot be shown is said on the page: a run that still trains, or whose data are gone, has curves all the same.

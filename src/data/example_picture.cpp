@@ -7,7 +7,7 @@
 namespace mirrortrain::data {
 namespace {
 
-std::vector<float> numbers_of(const Dataset& dataset, std::int64_t row) {
+std::vector<float> features_of(const Dataset& dataset, std::int64_t row) {
   const Array& features = dataset.features();
   const auto elements = static_cast<std::size_t>(features.row_elements());
   const std::int64_t place = dataset.first_row() + row;
@@ -43,7 +43,7 @@ bool holds_pictures(const Dataset& dataset, const Shape& input) {
 }
 
 Picture picture_of(const Dataset& dataset, std::int64_t row, std::int64_t most_pixels) {
-  const std::vector<float> numbers = numbers_of(dataset, row);
+  const std::vector<float> numbers = features_of(dataset, row);
   const Shape shape = dataset.features().row_shape();
   const std::int64_t height = shape[0], width = shape[1], channels = shape.rank() == 3 ? shape[2] : 1;
   const auto [black, white] = range_of(numbers, dataset.features().dtype == DType::kUint8);

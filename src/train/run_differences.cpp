@@ -45,8 +45,8 @@ std::vector<report::Difference> configuration_differences(std::span<const RunFol
       const auto found = values.find(key);
       difference.values.push_back(found == values.end() ? "-" : found->second);
     }
-    const bool same = std::ranges::all_of(difference.values,
-                                          [&](const std::string& value) { return value == difference.values[0]; });
+    const bool same =
+        std::ranges::all_of(difference.values, [&](const std::string& value) { return value == difference.values[0]; });
     if (!same && !is_about_place(key)) differences.push_back(std::move(difference));
   }
   return differences;

@@ -102,7 +102,8 @@ void read_curves(const RunFolder& folder, report::RunPage& page) {
   }
   if (const std::int64_t lines = page.history.unreadable_lines; lines > 0) {
     page.notes.push_back(fmt::format("{} of metrics.jsonl cannot be read and {} left out: damaged, or not finished.",
-                                     lines == 1 ? "A line" : fmt::format("{} lines", lines), lines == 1 ? "is" : "are"));
+                                     lines == 1 ? "A line" : fmt::format("{} lines", lines),
+                                     lines == 1 ? "is" : "are"));
   }
   const bool has_gap = std::ranges::any_of(page.history.curves, [](const report::RunCurve& one) {
     const auto points = one.curve.points();
@@ -145,8 +146,9 @@ void write_run_report(const RunFolder& folder, const CheckedConfiguration& check
   report::RunPage page = run_page(folder, name_of(folder));
   add_layers(checked, page);
   if (!page.classes && tells_classes(checked)) {
-    page.why_no_classes = fmt::format("`mirrortrain report {}` adds how well each class is told, and the worst mistakes.",
-                                      launch::quoted(folder.path.string()));
+    page.why_no_classes =
+        fmt::format("`mirrortrain report {}` adds how well each class is told, and the worst mistakes.",
+                    launch::quoted(folder.path.string()));
   }
   write_file(folder.report(), report::html_page({page}));
 }

@@ -19,7 +19,8 @@ void WorstMistakes::add(std::int64_t row, std::int64_t truth, std::span<const fl
   if (predicted == truth) return;
   const Wrong wrong{meaning_.probability_of_class(output), row, truth, predicted};
   if (std::isnan(wrong.probability)) return;  // the model was not sure of anything
-  worst_.insert(std::ranges::upper_bound(worst_, wrong.probability, std::ranges::greater(), &Wrong::probability), wrong);
+  worst_.insert(std::ranges::upper_bound(worst_, wrong.probability, std::ranges::greater(), &Wrong::probability),
+                wrong);
   if (worst_.size() > kMost) worst_.pop_back();
 }
 

@@ -33,7 +33,8 @@ json curve_of(const json& run, const std::string& title, const std::string& seri
 struct Fixture {
   TemporaryFolder folder;
   Outcome fit(const std::string& arguments) {
-    return run_program(folder, "fit " + repository_file("configs/tiny.yaml") + " --set strategy.devices=cpu:0 " + arguments);
+    return run_program(folder,
+                       "fit " + repository_file("configs/tiny.yaml") + " --set strategy.devices=cpu:0 " + arguments);
   }
   std::string text(const std::string& file) { return read_text_file(folder / file); }
   /// The page that `report` writes to stdout.
@@ -74,7 +75,8 @@ void check_curves(const json& run, const fs::path& metrics) {
   check(steps["step"], curve_of(run, "share of the time waiting", "lane 0", "step"), json::json_pointer("/waiting/0"));
 }
 
-TEST_CASE_FIXTURE(Fixture, "fit leaves a page with the numbers of metrics.jsonl, and report one with classes and pictures") {
+TEST_CASE_FIXTURE(Fixture,
+                  "fit leaves a page with the numbers of metrics.jsonl, and report one with classes and pictures") {
   REQUIRE(fit("--run-dir run").exit_code == 0);
   const std::string left = text("run/report.html");
   const json data = data_of(left);
@@ -125,7 +127,8 @@ TEST_CASE_FIXTURE(Fixture, "logging.report: false leaves the page out, and one t
 }
 
 TEST_CASE_FIXTURE(Fixture, "a run that fails or is stopped leaves its page too") {
-  CHECK(fit("--run-dir nan --set 'optimizer={type: sgd, learning_rate: 1e30}' --set logging.every_steps=1").exit_code == 3);
+  CHECK(fit("--run-dir nan --set 'optimizer={type: sgd, learning_rate: 1e30}' --set logging.every_steps=1").exit_code ==
+        3);
   CHECK(contains(text("nan/report.html"), "<dd>failed</dd>"));
   const std::string page = report("nan");
   CHECK(contains(page, "Left out: "));
@@ -155,7 +158,8 @@ TEST_CASE_FIXTURE(Fixture, "several runs are drawn together, with what differs")
   check_curves(data["runs"][0], folder / "runs/a/metrics.jsonl");
   check_curves(data["runs"][1], folder / "runs/b/metrics.jsonl");
   const std::string differs = between(page, "<h2>What differs</h2>", "</section>");
-  CHECK(contains(differs, "<th><code>optimizer.learning_rate</code></th><td><code>0.001</code></td><td><code>0.01</code>"));
+  CHECK(contains(differs,
+                 "<th><code>optimizer.learning_rate</code></th><td><code>0.001</code></td><td><code>0.01</code>"));
   CHECK(contains(differs, "training.epochs"));
   CHECK_FALSE(contains(differs, "seed"));
   CHECK_FALSE(contains(page, "Confusion matrix"));
@@ -177,7 +181,8 @@ TEST_CASE_FIXTURE(Fixture, "what is missing or damaged is said on the page") {
   CHECK(contains(between(page, "<h2>Worst mistakes</h2>", "</section>"), "none-"));
 
   // An eval.json stands in.
-  write_file(folder / "a/eval.json", R"({"split": "test", "classes": [{"precision": 0.25}], "confusion_matrix": [[4321]]})");
+  write_file(folder / "a/eval.json",
+             R"({"split": "test", "classes": [{"precision": 0.25}], "confusion_matrix": [[4321]]})");
   page = report("a");
   CHECK(contains(page, ">4321</td>"));
   fs::remove(folder / "a/metrics.jsonl");

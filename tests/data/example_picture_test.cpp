@@ -54,9 +54,10 @@ TEST_CASE("bytes are shown as they are, other numbers by what they range over") 
   const Dataset bytes = dataset_of<std::uint8_t>(DType::kUint8, Shape{2, 1, 2, 1}, {1, 2, 0, 1});
   CHECK(picture_of(bytes, 0, 128).pixels == Pixels{1, 2});
   CHECK(picture_of(bytes.view(1, 1), 0, 128).pixels == Pixels{0, 1});
-  const Dataset numbers = dataset_of<float>(DType::kFloat32, Shape{3, 2, 2}, {0, 0.5f, 1, 0.2f,  //
-                                                                             0, 51, 255, 102,    //
-                                                                             -1, 1, 0, -1});
+  const Dataset numbers = dataset_of<float>(DType::kFloat32, Shape{3, 2, 2},
+                                            {0, 0.5f, 1, 0.2f,  //
+                                             0, 51, 255, 102,   //
+                                             -1, 1, 0, -1});
   CHECK(picture_of(numbers, 0, 128).pixels == Pixels{0, 128, 255, 51});
   CHECK(picture_of(numbers, 1, 128).pixels == Pixels{0, 51, 255, 102});
   CHECK(picture_of(numbers, 2, 128).pixels == Pixels{0, 255, 128, 0});

@@ -45,7 +45,9 @@ RunPage page_named(const std::string& name) {
 TEST_CASE("HTML has no text's own tags, and nothing that it cannot hold") {
   CHECK(escaped("a<b>&\"c'") == "a&lt;b&gt;&amp;&quot;c&#39;");
   CHECK(escaped("é\n\t") == "é\n\t");
-  CHECK(escaped(std::string("a\0b\x1b", 4)) == "a\xEF\xBF\xBD" "b\xEF\xBF\xBD");
+  CHECK(escaped(std::string("a\0b\x1b", 4)) ==
+        "a\xEF\xBF\xBD"
+        "b\xEF\xBF\xBD");
   CHECK(escaped("\xff<") == "\xEF\xBF\xBD&lt;");
   CHECK(markup("<b>{}</b>{}{:.1f}", "<i>", Markup{"<u>"}, 1.25).text == "<b>&lt;i&gt;</b><u>1.2");
 }
@@ -63,7 +65,8 @@ TEST_CASE("PNG files are embedded as base64") {
   CHECK(address("Man") == "data:image/png;base64,TWFu");
   CHECK(address("Ma") == "data:image/png;base64,TWE=");
   CHECK(address("M") == "data:image/png;base64,TQ==");
-  CHECK(address("\xff\xfe\xfd" "a") == "data:image/png;base64,//79YQ==");
+  CHECK(address("\xff\xfe\xfd"
+                "a") == "data:image/png;base64,//79YQ==");
 }
 
 TEST_CASE("a page holds every number of its curves in full precision") {
@@ -159,10 +162,10 @@ TEST_CASE("the figures of classes come from what eval writes, or not at all") {
   CHECK(contains(page, "style=\"--share:0.500\">1</td>"));
   CHECK(contains(page, "Expected calibration error: 0.12500."));
 
-  for (const char* const broken : {R"({})", R"({"classes": [], "confusion_matrix": []})", R"([1])",
-                                   R"({"classes": [{}], "confusion_matrix": [[1, 2]]})",
-                                   R"({"classes": [{}], "confusion_matrix": [["x"]]})",
-                                   R"({"classes": [{}], "confusion_matrix": [3]})"}) {
+  for (const char* const broken :
+       {R"({})", R"({"classes": [], "confusion_matrix": []})", R"([1])",
+        R"({"classes": [{}], "confusion_matrix": [[1, 2]]})", R"({"classes": [{}], "confusion_matrix": [["x"]]})",
+        R"({"classes": [{}], "confusion_matrix": [3]})"}) {
     CAPTURE(broken);
     CHECK_FALSE(class_figures(nlohmann::ordered_json::parse(broken)));
   }

@@ -18,8 +18,10 @@ Markup class_table(const ClassFigures& figures) {
   Markup body;
   for (const ClassFigures::Class& one : figures.classes) {
     body += markup(
-        "<tr><th>{}</th><td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td></tr>\n",
-        one.name, figure_text(one.precision), figure_text(one.recall), figure_text(one.f1), with_thousands(one.examples));
+        "<tr><th>{}</th><td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td><td "
+        "class=\"n\">{}</td></tr>\n",
+        one.name, figure_text(one.precision), figure_text(one.recall), figure_text(one.f1),
+        with_thousands(one.examples));
   }
   return markup(
       "<div class=\"scroll tall\"><table>\n<thead><tr><th>class</th><th class=\"n\">precision</th>"
@@ -43,7 +45,8 @@ Markup matrix(const ClassFigures& figures) {
     body += {"</tr>\n"};
   }
   return markup(
-      "<div class=\"scroll\"><table class=\"matrix\">\n<thead><tr>{}</tr></thead>\n<tbody>\n{}</tbody>\n</table></div>\n",
+      "<div class=\"scroll\"><table "
+      "class=\"matrix\">\n<thead><tr>{}</tr></thead>\n<tbody>\n{}</tbody>\n</table></div>\n",
       head, body);
 }
 
@@ -68,7 +71,8 @@ Markup confusions(const ClassFigures& figures) {
   }
   return markup(
       "<p>A matrix of {} classes is too large to read; these are the most frequent confusions.</p>\n"
-      "<div class=\"scroll tall\"><table>\n<thead><tr><th>true class</th><th>predicted</th><th class=\"n\">examples</th>"
+      "<div class=\"scroll tall\"><table>\n<thead><tr><th>true class</th><th>predicted</th><th "
+      "class=\"n\">examples</th>"
       "</tr></thead>\n<tbody>\n{}</tbody>\n</table></div>\n",
       figures.classes.size(), body);
 }
@@ -90,7 +94,10 @@ std::optional<ClassFigures> class_figures(const Json& evaluation) {
   if (!classes.is_array() || classes.empty() || !confusion.is_array() || confusion.size() != classes.size()) {
     return std::nullopt;
   }
-  ClassFigures figures{text_in(evaluation, "split"), integer_in(evaluation, "step"), {}, {},
+  ClassFigures figures{text_in(evaluation, "split"),
+                       integer_in(evaluation, "step"),
+                       {},
+                       {},
                        number_in(evaluation, "expected_calibration_error")};
   for (const Json& one : classes) {
     const std::string name = text_in(one, "name");

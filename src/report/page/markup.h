@@ -31,10 +31,7 @@ template <class T>
 using Inserted = std::conditional_t<std::is_arithmetic_v<T>, T, std::string>;
 
 template <class T>
-  requires std::is_arithmetic_v<T>
-T inserted(T number) {
-  return number;
-}
+requires std::is_arithmetic_v<T> T inserted(T number) { return number; }
 inline std::string inserted(std::string_view text) { return escaped(text); }
 inline std::string inserted(const Markup& markup) { return markup.text; }
 

@@ -86,7 +86,7 @@ Markup charts() {
 <div class="tools" hidden>
 <span class="choice">over <label><input type="radio" name="over" value="steps" checked> steps</label>
 <label><input type="radio" name="over" value="epochs"> epochs</label></span>
-<span class="hint">Drag to zoom, double-click to go back. A name in a legend hides or shows its curve.</span>
+<span class="hint"><span class="mouse">Drag to zoom, double-click to go back.</span> A name in a legend hides or shows its curve.</span>
 </div>
 <div class="charts"></div>
 </section>

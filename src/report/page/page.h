@@ -38,8 +38,8 @@ struct Mistake {
   std::int64_t row = 0;    ///< of the split, from 0
 };
 
-/// What a page says of one run. Where a part is missing, `why_no_...` says why; where that is empty too, nothing is said
-/// of it.
+/// What a page says of one run. Where a part is missing, `why_no_...` says why; where that is empty too, nothing is
+/// said of it.
 struct RunPage {
   std::string name;
   RunHistory history;

@@ -20,7 +20,7 @@
   const figure = (value) => {
     if (value === null || Number.isNaN(value)) return "NaN";
     const size = Math.abs(value);
-    if (size >= 1e5 && size < 1e15) return Math.round(value).toLocaleString("en");
+    if (size >= 1e4 && size < 1e15) return Math.round(value).toLocaleString("en");
     return value.toPrecision(5).replace("e+", "e");
   };
   const tick = (value) => {
@@ -29,7 +29,7 @@
       const [unit, name] = size >= 1e9 ? [1e9, "G"] : size >= 1e6 ? [1e6, "M"] : [1e3, "k"];
       return `${+(value / unit).toPrecision(4)}${name}`;
     }
-    if (size !== 0 && size < 1e-3) return value.toExponential(1).replace(".0e", "e");
+    if (size !== 0 && size < 1e-4) return value.toExponential(1).replace(".0e", "e");
     return `${+value.toPrecision(4)}`;
   };
 
@@ -198,7 +198,7 @@
         yRangePad: 8,
         highlightCircleSize: 4,
         axes: {
-          x: {drawGrid: false, axisLabelFormatter: tick, pixelsPerLabel: 70},
+          x: {drawGrid: false, axisLabelFormatter: tick, pixelsPerLabel: 50},
           y: {axisLabelFormatter: tick, axisLabelWidth: 52, pixelsPerLabel: 36},
         },
         highlightCallback: (_, x) => this.tell(x),

@@ -51,8 +51,7 @@ class Reader {
     if (kind == "callback") take_callback(step, event);
     if (kind == "end") take_end(step, event);
     if (kind == "evaluation") {
-      history_.evaluations.push_back(
-          {text_in(event, "split"), step, integer_in(event, "examples"), scores_in(event)});
+      history_.evaluations.push_back({text_in(event, "split"), step, integer_in(event, "examples"), scores_in(event)});
     }
   }
 
@@ -70,7 +69,8 @@ class Reader {
 
  private:
   void add(Chart chart, const std::string& title, const std::string& series, bool of_epochs, double x, double y) {
-    const auto [place, is_new] = places_.try_emplace(std::tuple(chart, title, series, of_epochs), history_.curves.size());
+    const auto [place, is_new] =
+        places_.try_emplace(std::tuple(chart, title, series, of_epochs), history_.curves.size());
     if (is_new) history_.curves.push_back({chart, title, series, of_epochs, {}});
     history_.curves[place->second].curve.add(x, y);
   }
