@@ -109,8 +109,8 @@ TEST_CASE_FIXTURE(Fixture, "what an evaluator wrote becomes a curve") {
   const RunHistory history = read("{\"event\": \"step\", \"step\": 3, \"loss\": 1}\n",
                                   "{\"event\": \"evaluation\", \"split\": \"validation\", \"step\": 2, \"loss\": 0.5, "
                                   "\"metrics\": {\"accuracy\": 0.25}}\n");
-  CHECK(points_of(history, "loss", "validation", true) == std::vector<Curve::Point>{{2, 0.5}});
-  CHECK(points_of(history, "accuracy", "validation", true) == std::vector<Curve::Point>{{2, 0.25}});
+  CHECK(points_of(history, "loss", "validation by the evaluator", true) == std::vector<Curve::Point>{{2, 0.5}});
+  CHECK(points_of(history, "accuracy", "validation by the evaluator", true) == std::vector<Curve::Point>{{2, 0.25}});
 }
 
 TEST_CASE_FIXTURE(Fixture, "of many lanes the mean and the largest share are drawn") {

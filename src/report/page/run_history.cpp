@@ -58,7 +58,8 @@ class Reader {
   /// A line of the evaluator's.
   void take_evaluation(const Json& event) {
     const std::string split = text_in(event, "split");
-    if (!split.empty()) add_scores(static_cast<double>(integer_in(event, "step")), event, split, true);
+    if (split.empty()) return;
+    add_scores(static_cast<double>(integer_in(event, "step")), event, split + " by the evaluator", true);
   }
 
   RunHistory finish(std::int64_t unreadable) {

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <optional>
 
 #include "report/page/sections.h"
 
@@ -17,13 +16,14 @@ struct ScoreRow {
   Scores scores;
 };
 
-/// The last point of each curve of a split.
-std::optional<ScoreRow> last_scores(const RunHistory& history, std::string_view series, bool of_epochs) {
-  std::optional<ScoreRow> row;
+/// The last point of each curve of a series, by series as they appeared.
+std::vector<ScoreRow> last_scores(const RunHistory& history, bool of_epochs) {
+  std::vector<ScoreRow> rows;
   for (const RunCurve& one : history.curves) {
-    if (one.series != series || one.is_of_epochs != of_epochs) continue;
-    if (one.chart != RunCurve::Chart::kLoss && one.chart != RunCurve::Chart::kMetric) continue;
-    if (!row) row.emplace(ScoreRow{std::string(series), 0, 0, {NAN, {}}});
+    const bool is_score = one.chart == RunCurve::Chart::kLoss || one.chart == RunCurve::Chart::kMetric;
+    if (!is_score || one.is_of_epochs != of_epochs) continue;
+    auto row = std::ranges::find(rows, one.series, &ScoreRow::split);
+    if (row == rows.end()) row = rows.insert(row, {one.series, 0, 0, {NAN, {}}});
     row->step = static_cast<std::int64_t>(one.curve.last().x);
     if (one.chart == RunCurve::Chart::kLoss) {
       row->scores.loss = one.curve.last().y;
@@ -31,15 +31,13 @@ std::optional<ScoreRow> last_scores(const RunHistory& history, std::string_view 
       row->scores.metrics.emplace_back(one.title, one.curve.last().y);
     }
   }
-  return row;
+  return rows;
 }
 
+/// Of epochs, where one has ended, and of evaluations.
 std::vector<ScoreRow> score_rows(const RunHistory& history) {
-  std::vector<ScoreRow> rows;
-  auto training = last_scores(history, "training", true);
-  if (!training) training = last_scores(history, "training", false);
-  if (training) rows.push_back(std::move(*training));
-  if (auto validation = last_scores(history, "validation", true)) rows.push_back(std::move(*validation));
+  std::vector<ScoreRow> rows = last_scores(history, true);
+  if (rows.empty()) rows = last_scores(history, false);
   for (const EvaluationEvent& event : history.evaluations) {
     rows.push_back({event.split, event.step, event.examples, event.scores});
   }
