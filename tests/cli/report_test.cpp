@@ -199,10 +199,12 @@ TEST_CASE_FIXTURE(Fixture, "runs without classes, or without a model, have pages
   const std::string page = report("linear-regression");
   CHECK_FALSE(contains(page, "<h2>Classes</h2>"));
   CHECK(curve_of(data_of(page)["runs"][0], "loss", "training", "step")["y"].size() == 50);
-  REQUIRE(run_program(folder, "fit " + repository_file("configs/aggregation-methods.yaml") +
+  REQUIRE(run_program(folder, "fit " + repository_file("configs/variable-synchronization.yaml") +
                                   " --set training.steps=3 --set logging.every_steps=1 --run-dir state")
               .exit_code == 0);
-  CHECK_FALSE(data_of(report("state linear-regression"))["runs"][0]["curves"].empty());
+  const json state = data_of(report("state linear-regression"))["runs"][0];
+  CHECK(curve_of(state, "state", "shared_variable", "step")["y"] == json({2.0, 4.0, 6.0}));
+  CHECK(curve_of(state, "loss", "training", "step").is_null());
 }
 
 TEST_CASE_FIXTURE(Fixture, "a run's name is escaped") {
