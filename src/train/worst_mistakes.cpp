@@ -17,8 +17,8 @@ constexpr std::int64_t kMostPixels = 128;
 void WorstMistakes::add(std::int64_t row, std::int64_t truth, std::span<const float> output) {
   const std::int64_t predicted = meaning_.class_of(output);
   if (predicted == truth) return;
-  const Wrong wrong{meaning_.probability_of_class(output), row, truth, predicted};
-  if (std::isnan(wrong.probability)) return;  // the model was not sure of anything
+  const double probability = meaning_.probability_of_class(output);
+  const Wrong wrong{std::isnan(probability) ? 0 : probability, row, truth, predicted};
   worst_.insert(std::ranges::upper_bound(worst_, wrong.probability, std::ranges::greater(), &Wrong::probability),
                 wrong);
   if (worst_.size() > kMost) worst_.pop_back();

@@ -20,7 +20,7 @@ class WorstMistakes {
   /// `meaning` must outlive it.
   explicit WorstMistakes(const OutputMeaning& meaning) : meaning_(meaning) {}
 
-  /// An example, its class, and the model's output for it.
+  /// An example, its class, and the model's output for it; a probability that is NaN counts as 0.
   void add(std::int64_t row, std::int64_t truth, std::span<const float> output);
 
   /// The surest first, with their pictures, from the data set that the rows are of. Throws Error where one cannot be

@@ -33,13 +33,15 @@ TEST_CASE("the mistakes of which the model was surest come first, with their pic
   add(3, 2, {0.7f, 0.3f, 0.0f});
   add(4, 2, {std::nanf(""), std::nanf(""), std::nanf("")});
   const auto mistakes = worst.pictures(pictures_of(5));
-  REQUIRE(mistakes.size() == 3);
+  REQUIRE(mistakes.size() == 4);
   CHECK(mistakes[0].row == 2);
   CHECK(mistakes[0].truth == "bee");
   CHECK(mistakes[0].predicted == "2");  // without a name
   CHECK(mistakes[0].probability == doctest::Approx(0.95));
   CHECK(mistakes[1].row == 1);  // of equal ones the first
   CHECK(mistakes[2].row == 3);
+  CHECK(mistakes[3].row == 4);
+  CHECK(mistakes[3].probability == 0);
   CHECK(data::decode_picture(mistakes[0].png, 1, "a").pixels == std::vector<std::uint8_t>{4, 5});
 }
 
