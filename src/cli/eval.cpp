@@ -12,12 +12,11 @@
 #include "base/error.h"
 #include "cli/commands.h"
 #include "cli/options.h"
+#include "cli/predicted_classes.h"
 #include "cli/run_weights.h"
-#include "data/label_class.h"
 #include "report/json.h"
 #include "report/jsonl.h"
 #include "train/class_report.h"
-#include "train/predict.h"
 #include "train/run.h"
 #include "train/run_cluster.h"
 #include "train/run_folder.h"
@@ -69,16 +68,9 @@ nlohmann::ordered_json classes_json(const CheckedConfiguration& checked, const d
                                     const std::optional<data::Adapted>& adapted, const RunWeights& weights) {
   const OutputMeaning meaning = output_meaning(checked, adapted ? adapted->classes : std::vector<std::string>());
   if (meaning.kind == OutputMeaning::Kind::kNumbers) return nlohmann::ordered_json::object();
-  const Run run = run_to_predict(checked, dataset, adapted ? *adapted : data::Adapted{});
-  load_run_weights(weights, run.strategy->variables());
-  run.strategy->variables_changed();
   ClassReport report(meaning);
-  predict_all(run, meaning.elements(), [&](std::int64_t first, std::span<const float> outputs) {
-    const auto width = static_cast<std::size_t>(meaning.elements());
-    for (std::size_t i = 0; i < outputs.size() / width; ++i) {
-      report.add(data::class_of(dataset, first + static_cast<std::int64_t>(i)), outputs.subspan(i * width, width));
-    }
-  });
+  predict_classes(checked, dataset, adapted ? *adapted : data::Adapted{}, weights,
+                  [&](std::int64_t, std::int64_t label, std::span<const float> output) { report.add(label, output); });
   return report.to_json();
 }
 

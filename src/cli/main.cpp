@@ -63,6 +63,7 @@ int main(int argc, char** argv) {
     cli::add_checkpoint(app, exit_code);
     cli::add_devices(app, exit_code);
     cli::add_runs(app, exit_code);
+    cli::add_report(app, exit_code);
     cli::add_launch(app, exit_code);
     cli::add_usage(app, exit_code);
     cli::add_output_options(app);

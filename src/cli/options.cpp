@@ -64,10 +64,15 @@ void write_json(const std::string& file, const std::string& json) {
   }
 }
 
-CLI::Option* add_json(CLI::App& command, std::optional<std::string>& file, const std::string& help) {
-  return command.add_option("--json", file, help)
+CLI::Option* add_output_file(CLI::App& command, const std::string& names, std::optional<std::string>& file,
+                             const std::string& help) {
+  return command.add_option(names, file, help)
       ->type_name("FILE")
       ->check(CLI::Validator([](std::string& name) { return why_not_writable(name); }, ""));
+}
+
+CLI::Option* add_json(CLI::App& command, std::optional<std::string>& file, const std::string& help) {
+  return add_output_file(command, "--json", file, help);
 }
 
 }  // namespace mirrortrain::cli

@@ -33,7 +33,11 @@ struct ConfigurationOrRun {
 /// Throws UsageError where there is neither.
 ConfigurationOrRun configuration_or_run(const std::string& text);
 
-/// --json. A file that cannot be written is an error of the command line, reported before any work is done.
+/// An option that names a file to write, or "-" for stdout. A file that cannot be written is an error of the command
+/// line, reported before any work is done.
+CLI::Option* add_output_file(CLI::App& command, const std::string& names, std::optional<std::string>& file,
+                             const std::string& help);
+/// --json
 CLI::Option* add_json(CLI::App& command, std::optional<std::string>& file, const std::string& help);
 /// Writes `json` and a line break to the file, or to stdout where it is "-". Throws Error.
 void write_json(const std::string& file, const std::string& json);

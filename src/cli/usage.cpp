@@ -15,7 +15,7 @@ namespace {
 OptionText describe(const CLI::Option& option) {
   OptionText text{{}, "", option.get_description(), option.get_required()};
   if (option.get_positional()) {
-    text.names = {option.get_name(true, false)};
+    text.names = {option.get_name(true, false) + (option.get_items_expected_max() > 1 ? "..." : "")};
     return text;
   }
   for (const std::string& name : option.get_snames()) text.names.push_back("-" + name);

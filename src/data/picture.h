@@ -32,6 +32,9 @@ void resize_bilinear(const Picture& from, std::int64_t height, std::int64_t widt
 void resize_bilinear(std::span<const float> from, std::int64_t from_height, std::int64_t from_width,
                      std::int64_t height, std::int64_t width, std::span<float> to);
 
+/// A picture of one or three channels as a PNG file.
+std::vector<std::byte> encode_png(const Picture& picture);
+
 // What decode_picture is made of.
 
 /// A size that a file announces. Throws Error for one that is too large for it.

@@ -28,9 +28,8 @@ void ClassReport::add(std::int64_t label, std::span<const float> output) {
   const std::int64_t predicted = meaning_.class_of(output);
   ++counts_[static_cast<std::size_t>(label * classes_ + predicted)];
 
-  const std::vector<float> probabilities = meaning_.probabilities(output);
-  auto largest = static_cast<double>(*std::ranges::max_element(probabilities));
-  if (meaning_.kind == OutputMeaning::Kind::kYesOrNo && predicted == 0) largest = 1 - largest;
+  const double largest = meaning_.probability_of_class(output);
+  if (std::isnan(largest)) return;  // no part of [0, 1] holds it
   const double place = std::clamp(largest, 0.0, 1.0) * static_cast<double>(kBins);
   // A bin has its upper end: 1 belongs to the last one.
   Bin& bin = bins_[static_cast<std::size_t>(std::max(std::ceil(place) - 1, 0.0))];

@@ -16,7 +16,8 @@ class ClassReport {
   /// `meaning` must outlive it.
   explicit ClassReport(const OutputMeaning& meaning);
 
-  /// An example of class `label`, and the model's output for it. Throws Error for a label that is no class.
+  /// An example of class `label`, and the model's output for it. One whose probabilities are NaN counts for the
+  /// classes, not for the calibration. Throws Error for a label that is no class.
   void add(std::int64_t label, std::span<const float> output);
 
   std::int64_t classes() const { return classes_; }

@@ -61,7 +61,9 @@ config::Section<LoggingOptions> LoggingOptions::section() {
   return config::Section<LoggingOptions>("What is logged during training.")
       .key("every_steps", &LoggingOptions::every_steps, "Number of steps between two logged steps.",
            config::at_least(1))
-      .key("tensorboard", &LoggingOptions::tensorboard, "Whether to write scalars for TensorBoard.");
+      .key("tensorboard", &LoggingOptions::tensorboard, "Whether to write scalars for TensorBoard.")
+      .key("report", &LoggingOptions::report,
+           "Whether to write report.html, a page with the run's curves and figures, at the end.");
 }
 
 config::Section<Configuration> Configuration::section() {

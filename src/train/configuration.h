@@ -57,6 +57,7 @@ struct CheckpointOptions {
 struct LoggingOptions {
   std::int64_t every_steps = 100;
   bool tensorboard = true;
+  bool report = true;
   static config::Section<LoggingOptions> section();
 };
 

@@ -137,6 +137,7 @@ void FitRun::end_with(const std::exception& error) {
   } catch (const std::exception&) {  // on a full disk; what ended the run is what to tell
   }
   if (cluster_) cluster_->control().fail(error.what());  // without the checkpoint, which every task names itself
+  if (is_chief()) write_report();
   if (lane_is_left_behind()) {                           // it computes on what would be freed
     fmt::print(stderr, "error: {}\n", told);
     std::fflush(stdout);

@@ -85,6 +85,7 @@ class FitRun {
   void take_averages();
   void restore_best(const TrainingState& state);
   void finish(const TrainingState& state, const std::atomic<int>& signal);
+  void write_report() const;
   void print_profile(std::int64_t last_step) const;
   void tell_results(const RunResult& result) const;
 

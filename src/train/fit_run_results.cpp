@@ -8,6 +8,7 @@
 #include "train/fit_run.h"
 #include "train/profile_table.h"
 #include "train/run_header.h"
+#include "train/run_report.h"
 #include "train/summary.h"
 #include "train/weights.h"
 
@@ -75,7 +76,18 @@ void FitRun::finish(const TrainingState& state, const std::atomic<int>& signal) 
   events_->sync();
   write_summary(folder_.summary(), checked_, *run_.strategy, result);
   writers_.clear();
+  write_report();
   tell_results(result);
+}
+
+/// A page about a run is not worth the run.
+void FitRun::write_report() const {
+  if (!values().logging.report) return;
+  try {
+    write_run_report(folder_, checked_);
+  } catch (const std::exception& error) {
+    spdlog::warn("there is no {}: {}", folder_.report().string(), error.what());
+  }
 }
 
 void FitRun::print_profile(std::int64_t last_step) const {

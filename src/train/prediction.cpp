@@ -56,6 +56,11 @@ std::int64_t OutputMeaning::class_of(std::span<const float> output) const {
   return std::max_element(output.begin(), output.end()) - output.begin();
 }
 
+double OutputMeaning::probability_of_class(std::span<const float> output) const {
+  const auto largest = static_cast<double>(std::ranges::max(probabilities(output)));
+  return kind == Kind::kYesOrNo && class_of(output) == 0 ? 1 - largest : largest;
+}
+
 std::string OutputMeaning::name_of(std::int64_t number) const {
   return static_cast<std::size_t>(number) < classes.size() ? classes[static_cast<std::size_t>(number)] : "";
 }

@@ -28,6 +28,8 @@ struct OutputMeaning {
   std::int64_t elements() const { return shape.elements(); }
   /// Of kClasses and kYesOrNo: the class with the largest probability, the first of several.
   std::int64_t class_of(std::span<const float> output) const;
+  /// Of kClasses and kYesOrNo: the probability of that class.
+  double probability_of_class(std::span<const float> output) const;
   /// The name of a class; "" where it has none.
   std::string name_of(std::int64_t number) const;
   /// Of kClasses and kYesOrNo: of each class (kYesOrNo: of class 1). Of kNumbers: the output itself.

@@ -136,6 +136,10 @@ void remove_temporary_files(const RunFolder& folder) {
   for (const fs::path& file : left) fs::remove(file, ignored);
 }
 
+std::string name_of(const RunFolder& folder) {
+  return without_last_slash(fs::absolute(folder.path).lexically_normal()).filename().string();
+}
+
 std::optional<RunFolder> newest_run(const std::string& name) {
   std::optional<RunFolder> newest;
   fs::file_time_type newest_time;

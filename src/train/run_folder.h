@@ -24,6 +24,9 @@ struct RunFolder {
   std::filesystem::path classes() const { return path / "classes.json"; }
   std::filesystem::path preprocessing() const { return path / "preprocessing.json"; }
   std::filesystem::path log() const { return path / "run.log"; }
+  std::filesystem::path report() const { return path / "report.html"; }
+  /// What `eval --json` wrote, where somebody put it here.
+  std::filesystem::path evaluation() const { return path / "eval.json"; }
 
   /// Whether the folder holds a run.
   bool exists() const {
@@ -54,6 +57,9 @@ RunFolder next_run_folder(const std::string& name);
 
 /// Removes files whose writing ended with the program. While the folder is locked.
 void remove_temporary_files(const RunFolder& folder);
+
+/// The last part of the folder's path.
+std::string name_of(const RunFolder& folder);
 
 /// The newest of runs/NAME, runs/NAME-2, ... that holds a run.
 std::optional<RunFolder> newest_run(const std::string& name);

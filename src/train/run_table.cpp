@@ -3,18 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 #include <nlohmann/json.hpp>
-#include <set>
 #include <sstream>
 
 #include "base/error.h"
 #include "base/files.h"
 #include "base/utf8.h"
-#include "config/document.h"
-#include "config/flatten.h"
 #include "model/metrics/direction.h"
 #include "report/format.h"
+#include "train/run_differences.h"
 #include "train/run_folder.h"
 
 namespace mirrortrain {
@@ -22,31 +19,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
-using Values = std::map<std::string, std::string>;
-
-/// Empty where the file cannot be read: an old or a damaged one is no reason to list nothing.
-Values values_of(const RunFolder& run) {
-  Values values;
-  try {
-    config::Errors errors;
-    for (auto& [key, value] : config::flatten(config::load(run.config().string(), {}, errors).root)) {
-      values.emplace(std::move(key), std::move(value));
-    }
-  } catch (const Error&) {
-  }
-  return values;
-}
-
-/// run.log's first line begins with the time.
-std::string start_of(const RunFolder& run) {
-  std::string time = "2026-01-31 12:00:00";
-  try {
-    const bool is_whole = InputFile(run.log()).read(std::as_writable_bytes(std::span(time))) == time.size();
-    return is_whole && time[4] == '-' ? time : "";
-  } catch (const SystemError&) {
-    return "";
-  }
-}
 
 /// Empty where the run has not written it, or it cannot be read.
 std::string events_of(const RunFolder& run) {
@@ -86,27 +58,6 @@ void read_events(const RunFolder& run, const std::optional<std::string>& metric,
   }
 }
 
-/// Keys that say where a run is rather than what it is.
-bool is_about_place(const std::string& key) { return key == "name"; }
-
-void find_differences(const std::vector<Values>& configurations, std::vector<RunRow>& rows) {
-  std::set<std::string> keys;
-  for (const Values& values : configurations) {
-    for (const auto& [key, value] : values) keys.insert(key);
-  }
-  const auto value_in = [](const Values& values, const std::string& key) {
-    const auto found = values.find(key);
-    return found == values.end() ? std::string("-") : found->second;
-  };
-  for (const std::string& key : keys) {
-    const bool same = std::ranges::all_of(configurations, [&](const Values& values) {
-      return value_in(values, key) == value_in(configurations.front(), key);
-    });
-    if (same || is_about_place(key)) continue;
-    for (std::size_t i = 0; i < rows.size(); ++i) rows[i].differs.emplace_back(key, value_in(configurations[i], key));
-  }
-}
-
 void add_runs(const fs::path& folder, const std::string& prefix, bool descends,
               std::vector<std::pair<std::string, RunFolder>>& runs) {
   std::error_code missing;
@@ -131,6 +82,17 @@ std::string score(const std::optional<double>& value) { return value ? report::s
 
 }  // namespace
 
+/// run.log's first line begins with the time.
+std::string start_of(const RunFolder& run) {
+  std::string time = "2026-01-31 12:00:00";
+  try {
+    const bool is_whole = InputFile(run.log()).read(std::as_writable_bytes(std::span(time))) == time.size();
+    return is_whole && time[4] == '-' ? time : "";
+  } catch (const SystemError&) {
+    return "";
+  }
+}
+
 std::vector<RunRow> list_runs(const fs::path& folder, const std::optional<std::string>& metric) {
   std::vector<std::pair<std::string, RunFolder>> runs;
   if (RunFolder{folder}.exists()) {
@@ -140,15 +102,17 @@ std::vector<RunRow> list_runs(const fs::path& folder, const std::optional<std::s
   }
   std::ranges::sort(runs, {}, [](const auto& run) { return run.first; });
   std::vector<RunRow> rows;
-  std::vector<Values> configurations;
+  std::vector<RunFolder> folders;
   for (const auto& [name, run] : runs) {
     RunRow& row = rows.emplace_back();
     row.name = name;
     row.started = start_of(run);
     read_events(run, metric, row);
-    configurations.push_back(values_of(run));
+    folders.push_back(run);
   }
-  find_differences(configurations, rows);
+  for (const report::Difference& difference : configuration_differences(folders)) {
+    for (std::size_t i = 0; i < rows.size(); ++i) rows[i].differs.emplace_back(difference.key, difference.values[i]);
+  }
   return rows;
 }
 

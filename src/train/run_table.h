@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "train/run_folder.h"
+
 namespace mirrortrain {
 
 /// What a run's folder tells about it.
@@ -21,6 +23,9 @@ struct RunRow {
   /// The values of its configuration in which the listed runs differ, by key.
   std::vector<std::pair<std::string, std::string>> differs;
 };
+
+/// When a run was begun, by its log: "2026-01-31 12:00:00"; empty where that is not known.
+std::string start_of(const RunFolder& run);
 
 /// The runs in a folder, and in folders of it that are none themselves (sweeps), by name. `metric`: of validation.
 std::vector<RunRow> list_runs(const std::filesystem::path& folder, const std::optional<std::string>& metric);

@@ -59,7 +59,8 @@ TEST_CASE("an unknown command is refused with a list of the commands") {
   CHECK(outcome.err.starts_with(
       "mirrortrain: there is no command 'fti'; the commands are fit, eval, predict, init, bench-allreduce, verify, "
       "plan, "
-      "config, checkpoint, devices, runs, launch; did you mean 'fit'?\nUsage: mirrortrain [OPTIONS] COMMAND\n"));
+      "config, checkpoint, devices, runs, report, launch; did you mean 'fit'?\nUsage: mirrortrain [OPTIONS] "
+      "COMMAND\n"));
 }
 
 TEST_CASE("eval of a configuration takes its newest run, and without one says what to do") {

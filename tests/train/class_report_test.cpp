@@ -55,5 +55,13 @@ TEST_CASE("the calibration error is the distance of confidence from what comes t
   CHECK(report.expected_calibration_error() == doctest::Approx((4 * 0.0 + 2 * 0.5) / 6));
 }
 
+TEST_CASE("outputs that are NaN count for the classes, not for the calibration") {
+  OutputMeaning meaning{OutputMeaning::Kind::kYesOrNo, true, Shape{1}, {}};
+  ClassReport report(meaning);
+  report.add(1, std::vector<float>{std::nanf("")});
+  CHECK(report.count(1, 0) == 1);
+  CHECK(report.expected_calibration_error() == 0);
+}
+
 }  // namespace
 }  // namespace mirrortrain

@@ -1,0 +1,167 @@
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "cli/commands.h"
+#include "cli/options.h"
+#include "cli/predicted_classes.h"
+#include "data/example_picture.h"
+#include "report/page/page.h"
+#include "train/class_report.h"
+#include "train/run.h"
+#include "train/run_differences.h"
+#include "train/run_report.h"
+#include "train/worst_mistakes.h"
+
+namespace mirrortrain::cli {
+namespace {
+
+struct ReportArguments {
+  std::vector<std::string> runs, overrides;
+  std::optional<std::string> output;
+  bool skips_predictions = false;
+};
+
+/// A table of more classes counts every pair of them: too many to hold, and to read.
+constexpr std::int64_t kMostCounted = 2000;
+
+/// The test data, else the validation data. Throws Error where they cannot be read, UsageError where there are none.
+std::pair<data::Split, data::LoadedSplit> read_split(const Configuration& values, const data::Adapted* adapted) {
+  for (const data::Split split : {data::Split::kTest, data::Split::kValidation}) {
+    if (auto loaded = data::load(values.data, values.seed, split, adapted)) return {split, std::move(*loaded)};
+  }
+  throw UsageError(data::missing_text(values.data, data::Split::kTest));
+}
+
+/// What takes the data and the weights: the classes, and the pictures that were taken for another one.
+void add_predictions(const NamedRun& run, const CheckedConfiguration& checked, report::RunPage& page) {
+  const std::optional<data::Adapted> kept = read_adapted(run.folder);
+  const OutputMeaning meaning = output_meaning(checked, kept ? kept->classes : std::vector<std::string>());
+  if (meaning.kind == OutputMeaning::Kind::kNumbers) return;
+  if (meaning.elements() > kMostCounted) {
+    page.why_no_classes =
+        fmt::format("Left out: there are {} classes, more than {}.", meaning.elements(), kMostCounted);
+    return;
+  }
+  const auto [split, loaded] = read_split(checked.values(), kept ? &*kept : nullptr);
+  const RunWeights weights = run.checkpoint ? weights_of_checkpoint(*run.checkpoint) : weights_of_run(run.folder);
+  spdlog::info("{}: predicting the {} {} examples with {}", page.name, loaded.dataset.rows(), data::name_of(split),
+               weights.file.string());
+  ClassReport classes(meaning);
+  WorstMistakes worst(meaning);
+  predict_classes(checked, loaded.dataset, kept ? *kept : loaded.adapted, weights,
+                  [&](std::int64_t row, std::int64_t label, std::span<const float> output) {
+                    classes.add(label, output);
+                    worst.add(row, label, output);
+                  });
+  page.classes = report::class_figures(classes.to_json());
+  page.classes->split = data::name_of(split);
+  page.classes->step = weights.step;
+  if (!data::holds_pictures(loaded.dataset, checked.input.features)) {
+    page.why_no_mistakes = "Left out: the examples are no pictures.";
+    return;
+  }
+  page.mistakes = worst.pictures(loaded.dataset);
+  if (page.mistakes.empty())
+    page.why_no_mistakes = fmt::format("No {} picture is taken for another class.", page.classes->split);
+}
+
+/// What cannot be shown is said on the page: a run that still trains, or whose data are gone, has curves all the same.
+report::RunPage page_of(const NamedRun& run, const std::string& name, const ReportArguments& arguments) {
+  report::RunPage page = run_page(run.folder, name);
+  const auto leave_out = [&page](const std::string& why) {
+    if (!page.classes) page.why_no_classes = "Left out: " + why;  // an eval.json may have them
+    page.why_no_mistakes = "Left out: " + why;
+  };
+  std::optional<CheckedConfiguration> checked;
+  try {
+    checked = check_configuration(run.folder.config().string(), arguments.overrides,
+                                  [](const std::string&) { return std::nullopt; });
+  } catch (const Error& error) {
+    page.why_no_layers = fmt::format("Left out: {}", error.what());
+    leave_out(error.what());
+    return page;
+  }
+  add_layers(*checked, page);
+  if (!checked->has_model()) return page;
+  if (arguments.skips_predictions) return page;
+  try {
+    add_predictions(run, *checked, page);
+  } catch (const Error& error) {
+    spdlog::warn("{}: no classes and no pictures: {}", name, error.what());
+    leave_out(error.what());
+  }
+  return page;
+}
+
+/// The run's name, with the checkpoint that RUN names.
+std::string title_of(const NamedRun& run) {
+  const std::string name = name_of(run.folder);
+  return run.checkpoint ? fmt::format("{} ({})", name, run.checkpoint->filename().string()) : name;
+}
+
+/// As they were `named` where others have the same name.
+std::vector<std::string> titles_of(const std::vector<NamedRun>& runs, const std::vector<std::string>& named) {
+  std::vector<std::string> titles;
+  for (const NamedRun& run : runs) titles.push_back(title_of(run));
+  std::vector<std::string> unique = titles;
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    if (std::ranges::count(titles, titles[i]) > 1) unique[i] = named[i];
+  }
+  return unique;
+}
+
+std::string default_output(const std::vector<NamedRun>& runs) {
+  return runs.size() == 1 ? runs[0].folder.report().string() : "report.html";
+}
+
+void write_report(const ReportArguments& arguments) {
+  std::vector<NamedRun> runs;
+  for (const std::string& run : arguments.runs) runs.push_back(require_run(run, run));
+  std::vector<report::RunPage> pages;
+  std::vector<RunFolder> folders;
+  const std::vector<std::string> titles = titles_of(runs, arguments.runs);
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    pages.push_back(page_of(runs[i], titles[i], arguments));
+    folders.push_back(runs[i].folder);
+  }
+  const std::string html = report::html_page(pages, configuration_differences(folders));
+  const std::string file = arguments.output.value_or(default_output(runs));
+  if (file == "-") {
+    fmt::print("{}", html);
+    return;
+  }
+  write_file(file, html);
+  fmt::print("{}\n", file);
+}
+
+}  // namespace
+
+void add_report(CLI::App& app, int& exit_code) {
+  auto arguments = std::make_shared<ReportArguments>();
+  CLI::App* const command =
+      app.add_subcommand("report", "Write a page about a run, or several side by side: curves, figures, mistakes.");
+  command->add_option("RUN", arguments->runs, "Runs' names or folders, or checkpoints")->required();
+  add_output_file(*command, "-o,--output", arguments->output,
+                  "HTML file to write; -: stdout; default: report.html in the run's folder, of several runs in the "
+                  "working directory");
+  add_overrides(*command, arguments->overrides,
+                "Override a value for the predictions: key.path=value, with a YAML value; may be given several times");
+  command->add_flag("--no-predictions", arguments->skips_predictions,
+                    "Leave out what the model must compute again: the classes and the worst mistakes");
+  command->callback([arguments, &exit_code] {
+    write_report(*arguments);
+    exit_code = 0;
+  });
+}
+
+}  // namespace mirrortrain::cli

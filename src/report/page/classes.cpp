@@ -1,0 +1,133 @@
+// How well classes are told apart: what is said of it, and what it is read from.
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "report/page/event_lines.h"
+#include "report/page/sections.h"
+
+namespace mirrortrain::report {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+/// Of more classes a matrix is no picture any more: the most frequent confusions are listed in its place.
+constexpr std::size_t kMostClassesOfMatrix = 40;
+constexpr std::size_t kListedConfusions = 40;
+
+Markup class_table(const ClassFigures& figures) {
+  Markup body;
+  for (const ClassFigures::Class& one : figures.classes) {
+    body += markup(
+        "<tr><th>{}</th><td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td><td "
+        "class=\"n\">{}</td></tr>\n",
+        one.name, figure_text(one.precision), figure_text(one.recall), figure_text(one.f1),
+        with_thousands(one.examples));
+  }
+  return markup(
+      "<div class=\"scroll tall\"><table>\n<thead><tr><th>class</th><th class=\"n\">precision</th>"
+      "<th class=\"n\">recall</th><th class=\"n\">F1</th><th class=\"n\">examples</th></tr></thead>\n"
+      "<tbody>\n{}</tbody>\n</table></div>\n",
+      body);
+}
+
+Markup matrix(const ClassFigures& figures) {
+  Markup head = {"<th><span class=\"axis\">true ↓ &nbsp; predicted →</span></th>"}, body;
+  for (const ClassFigures::Class& one : figures.classes) head += markup("<th class=\"n\">{}</th>", one.name);
+  for (std::size_t truth = 0; truth < figures.classes.size(); ++truth) {
+    body += markup("<tr><th>{}</th>", figures.classes[truth].name);
+    const auto all = static_cast<double>(std::max<std::int64_t>(figures.classes[truth].examples, 1));
+    for (std::size_t predicted = 0; predicted < figures.classes.size(); ++predicted) {
+      const std::int64_t count = figures.confusion[truth][predicted];
+      const double share = std::clamp(static_cast<double>(count) / all, 0.0, 1.0);
+      body += markup("<td class=\"n cell{}{}\" style=\"--share:{:.3f}\">{}</td>", truth == predicted ? " right" : "",
+                     share > 0.5 ? " strong" : "", share, count);
+    }
+    body += {"</tr>\n"};
+  }
+  return markup(
+      "<div class=\"scroll\"><table "
+      "class=\"matrix\">\n<thead><tr>{}</tr></thead>\n<tbody>\n{}</tbody>\n</table></div>\n",
+      head, body);
+}
+
+Markup confusions(const ClassFigures& figures) {
+  struct Confusion {
+    std::int64_t count;
+    std::size_t truth, predicted;
+  };
+  std::vector<Confusion> list;
+  for (std::size_t truth = 0; truth < figures.classes.size(); ++truth) {
+    for (std::size_t predicted = 0; predicted < figures.classes.size(); ++predicted) {
+      const std::int64_t count = figures.confusion[truth][predicted];
+      if (truth != predicted && count > 0) list.push_back({count, truth, predicted});
+    }
+  }
+  std::ranges::stable_sort(list, std::ranges::greater(), &Confusion::count);
+  if (list.size() > kListedConfusions) list.resize(kListedConfusions);
+  Markup body;
+  for (const Confusion& one : list) {
+    body += markup("<tr><th>{}</th><td>{}</td><td class=\"n\">{}</td></tr>\n", figures.classes[one.truth].name,
+                   figures.classes[one.predicted].name, one.count);
+  }
+  return markup(
+      "<p>A matrix of {} classes is too large to read; these are the most frequent confusions.</p>\n"
+      "<div class=\"scroll tall\"><table>\n<thead><tr><th>true class</th><th>predicted</th><th "
+      "class=\"n\">examples</th>"
+      "</tr></thead>\n<tbody>\n{}</tbody>\n</table></div>\n",
+      figures.classes.size(), body);
+}
+
+/// Every member of a row of the matrix must be a count, and every row as long as there are classes.
+bool read_row(const Json& row, std::size_t classes, std::vector<std::int64_t>& counts) {
+  if (!row.is_array() || row.size() != classes) return false;
+  for (const Json& count : row) {
+    if (!count.is_number_integer()) return false;
+    counts.push_back(count.get<std::int64_t>());
+  }
+  return true;
+}
+
+}  // namespace
+
+std::optional<ClassFigures> class_figures(const Json& evaluation) {
+  const Json &classes = structure_in(evaluation, "classes"), &confusion = structure_in(evaluation, "confusion_matrix");
+  if (!classes.is_array() || classes.empty() || !confusion.is_array() || confusion.size() != classes.size()) {
+    return std::nullopt;
+  }
+  ClassFigures figures{text_in(evaluation, "split"),
+                       integer_in(evaluation, "step"),
+                       {},
+                       {},
+                       number_in(evaluation, "expected_calibration_error")};
+  for (const Json& one : classes) {
+    const std::string name = text_in(one, "name");
+    figures.classes.push_back({name.empty() ? std::to_string(figures.classes.size()) : name,
+                               number_in(one, "precision").value_or(0), number_in(one, "recall").value_or(0),
+                               number_in(one, "f1").value_or(0), integer_in(one, "examples")});
+  }
+  for (const Json& row : confusion) {
+    if (!read_row(row, classes.size(), figures.confusion.emplace_back())) return std::nullopt;
+  }
+  return figures;
+}
+
+Markup classes_section(const RunPage& run) {
+  if (!run.classes) {
+    if (run.why_no_classes.empty()) return {};
+    return markup("<section>\n<h2>Classes</h2>\n<p class=\"absent\">{}</p>\n</section>\n", run.why_no_classes);
+  }
+  const ClassFigures& figures = *run.classes;
+  const std::string step = figures.step > 0 ? " after step " + with_thousands(figures.step) : "";
+  Markup html = markup("<section>\n<h2>Classes</h2>\n<p>Of the {} data, with the weights{}.", figures.split, step);
+  if (figures.calibration_error) {
+    html += markup(" Expected calibration error: {}.", figure_text(*figures.calibration_error));
+  }
+  html += {"</p>\n"};
+  html += class_table(figures);
+  html += {"<h3>Confusion matrix</h3>\n"};
+  html += figures.classes.size() <= kMostClassesOfMatrix ? matrix(figures) : confusions(figures);
+  html += {"</section>\n"};
+  return html;
+}
+
+}  // namespace mirrortrain::report

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+namespace mirrortrain::report {
+
+/// A curve of any number of points, for a picture of it: up to kMostBuckets points are kept as they are. Of more, runs
+/// of 2, 4, 8, ... points in a row become buckets, of which the lowest and the highest point stay, so that no spike is
+/// lost; so do the first point, the last one, and the first of a bucket whose value is not finite. Every point is one
+/// that was added.
+class Curve {
+ public:
+  static constexpr std::size_t kMostBuckets = 1000;
+
+  struct Point {
+    double x = 0, y = 0;
+    bool operator==(const Point&) const = default;
+  };
+
+  /// `x` not below those before it; `y` may be NaN or infinite.
+  void add(double x, double y);
+
+  /// In the order in which they were added: at most 3 x kMostBuckets + 2.
+  std::vector<Point> points() const;
+  std::int64_t added() const { return added_; }
+  /// The last point; there must be one.
+  const Point& last() const { return last_->point; }
+
+ private:
+  struct Numbered {
+    std::int64_t number = 0;
+    Point point;
+  };
+  struct Bucket {
+    std::optional<Numbered> lowest, highest, not_finite;
+    void take(const Bucket& next);
+  };
+  void halve();
+
+  std::vector<Bucket> buckets_;
+  std::int64_t bucket_points_ = 1;  ///< that a full bucket was made of
+  std::int64_t added_ = 0;
+  std::optional<Numbered> first_, last_;
+};
+
+}  // namespace mirrortrain::report

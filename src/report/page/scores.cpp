@@ -1,0 +1,156 @@
+// The sections with losses and metrics.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "report/page/sections.h"
+
+namespace mirrortrain::report {
+namespace {
+
+/// A row of scores: of a split, at a step.
+struct ScoreRow {
+  std::string split;
+  std::int64_t step = 0, examples = 0;
+  Scores scores;
+};
+
+/// The last point of each curve of a series, by series as they appeared.
+std::vector<ScoreRow> last_scores(const RunHistory& history, bool of_epochs) {
+  std::vector<ScoreRow> rows;
+  for (const RunCurve& one : history.curves) {
+    const bool is_score = one.chart == RunCurve::Chart::kLoss || one.chart == RunCurve::Chart::kMetric;
+    if (!is_score || one.is_of_epochs != of_epochs) continue;
+    auto row = std::ranges::find(rows, one.series, &ScoreRow::split);
+    if (row == rows.end()) row = rows.insert(row, {one.series, 0, 0, {NAN, {}}});
+    row->step = static_cast<std::int64_t>(one.curve.last().x);
+    if (one.chart == RunCurve::Chart::kLoss) {
+      row->scores.loss = one.curve.last().y;
+    } else {
+      row->scores.metrics.emplace_back(one.title, one.curve.last().y);
+    }
+  }
+  return rows;
+}
+
+/// Of epochs, where one has ended, and of evaluations.
+std::vector<ScoreRow> score_rows(const RunHistory& history) {
+  std::vector<ScoreRow> rows = last_scores(history, true);
+  if (rows.empty()) rows = last_scores(history, false);
+  for (const EvaluationEvent& event : history.evaluations) {
+    rows.push_back({event.split, event.step, event.examples, event.scores});
+  }
+  return rows;
+}
+
+void add_names(const std::vector<ScoreRow>& rows, std::vector<std::string>& names) {
+  for (const ScoreRow& row : rows) {
+    for (const auto& [name, value] : row.scores.metrics) {
+      if (std::ranges::find(names, name) == names.end()) names.push_back(name);
+    }
+  }
+}
+
+/// A metric's value as a cell's text.
+std::string score_in(const ScoreRow& row, const std::string& name) {
+  if (name == "loss") return figure_text(row.scores.loss);
+  for (const auto& [metric, value] : row.scores.metrics) {
+    if (metric == name) return figure_text(value);
+  }
+  return "–";
+}
+
+std::string fact_of(const RunPage& run, std::string_view name) {
+  for (const auto& [fact, value] : run.facts) {
+    if (fact == name) return value;
+  }
+  return "–";
+}
+
+/// The last row of a split; null where there is none.
+const ScoreRow* find_split(const std::vector<ScoreRow>& rows, std::string_view split) {
+  const auto found = std::ranges::find(rows.rbegin(), rows.rend(), split, &ScoreRow::split);
+  return found == rows.rend() ? nullptr : &*found;
+}
+
+}  // namespace
+
+std::string figure_text(double value) {
+  if (std::isnan(value)) return "NaN";
+  if (std::isinf(value)) return value > 0 ? "infinity" : "-infinity";
+  return fmt::format("{:#.5g}", value);
+}
+
+Markup scores_section(const RunHistory& history) {
+  const std::vector<ScoreRow> rows = score_rows(history);
+  if (rows.empty()) return {};
+  std::vector<std::string> names = {"loss"};
+  add_names(rows, names);
+  Markup head = {"<th>split</th><th class=\"n\">step</th><th class=\"n\">examples</th>"}, body;
+  for (const std::string& name : names) head += markup("<th class=\"n\">{}</th>", name);
+  for (const ScoreRow& row : rows) {
+    body += markup("<tr><th>{}</th><td class=\"n\">{}</td><td class=\"n\">{}</td>", row.split, with_thousands(row.step),
+                   row.examples > 0 ? with_thousands(row.examples) : "–");
+    for (const std::string& name : names) body += markup("<td class=\"n\">{}</td>", score_in(row, name));
+    body += {"</tr>\n"};
+  }
+  return markup(
+      "<section>\n<h2>Figures</h2>\n<div class=\"scroll\"><table>\n<thead><tr>{}</tr></thead>\n"
+      "<tbody>\n{}</tbody>\n</table></div>\n</section>\n",
+      head, body);
+}
+
+Markup comparison_section(const std::vector<RunPage>& runs) {
+  std::vector<std::vector<ScoreRow>> rows;
+  std::vector<std::string> names = {"loss"};
+  for (const RunPage& run : runs) {
+    rows.push_back(score_rows(run.history));
+    add_names(rows.back(), names);
+  }
+  Markup head = {"<th>run</th><th>status</th><th class=\"n\">steps</th><th class=\"n\">time</th>"}, body;
+  std::vector<std::string> splits;
+  for (const char* const split : {"training", "validation", "test"}) {
+    if (!std::ranges::any_of(rows, [&](const auto& one) { return find_split(one, split) != nullptr; })) continue;
+    splits.emplace_back(split);
+    for (const std::string& name : names) head += markup("<th class=\"n\">{} {}</th>", split, name);
+  }
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    body += markup(
+        "<tr><th><span class=\"swatch\" data-run=\"{}\"></span>{}</th><td>{}</td><td class=\"n\">{}</td>"
+        "<td class=\"n\">{}</td>",
+        i, runs[i].name, fact_of(runs[i], "status"), with_thousands(runs[i].history.step), fact_of(runs[i], "time"));
+    for (const std::string& split : splits) {
+      const ScoreRow* const row = find_split(rows[i], split);
+      for (const std::string& name : names) {
+        body += markup("<td class=\"n\">{}</td>", row != nullptr ? score_in(*row, name) : "–");
+      }
+    }
+    body += {"</tr>\n"};
+  }
+  return markup(
+      "<section>\n<h2>Runs</h2>\n<div class=\"scroll\"><table>\n<thead><tr>{}</tr></thead>\n"
+      "<tbody>\n{}</tbody>\n</table></div>\n</section>\n",
+      head, body);
+}
+
+Markup differences_section(const std::vector<RunPage>& runs, const std::vector<Difference>& differences) {
+  if (differences.empty()) {
+    return {"<section>\n<h2>What differs</h2>\n<p>The runs have the same configuration.</p>\n</section>\n"};
+  }
+  Markup head = {"<th>key</th>"}, body;
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    head += markup("<th><span class=\"swatch\" data-run=\"{}\"></span>{}</th>", i, runs[i].name);
+  }
+  for (const Difference& difference : differences) {
+    body += markup("<tr><th><code>{}</code></th>", difference.key);
+    for (const std::string& value : difference.values) body += markup("<td><code>{}</code></td>", value);
+    body += {"</tr>\n"};
+  }
+  return markup(
+      "<section>\n<h2>What differs</h2>\n<div class=\"scroll\"><table class=\"differences\">\n"
+      "<thead><tr>{}</tr></thead>\n<tbody>\n{}</tbody>\n</table></div>\n</section>\n",
+      head, body);
+}
+
+}  // namespace mirrortrain::report
