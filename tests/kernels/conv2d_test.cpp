@@ -165,6 +165,7 @@ TEST_CASE("conv2d and its gradients take wide and large images") {
     for (Case test : {forward_case(g, DType::kFloat32), input_gradient_case(g, DType::kFloat32),
                       weight_gradient_case(g, DType::kFloat32)}) {
       test.rows = {2};
+      test.tolerance = 5e-4;  // a weight's gradient is the sum of more than 10,000 products around 0
       check_forward(test);
     }
   }

@@ -9,12 +9,13 @@ std::size_t stride_of(std::size_t count) { return (count + kShardGrain - 1) / kS
 
 }  // namespace
 
-AssignedValues::AssignedValues(Device& device, const StepKernels& kernels, int replicas, std::int64_t elements,
-                               const DomainLink* link)
-    : kernels_(kernels), link_(link), replicas_(static_cast<std::size_t>(replicas)) {
-  sources_.reserve(replicas_);
+AssignedValues::AssignedValues(Device& device, const StepKernels& kernels, int replicas, std::size_t most,
+                               std::int64_t elements, const DomainLink* link)
+    : kernels_(kernels), link_(link), replicas_(replicas), most_(most) {
+  const std::size_t rows = link == nullptr ? most : most * static_cast<std::size_t>(link->communicator().size());
+  sources_.reserve(rows);
   if (link == nullptr) return;
-  table_ = device.allocate(replicas_ * stride_of(static_cast<std::size_t>(elements)) * sizeof(float));
+  table_ = device.allocate(rows * stride_of(static_cast<std::size_t>(elements)) * sizeof(float));
 }
 
 void AssignedValues::write(Stream& stream, Aggregation aggregation, std::span<const float* const> own,
@@ -43,14 +44,19 @@ void AssignedValues::write(Stream& stream, Aggregation aggregation, std::span<co
 void AssignedValues::gather(Stream& stream, std::span<const float* const> own, std::size_t count,
                             std::string_view what) {
   const std::size_t stride = stride_of(count);
-  const std::span<float> table(table_.as<float>(), replicas_ * stride);
-  const std::size_t first = static_cast<std::size_t>(link_->communicator().rank()) * own.size();
-  for (std::size_t r = 0; r < own.size(); ++r) {
-    stream.copy(reinterpret_cast<std::byte*>(&table[(first + r) * stride]), reinterpret_cast<const std::byte*>(own[r]),
-                count * sizeof(float));
+  const std::size_t rows = most_ * static_cast<std::size_t>(link_->communicator().size());
+  const std::span<float> table(table_.as<float>(), rows * stride);
+  const std::size_t first = static_cast<std::size_t>(link_->communicator().rank()) * most_;
+  for (std::size_t r = 0; r < most_; ++r) {
+    auto* const row = reinterpret_cast<std::byte*>(&table[(first + r) * stride]);
+    if (r < own.size()) {
+      stream.copy(row, reinterpret_cast<const std::byte*>(own[r]), count * sizeof(float));
+    } else {
+      stream.zero(row, count * sizeof(float));
+    }
   }
   link_->communicator().all_gather(stream, {table, what});
-  for (std::size_t r = 0; r < replicas_; ++r) sources_.push_back({&table[r * stride], 1});
+  for (std::size_t r = 0; r < rows; ++r) sources_.push_back({&table[r * stride], 1});
 }
 
 }  // namespace mirrortrain

@@ -14,9 +14,9 @@ namespace mirrortrain {
 /// domain: added in the replicas' order, so that the bits are those of one machine, however the replicas are spread.
 class AssignedValues {
  public:
-  /// `replicas`: of the run, equally many in every domain; `elements`: of the largest variable that is assigned.
-  /// `link`: null where there is one domain. All must outlive it.
-  AssignedValues(Device& device, const StepKernels& kernels, int replicas, std::int64_t elements,
+  /// `replicas`: of the run; `most`: that a domain has; `elements`: of the largest variable that is assigned. `link`:
+  /// null where there is one domain. All must outlive it.
+  AssignedValues(Device& device, const StepKernels& kernels, int replicas, std::size_t most, std::int64_t elements,
                  const DomainLink* link);
 
   /// `value` becomes the sum, the mean or the first replica's. `own`: what those of the domain assign, in their order;
@@ -31,8 +31,9 @@ class AssignedValues {
 
   const StepKernels& kernels_;
   const DomainLink* const link_;
-  const std::size_t replicas_;
-  Buffer table_;                                 ///< a row for each replica, domain by domain; none for one domain
+  const int replicas_;
+  const std::size_t most_;
+  Buffer table_;  ///< a row for each replica, domain by domain, 0 where a domain has fewer; none for one
   std::vector<scalar::GradientSource> sources_;  ///< of the sum that is made
 };
 

@@ -14,7 +14,7 @@ namespace mirrortrain {
 /// the bits depend on neither lanes nor workers.
 class ReplicaSums {
  public:
-  /// `replicas`: of each domain. `link`: null where there is one domain. All must outlive it.
+  /// `replicas`: the most that a domain has. `link`: null where there is one domain. All must outlive it.
   ReplicaSums(Device& device, const StepKernels& kernels, const Graph& graph, int replicas, const DomainLink* link);
 
   std::size_t size() const { return sums_.size(); }
@@ -34,7 +34,7 @@ class ReplicaSums {
  private:
   struct Sum {
     std::int64_t count = 0, stride = 0;  ///< numbers of a replica, and from one replica's to the next one's
-    Buffer table;                        ///< of all replicas, domain by domain
+    Buffer table;                        ///< of all replicas, domain by domain; zero where a domain has fewer
     std::string name;                    ///< for errors
   };
   const StepKernels& kernels_;

@@ -23,6 +23,11 @@ void RunReduction::add_domains(const RunVariables& variables, const ReductionCho
   for (const Assignment& assignment : model.training.assignments) {
     largest_assigned = std::max(largest_assigned, model.variables[assignment.variable].spec.shape.elements());
   }
+  std::size_t most_replicas = 0, replicas = 0;  // of a domain; of this process
+  for (const auto& domain : variables.domains()) {
+    most_replicas = std::max(most_replicas, domain->place.replicas.size());
+    replicas += domain->place.replicas.size();
+  }
   for (const auto& domain : variables.domains()) {
     const std::vector<int>& lanes = domain->place.lanes;
     Device& device = *devices[static_cast<std::size_t>(lanes.front())];
@@ -31,12 +36,12 @@ void RunReduction::add_domains(const RunVariables& variables, const ReductionCho
       Communicator& rank = *communicators_.domains.ranks[domains_.size() - 1];
       reduction.link = std::make_unique<DomainLink>(device, kernels, rank);
     }
-    const auto replicas = static_cast<int>(domain->place.replicas.size());
-    const int ranks = reduction.link ? reduction.link->communicator().size() : 1;
-    reduction.sums =
-        std::make_unique<ReplicaSums>(device, kernels, model.training.graph, replicas, reduction.link.get());
-    reduction.assigned =
-        std::make_unique<AssignedValues>(device, kernels, replicas * ranks, largest_assigned, reduction.link.get());
+    const std::size_t ranks = reduction.link ? static_cast<std::size_t>(reduction.link->communicator().size()) : 1;
+    const auto all_replicas = static_cast<int>(replicas * ranks / variables.domains().size());
+    reduction.sums = std::make_unique<ReplicaSums>(device, kernels, model.training.graph,
+                                                   static_cast<int>(most_replicas), reduction.link.get());
+    reduction.assigned = std::make_unique<AssignedValues>(device, kernels, all_replicas, most_replicas,
+                                                          largest_assigned, reduction.link.get());
     if (!choice.operation) continue;
     reduction.buckets = make_buckets(domain->variables, bytes_per_bucket);
     std::int64_t largest = 0;

@@ -144,8 +144,8 @@ TEST_CASE("a plan has the topology, the buckets and the other exchanges of the r
     CHECK(other.per_step == 1);
     others.push_back(fmt::format("{} {}", other.what, other.bytes));
   }
-  CHECK(others == std::vector<std::string>{"batch_normalization/moving_mean 28",
-                                           "batch_normalization/moving_variance 28",
+  CHECK(others == std::vector<std::string>{"batch_normalization/moving_mean 128",
+                                           "batch_normalization/moving_variance 128",
                                            "loss and metrics 48"});  // and regularization, of two replicas
   CHECK(&meter.step(meter.layout(6, 24)) == &step);                  // the same rows are not measured again
   CHECK(&meter.step(meter.layout(6, 12)) != &step);
