@@ -3,25 +3,20 @@
 #include <algorithm>
 
 namespace mirrortrain {
-namespace {
 
-std::size_t stride_of(std::size_t count) { return (count + kShardGrain - 1) / kShardGrain * kShardGrain; }
-
-}  // namespace
-
-AssignedValues::AssignedValues(Device& device, const StepKernels& kernels, int replicas, std::size_t most,
-                               std::int64_t elements, const DomainLink* link)
-    : kernels_(kernels), link_(link), replicas_(replicas), most_(most) {
-  const std::size_t rows = link == nullptr ? most : most * static_cast<std::size_t>(link->communicator().size());
-  sources_.reserve(rows);
+AssignedValues::AssignedValues(Device& device, const StepKernels& kernels, int replicas, std::int64_t elements,
+                               const DomainLink* link)
+    : kernels_(kernels), link_(link), replicas_(static_cast<std::size_t>(replicas)) {
+  const std::size_t ranks = link == nullptr ? 1 : static_cast<std::size_t>(link->communicator().size());
+  sources_.reserve(replicas_ * ranks);
   if (link == nullptr) return;
-  table_ = device.allocate(rows * stride_of(static_cast<std::size_t>(elements)) * sizeof(float));
+  table_ = device.allocate(replicas_ * ranks * static_cast<std::size_t>(whole_shards(elements)) * sizeof(float));
 }
 
-void AssignedValues::write(Stream& stream, Aggregation aggregation, std::span<const float* const> own,
+void AssignedValues::write(Stream& stream, Aggregation aggregation, int all_replicas, std::span<const float* const> own,
                            std::span<float> value, std::string_view what) {
   sources_.clear();
-  const float share = aggregation == Aggregation::kMean ? 1.0f / static_cast<float>(replicas_) : 1.0f;
+  const float share = aggregation == Aggregation::kMean ? 1.0f / static_cast<float>(all_replicas) : 1.0f;
   if (link_ != nullptr) {
     gather(stream, own, value.size(), what);
   } else {
@@ -43,11 +38,11 @@ void AssignedValues::write(Stream& stream, Aggregation aggregation, std::span<co
 /// Fills `sources_` with the rows of all the run's replicas.
 void AssignedValues::gather(Stream& stream, std::span<const float* const> own, std::size_t count,
                             std::string_view what) {
-  const std::size_t stride = stride_of(count);
-  const std::size_t rows = most_ * static_cast<std::size_t>(link_->communicator().size());
+  const auto stride = static_cast<std::size_t>(whole_shards(static_cast<std::int64_t>(count)));
+  const std::size_t rows = replicas_ * static_cast<std::size_t>(link_->communicator().size());
   const std::span<float> table(table_.as<float>(), rows * stride);
-  const std::size_t first = static_cast<std::size_t>(link_->communicator().rank()) * most_;
-  for (std::size_t r = 0; r < most_; ++r) {
+  const std::size_t first = static_cast<std::size_t>(link_->communicator().rank()) * replicas_;
+  for (std::size_t r = 0; r < replicas_; ++r) {
     auto* const row = reinterpret_cast<std::byte*>(&table[(first + r) * stride]);
     if (r < own.size()) {
       stream.copy(row, reinterpret_cast<const std::byte*>(own[r]), count * sizeof(float));

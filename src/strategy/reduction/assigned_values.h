@@ -14,15 +14,16 @@ namespace mirrortrain {
 /// domain: added in the replicas' order, so that the bits are those of one machine, however the replicas are spread.
 class AssignedValues {
  public:
-  /// `replicas`: of the run; `most`: that a domain has; `elements`: of the largest variable that is assigned. `link`:
-  /// null where there is one domain. All must outlive it.
-  AssignedValues(Device& device, const StepKernels& kernels, int replicas, std::size_t most, std::int64_t elements,
+  /// `replicas`: the most that a domain has; `elements`: of the largest variable that is assigned. `link`: null where
+  /// there is one domain. All must outlive it.
+  AssignedValues(Device& device, const StepKernels& kernels, int replicas, std::int64_t elements,
                  const DomainLink* link);
 
-  /// `value` becomes the sum, the mean or the first replica's. `own`: what those of the domain assign, in their order;
-  /// `value` may be among them. `what` it is, for errors, outlives this. Called by the domain's first lane.
-  void write(Stream& stream, Aggregation aggregation, std::span<const float* const> own, std::span<float> value,
-             std::string_view what);
+  /// `value` becomes the sum, the mean over `all_replicas` of the run, or the first replica's. `own`: what those of the
+  /// domain assign, in their order; `value` may be among them. `what` it is, for errors, outlives this. Called by the
+  /// domain's first lane.
+  void write(Stream& stream, Aggregation aggregation, int all_replicas, std::span<const float* const> own,
+             std::span<float> value, std::string_view what);
 
   std::size_t bytes() const { return table_.bytes(); }
 
@@ -31,8 +32,7 @@ class AssignedValues {
 
   const StepKernels& kernels_;
   const DomainLink* const link_;
-  const int replicas_;
-  const std::size_t most_;
+  const std::size_t replicas_;
   Buffer table_;  ///< a row for each replica, domain by domain, 0 where a domain has fewer; none for one
   std::vector<scalar::GradientSource> sources_;  ///< of the sum that is made
 };

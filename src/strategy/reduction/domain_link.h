@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string_view>
 
 #include "collective/communicator.h"
@@ -7,6 +8,12 @@
 #include "kernels/step_kernels.h"
 
 namespace mirrortrain {
+
+/// `count` elements of a table's row, rounded up so that rows are on shards of their own.
+constexpr std::int64_t whole_shards(std::int64_t count) {
+  constexpr auto kGrain = static_cast<std::int64_t>(kShardGrain);
+  return (count + kGrain - 1) / kGrain * kGrain;
+}
 
 /// A memory domain's link to the run's other domains, through its rank of a communicator. Used by the domain's first
 /// lane.

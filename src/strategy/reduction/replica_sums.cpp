@@ -3,15 +3,6 @@
 #include <fmt/format.h>
 
 namespace mirrortrain {
-namespace {
-
-/// On cache lines of its own.
-std::int64_t padded(std::int64_t count) {
-  constexpr auto kGrain = static_cast<std::int64_t>(kShardGrain);
-  return (count + kGrain - 1) / kGrain * kGrain;
-}
-
-}  // namespace
 
 ReplicaSums::ReplicaSums(Device& device, const StepKernels& kernels, const Graph& graph, int replicas,
                          const DomainLink* link)
@@ -22,9 +13,9 @@ ReplicaSums::ReplicaSums(Device& device, const StepKernels& kernels, const Graph
       rank_(link == nullptr ? 0 : link->communicator().rank()) {
   for (const ReplicaSum& sum : graph.replica_sums()) {
     const std::int64_t count = graph.spec(sum.own).shape.elements();
-    const auto numbers = static_cast<std::size_t>(padded(count) * replicas_ * ranks_);
+    const auto numbers = static_cast<std::size_t>(whole_shards(count) * replicas_ * ranks_);
     const std::string& layer = graph.node(graph.value(sum.own).producer).layer;
-    sums_.push_back({count, padded(count), device.allocate(numbers * sizeof(double)),
+    sums_.push_back({count, whole_shards(count), device.allocate(numbers * sizeof(double)),
                      fmt::format("sums of {} over the replicas", layer)});
   }
 }

@@ -23,10 +23,9 @@ void RunReduction::add_domains(const RunVariables& variables, const ReductionCho
   for (const Assignment& assignment : model.training.assignments) {
     largest_assigned = std::max(largest_assigned, model.variables[assignment.variable].spec.shape.elements());
   }
-  std::size_t most_replicas = 0, replicas = 0;  // of a domain; of this process
+  int replicas = 0;  // the most that a domain has
   for (const auto& domain : variables.domains()) {
-    most_replicas = std::max(most_replicas, domain->place.replicas.size());
-    replicas += domain->place.replicas.size();
+    replicas = std::max(replicas, static_cast<int>(domain->place.replicas.size()));
   }
   for (const auto& domain : variables.domains()) {
     const std::vector<int>& lanes = domain->place.lanes;
@@ -36,20 +35,17 @@ void RunReduction::add_domains(const RunVariables& variables, const ReductionCho
       Communicator& rank = *communicators_.domains.ranks[domains_.size() - 1];
       reduction.link = std::make_unique<DomainLink>(device, kernels, rank);
     }
-    const std::size_t ranks = reduction.link ? static_cast<std::size_t>(reduction.link->communicator().size()) : 1;
-    const auto all_replicas = static_cast<int>(replicas * ranks / variables.domains().size());
-    reduction.sums = std::make_unique<ReplicaSums>(device, kernels, model.training.graph,
-                                                   static_cast<int>(most_replicas), reduction.link.get());
-    reduction.assigned = std::make_unique<AssignedValues>(device, kernels, all_replicas, most_replicas,
-                                                          largest_assigned, reduction.link.get());
+    const DomainLink* const link = reduction.link.get();
+    reduction.sums = std::make_unique<ReplicaSums>(device, kernels, model.training.graph, replicas, link);
+    reduction.assigned = std::make_unique<AssignedValues>(device, kernels, replicas, largest_assigned, link);
     if (!choice.operation) continue;
     reduction.buckets = make_buckets(domain->variables, bytes_per_bucket);
     std::int64_t largest = 0;
     for (const GradientBucket& bucket : reduction.buckets) largest = std::max(largest, bucket.elements);
     // With one bucket no backward is left to compute meanwhile.
     const bool overlaps = domain->place.on_host && reduction.buckets.size() > 1;
-    reduction.reducer = make_reducer(
-        choice, {device, kernels, static_cast<int>(lanes.size()), reduction.link.get(), largest, overlaps});
+    reduction.reducer =
+        make_reducer(choice, {device, kernels, static_cast<int>(lanes.size()), link, largest, overlaps});
   }
 }
 

@@ -236,7 +236,8 @@ void LaneSteps::write_shared(const DistributedVariable& variable, std::size_t as
     const auto* const assigned = reinterpret_cast<const float*>(replica->assigned_values[assignment]);
     assigned_.push_back(assigns(*replica, assignment) ? assigned : value.data());
   }
-  reduction_.assigned->write(lane_.stream(), variable.policy().aggregation, assigned_, value, variable.name());
+  reduction_.assigned->write(lane_.stream(), variable.policy().aggregation, around_.topology.replicas, assigned_, value,
+                             variable.name());
   if (reduction_.link != nullptr) meet_while_settling();
 }
 
