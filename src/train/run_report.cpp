@@ -11,7 +11,7 @@
 #include "base/files.h"
 #include "launch/shell.h"
 #include "model/metrics/direction.h"
-#include "report/page/event_lines.h"
+#include "report/event_lines.h"
 #include "report/page/sections.h"
 #include "train/prediction.h"
 #include "train/run_header.h"

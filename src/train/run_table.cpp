@@ -4,12 +4,12 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
 #include "base/error.h"
 #include "base/files.h"
 #include "base/utf8.h"
 #include "model/metrics/direction.h"
+#include "report/event_lines.h"
 #include "report/format.h"
 #include "train/run_differences.h"
 #include "train/run_folder.h"
@@ -19,15 +19,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
-
-/// Empty where the run has not written it, or it cannot be read.
-std::string events_of(const RunFolder& run) {
-  try {
-    return read_text_file(run.metrics());
-  } catch (const SystemError&) {
-    return "";
-  }
-}
 
 /// The metric's value in an event's "validation", which is an object with loss and metrics.
 std::optional<double> validated(const Json& event, const std::optional<std::string>& wanted, std::string& metric) {
@@ -42,19 +33,20 @@ std::optional<double> validated(const Json& event, const std::optional<std::stri
 
 void read_events(const RunFolder& run, const std::optional<std::string>& metric, RunRow& row) {
   row.status = "unfinished";
-  std::istringstream lines(events_of(run));
-  for (std::string line; std::getline(lines, line);) {
-    const Json event = Json::parse(line, nullptr, false);
-    if (!event.is_object()) continue;
-    row.steps = std::max(row.steps, event.value("step", std::int64_t{0}));
-    const std::string kind = event.value("event", "");
-    row.status = kind == "end" ? event.value("status", "") : "unfinished";
-    if (kind == "step") row.examples_per_second = event.value("examples_per_second", 0.0);
+  const auto take = [&](const Json& event) {
+    row.steps = std::max(row.steps, report::integer_in(event, "step"));
+    const std::string kind = report::text_in(event, "event");
+    row.status = kind == "end" ? report::text_in(event, "status") : "unfinished";
+    if (kind == "step") row.examples_per_second = report::number_in(event, "examples_per_second").value_or(0);
     if (const auto value = validated(event, metric, row.metric); value && kind == "epoch") {
       row.last = value;
       const bool better = !row.best || (lower_is_better(row.metric) ? *value < *row.best : *value > *row.best);
       if (better) row.best = value;
     }
+  };
+  try {
+    report::for_each_event(run.metrics(), take);
+  } catch (const SystemError&) {  // the run has not written it, or it cannot be read
   }
 }
 

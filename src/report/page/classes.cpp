@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "report/page/event_lines.h"
+#include "report/event_lines.h"
 #include "report/page/sections.h"
 
 namespace mirrortrain::report {

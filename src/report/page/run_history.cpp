@@ -8,7 +8,7 @@
 #include <map>
 #include <tuple>
 
-#include "report/page/event_lines.h"
+#include "report/event_lines.h"
 
 namespace mirrortrain::report {
 namespace {

@@ -1,4 +1,4 @@
-#include "report/page/event_lines.h"
+#include "report/event_lines.h"
 
 #include <limits>
 #include <span>
