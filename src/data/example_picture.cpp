@@ -2,26 +2,16 @@
 
 #include <algorithm>
 #include <cmath>
-#include <type_traits>
+
+#include "data/example_maker.h"
 
 namespace mirrortrain::data {
 namespace {
 
+/// Before any preprocessing.
 std::vector<float> features_of(const Dataset& dataset, std::int64_t row) {
-  const Array& features = dataset.features();
-  const auto elements = static_cast<std::size_t>(features.row_elements());
-  const std::int64_t place = dataset.first_row() + row;
-  std::vector<float> numbers(elements);
-  if (const ExampleSource* const source = dataset.source()) {
-    source->read(place, numbers);
-    return numbers;
-  }
-  with_element_type(features.dtype, [&](auto* type) {
-    using T = std::remove_pointer_t<decltype(type)>;
-    const auto* const first =
-        reinterpret_cast<const T*>(features.bytes.data()) + static_cast<std::size_t>(place) * elements;
-    std::transform(first, first + elements, numbers.begin(), [](T value) { return static_cast<float>(value); });
-  });
+  std::vector<float> numbers(static_cast<std::size_t>(dataset.features().row_elements()));
+  ExampleMaker(dataset, {}, 0).make({.row = row}, numbers);
   return numbers;
 }
 
