@@ -43,7 +43,7 @@ config::Section<TrainingOptions> TrainingOptions::section() {
           config::at_least(1))
       .key("stall_timeout_seconds", &TrainingOptions::stall_timeout_seconds,
            "Seconds that reading an example from its file may take before the run ends with exit code 1, as it would "
-           "wait for ever for a disk or a network that hangs; 0: no limit.",
+           "wait indefinitely for a disk or a network that hangs; 0: no limit.",
            config::at_least(0));
 }
 

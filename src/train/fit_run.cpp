@@ -138,7 +138,7 @@ void FitRun::end_with(const std::exception& error) {
   }
   if (cluster_) cluster_->control().fail(error.what());  // without the checkpoint, which every task names itself
   if (is_chief()) write_report();
-  if (lane_is_left_behind()) {                           // it computes on what would be freed
+  if (lane_is_left_behind()) {  // it computes on what would be freed
     fmt::print(stderr, "error: {}\n", told);
     std::fflush(stdout);
     std::_Exit(1);

@@ -36,7 +36,7 @@ struct RunFolder {
 };
 
 /// Throws UsageError, naming it, where the name of a file of the run is that of a pipe, a device or a folder: opening
-/// it might wait for ever.
+/// it might wait indefinitely.
 void require_files(const RunFolder& folder);
 
 /// From now on everything that is logged goes to the run's log file too, with the time.

@@ -26,8 +26,8 @@ struct Geometry {
 };
 
 /// A matrix [tile][channel] for each point. All points of a tile lie together: a transform reads or writes them in
-/// order, while the products, which take longer, step from tile to tile. That stride is an odd number of lines, so that
-/// tiles are in different cache sets.
+/// order, while the matrix multiplications, which take longer, step from tile to tile. That stride is an odd number of
+/// lines, so that tiles are in different cache sets.
 struct Domain {
   std::int64_t tiles = 0, row_stride = 0, point_stride = 0;  ///< strides in floats
 

@@ -28,7 +28,7 @@ struct RunHistory {
   Curve epochs;                  ///< at the last step of each epoch its number
   std::vector<EvaluationEvent> evaluations;
   std::vector<CallbackEvent> callbacks;
-  std::optional<EndEvent> end;  ///< absent where the run goes on or was killed
+  std::optional<EndEvent> end;  ///< absent where the run still trains or was killed
   std::int64_t step = 0, epoch = 0;
   double seconds = 0;
   std::int64_t unreadable_lines = 0;  ///< that are no event; the last one may be unfinished

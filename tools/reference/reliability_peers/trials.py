@@ -100,7 +100,7 @@ def flips_noticed(tool, job):
         after = resumes(Training(tool, job))
         noticed += after != 3 * EPOCH
         older += after == 2 * EPOCH
-    return f"{noticed} of {FLIPS}" + (", goes on from the one before" if older == FLIPS else "")
+    return f"{noticed} of {FLIPS}" + (", resumes from the one before" if older == FLIPS else "")
 
 
 def full_disk(tool, job):
