@@ -23,11 +23,10 @@ Markup class_table(const ClassFigures& figures) {
         one.name, figure_text(one.precision), figure_text(one.recall), figure_text(one.f1),
         with_thousands(one.examples));
   }
-  return markup(
-      "<div class=\"scroll tall\"><table>\n<thead><tr><th>class</th><th class=\"n\">precision</th>"
-      "<th class=\"n\">recall</th><th class=\"n\">F1</th><th class=\"n\">examples</th></tr></thead>\n"
-      "<tbody>\n{}</tbody>\n</table></div>\n",
-      body);
+  const Markup head = {
+      "<th>class</th><th class=\"n\">precision</th><th class=\"n\">recall</th><th class=\"n\">F1</th>"
+      "<th class=\"n\">examples</th>"};
+  return table({.head = head, .body = body, .place = "scroll tall"});
 }
 
 Markup matrix(const ClassFigures& figures) {
@@ -44,10 +43,7 @@ Markup matrix(const ClassFigures& figures) {
     }
     body += {"</tr>\n"};
   }
-  return markup(
-      "<div class=\"scroll\"><table "
-      "class=\"matrix\">\n<thead><tr>{}</tr></thead>\n<tbody>\n{}</tbody>\n</table></div>\n",
-      head, body);
+  return table({.head = head, .body = body, .kind = "matrix"});
 }
 
 Markup confusions(const ClassFigures& figures) {
@@ -69,12 +65,12 @@ Markup confusions(const ClassFigures& figures) {
     body += markup("<tr><th>{}</th><td>{}</td><td class=\"n\">{}</td></tr>\n", figures.classes[one.truth].name,
                    figures.classes[one.predicted].name, one.count);
   }
-  return markup(
-      "<p>A matrix of {} classes is too large to read; these are the most frequent confusions.</p>\n"
-      "<div class=\"scroll tall\"><table>\n<thead><tr><th>true class</th><th>predicted</th><th "
-      "class=\"n\">examples</th>"
-      "</tr></thead>\n<tbody>\n{}</tbody>\n</table></div>\n",
-      figures.classes.size(), body);
+  Markup html = markup("<p>A matrix of {} classes is too large to read; these are the most frequent confusions.</p>\n",
+                       figures.classes.size());
+  html += table({.head = {"<th>true class</th><th>predicted</th><th class=\"n\">examples</th>"},
+                 .body = body,
+                 .place = "scroll tall"});
+  return html;
 }
 
 /// Every member of a row of the matrix must be a count, and every row as long as there are classes.
@@ -112,13 +108,10 @@ std::optional<ClassFigures> class_figures(const Json& evaluation) {
 }
 
 Markup classes_section(const RunPage& run) {
-  if (!run.classes) {
-    if (run.why_no_classes.empty()) return {};
-    return markup("<section>\n<h2>Classes</h2>\n<p class=\"absent\">{}</p>\n</section>\n", run.why_no_classes);
-  }
+  if (!run.classes) return absent("Classes", run.why_no_classes);
   const ClassFigures& figures = *run.classes;
   const std::string step = figures.step > 0 ? " after step " + with_thousands(figures.step) : "";
-  Markup html = markup("<section>\n<h2>Classes</h2>\n<p>Of the {} data, with the weights{}.", figures.split, step);
+  Markup html = markup("<p>Of the {} data, with the weights{}.", figures.split, step);
   if (figures.calibration_error) {
     html += markup(" Expected calibration error: {}.", figure_text(*figures.calibration_error));
   }
@@ -126,8 +119,7 @@ Markup classes_section(const RunPage& run) {
   html += class_table(figures);
   html += {"<h3>Confusion matrix</h3>\n"};
   html += figures.classes.size() <= kMostClassesOfMatrix ? matrix(figures) : confusions(figures);
-  html += {"</section>\n"};
-  return html;
+  return section("Classes", html);
 }
 
 }  // namespace mirrortrain::report

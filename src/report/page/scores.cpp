@@ -95,10 +95,7 @@ Markup scores_section(const RunHistory& history) {
     for (const std::string& name : names) body += markup("<td class=\"n\">{}</td>", score_in(row, name));
     body += {"</tr>\n"};
   }
-  return markup(
-      "<section>\n<h2>Figures</h2>\n<div class=\"scroll\"><table>\n<thead><tr>{}</tr></thead>\n"
-      "<tbody>\n{}</tbody>\n</table></div>\n</section>\n",
-      head, body);
+  return section("Figures", table({.head = head, .body = body}));
 }
 
 Markup comparison_section(const std::vector<RunPage>& runs) {
@@ -128,15 +125,12 @@ Markup comparison_section(const std::vector<RunPage>& runs) {
     }
     body += {"</tr>\n"};
   }
-  return markup(
-      "<section>\n<h2>Runs</h2>\n<div class=\"scroll\"><table>\n<thead><tr>{}</tr></thead>\n"
-      "<tbody>\n{}</tbody>\n</table></div>\n</section>\n",
-      head, body);
+  return section("Runs", table({.head = head, .body = body}));
 }
 
 Markup differences_section(const std::vector<RunPage>& runs, const std::vector<Difference>& differences) {
   if (differences.empty()) {
-    return {"<section>\n<h2>What differs</h2>\n<p>The runs have the same configuration.</p>\n</section>\n"};
+    return section("What differs", {"<p>The runs have the same configuration.</p>\n"});
   }
   Markup head = {"<th>key</th>"}, body;
   for (std::size_t i = 0; i < runs.size(); ++i) {
@@ -147,10 +141,7 @@ Markup differences_section(const std::vector<RunPage>& runs, const std::vector<D
     for (const std::string& value : difference.values) body += markup("<td><code>{}</code></td>", value);
     body += {"</tr>\n"};
   }
-  return markup(
-      "<section>\n<h2>What differs</h2>\n<div class=\"scroll\"><table class=\"differences\">\n"
-      "<thead><tr>{}</tr></thead>\n<tbody>\n{}</tbody>\n</table></div>\n</section>\n",
-      head, body);
+  return section("What differs", table({.head = head, .body = body, .kind = "differences"}));
 }
 
 }  // namespace mirrortrain::report

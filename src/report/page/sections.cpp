@@ -5,15 +5,6 @@
 namespace mirrortrain::report {
 namespace {
 
-Markup section(const std::string& title, const Markup& content) {
-  return markup("<section>\n<h2>{}</h2>\n{}</section>\n", title, content);
-}
-
-/// Nothing where there is no reason to give.
-Markup absent(const std::string& title, const std::string& why) {
-  return why.empty() ? Markup{} : section(title, markup("<p class=\"absent\">{}</p>\n", why));
-}
-
 std::string happened(const CallbackEvent& event) {
   if (event.callback == "early_stopping") return "ended the training";
   if (event.callback == "restore_best") return fmt::format("took the weights of epoch {}", event.best_epoch);
@@ -22,6 +13,20 @@ std::string happened(const CallbackEvent& event) {
 }
 
 }  // namespace
+
+Markup section(const std::string& title, const Markup& content) {
+  return markup("<section>\n<h2>{}</h2>\n{}</section>\n", title, content);
+}
+
+Markup absent(const std::string& title, const std::string& why) {
+  return why.empty() ? Markup{} : section(title, markup("<p class=\"absent\">{}</p>\n", why));
+}
+
+Markup table(const Table& table) {
+  const Markup kind = table.kind.empty() ? Markup{} : markup(" class=\"{}\"", table.kind);
+  return markup("<div class=\"{}\"><table{}>\n<thead><tr>{}</tr></thead>\n<tbody>\n{}</tbody>\n{}</table></div>\n",
+                table.place, kind, table.head, table.body, table.foot);
+}
 
 Markup callbacks_section(const RunHistory& history) {
   if (history.callbacks.empty()) return {};
@@ -33,11 +38,10 @@ Markup callbacks_section(const RunHistory& history) {
         event.epoch, with_thousands(event.step), event.callback, happened(event), event.split, event.metric,
         event.best ? figure_text(*event.best) : "–", event.best_epoch);
   }
-  return section("Callbacks",
-                 markup("<div class=\"scroll\"><table>\n<thead><tr><th class=\"n\">epoch</th><th class=\"n\">step</th>"
-                        "<th>callback</th><th>did</th><th>watched</th><th class=\"n\">best</th>"
-                        "<th class=\"n\">of epoch</th></tr></thead>\n<tbody>\n{}</tbody>\n</table></div>\n",
-                        body));
+  const Markup head = {
+      "<th class=\"n\">epoch</th><th class=\"n\">step</th><th>callback</th><th>did</th><th>watched</th>"
+      "<th class=\"n\">best</th><th class=\"n\">of epoch</th>"};
+  return section("Callbacks", table({.head = head, .body = body}));
 }
 
 Markup mistakes_section(const RunPage& run) {
@@ -65,12 +69,14 @@ Markup layers_section(const RunPage& run) {
     body += markup("<tr><th>{}</th><td>{}</td><td>{}</td><td class=\"n\">{}</td></tr>\n", row.name, row.type,
                    row.output_shape.text(), with_thousands(row.parameters));
   }
+  const Markup foot =
+      markup("<tfoot><tr><th colspan=\"3\">all, {} of them trainable</th><td class=\"n\">{}</td></tr></tfoot>\n",
+             with_thousands(run.trainable_parameters), with_thousands(parameters));
   return section("Layers",
-                 markup("<div class=\"scroll tall\"><table>\n<thead><tr><th>layer</th><th>type</th>"
-                        "<th>output shape</th><th class=\"n\">parameters</th></tr></thead>\n<tbody>\n{}</tbody>\n"
-                        "<tfoot><tr><th colspan=\"3\">all, {} of them trainable</th><td class=\"n\">{}</td></tr>"
-                        "</tfoot>\n</table></div>\n",
-                        body, with_thousands(run.trainable_parameters), with_thousands(parameters)));
+                 table({.head = {"<th>layer</th><th>type</th><th>output shape</th><th class=\"n\">parameters</th>"},
+                        .body = body,
+                        .foot = foot,
+                        .place = "scroll tall"}));
 }
 
 Markup configuration_section(const RunPage& run) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "report/page/markup.h"
@@ -10,6 +11,20 @@ namespace mirrortrain::report {
 
 /// Five significant digits: "0.51230", "1.2300e-05"; "NaN" for what is not a number.
 std::string figure_text(double value);
+
+// What sections are made of.
+
+Markup section(const std::string& title, const Markup& content);
+/// Nothing where there is no reason to give.
+Markup absent(const std::string& title, const std::string& why);
+
+/// A table with one row of heads.
+struct Table {
+  Markup head, body, foot;            ///< cells; rows; a <tfoot>, if any
+  std::string_view place = "scroll";  ///< what it lies in, by its class
+  std::string_view kind = {};         ///< its own class, if any
+};
+Markup table(const Table& table);
 
 // Parts of a page; empty where there is nothing to say.
 
