@@ -11,6 +11,7 @@
 #include "strategy/topology.h"
 #include "strategy/variables/state_variables.h"
 #include "strategy/variables/variable_store.h"
+#include "strategy/workers.h"
 
 namespace mirrortrain {
 
@@ -85,27 +86,9 @@ class Strategy {
   virtual void variables_changed() = 0;
   virtual const StateVariables& state() const = 0;
 
-  // Values of the replicas, in host memory. Every worker calls these at the same time.
-
-  /// Returns once every worker has called it.
-  virtual void barrier() {}
-  /// `values`: of this process's replicas in their order, equally many of each. Returns those of all the run's replicas
-  /// in their order.
-  virtual std::vector<double> gather(std::span<const double> values) { return {values.begin(), values.end()}; }
-  /// The replicas' values, given as to `gather`, as one each: their sum or mean, added in the replicas' order, so that
-  /// the bits do not depend on who has which replica. Throws Error for another aggregation, and where a replica has
-  /// more values than another.
-  std::vector<double> reduce(Aggregation aggregation, std::span<const double> values);
-
-  // What the loop decides, the chief decides; what it reads from disk, the chief reads.
-
-  /// Every worker's bytes become the chief's.
-  virtual void take_from_chief(std::span<std::byte> /*bytes*/) {}
-  /// The chief's value, on every worker.
-  std::int64_t agree(std::int64_t value) {
-    take_from_chief(std::as_writable_bytes(std::span(&value, 1)));
-    return value;
-  }
+  /// What the run's processes tell each other between steps: what the loop decides, the chief decides; what it reads
+  /// from disk, the chief reads.
+  virtual Workers workers() { return {nullptr, num_replicas_in_sync()}; }
   /// The host's variables and the `state`, of every replica, become the chief's on every worker; call
   /// `variables_changed` then.
   virtual void take_variables_from_chief() {}

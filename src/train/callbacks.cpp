@@ -103,11 +103,11 @@ report::CallbackEvent event_of(std::string_view name, const WatchedMetric& watch
 
 }  // namespace
 
-void take_from_chief(Strategy& strategy, CallbackState& state) {
+void take_from_chief(const Workers& workers, CallbackState& state) {
   static_assert(std::is_trivially_copyable_v<WatchState> && std::is_trivially_copyable_v<ReducedRate>);
-  strategy.take_from_chief(std::as_writable_bytes(std::span(state.watches)));
-  strategy.take_from_chief(std::as_writable_bytes(std::span(&state.learning_rate, 1)));
-  state.kept_epoch = strategy.agree(state.kept_epoch);
+  workers.take_from_chief(std::as_writable_bytes(std::span(state.watches)));
+  workers.take_from_chief(std::as_writable_bytes(std::span(&state.learning_rate, 1)));
+  state.kept_epoch = workers.agree(state.kept_epoch);
 }
 
 const WatchedMetric& watched_by(const Callbacks::Watcher& watcher) {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "report/event.h"
-#include "strategy/strategy.h"
+#include "strategy/workers.h"
 #include "train/callback_options.h"
 #include "train/callback_state.h"
 
@@ -49,7 +49,7 @@ class Callbacks {
 };
 
 /// What callbacks have seen becomes what the chief's have, on every worker; but for the kept weights.
-void take_from_chief(Strategy& strategy, CallbackState& state);
+void take_from_chief(const Workers& workers, CallbackState& state);
 
 const WatchedMetric& watched_by(const Callbacks::Watcher& watcher);
 std::string_view name_of(const Callbacks::Watcher& watcher);

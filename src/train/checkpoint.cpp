@@ -20,8 +20,8 @@ namespace {
 namespace fs = std::filesystem;
 
 /// Where training stands, on every worker as on the chief.
-void take_from_chief(Strategy& strategy, TrainingState& state) {
-  const auto take = [&](auto& number) { strategy.take_from_chief(std::as_writable_bytes(std::span(&number, 1))); };
+void take_from_chief(const Workers& workers, TrainingState& state) {
+  const auto take = [&](auto& number) { workers.take_from_chief(std::as_writable_bytes(std::span(&number, 1))); };
   take(state.step);
   take(state.updates);
   take(state.gradients);
@@ -32,9 +32,9 @@ void take_from_chief(Strategy& strategy, TrainingState& state) {
   for (StepSums* const sums : {&state.epoch_sums, &state.step_sums}) {
     take(sums->loss);
     take(sums->examples);
-    strategy.take_from_chief(std::as_writable_bytes(std::span(sums->metrics)));
+    workers.take_from_chief(std::as_writable_bytes(std::span(sums->metrics)));
   }
-  take_from_chief(strategy, state.callbacks);
+  take_from_chief(workers, state.callbacks);
 }
 
 void require(bool restored, const std::string& name) {
@@ -113,12 +113,13 @@ std::optional<TrainingState> Checkpoints::restore(bool finite_alone) {
   std::optional<TrainingState> state;
   strategy_.variables();  // from every worker
   if (strategy_.topology().is_chief()) state = restore_newest(finite_alone);
-  if (strategy_.agree(state.has_value()) == 0) return std::nullopt;
+  const Workers workers = strategy_.workers();
+  if (workers.agree(state.has_value()) == 0) return std::nullopt;
   if (!state) state.emplace();
   state->epoch_sums.metrics.resize(names_.metrics.size());
   state->step_sums.metrics.resize(names_.metrics.size());
   state->callbacks.watches.resize(names_.callbacks.size());
-  take_from_chief(strategy_, *state);
+  take_from_chief(workers, *state);
   strategy_.take_variables_from_chief();
   saved_ = last_saved_ = state->step;
   return state;

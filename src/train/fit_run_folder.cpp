@@ -39,7 +39,7 @@ bool FitRun::open_folder() {
     cluster_->control().put("run folder", std::filesystem::absolute(folder_.path).string());
     if (is_finished) cluster_->control().put("run is over", "");
   }
-  if (run_.strategy->agree(is_finished) != 0) return false;
+  if (run_.strategy->workers().agree(is_finished) != 0) return false;
   if (cluster_) {
     folder_.path = cluster_->control().get("run folder");
   }

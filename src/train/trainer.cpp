@@ -19,25 +19,10 @@ using Clock = std::chrono::steady_clock;
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
-/// A progress line is drawn no more often than a person can see.
-constexpr double kProgressSeconds = 0.1;
-
 /// Where so many steps in a row are not finite, the weights or the data are at fault, and no further step will be.
 constexpr int kMostSkippedInRow = 20;
 
 }  // namespace
-
-report::Scores scores_of(const StepSums& sums, const Model& model) {
-  const std::int64_t examples = std::max<std::int64_t>(1, sums.examples);
-  report::Scores scores;
-  scores.loss = sums.loss / static_cast<double>(examples);
-  std::span<const double> left(sums.metrics);
-  for (const ModelMetric& metric : model.metrics) {
-    scores.metrics.emplace_back(metric.name, metric.value(left.first(metric.sums), examples));
-    left = left.subspan(metric.sums);
-  }
-  return scores;
-}
 
 Trainer::Trainer(Strategy& strategy, TrainingSteps steps, const Model& model, const data::Feeder* validation,
                  Checkpoints& checkpoints, TrainerOptions options, Emit emit, Stop stop)
@@ -47,7 +32,7 @@ Trainer::Trainer(Strategy& strategy, TrainingSteps steps, const Model& model, co
       validation_(validation),
       checkpoints_(checkpoints),
       options_(std::move(options)),
-      emit_(std::move(emit)),
+      events_(strategy, steps_, model, options_.shows_progress, std::move(emit)),
       stop_(std::move(stop)) {}
 
 TrainingState Trainer::run(TrainingState state) {
@@ -55,7 +40,7 @@ TrainingState Trainer::run(TrainingState state) {
   const std::size_t metrics = model_.metric_sums();
   state_.epoch_sums.metrics.resize(metrics);
   state_.step_sums.metrics.resize(metrics);
-  earlier_seconds_ = state_.seconds;
+  events_.start_at(state_.seconds);
   state_.callbacks.watches.resize(options_.callbacks.watchers().size());
   epoch_ended_ = steps_.seek(state_);
   learning_rate_ = steps_.learning_rate(state_);
@@ -80,14 +65,12 @@ void Trainer::train() {
     if (options_.check_replicas_every_steps && (saves || state_.step % *options_.check_replicas_every_steps == 0)) {
       require_equal_replicas();
     }
-    if (logs) emit_step();
+    if (logs) events_.emit_step(state_, learning_rate_);
     end_epoch_if_due();
     if (saves) save_checkpoint();
   }
   checkpoints_.finish();
 }
-
-double Trainer::seconds() const { return earlier_seconds_ + seconds_since(start_); }
 
 bool Trainer::finished() const {
   if (options_.callbacks.stops(state_.callbacks)) return true;
@@ -102,10 +85,9 @@ void Trainer::step() {
   const TrainingSteps::Step step = steps_.train(state_);
   learning_rate_ = step.learning_rate;
   epoch_ended_ = step.ends_epoch;
-  training_examples_ += step.examples;
-  training_seconds_ += seconds_since(start);
+  events_.add_training(seconds_since(start), step.examples);
   if (strategy_.must_take_sums()) collect_sums();
-  emit_progress();
+  events_.emit_progress(state_);
 }
 
 /// Each step's on its own, so that totals do not depend on how many were in flight.
@@ -126,7 +108,7 @@ void Trainer::collect_sums() {
       fail_not_finite(step, std::isnan(sums.loss) ? "the loss is NaN" : "the loss is infinite");
     }
   }
-  training_seconds_ += seconds_since(start);
+  events_.add_training(seconds_since(start));
 }
 
 /// The host waits for each step where one may be skipped, so this is the last.
@@ -172,18 +154,14 @@ void Trainer::end_epoch_if_due() {
 }
 
 void Trainer::end_epoch() {
-  report::EpochEvent event;
-  event.step = state_.step;
-  event.epoch = state_.position.epoch;
-  event.scores = training_scores(state_.epoch_sums);
-  event.state = strategy_.state().readings();
+  report::EpochEvent event = events_.epoch_event(state_);
   if (validation_ != nullptr) {
     const std::optional<StepSums> sums = evaluate(*validation_, "validation");
     if (!sums) return;
     event.validation = scores_of(*sums, model_);
   }
   event.seconds = seconds();
-  emit_(event);
+  events_.emit(event);
   state_.validated_epoch = event.epoch;
   run_callbacks(event);
   state_.last_epoch = {std::move(event.scores), std::move(event.validation)};
@@ -197,17 +175,19 @@ void Trainer::run_callbacks(const report::EpochEvent& epoch) {
   const Callbacks& callbacks = options_.callbacks;
   if (callbacks.watchers().empty()) return;
   const std::vector<report::CallbackEvent> events = callbacks.end_epoch(epoch, state_.callbacks);
-  take_from_chief(strategy_, state_.callbacks);
+  take_from_chief(strategy_.workers(), state_.callbacks);
   const bool is_chief = strategy_.topology().is_chief();
   if (state_.callbacks.kept_epoch == epoch.epoch) {
     const VariableStore& variables = strategy_.variables();  // from every worker
     if (is_chief) state_.callbacks.kept = std::make_shared<const StoredTensors>(copy_weights(variables));
   }
   is_best_ = callbacks.saves_best(state_.callbacks, epoch.epoch);
-  if (callbacks.stops(state_.callbacks) && state_.step_sums.examples > 0) emit_step();  // what no other line will tell
+  if (callbacks.stops(state_.callbacks) && state_.step_sums.examples > 0) {
+    events_.emit_step(state_, learning_rate_);  // what no other line will tell
+  }
   if (!is_chief) return;
   for (const report::CallbackEvent& event : events) {
-    emit_(event);
+    events_.emit(event);
     spdlog::info(text_of(event));
   }
 }
@@ -215,75 +195,10 @@ void Trainer::run_callbacks(const report::EpochEvent& epoch) {
 std::optional<StepSums> Trainer::evaluate(const data::Feeder& examples, std::string_view split) {
   const std::int64_t batches = (examples.rows() - 1) / options_.batch_size + 1;
   const auto goes_on = [&](std::int64_t batch) {
-    emit_evaluation_progress(split, batch, batches);
+    events_.emit_evaluation_progress(state_, split, batch, batches);
     return !options_.is_interrupted();
   };
   return evaluate_while(goes_on, strategy_, examples, options_.batch_size);
-}
-
-void Trainer::emit_evaluation_progress(std::string_view split, std::int64_t batch, std::int64_t batches) {
-  if (!progress_is_due()) return;
-  report::ProgressEvent event;
-  event.step = state_.step;
-  event.epoch = state_.position.epoch;
-  event.split = split;
-  event.batch = batch;
-  event.batches = batches;
-  emit_(event);
-}
-
-/// Nothing without a model, or where every step was skipped.
-std::optional<report::Scores> Trainer::training_scores(const StepSums& sums) const {
-  return has_model() && sums.examples > 0 ? std::optional(scores_of(sums, model_)) : std::nullopt;
-}
-
-void Trainer::emit_step() {
-  report::StepEvent event;
-  event.step = state_.step;
-  event.epoch = state_.position.epoch;
-  if (has_model()) {
-    event.scores = training_scores(state_.step_sums);
-    event.epoch_scores = training_scores(state_.epoch_sums);
-    event.learning_rate = learning_rate_;
-  }
-  event.state = strategy_.state().readings();
-  event.waiting = strategy_.take_waiting_shares();
-  event.waiting_for_data = steps_.take_waiting_for_data(training_seconds_);
-  event.examples_per_second = examples_per_second();
-  event.seconds = seconds();
-  emit_(event);
-  state_.step_sums.clear();
-  training_seconds_ = 0;
-  training_examples_ = 0;
-}
-
-/// Whether somebody sees a line and the last one was drawn long enough ago; the next is not due for a while then.
-bool Trainer::progress_is_due() {
-  if (!options_.shows_progress) return false;
-  const double now = seconds();
-  if (now < next_progress_) return false;
-  next_progress_ = now + kProgressSeconds;
-  return true;
-}
-
-/// Of what was collected for other reasons: nobody waits for a device to draw a line.
-void Trainer::emit_progress() {
-  if (!progress_is_due()) return;
-  report::ProgressEvent event;
-  event.step = state_.step;
-  event.epoch = state_.position.epoch;
-  event.examples_per_second = examples_per_second();
-  if (has_model() && state_.epoch_sums.examples > 0) {
-    progress_ = scores_of(state_.epoch_sums, model_);
-    event.scores = &progress_;
-  }
-  progress_state_ = strategy_.state().readings();
-  event.state = &progress_state_;
-  emit_(event);
-}
-
-double Trainer::examples_per_second() const {
-  return training_seconds_ > 0 ? static_cast<double>(training_examples_) / training_seconds_ : 0;
 }
 
 /// Before a checkpoint too: it takes one replica's copy for all.

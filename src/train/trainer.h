@@ -1,6 +1,5 @@
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -10,17 +9,14 @@
 #include <vector>
 
 #include "data/feeder.h"
-#include "report/event.h"
 #include "strategy/strategy.h"
 #include "train/callbacks.h"
 #include "train/checkpoint.h"
 #include "train/run.h"
 #include "train/staleness.h"
+#include "train/training_events.h"
 
 namespace mirrortrain {
-
-/// The mean loss and metrics of `sums`.
-report::Scores scores_of(const StepSums& sums, const Model& model);
 
 /// How a run trains. Everything referred to belongs to the caller.
 struct TrainerOptions {
@@ -40,7 +36,7 @@ struct TrainerOptions {
 /// The training loop: steps, events, validation after each epoch, checkpoints.
 class Trainer {
  public:
-  using Emit = std::function<void(const report::Event&)>;
+  using Emit = TrainingEvents::Emit;
 
   /// Asked before the first step and after each: the signal at which training is to stop after that step, the same on
   /// every worker, or 0.
@@ -49,6 +45,8 @@ class Trainer {
   /// `validation` may be null.
   Trainer(Strategy& strategy, TrainingSteps steps, const Model& model, const data::Feeder* validation,
           Checkpoints& checkpoints, TrainerOptions options, Emit emit, Stop stop);
+  Trainer(const Trainer&) = delete;
+  Trainer& operator=(const Trainer&) = delete;
 
   /// Trains from `state` to the first limit, or until `stop` gives a signal (a checkpoint is saved then). Returns where
   /// it stands.
@@ -58,7 +56,7 @@ class Trainer {
   std::optional<StepSums> evaluate(const data::Feeder& examples, std::string_view split);
 
   /// Seconds since the start of the run, its earlier parts included.
-  double seconds() const;
+  double seconds() const { return events_.seconds(); }
   /// Where training stands.
   const TrainingState& state() const { return state_; }
   /// The signal that the run stopped at, 0 where it reached a limit.
@@ -66,19 +64,12 @@ class Trainer {
 
  private:
   bool finished() const;
-  bool has_model() const { return !model_.layers.empty(); }
   void train();
   void end_epoch_if_due();
   void step();
   void collect_sums();
   void end_epoch();
   void run_callbacks(const report::EpochEvent& epoch);
-  std::optional<report::Scores> training_scores(const StepSums& sums) const;
-  void emit_step();
-  bool progress_is_due();
-  void emit_progress();
-  void emit_evaluation_progress(std::string_view split, std::int64_t batch, std::int64_t batches);
-  double examples_per_second() const;  ///< since the last step event
   void require_equal_replicas();
   void save_checkpoint();
   void note_skipped(std::int64_t step);
@@ -90,7 +81,7 @@ class Trainer {
   const data::Feeder* validation_;
   Checkpoints& checkpoints_;
   TrainerOptions options_;
-  Emit emit_;
+  TrainingEvents events_;
   Stop stop_;
 
   TrainingState state_;
@@ -98,15 +89,8 @@ class Trainer {
   bool is_best_ = false;  ///< whether the next checkpoint is the best epoch's
   int stop_signal_ = 0;
   int skipped_in_row_ = 0;
-  double learning_rate_ = 0;     ///< of the last step
-  double training_seconds_ = 0;  ///< in steps, since the last step event
-  std::int64_t training_examples_ = 0;
+  double learning_rate_ = 0;      ///< of the last step
   StalenessHistogram staleness_;  ///< up to the last epoch
-  report::Scores progress_;
-  std::vector<report::StateReading> progress_state_;
-  double next_progress_ = 0;
-  double earlier_seconds_ = 0;
-  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 
 }  // namespace mirrortrain

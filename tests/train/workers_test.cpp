@@ -271,14 +271,14 @@ TEST_CASE("values of the replicas are gathered and reduced in their order") {
             Strategy& strategy = *training.strategy;
             // Two values of each replica, of which worker w has 2 w and 2 w + 1.
             const double own[] = {20.0 * worker, 1, 20.0 * worker + 10, 2};
-            CHECK(strategy.gather(own) == std::vector<double>{0, 1, 10, 2, 20, 1, 30, 2, 40, 1, 50, 2});
-            CHECK(strategy.reduce(Aggregation::kSum, own) == std::vector<double>{150, 9});
-            CHECK(strategy.reduce(Aggregation::kMean, own) == std::vector<double>{25, 1.5});
-            CHECK_THROWS_AS(strategy.reduce(Aggregation::kOnlyFirstReplica, own), Error);
+            CHECK(strategy.workers().gather(own) == std::vector<double>{0, 1, 10, 2, 20, 1, 30, 2, 40, 1, 50, 2});
+            CHECK(strategy.workers().reduce(Aggregation::kSum, own) == std::vector<double>{150, 9});
+            CHECK(strategy.workers().reduce(Aggregation::kMean, own) == std::vector<double>{25, 1.5});
+            CHECK_THROWS_AS(strategy.workers().reduce(Aggregation::kOnlyFirstReplica, own), Error);
           }) == "no error");
   // An order of sums that is not the replicas' gives 0 or 2.
   Training one_machine(kNetwork, {replicas_on_cpus(3, "", "mirrored")});
-  CHECK(one_machine.strategy->reduce(Aggregation::kSum, std::vector<double>{1, 1e20, -1e20})[0] == 0);
+  CHECK(one_machine.strategy->workers().reduce(Aggregation::kSum, std::vector<double>{1, 1e20, -1e20})[0] == 0);
 }
 
 TEST_CASE("no worker leaves a barrier before every one has come") {
@@ -287,9 +287,9 @@ TEST_CASE("no worker leaves a barrier before every one has come") {
             for (int round = 1; round <= 20; ++round) {
               if (worker == round % 3) std::this_thread::sleep_for(std::chrono::milliseconds(2));
               ++come;
-              training.strategy->barrier();
+              training.strategy->workers().barrier();
               CHECK(come >= 3 * round);
-              training.strategy->barrier();
+              training.strategy->workers().barrier();
             }
           }) == "no error");
 }
@@ -310,8 +310,8 @@ TEST_CASE("buckets that are added while backward continues give the bits of one"
 
 TEST_CASE("the chief decides, and every worker hears it") {
   REQUIRE(run_workers(3, kNetwork, {replicas_on_cpus(1)}, [&](int worker, Training& training) {
-            CHECK(training.strategy->agree(100 + worker) == 100);
-            CHECK(training.strategy->agree(worker == 0 ? 0 : 15) == 0);
+            CHECK(training.strategy->workers().agree(100 + worker) == 100);
+            CHECK(training.strategy->workers().agree(worker == 0 ? 0 : 15) == 0);
           }) == "no error");
 }
 

@@ -52,7 +52,7 @@ std::string MirroredStrategy::differing_replicas() {
       const std::uint64_t sum = checksum(std::as_bytes(std::span(own).subspan(first, count)));
       halves.insert(halves.end(), {high_half(sum), low_half(sum)});
     }
-    const std::vector<double> all = gather(halves);
+    const std::vector<double> all = workers().gather(halves);
     std::vector<std::uint64_t> of_replicas;
     for (std::size_t i = 0; i < all.size(); i += 2) of_replicas.push_back(whole(all[i], all[i + 1]));
     return differing_replicas_text(of_replicas);

@@ -89,7 +89,9 @@ void MirroredStrategy::add_lanes(data::Cache cache) {
 
 void MirroredStrategy::prepare(const BatchSizes& sizes) {
   // Lanes build at the same time, each on its own thread: kernels take the thread's team from there.
-  run_lanes([&](int lane) { lanes_[lane].build(row_counts(lanes_[lane], sizes, topology_.replicas)); });
+  run_lanes([&](int lane) {
+    lanes_[lane].programs().build(row_counts(lanes_[lane], sizes, topology_.replicas), lanes_[lane].device());
+  });
   // One device that needs nothing from the host but numbers takes several steps at once.
   const bool bursts = parts_.captures && !parts_.skips_non_finite && topology_.ranks() == 1 && lanes_.size() == 1 &&
                       lanes_[0].stream().can_capture() && !model_.layers.empty();
@@ -103,7 +105,7 @@ void MirroredStrategy::prepare(const BatchSizes& sizes) {
   reduction_->order_buckets(*variables_, [this](std::size_t variable) {
     // Programs of a graph have the same steps at every number of rows, so any lane's tells.
     for (const auto& lane : lanes_.owned) {
-      if (const auto complete = lane->gradient_complete_after(variable)) return *complete;
+      if (const auto complete = lane->programs().gradient_complete_after(variable)) return *complete;
     }
     return std::size_t{0};
   });

@@ -7,7 +7,6 @@
 #include <cstdlib>
 
 #include "base/error.h"
-#include "collective/host_values.h"
 #include "device/cpu/cpu_device.h"
 
 namespace mirrortrain {
@@ -124,33 +123,13 @@ void MirroredStrategy::variables_changed() {
   });
 }
 
-void MirroredStrategy::barrier() {
-  Communicator* const workers = reduction_->workers();
-  if (workers != nullptr) mirrortrain::barrier(*workers);
-}
-
-std::vector<double> MirroredStrategy::gather(std::span<const double> values) {
-  Communicator* const workers = reduction_->workers();
-  if (workers == nullptr) return Strategy::gather(values);
-  std::vector<double> all(values.size() * static_cast<std::size_t>(workers->size()));
-  std::ranges::copy(values, all.begin() + workers->rank() * std::ssize(values));
-  mirrortrain::gather(*workers, all, "values of the replicas");
-  return all;
-}
-
-void MirroredStrategy::take_from_chief(std::span<std::byte> bytes) {
-  Communicator* const workers = reduction_->workers();
-  if (workers != nullptr) mirrortrain::take_from_chief(*workers, bytes, "what the chief decided");
-}
-
 void MirroredStrategy::take_variables_from_chief() {
-  Communicator* const workers = reduction_->workers();
-  if (workers == nullptr) return;
+  if (reduction_->workers() == nullptr) return;
   variables();
   variables_->take_from_chief();
   for (const DistributedVariable& variable : state_->variables()) {
     for (const std::span<std::byte> copy : variable.storage()) {
-      mirrortrain::take_from_chief(*workers, copy, "the state");
+      workers().take_from_chief(copy, "the state");
     }
   }
 }

@@ -64,9 +64,7 @@ class MirroredStrategy : public Strategy {
   const VariableStore& variables() override;
   void variables_changed() override;
   const StateVariables& state() const override { return *state_; }
-  void barrier() override;
-  std::vector<double> gather(std::span<const double> values) override;
-  void take_from_chief(std::span<std::byte> bytes) override;
+  Workers workers() override { return {reduction_->workers(), topology_.replicas}; }
   void take_variables_from_chief() override;
   std::string differing_replicas() override;
   void abort(const std::string& reason) override;

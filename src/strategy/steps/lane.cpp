@@ -8,8 +8,8 @@ Lane::Lane(const LanePlace& place, const DomainPlace& domain, const Model& model
            const std::vector<ProductGradient>& products, const Backend& backend, data::Cache cache)
     : model_(model),
       products_(products),
-      backend_(backend),
-      device_(backend.make_device(place.device.index, place.threads, place.cores)) {
+      device_(backend.make_device(place.device.index, place.threads, place.cores)),
+      programs_(model, products, backend) {
   stream_ = device_->make_stream();
   for (const int number : place.replicas) {
     Replica& replica = replicas_.emplace_back();
@@ -23,115 +23,29 @@ Lane::Lane(const LanePlace& place, const DomainPlace& domain, const Model& model
   }
 }
 
-/// What a program writes for the step: sums, and when training gradients and new values of variables. Where the update
-/// makes a gradient itself, the program leaves what it is made from.
-std::vector<ValueId> Lane::outputs_of(StepKind kind) const {
-  const bool train = kind == StepKind::kTrain;
-  const ModelGraph& graph = graph_of(kind);
-  std::vector<ValueId> outputs{graph.loss};
-  outputs.insert(outputs.end(), graph.metrics.begin(), graph.metrics.end());
-  if (!train && keeps_output_ && graph.graph.value(kept_output()).source == Graph::Source::kNode) {
-    outputs.push_back(kept_output());
-  }
-  std::vector<ValueId> gradients = graph.gradients;
-  for (std::size_t i = 0; train && i < products_.size(); ++i) {
-    gradients[products_[i].variable] = kNoValue;
-    for (const ValueId operand : {products_[i].x, products_[i].dy}) {
-      if (graph.graph.value(operand).source == Graph::Source::kNode) outputs.push_back(operand);
-    }
-  }
-  for (const ValueId gradient : gradients) {
-    if (gradient != kNoValue) outputs.push_back(gradient);
-  }
-  for (const Assignment& assignment : graph.assignments) outputs.push_back(assignment.value);
-  for (const ReplicaSum& sum : graph.graph.replica_sums()) outputs.push_back(sum.own);
-  return outputs;
-}
-
-bool Lane::is_assigned_without_rows(std::size_t assignment) const {
-  return !model_.training.graph.depends_on_rows(model_.training.assignments[assignment].value);
-}
-
-std::vector<ValueId> Lane::outputs_without_rows() const {
-  std::vector<ValueId> outputs;
-  for (std::size_t i = 0; i < model_.training.assignments.size(); ++i) {
-    if (is_assigned_without_rows(i)) outputs.push_back(model_.training.assignments[i].value);
-  }
-  return outputs;
-}
-
-/// The evaluation's value whose elements are the model's output.
-ValueId Lane::kept_output() const {
-  const Graph& graph = model_.evaluation.graph;
-  ValueId value = model_.evaluation.output;
-  while (graph.value(value).source == Graph::Source::kNode && graph.node(graph.value(value).producer).op->is_alias()) {
-    value = graph.node(graph.value(value).producer).inputs[0];
-  }
-  return value;
-}
-
-void Lane::build(const RowCounts& rows) {
-  keeps_output_ = rows.keeps_output;
-  if (model_.layers.empty()) return;
-  registry_ = backend_.make_registry(*device_);
-  const auto build_for = [&](const std::set<std::int64_t>& counts, StepKind kind, Programs& programs) {
-    const ModelGraph& graph = graph_of(kind);
-    const Graph merged = backend_.merged(graph.graph, outputs_of(kind));
-    features_dtype_[static_cast<std::size_t>(kind)] = merged.spec(graph.features).dtype;
-    for (const std::int64_t count : counts) {
-      if (count > 0) {
-        programs.try_emplace(count, merged, count, outputs_of(kind), *registry_, device_->threads());
-      } else if (kind == StepKind::kTrain && !outputs_without_rows().empty()) {
-        without_rows_.emplace(merged, 0, outputs_without_rows(), *registry_, device_->threads());
-      }
-    }
-  };
-  build_for(rows.train, StepKind::kTrain, train_);
-  build_for(rows.evaluate, StepKind::kEvaluate, evaluate_);
-}
-
-/// Of a replica, in any step.
-std::int64_t Lane::most_rows() const {
-  std::int64_t rows = 0;
-  for (const Programs* programs : {&train_, &evaluate_}) {
-    if (!programs->empty()) rows = std::max(rows, programs->rbegin()->first);
-  }
-  return rows;
-}
-
-std::size_t Lane::arena_bytes() const {
-  std::size_t bytes = 0;
-  for (const Programs* programs : {&train_, &evaluate_}) {
-    for (const auto& [rows, program] : *programs) bytes = std::max(bytes, program.arena_bytes());
-  }
-  if (without_rows_) bytes = std::max(bytes, without_rows_->arena_bytes());
-  return bytes;
-}
-
-std::size_t Lane::kernels() const { return train_.empty() ? 0 : replicas_.size() * train_.begin()->second.steps(); }
-
 std::size_t Lane::step_bytes() const {
   const ModelGraph& graph = model_.training;
   if (model_.layers.empty()) return 0;
-  const std::size_t inputs =
-      graph.graph.spec(graph.features).bytes_at(most_rows()) + graph.graph.spec(graph.labels).bytes_at(most_rows());
-  return arenas() * arena_bytes() + replicas_.size() * inputs;
+  const std::size_t inputs = graph.graph.spec(graph.features).bytes_at(programs_.most_rows()) +
+                             graph.graph.spec(graph.labels).bytes_at(programs_.most_rows());
+  return arenas() * programs_.arena_bytes() + replicas_.size() * inputs;
 }
 
 void Lane::place_examples(const std::vector<const data::Feeder*>& examples) {
   if (examples_ == nullptr) return;
   for (const data::Feeder* feeder : examples) {
-    examples_->add(*feeder, most_rows() * static_cast<std::int64_t>(replicas_.size()));
+    examples_->add(*feeder, programs_.most_rows() * static_cast<std::int64_t>(replicas_.size()));
   }
 }
 
 void Lane::bind(MemoryDomain& domain, const ReplicaSums& sums, std::size_t steps, std::size_t together) {
   const auto replicas = static_cast<int>(replicas_.size());
-  buffers_.emplace(*device_, replicas, model_.metric_sums(), examples_ ? most_rows() * replicas : 0, steps, together);
+  buffers_.emplace(*device_, replicas, model_.metric_sums(), examples_ ? programs_.most_rows() * replicas : 0, steps,
+                   together);
   norms_ = device_->allocate((1 + replicas_.size()) * sizeof(double));
   if (model_.layers.empty()) return;
   blocks_done_ = device_->allocate(sizeof(unsigned));
-  arena_ = device_->allocate(arenas() * arena_bytes());
+  arena_ = device_->allocate(arenas() * programs_.arena_bytes());
   for (std::size_t sum = 0; sums.is_shared() && sum < sums.size(); ++sum) {
     totals_.push_back(device_->allocate(static_cast<std::size_t>(sums.count(sum)) * sizeof(double)));
   }
@@ -144,14 +58,14 @@ void Lane::bind(MemoryDomain& domain, const ReplicaSums& sums, std::size_t steps
 
 void Lane::allocate(Replica& replica) {
   const ModelGraph& graph = model_.training;
-  const std::int64_t rows = most_rows();
+  const std::int64_t rows = programs_.most_rows();
   replica.features = device_->allocate(graph.graph.spec(graph.features).bytes_at(rows));
   replica.labels = device_->allocate(graph.graph.spec(graph.labels).bytes_at(rows));
   const bool weighted = graph.weights != kNoValue || model_.evaluation.weights != kNoValue;
   if (weighted) replica.weights = device_->allocate(static_cast<std::size_t>(rows) * sizeof(float));
-  if (keeps_output_) {
+  if (programs_.keeps_output()) {
     const Graph& evaluation = model_.evaluation.graph;
-    replica.output = device_->allocate(evaluation.spec(kept_output()).bytes_at(rows));
+    replica.output = device_->allocate(evaluation.spec(programs_.output()).bytes_at(rows));
   }
   const auto assigned_bytes = [&](const Assignment& assignment) {
     return static_cast<std::size_t>(with_padding(graph.graph.spec(assignment.value).shape.elements())) * sizeof(float);
@@ -184,7 +98,7 @@ TensorView Lane::canonical(const Replica& replica, StepKind kind, const Variable
 Bindings Lane::bindings_of(const Replica& replica, StepKind kind, const VariableStore& variables,
                            const ReplicaSums& sums_of_run) const {
   const bool train = kind == StepKind::kTrain;
-  const ModelGraph& graph = graph_of(kind);
+  const ModelGraph& graph = programs_.graph_of(kind);
   Bindings bindings;
   bindings.values.resize(graph.graph.values().size());
   const auto bind = [&](ValueId id, void* data) { bindings.values[index(id)] = static_cast<std::byte*>(data); };
@@ -194,8 +108,8 @@ Bindings Lane::bindings_of(const Replica& replica, StepKind kind, const Variable
   if (graph.weights != kNoValue) bind(graph.weights, replica.weights.data());
   double* const sums = buffers_->sums(replica.in_lane);
   bind(graph.loss, sums);
-  if (!train && keeps_output_ && graph.graph.value(kept_output()).source == Graph::Source::kNode) {
-    bind(kept_output(), replica.output.data());
+  if (!train && programs_.keeps_output() && programs_.computes_output()) {
+    bind(programs_.output(), replica.output.data());
   }
   double* next = sums + 1;
   for (std::size_t i = 0; i < graph.metrics.size(); next += model_.metrics[i++].sums) bind(graph.metrics[i], next);
@@ -214,7 +128,8 @@ Bindings Lane::bindings_of(const Replica& replica, StepKind kind, const Variable
     bind(graph.graph.replica_sums()[sum].own, own);
     bind(graph.graph.replica_sums()[sum].total, sums_of_run.is_shared() ? total(sum) : own);
   }
-  bindings.arena = arena_.data() + (arenas() > 1 ? static_cast<std::size_t>(replica.in_lane) * arena_bytes() : 0);
+  bindings.arena =
+      arena_.data() + (arenas() > 1 ? static_cast<std::size_t>(replica.in_lane) * programs_.arena_bytes() : 0);
   bindings.step = buffers_->params() + 1 + replica.in_lane;
   bindings.blocks_done = blocks_done_.as<unsigned>();
   return bindings;
@@ -227,7 +142,7 @@ bool Lane::changes(std::size_t variable) const {
 
 std::vector<std::byte*> Lane::derived_copies(const Replica& replica, StepKind kind, const Program& program,
                                              MemoryDomain& domain) const {
-  const std::vector<ValueId>& variables = graph_of(kind).variables;
+  const std::vector<ValueId>& variables = programs_.graph_of(kind).variables;
   std::vector<std::byte*> places;
   for (const DerivedCopy& copy : program.derived_copies()) {
     const auto variable = static_cast<std::size_t>(std::ranges::find(variables, copy.variable) - variables.begin());
@@ -240,12 +155,13 @@ std::vector<std::byte*> Lane::derived_copies(const Replica& replica, StepKind ki
 }
 
 void Lane::bind_programs(Replica& replica, StepKind kind, MemoryDomain& domain, const ReplicaSums& sums) {
-  const ModelGraph& graph = graph_of(kind);
+  const ModelGraph& graph = programs_.graph_of(kind);
   const ValueSpec &features = graph.graph.spec(graph.features), &labels = graph.graph.spec(graph.labels);
-  const DType features_dtype = features_dtype_[static_cast<std::size_t>(kind)];
+  const DType features_dtype = programs_.features_dtype(kind);
   Bindings bound = bindings_of(replica, kind, domain.variables, sums);
-  if (kind == StepKind::kTrain && without_rows_) replica.without_rows.emplace(*without_rows_, bound);
-  for (const auto& [rows, program] : kind == StepKind::kTrain ? train_ : evaluate_) {
+  if (kind == StepKind::kTrain && programs_.without_rows())
+    replica.without_rows.emplace(*programs_.without_rows(), bound);
+  for (const auto& [rows, program] : programs_.of(kind)) {
     bound.derived = derived_copies(replica, kind, program, domain);
     replica.programs(kind).emplace(rows,
                                    ReplicaProgram{{features_dtype, features.shape_at(rows), replica.features.data()},
@@ -256,27 +172,12 @@ void Lane::bind_programs(Replica& replica, StepKind kind, MemoryDomain& domain, 
 }
 
 const std::byte* Lane::output(const Replica& replica) const {
-  const bool is_computed = model_.evaluation.graph.value(kept_output()).source == Graph::Source::kNode;
-  return is_computed ? replica.output.data() : replica.features.data();
+  return programs_.computes_output() ? replica.output.data() : replica.features.data();
 }
 
 const float* Lane::operand(const Replica& replica, ValueId value) const {
   const auto own = replica.operands.find(value);
   return own != replica.operands.end() ? own->second.as<float>() : replica.features.as<float>();
-}
-
-std::optional<std::size_t> Lane::gradient_complete_after(std::size_t variable) const {
-  const ValueId gradient = model_.training.gradients[variable];
-  if (train_.empty() || gradient == kNoValue) return std::nullopt;
-  return train_.begin()->second.complete_after(gradient);
-}
-
-std::vector<std::size_t> Lane::sums_complete_after() const {
-  std::vector<std::size_t> steps;
-  for (const ReplicaSum& sum : model_.training.graph.replica_sums()) {
-    if (!train_.empty()) steps.push_back(train_.begin()->second.complete_after(sum.own));
-  }
-  return steps;
 }
 
 std::size_t Lane::bytes() const {

@@ -1,10 +1,8 @@
 #pragma once
 
-#include <array>
 #include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <vector>
 
 #include "device/device.h"
@@ -14,13 +12,12 @@
 #include "strategy/reduction/product_gradients.h"
 #include "strategy/reduction/replica_sums.h"
 #include "strategy/steps/device_examples.h"
+#include "strategy/steps/lane_programs.h"
 #include "strategy/steps/step_buffers.h"
 #include "strategy/topology.h"
 #include "strategy/variables/memory_domain.h"
 
 namespace mirrortrain {
-
-enum class StepKind : std::uint8_t { kTrain, kEvaluate };
 
 /// A program bound to a replica, and its inputs.
 struct ReplicaProgram {
@@ -53,13 +50,7 @@ struct LaneReplica {
   Replica* replica = nullptr;
 };
 
-/// The row numbers that a lane's replicas meet.
-struct RowCounts {
-  std::set<std::int64_t> train, evaluate;
-  bool keeps_output = false;  ///< of evaluation
-};
-
-/// One device with its stream, the programs of its replicas and the memory they compute in.
+/// One device with its stream, its replicas and the memory that their programs compute in.
 class Lane {
  public:
   /// `products`: the gradients that the training programs leave to the update. All but the places must outlive it.
@@ -73,14 +64,13 @@ class Lane {
   /// Their numbers among those of their memory.
   std::span<const int> replicas_in_domain() const { return in_domain_; }
 
-  /// Builds the programs. Call it on the lane's thread: kernels take its number of threads.
-  void build(const RowCounts& rows);
+  LanePrograms& programs() { return programs_; }
+  const LanePrograms& programs() const { return programs_; }
+  /// Of a training step: of all replicas.
+  std::size_t kernels() const { return replicas_.size() * programs_.kernels(); }
 
   /// Makes the data sets ready where the device picks examples itself; once built.
   void place_examples(const std::vector<const data::Feeder*>& examples);
-
-  /// Of a training step: of all replicas.
-  std::size_t kernels() const;
 
   /// What `bind` takes for activations and inputs.
   std::size_t step_bytes() const;
@@ -108,24 +98,11 @@ class Lane {
     return model_.evaluation.graph.spec(model_.evaluation.output).shape.elements();
   }
 
-  /// After how many steps of a training program a variable's gradient is complete; nothing where no replica of the lane
-  /// has examples, or the variable no gradient.
-  std::optional<std::size_t> gradient_complete_after(std::size_t variable) const;
-
-  /// After how many steps of a training program each replica's own part of a sum is complete; none where no replica of
-  /// the run trains here.
-  std::vector<std::size_t> sums_complete_after() const;
-  /// Whether a replica without examples assigns this value of ModelGraph::assignments too.
-  bool is_assigned_without_rows(std::size_t assignment) const;
-
   /// Bytes of the arena and of the replicas' own buffers.
   std::size_t bytes() const;
 
  private:
-  using Programs = std::map<std::int64_t, Program>;
   void allocate(Replica& replica);
-  std::int64_t most_rows() const;
-  std::size_t arena_bytes() const;
   /// Where replicas wait for each other inside their programs, they cannot share one.
   std::size_t arenas() const { return model_.training.graph.replica_sums().empty() ? 1 : replicas_.size(); }
   static TensorView canonical(const Replica& replica, StepKind kind, const VariableStore& variables,
@@ -138,24 +115,12 @@ class Lane {
                                          MemoryDomain& domain) const;
   void bind_programs(Replica& replica, StepKind kind, MemoryDomain& domain, const ReplicaSums& sums);
 
-  const ModelGraph& graph_of(StepKind kind) const {
-    return kind == StepKind::kTrain ? model_.training : model_.evaluation;
-  }
-  std::vector<ValueId> outputs_of(StepKind kind) const;
-  std::vector<ValueId> outputs_without_rows() const;
-  ValueId kept_output() const;
-
   const Model& model_;
   const std::vector<ProductGradient>& products_;
-  const Backend& backend_;
   std::unique_ptr<Device> device_;
-  std::shared_ptr<const KernelRegistry> registry_;
+  LanePrograms programs_;
   std::vector<Replica> replicas_;
   std::vector<int> in_domain_;
-  Programs train_, evaluate_;
-  std::optional<Program> without_rows_;  ///< what training assigns in a replica without examples
-  bool keeps_output_ = false;
-  std::array<DType, 2> features_dtype_{};  ///< in which programs take them, by StepKind
   Buffer arena_, norms_, blocks_done_;
   std::vector<Buffer> totals_;
   std::optional<StepBuffers> buffers_;

@@ -9,7 +9,7 @@ StepPlan LaneSteps::training_plan() {
   add_training_programs(plan);
   add_meeting(plan);  // every gradient is there, every variable was read for the last time
   add_update(plan);
-  plan.add("send sums", [this] { lane_.buffers().send_sums(lane_.stream(), step_.slot); });
+  plan.add("send sums", [this] { context_.lane.buffers().send_sums(context_.stream(), context_.step.slot); });
   add_meeting(plan);  // the step is over when every lane is
   return plan;
 }
@@ -17,24 +17,20 @@ StepPlan LaneSteps::training_plan() {
 StepPlan LaneSteps::evaluation_plan() {
   StepPlan plan;
   add_inputs(plan, StepKind::kEvaluate);
-  const bool has_model = !around_.model.layers.empty();
-  for (Replica& replica : lane_.replicas()) {
-    if (has_model) add_program(plan, replica, StepKind::kEvaluate, 0, kToTheEnd);
+  for (Replica& replica : context_.lane.replicas()) {
+    if (context_.has_model()) add_program(plan, replica, StepKind::kEvaluate, 0, kToTheEnd);
   }
-  plan.add("send sums", [this] { lane_.buffers().send_sums(lane_.stream(), step_.slot); });
+  plan.add("send sums", [this] { context_.lane.buffers().send_sums(context_.stream(), context_.step.slot); });
   return plan;
 }
 
 void LaneSteps::add_inputs(StepPlan& plan, StepKind kind) {
-  const bool has_model = !around_.model.layers.empty();
-  if (around_.captures && lane_.stream().can_capture() && has_model) plan.capture_on(lane_.stream());
-  plan.add("send inputs", [this] {
-    if (!step_.is_filled) fill_inputs();
-    lane_.buffers().send_inputs(lane_.stream(), step_.slot, device_rows());
-  });
-  if (lane_.examples() == nullptr || !has_model) return;
-  const auto gather = [this, kind] { gather_on_device(kind); };
-  if (lane_.examples()->all_on_device()) {
+  if (context_.around.captures && context_.stream().can_capture() && context_.has_model())
+    plan.capture_on(context_.stream());
+  plan.add("send inputs", [this] { inputs_.send(); });
+  if (context_.lane.examples() == nullptr || !context_.has_model()) return;
+  const auto gather = [this, kind] { inputs_.gather_on_device(kind); };
+  if (context_.lane.examples()->all_on_device()) {
     plan.add_fixed("gather rows", gather);
   } else {
     plan.add("gather rows", gather);  // from one place, then from another
@@ -48,25 +44,26 @@ void LaneSteps::add_program(StepPlan& plan, Replica& replica, StepKind kind, std
 }
 
 void LaneSteps::add_gathering(StepPlan& plan, Replica& replica, StepKind kind) {
-  if (lane_.examples() != nullptr) return;  // the device gathered them for all replicas
-  plan.add("gather rows", [this, &replica, kind] { gather_rows(replica, kind); });
+  if (context_.lane.examples() != nullptr) return;  // the device gathered them for all replicas
+  plan.add("gather rows", [this, &replica, kind] { inputs_.gather(replica, kind); });
 }
 
 /// All programs: replica by replica, or where they wait for a sum over the replicas, part by part of all of them. Each
 /// bucket is reduced as soon as it is full: while the lane's last replica still has the rest of backward to do.
 void LaneSteps::add_training_programs(StepPlan& plan) {
-  if (around_.model.layers.empty()) return;
+  if (!context_.has_model()) return;
   std::vector<std::size_t> ends;  // of parts
-  if (reduction_.sums->is_shared()) ends = lane_.sums_complete_after();
+  if (context_.reduction.sums->is_shared()) ends = context_.lane.programs().sums_complete_after();
   ends.push_back(kToTheEnd);
-  const bool reduces = reduction_.reducer != nullptr;
-  auto bucket = reduction_.buckets.begin();
+  const bool reduces = context_.reduction.reducer != nullptr;
+  auto bucket = context_.reduction.buckets.begin();
   std::size_t begin = 0;
   for (std::size_t part = 0; part < ends.size(); begin = ends[part++]) {
-    for (Replica& replica : lane_.replicas()) {
+    for (Replica& replica : context_.lane.replicas()) {
       std::size_t done = begin;
-      const bool is_last = &replica == &lane_.replicas().back();
-      for (; reduces && is_last && bucket != reduction_.buckets.end() && bucket->full_after <= ends[part]; ++bucket) {
+      const bool is_last = &replica == &context_.lane.replicas().back();
+      for (; reduces && is_last && bucket != context_.reduction.buckets.end() && bucket->full_after <= ends[part];
+           ++bucket) {
         if (bucket->full_after > done) {
           add_program(plan, replica, StepKind::kTrain, done, bucket->full_after);
           done = bucket->full_after;
@@ -77,13 +74,13 @@ void LaneSteps::add_training_programs(StepPlan& plan) {
     }
     if (ends[part] != kToTheEnd) add_sum_over_replicas(plan, part);
   }
-  if (reduces) plan.add("wait for buckets", [this] { reduction_.reducer->finish(own_); });
+  if (reduces) plan.add("wait for buckets", [this] { context_.reduction.reducer->finish(context_.own); });
 }
 
 /// A sum that crosses domains has other lanes to wait for, and is enqueued anew each time.
 void LaneSteps::add_sum_over_replicas(StepPlan& plan, std::size_t sum) {
   const auto add = [this, sum] { sum_over_replicas(sum); };
-  if (reduction_.link != nullptr) {
+  if (context_.exchanges()) {
     plan.add("sum over replicas", add);
   } else {
     plan.add_fixed("sum over replicas", add);
@@ -92,48 +89,49 @@ void LaneSteps::add_sum_over_replicas(StepPlan& plan, std::size_t sum) {
 
 /// From gradients to weights, and whatever else a step writes.
 void LaneSteps::add_update(StepPlan& plan) {
-  const WeightUpdate& update = domain_.update;
+  const WeightUpdate& update = context_.domain.update;
   if (update.keeps_gradients()) {
-    plan.add_fixed("accumulate gradients", [this, &update] { update.accumulate(own_); });
-    if (around_.skips_non_finite) plan.add("find non-finite", [this] { find_non_finite(); });
+    plan.add_fixed("accumulate gradients", [this, &update] { update.accumulate(context_.own); });
+    if (context_.around.skips_non_finite) plan.add("find non-finite", [this] { finite_check_.run(); });
     if (update.needs_norm()) add_meeting(plan);  // every lane adds up the whole norm
     if (update.needs_own_squares()) {
-      add_unless_skipped(plan, "sum own squares", [this, &update] { update.sum_own_squares(own_); });
-      if (reduction_.link != nullptr) {
+      add_unless_skipped(plan, "sum own squares", [this, &update] { update.sum_own_squares(context_.own); });
+      if (context_.exchanges()) {
         add_unless_skipped(
             plan, "add squares", [this] { add_squares_of_domains(); }, false);
       }
     }
   }
   if (update.measures()) {
-    add_unless_skipped(plan, "measure directions", [this, &update] { update.measure(own_); });
+    add_unless_skipped(plan, "measure directions", [this, &update] { update.measure(context_.own); });
     add_meeting(plan);  // every lane reads the norms of whole variables
   }
-  add_unless_skipped(plan, "update", [this, &update] { update.apply(own_); });
-  if (domain_.constraints.any()) {
+  add_unless_skipped(plan, "update", [this, &update] { update.apply(context_.own); });
+  if (context_.domain.constraints.any()) {
     add_meeting(plan);  // every weight is updated
     add_unless_skipped(plan, "constrain weights", [this] {
-      if (step_.key.applies) domain_.constraints.apply(own_);
+      if (context_.step.key.applies) context_.domain.constraints.apply(context_.own);
     });
   }
   // Across domains, what is shared is added.
   add_unless_skipped(
-      plan, "write variables", [this] { write_variables(); }, reduction_.link == nullptr);
+      plan, "write variables", [this] { assigned_writes_.run(); }, !context_.exchanges());
   add_meeting(plan);  // every variable is written
   add_unless_skipped(plan, "refresh derived copies", [this] {
-    if (step_.key.applies) refresh_derived_copies(true);
+    if (context_.step.key.applies) refresh_derived_copies(true);
   });
-  if (&lane_ == around_.replicas.front().lane && update.is_regularized()) {
-    plan.add_fixed("sum regularization",
-                   [this, &update] { update.sum_regularization(lane_.stream(), lane_.buffers().regularization()); });
+  if (&context_.lane == context_.around.replicas.front().lane && update.is_regularized()) {
+    plan.add_fixed("sum regularization", [this, &update] {
+      update.sum_regularization(context_.stream(), context_.lane.buffers().regularization());
+    });
   }
 }
 
 /// What may be skipped is not captured: each step decides anew.
 void LaneSteps::add_unless_skipped(StepPlan& plan, const char* name, std::function<void()> run, bool fixed) {
-  if (around_.skips_non_finite) {
+  if (context_.around.skips_non_finite) {
     plan.add(name, [this, run = std::move(run)] {
-      if (!skips_) run();
+      if (!finite_check_.skips()) run();
     });
   } else if (fixed) {
     plan.add_fixed(name, std::move(run));
@@ -143,7 +141,7 @@ void LaneSteps::add_unless_skipped(StepPlan& plan, const char* name, std::functi
 }
 
 void LaneSteps::add_meeting(StepPlan& plan) {
-  if (own_.lanes > 1) plan.add("meet", [this] { own_.meet(); });
+  if (context_.own.lanes > 1) plan.add("meet", [this] { context_.own.meet(); });
 }
 
 }  // namespace mirrortrain

@@ -1,0 +1,85 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <vector>
+
+#include "device/device.h"
+#include "kernels/backend.h"
+#include "model/model.h"
+#include "runtime/program.h"
+#include "strategy/reduction/product_gradients.h"
+
+namespace mirrortrain {
+
+enum class StepKind : std::uint8_t { kTrain, kEvaluate };
+
+/// The row numbers that a lane's replicas meet.
+struct RowCounts {
+  std::set<std::int64_t> train, evaluate;
+  bool keeps_output = false;  ///< of evaluation
+};
+
+/// The programs of a lane's replicas, one for each number of rows, and what they leave for the rest of a step.
+class LanePrograms {
+ public:
+  using ByRows = std::map<std::int64_t, Program>;
+
+  /// `products`: the gradients that the training programs leave to the update. All must outlive it.
+  LanePrograms(const Model& model, const std::vector<ProductGradient>& products, const Backend& backend)
+      : model_(model), products_(products), backend_(backend) {}
+
+  /// Call it on the lane's thread: kernels take its number of threads.
+  void build(const RowCounts& rows, Device& device);
+
+  const ByRows& of(StepKind kind) const { return kind == StepKind::kTrain ? train_ : evaluate_; }
+  /// What training assigns in a replica without examples; may be none.
+  const std::optional<Program>& without_rows() const { return without_rows_; }
+  const ModelGraph& graph_of(StepKind kind) const {
+    return kind == StepKind::kTrain ? model_.training : model_.evaluation;
+  }
+  /// In which the programs take the features.
+  DType features_dtype(StepKind kind) const { return features_dtype_[static_cast<std::size_t>(kind)]; }
+
+  /// Of a replica, in any step.
+  std::int64_t most_rows() const;
+  /// Of the largest program.
+  std::size_t arena_bytes() const;
+  /// Of a replica's training step.
+  std::size_t kernels() const { return train_.empty() ? 0 : train_.begin()->second.steps(); }
+
+  /// The evaluation's value whose elements are the model's output.
+  ValueId output() const;
+  bool keeps_output() const { return keeps_output_; }
+  /// Whether an op computes the output: otherwise it is the features.
+  bool computes_output() const { return model_.evaluation.graph.value(output()).source == Graph::Source::kNode; }
+
+  /// After how many steps of a training program a variable's gradient is complete; nothing where no replica of the lane
+  /// has examples, or the variable no gradient.
+  std::optional<std::size_t> gradient_complete_after(std::size_t variable) const;
+  /// After how many steps of a training program each replica's own part of a sum is complete; none where no replica of
+  /// the run trains here.
+  std::vector<std::size_t> sums_complete_after() const;
+  /// Whether a replica without examples assigns this value of ModelGraph::assignments too.
+  bool is_assigned_without_rows(std::size_t assignment) const;
+
+ private:
+  std::vector<ValueId> outputs_of(StepKind kind) const;
+  std::vector<ValueId> outputs_without_rows() const;
+
+  const Model& model_;
+  const std::vector<ProductGradient>& products_;
+  const Backend& backend_;
+  std::shared_ptr<const KernelRegistry> registry_;
+  ByRows train_, evaluate_;
+  std::optional<Program> without_rows_;
+  bool keeps_output_ = false;
+  std::array<DType, 2> features_dtype_{};  ///< by StepKind
+};
+
+}  // namespace mirrortrain

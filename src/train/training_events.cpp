@@ -1,0 +1,114 @@
+#include "train/training_events.h"
+
+#include <algorithm>
+#include <span>
+#include <utility>
+
+namespace mirrortrain {
+namespace {
+
+/// A progress line is drawn no more often than a person can see.
+constexpr double kProgressSeconds = 0.1;
+
+}  // namespace
+
+report::Scores scores_of(const StepSums& sums, const Model& model) {
+  const std::int64_t examples = std::max<std::int64_t>(1, sums.examples);
+  report::Scores scores;
+  scores.loss = sums.loss / static_cast<double>(examples);
+  std::span<const double> left(sums.metrics);
+  for (const ModelMetric& metric : model.metrics) {
+    scores.metrics.emplace_back(metric.name, metric.value(left.first(metric.sums), examples));
+    left = left.subspan(metric.sums);
+  }
+  return scores;
+}
+
+TrainingEvents::TrainingEvents(Strategy& strategy, TrainingSteps& steps, const Model& model, bool shows_progress,
+                               Emit emit)
+    : strategy_(strategy), steps_(steps), model_(model), shows_progress_(shows_progress), emit_(std::move(emit)) {}
+
+double TrainingEvents::seconds() const {
+  return earlier_seconds_ + std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+}
+
+void TrainingEvents::add_training(double seconds, std::int64_t examples) {
+  training_seconds_ += seconds;
+  training_examples_ += examples;
+}
+
+/// Nothing without a model, or where every step was skipped.
+std::optional<report::Scores> TrainingEvents::training_scores(const StepSums& sums) const {
+  return has_model() && sums.examples > 0 ? std::optional(scores_of(sums, model_)) : std::nullopt;
+}
+
+void TrainingEvents::emit_step(TrainingState& state, double learning_rate) {
+  report::StepEvent event;
+  event.step = state.step;
+  event.epoch = state.position.epoch;
+  if (has_model()) {
+    event.scores = training_scores(state.step_sums);
+    event.epoch_scores = training_scores(state.epoch_sums);
+    event.learning_rate = learning_rate;
+  }
+  event.state = strategy_.state().readings();
+  event.waiting = strategy_.take_waiting_shares();
+  event.waiting_for_data = steps_.take_waiting_for_data(training_seconds_);
+  event.examples_per_second = examples_per_second();
+  event.seconds = seconds();
+  emit_(event);
+  state.step_sums.clear();
+  training_seconds_ = 0;
+  training_examples_ = 0;
+}
+
+report::EpochEvent TrainingEvents::epoch_event(const TrainingState& state) const {
+  report::EpochEvent event;
+  event.step = state.step;
+  event.epoch = state.position.epoch;
+  event.scores = training_scores(state.epoch_sums);
+  event.state = strategy_.state().readings();
+  return event;
+}
+
+/// Whether somebody sees a line and the last one was drawn long enough ago; the next is not due for a while then.
+bool TrainingEvents::progress_is_due() {
+  if (!shows_progress_) return false;
+  const double now = seconds();
+  if (now < next_progress_) return false;
+  next_progress_ = now + kProgressSeconds;
+  return true;
+}
+
+void TrainingEvents::emit_progress(const TrainingState& state) {
+  if (!progress_is_due()) return;
+  report::ProgressEvent event;
+  event.step = state.step;
+  event.epoch = state.position.epoch;
+  event.examples_per_second = examples_per_second();
+  if (has_model() && state.epoch_sums.examples > 0) {
+    progress_ = scores_of(state.epoch_sums, model_);
+    event.scores = &progress_;
+  }
+  progress_state_ = strategy_.state().readings();
+  event.state = &progress_state_;
+  emit_(event);
+}
+
+void TrainingEvents::emit_evaluation_progress(const TrainingState& state, std::string_view split, std::int64_t batch,
+                                              std::int64_t batches) {
+  if (!progress_is_due()) return;
+  report::ProgressEvent event;
+  event.step = state.step;
+  event.epoch = state.position.epoch;
+  event.split = split;
+  event.batch = batch;
+  event.batches = batches;
+  emit_(event);
+}
+
+double TrainingEvents::examples_per_second() const {
+  return training_seconds_ > 0 ? static_cast<double>(training_examples_) / training_seconds_ : 0;
+}
+
+}  // namespace mirrortrain
