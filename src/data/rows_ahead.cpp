@@ -74,7 +74,14 @@ void RowsAhead::expect(std::span<const std::int64_t> rows, std::int64_t epoch) {
 
 void RowsAhead::take(const ExampleKey& key, const std::function<void(std::span<const float>)>& use) {
   std::unique_lock lock(mutex_);
-  const auto found = slots_.find(key);
+  auto found = slots_.find(key);
+  if (found != slots_.end() && !found->second.is_ready) {
+    const Stopwatch watch(waited_);
+    is_ready_.wait(lock, [&] {
+      found = slots_.find(key);  // gone where another thread has taken it
+      return found == slots_.end() || found->second.is_ready;
+    });
+  }
   if (found == slots_.end()) {
     const auto waiting = std::find(wanted_.begin(), wanted_.end(), key);
     if (waiting != wanted_.end()) wanted_.erase(waiting);
@@ -87,12 +94,8 @@ void RowsAhead::take(const ExampleKey& key, const std::function<void(std::span<c
     }
     return use(elements);
   }
-  if (!found->second.is_ready) {
-    const Stopwatch watch(waited_);
-    is_ready_.wait(lock, [&] { return slots_.at(key).is_ready; });
-  }
-  Slot slot = std::move(slots_.at(key));
-  slots_.erase(key);
+  Slot slot = std::move(found->second);
+  slots_.erase(found);
   lock.unlock();
   if (!slot.error) use(slot.elements);
   lock.lock();

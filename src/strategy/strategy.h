@@ -7,11 +7,11 @@
 #include <vector>
 
 #include "base/error.h"
+#include "strategy/reduction/workers.h"
 #include "strategy/step_spec.h"
 #include "strategy/topology.h"
 #include "strategy/variables/state_variables.h"
 #include "strategy/variables/variable_store.h"
-#include "strategy/workers.h"
 
 namespace mirrortrain {
 

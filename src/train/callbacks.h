@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "report/event.h"
-#include "strategy/workers.h"
+#include "strategy/reduction/workers.h"
 #include "train/callback_options.h"
 #include "train/callback_state.h"
 

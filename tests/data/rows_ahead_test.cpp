@@ -5,6 +5,7 @@
 #include <atomic>
 #include <chrono>
 #include <numeric>
+#include <thread>
 
 #include "base/error.h"
 #include "error_text.h"
@@ -52,6 +53,25 @@ TEST_CASE("expected rows are read once, before they are taken, and others when t
   CHECK(taken(ahead, 9) == 9);
   CHECK(taken(ahead, 4) == 4);  // once more
   CHECK(source.reads == 5);
+}
+
+TEST_CASE("threads that wait for one row all get it") {
+  std::atomic<int> reads = 0;
+  RowsAhead ahead(
+      [&](const ExampleKey& key, std::span<float> to) {
+        ++reads;
+        std::this_thread::sleep_for(std::chrono::milliseconds(50));  // until both wait
+        std::fill(to.begin(), to.end(), static_cast<float>(key.row));
+      },
+      2, {1000, 1});
+  ahead.expect(std::vector<std::int64_t>{5});
+  while (reads == 0) std::this_thread::yield();
+  float values[2] = {};
+  std::thread other([&] { values[0] = taken(ahead, 5); });
+  values[1] = taken(ahead, 5);
+  other.join();
+  CHECK(values[0] == 5);
+  CHECK(values[1] == 5);
 }
 
 TEST_CASE("no more rows are read ahead than memory holds, and those nobody expects any more give their place") {

@@ -1,4 +1,4 @@
-#include "strategy/workers.h"
+#include "strategy/reduction/workers.h"
 
 #include <algorithm>
 
