@@ -22,16 +22,16 @@ function(mirrortrain_library name)
   endforeach()
 endfunction()
 
-# For tests, of which most of the time goes into compiling: what they test has the build type's own optimization.
+# For tests, and for what runs once in a run: compiling it takes longer than it runs.
 function(mirrortrain_compile_quickly target)
   target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
 endfunction()
 
 # mirrortrain_test(config SOURCES a_test.cpp LINKS config) makes the program test_config and its ctest entry `config`.
 # MAIN is the file with main() where it is not the tests' common one, LAUNCHER the command that starts it where it is not started
-# directly.
+# directly. JOINED: no two files give helpers the same name, so that several compile as one; others need SKIP_UNITY_BUILD_INCLUSION.
 function(mirrortrain_test name)
-  cmake_parse_arguments(ARG "" "MAIN" "SOURCES;LINKS;LAUNCHER" ${ARGN})
+  cmake_parse_arguments(ARG "JOINED" "MAIN" "SOURCES;LINKS;LAUNCHER" ${ARGN})
   if(NOT ARG_MAIN)
     set(ARG_MAIN $<TARGET_OBJECTS:mirrortrain_test_main>)
   endif()
@@ -40,7 +40,11 @@ function(mirrortrain_test name)
   target_include_directories(test_${name} PRIVATE ${CMAKE_SOURCE_DIR}/tests)
   target_compile_definitions(test_${name} PRIVATE MIRRORTRAIN_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
   target_link_libraries(test_${name} PRIVATE doctest::doctest)
-  set_target_properties(test_${name} PROPERTIES UNITY_BUILD OFF)  # each file's fixtures and helpers are its own
+  if(ARG_JOINED)
+    set_target_properties(test_${name} PROPERTIES UNITY_BUILD_BATCH_SIZE 8)
+  else()
+    set_target_properties(test_${name} PROPERTIES UNITY_BUILD OFF)
+  endif()
   foreach(link ${ARG_LINKS})
     if(link MATCHES "::")
       target_link_libraries(test_${name} PRIVATE ${link})

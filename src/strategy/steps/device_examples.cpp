@@ -16,12 +16,12 @@ std::size_t row_bytes(const data::Array& array) {
   return static_cast<std::size_t>(array.row_elements()) * size_of(array.dtype);
 }
 
-std::size_t aligned(std::size_t bytes) { return (bytes + 63) / 64 * 64; }
-
 /// Where labels begin behind so many rows of features, and weights behind the labels.
-std::size_t labels_offset(const data::Array& features, std::size_t rows) { return aligned(rows * row_bytes(features)); }
+std::size_t labels_offset(const data::Array& features, std::size_t rows) {
+  return whole_lines(rows * row_bytes(features));
+}
 std::size_t weights_offset(const data::Feeder& examples, std::size_t rows) {
-  return labels_offset(examples.features(), rows) + aligned(rows * row_bytes(examples.dataset().labels()));
+  return labels_offset(examples.features(), rows) + whole_lines(rows * row_bytes(examples.dataset().labels()));
 }
 
 void copy_labels(const data::Dataset& dataset, std::span<const std::int64_t> rows, std::byte* to) {

@@ -3,8 +3,6 @@
 namespace mirrortrain {
 namespace {
 
-std::size_t aligned(std::size_t bytes) { return (bytes + 63) / 64 * 64; }
-
 std::byte* bytes_of(double* numbers) { return reinterpret_cast<std::byte*>(numbers); }
 
 }  // namespace
@@ -14,8 +12,8 @@ StepBuffers::StepBuffers(Device& device, int replicas, std::size_t metrics, std:
     : replicas_(static_cast<std::size_t>(replicas)),
       values_(1 + metrics),
       most_rows_(static_cast<std::size_t>(most_rows)),
-      rows_offset_(aligned((1 + replicas_) * sizeof(StepParams))),
-      stride_(rows_offset_ + aligned(most_rows_ * sizeof(std::int64_t))),
+      rows_offset_(whole_lines((1 + replicas_) * sizeof(StepParams))),
+      stride_(rows_offset_ + whole_lines(most_rows_ * sizeof(std::int64_t))),
       sums_stride_((replicas_ * values_ + 1 + 7) / 8 * 8),
       host_inputs_(device.allocate_host(stride_ * slots)),
       device_inputs_(device.allocate(stride_)),

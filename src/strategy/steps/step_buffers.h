@@ -9,6 +9,9 @@
 
 namespace mirrortrain {
 
+/// Bytes rounded up to whole cache lines.
+constexpr std::size_t whole_lines(std::size_t bytes) { return (bytes + 63) / 64 * 64; }
+
 /// What passes between the host and a lane's device in a step: parameters for kernels and, where the device gathers the
 /// examples itself, their rows; back come each replica's sums of loss and metrics, and the lane's regularization. The
 /// device has one place for each, so that kernels can be bound to it; the host has a slot for each step that may be in
