@@ -94,7 +94,9 @@ void add_checkpoint(CLI::App& app, int& exit_code) {
   command->require_subcommand(1);
   auto run = std::make_shared<std::string>();
   CLI::App* list_command = command->add_subcommand(
-      "list", "Step, epoch, time and size of each checkpoint; exit code 1 where one cannot be read.");
+      "list",
+      "Step, epoch, time and size of each checkpoint, from its state.json alone: only `check` reads the weights; exit "
+      "code 1 where a state cannot be read.");
   list_command->add_option("RUN", *run, kRunHelp)->required();
   list_command->callback([run, &exit_code] { exit_code = list(checkpoints_of(*run)) ? 0 : 1; });
   CLI::App* check_command = command->add_subcommand(

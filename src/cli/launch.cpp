@@ -128,7 +128,7 @@ std::vector<std::string> Launch::words_to_start_again() {
   std::vector<std::string> words = command_.words;
   if (command_.is_fit && !command_.resumes && run_exists()) {
     words.push_back("--resume");
-    words.push_back(folder_.path.string());
+    if (!command_.run_dir) words.push_back(folder_.path.string());  // else --run-dir names it
   }
   return words;
 }
@@ -170,8 +170,9 @@ void add_options(CLI::App& command, LaunchArguments& arguments) {
   command.add_option("--remote-executable", tasks.executable, "The program on hosts; default: the path of this one");
   command.add_flag("!--no-pin", tasks.pin, "Let every worker use all of this machine's cores, not its share of them");
   command
-      .add_option("--grace", arguments.patience.grace_seconds,
-                  "Seconds in which the other tasks may end by themselves once one has failed; default: 10")
+      .add_option(
+          "--grace", arguments.patience.grace_seconds,
+          "Seconds in which tasks may end by themselves once one has failed or a signal stops the run; default: 10")
       ->check(CLI::Range(0.0, 86400.0));
   command
       .add_option("--restarts", arguments.restarts,

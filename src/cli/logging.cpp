@@ -5,10 +5,12 @@
 #include <spdlog/spdlog.h>
 
 #include <CLI/CLI.hpp>
+#include <atomic>
 #include <cstdlib>
 #include <memory>
 #include <mutex>
 #include <string_view>
+#include <system_error>
 
 #include "base/utf8.h"
 #include "report/console.h"
@@ -75,6 +77,16 @@ class ConsoleSink : public spdlog::sinks::base_sink<std::mutex> {
 
 ConsoleSink& console() { return static_cast<ConsoleSink&>(*spdlog::default_logger()->sinks().front()); }
 
+/// A log that cannot be written, or stderr, must not end what it tells of.
+void warn_of_lost_log(const std::string& error) {
+  static std::atomic_flag is_told;
+  if (is_told.test_and_set()) return;
+  try {
+    console().print(spdlog::level::warn, "warning: the log is incomplete: " + error);
+  } catch (const std::system_error&) {  // nobody can be told
+  }
+}
+
 void choose_color(const std::string& when) {
   console().set_color(when == "always" || (when == "auto" && report::is_terminal(stderr) && !colors_are_unwanted()));
 }
@@ -87,6 +99,7 @@ void set_up_logging() {
   auto logger = std::make_shared<spdlog::logger>("mirrortrain", std::move(console));
   logger->set_level(spdlog::level::debug);  // debug messages go to the run's log, and with -v to the console
   logger->flush_on(spdlog::level::info);
+  logger->set_error_handler([](const std::string& error) { warn_of_lost_log(error); });
   spdlog::set_default_logger(std::move(logger));
 }
 

@@ -1,4 +1,5 @@
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -29,6 +30,15 @@ void reserve_standard_streams() {
   }
 }
 
+/// Threads get stacks of the same size; where one is full there is no error to show, but a segmentation fault.
+void require_stack() {
+  constexpr rlim_t kLeast = 512;  // KiB
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_STACK, &limit) != 0 || limit.rlim_cur >= kLeast * 1024) return;
+  throw mirrortrain::Error("the stack is limited to " + std::to_string(limit.rlim_cur / 1024) +
+                           " KiB, expected at least " + std::to_string(kLeast) + "; raise the limit: ulimit -s 8192");
+}
+
 /// Results that did not reach stdout are lost.
 int checked(int exit_code) {
   if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return exit_code;
@@ -44,6 +54,7 @@ int main(int argc, char** argv) {
   reserve_standard_streams();
   cli::set_up_logging();
   try {
+    require_stack();
     require_compiled_instructions();
     std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is an error of who writes it
     CLI::App app("Trains neural networks described in YAML, synchronously on all devices of this machine.",

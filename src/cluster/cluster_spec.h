@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace mirrortrain {
@@ -44,5 +45,9 @@ struct ClusterSpec {
   /// "worker 1 (10.0.0.2:2222)"; without the address where it is not known.
   std::string describe(const Task& of) const;
 };
+
+/// How a task whose connection to the chief is silent says so, after the chief's description: whoever started the tasks
+/// looks for it in their last lines.
+inline constexpr std::string_view kChiefIsSilent = ", the chief, has not been heard from";
 
 }  // namespace mirrortrain

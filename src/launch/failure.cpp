@@ -4,7 +4,10 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#include <algorithm>
+
 #include "base/utf8.h"
+#include "cluster/cluster_spec.h"
 
 namespace mirrortrain::launch {
 namespace {
@@ -25,6 +28,11 @@ bool Failure::is_worth_a_restart() const {
   constexpr int kUsage = 2, kCannotExecute = 126, kNotFound = 127;
   const int code = exit_code();
   return code != kUsage && code != kCannotExecute && code != kNotFound;
+}
+
+bool Failure::blames_chief() const {
+  return std::ranges::any_of(last_lines,
+                             [](const std::string& line) { return line.find(kChiefIsSilent) != std::string::npos; });
 }
 
 std::string Failure::how() const {

@@ -15,6 +15,8 @@ struct Failure {
   int exit_code() const;  ///< 128 + the signal where one ended it
   /// Not where it would fail in the same way: a mistake in its command line or configuration, or no such program.
   bool is_worth_a_restart() const;
+  /// Whether it ended because the chief was silent, as its last lines say.
+  bool blames_chief() const;
   /// "ended with exit code 1", "was killed by signal 9 (SIGKILL)"
   std::string how() const;
   /// Who failed and how, with its last lines.

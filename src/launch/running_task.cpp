@@ -21,11 +21,17 @@ bool read_some(Descriptor& from, const Take& take) {
 }  // namespace
 
 bool RunningTask::read_out() {
-  return read_some(process_.out, [this](std::string_view bytes) { lines_.take_out(bytes); });
+  return read_some(process_.out, [this](std::string_view bytes) {
+    wrote_ = std::chrono::steady_clock::now();
+    lines_.take_out(bytes);
+  });
 }
 
 bool RunningTask::read_err() {
-  return read_some(process_.err, [this](std::string_view bytes) { lines_.take_err(bytes); });
+  return read_some(process_.err, [this](std::string_view bytes) {
+    wrote_ = std::chrono::steady_clock::now();
+    lines_.take_err(bytes);
+  });
 }
 
 std::optional<int> RunningTask::take_status() {

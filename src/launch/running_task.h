@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <optional>
 #include <string>
 
@@ -36,6 +37,8 @@ class RunningTask {
   /// Where it writes; -1 once that has ended.
   int out() const { return process_.out.get(); }
   int err() const { return process_.err.get(); }
+  /// When it wrote last, or was started.
+  std::chrono::steady_clock::time_point wrote() const { return wrote_; }
   /// Takes some of what is there to be read; false where there is nothing.
   bool read_out();
   bool read_err();
@@ -49,6 +52,7 @@ class RunningTask {
   const int number_;
   Process process_;
   TaskLines lines_;
+  std::chrono::steady_clock::time_point wrote_ = std::chrono::steady_clock::now();
   bool has_ended_ = false;
 };
 

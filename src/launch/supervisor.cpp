@@ -33,6 +33,13 @@ struct Departure {
 /// Tasks learn of each other's failure before the one that has failed has ended.
 constexpr std::chrono::seconds kSettle{2};
 
+/// A chief on another host that wrote something so long before a task ended that calls it silent, or later, is not: the
+/// way between the two is cut, and the chief tells of the task's silence at about the same time.
+constexpr std::chrono::seconds kTogether{3};
+
+/// How long lines wait for who reads them once a run that was stopped has ended.
+constexpr std::chrono::seconds kWriteAfterStop{1};
+
 class Supervisor {
  public:
   Supervisor(const std::vector<TaskCommand>& tasks, const Patience& patience, SignalQueue& signals,
@@ -47,8 +54,11 @@ class Supervisor {
   void reap();
   void record(const RunningTask& task, int status);
   bool run_may_continue();
+  bool is_chief_silent(Clock::time_point ended);
+  void fail(const Failure& failure);
   void continue_without_departed();
   bool start_again(const RunningTask& task);
+  void wait_until_signal(int signal, double seconds);
   void end_the_rest();
   void write_the_rest();
   void send(int signal, const std::vector<RunningTask*>& to, const std::string& why);
@@ -63,7 +73,9 @@ class Supervisor {
   bool stop_has_killed_ = false;  ///< or died of the signal itself: what fails then is its consequence
   std::list<Departure> departed_;
   std::optional<Clock::time_point> deadline_;  ///< when those who should have ended get a signal
+  double patience_now_ = 0;                    ///< seconds until then, from when it was set
   int next_signal_ = SIGTERM;                  ///< which one
+  bool has_signalled_ = false;                 ///< one of them has got it
 };
 
 Supervisor::Supervisor(const std::vector<TaskCommand>& tasks, const Patience& patience, SignalQueue& signals,
@@ -80,10 +92,11 @@ std::vector<RunningTask*> Supervisor::alive() {
   return found;
 }
 
-/// All, once one has failed; those that the run does not wait for, once nobody else is left.
+/// All, once one has failed or a signal stops the run; those that the run does not wait for, once nobody else is left.
 std::vector<RunningTask*> Supervisor::to_be_ended() {
   std::vector<RunningTask*> found = alive();
-  if (!outcome_.first_failure && !std::all_of(found.begin(), found.end(), is_not_waited_for)) found.clear();
+  const bool is_ending = outcome_.first_failure || outcome_.stop_signal != 0;
+  if (!is_ending && !std::all_of(found.begin(), found.end(), is_not_waited_for)) found.clear();
   return found;
 }
 
@@ -142,6 +155,7 @@ void Supervisor::pass_on_signals() {
     const std::string name = signal_text(came);
     if (outcome_.stop_signal == 0) {
       outcome_.stop_signal = signal;
+      if (!deadline_) wait_until_signal(SIGKILL, patience_.grace_seconds + patience_.kill_seconds);
       say(fmt::format("{}: all tasks are told to stop; a second one kills them", name));
       for (RunningTask* task : alive()) task->signal(signal);
     } else {
@@ -172,13 +186,17 @@ void Supervisor::record(const RunningTask& task, int status) {
     return;
   }
   // The consequence of an earlier failure, of a stop, or of the signal that servers get at the end.
-  if (outcome_.first_failure || stop_has_killed_ || next_signal_ != SIGTERM) return;
+  if (outcome_.first_failure || stop_has_killed_ || has_signalled_) return;
   if (task.command().may_leave && run_may_continue()) {
     departed_.push_back({&task, failure, Clock::now() + kSettle});
     return;
   }
+  fail(failure);
+}
+
+void Supervisor::fail(const Failure& failure) {
   outcome_.first_failure = failure;
-  deadline_.reset();
+  if (outcome_.stop_signal == 0) deadline_.reset();
   const std::size_t others = alive().size();
   if (others == 0) return;
   say(fmt::format("{} {}; waiting up to {:g} s for the other{} to end", failure.task, failure.how(),
@@ -191,6 +209,14 @@ bool Supervisor::run_may_continue() {
   return !outcome_.first_failure && !std::all_of(others.begin(), others.end(), is_not_waited_for);
 }
 
+/// Whether the chief, which a task called silent as it ended, may be suspended or cut off.
+bool Supervisor::is_chief_silent(Clock::time_point ended) {
+  return std::ranges::none_of(alive(), [&](const RunningTask* task) {
+    const bool is_here = task->command().host.empty();
+    return !is_not_waited_for(task) && task->wrote() > (is_here ? ended : ended - kTogether);
+  });
+}
+
 /// Starts tasks that left again, or tells that the others continue without them.
 void Supervisor::continue_without_departed() {
   if (outcome_.first_failure) departed_.clear();  // its consequences
@@ -198,6 +224,10 @@ void Supervisor::continue_without_departed() {
   while (!departed_.empty() && (!continues || departed_.front().settled <= Clock::now())) {
     const auto [task, failure, settled] = std::move(departed_.front());
     departed_.pop_front();
+    if (continues && outcome_.stop_signal == 0 && failure.blames_chief() && is_chief_silent(settled - kSettle)) {
+      departed_.clear();
+      return fail(failure);
+    }
     const bool is_wanted = continues && outcome_.stop_signal == 0 && outcome_.restarts < patience_.restarts;
     const bool again = is_wanted && failure.is_worth_a_restart() && start_again(*task);
     say(fmt::format("{} {}; {}", failure.task, failure.how(),
@@ -216,27 +246,31 @@ bool Supervisor::start_again(const RunningTask& task) {
   return true;
 }
 
+void Supervisor::wait_until_signal(int signal, double seconds) {
+  next_signal_ = signal;
+  patience_now_ = seconds;
+  deadline_ = Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
+}
+
 /// Gives those who should have ended by now the next signal.
 void Supervisor::end_the_rest() {
-  const auto in = [](double seconds) {
-    return Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
-  };
   const std::vector<RunningTask*> rest = to_be_ended();
   if (rest.empty()) return;
-  if (!deadline_) deadline_ = in(patience_.grace_seconds);
+  if (!deadline_) wait_until_signal(SIGTERM, patience_.grace_seconds);
   if (Clock::now() < *deadline_) return;
-  send(next_signal_, rest,
-       fmt::format("after {:g} s", next_signal_ == SIGTERM ? patience_.grace_seconds : patience_.kill_seconds));
-  next_signal_ = SIGKILL;
-  deadline_ = in(patience_.kill_seconds);
+  has_signalled_ = true;
+  if (outcome_.stop_signal != 0) stopped_ = stop_has_killed_ = true;
+  send(next_signal_, rest, fmt::format("after {:g} s", patience_now_));
+  wait_until_signal(SIGKILL, patience_.kill_seconds);
 }
 
 /// Once all tasks have ended; a signal means that nobody is going to read it.
 void Supervisor::write_the_rest() {
   deadline_.reset();
+  if (outcome_.stop_signal != 0) deadline_ = Clock::now() + kWriteAfterStop;
   while (!outputs_.out.is_empty() || !outputs_.err.is_empty()) {
     wait();
-    if (!signals_.take().empty()) return;
+    if (!signals_.take().empty() || (deadline_ && Clock::now() >= *deadline_)) return;
   }
 }
 

@@ -12,7 +12,7 @@ namespace mirrortrain::launch {
 
 struct Patience {
   double grace_seconds = 10;  ///< in which tasks end by themselves once one has failed, before SIGTERM
-  double kill_seconds = 5;    ///< from SIGTERM to SIGKILL
+  double kill_seconds = 5;    ///< from SIGTERM to SIGKILL; after a signal that stops the run both pass before SIGKILL
   int restarts = 0;           ///< of tasks that may leave, and failed
 };
 
@@ -25,9 +25,11 @@ struct Outcome {
 
 /// Starts the tasks and passes on what they write until all have ended; returns when all of it is written. When one
 /// fails, the others may end by themselves for a while; then they are made to. One that may leave is started again
-/// instead, or its failure is told and the others continue. Parameter servers, and tasks that may leave, that do not
-/// end once all others have are stopped likewise, which is no failure. SIGINT and SIGTERM go to all tasks (SIGHUP as
-/// SIGTERM), a second signal kills them. Throws Error where a task cannot be started.
+/// instead, or its failure is told and the others continue; where it says that the chief is silent, and the launcher
+/// hears nothing from the chief either, that is a failure of the run. Parameter servers, and tasks that may leave, that
+/// do not end once all others have are stopped likewise, which is no failure. SIGINT and SIGTERM go to all tasks
+/// (SIGHUP as SIGTERM), and who has not ended after both of the patience's times is killed; a second signal kills all
+/// at once. Throws Error where a task cannot be started.
 Outcome supervise(const std::vector<TaskCommand>& tasks, const Patience& patience, SignalQueue& signals,
                   const Outputs& outputs);
 

@@ -46,7 +46,8 @@ struct Patience {
   std::vector<Job> may_leave = {};
   /// The run continues without a task that is lost, except the chief.
   bool elastic = false;
-  /// In later generations, until the tasks that were not lost have come; who has not is lost too.
+  /// In later generations, until the tasks that were not lost have come; who has not is lost too. The chief has
+  /// silence_seconds and a few more to answer.
   double regroup_seconds = 30;
   /// On the chief: called where a task of these jobs has not been heard from for so long. Must not use the control
   /// plane.

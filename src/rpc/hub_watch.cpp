@@ -64,7 +64,9 @@ void Hub::watch() {
     next_heartbeat = now + kHeartbeat;
     ToTask heartbeat;
     heartbeat.set_heartbeat(true);
-    broadcast(heartbeat);
+    for (const Member& member : members_) {  // who is late, too, or it would take the chief for silent
+      if (member.send) member.send(heartbeat);
+    }
     if (!welcomed_) welcome_without_missing();
     if (!welcomed_ && now >= next_reminder) {
       next_reminder = now + kReminder;

@@ -119,7 +119,8 @@ class RemoteControl : public Member {
     if (server_) server_->Shutdown(Deadline::now());
   }
 
-  void connect(double seconds) {
+  /// `why`: what may keep the chief from answering.
+  void connect(double seconds, const std::string& why) {
     const ClusterSpec& all = cluster();
     const std::string chief = all.describe(all.chief_task());
     const auto begin = Deadline::now();
@@ -127,10 +128,7 @@ class RemoteControl : public Member {
     while (!channel_->WaitForConnected(seconds > 0 ? std::min(end, Deadline::now() + kReminder)
                                                    : Deadline::now() + kReminder)) {
       if (seconds > 0 && Deadline::now() >= end) {
-        throw Error(
-            fmt::format("{} cannot connect to {}, the chief, within {:g} s: it has not started, the address in {} is "
-                        "another, a firewall is between, or the two differ in tls",
-                        all.task.text(), chief, seconds, all.source));
+        throw Error(fmt::format("{}: {}{} within {:g} s: {}", all.task.text(), chief, kChiefIsSilent, seconds, why));
       }
       spdlog::info("waiting for {}, the chief", chief);
     }
@@ -190,11 +188,18 @@ std::unique_ptr<ControlPlane> ControlPlane::join(const ClusterSpec& cluster, con
   // A process that begins does not know what came before; one that has been there knows which generation is next.
   const bool begins = generation.number == 1;
   const int number = begins ? 0 : generation.number;
-  const double longest = begins ? patience.join_seconds : 2 * patience.regroup_seconds;
+  const double longest = begins                         ? patience.join_seconds
+                         : patience.silence_seconds > 0 ? patience.silence_seconds + seconds(kLeave)
+                                                        : 2 * patience.regroup_seconds;
+  const std::string why = begins ? fmt::format(
+                                       "it has not started, the address in {} is another, a firewall is "
+                                       "between, or the two differ in tls",
+                                       cluster.source)
+                                 : "it is stopped, or the network is cut";
   const auto begin = std::chrono::steady_clock::now();
   while (true) {
     auto remote = std::make_unique<RemoteControl>(cluster, security, patience, services);
-    remote->connect(longest);
+    remote->connect(longest, why);
     remote->introduce(introduction, number);
     try {
       remote->wait_for_welcome(patience.join_seconds);

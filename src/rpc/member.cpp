@@ -42,6 +42,9 @@ void Member::introduce(const Introduction& introduction, int generation) {
     setting.set_value(value);
   }
   send_(message);
+  const std::scoped_lock lock(mutex_);
+  heard_ = Clock::now();
+  introduced_ = true;
 }
 
 void Member::wait_for_welcome(double seconds) {
@@ -70,15 +73,16 @@ void Member::beat() {
     const auto now = Clock::now();
     if (const auto paused = now - last - kHeartbeat; paused > kHeartbeat) heard_ += paused;  // this process was stopped
     last = now;
-    if (!welcomed_) continue;
+    if (!introduced_) continue;
     FromTask message;
     Progress& progress = *message.mutable_progress();
     progress.set_step(step_);
     progress.set_operations(operations_);
     progress.set_operation(std::string(operation_));
+    const bool is_heard = welcomed_;
     const std::string silence = patience_.silence_seconds > 0 ? silence_of_chief(patience_.silence_seconds) : "";
     lock.unlock();
-    send_(message);
+    if (is_heard) send_(message);
     if (!silence.empty()) learn_failure(silence);
     lock.lock();
   }
@@ -190,8 +194,7 @@ void Member::fail(const std::string& reason) {
 std::string Member::silence_of_chief(double longest_seconds) const {
   const double silent = std::chrono::duration<double>(Clock::now() - heard_).count();
   if (cluster_.is_chief() || silent < longest_seconds) return "";
-  return fmt::format("{}, the chief, has not been heard from for {:.0f} s", cluster_.describe(cluster_.chief_task()),
-                     silent);
+  return fmt::format("{}{} for {:.0f} s", cluster_.describe(cluster_.chief_task()), kChiefIsSilent, silent);
 }
 
 std::string Member::explain(const std::string& error) {

@@ -68,7 +68,7 @@ class Member : public ControlPlane {
   const Patience patience_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
-  bool welcomed_ = false, is_over_ = false;
+  bool introduced_ = false, welcomed_ = false, is_over_ = false;
   bool again_ = false;     ///< to be joined once more
   bool regroups_ = false;  ///< after the failure
   int generation_ = 1;

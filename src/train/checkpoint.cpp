@@ -57,7 +57,7 @@ Checkpoints::Checkpoints(fs::path folder, Strategy& strategy, CheckpointNames na
 Checkpoints::~Checkpoints() = default;  // the future of a thread waits for it
 
 void Checkpoints::save(const TrainingState& state, std::int64_t keep, bool is_best) {
-  strategy_.variables();  // from every worker
+  strategy_.variables();                          // from every worker
   if (strategy_.topology().is_chief()) finish();  // throws where the last one was not saved
   saved_ = std::exchange(last_saved_, state.step);
   if (!strategy_.topology().is_chief()) return;
@@ -83,15 +83,21 @@ void Checkpoints::finish() {
   if (writing_.valid()) writing_.get();
 }
 
-void Checkpoints::write(CheckpointSnapshot& snapshot, std::int64_t step, std::int64_t keep, bool is_best) const {
+/// Throws Error where the run folder is another process's now, or was moved.
+void Checkpoints::sync_events() const {
+  if (lock_ != nullptr) lock_->require_held();
   if (events_ != nullptr) events_->sync();
+}
+
+void Checkpoints::write(CheckpointSnapshot& snapshot, std::int64_t step, std::int64_t keep, bool is_best) const {
+  sync_events();
   try {
     create_folder(folder_);  // not those above: a run folder that is gone is not made again
     // First: a run that is killed between them does the epoch again, and saves this one again.
     if (is_best) snapshot.write(folder_ / kBestCheckpoint);
     snapshot.write(folder_ / checkpoint_name(step));
   } catch (const Error&) {
-    if (events_ != nullptr) events_->sync();  // says so where the run folder was moved just now
+    sync_events();  // says so where that happened just now
     throw;
   }
   remove_old(snapshot.is_finite(), keep);

@@ -9,6 +9,7 @@
 #include "strategy/strategy.h"
 #include "train/checkpoint_folder.h"
 #include "train/checkpoint_snapshot.h"
+#include "train/run_lock.h"
 #include "train/training_steps.h"
 
 namespace mirrortrain {
@@ -32,8 +33,12 @@ class Checkpoints {
   /// Waits for the one that is being written.
   ~Checkpoints();
 
-  /// metrics.jsonl, which is synced before a checkpoint is written; must outlive the last save's end.
-  void follow(report::JsonlWriter& events) { events_ = &events; }
+  /// metrics.jsonl, which is synced before a checkpoint is written, and the run folder's lock, without which nothing is
+  /// saved; both must outlive the last save's end.
+  void follow(report::JsonlWriter& events, const RunLock& lock) {
+    events_ = &events;
+    lock_ = &lock;
+  }
 
   /// Every worker calls it, and the chief writes, then removes all but the newest `keep`, and the newest without NaN or
   /// infinity. On one machine a thread writes a copy of what is to be saved: the next save, or `finish`, waits for it
@@ -62,6 +67,7 @@ class Checkpoints {
   TrainingState restore_from(const ReadCheckpoint& checkpoint);
   void restore_callbacks(const ReadCheckpoint& checkpoint, CallbackState& state) const;
   void restore_variables(const ReadCheckpoint& checkpoint, bool accumulated);
+  void sync_events() const;
   void write(CheckpointSnapshot& snapshot, std::int64_t step, std::int64_t keep, bool is_best) const;
   void remove_old(bool newest_is_finite, std::int64_t keep) const;
 
@@ -70,6 +76,7 @@ class Checkpoints {
   CheckpointNames names_;
   RunIdentity run_;
   report::JsonlWriter* events_ = nullptr;
+  const RunLock* lock_ = nullptr;
   std::int64_t restored_events_ = 0;
   std::future<void> writing_;
   // Steps whose checkpoints another worker than the chief knows of, of this run of the program or what it resumed from:

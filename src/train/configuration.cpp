@@ -63,7 +63,9 @@ config::Section<LoggingOptions> LoggingOptions::section() {
            config::at_least(1))
       .key("tensorboard", &LoggingOptions::tensorboard, "Whether to write scalars for TensorBoard.")
       .key("report", &LoggingOptions::report,
-           "Whether to write report.html, a page with the run's curves and figures, at the end.");
+           "Whether to write report.html, a page with the run's curves and figures, at the end, unless a signal stops "
+           "the "
+           "run.");
 }
 
 config::Section<Configuration> Configuration::section() {

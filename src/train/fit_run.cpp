@@ -137,7 +137,7 @@ void FitRun::end_with(const std::exception& error) {
   } catch (const std::exception&) {  // on a full disk; what ended the run is what to tell
   }
   if (cluster_) cluster_->control().fail(error.what());  // without the checkpoint, which every task names itself
-  if (is_chief()) write_report();
+  if (is_chief() && !lock_.is_lost()) write_report();
   if (lane_is_left_behind()) {  // it computes on what would be freed
     fmt::print(stderr, "error: {}\n", told);
     std::fflush(stdout);
@@ -229,6 +229,7 @@ report::RunLength FitRun::run_length() const {
 }
 
 void FitRun::emit(const report::Event& event) {
+  lock_.require_held();  // else the files are another process's
   for (const auto& writer : writers_) writer->write(event);
 }
 

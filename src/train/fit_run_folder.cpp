@@ -127,7 +127,7 @@ void FitRun::open_writers(const TrainingState& state) {
   auto events = std::make_unique<report::JsonlWriter>(folder_.metrics(), lines);
   events_ = events.get();
   writers_.push_back(std::move(events));
-  checkpoints_->follow(*events_);
+  checkpoints_->follow(*events_, lock_);
   if (values().logging.tensorboard) {
     std::vector<std::string> sub_runs;
     if (checked_.has_model()) sub_runs.emplace_back("train");

@@ -76,7 +76,7 @@ void FitRun::finish(const TrainingState& state, const std::atomic<int>& signal) 
   events_->sync();
   write_summary(folder_.summary(), checked_, *run_.strategy, result);
   writers_.clear();
-  write_report();
+  if (stop_signal_ == 0) write_report();  // it reads all events again, and whoever stops a run waits for its end
   tell_results(result);
 }
 
@@ -113,8 +113,10 @@ void FitRun::tell_results(const RunResult& result) const {
   if (arguments_.profile) print_profile(result.state.step);
   if (result.test) fmt::print("test: {} ({} examples)\n", scores_text(result.test->scores), result.test->examples);
   if (stop_signal_ != 0) {
+    const std::string folder = folder_.path.string(), run = launch::quoted(folder);
     spdlog::warn("stopped by signal {} after step {}; {} has its checkpoint, resume with: mirrortrain fit --resume {}",
-                 stop_signal_, result.state.step, folder_.path.string(), launch::quoted(folder_.path.string()));
+                 stop_signal_, result.state.step, folder, run);
+    if (values().logging.report) spdlog::info("a page about it as far as it is: mirrortrain report {}", run);
   }
 }
 

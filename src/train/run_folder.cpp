@@ -85,8 +85,11 @@ void log_to_file(const fs::path& file) {
 void log_to_file_alone(const std::string& error) {
   const auto& sinks = spdlog::default_logger()->sinks();
   for (std::size_t i = 1; i < sinks.size(); ++i) {
-    sinks[i]->log({"mirrortrain", spdlog::level::err, error});
-    sinks[i]->flush();
+    try {
+      sinks[i]->log({"mirrortrain", spdlog::level::err, error});
+      sinks[i]->flush();
+    } catch (const spdlog::spdlog_ex&) {  // the disk is full
+    }
   }
 }
 

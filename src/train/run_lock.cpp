@@ -113,6 +113,22 @@ RunLock& RunLock::operator=(RunLock&& other) noexcept {
 
 RunLock::~RunLock() { release(); }
 
+bool RunLock::is_lost() const {
+  return descriptor_ >= 0 && !is_named(descriptor_, path_) && fs::exists(path_.parent_path());
+}
+
+void RunLock::require_held() const {
+  if (!is_lost()) return;
+  const Json holder = holder_in(path_);
+  const std::string found = holder.contains("pid") ? fmt::format("process {} on {} holds it now", holder["pid"].dump(),
+                                                                 text_in(holder, "host"))
+                                                   : "another process may have trained here since";
+  throw Error(
+      fmt::format("{} was removed or replaced while this process trained in the folder, and {}; nothing more is "
+                  "saved here. One process at a time can train in a run folder: leave the file to the program",
+                  path_.string(), found));
+}
+
 void RunLock::release() {
   if (descriptor_ < 0) return;
   if (is_named(descriptor_, path_)) ::unlink(path_.c_str());  // not another run's, where the folder was moved

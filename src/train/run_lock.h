@@ -16,6 +16,11 @@ class RunLock {
   /// Removes the file.
   ~RunLock();
 
+  /// Whether the file was removed or replaced, and another process may hold the folder. Not where the folder is gone.
+  bool is_lost() const;
+  /// Throws Error, naming the file, where the lock is lost.
+  void require_held() const;
+
   static constexpr const char* kName = "run.lock";
 
  private:

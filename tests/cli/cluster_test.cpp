@@ -172,6 +172,22 @@ TEST_CASE_FIXTURE(Fixture, "a worker that comes back takes part in an elastic ru
   for (const nlohmann::json& event : events("run")) CHECK(event["step"] >= 1);
 }
 
+TEST_CASE_FIXTURE(Fixture, "an elastic run whose chief is suspended is ended, and started again") {
+  const Outcome outcome = run_script(folder, R"(
+    "$MIRRORTRAIN" launch --workers 3 --restarts 1 --grace 0 -- fit net.yaml --run-dir run --set training.epochs=1000000 --set strategy.elastic=true --set strategy.communication.timeout_seconds=1 &
+    while [ ! -e run/checkpoints/step-000012 ]; do sleep 0.05; done
+    set -- $(cat /proc/$!/task/$!/children)
+    kill -STOP $1
+    for i in $(seq 400); do grep -q 'resuming from step' run/run.log && break; sleep 0.05; done
+    sleep 0.5; kill -TERM $!
+    wait $!)");
+  CHECK_MESSAGE(outcome.exit_code == 128 + 15, outcome.err);
+  CHECK(contains(outcome.err, ", the chief, has not been heard from for "));
+  CHECK(contains(outcome.err, "signal 9 (SIGKILL) to worker 0"));
+  CHECK(contains(outcome.err, "launch: restart 1 of 1: "));
+  CHECK_FALSE(contains(outcome.err, "it is started again"));
+}
+
 TEST_CASE_FIXTURE(Fixture, "elastic runs are refused where no worker can be lost alone") {
   const Outcome alone = run_program(
       folder, "fit net.yaml --set strategy.elastic=true --set strategy.type=mirrored --set strategy.cluster=null");
@@ -240,6 +256,22 @@ TEST_CASE_FIXTURE(Fixture, "parameter servers train from the command line, and a
                                   "--set 'model.layers=[{dense: {units: 7, activation: tanh}}, {dense: {units: 3}}]'");
   REQUIRE(one.exit_code == 0);
   check_same_losses(events("run"), events("one"));
+}
+
+TEST_CASE_FIXTURE(Fixture, "the chief names a parameter server that is suspended, and ends within five seconds more") {
+  const Outcome outcome = run_script(folder, R"(
+    "$MIRRORTRAIN" launch --workers 1 --ps 2 --grace 5.5 -- fit net.yaml --run-dir run --set training.epochs=1000000 \
+      --set 'strategy={type: parameter_server, devices: [cpu:0], communication: {timeout_seconds: 2}}' \
+      --set 'model.layers=[{dense: {units: 7}}, {dense: {units: 3}}]' &
+    while [ ! -e run/checkpoints/step-000012 ]; do sleep 0.05; done
+    set -- $(cat /proc/$!/task/$!/children)
+    kill -STOP $4
+    wait $!)");
+  CHECK(outcome.exit_code == 1);
+  const std::size_t error = outcome.err.find("[chief] error: ps 1 (");
+  REQUIRE_MESSAGE(error != std::string::npos, outcome.err);
+  CHECK(contains(outcome.err.substr(error), "; the last checkpoint is "));
+  CHECK_MESSAGE(error < outcome.err.find("launch: after 5.5 s: signal 15 (SIGTERM) to ps 1\n"), outcome.err);
 }
 
 }  // namespace

@@ -175,6 +175,15 @@ optimizer: {type: sgd}
   CHECK_FALSE(std::filesystem::exists(folder / "run"));
 }
 
+TEST_CASE_FIXTURE(Fixture, "a stack on which threads would crash is refused") {
+  const Outcome outcome = run_script(folder, "ulimit -s 48; exec \"$MIRRORTRAIN\" fit line.yaml");
+  CHECK(outcome.exit_code == 1);
+  CHECK_MESSAGE(contains(outcome.err,
+                         "error: the stack is limited to 48 KiB, expected at least 512; raise the limit: "
+                         "ulimit -s 8192\n"),
+                outcome.err);
+}
+
 TEST_CASE_FIXTURE(Fixture, "a wrong command line is exit code 2") {
   CHECK(run_program(folder, "fit").exit_code == 2);
   CHECK(run_program(folder, "fitt line.yaml").exit_code == 2);

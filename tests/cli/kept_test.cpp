@@ -122,6 +122,16 @@ TEST_CASE_FIXTURE(Fixture,
   const Outcome second = run_script(folder, "ulimit -f 8; " + program + "8 --run-dir a --resume");
   CHECK(second.exit_code == 1);
   CHECK_MESSAGE(contains(second.err, "the last checkpoint is a/checkpoints/step-000004"), second.err);
+  // The log, which is full first, hides nothing.
+  const std::string log = text("a/run.log");
+  const Outcome third =
+      run_script(folder, "head -c 20000 /dev/zero >> a/run.log; ulimit -f 8; " + program + "8 --run-dir a --resume");
+  CHECK(third.exit_code == 1);
+  CHECK_MESSAGE(contains(third.err, "the last checkpoint is a/checkpoints/step-000004"), third.err);
+  const std::size_t warning = third.err.find("warning: the log is incomplete: ");
+  CHECK(warning != std::string::npos);
+  CHECK(warning == third.err.rfind("warning: the log is incomplete: "));
+  write_file(folder / "a/run.log", log);
   CHECK(run_script(folder, program + "8 --run-dir a --resume").exit_code == 0);
   CHECK(text("a/model.safetensors") == text("whole/model.safetensors"));
 }
@@ -163,6 +173,33 @@ TEST_CASE_FIXTURE(Fixture, "one process at a time trains in a run folder") {
     if (event["event"] == "step") CHECK(event["step"] == ++steps);
   }
   CHECK(all.back()["status"] == "stopped");
+}
+
+TEST_CASE_FIXTURE(Fixture, "a process whose run.lock was removed leaves the folder to the one that came since") {
+  const Outcome both = run_script(folder, R"(
+program="$MIRRORTRAIN fit small.yaml --run-dir a --set training.epochs=1000000 --set checkpoint.every_steps=2"
+$program 2> first & first=$!
+while ! ls a/checkpoints/step-?????? > /dev/null 2>&1; do sleep 0.01; done
+kill -STOP $first; rm a/run.lock
+$program --resume & second=$!
+while [ ! -s a/run.lock ]; do sleep 0.01; done; sleep 0.2
+kill -CONT $first; wait $first; echo $? > code; echo $second > pid
+lines=$(wc -l < a/metrics.jsonl); while [ $(wc -l < a/metrics.jsonl) -le $lines ]; do sleep 0.01; done
+kill -TERM $second; wait $second)");
+  CHECK(both.exit_code == 143);
+  CHECK(text("code") == "1\n");
+  const std::string pid = text("pid");
+  CHECK_MESSAGE(contains(text("first"),
+                         "error: a/run.lock was removed or replaced while this process trained in the "
+                         "folder, and process " +
+                             pid.substr(0, pid.size() - 1) + " on "),
+                text("first"));
+  const std::vector<json> all = events("a");
+  std::int64_t steps = 0;
+  for (const json& event : all) {
+    if (event["event"] == "step") CHECK(event["step"] == ++steps);
+    if (event["event"] == "end") CHECK(event["status"] == "stopped");
+  }
 }
 
 TEST_CASE_FIXTURE(Fixture, "a killed process keeps no run folder") {

@@ -83,9 +83,9 @@ wait_for begun; exit 1
                                         "--restarts 2 --grace 0", "fit " + multi_worker() + " --run-dir run");
   CHECK(outcome.exit_code == 0);
   CHECK(contains(outcome.err, "launch: worker 1 on b ended with exit code 1; its last lines:"));
-  CHECK(contains(outcome.err, "launch: restart 1 of 2: fit " + multi_worker() + " --run-dir run --resume run"));
-  CHECK(contains(outcome.out, "[worker 0] worker0 fit " + multi_worker() + " --run-dir run --resume run\n"));
-  CHECK(contains(outcome.out, "[worker 1] worker1 fit " + multi_worker() + " --run-dir run --resume run\n"));
+  CHECK(contains(outcome.err, "launch: restart 1 of 2: fit " + multi_worker() + " --run-dir run --resume\n"));
+  CHECK(contains(outcome.out, "[worker 0] worker0 fit " + multi_worker() + " --run-dir run --resume\n"));
+  CHECK(contains(outcome.out, "[worker 1] worker1 fit " + multi_worker() + " --run-dir run --resume\n"));
   CHECK_FALSE(contains(outcome.err, "restart 2"));
 }
 
@@ -93,17 +93,22 @@ TEST_CASE_FIXTURE(Fixture, "a worker that is killed here is started again from i
   REQUIRE(
       run_program(folder, "fit " + multi_worker() + " --set strategy.type=mirrored --set training.steps=1").exit_code ==
       0);
-  const Outcome outcome = run_script(folder, fmt::format(R"("$MIRRORTRAIN" launch --workers 1 --restarts 1 -- fit {} \
-  --set training.epochs=99 --set training.steps=300 --set checkpoint.every_steps=2 & launcher=$!
-while ! ls runs/multi-worker-fashion-2/checkpoints/step-?????? >/dev/null 2>&1; do sleep 0.02; done
+  for (const auto& [option, run, resumed] :
+       {std::tuple("", "runs/multi-worker-fashion-2", " --resume runs/multi-worker-fashion-2\n"),
+        std::tuple(" --run-dir named", "named", " --run-dir named --resume\n")}) {
+    CAPTURE(run);
+    const Outcome outcome = run_script(folder, fmt::format(R"("$MIRRORTRAIN" launch --workers 1 --restarts 1 -- fit {} \
+  --set training.epochs=99 --set training.steps=300 --set checkpoint.every_steps=2{} & launcher=$!
+while ! ls {}/checkpoints/step-?????? >/dev/null 2>&1; do sleep 0.02; done
 kill -KILL $(cat /proc/$launcher/task/$launcher/children)
 wait $launcher)",
-                                                         multi_worker()));
-  REQUIRE_MESSAGE(outcome.exit_code == 0, outcome.err);
-  CHECK(contains(outcome.err, "launch: worker 0 was killed by signal 9 (SIGKILL); its last lines:"));
-  CHECK(contains(outcome.err, "--resume runs/multi-worker-fashion-2\n"));
-  CHECK(contains(outcome.err, "[worker 0] resuming from step "));
-  CHECK(events_of(folder / "runs/multi-worker-fashion-2/metrics.jsonl").back()["step"] == 300);
+                                                           multi_worker(), option, run));
+    REQUIRE_MESSAGE(outcome.exit_code == 0, outcome.err);
+    CHECK(contains(outcome.err, "launch: worker 0 was killed by signal 9 (SIGKILL); its last lines:"));
+    CHECK_MESSAGE(contains(outcome.err, resumed), outcome.err);
+    CHECK(contains(outcome.err, "[worker 0] resuming from step "));
+    CHECK(events_of(folder / run / "metrics.jsonl").back()["step"] == 300);
+  }
   CHECK_FALSE(fs::exists(folder / "runs/multi-worker-fashion-3"));
 }
 

@@ -126,13 +126,22 @@ TEST_CASE_FIXTURE(Fixture, "logging.report: false leaves the page out, and one t
   CHECK(json::parse(text("a/summary.json"))["status"] == "done");
 }
 
-TEST_CASE_FIXTURE(Fixture, "a run that fails or is stopped leaves its page too") {
+TEST_CASE_FIXTURE(Fixture, "a run that fails leaves its page too, and one that a signal stops tells how to make it") {
   CHECK(fit("--run-dir nan --set 'optimizer={type: sgd, learning_rate: 1e30}' --set logging.every_steps=1").exit_code ==
         3);
   CHECK(contains(text("nan/report.html"), "<dd>failed</dd>"));
   const std::string page = report("nan");
   CHECK(contains(page, "Left out: "));
   CHECK(contains(page, "<h2>Layers</h2>"));
+  const Outcome stopped =
+      run_script(folder, R"("$MIRRORTRAIN" fit )" + repository_file("configs/tiny.yaml") +
+                             R"( --run-dir a --set strategy.devices=cpu:0 --set training.epochs=100000 &
+while [ ! -s a/metrics.jsonl ]; do sleep 0.01; done
+kill -TERM $!; wait $!)");
+  CHECK(stopped.exit_code == 143);
+  CHECK_FALSE(fs::exists(folder / "a/report.html"));
+  CHECK_MESSAGE(contains(stopped.err, "mirrortrain report a\n"), stopped.err);
+  CHECK(contains(report("a"), "<dd>stopped by a signal</dd>"));
 }
 
 TEST_CASE_FIXTURE(Fixture, "values that are not finite are gaps, and weights that are NaN break nothing") {

@@ -59,7 +59,7 @@ TEST_CASE("an evaluator outside of the cluster knows its own task") {
 }
 
 TEST_CASE("a TF_CONFIG without a cluster is as good as none") {
-  for (const char* json : {"{}", R"({"cluster": {}})", R"({"task": {"type": "worker", "index": 3}})"}) {
+  for (const char* json : {"", "{}", R"({"cluster": {}})", R"({"task": {"type": "worker", "index": 3}})"}) {
     CAPTURE(json);
     CHECK_FALSE(read(json).has_value());
   }
@@ -68,8 +68,8 @@ TEST_CASE("a TF_CONFIG without a cluster is as good as none") {
 }
 
 TEST_CASE("what is no JSON is refused with its place in the text") {
-  CHECK(error_of("") ==
-        "TF_CONFIG: expected JSON, found its end at character 1 of \"\"; in a shell, put the value in single quotes, "
+  CHECK(error_of(" ") ==
+        "TF_CONFIG: expected JSON, found its end at character 2 of \" \"; in a shell, put the value in single quotes, "
         "as in TF_CONFIG='{\"cluster\": ...}'");
   CHECK(error_of("{cluster: 1}").starts_with("TF_CONFIG: expected JSON, found 'c' at character 2 of \"{cluster: 1}\""));
   CHECK(error_of("{} {}").starts_with("TF_CONFIG: expected JSON, found '{' at character 4"));

@@ -45,6 +45,17 @@ TEST_CASE("a task that is killed on its host is told from a lost connection") {
             "255); its last lines:\n  no route to host\n"));
 }
 
+TEST_CASE("a chief that still writes is not silent, though a task says that it hears nothing from it") {
+  Hosts tasks(
+      R"sh([ $me = worker0 ] && { i=0; while [ $i -lt 40 ]; do i=$((i + 1)); echo step; sleep 0.1; done; exit 0; }
+echo "error: worker 0 (a:1), the chief, has not been heard from for 5 s" >&2
+exit 1
+)sh");
+  const Outcome outcome = tasks.run(tasks.command("may_leave='worker 1' grace=0.1"));
+  CHECK_MESSAGE(outcome.exit_code == 0, outcome.err);
+  CHECK(has(outcome.err, "launch: worker 1 on me@b ended with exit code 1; the others continue without it\n"));
+}
+
 TEST_CASE("signals go through the connection") {
   Hosts tasks(R"(trap 'echo "got INT"; exit 130' INT
 ready

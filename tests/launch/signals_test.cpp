@@ -45,6 +45,28 @@ TEST_CASE("tasks that had not begun to catch the signal end the run like a stop"
   CHECK_FALSE(has(outcome.err, "first:"));
 }
 
+TEST_CASE("tasks that do not end at a signal are killed after the grace time, suspended ones too") {
+  for (const char* options : {"workers=2", "workers=2 may_leave='worker 1' restarts=3"}) {
+    CAPTURE(options);
+    LaunchFolder tasks(
+        "trap '' INT TERM\nready\n[ $me = worker0 ] && kill -STOP $$\nwhile true; do sleep 0.02; done\n");
+    const Outcome outcome = tasks.run(
+        fmt::format("\"$MIRRORTRAIN\" {} grace=0.2 kill=0.2 ./task.sh & wait_for 2; kill -INT $!; wait $!", options));
+    CHECK(outcome.exit_code == 130);
+    CHECK(has(outcome.err, "launch: after 0.4 s: signal 9 (SIGKILL) to worker 0, worker 1\n"));
+    CHECK_FALSE(has(outcome.err, "first:"));
+  }
+}
+
+TEST_CASE("a run that is stopped ends though nobody reads what its tasks wrote") {
+  LaunchFolder tasks("trap 'exit 143' TERM\nready\nwhile true; do echo line; done\n");
+  const Outcome outcome = tasks.run(R"(mkfifo pipe; sleep 1000 < pipe & reader=$!
+"$MIRRORTRAIN" workers=1 grace=0.2 kill=0.2 ./task.sh > pipe & launcher=$!
+wait_for 1; sleep 0.5; kill -TERM $launcher; ended $launcher; code=$?
+kill $reader; exit $code)");
+  CHECK(outcome.exit_code == 0);
+}
+
 TEST_CASE("a task that fails while it is stopped is told") {
   LaunchFolder tasks(R"(trap '[ $me = worker0 ] && { echo "disk full" >&2; exit 1; }; exit 143' TERM
 ready

@@ -115,6 +115,35 @@ esac
   CHECK(has(outcome.out, "[chief] 3 starts, 1 mistake\n"));
 }
 
+/// Worker 0, the chief, is stopped; worker 1, which may leave, ends as it hears nothing from it.
+const char* const kSilentChief = R"sh(ready
+if [ $me = worker0 ]; then exec sleep 1000; fi
+while [ ! -e ready.worker0 ]; do sleep 0.02; done
+kill -STOP $(cat ready.worker0)
+echo "error: worker 0 (a:1), the chief, has not been heard from for 5 s; worker 1 was in step 7" >&2
+exit 1
+)sh";
+
+TEST_CASE("a chief that is silent to a task that may leave, and to the launcher, fails the run and is killed") {
+  LaunchFolder tasks(kSilentChief);
+  const Outcome outcome = tasks.launch("workers=2 may_leave='worker 1' restarts=5 grace=0.1 kill=0.2");
+  CHECK(outcome.exit_code == 1);
+  CHECK(has(outcome.err, "launch: after 0.2 s: signal 9 (SIGKILL) to worker 0\n"));
+  CHECK(has(outcome.err, "first: worker 1 ended with exit code 1"));
+  CHECK_FALSE(has(outcome.err, "started again"));
+}
+
+TEST_CASE("a chief that writes again after a task called it silent is not") {
+  LaunchFolder tasks(R"sh(ready
+[ $me = worker0 ] && { sleep 1; echo resumed; sleep 2; echo done; exit 0; }
+echo "error: worker 0 (a:1), the chief, has not been heard from for 5 s" >&2
+exit 1
+)sh");
+  const Outcome outcome = tasks.launch("workers=2 may_leave='worker 1' grace=0.1");
+  CHECK(outcome.exit_code == 0);
+  CHECK(has(outcome.out, "[worker 0] done\n"));
+}
+
 TEST_CASE("a program that cannot be started is an error that names it") {
   LaunchFolder tasks("");
   fs::remove(tasks.folder / "task.sh");

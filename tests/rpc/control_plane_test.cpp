@@ -266,6 +266,46 @@ TEST_CASE("an elastic run goes from one generation of tasks to the next, without
   other.join();
 }
 
+TEST_CASE("a chief that is suspended between generations is named after the patience with it") {
+  ClusterSpec cluster = cluster_of(2);
+  cluster.task.index = 1;
+  Patience patience{60, 1};
+  patience.elastic = true;
+  const int chief = ::socket(AF_INET, SOCK_STREAM, 0);  // takes connections, says nothing
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  address.sin_port = htons(static_cast<std::uint16_t>(std::stoi(cluster.workers[0].substr(10))));
+  REQUIRE(::bind(chief, reinterpret_cast<sockaddr*>(&address), sizeof(address)) == 0);
+  REQUIRE(::listen(chief, 8) == 0);
+  const auto begin = std::chrono::steady_clock::now();
+  const auto error =
+      error_text([&] { ControlPlane::join(cluster, Security::from({}), introduction(), patience, {}, {2}); });
+  CHECK(std::chrono::steady_clock::now() - begin < 6s);
+  CHECK_MESSAGE(contains(error, "worker 0 (" + cluster.workers[0] + ")" + std::string(kChiefIsSilent)), error);
+  ::close(chief);
+}
+
+TEST_CASE("a chief that is suspended before all tasks have come is named after the patience with it") {
+  struct SilentChief final : Coordination::Service {
+    grpc::Status Session(grpc::ServerContext* context, grpc::ServerReaderWriter<ToTask, FromTask>*) override {
+      while (!context->IsCancelled()) std::this_thread::sleep_for(10ms);
+      return grpc::Status::OK;
+    }
+  } service;
+  ClusterSpec cluster = cluster_of(2);
+  cluster.task.index = 1;
+  grpc::ServerBuilder builder;
+  builder.AddListeningPort(cluster.workers[0], grpc::InsecureServerCredentials());
+  builder.RegisterService(&service);
+  const auto server = builder.BuildAndStart();
+  const std::string error = error_text([&] {
+    ControlPlane::join(cluster, Security::from({}), introduction(), {60, 2});
+  });
+  CHECK_MESSAGE(contains(error, "worker 0 (" + cluster.workers[0] + ")" + std::string(kChiefIsSilent)), error);
+  server->Shutdown(std::chrono::system_clock::now());
+}
+
 TEST_CASE("where an operation fails, the task that is silent or behind is to blame") {
   for (const bool silent : {true, false}) {
     CAPTURE(silent);
@@ -357,7 +397,9 @@ TEST_CASE("an address in use, a chief that never comes and two processes as one 
   CHECK(contains(error_text([&] {
                    ControlPlane::join(other, Security::from({}), introduction(), {0.3, 10});
                  }),
-                 "cannot connect to worker 0 (" + cluster.workers[0] + "), the chief, within 0.3 s"));
+                 "worker 1: worker 0 (" + cluster.workers[0] +
+                     "), the chief, has not been heard from within 0.3 s: it has "
+                     "not started"));
   CHECK(contains(error_text([&] {
                    ControlPlane::join(cluster, Security::from({}), introduction(), {0.5, 10});
                  }),

@@ -130,7 +130,7 @@ Task read_task(const Json& config) {
 
 std::optional<ClusterSpec> cluster_of_tf_config(const Environment& environment) {
   const std::optional<std::string> text = environment("TF_CONFIG");
-  if (!text) return std::nullopt;
+  if (!text || text->empty()) return std::nullopt;
   const Json config = strict_json(*text, "TF_CONFIG");
   if (!config.is_object()) wrong("", fmt::format("expected a mapping, found {}", shown(config)));
   const auto jobs = config.find("cluster");

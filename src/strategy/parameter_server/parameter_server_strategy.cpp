@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <future>
 #include <utility>
 
 #include "base/error.h"
@@ -161,8 +162,13 @@ void ParameterServerStrategy::abort(const std::string& reason) {
 
 void ParameterServerStrategy::end(const std::string& failure) {
   if (has_ended_.exchange(true)) return;
+  if (failure.empty()) {
+    dispatch_.end(failure);
+    return servers_.end(failure);
+  }
+  // Together: a server that hangs is waited for here and there.
+  const auto servers = std::async(std::launch::async, [&] { servers_.end(failure); });
   dispatch_.end(failure);
-  servers_.end(failure);
 }
 
 }  // namespace
