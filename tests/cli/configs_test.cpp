@@ -120,7 +120,7 @@ TEST_CASE_FIXTURE(Fixture, "fashion-lstm tells clothing from its rows") {
 
 TEST_CASE_FIXTURE(Fixture, "series-gru tells the next value of a series") {
   REQUIRE(fit("series-gru", "series").exit_code == 0);
-  CHECK(events("series", "evaluation").at(0)["metrics"]["r2_score"].get<double>() > 0.9);
+  CHECK(events("series", "evaluation").at(0)["metrics"]["r2_score"].get<double>() > 0.94);
 }
 
 TEST_CASE_FIXTURE(Fixture, "one-device gives tiny's losses but for rounding") {

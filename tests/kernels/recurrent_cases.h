@@ -83,13 +83,14 @@ struct PlainRecurrence {
 inline Case recurrent_case(DType dtype, const ops::RecurrentAttributes& op, std::int64_t steps, std::int64_t units,
                            bool with_bias) {
   const std::int64_t columns = op.gates() * units;
-  return {.name = fmt::format("{} cell {}, {} steps, {} units{}{}", name_of(dtype), static_cast<int>(op.cell), steps,
-                              units, op.backwards ? ", backwards" : "", with_bias ? ", recurrent bias" : ""),
-          .op = std::make_shared<ops::Recurrent>(op),
-          .inputs = {batched(dtype, {steps, columns}), fixed({units, columns}), with_bias ? fixed({columns}) : absent()},
-          .reference = PlainRecurrence{op, steps, units},
-          .rows = {2, 7, 0},
-          .tolerance = dtype == DType::kFloat32 ? 5e-6 : 2e-2};
+  return {
+      .name = fmt::format("{} cell {}, {} steps, {} units{}{}", name_of(dtype), static_cast<int>(op.cell), steps, units,
+                          op.backwards ? ", backwards" : "", with_bias ? ", recurrent bias" : ""),
+      .op = std::make_shared<ops::Recurrent>(op),
+      .inputs = {batched(dtype, {steps, columns}), fixed({units, columns}), with_bias ? fixed({columns}) : absent()},
+      .reference = PlainRecurrence{op, steps, units},
+      .rows = {2, 7, 0},
+      .tolerance = dtype == DType::kFloat32 ? 5e-6 : 2e-2};
 }
 
 inline constexpr ops::Cell kCells[] = {ops::Cell::kLstm, ops::Cell::kGru, ops::Cell::kGruResetBefore};

@@ -47,10 +47,12 @@ TEST_CASE("the factors of the recurrent kernel's gradient are the states before,
       const std::vector<Values> given = test.reference(inputs);
       const ValueSpec state{DType::kFloat32, {kSteps, kUnits}, true};
       const ValueSpec saved{DType::kFloat32, {kSteps, op.saved() * kUnits}, true};
-      const std::vector<Values> found = run_op(
-          ops::RecurrentGradient(op),
-          {{test.inputs[1].spec, inputs[1]}, {state, given[0]}, {saved, given[1]}, {state, filled(given[0].shape, 0.5)}},
-          kRows);
+      const std::vector<Values> found = run_op(ops::RecurrentGradient(op),
+                                               {{test.inputs[1].spec, inputs[1]},
+                                                {state, given[0]},
+                                                {saved, given[1]},
+                                                {state, filled(given[0].shape, 0.5)}},
+                                               kRows);
       const std::int64_t products = op.products(), columns = op.gates() * kUnits;
       const Values &projected = found[0], &left = found[1], &right = cell == ops::Cell::kLstm ? found[0] : found[2];
       for (std::int64_t i = 0; i < kRows * kSteps * kUnits; ++i) {

@@ -35,16 +35,15 @@ std::vector<ValueId> Recurrent::gradient(Graph& graph, const Node& node, std::sp
                                          const std::vector<bool>& wanted) const {
   std::vector<ValueId> gradients(node.inputs.size(), kNoValue);
   if (output_gradients[0] == kNoValue) return gradients;
-  const std::vector<ValueId> found = graph.apply(
-      RecurrentGradient(*this), {node.inputs[1], node.outputs[0], node.outputs[1], output_gradients[0]});
+  const std::vector<ValueId> found =
+      graph.apply(RecurrentGradient(*this), {node.inputs[1], node.outputs[0], node.outputs[1], output_gradients[0]});
   if (wanted[0]) gradients[0] = found[0];
   const bool with_bias = node.inputs.size() > 2 && node.inputs[2] != kNoValue && wanted[2];
   if (wanted[1] || with_bias) {
     const ValueId right = cell == Cell::kLstm ? found[0] : found[2];
     const ValueSpec spec = graph.spec(found[1]);
-    const ValueId left = cell == Cell::kLstm
-                             ? graph.apply_one(Reshape({spec.shape[0], spec.shape[2]}), {found[1]})
-                             : found[1];
+    const ValueId left =
+        cell == Cell::kLstm ? graph.apply_one(Reshape({spec.shape[0], spec.shape[2]}), {found[1]}) : found[1];
     const std::vector<ValueId> weights = graph.apply(DenseWeightGradient(with_bias), {left, right});
     if (wanted[1]) gradients[1] = weights[0];
     if (with_bias) gradients[2] = weights[1];

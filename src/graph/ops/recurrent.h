@@ -39,10 +39,10 @@ struct Recurrent : Op, RecurrentAttributes {
   std::vector<ValueId> gradient(Graph&, const Node&, std::span<const ValueId>, const std::vector<bool>&) const override;
 };
 
-/// Inputs: recurrent kernel; Recurrent's two outputs; gradient of the first. Outputs, by step of the input: the gradient
-/// of the input's product, batched [steps, gates units]; the factors of the recurrent kernel's gradient, which is the
-/// sum of transposed(left) right over all rows, steps and products: left, batched [steps, products, units], and right,
-/// batched [steps, products, gates units]. An LSTM's right is its first output, and no output of its own.
+/// Inputs: recurrent kernel; Recurrent's two outputs; gradient of the first. Outputs, by step of the input: the
+/// gradient of the input's product, batched [steps, gates units]; the factors of the recurrent kernel's gradient, which
+/// is the sum of transposed(left) right over all rows, steps and products: left, batched [steps, products, units], and
+/// right, batched [steps, products, gates units]. An LSTM's right is its first output, and no output of its own.
 struct RecurrentGradient : Op, RecurrentAttributes {
   explicit RecurrentGradient(const RecurrentAttributes& attributes) : RecurrentAttributes(attributes) {}
   std::string_view name() const override { return "recurrent_gradient"; }

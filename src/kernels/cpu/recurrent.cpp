@@ -84,7 +84,7 @@ template <class T>
 class States {
  public:
   States(const Recurrence& recurrence, const StatesLayout& layout, const KernelArgs& args, const float* kernel,
-          const float* bias, float* workspace)
+         const float* bias, float* workspace)
       : r(recurrence),
         projected_(input<T>(args, 0)),
         states_(output<T>(args, 0)),
@@ -127,9 +127,8 @@ class States {
   void add_input(float* gates, const T* x, std::int64_t gate, std::int64_t end) const {
     for (; gate < end; ++gate) {
       float* const to = gates + gate * r.wide();
-      each_vector(r.units, [&](std::int64_t i, auto part) {
-        store(to + i, load(to + i) + get(x + gate * r.units + i, part));
-      });
+      each_vector(r.units,
+                  [&](std::int64_t i, auto part) { store(to + i, load(to + i) + get(x + gate * r.units + i, part)); });
     }
   }
 
@@ -165,7 +164,8 @@ class States {
       store(row_ + unit, value);
     }
     r.activation.forward(row_, wide);
-    set_state(i, row, step, [&](std::int64_t unit) -> Vec { return load(gates + 3 * wide + unit) * load(row_ + unit); });
+    set_state(i, row, step,
+              [&](std::int64_t unit) -> Vec { return load(gates + 3 * wide + unit) * load(row_ + unit); });
     for (std::int64_t gate = 0; gate < 4; ++gate) save(row, step, gate, gates + gate * wide);
     save(row, step, 4, cell);
   }
@@ -225,8 +225,8 @@ struct StatesGradientLayout : FloatLayout {
 template <class T>
 class StatesGradient {
  public:
-  StatesGradient(const Recurrence& recurrence, const StatesGradientLayout& layout, const KernelArgs& args, const float* turned,
-           float* workspace)
+  StatesGradient(const Recurrence& recurrence, const StatesGradientLayout& layout, const KernelArgs& args,
+                 const float* turned, float* workspace)
       : r(recurrence),
         states_(input<T>(args, 1)),
         saved_(input<float>(args, 2)),
@@ -430,7 +430,7 @@ std::unique_ptr<Kernel> make_recurrent(const ops::Recurrent& op, const KernelSpe
       if (with_bias) copy_gates(r, input<float>(args, 2), workspace + bias, 1);
       each_rows(r, threads, [&](int part, std::int64_t first, std::int64_t count) {
         const States<T> states(r, own, args, workspace + kernel, with_bias ? workspace + bias : nullptr,
-                                 floats_at(args.workspace, shared + static_cast<std::size_t>(part) * own.bytes()));
+                               floats_at(args.workspace, shared + static_cast<std::size_t>(part) * own.bytes()));
         states(first, count);
       });
     };
@@ -449,8 +449,7 @@ std::unique_ptr<Kernel> make_recurrent_gradient(const ops::RecurrentGradient& op
       transpose_gates(r, threads, input<float>(args, 0), kernel);
       each_rows(r, threads, [&](int part, std::int64_t first, std::int64_t count) {
         const StatesGradient<T> gradient(
-            r, own, args, kernel,
-            floats_at(args.workspace, shared + static_cast<std::size_t>(part) * own.bytes()));
+            r, own, args, kernel, floats_at(args.workspace, shared + static_cast<std::size_t>(part) * own.bytes()));
         gradient(first, count);
       });
     };

@@ -1,9 +1,8 @@
-#include "kernels/scalar/recurrent.h"
-
 #include "kernels/cuda/custom_kernels.h"
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/stream_kernel.h"
 #include "kernels/scalar/activations.h"
+#include "kernels/scalar/recurrent.h"
 
 namespace mirrortrain::cuda {
 namespace {
@@ -108,8 +107,8 @@ struct Recurrence {
     float gate[4];
 #pragma unroll
     for (int k = 0; k < 4; ++k) {
-      gate[k] = activate(k == 2 ? s.op.activation : s.op.recurrent_activation,
-                         sums[k] + from_input(row, step, k, unit));
+      gate[k] =
+          activate(k == 2 ? s.op.activation : s.op.recurrent_activation, sums[k] + from_input(row, step, k, unit));
       save(row, step, k, unit, gate[k]);
     }
     float& own = cell[row * s.units + unit];
@@ -182,8 +181,8 @@ __global__ void __launch_bounds__(kBlock) recurrent(Recurrence<T> layer) {
   }
 }
 
-/// The way back. The workspace holds each row's gradients of what the recurrent products give to the gates; of the state
-/// after a step, in which only later steps count; and of an LSTM's cell likewise; then the transposed kernel.
+/// The way back. The workspace holds each row's gradients of what the recurrent products give to the gates; of the
+/// state after a step, in which only later steps count; and of an LSTM's cell likewise; then the transposed kernel.
 template <class T>
 struct RecurrenceBack {
   RecurrentShape s;
@@ -220,9 +219,9 @@ struct RecurrenceBack {
     const float of_output = of_state(row, step, unit), after = activate(s.op.activation, saved_at(row, step, 4, unit));
     float& own = cell[row * s.units + unit];
     const float later = step + 1 < s.steps ? own : 0.0f;
-    const scalar::LstmGradient<float> found(
-        later + activation_gradient(s.op.activation, after, of_output * value[3]), value[0], value[1], value[2],
-        step > 0 ? saved_at(row, step - 1, 4, unit) : 0.0f);
+    const scalar::LstmGradient<float> found(later + activation_gradient(s.op.activation, after, of_output * value[3]),
+                                            value[0], value[1], value[2],
+                                            step > 0 ? saved_at(row, step - 1, 4, unit) : 0.0f);
     own = found.before;
     to[0] = found.input, to[1] = found.forget, to[2] = found.candidate, to[3] = of_output * after;
 #pragma unroll
@@ -351,8 +350,14 @@ std::unique_ptr<Kernel> make_recurrent(const ops::Recurrent& op, const KernelSpe
     const auto body = [=](Stream& stream, const KernelArgs& args) {
       Floats floats{reinterpret_cast<float*>(args.workspace)};
       float *const state = floats.take(2 * states), *const cell = floats.take(states);
-      const Recurrence<T> layer{s,     input<T>(args, 0),  input<float>(args, 1),  input<float>(args, 2),
-                                output<T>(args, 0), output<float>(args, 1), state, cell};
+      const Recurrence<T> layer{s,
+                                input<T>(args, 0),
+                                input<float>(args, 1),
+                                input<float>(args, 2),
+                                output<T>(args, 0),
+                                output<float>(args, 1),
+                                state,
+                                cell};
       with_cell(s.op.cell, [&]<Cell kCell>(std::integral_constant<Cell, kCell>) {
         launch(stream, blocks_for(s.rows, kRows), kBlock, 0, recurrent<kCell, T>, layer);
       });
@@ -370,8 +375,17 @@ std::unique_ptr<Kernel> make_recurrent_gradient(const ops::RecurrentGradient& op
       float *const gates = floats.take(s.gates * states), *const state = floats.take(states);
       float *const cell = floats.take(states), *const turned = floats.take(s.units * columns);
       T* const right = args.outputs.size() > 2 ? output<T>(args, 2) : nullptr;
-      const RecurrenceBack<T> layer{s, input<T>(args, 1), input<float>(args, 2), input<T>(args, 3),
-                                    output<T>(args, 0), output<T>(args, 1), right, gates, state, cell, turned};
+      const RecurrenceBack<T> layer{s,
+                                    input<T>(args, 1),
+                                    input<float>(args, 2),
+                                    input<T>(args, 3),
+                                    output<T>(args, 0),
+                                    output<T>(args, 1),
+                                    right,
+                                    gates,
+                                    state,
+                                    cell,
+                                    turned};
       launch(stream, blocks_for(s.units * columns), kBlock, 0, transpose_kernel, s.units, columns,
              input<float>(args, 0), turned);
       with_cell(s.op.cell, [&]<Cell kCell>(std::integral_constant<Cell, kCell>) {

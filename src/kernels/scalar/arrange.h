@@ -19,9 +19,7 @@ struct CopyWalk {
 };
 
 /// A tensor with rows in front: one of `axes` axes has none, and is one row.
-inline Shape in_rows(const Shape& shape, std::size_t axes) {
-  return shape.rank() == axes ? shape.with_rows(1) : shape;
-}
+inline Shape in_rows(const Shape& shape, std::size_t axes) { return shape.rank() == axes ? shape.with_rows(1) : shape; }
 
 /// The part of `whole` from `first` on that has the shape `part`; all with rows.
 inline std::int64_t first_element(const Shape& whole, const std::vector<std::int64_t>& first) {

@@ -48,10 +48,7 @@ struct LstmGradient {
 
   /// `cell`: the gradient of the cell after the step, the state's part included.
   MIRRORTRAIN_HOST_DEVICE LstmGradient(Real cell, Real of_input, Real of_forget, Real of_candidate, Real cell_before)
-      : input(cell * of_candidate),
-        forget(cell * cell_before),
-        candidate(cell * of_input),
-        before(cell * of_forget) {}
+      : input(cell * of_candidate), forget(cell * cell_before), candidate(cell * of_input), before(cell * of_forget) {}
 };
 
 /// A GRU's state after a step.

@@ -16,9 +16,10 @@ std::string unfit_for_cell(ActivationName activation) {
   if (activation != ActivationName::kSoftmax) {
     const auto kind = static_cast<ops::ActivationKind>(activation);
     if (ops::derivative_from_output(kind)) return "";
-    return fmt::format("a recurrent layer keeps its gates after the activation, from which the derivative of {} does "
-                       "not follow; expected another elementwise activation, such as tanh, sigmoid or relu",
-                       ops::name_of(kind));
+    return fmt::format(
+        "a recurrent layer keeps its gates after the activation, from which the derivative of {} does "
+        "not follow; expected another elementwise activation, such as tanh, sigmoid or relu",
+        ops::name_of(kind));
   }
   return "expected an elementwise activation, such as tanh, sigmoid or relu, found softmax";
 }
@@ -56,7 +57,8 @@ config::Section<RecurrentOptions> RecurrentOptions::section() {
       .check("recurrent_activation", [](const Self& layer) { return unfit_for_cell(layer.recurrent_activation); })
       .check("bias_regularizer",
              [](const Self& layer) { return without_bias(layer, layer.bias_regularizer.has_value()); })
-      .check("bias_constraint", [](const Self& layer) { return without_bias(layer, layer.bias_constraint.has_value()); })
+      .check("bias_constraint",
+             [](const Self& layer) { return without_bias(layer, layer.bias_constraint.has_value()); })
       .include<LayerCommon>();
 }
 
@@ -69,8 +71,8 @@ ops::RecurrentAttributes RecurrentOptions::attributes(ops::Cell cell) const {
 
 std::pair<ValueId, ValueId> RecurrentOptions::kernels(LayerBuilder& builder, ValueId x, std::int64_t gates) const {
   const std::int64_t features = builder.sequence(x).back();
-  const ValueId kernel = builder.weight("kernel", {features, gates * units}, kernel_initializer, kernel_regularizer,
-                                        kernel_constraint);
+  const ValueId kernel =
+      builder.weight("kernel", {features, gates * units}, kernel_initializer, kernel_regularizer, kernel_constraint);
   return {kernel, builder.weight("recurrent_kernel", {units, gates * units}, recurrent_initializer,
                                  recurrent_regularizer, recurrent_constraint)};
 }
