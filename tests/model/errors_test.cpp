@@ -134,6 +134,16 @@ TEST_CASE("what a recurrent layer cannot do is an error at the option") {
                  "whose shape is [8]"));
 }
 
+TEST_CASE("a misspelt option that decides the output's axes is the only error") {
+  for (const std::string layer :
+       {"lstm: {units: 4, return_sequence: true}", "global_average_pooling1d: {keepdim: true}"}) {
+    const std::string errors = build_layers("[7, 3]", "    - " + layer + "\n    - gru: {units: 2}\n").errors;
+    CAPTURE(errors);
+    CHECK(contains(errors, "unknown key; did you mean"));
+    CHECK(contains(errors, "1 error"));
+  }
+}
+
 TEST_CASE("what a layer asks of its input is told at its place") {
   const auto message = [](const std::string& layer, const std::string& expected) {
     const std::string errors = errors_of("    - " + layer + "\n");

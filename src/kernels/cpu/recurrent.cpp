@@ -47,11 +47,41 @@ struct Recurrence : scalar::RecurrentShape {
   std::int64_t first_columns() const { return (products == 2 ? 2 : gates) * wide(); }
 };
 
-/// [rows][gates][wide] from [rows][gates][units], padded with zeros.
-void copy_gates(const Recurrence& r, const float* from, float* to, std::int64_t rows) {
-  for (std::int64_t gate = 0; gate < rows * r.gates; ++gate, from += r.units, to += r.wide()) {
+/// Calls body(first, count) for the panels of columns that `multiply` takes at a time.
+template <class Body>
+void each_panel(std::int64_t begin, std::int64_t end, const Body& body) {
+  for (; begin < end; begin += panel_columns()) body(begin, std::min(panel_columns(), end - begin));
+}
+
+/// A row of all gates, each in whole vectors.
+void copy_gates(const Recurrence& r, const float* from, float* to) {
+  for (std::int64_t gate = 0; gate < r.gates; ++gate, from += r.units, to += r.wide()) {
     each_vector(r.units, [&](std::int64_t i, auto part) { store(to + i, part.load(from + i)); });
   }
+}
+
+/// The recurrent kernel in panels of columns, each [units][columns of the panel], so that a panel's lines do not drive
+/// each other out of the first-level cache. A product's columns begin with a panel. `row`: columns() floats.
+void pack_kernel(const Recurrence& r, const float* kernel, float* row, float* packed) {
+  for (std::int64_t unit = 0; unit < r.units; ++unit) {
+    copy_gates(r, kernel + unit * r.gates * r.units, row);
+    const auto copy = [&](std::int64_t first, std::int64_t count) {
+      std::copy_n(row + first, count, packed + first * r.units + unit * count);
+    };
+    each_panel(0, r.first_columns(), copy);
+    each_panel(r.first_columns(), r.columns(), copy);
+  }
+}
+
+/// The transposed recurrent kernel in panels of its columns, the units: each [gates][wide][columns of the panel].
+void pack_transposed_kernel(const Recurrence& r, const float* kernel, float* packed) {
+  std::fill_n(packed, r.columns() * r.wide(), 0.0f);
+  each_panel(0, r.wide(), [&](std::int64_t first, std::int64_t count) {
+    for (std::int64_t gate = 0; gate < r.gates; ++gate) {
+      transpose(std::min(count, r.units - first), r.units, kernel + (first * r.gates + gate) * r.units,
+                r.gates * r.units, packed + first * r.columns() + gate * r.wide() * count, count);
+    }
+  });
 }
 
 /// `value` as it is stored in T.
@@ -103,7 +133,7 @@ class States {
       multiply_state(count, state_, 0, r.first_columns());
       if (r.op.cell == Cell::kGruResetBefore) {
         for (std::int64_t i = 0; i < count; ++i) reset_state(i, first + i, step);
-        multiply_state(count, cell_, 2 * r.wide(), r.wide());
+        multiply_state(count, cell_, r.first_columns(), r.columns());
       }
       for (std::int64_t i = 0; i < count; ++i) {
         r.op.cell == Cell::kLstm ? lstm(i, first + i, step) : gru(i, first + i, step);
@@ -117,10 +147,12 @@ class States {
     return projected_ + r.at(row, r.read_by(step), r.gates);
   }
 
-  /// Columns of the gates: left · kernel + bias.
-  void multiply_state(std::int64_t count, const float* left, std::int64_t column, std::int64_t columns) const {
-    multiply(count, columns, r.units, Scalars{left, r.wide(), 1}, {kernel_ + column, r.columns()},
-             {gates_ + column, r.columns()}, {.bias = bias_ ? bias_ + column : nullptr});
+  /// Columns [begin, end) of the gates: left · kernel + bias.
+  void multiply_state(std::int64_t count, const float* left, std::int64_t begin, std::int64_t end) const {
+    each_panel(begin, end, [&](std::int64_t first, std::int64_t columns) {
+      multiply(count, columns, r.units, Scalars{left, r.wide(), 1}, {kernel_ + first * r.units, columns},
+               {gates_ + first, r.columns()}, {.bias = bias_ ? bias_ + first : nullptr});
+    });
   }
 
   /// Adds the input's part to the gates in [gate, end).
@@ -226,7 +258,7 @@ template <class T>
 class StatesGradient {
  public:
   StatesGradient(const Recurrence& recurrence, const StatesGradientLayout& layout, const KernelArgs& args,
-                 const float* turned, float* workspace)
+                 const float* transposed, float* workspace)
       : r(recurrence),
         states_(input<T>(args, 1)),
         saved_(input<float>(args, 2)),
@@ -234,7 +266,7 @@ class StatesGradient {
         projected_(output<T>(args, 0)),
         left_(output<T>(args, 1)),
         right_(args.outputs.size() > 2 ? output<T>(args, 2) : nullptr),
-        turned_(turned),
+        transposed_(transposed),
         gates_(workspace + layout.gates),
         state_(workspace + layout.state),
         cell_(workspace + layout.cell),
@@ -250,19 +282,23 @@ class StatesGradient {
         r.op.cell == Cell::kLstm ? lstm(i, first + i, step) : gru(i, first + i, step);
       }
       if (r.op.cell == Cell::kGruResetBefore) {
-        multiply(count, wide, wide, Scalars{gates_ + 2 * wide, r.columns(), 1}, {turned_ + 2 * wide * wide, wide},
-                 {cell_, wide}, {});
+        multiply_gates(count, 2 * wide, 3 * wide, cell_, false);
         for (std::int64_t i = 0; i < count; ++i) reset_before(i, first + i, step);
       }
-      if (step > 0) {
-        multiply(count, wide, r.first_columns(), Scalars{gates_, r.columns(), 1}, {turned_, wide}, {state_, wide},
-                 {.accumulate = r.op.cell != Cell::kLstm});
-      }
+      if (step > 0) multiply_gates(count, 0, r.first_columns(), state_, r.op.cell != Cell::kLstm);
     }
   }
 
  private:
   float* gates_of(std::int64_t i) const { return gates_ + i * r.columns(); }
+  /// The gradients of the gates' columns [begin, end), multiplied with the transposed kernel.
+  void multiply_gates(std::int64_t count, std::int64_t begin, std::int64_t end, float* to, bool accumulate) const {
+    each_panel(0, r.wide(), [&](std::int64_t first, std::int64_t units) {
+      multiply(count, units, end - begin, Scalars{gates_ + begin, r.columns(), 1},
+               {transposed_ + first * r.columns() + begin * units, units}, {to + first, r.wide()},
+               {.accumulate = accumulate});
+    });
+  }
   const float* saved(std::int64_t row, std::int64_t step) const { return saved_ + r.at(row, step, r.saved); }
 
   /// Adds the gradient of the step's own output; copies the state before the step.
@@ -381,20 +417,9 @@ class StatesGradient {
   const float* saved_;
   const T* gradient_;
   T *projected_, *left_, *right_;
-  const float* turned_;
+  const float* transposed_;
   float *gates_, *state_, *cell_, *before_, *row_;
 };
-
-/// The recurrent kernel as [gates][wide][wide], each gate's part transposed, padded with zeros.
-void transpose_gates(const Recurrence& r, int threads, const float* kernel, float* turned) {
-  const std::int64_t wide = r.wide(), row = r.gates * r.units;
-  parallel_for(threads, r.gates, 1, [&](std::int64_t begin, std::int64_t end) {
-    std::fill(turned + begin * wide * wide, turned + end * wide * wide, 0.0f);
-    for (std::int64_t gate = begin; gate < end; ++gate) {
-      transpose(r.units, r.units, kernel + gate * r.units, row, turned + gate * wide * wide, wide);
-    }
-  });
-}
 
 /// Threads share the rows, each with a workspace of its own behind what all of them read; what a row gives never
 /// depends on the others.
@@ -423,11 +448,8 @@ std::unique_ptr<Kernel> make_recurrent(const ops::Recurrent& op, const KernelSpe
   return for_float_type(op, specs.inputs[0].dtype, [&]<class T>(T) {
     const auto body = [=, threads = specs.threads](const KernelArgs& args) {
       float* const workspace = floats_at(args.workspace, 0);
-      parallel_for(threads, r.units, 1, [&](std::int64_t begin, std::int64_t end) {
-        copy_gates(r, input<float>(args, 1) + begin * r.gates * r.units, workspace + kernel + begin * r.columns(),
-                   end - begin);
-      });
-      if (with_bias) copy_gates(r, input<float>(args, 2), workspace + bias, 1);
+      pack_kernel(r, input<float>(args, 1), workspace + bias, workspace + kernel);
+      if (with_bias) copy_gates(r, input<float>(args, 2), workspace + bias);
       each_rows(r, threads, [&](int part, std::int64_t first, std::int64_t count) {
         const States<T> states(r, own, args, workspace + kernel, with_bias ? workspace + bias : nullptr,
                                floats_at(args.workspace, shared + static_cast<std::size_t>(part) * own.bytes()));
@@ -442,11 +464,11 @@ std::unique_ptr<Kernel> make_recurrent_gradient(const ops::RecurrentGradient& op
   const Recurrence r(op, specs.inputs[1].shape);
   const StatesGradientLayout own(r);
   FloatLayout all;
-  const std::size_t turned = all.floats(r.columns() * r.wide()), shared = all.bytes();
+  const std::size_t transposed = all.floats(r.columns() * r.wide()), shared = all.bytes();
   return for_float_type(op, specs.inputs[1].dtype, [&]<class T>(T) {
     const auto body = [=, threads = specs.threads](const KernelArgs& args) {
-      float* const kernel = floats_at(args.workspace, 0) + turned;
-      transpose_gates(r, threads, input<float>(args, 0), kernel);
+      float* const kernel = floats_at(args.workspace, 0) + transposed;
+      pack_transposed_kernel(r, input<float>(args, 0), kernel);
       each_rows(r, threads, [&](int part, std::int64_t first, std::int64_t count) {
         const StatesGradient<T> gradient(
             r, own, args, kernel, floats_at(args.workspace, shared + static_cast<std::size_t>(part) * own.bytes()));

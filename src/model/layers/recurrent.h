@@ -15,6 +15,7 @@ namespace mirrortrain::layers {
 /// What both recurrent layers have: [steps, features] -> [units], or [steps, units] of all states in the order in which
 /// they are computed. Variables: kernel [features, gates units], recurrent_kernel [units, gates units] and bias.
 struct RecurrentOptions : LayerCommon {
+  static constexpr bool kOptionsSetRank = true;
   std::int64_t units = 1;
   ActivationName activation = static_cast<ActivationName>(ops::ActivationKind::kTanh);
   ActivationName recurrent_activation = static_cast<ActivationName>(ops::ActivationKind::kSigmoid);
