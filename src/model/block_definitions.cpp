@@ -17,11 +17,7 @@ bool is_one_of(const std::variant<Types...>*, std::string_view name) {
   return ((name == Types::kName) || ...);
 }
 
-/// One that is not built yet too.
-bool is_layer_type(std::string_view name) {
-  const auto& planned = config::ChoiceTag<Layer>::planned;
-  return is_one_of(static_cast<const Layer*>(nullptr), name) || std::ranges::count(planned, name) > 0;
-}
+bool is_layer_type(std::string_view name) { return is_one_of(static_cast<const Layer*>(nullptr), name); }
 
 /// Why no block may have the name; empty where it may.
 std::string objection(const std::string& name) {

@@ -169,6 +169,7 @@ class GraphMaker {
       if (builder_.mode() == Mode::kTraining) {
         model_.layers.push_back({name, std::string(type_name(layer.value)), shape, builder_.parameters()});
       }
+      if (misread && std::visit([](const auto& options) { return options.kOptionsSetRank; }, layer.value)) return {};
       return {output, inputs.guessed || misread};
     } catch (const WrongRank& error) {
       in_.errors.add(layer.place, layer.path, error.what());

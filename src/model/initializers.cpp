@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
+#include <numeric>
+#include <vector>
 
 #include "base/philox.h"
 
@@ -96,6 +98,44 @@ void fill_scaled(const Stream& stream, const VarianceScaling& scaling, const Sha
   }
 }
 
+double dot(std::span<const double> a, std::span<const double> b) {
+  std::array<double, 8> sums{};
+  std::size_t i = 0;
+  for (; i + sums.size() <= a.size(); i += sums.size()) {
+    for (std::size_t k = 0; k < sums.size(); ++k) sums[k] += a[i + k] * b[i + k];
+  }
+  double sum = std::accumulate(sums.begin(), sums.end(), 0.0);
+  for (; i < a.size(); ++i) sum += a[i] * b[i];
+  return sum;
+}
+
+/// Gram and Schmidt on normal vectors, which gives the Q of a QR decomposition whose R has a positive diagonal: the
+/// distribution is uniform (Mezzadri, 2007).
+void fill_orthogonal(const Stream& stream, double gain, std::int64_t last_axis, std::span<float> elements) {
+  if (elements.empty()) return;
+  fill_normal(stream, 0, 1, elements);
+  const auto columns = static_cast<std::size_t>(last_axis), rows = elements.size() / columns;
+  const std::size_t vectors = std::min(rows, columns), length = std::max(rows, columns);
+  const auto element = [&](std::size_t vector, std::size_t i) -> float& {
+    return elements[rows <= columns ? vector * columns + i : i * columns + vector];
+  };
+  std::vector<double> all(vectors * length);
+  for (std::size_t vector = 0; vector < vectors; ++vector) {
+    const std::span<double> own = std::span(all).subspan(vector * length, length);
+    for (std::size_t i = 0; i < length; ++i) own[i] = element(vector, i);
+    for (std::size_t earlier = 0; earlier < vector; ++earlier) {
+      const std::span<const double> other = std::span(all).subspan(earlier * length, length);
+      const double along = dot(own, other);
+      for (std::size_t i = 0; i < length; ++i) own[i] -= along * other[i];
+    }
+    const double norm = std::sqrt(dot(own, own));
+    for (std::size_t i = 0; i < length; ++i) {
+      own[i] /= norm;
+      element(vector, i) = static_cast<float>(gain * own[i]);
+    }
+  }
+}
+
 /// One overload for each initializer.
 struct Filler {
   Stream stream;
@@ -118,6 +158,9 @@ struct Filler {
   }
   void operator()(const initializers::TruncatedNormal& normal) const {
     fill_truncated_normal(stream, normal.mean, normal.stddev, elements);
+  }
+  void operator()(const initializers::Orthogonal& orthogonal) const {
+    fill_orthogonal(stream, orthogonal.gain, shape.back(), elements);
   }
 };
 
@@ -175,6 +218,11 @@ config::Section<TruncatedNormal> TruncatedNormal::section() {
       .key("mean", &TruncatedNormal::mean, "Mean of the distribution.")
       .key("stddev", &TruncatedNormal::stddev, "Standard deviation of the distribution before truncation.",
            config::at_least(0));
+}
+
+config::Section<Orthogonal> Orthogonal::section() {
+  return config::Section<Orthogonal>("A random matrix whose rows or columns, whichever are fewer, are orthonormal.")
+      .key("gain", &Orthogonal::gain, "Factor of all values.");
 }
 
 }  // namespace initializers

@@ -97,13 +97,20 @@ struct TruncatedNormal {
   static config::Section<TruncatedNormal> section();
 };
 
+/// A random matrix with orthonormal rows or columns, whichever are fewer: of all axes but the last, and the last.
+struct Orthogonal {
+  static constexpr std::string_view kName = "orthogonal";
+  double gain = 1;
+  static config::Section<Orthogonal> section();
+};
+
 }  // namespace initializers
 
 using Initializer =
     std::variant<initializers::GlorotUniform, initializers::GlorotNormal, initializers::HeUniform,
                  initializers::HeNormal, initializers::LecunUniform, initializers::LecunNormal, initializers::Zeros,
                  initializers::Ones, initializers::Constant, initializers::RandomUniform, initializers::RandomNormal,
-                 initializers::TruncatedNormal>;
+                 initializers::TruncatedNormal, initializers::Orthogonal>;
 
 /// Fills `elements`, which have `shape`. Random ones are a function of the seed, the variable's name and the element.
 void initialize(const Initializer& initializer, const Shape& shape, std::string_view variable_name, std::uint64_t seed,

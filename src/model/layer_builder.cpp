@@ -91,12 +91,19 @@ WeightConstraint constraint_of(const constraints::MaxNorm& options, std::string_
 }  // namespace
 
 ValueId LayerBuilder::weight(std::string_view name, Shape shape, const Initializer& initializer,
-                             const std::optional<Regularizer>& regularizer,
-                             const std::optional<Constraint>& constraint) {
+                             const std::optional<Regularizer>& regularizer, const std::optional<Constraint>& constraint,
+                             const std::function<void(std::span<float>)>& adjust) {
   const std::string full_name = fmt::format("{}/{}", layer_, name);
   check_elements(shape, name);
+  if (std::holds_alternative<initializers::Orthogonal>(initializer) && shape.rank() < 2) {
+    throw Error(
+        fmt::format("the initializer orthogonal makes matrices; expected another one for the {}, whose shape "
+                    "is {}",
+                    name, shape.text()));
+  }
   ModelVariable variable{{full_name, shape, trainable_}, [=](std::span<float> elements, std::uint64_t seed) {
                            initialize(initializer, shape, full_name, seed, elements);
+                           if (adjust) adjust(elements);
                          }};
   // As in Keras, a frozen weight adds nothing to the loss.
   if (regularizer && trainable_) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -64,11 +65,13 @@ class LayerBuilder {
   /// The shape with its last axis, the features; throws WrongRank where the input has none.
   const Shape& features(ValueId input) const;
 
-  /// A weight named `layer/name`: trained unless the layer is frozen. Throws Error where it would be absurdly large,
-  /// and for a constraint on axes that it does not have.
+  /// A weight named `layer/name`: trained unless the layer is frozen. `adjust`, where there is one, changes what the
+  /// initializer made. Throws Error where it would be absurdly large, and for an initializer or a constraint on axes
+  /// that it does not have.
   ValueId weight(std::string_view name, Shape shape, const Initializer& initializer,
                  const std::optional<Regularizer>& regularizer = std::nullopt,
-                 const std::optional<Constraint>& constraint = std::nullopt);
+                 const std::optional<Constraint>& constraint = std::nullopt,
+                 const std::function<void(std::span<float>)>& adjust = {});
 
   /// A variable that is assigned, not trained (moving statistics).
   ValueId statistic(std::string_view name, Shape shape, const Initializer& initializer);

@@ -11,6 +11,8 @@ namespace mirrortrain {
 /// The options that every layer has. A layer derives from it and ends its section with `.include<LayerCommon>()`.
 struct LayerCommon {
   static constexpr std::size_t kFewestInputs = 1, kMostInputs = 1;
+  /// Whether an option decides how many axes the output has, so that nothing is known of it where one was misread.
+  static constexpr bool kOptionsSetRank = false;
 
   config::Located<std::optional<std::string>> name;
   std::vector<config::Located<std::string>> inputs;  ///< empty: the previous layer

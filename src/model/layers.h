@@ -16,6 +16,7 @@
 #include "model/layers/normalization.h"
 #include "model/layers/pooling2d.h"
 #include "model/layers/prelu.h"
+#include "model/layers/recurrent.h"
 #include "model/layers/reshape.h"
 
 namespace mirrortrain {
@@ -24,7 +25,7 @@ namespace mirrortrain {
 using Layer =
     std::variant<layers::Dense, layers::Conv2d, layers::DepthwiseConv2d, layers::SeparableConv2d,
                  layers::Conv2dTranspose, layers::Conv1d, layers::Embedding, layers::PositionEmbedding,
-                 layers::MultiHeadAttention, layers::MaxPooling2d, layers::AveragePooling2d,
+                 layers::MultiHeadAttention, layers::Lstm, layers::Gru, layers::MaxPooling2d, layers::AveragePooling2d,
                  layers::GlobalAveragePooling2d, layers::GlobalMaxPooling2d, layers::GlobalAveragePooling1d,
                  layers::ZeroPadding2d, layers::Upsampling2d, layers::Flatten, layers::Reshape, layers::Permute,
                  layers::Activation, layers::Softmax, layers::Prelu, layers::Dropout, layers::BatchNormalization,
@@ -37,5 +38,4 @@ template <>
 struct mirrortrain::config::ChoiceTag<mirrortrain::Layer> {
   static constexpr std::string_view noun = "a layer";
   static constexpr bool set_keeps_name = true;
-  static constexpr auto planned = std::to_array<std::string_view>({"lstm", "gru"});
 };

@@ -113,6 +113,16 @@ TEST_CASE_FIXTURE(Fixture, "mirrored-fashion gives the same bits however two rep
   }
 }
 
+TEST_CASE_FIXTURE(Fixture, "fashion-lstm tells clothing from its rows") {
+  REQUIRE(fit("fashion-lstm", "rows").exit_code == 0);
+  CHECK(events("rows", "evaluation").at(0)["metrics"]["accuracy"].get<double>() > 0.70);
+}
+
+TEST_CASE_FIXTURE(Fixture, "series-gru tells the next value of a series") {
+  REQUIRE(fit("series-gru", "series").exit_code == 0);
+  CHECK(events("series", "evaluation").at(0)["metrics"]["r2_score"].get<double>() > 0.94);
+}
+
 TEST_CASE_FIXTURE(Fixture, "one-device gives tiny's losses but for rounding") {
   const std::string short_run = "--set training.epochs=1";
   const Outcome outcome = fit("one-device", "one", short_run);

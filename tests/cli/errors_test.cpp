@@ -54,6 +54,37 @@ TEST_CASE_FIXTURE(Fixture, "a layer that does not fit is an error at its line wi
   CHECK(contains(outcome.err, "[1]"));
 }
 
+TEST_CASE_FIXTURE(Fixture, "what is wrong in recurrent layers is told at each line") {
+  write_file(folder / "wrong.yaml", R"(data:
+  global_batch_size: 4
+  train: {format: synthetic, examples: 8, shape: [7, 3], label_shape: [2]}
+model:
+  input_shape: [7, 3]
+  layers:
+    - lstm: {units: 4, return_sequence: true}
+    - gru: {units: 0}
+    - lstm: {units: 2, recurrent_activation: softmax}
+    - gru: {units: 2, reset_after: maybe}
+loss: mean_squared_error
+optimizer: sgd
+)");
+  const Outcome outcome = run_program(folder, "fit wrong.yaml");
+  CHECK(outcome.exit_code == 2);
+  for (const char* message :
+       {"wrong.yaml:7:24: model.layers[0].lstm.return_sequence: unknown key; did you mean 'return_sequences'?",
+        "wrong.yaml:8:20: model.layers[1].gru.units: ", "wrong.yaml:9:46: model.layers[2].lstm.recurrent_activation: ",
+        "wrong.yaml:10:36: model.layers[3].gru.reset_after: ", "4 errors"}) {
+    CHECK_MESSAGE(contains(outcome.err, message), outcome.err);
+  }
+  CHECK_FALSE(fs::exists(folder / "runs"));
+}
+
+TEST_CASE_FIXTURE(Fixture, "a recurrent layer wants steps") {
+  const Outcome outcome = fit("--set 'model.layers=[{gru: {units: 4}}]'");
+  CHECK(outcome.exit_code == 2);
+  CHECK(contains(outcome.err, "expected sequences [steps, channels], found the shape [1] of the model's input"));
+}
+
 TEST_CASE_FIXTURE(Fixture, "what is not built yet is refused by name") {
   for (const char* setting :
        {"data.auto_shard=off", "model.layers=[{embedding: {input_dim: 3, output_dim: 2, mask_zero: true}}]"}) {

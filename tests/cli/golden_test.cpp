@@ -206,6 +206,11 @@ TEST_CASE("with synchronized statistics any number of replicas trains as one doe
   follows_reference("synchronized-batch-norm");
 }
 TEST_CASE("attention of a sequence to itself and to another trains as in Keras") { follows_reference("attention"); }
+TEST_CASE("recurrent layers of both kinds train as in Keras") {
+  follows_reference("lstm");
+  follows_reference("gru");
+  follows_reference("recurrent-mixed-bfloat16");
+}
 TEST_CASE("weights are kept within their largest norms as in Keras") { follows_reference("max-norm"); }
 TEST_CASE("mixed precision trains close to Keras's") { follows_reference("cnn-mixed-bfloat16"); }
 TEST_CASE("grouped convolutions train as in PyTorch") { follows_reference("torch-cnn-sgd"); }

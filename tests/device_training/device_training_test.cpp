@@ -99,6 +99,19 @@ TEST_CASE("residual blocks train as on the CPU") {
   for (const int replicas : {1, 2}) Twins(kResidual, {}, replicas).check_equal(7);
 }
 
+TEST_CASE("recurrent layers train as on the CPU") {
+  const std::string layers =
+      "model.layers=[{reshape: {target_shape: [14, 14]}}, {lstm: {units: 6, return_sequences: true}}, "
+      "{gru: {units: 5, return_sequences: true, go_backwards: true, reset_after: false}}, {gru: {units: 4}}, "
+      "{dense: {units: 3}}]";
+  for (const int replicas : {1, 3}) {
+    Twins twins(kCnn, {layers}, replicas);
+    twins.check_equal(7);
+    CHECK(evaluate_all(*twins.on_gpu.strategy, twins.on_gpu.examples(), 6).loss ==
+          near(evaluate_all(*twins.on_cpus.strategy, twins.on_cpus.examples(), 6).loss));
+  }
+}
+
 TEST_CASE("weights are kept within their largest norms as on the CPU, filters that are kept in another order too") {
   for (const char* axis : {"0", "[0, 1, 2]", "[2, 3]", "-1"}) {
     for (const char* more : {"training.precision=float32", "variables=[{match: \"*/*\", aggregation: none}]"}) {

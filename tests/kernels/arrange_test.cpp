@@ -90,6 +90,29 @@ TEST_CASE("cropping takes away what lies at the edges of each row") {
   }
 }
 
+TEST_CASE("a tensor without rows is padded and cropped as one row") {
+  const auto as_row = [](const Reference& of_rows) {
+    return [of_rows](const std::vector<Values>& inputs) {
+      Values y = of_rows({{inputs[0].shape.with_rows(1), inputs[0].data}})[0];
+      y.shape = Shape(std::vector<std::int64_t>(y.shape.begin() + 1, y.shape.end()));
+      return std::vector<Values>{y};
+    };
+  };
+  const std::vector<std::int64_t> before{1, 0}, after{0, 2};
+  const Case pad{.name = "pad a matrix",
+                 .op = std::make_shared<ops::Pad>(before, after),
+                 .inputs = {fixed({2, 20})},
+                 .reference = as_row(padded(before, after))};
+  const Case crop{.name = "crop a matrix",
+                  .op = std::make_shared<ops::Crop>(before, after),
+                  .inputs = {fixed({2, 20})},
+                  .reference = as_row(cropped(before, after))};
+  for (const Case& test : {pad, crop}) {
+    check_forward(test);
+    check_gradient(test, {true});
+  }
+}
+
 TEST_CASE("concatenation joins any number of tensors along any axis") {
   struct Join {
     std::size_t axis;

@@ -206,3 +206,16 @@ TEST_CASE("a variable starts from its initializer, the seed and its own name") {
   CHECK(values(1, 1) == std::vector<float>(4, 2.0f));
   CHECK(values(3, 1) == std::vector<float>(4, 0.0f));
 }
+
+TEST_CASE("an LSTM's forget gate starts open unless unit_forget_bias is false") {
+  const auto bias = [](const std::string& options) {
+    const Built built = build_layers("[4, 3]", "    - lstm: {units: 2" + options + "}\n");
+    REQUIRE(built.errors == "");
+    std::vector<float> elements(8);
+    built.model.variables[2].initialize(elements, 1);
+    return elements;
+  };
+  CHECK(bias("") == std::vector<float>{0, 0, 1, 1, 0, 0, 0, 0});
+  CHECK(bias(", unit_forget_bias: false") == std::vector<float>(8, 0.0f));
+  CHECK(bias(", bias_initializer: {constant: {value: 3}}") == std::vector<float>{3, 3, 1, 1, 3, 3, 3, 3});
+}

@@ -113,12 +113,34 @@ TEST_CASE("absurd sizes are refused instead of overflowing") {
                  "the output would have the shape [8, 8, 1099511627775]"));
 }
 
-TEST_CASE("what is not built yet is refused by name") {
-  for (const std::string name : {"lstm", "gru"}) {
-    CAPTURE(name);
-    const std::string errors = errors_of("    - " + name + ": {}\n");
-    CHECK(contains(errors, name));
-    CHECK(contains(errors, "not built yet"));
+TEST_CASE("what a recurrent layer cannot do is an error at the option") {
+  const auto errors = [](const std::string& layer) { return build_layers("[7, 3]", "    - " + layer + "\n").errors; };
+  const std::string expected = "expected an elementwise activation, such as tanh, sigmoid or relu, found softmax";
+  CHECK(contains(errors("lstm: {units: 2, activation: softmax}"),
+                 "a.yaml:4:36: model.layers[0].lstm.activation: " + expected));
+  CHECK(contains(errors("gru: {units: 2, recurrent_activation: softmax}"),
+                 "a.yaml:4:45: model.layers[0].gru.recurrent_activation: " + expected));
+  CHECK(contains(errors("gru: {units: 2, activation: gelu}"),
+                 "a.yaml:4:35: model.layers[0].gru.activation: a recurrent layer keeps its gates after the activation, "
+                 "from which the derivative of gelu does not follow; expected another elementwise activation"));
+  CHECK(contains(errors("gru: {units: 2, unit_forget_bias: false}"), "gru.unit_forget_bias: unknown key"));
+  CHECK(contains(errors("lstm: {units: 2, reset_after: false}"), "lstm.reset_after: unknown key"));
+  CHECK(contains(errors("lstm: {}"), "missing key 'units'"));
+  CHECK(contains(errors("lstm: {units: 0}"), "a.yaml:4:21: model.layers[0].lstm.units"));
+  CHECK(contains(errors("gru: {units: 2, use_bias: false, bias_regularizer: {l2: 0.1}}"),
+                 "there is no bias, as use_bias is false"));
+  CHECK(contains(errors("lstm: {units: 2, bias_initializer: orthogonal}"),
+                 "model.layers[0].lstm: the initializer orthogonal makes matrices; expected another one for the bias, "
+                 "whose shape is [8]"));
+}
+
+TEST_CASE("a misspelt option that decides the output's axes is the only error") {
+  for (const std::string layer :
+       {"lstm: {units: 4, return_sequence: true}", "global_average_pooling1d: {keepdim: true}"}) {
+    const std::string errors = build_layers("[7, 3]", "    - " + layer + "\n    - gru: {units: 2}\n").errors;
+    CAPTURE(errors);
+    CHECK(contains(errors, "unknown key; did you mean"));
+    CHECK(contains(errors, "1 error"));
   }
 }
 
@@ -140,6 +162,8 @@ TEST_CASE("what a layer asks of its input is told at its place") {
           "expected sequences [steps, channels], found the shape [8, 8, 3]");
   message("multi_head_attention: {num_heads: 2, key_dim: 4, inputs: [input, input, input]}",
           "expected one or two inputs, found 3");
+  message("lstm: {units: 4}", "expected sequences [steps, channels], found the shape [8, 8, 3]");
+  message("gru: {units: 4}", "expected sequences [steps, channels], found the shape [8, 8, 3]");
   message("position_embedding: {sequence_length: 4}",
           "expected sequences [steps, channels], found the shape [8, 8, 3]");
   message("permute: {dims: [1, 2]}", "expected dims with each of 1 to 3 once for the input shape [8, 8, 3]");

@@ -94,6 +94,36 @@ TEST_CASE("unscaled initializers have the moments asked for") {
   CHECK(uniform.highest <= 3);
 }
 
+TEST_CASE("orthogonal matrices have orthonormal rows or columns, whichever are fewer") {
+  for (const Shape& shape : {Shape{6, 6}, Shape{5, 20}, Shape{20, 5}, Shape{2, 10, 7}, Shape{1, 3}}) {
+    CAPTURE(shape.text());
+    const std::vector<float> elements = draw(initializers::Orthogonal{2}, shape);
+    const std::int64_t columns = shape.back(), rows = shape.elements() / columns, vectors = std::min(rows, columns);
+    const auto at = [&](std::int64_t vector, std::int64_t i) {
+      return double{elements[static_cast<std::size_t>(rows <= columns ? vector * columns + i : i * columns + vector)]};
+    };
+    for (std::int64_t a = 0; a < vectors; ++a) {
+      for (std::int64_t b = 0; b < vectors; ++b) {
+        double dot = 0;
+        for (std::int64_t i = 0; i < std::max(rows, columns); ++i) dot += at(a, i) * at(b, i);
+        CHECK(dot == doctest::Approx(a == b ? 4 : 0).epsilon(1e-6));
+      }
+    }
+  }
+}
+
+TEST_CASE("orthogonal matrices are drawn uniformly: no element is favoured, and signs are even") {
+  double sum = 0, square = 0;
+  constexpr int kDraws = 2000;
+  for (std::uint64_t seed = 0; seed < kDraws; ++seed) {
+    const double corner = double{draw(initializers::Orthogonal{}, {4, 4}, seed)[0]};
+    sum += corner / kDraws;
+    square += corner * corner / kDraws;
+  }
+  CHECK(std::abs(sum) < 0.04);
+  CHECK(square == doctest::Approx(0.25).epsilon(0.06));
+}
+
 TEST_CASE("constant initializers fill every element") {
   CHECK(draw(initializers::Zeros{}, {5}) == std::vector<float>(5, 0));
   CHECK(draw(initializers::Ones{}, {5}) == std::vector<float>(5, 1));
@@ -103,7 +133,7 @@ TEST_CASE("constant initializers fill every element") {
 TEST_CASE("random values depend on seed and variable name, and are not correlated") {
   for (const Initializer& initializer :
        {Initializer(initializers::GlorotUniform{}), Initializer(initializers::HeNormal{}),
-        Initializer(initializers::RandomNormal{})}) {
+        Initializer(initializers::RandomNormal{}), Initializer(initializers::Orthogonal{})}) {
     const Shape shape{100, 100};
     const auto first = draw(initializer, shape);
     CHECK(first == draw(initializer, shape));

@@ -70,7 +70,7 @@ class Architecture {
   }
 
   void add_sequence_layer() {
-    switch (number(6)) {
+    switch (number(8)) {
       case 0:
         return line(fmt::format("conv1d: {{filters: {}, kernel_size: {}, padding: same, activation: {}}}",
                                 2 * (1 + number(3)), 1 + number(4), activation()));
@@ -82,6 +82,12 @@ class Architecture {
       case 4:
         return line(pick({"multi_head_attention: {num_heads: 2, key_dim: 3, use_causal_mask: true}",
                           "multi_head_attention: {num_heads: 3, key_dim: 2, value_dim: 4, dropout: 0.2}"}));
+      case 5:
+        return line(fmt::format("lstm: {{units: {}, return_sequences: true, go_backwards: {}, use_bias: {}}}",
+                                1 + number(6), boolean(), boolean()));
+      case 6:
+        return line(fmt::format("gru: {{units: {}, return_sequences: true, go_backwards: {}, reset_after: {}}}",
+                                1 + number(6), boolean(), boolean()));
       default: return line("prelu: {shared_axes: [1]}");
     }
   }

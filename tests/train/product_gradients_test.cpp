@@ -43,6 +43,8 @@ TEST_CASE("large dense kernels are updated from their products, small and shared
   CHECK(product_gradients(Training(kWideMlp)) == 2);
   CHECK(product_gradients(Training(kWideMlp, {"training.precision=mixed_bfloat16"})) == 0);
   CHECK(product_gradients(Training(kWideMlp, {"model.layers[1].dense.kernel_regularizer={l2: 0.1}"})) == 1);
+  CHECK(product_gradients(
+            Training(kWideMlp, {"model.layers=[{dense: {units: 2048}}, {flatten: {}}, {dense: {units: 16}}]"})) == 1);
   CHECK(product_gradients(Training(kWideMlp, {R"(variables=[{match: "dense/*", aggregation: sum}])"})) == 1);
 }
 

@@ -87,6 +87,13 @@ TEST_CASE("a variable whose gradient is rounding alone is not compared, and move
   CHECK(verified("{dense: {units: 4, activation: relu}}, " + normalize, sgd).left_out.empty());
 }
 
+TEST_CASE("recurrent layers train alike on any number of replicas") {
+  const Training training(kMlp, {"model.layers=[{reshape: {target_shape: [3, 2]}}, {lstm: {units: 5, return_sequences: "
+                                 "true}}, {gru: {units: 4}}, {dense: {units: 3}}]"});
+  CHECK(verify_replicas(training.checked, {2, 4, 7}, 5).largest() < 1e-5);
+  CHECK(differences_explained(training.checked).empty());
+}
+
 TEST_CASE("the variable that differs most is named") {
   const Training training(kMlp, {"variables=[{match: dense/kernel, aggregation: only_first_replica}]"});
   CHECK(verify_replicas(training.checked, {2}, 3).most_different.first == "dense/kernel");

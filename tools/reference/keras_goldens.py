@@ -5,6 +5,7 @@ Each function below is one folder of tests/golden: the configuration of mirrortr
 """
 import dataclasses
 import os
+import re
 import sys
 from typing import Callable
 
@@ -64,8 +65,11 @@ class Case:
 
 def variables(model):
     """Every variable under mirrortrain's name; the layouts are the same."""
-    return {variable.path[variable.path.index(f"{layer.name}/"):]: variable
-            for layer in model.layers for variable in layer.variables}
+    def name(layer, path):
+        return re.sub("/(lstm|gru)_cell/", "/", path[path.index(f"{layer.name}/"):])
+
+    return {name(layer, variable.path): variable for layer in model.layers for variable in layer.variables
+            if not variable.path.endswith("/seed_generator_state")}
 
 
 def initial_weights(case):
@@ -678,9 +682,73 @@ def attention():
     )
 
 
+def recurrent(seed, config, model, mixed=False):
+    """Sequences in which the order of the steps tells the class."""
+    random = np.random.default_rng(seed)
+    features = random.normal(0, 1, (29, 6, 3)).astype(np.float32)
+    labels = (features[:, :3].sum((1, 2)) > features[:, 3:].sum((1, 2))).astype(np.int64) + (features[:, -1, 0] > 0)
+    precision = ", precision: mixed_bfloat16" if mixed else ""
+    return Case(
+        config="""
+        data:
+          global_batch_size: 8
+          shuffle: false
+          train: {format: npy, features: features.npy, labels: labels.npy}
+          validation: {format: npy, features: features.npy, labels: labels.npy}
+        model:
+          input_shape: [6, 3]
+          initial_weights: initial.safetensors
+          layers:""" + config + f"""
+            - dense: {{units: 3}}
+        loss: {{type: sparse_categorical_crossentropy, from_logits: true}}
+        metrics: [accuracy]
+        optimizer: {{type: sgd, learning_rate: 0.3, momentum: 0.9}}
+        training: {{epochs: 3{precision}}}
+        """,
+        features=features, labels=labels, batch=8, epochs=3, validation=(features, labels),
+        model=lambda: keras.Sequential([keras.Input((6, 3)), *model(), layers.Dense(3)]),
+        loss=lambda: keras.losses.SparseCategoricalCrossentropy(from_logits=True),
+        optimizer=lambda: keras.optimizers.SGD(0.3, momentum=0.9),
+        metrics={"accuracy": sparse_accuracy},
+        mixed=mixed,
+    )
+
+
+def lstm():
+    """Three LSTMs: all states, backwards without a bias, and the last state under other activations."""
+    regular = keras.regularizers.L2(0.01)
+    return recurrent(14, """
+            - lstm: {units: 7, return_sequences: true, recurrent_regularizer: {l2: 0.01}}
+            - lstm: {units: 5, return_sequences: true, go_backwards: true, use_bias: false}
+            - lstm: {units: 6, activation: softsign, recurrent_activation: hard_sigmoid}""", lambda: [
+        layers.LSTM(7, return_sequences=True, recurrent_regularizer=regular),
+        layers.LSTM(5, return_sequences=True, go_backwards=True, use_bias=False),
+        layers.LSTM(6, activation="softsign", recurrent_activation="hard_sigmoid")])
+
+
+def gru():
+    """Four GRUs: the reset after the product and before it, backwards, without a bias."""
+    return recurrent(15, """
+            - gru: {units: 7, return_sequences: true}
+            - gru: {units: 5, return_sequences: true, go_backwards: true, reset_after: false}
+            - gru: {units: 6, return_sequences: true, use_bias: false}
+            - gru: {units: 4, go_backwards: true, recurrent_activation: hard_sigmoid}""", lambda: [
+        layers.GRU(7, return_sequences=True),
+        layers.GRU(5, return_sequences=True, go_backwards=True, reset_after=False),
+        layers.GRU(6, return_sequences=True, use_bias=False),
+        layers.GRU(4, go_backwards=True, recurrent_activation="hard_sigmoid")])
+
+
+def recurrent_mixed_bfloat16():
+    return recurrent(16, """
+            - lstm: {units: 7, return_sequences: true}
+            - gru: {units: 6}""", lambda: [layers.LSTM(7, return_sequences=True), layers.GRU(6)], mixed=True)
+
+
 CASES = [mlp_sgd_momentum, mlp_sgd_nesterov, cnn_adam, binary_classifier, batch_norm_cnn, categorical_activations,
          linear_regression, linear_regression_bias, cnn_mixed_bfloat16, clip_norm, clip_value, accumulate_steps,
-         accumulate_clip_norm, synchronized_batch_norm, max_norm, attention]
+         accumulate_clip_norm, synchronized_batch_norm, max_norm, attention, lstm, gru,
+         recurrent_mixed_bfloat16]
 
 if __name__ == "__main__":
     for function in CASES:

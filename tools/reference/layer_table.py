@@ -61,6 +61,10 @@ LAYERS = [
     ((9, 8, 64), keras.layers.GroupNormalization()),
     ((9, 8, 6), keras.layers.GroupNormalization(groups=3, scale=False)),
     ((9, 8, 6), keras.layers.GroupNormalization(groups=-1)),
+    ((9, 6), keras.layers.LSTM(5)),
+    ((9, 6), keras.layers.LSTM(5, return_sequences=True, use_bias=False)),
+    ((9, 6), keras.layers.GRU(5, return_sequences=True)),
+    ((9, 6), keras.layers.GRU(5, reset_after=False, go_backwards=True)),
 ]
 
 MERGES = [

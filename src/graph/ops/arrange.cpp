@@ -7,6 +7,11 @@
 namespace mirrortrain::ops {
 namespace {
 
+void expect_axes(std::string_view op, const ValueSpec& x, std::size_t axes) {
+  expect(is_float(x.dtype) && x.shape.rank() == axes, op, fmt::format("a float32 or bfloat16 tensor of {} axes", axes),
+         x);
+}
+
 void expect_rows(std::string_view op, const ValueSpec& x, std::size_t axes) {
   expect(x.batched && is_float(x.dtype) && x.shape.rank() == axes, op,
          fmt::format("a batched float32 or bfloat16 tensor of {} axes", axes), x);
@@ -16,7 +21,7 @@ void expect_rows(std::string_view op, const ValueSpec& x, std::size_t axes) {
 
 std::vector<ValueSpec> Pad::infer(std::span<const ValueSpec> inputs) const {
   ValueSpec y = inputs[0];
-  expect_rows(name(), y, before.size());
+  expect_axes(name(), y, before.size());
   for (std::size_t axis = 0; axis < before.size(); ++axis) y.shape[axis] += before[axis] + after[axis];
   return {y};
 }
@@ -29,7 +34,7 @@ std::vector<ValueId> Pad::gradient(Graph& graph, const Node&, std::span<const Va
 
 std::vector<ValueSpec> Crop::infer(std::span<const ValueSpec> inputs) const {
   ValueSpec y = inputs[0];
-  expect_rows(name(), y, before.size());
+  expect_axes(name(), y, before.size());
   for (std::size_t axis = 0; axis < before.size(); ++axis) {
     y.shape[axis] -= before[axis] + after[axis];
     expect(y.shape[axis] > 0, name(), fmt::format("more than {} elements in axis {}", before[axis] + after[axis], axis),

@@ -5,7 +5,7 @@
 namespace mirrortrain::ops {
 
 /// Zeros around each row: `before` and `after` elements along each of its axes.
-/// Input: batched [...] float32 or bfloat16. Output: batched, every axis longer by before + after.
+/// Input: [...] float32 or bfloat16, batched or one tensor without rows. Output: every axis longer by before + after.
 struct Pad : Op {
   std::vector<std::int64_t> before, after;
   Pad(std::vector<std::int64_t> first, std::vector<std::int64_t> last)

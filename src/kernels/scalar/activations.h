@@ -134,9 +134,12 @@ struct Exponential {
   MIRRORTRAIN_HOST_DEVICE static float backward(float y, float dy) { return dy * y; }
 };
 
-/// Calls function(functor) with the struct of `kind`, on the host.
+/// Calls function(functor) with the struct of `kind`.
+#if defined(__CUDACC__)
+#pragma nv_exec_check_disable  // on the device it is called with functions of the device, on the host of the host
+#endif
 template <class Function>
-auto with_activation(ops::ActivationKind kind, const Function& function) {
+MIRRORTRAIN_HOST_DEVICE auto with_activation(ops::ActivationKind kind, const Function& function) {
   switch (kind) {
     case ops::ActivationKind::kLinear: break;
     case ops::ActivationKind::kRelu: return function(Relu{});

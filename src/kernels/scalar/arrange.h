@@ -18,6 +18,9 @@ struct CopyWalk {
   std::int64_t from_first, to_first;
 };
 
+/// A tensor with rows in front: one of `axes` axes has none, and is one row.
+inline Shape in_rows(const Shape& shape, std::size_t axes) { return shape.rank() == axes ? shape.with_rows(1) : shape; }
+
 /// The part of `whole` from `first` on that has the shape `part`; all with rows.
 inline std::int64_t first_element(const Shape& whole, const std::vector<std::int64_t>& first) {
   const Strides strides = dense_strides(whole);
@@ -43,10 +46,12 @@ inline CopyWalk copy_transposed(const Shape& x, const Shape& y, const std::vecto
 /// Where each input of an op goes in its output `y`. Pad's leaves gaps, which are zeros.
 using Tensors = std::span<const TensorView>;
 inline std::vector<CopyWalk> copies_of(const ops::Pad& op, Tensors inputs, const Shape& y) {
-  return {copy_into(inputs[0].shape, y, op.before)};
+  const std::size_t axes = op.before.size();
+  return {copy_into(in_rows(inputs[0].shape, axes), in_rows(y, axes), op.before)};
 }
 inline std::vector<CopyWalk> copies_of(const ops::Crop& op, Tensors inputs, const Shape& y) {
-  return {copy_out_of(inputs[0].shape, y, op.before)};
+  const std::size_t axes = op.before.size();
+  return {copy_out_of(in_rows(inputs[0].shape, axes), in_rows(y, axes), op.before)};
 }
 inline std::vector<CopyWalk> copies_of(const ops::Transpose& op, Tensors inputs, const Shape& y) {
   return {copy_transposed(inputs[0].shape, y, op.axes)};

@@ -51,6 +51,7 @@ struct AveragePooling2d : Pool2dOptions {
 
 /// The options of layers that take whole images together.
 struct GlobalPoolOptions : LayerCommon {
+  static constexpr bool kOptionsSetRank = true;
   bool keepdims = false;
 
   static config::Section<GlobalPoolOptions> section() {

@@ -41,6 +41,8 @@ std::vector<ProductGradient> find_product_gradients(const Model& model, const st
     if (dynamic_cast<const ops::DenseWeightGradient*>(node.op.get()) == nullptr) continue;
     const ValueId x = root_of(graph, node.inputs[0]), dy = root_of(graph, node.inputs[1]);
     if (!is_usable(graph, x) || !is_usable(graph, dy) || !cpu::takes_product(variable.spec.shape.back())) continue;
+    // Where each example has many vectors, they are much more than the gradient, and all of them would be read again.
+    if (graph.spec(x).shape.elements() != variable.spec.shape[0]) continue;
     found.push_back({i, x, dy});
   }
   return found;

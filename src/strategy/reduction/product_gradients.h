@@ -16,7 +16,7 @@ struct ProductGradient {
 };
 
 /// The weights for which that is worth the while: large float32 dense kernels that the mean over replicas updates, used
-/// once and not regularized.
+/// once, on one vector of each example, and not regularized.
 std::vector<ProductGradient> find_product_gradients(const Model& model, const std::vector<VariablePolicy>& policies);
 
 }  // namespace mirrortrain

@@ -1,0 +1,132 @@
+#include "model/layers/recurrent.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "graph/ops/arrange.h"
+#include "graph/ops/dense.h"
+#include "graph/ops/elementwise.h"
+
+namespace mirrortrain::layers {
+namespace {
+
+/// What is wrong with a cell's activation; empty where nothing is.
+std::string unfit_for_cell(ActivationName activation) {
+  if (activation != ActivationName::kSoftmax) {
+    const auto kind = static_cast<ops::ActivationKind>(activation);
+    if (ops::derivative_from_output(kind)) return "";
+    return fmt::format(
+        "a recurrent layer keeps its gates after the activation, from which the derivative of {} does "
+        "not follow; expected another elementwise activation, such as tanh, sigmoid or relu",
+        ops::name_of(kind));
+  }
+  return "expected an elementwise activation, such as tanh, sigmoid or relu, found softmax";
+}
+
+/// Row `number` of a matrix with two rows.
+ValueId row_of_two(LayerBuilder& builder, ValueId matrix, std::int64_t number) {
+  const ValueId row = builder.apply(ops::Crop({number, 0}, {1 - number, 0}), {matrix});
+  return builder.apply(ops::Reshape({builder.shape(matrix).back()}), {row});
+}
+
+}  // namespace
+
+config::Section<RecurrentOptions> RecurrentOptions::section() {
+  using Self = RecurrentOptions;
+  return config::Section<Self>("A layer that takes a sequence step by step.")
+      .key("units", &Self::units, "Number of output features.", config::required, config::at_least(1),
+           config::at_most(1 << 20))
+      .key("return_sequences", &Self::return_sequences,
+           "Whether the output is the state after each step; else after the last one.")
+      .key("go_backwards", &Self::go_backwards, "Whether the sequence is taken from its last step to its first.")
+      .key("activation", &Self::activation, "Activation of the candidate and of an LSTM's cell.")
+      .key("recurrent_activation", &Self::recurrent_activation, "Activation of the other gates.")
+      .key("use_bias", &Self::use_bias, "Whether the layer uses a bias vector.")
+      .key("kernel_initializer", &Self::kernel_initializer, "Initializer of the kernel.")
+      .key("recurrent_initializer", &Self::recurrent_initializer, "Initializer of the recurrent kernel.")
+      .key("bias_initializer", &Self::bias_initializer, "Initializer of the bias.")
+      .key("kernel_regularizer", &Self::kernel_regularizer, "Regularizer of the kernel; null: none.")
+      .key("kernel_constraint", &Self::kernel_constraint, "Constraint of the kernel after each update; null: none.")
+      .key("recurrent_regularizer", &Self::recurrent_regularizer, "Regularizer of the recurrent kernel; null: none.")
+      .key("recurrent_constraint", &Self::recurrent_constraint,
+           "Constraint of the recurrent kernel after each update; null: none.")
+      .key("bias_regularizer", &Self::bias_regularizer, "Regularizer of the bias; null: none.")
+      .key("bias_constraint", &Self::bias_constraint, "Constraint of the bias after each update; null: none.")
+      .check("activation", [](const Self& layer) { return unfit_for_cell(layer.activation); })
+      .check("recurrent_activation", [](const Self& layer) { return unfit_for_cell(layer.recurrent_activation); })
+      .check("bias_regularizer",
+             [](const Self& layer) { return without_bias(layer, layer.bias_regularizer.has_value()); })
+      .check("bias_constraint",
+             [](const Self& layer) { return without_bias(layer, layer.bias_constraint.has_value()); })
+      .include<LayerCommon>();
+}
+
+ops::RecurrentAttributes RecurrentOptions::attributes(ops::Cell cell) const {
+  return {.cell = cell,
+          .activation = static_cast<ops::ActivationKind>(activation),
+          .recurrent_activation = static_cast<ops::ActivationKind>(recurrent_activation),
+          .backwards = go_backwards};
+}
+
+std::pair<ValueId, ValueId> RecurrentOptions::kernels(LayerBuilder& builder, ValueId x, std::int64_t gates) const {
+  const std::int64_t features = builder.sequence(x).back();
+  const ValueId kernel =
+      builder.weight("kernel", {features, gates * units}, kernel_initializer, kernel_regularizer, kernel_constraint);
+  return {kernel, builder.weight("recurrent_kernel", {units, gates * units}, recurrent_initializer,
+                                 recurrent_regularizer, recurrent_constraint)};
+}
+
+ValueId RecurrentOptions::run(LayerBuilder& builder, const ops::RecurrentAttributes& attributes, ValueId x,
+                              ValueId kernel, ValueId recurrent_kernel, ValueId bias, ValueId recurrent_bias) const {
+  const std::int64_t steps = builder.sequence(x)[0];
+  const ValueId projected = builder.apply(ops::Dense(), {x, kernel, bias});
+  const ValueId states = builder.apply(ops::Recurrent(attributes), {projected, recurrent_kernel, recurrent_bias});
+  if (return_sequences) return states;
+  return builder.apply(ops::Reshape({units}), {builder.apply(ops::Crop({steps - 1, 0}, {0, 0}), {states})});
+}
+
+config::Section<Lstm> Lstm::section() {
+  return config::Section<Lstm>("Long short-term memory: a recurrent layer with a cell of its own beside the state.")
+      .include<RecurrentOptions>()
+      .key("unit_forget_bias", &Lstm::unit_forget_bias,
+           "Whether the forget gate's bias starts at 1, whatever the bias initializer.");
+}
+
+ValueId Lstm::build(LayerBuilder& builder, std::span<const ValueId> sources) const {
+  const ops::RecurrentAttributes cell = attributes(ops::Cell::kLstm);
+  const auto [kernel, recurrent_kernel] = kernels(builder, sources[0], cell.gates());
+  ValueId bias = kNoValue;
+  if (use_bias) {
+    const auto unit = static_cast<std::size_t>(units);
+    bias = builder.weight("bias", {4 * units}, bias_initializer, bias_regularizer, bias_constraint,
+                          [unit, ones = unit_forget_bias](std::span<float> elements) {
+                            if (ones) std::ranges::fill(elements.subspan(unit, unit), 1.0f);
+                          });
+  }
+  return run(builder, cell, sources[0], kernel, recurrent_kernel, bias, kNoValue);
+}
+
+config::Section<Gru> Gru::section() {
+  return config::Section<Gru>("Gated recurrent unit: a recurrent layer whose gates mix the state with a candidate.")
+      .include<RecurrentOptions>()
+      .key("reset_after", &Gru::reset_after,
+           "Whether the reset gate is applied after the matrix multiplication with the state, as cuDNN has it.");
+}
+
+ValueId Gru::build(LayerBuilder& builder, std::span<const ValueId> sources) const {
+  const ops::RecurrentAttributes cell = attributes(reset_after ? ops::Cell::kGru : ops::Cell::kGruResetBefore);
+  const auto [kernel, recurrent_kernel] = kernels(builder, sources[0], cell.gates());
+  ValueId bias = kNoValue, recurrent_bias = kNoValue;
+  if (use_bias) {
+    const Shape shape = reset_after ? Shape{2, 3 * units} : Shape{3 * units};
+    bias = builder.weight("bias", shape, bias_initializer, bias_regularizer, bias_constraint);
+    if (reset_after) {
+      recurrent_bias = row_of_two(builder, bias, 1);
+      bias = row_of_two(builder, bias, 0);
+    }
+  }
+  return run(builder, cell, sources[0], kernel, recurrent_kernel, bias, recurrent_bias);
+}
+
+}  // namespace mirrortrain::layers
