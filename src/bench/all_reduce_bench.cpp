@@ -114,8 +114,11 @@ void set_up(Algorithm& algorithm, const std::string& name, AggregationMethod met
     domain.devices.assign(place.devices.begin(), place.devices.end());
     domain.replicas = place.replicas * static_cast<int>(place.devices.size());
     domain.sums_everywhere = name != kOnePass;
-    ReductionChoice choice;
-    if (name != kOnePass) choice.stages = StagedReduction(operation_named(name), domain.replicas, method);
+    ReductionChoice choice{.body = ReductionChoice::Body::kOnePass};
+    if (name != kOnePass) {
+      choice.body = ReductionChoice::Body::kStaged;
+      choice.stages = StagedReduction(operation_named(name), domain.replicas, method);
+    }
     domain.reducer =
         make_reducer(choice, {*domain.devices[0], hardware.kernels, static_cast<int>(domain.devices.size())});
     return;
@@ -128,7 +131,7 @@ void set_up(Algorithm& algorithm, const std::string& name, AggregationMethod met
     TimedDomain& domain = algorithm.domains.emplace_back();
     domain.devices = {&gpu};
     domain.communicator = &rank;
-    domain.reducer = make_reducer({}, {gpu, hardware.kernels, 1, &link});
+    domain.reducer = make_reducer({.body = ReductionChoice::Body::kCollective}, {gpu, hardware.kernels, 1, &link});
   }
 }
 

@@ -21,6 +21,29 @@ float element(std::uint32_t index, std::uint32_t replica, std::uint32_t round) {
   return static_cast<float>((index * 2654435761u + replica * 40503u * 65536u + round * 2246822519u) >> 24);
 }
 
+/// Elements to sum whose sum is known: whole numbers up to 255, so that sums of up to 65000 are exact in any order.
+/// Every element, replica and round has its own.
+void fill_sample(std::span<float> elements, int replica, int round) {
+  for (std::size_t i = 0; i < elements.size(); ++i) {
+    elements[i] =
+        element(static_cast<std::uint32_t>(i), static_cast<std::uint32_t>(replica), static_cast<std::uint32_t>(round));
+  }
+}
+
+/// How many are not the sum of what fill_sample gave `replicas` replicas in that round.
+std::uint64_t count_wrong_sums(std::span<const float> elements, int replicas, int round) {
+  std::uint64_t wrong = 0;
+  for (std::size_t i = 0; i < elements.size(); ++i) {
+    float sum = 0;
+    for (int replica = 0; replica < replicas; ++replica) {
+      sum += element(static_cast<std::uint32_t>(i), static_cast<std::uint32_t>(replica),
+                     static_cast<std::uint32_t>(round));
+    }
+    wrong += elements[i] != sum;
+  }
+  return wrong;
+}
+
 /// Whether one size has been timed often enough, and how long it took. The clock for all repetitions begins at once.
 class Repetitions {
  public:
@@ -254,26 +277,6 @@ class Timer {
 };
 
 }  // namespace
-
-void fill_sample(std::span<float> elements, int replica, int round) {
-  for (std::size_t i = 0; i < elements.size(); ++i) {
-    elements[i] =
-        element(static_cast<std::uint32_t>(i), static_cast<std::uint32_t>(replica), static_cast<std::uint32_t>(round));
-  }
-}
-
-std::uint64_t count_wrong_sums(std::span<const float> elements, int replicas, int round) {
-  std::uint64_t wrong = 0;
-  for (std::size_t i = 0; i < elements.size(); ++i) {
-    float sum = 0;
-    for (int replica = 0; replica < replicas; ++replica) {
-      sum += element(static_cast<std::uint32_t>(i), static_cast<std::uint32_t>(replica),
-                     static_cast<std::uint32_t>(round));
-    }
-    wrong += elements[i] != sum;
-  }
-  return wrong;
-}
 
 void time_reduction(std::span<const TimedDomain> domains, std::span<const std::size_t> counts, bool spin,
                     double timeout_seconds,

@@ -36,11 +36,4 @@ void time_reduction(std::span<const TimedDomain> domains, std::span<const std::s
                     double timeout_seconds,
                     const std::function<void(std::size_t index, const ReductionTiming& timing)>& report);
 
-/// Elements to sum whose sum is known: whole numbers up to 255, so that sums of up to 65000 are exact in any order.
-/// Every element, replica and round has its own.
-void fill_sample(std::span<float> elements, int replica, int round);
-
-/// How many are not the sum of what fill_sample gave `replicas` replicas in that round.
-std::uint64_t count_wrong_sums(std::span<const float> elements, int replicas, int round);
-
 }  // namespace mirrortrain

@@ -19,7 +19,7 @@ struct StepKey {
 
 /// What the host knows of a step: one global batch, and what its gradients are for. Kernels read StepParams.
 struct StepSpec {
-  const data::Feeder* examples = nullptr;  ///< may be null where there is no model
+  const data::Feeder* data_set = nullptr;  ///< may be null where there is no model
   std::span<const std::int64_t> rows;      ///< of the data set
   std::int64_t epoch = 0;                  ///< counts from 1; 0: evaluation, where preprocessing draws nothing
   std::int64_t step = 0;                   ///< counts batches from 1
@@ -30,7 +30,9 @@ struct StepSpec {
   double learning_rate = 0;
 
   std::int64_t global_examples() const { return static_cast<std::int64_t>(rows.size()); }
-  StepKey key() const { return {examples, global_examples(), gradients, applies}; }
+  StepKey key() const {
+    return {.data_set = data_set, .examples = global_examples(), .gradients = gradients, .applies = applies};
+  }
 };
 
 /// Loss and metrics of a step or several, as sums over examples, so that they add up exactly as the examples do: over

@@ -19,8 +19,8 @@ namespace mirrortrain {
 /// are there before the first step.
 struct BatchSizes {
   std::vector<std::int64_t> train, evaluate;
-  std::vector<const data::Feeder*> examples;  ///< must outlive the strategy
-  bool predicts = false;                      ///< whether `predict` is called
+  std::vector<const data::Feeder*> data_sets;  ///< must outlive the strategy
+  bool predicts = false;                       ///< whether `predict` is called
 };
 
 /// What a run takes, in bytes.

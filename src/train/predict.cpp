@@ -24,7 +24,7 @@ Run run_to_predict(const CheckedConfiguration& checked, const data::Dataset& dat
   run.strategy = make_strategy(checked, {.trains = false, .strategy = options}, this_hardware());
   BatchSizes sizes;
   sizes.evaluate = {kPredictedRows * run.strategy->num_replicas_in_sync()};
-  sizes.examples = run.examples();
+  sizes.data_sets = run.examples();
   sizes.predicts = true;
   run.strategy->prepare(sizes);
   return run;
@@ -47,7 +47,7 @@ void predict_all(const Run& run, std::int64_t output_elements,
     std::iota(ahead.begin(), ahead.end(), first);
     examples.expect(ahead);
     StepSpec step;
-    step.examples = &examples;
+    step.data_set = &examples;
     step.rows = rows;
     run.strategy->predict(step, outputs);
     take(first, std::span(outputs).first(static_cast<std::size_t>(count * output_elements)));

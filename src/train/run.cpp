@@ -204,7 +204,7 @@ Run build_run(const CheckedConfiguration& checked, const RunParts& parts, const 
       add_batch_sizes(feeder->rows(), data.global_batch_size, false, sizes.evaluate);
     }
   }
-  sizes.examples = run.examples();
+  sizes.data_sets = run.examples();
   run.strategy = make_strategy(checked, parts, hardware);
   run.strategy->prepare(sizes);
   return run;
@@ -266,7 +266,7 @@ std::optional<StepSums> evaluate_while(const std::function<bool(std::int64_t)>& 
       examples.expect(ahead);
     }
     StepSpec step;
-    step.examples = &examples;
+    step.data_set = &examples;
     step.rows = rows;
     strategy.evaluate(step);
     if (strategy.must_take_sums()) collect();

@@ -113,13 +113,11 @@ void Trainer::collect_sums() {
 
 /// The host waits for each step where one may be skipped, so this is the last.
 void Trainer::note_skipped(std::int64_t step) {
-  if (state_.gradients == 0) --state_.updates;  // it was to end with an update
-  if (state_.skips_update) {
+  if (skip_step(state_)) {
     spdlog::warn("step {} (epoch {}) is skipped: it is accumulated with an earlier one that is", step,
                  steps_.epoch_of(step));
     return;
   }
-  state_.skips_update = true;
   const VariableStore& variables = strategy_.variables();
   std::string what = "the loss is not finite";
   for (std::size_t i = 0; i < variables.variables().size(); ++i) {

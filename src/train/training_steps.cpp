@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "base/error.h"
 #include "train/non_finite.h"
@@ -21,6 +22,11 @@ StepSpec next_step(TrainingState& state, std::int64_t accumulate_steps, const Le
   step.updates = state.updates;
   step.learning_rate = state.callbacks.learning_rate_from(learning_rate_at(learning_rate, state.step));
   return step;
+}
+
+bool skip_step(TrainingState& state) {
+  if (state.gradients == 0) --state.updates;  // it was to end with an update
+  return std::exchange(state.skips_update, true);
 }
 
 TrainingSteps::TrainingSteps(Strategy& strategy, const data::Feeder* examples, data::Order& order,
@@ -76,7 +82,7 @@ TrainingSteps::Step TrainingSteps::train(TrainingState& state) {
   const data::Order::Batch batch = order_.next();
   read_ahead(batch);
   StepSpec step = next_step(state, accumulate_steps_, learning_rate_);
-  step.examples = examples_;
+  step.data_set = examples_;
   step.rows = batch.rows;
   step.epoch = batch.position.epoch;
   strategy_.train(step);

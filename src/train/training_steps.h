@@ -37,6 +37,10 @@ struct TrainingState {
 /// `accumulate_steps`-th step updates the weights.
 StepSpec next_step(TrainingState& state, std::int64_t accumulate_steps, const LearningRate& learning_rate);
 
+/// The step that `state` is after changed no variable: nor do those that are accumulated with it. Returns whether an
+/// earlier one of these was skipped already.
+bool skip_step(TrainingState& state);
+
 /// Takes a strategy from one training step to the next: the next batch, and what its gradients are for.
 class TrainingSteps {
  public:

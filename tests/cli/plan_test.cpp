@@ -17,7 +17,7 @@ TEST_CASE("plan prints a row for each number of workers, and the same as JSON") 
   REQUIRE(outcome.exit_code == 0);
   CHECK(contains(outcome.out, "each worker: 2 replicas on cpu:0, cpu:1"));
   CHECK(contains(outcome.out, "network: 20 us and 1.25 GB/s in each direction, as given"));
-  CHECK(contains(outcome.out, "auto selected ring, which adds across 64 workers"));
+  CHECK(contains(outcome.out, "auto: 64 workers have no memory in common, so their communicator adds"));
   CHECK(contains(outcome.out, "batch 64 over 128 replicas: 64 of them, all those of 32 workers, have no examples"));
 
   const json plan = json::parse(read_text_file(folder / "plan.json"));

@@ -78,13 +78,20 @@ TEST_CASE("across GPUs auto selects NCCL, or where there is none a ring by copie
 TEST_CASE("across workers reduction_to_one_device is over replicas, other operations are over workers") {
   const Topology second = replicas(2, {.workers = 3, .worker = 1});
   const ReductionChoice gathered = choose(with(CrossDeviceOps::kReductionToOneDevice), second);
-  CHECK(gathered.gathers_replicas);
+  CHECK(gathered.body == ReductionChoice::Body::kGathered);
+  CHECK(gathered.note == "cross_device_ops: reduction_to_one_device adds across 3 workers");
   CHECK(gathered.stages->ranks() == 6);
   CHECK(gathered.stages->root() == 0);  // the chief's, whichever worker asks
   const ReductionChoice ring = choose({}, second);
-  CHECK_FALSE(ring.gathers_replicas);
+  CHECK(ring.body == ReductionChoice::Body::kCollective);
   CHECK_FALSE(ring.stages.has_value());  // their communicator's
-  CHECK(contains(ring.note, "auto selected ring, which adds across 3 workers, in their communicator's order"));
+  CHECK(ring.note ==
+        "cross_device_ops: auto: 3 workers have no memory in common, so their communicator adds the gradients, in its "
+        "own order, once each has added its own replicas' gradients");
+  const ReductionChoice named = choose(with(CrossDeviceOps::kHierarchicalCopy), replicas(1, {.workers = 2}));
+  CHECK(named.note ==
+        "cross_device_ops: hierarchical_copy has no effect: 2 workers have no memory in common, so their communicator "
+        "adds the gradients, in its own order");
 }
 
 TEST_CASE("without gradients to add there is nothing to choose") {

@@ -28,11 +28,11 @@ TEST_CASE("precision, recall and F1 of each class follow from the confusion matr
     CHECK(report.recall(of) == doctest::Approx(recall[static_cast<std::size_t>(of)]));
     CHECK(report.f1(of) == doctest::Approx(f1[static_cast<std::size_t>(of)]));
   }
-  const auto json = report.to_json();
-  CHECK(json["confusion_matrix"][2] == nlohmann::ordered_json({1, 0, 2, 0}));
-  CHECK(json["classes"][1]["name"] == "b");
-  CHECK(json["classes"][2]["examples"] == 3);
-  CHECK_FALSE(json["classes"][3].contains("name"));
+  const auto figures = report.to_json();
+  CHECK(figures["confusion_matrix"][2] == nlohmann::ordered_json({1, 0, 2, 0}));
+  CHECK(figures["classes"][1]["name"] == "b");
+  CHECK(figures["classes"][2]["examples"] == 3);
+  CHECK_FALSE(figures["classes"][3].contains("name"));
   CHECK(contains(error_text([&] { add(4, {1, 0, 0, 0}); }), "label 4 is none of the 4 classes"));
 }
 

@@ -1,4 +1,4 @@
-// What a mirrored strategy tells of its memory and of where the time of its steps went.
+// What a mirrored strategy tells of its variables, its memory, and where the time of its steps went.
 #include <fmt/format.h>
 
 #include <set>
@@ -6,8 +6,15 @@
 #include <utility>
 
 #include "strategy/mirrored/mirrored_strategy.h"
+#include "strategy/reduction/equal_replicas.h"
 
 namespace mirrortrain {
+
+std::string MirroredStrategy::differing_replicas() {
+  if (!reduction_->exchanges()) return "";
+  synchronize();
+  return mirrortrain::differing_replicas(*variables_, lanes_.streams, workers());
+}
 
 std::vector<double> MirroredStrategy::take_waiting_shares() {
   std::vector<double> shares;

@@ -47,7 +47,7 @@ MirroredStrategy::MirroredStrategy(Topology topology, const Model& model, Mirror
   const bool measures = scalar::scales_by_norms(parts_.rule);
   const bool keeps_gradients =
       parts_.keeps_gradients || parts_.gradients.are_kept() || measures || parts_.skips_non_finite;
-  if (!topology_.on_gpus() && !choice.operation && !keeps_gradients) {
+  if (!topology_.on_gpus() && !choice.adds_before_update() && !keeps_gradients) {
     products_ = find_product_gradients(model, parts_.policies);
   }
   add_lanes(parts_.cache);
@@ -58,7 +58,7 @@ MirroredStrategy::MirroredStrategy(Topology topology, const Model& model, Mirror
   StoreOptions store{parts_.policies, 1, 1, parts_.slots, keeps_gradients, measures, {}};
   for (const ProductGradient& product : products_) store.without_gradient.push_back(product.variable);
   variables_.emplace(model, std::move(store),
-                     UpdateOptions{parts_.rule, parts_.gradients, choice.operation.has_value(), keeps_gradients},
+                     UpdateOptions{parts_.rule, parts_.gradients, choice.adds_before_update(), keeps_gradients},
                      topology_, lanes_.devices, *parts_.backend, reduction_->workers());
   reduction_->add_domains(*variables_, choice, parts_.backend->step_kernels(), model, lanes_.devices,
                           parts_.options.communication.bytes_per_pack.bytes);
@@ -96,7 +96,7 @@ void MirroredStrategy::prepare(const BatchSizes& sizes) {
   const bool bursts = parts_.captures && !parts_.skips_non_finite && topology_.ranks() == 1 && lanes_.size() == 1 &&
                       lanes_[0].stream().can_capture() && !model_.layers.empty();
   for (int lane = 0; lane < lanes_.size(); ++lane) {
-    lanes_[lane].place_examples(sizes.examples);
+    lanes_[lane].place_examples(sizes.data_sets);
     require_memory(lane, sizes);
     lanes_[lane].bind(variables_->of_lane(lane), *reduction_of_lane(lane).sums, in_flight_.capacity(),
                       bursts ? StepBursts::kSteps : 0);
@@ -110,8 +110,8 @@ void MirroredStrategy::prepare(const BatchSizes& sizes) {
     return std::size_t{0};
   });
   connect_domains();
-  const LaneSurroundings around{topology_,   model_,          *parts_.backend,        step_, lanes_.replicas, *team_,
-                                parts_.seed, parts_.captures, parts_.skips_non_finite};
+  const LaneSurroundings around{topology_, model_,      step_,           lanes_.replicas,
+                                *team_,    parts_.seed, parts_.captures, parts_.skips_non_finite};
   for (int lane = 0; lane < lanes_.size(); ++lane) {
     lane_steps_.push_back(
         std::make_unique<LaneSteps>(lane, lanes_[lane], variables_->of_lane(lane), reduction_of_lane(lane), around));

@@ -104,7 +104,6 @@ class MirroredStrategy : public Strategy {
   void enter_thread() const;
   void enqueue_deferred();
   void synchronize();
-  std::vector<std::uint64_t> checksums_of(const MemoryDomain& domain) const;
 
   Topology topology_;
   const Model& model_;

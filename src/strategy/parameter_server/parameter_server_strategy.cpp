@@ -31,7 +31,7 @@ class ParameterServerStrategy : public Strategy {
 
   const Topology& topology() const override { return topology_; }
   std::string note() const override;
-  void prepare(const BatchSizes& sizes) override { examples_ = sizes.examples; }
+  void prepare(const BatchSizes& sizes) override { examples_ = sizes.data_sets; }
   /// Returns once a worker has the step.
   void train(const StepSpec& step) override;
   void evaluate(const StepSpec& step) override;
@@ -41,7 +41,6 @@ class ParameterServerStrategy : public Strategy {
   void variables_changed() override;
   const StateVariables& state() const override { return state_; }
   void abort(const std::string& reason) override;
-  MemoryForecast memory() const override { return {}; }
   std::vector<std::int64_t> staleness() const override { return staleness_; }
 
  private:
@@ -90,7 +89,7 @@ std::string ParameterServerStrategy::note() const {
 
 DispatchedStep ParameterServerStrategy::dispatched(const StepSpec& step) const {
   DispatchedStep order;
-  const auto data_set = std::ranges::find(examples_, step.examples);
+  const auto data_set = std::ranges::find(examples_, step.data_set);
   if (data_set == examples_.end()) throw Error("a step of a data set that was not prepared");
   order.data_set = static_cast<int>(data_set - examples_.begin());
   order.rows.assign(step.rows.begin(), step.rows.end());

@@ -136,7 +136,7 @@ class Worker {
         parts_.strategy.variables_changed();
       }
       StepSpec spec;
-      spec.examples = parts_.examples.at(static_cast<std::size_t>(step->step.data_set));
+      spec.data_set = parts_.examples.at(static_cast<std::size_t>(step->step.data_set));
       spec.rows = step->step.rows;
       spec.epoch = step->step.epoch;
       spec.step = step->step.step;

@@ -39,6 +39,7 @@ ReductionChoice choose_within(const StrategyOptions& options, const Topology& to
   const std::string name(config::name_of(options.cross_device_ops));
   ReductionChoice choice;
   if (options.cross_device_ops != CrossDeviceOps::kAuto && !topology.on_gpus()) {
+    choice.body = ReductionChoice::Body::kStaged;
     choice.operation = options.cross_device_ops;
     choice.stages.emplace(*choice.operation, replicas, method, root_lane(options, topology).replicas.front());
     choice.note = fmt::format("cross_device_ops: {} adds the gradients of {}{}", name, plural(replicas, "replica"),
@@ -102,7 +103,7 @@ ReductionChoice choose_reduction(const StrategyOptions& options, const Topology&
   // Memories that cannot be reached are gathered, so that the order is the replicas'; else the workers' communicator
   // adds.
   const bool gathers = *choice.operation == CrossDeviceOps::kReductionToOneDevice && !topology.on_gpus();
-  choice.gathers_replicas = gathers;
+  choice.body = gathers ? ReductionChoice::Body::kGathered : ReductionChoice::Body::kCollective;
   bool by_method = false;
   if (choice.operation != CrossDeviceOps::kNccl && (topology.on_gpus() || gathers)) {
     const LanePlace& root = root_lane(options, topology);
@@ -113,11 +114,20 @@ ReductionChoice choose_reduction(const StrategyOptions& options, const Topology&
                           gathers ? root_replica : root_rank);
     by_method = uses_aggregation_method(*choice.operation);
   }
-  choice.note = fmt::format(
-      "cross_device_ops: {}{}{} across {}{}{}{}", is_auto ? "auto selected " : "", config::name_of(*choice.operation),
-      is_auto ? ", which adds" : " adds", plural(ranks, topology.on_gpus() ? "GPU" : "worker"), why,
-      topology.on_gpus() || gathers ? order_note(by_method, method) : ", in their communicator's order",
-      topology.replicas > ranks ? ", once each has added its own replicas' gradients" : "");
+  const std::string before =
+      topology.replicas > ranks && !gathers ? ", once each has added its own replicas' gradients" : "";
+  const std::string_view name = config::name_of(*choice.operation);
+  if (topology.on_gpus() || gathers) {
+    choice.note =
+        fmt::format("cross_device_ops: {} across {}{}{}{}",
+                    is_auto ? fmt::format("auto selected {}, which adds", name) : fmt::format("{} adds", name),
+                    plural(ranks, topology.on_gpus() ? "GPU" : "worker"), why, order_note(by_method, method), before);
+  } else {
+    choice.note = fmt::format(
+        "cross_device_ops: {}: {} have no memory in common, so their communicator adds the gradients, in its own "
+        "order{}",
+        is_auto ? "auto" : fmt::format("{} has no effect", name), plural(ranks, "worker"), before);
+  }
   return choice;
 }
 

@@ -17,14 +17,23 @@ namespace mirrortrain {
 
 /// How the gradients of a run are added across its replicas.
 struct ReductionChoice {
-  /// Absent: the update adds the replicas' gradients in its own pass. Never auto.
+  enum class Body : std::uint8_t {
+    kInUpdate,    ///< by the update, in its own pass
+    kOnePass,     ///< within a domain, by that pass on its own
+    kStaged,      ///< within a domain, by an operation's stages
+    kCollective,  ///< in one pass within each domain, then by the communicator across them
+    kGathered,    ///< across domains that do not reach each other's memory, in the order of an operation's stages
+  };
+  Body body = Body::kInUpdate;
+  /// What `cross_device_ops` names or auto selected; absent where the update adds. Never auto.
   std::optional<CrossDeviceOps> operation;
   /// Its stages: over a domain's replicas where there is one domain, over the run's replicas where they are gathered
   /// (reduction_to_one_device across workers), over the domains where devices copy from each other. Absent with nccl,
   /// and where the workers' communicator adds.
   std::optional<StagedReduction> stages;
-  bool gathers_replicas = false;  ///< from domains that do not reach each other's memory
-  std::string note;               ///< what was chosen and why, for the log
+  std::string note;  ///< what was chosen and why, for the log
+
+  bool adds_before_update() const { return body != Body::kInUpdate; }
 };
 
 /// Follows `cross_device_ops`; auto chooses by the topology alone, never by timing in the run, so that the same run

@@ -7,14 +7,18 @@
 namespace mirrortrain {
 
 std::unique_ptr<GradientReducer> make_reducer(const ReductionChoice& choice, const ReducerPlace& place) {
-  if (place.link == nullptr && choice.stages) return std::make_unique<StagedReducer>(*choice.stages);
-  if (choice.gathers_replicas) {
-    return std::make_unique<GatheringReducer>(place.device, *choice.stages, place.largest_bucket, *place.link);
+  using Body = ReductionChoice::Body;
+  switch (choice.body) {
+    case Body::kInUpdate: return nullptr;
+    case Body::kOnePass: return std::make_unique<SumReducer>(place.kernels, place.lanes);
+    case Body::kStaged: return std::make_unique<StagedReducer>(*choice.stages);
+    case Body::kGathered:
+      return std::make_unique<GatheringReducer>(place.device, *choice.stages, place.largest_bucket, *place.link);
+    case Body::kCollective: break;
   }
-  auto within = std::make_unique<SumReducer>(place.kernels, place.lanes);
-  if (place.link == nullptr) return within;
   std::unique_ptr<Stream> stream = place.overlaps ? std::make_unique<BackgroundStream>() : place.device.make_stream();
-  return std::make_unique<CollectiveReducer>(place.device, std::move(stream), std::move(within), *place.link);
+  return std::make_unique<CollectiveReducer>(place.device, std::move(stream),
+                                             std::make_unique<SumReducer>(place.kernels, place.lanes), *place.link);
 }
 
 void RunReduction::add_domains(const RunVariables& variables, const ReductionChoice& choice, const StepKernels& kernels,
@@ -38,7 +42,7 @@ void RunReduction::add_domains(const RunVariables& variables, const ReductionCho
     const DomainLink* const link = reduction.link.get();
     reduction.sums = std::make_unique<ReplicaSums>(device, kernels, model.training.graph, replicas, link);
     reduction.assigned = std::make_unique<AssignedValues>(device, kernels, replicas, largest_assigned, link);
-    if (!choice.operation) continue;
+    if (!choice.adds_before_update()) continue;
     reduction.buckets = make_buckets(domain->variables, bytes_per_bucket);
     std::int64_t largest = 0;
     for (const GradientBucket& bucket : reduction.buckets) largest = std::max(largest, bucket.elements);

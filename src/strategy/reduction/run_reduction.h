@@ -31,8 +31,7 @@ struct ReducerPlace {
   bool overlaps = false;             ///< whether lanes in host memory continue while buckets are added across domains
 };
 
-/// The reducer that a run with this choice has, and bench-allreduce measures. Where there are neither stages nor other
-/// domains, the pass that an update has in itself, on its own.
+/// The reducer that a run with this choice has, and bench-allreduce measures; none where the update adds.
 std::unique_ptr<GradientReducer> make_reducer(const ReductionChoice& choice, const ReducerPlace& place);
 
 /// How a domain's gradients are reduced, and what else it exchanges with other domains.

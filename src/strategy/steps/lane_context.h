@@ -27,7 +27,6 @@ struct CurrentStep {
 struct LaneSurroundings {
   const Topology& topology;
   const Model& model;
-  const Backend& backend;
   const CurrentStep& step;
   std::span<const LaneReplica> replicas;  ///< of this process, in order
   LaneTeam& team;

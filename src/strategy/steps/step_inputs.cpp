@@ -7,7 +7,7 @@ namespace mirrortrain {
 /// How many examples the lane's device gathers itself.
 std::int64_t StepInputs::device_rows() const {
   const Lane& lane = context_.lane;
-  if (lane.examples() == nullptr || context_.step.spec.examples == nullptr) return 0;
+  if (lane.examples() == nullptr || context_.step.spec.data_set == nullptr) return 0;
   std::int64_t rows = 0;
   for (const Replica& replica : lane.replicas()) rows += context_.rows_of(replica).count;
   return rows;
@@ -26,13 +26,13 @@ void StepInputs::fill() const {
     params.first_row = context_.rows_of(replica).first;
     params.global_examples = step.key.examples;  // the loss is divided by it, so what the replicas give just adds up
   }
-  if (lane.examples() == nullptr || spec.examples == nullptr) return;
+  if (lane.examples() == nullptr || spec.data_set == nullptr) return;
   auto next = inputs.rows.begin();
   for (const Replica& replica : lane.replicas()) {
     const RowRange own = context_.rows_of(replica);
     next = std::copy_n(spec.rows.begin() + own.first, own.count, next);
   }
-  lane.examples()->begin(lane.stream(), *spec.examples, inputs.rows.first(static_cast<std::size_t>(device_rows())),
+  lane.examples()->begin(lane.stream(), *spec.data_set, inputs.rows.first(static_cast<std::size_t>(device_rows())),
                          spec.epoch);
 }
 
@@ -48,7 +48,7 @@ void StepInputs::gather_on_device(StepKind kind) const {
     const std::int64_t own = context_.rows_of(replica).count;
     if (own == 0) continue;
     const ReplicaProgram& bound = replica.programs(kind).at(own);
-    lane.examples()->gather(lane.stream(), *context_.step.spec.examples, choice, own,
+    lane.examples()->gather(lane.stream(), *context_.step.spec.data_set, choice, own,
                             {bound.features, bound.labels, bound.weights});
     choice += own;
   }
@@ -61,7 +61,7 @@ void StepInputs::gather(Replica& replica, StepKind kind) const {
   const StepSpec& spec = context_.step.spec;
   const ReplicaProgram& bound = replica.programs(kind).at(rows.count);
   const auto first = static_cast<std::size_t>(rows.first), count = static_cast<std::size_t>(rows.count);
-  spec.examples->fill(spec.rows.subspan(first, count), bound.features, bound.labels, bound.weights, spec.epoch);
+  spec.data_set->fill(spec.rows.subspan(first, count), bound.features, bound.labels, bound.weights, spec.epoch);
 }
 
 }  // namespace mirrortrain

@@ -24,7 +24,7 @@ Ranks ranks_of(const Layout& layout) {
 /// What gathering gradients adds to a step that was measured with two workers: the terms of the others, of `bytes` from
 /// each, added by all lanes.
 double gathered_terms_seconds(const Layout& layout, double bytes, double add_seconds) {
-  if (!layout.choice.gathers_replicas) return 0;
+  if (layout.choice.body != ReductionChoice::Body::kGathered) return 0;
   return (layout.workers() - 2) * bytes * add_seconds / layout.lanes();
 }
 
@@ -77,7 +77,7 @@ PlannedRun predict(const Layout& layout, const WorkerStep& measured, const Assum
       schedule.buckets.push_back(
           shared * bucket.per_step *
           (exchange_seconds(bucket, ranks, assumptions.network, assumptions.add_seconds) + adding));
-      if (layout.choice.gathers_replicas) largest = std::max(largest, bucket.bytes);
+      if (layout.choice.body == ReductionChoice::Body::kGathered) largest = std::max(largest, bucket.bytes);
       run.communication += schedule.buckets.back();
     }
     for (const Exchange& other : measured.others) {

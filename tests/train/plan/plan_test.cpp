@@ -18,7 +18,8 @@ Layout layout_of(int workers, std::int64_t batch, CrossDeviceOps operation = Cro
   layout.topology.replicas = workers;
   layout.topology.lanes = {{{DeviceId::Kind::kCpu, 0}, 1, {}, {0}}};
   layout.choice.operation = operation;
-  layout.choice.gathers_replicas = operation == CrossDeviceOps::kReductionToOneDevice;
+  layout.choice.body = operation == CrossDeviceOps::kReductionToOneDevice ? ReductionChoice::Body::kGathered
+                                                                          : ReductionChoice::Body::kCollective;
   layout.global_batch = batch;
   layout.rows = {rows_of_replica(batch, 0, workers).count};
   return layout;
@@ -199,7 +200,7 @@ TEST_CASE("a plan divides the batch among workers, or gives each as much as one 
   CHECK(divided.buckets == 3);
   CHECK_FALSE(divided.network_measured);
   CHECK(divided.worker == "2 replicas on cpu:0, cpu:1, 2 threads");
-  CHECK(contains(divided.note, "auto selected ring, which adds across 4 workers"));
+  CHECK(contains(divided.note, "auto: 4 workers have no memory in common, so their communicator adds"));
   CHECK(divided.runs[0].communication == 0);
   CHECK(divided.runs[0].step == divided.one.step);
   CHECK(divided.runs[2].rows == 4);

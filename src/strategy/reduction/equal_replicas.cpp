@@ -1,5 +1,7 @@
-// Whether what all replicas share is the same in every memory.
-#include "strategy/mirrored/mirrored_strategy.h"
+#include "strategy/reduction/equal_replicas.h"
+
+#include <algorithm>
+
 #include "strategy/variables/equal_copies.h"
 
 namespace mirrortrain {
@@ -13,11 +15,8 @@ std::uint64_t whole(double high, double low) {
   return static_cast<std::uint64_t>(high) << kHalf | static_cast<std::uint64_t>(low);
 }
 
-}  // namespace
-
 /// Of each variable that all replicas share: of one that they do not, of no bytes.
-std::vector<std::uint64_t> MirroredStrategy::checksums_of(const MemoryDomain& domain) const {
-  Stream& stream = lanes_.stream(domain.place.lanes.front());
+std::vector<std::uint64_t> checksums_of(const MemoryDomain& domain, Stream& stream) {
   std::vector<std::uint64_t> checksums;
   std::vector<std::byte> on_host;
   for (const DistributedVariable& variable : domain.variables.variables()) {
@@ -34,33 +33,31 @@ std::vector<std::uint64_t> MirroredStrategy::checksums_of(const MemoryDomain& do
   return checksums;
 }
 
+}  // namespace
+
 /// All variables at once; one by one only where something differs.
-std::string MirroredStrategy::differing_replicas() {
-  if (!reduction_->exchanges()) return "";
-  synchronize();
-  const auto first_replica = static_cast<std::size_t>(lanes_.replicas.front().replica->index);
-  std::vector<std::vector<std::uint64_t>> checksums(lanes_.replicas.size());  // by replica
-  for (const auto& domain : variables_->domains()) {
-    const std::vector<std::uint64_t> of_domain = checksums_of(*domain);
-    for (const int replica : domain->place.replicas) {
-      checksums[static_cast<std::size_t>(replica) - first_replica] = of_domain;
-    }
+std::string differing_replicas(const RunVariables& run, std::span<Stream* const> streams, const Workers& workers) {
+  std::map<int, std::vector<std::uint64_t>> checksums;  // by replica of this process
+  for (const auto& domain : run.domains()) {
+    Stream& stream = *streams[static_cast<std::size_t>(domain->place.lanes.front())];
+    const std::vector<std::uint64_t> of_domain = checksums_of(*domain, stream);
+    for (const int replica : domain->place.replicas) checksums[replica] = of_domain;
   }
   const auto difference = [&](std::size_t first, std::size_t count) {
     std::vector<double> halves;
-    for (const std::vector<std::uint64_t>& own : checksums) {
+    for (const auto& [replica, own] : checksums) {
       const std::uint64_t sum = checksum(std::as_bytes(std::span(own).subspan(first, count)));
       halves.insert(halves.end(), {high_half(sum), low_half(sum)});
     }
-    const std::vector<double> all = workers().gather(halves);
+    const std::vector<double> all = workers.gather(halves);
     std::vector<std::uint64_t> of_replicas;
     for (std::size_t i = 0; i < all.size(); i += 2) of_replicas.push_back(whole(all[i], all[i + 1]));
     return differing_replicas_text(of_replicas);
   };
-  const std::size_t variables = model_.variables.size();
-  if (difference(0, variables).empty()) return "";
-  for (std::size_t i = 0; i < variables; ++i) {
-    if (const std::string text = difference(i, 1); !text.empty()) return model_.variables[i].spec.name + ": " + text;
+  const std::vector<DistributedVariable>& variables = run.domains()[0]->variables.variables();
+  if (difference(0, variables.size()).empty()) return "";
+  for (std::size_t i = 0; i < variables.size(); ++i) {
+    if (const std::string text = difference(i, 1); !text.empty()) return variables[i].name() + ": " + text;
   }
   return "";
 }
