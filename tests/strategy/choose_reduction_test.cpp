@@ -79,7 +79,7 @@ TEST_CASE("across workers reduction_to_one_device is over replicas, other operat
   const Topology second = replicas(2, {.workers = 3, .worker = 1});
   const ReductionChoice gathered = choose(with(CrossDeviceOps::kReductionToOneDevice), second);
   CHECK(gathered.body == ReductionChoice::Body::kGathered);
-  CHECK(gathered.note == "cross_device_ops: reduction_to_one_device adds across 3 workers");
+  CHECK(gathered.note == "cross_device_ops: reduction_to_one_device adds across 3 workers, by add_n");
   CHECK(gathered.stages->ranks() == 6);
   CHECK(gathered.stages->root() == 0);  // the chief's, whichever worker asks
   const ReductionChoice ring = choose({}, second);
