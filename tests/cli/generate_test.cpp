@@ -115,6 +115,15 @@ TEST_CASE("a causal model continues a text, and one that sees what follows is re
                 refused.err);
 }
 
+TEST_CASE("char-transformer trains, and is causal") {
+  REQUIRE(run_program(trained(), fmt::format("fit '{}' --run-dir transformer --set training.steps=5",
+                                             repository_file("configs/char-transformer.yaml")))
+              .exit_code == 0);
+  const Outcome outcome = generate("transformer --prompt 'The run' --tokens 70");
+  CHECK_MESSAGE(outcome.exit_code == 0, outcome.err);
+  CHECK(outcome.out.size() == 70);
+}
+
 TEST_CASE("a reader that has enough ends the command, and what cannot be written is an error") {
   const Outcome cut = run_script(trained(),
                                  "{ timeout 60 \"$MIRRORTRAIN\" generate lstm --prompt hell --tokens 1000000000 "
