@@ -66,6 +66,7 @@ int main(int argc, char** argv) {
     cli::add_fit(app, exit_code);
     cli::add_eval(app, exit_code);
     cli::add_predict(app, exit_code);
+    cli::add_generate(app, exit_code);
     cli::add_init(app, exit_code);
     cli::add_bench_allreduce(app, exit_code);
     cli::add_verify(app, exit_code);

@@ -17,7 +17,6 @@
 #include "cli/run_weights.h"
 #include "data/new_data.h"
 #include "train/prediction.h"
-#include "train/weights.h"
 
 namespace mirrortrain::cli {
 namespace {
@@ -56,20 +55,13 @@ data::Dataset read_examples(const PredictArguments& arguments, const CheckedConf
 
 int predict(const PredictArguments& arguments) {
   const PredictionFormat format = format_of(arguments.output);
-  const NamedRun named = require_run(arguments.run, arguments.run);
-  const RunFolder& folder = named.folder;
-  const CheckedConfiguration checked = check_configuration(folder.config().string(), arguments.overrides,
-                                                           [](const std::string&) { return std::nullopt; });
-  if (!checked.has_model()) throw UsageError(fmt::format("{}: the run has no model, only state", arguments.run));
-  const std::optional<data::Adapted> adapted = read_adapted(folder);
+  const TrainedRun trained = open_trained_run(arguments.run, arguments.overrides);
+  const CheckedConfiguration& checked = trained.checked;
+  const std::optional<data::Adapted>& adapted = trained.adapted;
   const data::Dataset examples = read_examples(arguments, checked, adapted ? &*adapted : nullptr);
 
   const Run run = run_to_predict(checked, examples, adapted ? *adapted : data::Adapted{});
-  for (const std::string& note : run.strategy->topology().notes) spdlog::info(note);
-  const RunWeights weights = named.checkpoint ? weights_of_checkpoint(*named.checkpoint) : weights_of_run(folder);
-  spdlog::info("weights: {}", weights.file.string());
-  load_run_weights(weights, run.strategy->variables());
-  run.strategy->variables_changed();
+  load_trained_weights(trained.named, *run.strategy);
 
   const OutputMeaning meaning = output_meaning(checked, adapted ? adapted->classes : std::vector<std::string>());
   PredictionOutput output;

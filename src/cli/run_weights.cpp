@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/safetensors.h"
 #include "train/checkpoint.h"
+#include "train/run.h"
 #include "train/summary.h"
 #include "train/weights.h"
 
@@ -56,6 +57,23 @@ void load_run_weights(const RunWeights& weights, const VariableStore& variables)
                     weights.file.string()));
   }
   load_weights(stored, weights.file.string(), variables);
+}
+
+TrainedRun open_trained_run(const std::string& run, std::span<const std::string> overrides) {
+  NamedRun named = require_run(run, run);
+  CheckedConfiguration checked =
+      check_configuration(named.folder.config().string(), overrides, [](const std::string&) { return std::nullopt; });
+  if (!checked.has_model()) throw UsageError(fmt::format("{}: the run has no model, only state", run));
+  std::optional<data::Adapted> adapted = read_adapted(named.folder);
+  return {std::move(named), std::move(checked), std::move(adapted)};
+}
+
+void load_trained_weights(const NamedRun& named, Strategy& strategy) {
+  for (const std::string& note : strategy.topology().notes) spdlog::info(note);
+  const RunWeights weights = named.checkpoint ? weights_of_checkpoint(*named.checkpoint) : weights_of_run(named.folder);
+  spdlog::info("weights: {}", weights.file.string());
+  load_run_weights(weights, strategy.variables());
+  strategy.variables_changed();
 }
 
 }  // namespace mirrortrain::cli

@@ -3,8 +3,13 @@
 #include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <span>
+#include <string>
 
+#include "data/adapted.h"
+#include "strategy/strategy.h"
 #include "strategy/variables/variable_store.h"
+#include "train/check_configuration.h"
 #include "train/run_folder.h"
 
 namespace mirrortrain::cli {
@@ -23,5 +28,17 @@ RunWeights weights_of_run(const RunFolder& folder);
 
 /// Those of a checkpoint or of a run are compared with their checksum. Throws Error.
 void load_run_weights(const RunWeights& weights, const VariableStore& variables);
+
+/// A run for a command that computes with its network on this machine alone.
+struct TrainedRun {
+  NamedRun named;
+  CheckedConfiguration checked;
+  std::optional<data::Adapted> adapted;  ///< what the run kept of its training data
+};
+/// Throws UsageError where there is no such run, or it has no model.
+TrainedRun open_trained_run(const std::string& run, std::span<const std::string> overrides);
+
+/// Gives `strategy` the weights of the checkpoint that RUN names, or of the run. Throws Error.
+void load_trained_weights(const NamedRun& named, Strategy& strategy);
 
 }  // namespace mirrortrain::cli

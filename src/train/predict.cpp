@@ -4,16 +4,29 @@
 #include <memory>
 #include <numeric>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "train/run_cluster.h"
 
 namespace mirrortrain {
+namespace {
 
-Run run_to_predict(const CheckedConfiguration& checked, const data::Dataset& dataset, data::Adapted adapted) {
-  StrategyOptions options = checked.values().strategy;
+StrategyOptions strategy_to_predict(StrategyOptions options, bool one_replica) {
   if (is_of_several_processes(options.type)) options.type = StrategyType::kMirrored;
   options.threads_per_replica = 1;  // kernels may share a sum among threads
+  if (!one_replica) return options;
+  options.type = StrategyType::kOneDevice;
+  options.replicas.reset();
+  options.cpu_replicas.reset();
+  if (auto* const listed = std::get_if<std::vector<DeviceId>>(&options.devices)) listed->resize(1);
+  return options;
+}
+
+}  // namespace
+
+Run run_to_predict(const CheckedConfiguration& checked, const data::Dataset& dataset, data::Adapted adapted,
+                   const PredictOptions& predicting) {
   Run run;
   run.adapted = std::move(adapted);
   run.watch = make_stall_watch(checked.values());
@@ -21,9 +34,11 @@ Run run_to_predict(const CheckedConfiguration& checked, const data::Dataset& dat
   feeding.watch = run.watch.get();
   run.test =
       std::make_unique<data::Feeder>(dataset, adapted_preprocessing(checked, run.adapted), checked.input, feeding);
-  run.strategy = make_strategy(checked, {.trains = false, .strategy = options}, this_hardware());
+  run.strategy = make_strategy(
+      checked, {.trains = false, .strategy = strategy_to_predict(checked.values().strategy, predicting.one_replica)},
+      this_hardware());
   BatchSizes sizes;
-  sizes.evaluate = {kPredictedRows * run.strategy->num_replicas_in_sync()};
+  sizes.evaluate = {predicting.rows * run.strategy->num_replicas_in_sync()};
   sizes.data_sets = run.examples();
   sizes.predicts = true;
   run.strategy->prepare(sizes);
