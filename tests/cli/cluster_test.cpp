@@ -1,6 +1,8 @@
 // Runs on several workers, which are processes of this machine.
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
 #include "cli/program.h"
 #include "error_text.h"
 

@@ -1,6 +1,8 @@
 // What `fit` promises as a whole: reproducible bits, exact resumes, uneven batches, run folders.
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
 #include "cli/program.h"
 #include "error_text.h"
 

@@ -2,6 +2,8 @@
 // ssh's place that runs commands here.
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
 #include "cli/program.h"
 #include "error_text.h"
 

@@ -1,6 +1,7 @@
 // Every process runs the same test cases, in the same order.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <numeric>

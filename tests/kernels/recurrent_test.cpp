@@ -1,5 +1,7 @@
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
 #include "kernels/recurrent_cases.h"
 
 using namespace mirrortrain;

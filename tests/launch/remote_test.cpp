@@ -1,6 +1,8 @@
 // Tasks on other machines, with a script in ssh's place that runs the command as sshd does: by a shell, here.
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
 #include "launched.h"
 
 namespace mirrortrain::testing {

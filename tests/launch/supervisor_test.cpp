@@ -1,5 +1,7 @@
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
 #include "launched.h"
 
 namespace mirrortrain::testing {

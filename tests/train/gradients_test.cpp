@@ -1,6 +1,7 @@
 // Clipping and accumulation in whole trainings.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "error_text.h"

@@ -1,5 +1,6 @@
 #include "kernels/scalar/attention.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 

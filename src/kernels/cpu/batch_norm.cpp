@@ -1,5 +1,6 @@
 #include "kernels/cpu/batch_norm.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "graph/ops/batch_norm.h"

@@ -1,5 +1,7 @@
 #include "graph/ops/elementwise.h"
 
+#include <algorithm>
+
 #include "kernels/cpu/loops.h"
 #include "kernels/cpu/parallel.h"
 #include "kernels/cpu/registry.h"

@@ -1,5 +1,6 @@
 #include "graph/ops/embedding.h"
 
+#include <algorithm>
 #include <limits>
 
 #include "kernels/cpu/loops.h"

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "kernels/cpu/few_channels_images.h"
 #include "kernels/cpu/float32_kernels.h"
 #include "kernels/cpu/loops.h"

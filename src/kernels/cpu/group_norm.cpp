@@ -1,5 +1,6 @@
 #include "graph/ops/group_norm.h"
 
+#include <algorithm>
 #include <cmath>
 #include <vector>
 

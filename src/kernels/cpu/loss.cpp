@@ -1,5 +1,6 @@
 #include "graph/ops/loss.h"
 
+#include <algorithm>
 #include <type_traits>
 
 #include "kernels/cpu/loops.h"

@@ -1,5 +1,7 @@
 #include "kernels/cpu/product_update.h"
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "kernels/cpu/apply_rule.h"
 #include "kernels/cpu/micro_gemm.h"

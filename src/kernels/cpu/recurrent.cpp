@@ -1,5 +1,7 @@
 #include "kernels/scalar/recurrent.h"
 
+#include <algorithm>
+
 #include "kernels/cpu/loops.h"
 #include "kernels/cpu/micro_gemm.h"
 #include "kernels/cpu/registry.h"

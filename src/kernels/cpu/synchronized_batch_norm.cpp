@@ -1,5 +1,6 @@
 #include "graph/ops/synchronized_batch_norm.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "kernels/cpu/batch_norm.h"

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <algorithm>
+
 #include "kernels/cpu/loops.h"
 #include "kernels/scalar/walk.h"
 

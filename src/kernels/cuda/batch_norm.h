@@ -1,5 +1,7 @@
 #pragma once
 
+#include <algorithm>
+
 #include "kernels/cuda/channels.h"
 
 namespace mirrortrain::cuda {

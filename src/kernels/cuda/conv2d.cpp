@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "device/cuda/cuda_stream.h"
 #include "kernels/cuda/cudnn_graph.h"

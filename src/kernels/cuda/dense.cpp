@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "kernels/cuda/cublaslt_product.h"
 #include "kernels/cuda/libraries.h"
