@@ -3,13 +3,17 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <spdlog/spdlog.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
+#include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <map>
+#include <thread>
 
 #include "base/error.h"
 #include "base/files.h"
@@ -100,7 +104,8 @@ void require_parts(int parts) {
   }
 }
 
-/// A run of the sweep as a child process, in this process's group, so that Ctrl-C reaches it too.
+/// A run of the sweep as a child process, in this process's group, so that Ctrl-C reaches it too. It is stopped where
+/// this process is killed.
 pid_t start(const std::vector<std::string>& words, const Part& part, bool shares) {
   std::vector<std::string> copies = words;
   std::vector<char*> argv;
@@ -109,8 +114,11 @@ pid_t start(const std::vector<std::string>& words, const Part& part, bool shares
   const launch::OnCores on(part.cores);  // inherited
   if (shares && !part.gpus.empty()) ::setenv("CUDA_VISIBLE_DEVICES", part.gpus.c_str(), 1);
   std::fflush(nullptr);
+  const pid_t parent = ::getpid();
   const pid_t child = ::fork();
   if (child == 0) {
+    ::prctl(PR_SET_PDEATHSIG, SIGTERM);
+    if (::getppid() != parent) ::_exit(128 + SIGTERM);
     ::execv("/proc/self/exe", argv.data());
     ::_exit(127);
   }
@@ -152,32 +160,45 @@ int sweep(const FitArguments& fit, const SweepArguments& arguments) {
   std::vector<int> idle;
   for (int part = arguments.side_by_side; part-- > 0;) idle.push_back(part);
   int exit_code = 0;
+  const std::atomic<int>& signal = catch_stop_signals_quietly();
+  bool is_passed_on = false;
   const auto wait_for_one = [&] {
     int status = 0;
-    const pid_t ended = ::wait(&status);
+    pid_t ended = 0;
+    while ((ended = ::waitpid(-1, &status, WNOHANG)) == 0) {
+      if (signal != 0 && !std::exchange(is_passed_on, true)) {  // it may have come to this process alone
+        for (const auto& [child, part] : running) ::kill(child, signal);
+      }
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
     if (!running.contains(ended)) return;
     idle.push_back(running[ended]);
     running.erase(ended);
     const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
     if (exit_code == 0 || code > 128) exit_code = code;
   };
-  const std::atomic<int>& signal = catch_stop_signals_quietly();
-  for (std::size_t i = 0; i < all.size() && signal == 0 && exit_code <= 128; ++i) {
+  std::size_t started = 0;
+  for (; started < all.size() && signal == 0 && exit_code <= 128; ++started) {
     while (idle.empty()) wait_for_one();
     if (signal != 0 || exit_code > 128) break;
     const int part = idle.back();
     idle.pop_back();
-    spdlog::info("run {} of {}: {}", i + 1, all.size(), fmt::join(all[i], " "));
+    const std::vector<std::string>& settings = all[started];
+    spdlog::info("run {} of {}: {}", started + 1, all.size(), fmt::join(settings, " "));
     std::vector<std::string> words = {"mirrortrain", "fit", fit.config};
     for (const std::string& override : fit.overrides) words.insert(words.end(), {"--set", override});
-    for (const std::string& setting : all[i]) words.insert(words.end(), {"--set", setting});
-    words.insert(words.end(), {"--run-dir", (folder / folder_name(all[i])).string()});
+    for (const std::string& setting : settings) words.insert(words.end(), {"--set", setting});
+    words.insert(words.end(), {"--run-dir", (folder / folder_name(settings)).string()});
     if (fit.dry_run) words.emplace_back("--dry-run");
     const bool shares = arguments.side_by_side > 1;
     if (is_quiet() || shares) words.emplace_back("-q");  // progress of several runs cannot be read
     running[start(words, shares ? part_of(part, arguments.side_by_side) : Part{}, shares)] = part;
   }
   while (!running.empty()) wait_for_one();
+  if (signal != 0) exit_code = 128 + signal;
+  if (started < all.size()) {
+    spdlog::warn("stopped: {} of {} runs were not started", all.size() - started, all.size());
+  }
   if (fit.dry_run) return exit_code;
   std::vector<RunRow> runs = list_runs(folder, std::nullopt);
   sort_runs(runs, RunColumn::kBest);

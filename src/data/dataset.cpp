@@ -71,6 +71,9 @@ class PickedRows : public ExampleSource {
   void read(std::int64_t row, std::span<float> to) const override {
     from_->read(rows_[static_cast<std::size_t>(row)], to);
   }
+  std::uint64_t stored_bytes(std::int64_t row) const override {
+    return from_->stored_bytes(rows_[static_cast<std::size_t>(row)]);
+  }
   std::string row_text(std::int64_t row) const override {
     return from_->row_text(rows_[static_cast<std::size_t>(row)]);
   }

@@ -20,6 +20,8 @@ class EncodedPictures {
   virtual std::int64_t rows() const = 0;
   /// May be called from many threads at once. Throws Error, naming the file.
   virtual Bytes read(std::int64_t row) const = 0;
+  /// Of the encoded picture.
+  virtual std::uint64_t stored_bytes(std::int64_t row) const = 0;
   /// Where the row's picture is, for messages.
   virtual std::string row_text(std::int64_t row) const = 0;
 };

@@ -12,6 +12,8 @@ class ExampleSource {
   virtual ~ExampleSource() = default;
   /// Writes the features of a row. May run in many threads at once. Throws Error, naming the row's file.
   virtual void read(std::int64_t row, std::span<float> to) const = 0;
+  /// How many bytes hold the row where it is stored; cheap enough to ask of every row.
+  virtual std::uint64_t stored_bytes(std::int64_t row) const = 0;
   /// The file of a row, for messages.
   virtual std::string row_text(std::int64_t row) const = 0;
 };

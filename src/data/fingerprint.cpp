@@ -19,16 +19,23 @@ std::span<const std::byte> rows_of(const Array& array, const Dataset& dataset) {
           static_cast<std::size_t>(dataset.rows()) * row};
 }
 
-/// Of the first and the last example's features.
+constexpr std::int64_t kPictures = 64;
+
 std::string pictures_fingerprint(const Dataset& dataset) {
   std::vector<float> row(static_cast<std::size_t>(dataset.features().row_elements()));
-  std::uint32_t ends = 0;
-  for (const std::int64_t at : {dataset.first_row(), dataset.first_row() + dataset.rows() - 1}) {
-    dataset.source()->read(at, row);
-    ends = crc32_of(std::as_bytes(std::span(row)), ends);
+  std::uint32_t sum = 0;
+  for (std::int64_t i = 0; i < dataset.rows(); ++i) {
+    const std::uint64_t bytes = dataset.source()->stored_bytes(dataset.first_row() + i);
+    sum = crc32_of(std::as_bytes(std::span(&bytes, 1)), sum);
+  }
+  const std::int64_t pictures = std::min(kPictures, dataset.rows());
+  for (std::int64_t i = 0; i < pictures; ++i) {  // the first and the last among them
+    const std::int64_t at = pictures == 1 ? 0 : i * (dataset.rows() - 1) / (pictures - 1);
+    dataset.source()->read(dataset.first_row() + at, row);
+    sum = crc32_of(std::as_bytes(std::span(row)), sum);
   }
   return fmt::format("{} examples, labels {:08x}, features {:08x}", dataset.rows(),
-                     crc32_of(rows_of(dataset.labels(), dataset)), ends);
+                     crc32_of(rows_of(dataset.labels(), dataset)), sum);
 }
 
 }  // namespace

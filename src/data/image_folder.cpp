@@ -53,6 +53,11 @@ class PictureFiles : public EncodedPictures {
 
   std::int64_t rows() const override { return static_cast<std::int64_t>(files_.size()); }
   Bytes read(std::int64_t row) const override { return PlainFile(row_text(row)).read_whole(); }
+  std::uint64_t stored_bytes(std::int64_t row) const override {
+    std::error_code error;
+    const auto bytes = fs::file_size(row_text(row), error);
+    return error ? 0 : bytes;  // reading it will say what is wrong
+  }
   std::string row_text(std::int64_t row) const override { return files_[static_cast<std::size_t>(row)]; }
 
  private:

@@ -148,6 +148,7 @@ class RecordPictures : public EncodedPictures {
     }
     return bytes;
   }
+  std::uint64_t stored_bytes(std::int64_t row) const override { return places_[static_cast<std::size_t>(row)].size; }
   std::string row_text(std::int64_t row) const override {
     const File& file = files_[places_[static_cast<std::size_t>(row)].file];
     return fmt::format("{}: record {} (counting from 0)", file.file.path(), row - file.first_row);

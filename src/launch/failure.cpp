@@ -1,6 +1,7 @@
 #include "launch/failure.h"
 
 #include <fmt/format.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/wait.h>
 
@@ -27,6 +28,9 @@ int Failure::exit_code() const { return WIFSIGNALED(status) ? 128 + WTERMSIG(sta
 bool Failure::is_worth_a_restart() const {
   constexpr int kUsage = 2, kCannotExecute = 126, kNotFound = 127;
   const int code = exit_code();
+  // A task that a signal stopped has saved where it stands and says so by its exit code; one that was killed did not.
+  const bool is_stopped = code == 128 + SIGINT || code == 128 + SIGTERM || code == 128 + SIGHUP;
+  if (is_stopped && !WIFSIGNALED(status)) return false;
   return code != kUsage && code != kCannotExecute && code != kNotFound;
 }
 

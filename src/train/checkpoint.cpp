@@ -183,7 +183,7 @@ TrainingState Checkpoints::restore_from(const ReadCheckpoint& checkpoint) {
   }
   if (!run_.data.empty() && saved.data != run_.data) {
     throw UsageError(
-        fmt::format("the training data changed since {} was saved: expected {}, found {}; give the run "
+        fmt::format("the data for training or validation changed since {} was saved: expected {}, found {}; give the run "
                     "its data again, or start a new run without --resume",
                     checkpoint_name(state.step), saved.data, run_.data));
   }

@@ -17,7 +17,7 @@ namespace mirrortrain {
 /// What a checkpoint must have in common with the run that is resumed from it.
 struct RunIdentity {
   std::uint64_t seed = 0;
-  std::string data;  ///< the training data's fingerprint; empty: any
+  std::string data;  ///< the fingerprint of the data for training and validation; empty: any
 };
 
 /// The checkpoints of a run: checkpoints/step-000500/ with model.safetensors (what reading the variables gives),

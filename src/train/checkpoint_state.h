@@ -22,7 +22,7 @@ class Damaged : public Error {
 struct CheckpointState {
   TrainingState training;
   std::uint64_t seed = 0;
-  std::string data;  ///< the training data's fingerprint
+  std::string data;  ///< see RunIdentity
   int replicas = 1;
   SavedPolicies policies;
   std::vector<std::string> metrics;                ///< the names of those in the sums

@@ -30,6 +30,14 @@ RunFolder folder_to_resume(const FitArguments& arguments, const std::string& nam
   return *folder;
 }
 
+/// Of the data that weights depend on: validation decides for callbacks. Empty where there is no model.
+std::string fingerprint_of(const Run& run) {
+  if (!run.train) return "";
+  std::string text = data::fingerprint(run.train->dataset());
+  if (run.validation) text += "; validation: " + data::fingerprint(run.validation->dataset());
+  return text;
+}
+
 }  // namespace
 
 /// Returns false where the run to resume is finished.
@@ -46,9 +54,8 @@ bool FitRun::open_folder() {
 
   CheckpointNames names{values().optimizer ? slot_names(*values().optimizer) : std::vector<std::string>(),
                         checked_.model->metric_sum_names(), Callbacks(values()).names()};
-  checkpoints_ = std::make_unique<Checkpoints>(
-      folder_.checkpoints(), *run_.strategy, std::move(names),
-      RunIdentity{values().seed, run_.train ? data::fingerprint(run_.train->dataset()) : ""});
+  checkpoints_ = std::make_unique<Checkpoints>(folder_.checkpoints(), *run_.strategy, std::move(names),
+                                               RunIdentity{values().seed, fingerprint_of(run_)});
   return true;
 }
 

@@ -307,7 +307,23 @@ TEST_CASE_FIXTURE(Fixture, "other data under the same name is refused") {
   use("1");
   const Outcome resumed = fit(options + "--resume --set training.steps=4");
   CHECK(resumed.exit_code == 2);
-  CHECK(contains(resumed.err, "the training data changed"));
+  CHECK(contains(resumed.err, "the data for training or validation changed"));
+}
+
+TEST_CASE_FIXTURE(Fixture, "other data for validation under the same name are refused") {
+  const auto use = [&](const char* label) {
+    write_file(folder / "test.csv", std::string("a,b,c,d,y\n1,2,3,4,0\n5,6,7,8,") + label + "\n");
+  };
+  write_file(folder / "train.csv", "a,b,c,d,y\n1,2,3,4,0\n5,6,7,8,1\n9,1,2,3,2\n");
+  const std::string options =
+      "--run-dir a --set 'data.train={format: csv, file: train.csv, labels: y}' "
+      "--set 'data.validation={format: csv, file: test.csv, labels: y}' ";
+  use("1");
+  REQUIRE(fit(options + "--set training.steps=2").exit_code == 0);
+  use("2");
+  const Outcome resumed = fit(options + "--resume --set training.steps=4");
+  CHECK(resumed.exit_code == 2);
+  CHECK_MESSAGE(contains(resumed.err, "the data for training or validation changed"), resumed.err);
 }
 
 TEST_CASE_FIXTURE(Fixture,

@@ -126,7 +126,7 @@ TEST_CASE_FIXTURE(Fixture,
 }
 
 TEST_CASE_FIXTURE(Fixture, "what would fail in the same way is not started again") {
-  for (const int code : {2, 127}) {
+  for (const int code : {2, 127, 129, 130, 143}) {
     const Outcome outcome = launch_script(fmt::format("exit {}\n", code), "--restarts 2 --grace 0",
                                           "fit " + multi_worker() + " --run-dir run");
     CHECK(outcome.exit_code == code);

@@ -65,6 +65,27 @@ TEST_CASE_FIXTURE(Fixture, "a sweep trains a run for each combination, as fit al
   CHECK(run_program(folder, "eval s-sweep/learning_rate=0.1,seed=2").exit_code == 0);
 }
 
+TEST_CASE_FIXTURE(Fixture, "a signal to a sweep alone stops its run, which can be resumed, and starts no other") {
+  const auto stopped_by = [&](const char* signal, const char* run) {
+    return run_script(
+        folder,
+        fmt::format(
+            "\"$MIRRORTRAIN\" fit {} --set strategy.devices=cpu:0 --set training.epochs=100000 --sweep seed=1,2 "
+            "--run-dir {} -q & pid=$!\n"
+            "while [ ! -s {}/seed=1/metrics.jsonl ]; do sleep 0.01; done\n"
+            "kill -{} $pid; wait $pid; code=$?\n"
+            "for i in $(seq 1000); do grep -q '\"end\"' {}/seed=1/metrics.jsonl && break; sleep 0.01; done; exit $code",
+            repository_file("configs/tiny.yaml"), run, run, signal, run));
+  };
+  const Outcome outcome = stopped_by("TERM", "t");
+  CHECK(outcome.exit_code == 143);
+  CHECK_MESSAGE(contains(outcome.err, "1 of 2 runs were not started"), outcome.err);
+  CHECK(events_of(folder / "t/seed=1/metrics.jsonl").back()["status"] == "stopped");
+  CHECK_FALSE(std::filesystem::exists(folder / "t/seed=2"));
+  CHECK(stopped_by("KILL", "k").exit_code == 137);
+  CHECK(events_of(folder / "k/seed=1/metrics.jsonl").back()["status"] == "stopped");
+}
+
 TEST_CASE_FIXTURE(Fixture, "a sweep with a wrong value starts nothing") {
   const Outcome outcome = fit("--sweep optimizer.learning_rate=0.1,fast");
   CHECK(outcome.exit_code == 2);

@@ -23,7 +23,7 @@ class Folders {
   void copy(const std::string& picture, const std::string& to) {
     const fs::path path = folder_.path(to);
     fs::create_directories(path.parent_path());
-    fs::copy_file(kPictures / picture, path);
+    fs::copy_file(kPictures / picture, path, fs::copy_options::overwrite_existing);
   }
   std::string write(const std::string& name, std::string_view content) {
     fs::create_directories(fs::path(folder_.path(name)).parent_path());
@@ -118,6 +118,24 @@ TEST_CASE("validation of pictures is drawn by the seed, since files are sorted b
     CHECK(is_gray == (labels[static_cast<std::size_t>(row)] == 1));
   }
   CHECK(fingerprint(splits.train) != fingerprint(*splits.validation));
+}
+
+TEST_CASE("one picture that changes, whichever it is, changes the fingerprint") {
+  Folders folders;
+  constexpr int kPicturesOfClass = 100;  // more than are read for it
+  for (int i = 0; i < kPicturesOfClass; ++i) {
+    for (const char* const name : {"a", "b"}) folders.copy("rgb.png", fmt::format("set/{}/{:03}.png", name, i));
+  }
+  DataOptions options;
+  options.train.value = folders.source("set");
+  const std::string before = fingerprint(load(options, 5).train);
+  CHECK(fingerprint(load(options, 5).train) == before);
+  for (const int i : {0, 1, 50, 98, 99}) {
+    const std::string file = fmt::format("set/a/{:03}.png", i);
+    folders.copy("gray.png", file);
+    CHECK(fingerprint(load(options, 5).train) != before);
+    folders.copy("rgb.png", file);
+  }
 }
 
 TEST_CASE("a table of names and labels takes the place of classes' folders") {

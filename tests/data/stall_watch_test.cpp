@@ -19,6 +19,7 @@ class HangingDisk : public ExampleSource {
     if (row == 2) opens_.wait();
     std::ranges::fill(to, static_cast<float>(row));
   }
+  std::uint64_t stored_bytes(std::int64_t) const override { return 4; }
   std::string row_text(std::int64_t row) const override { return "picture-" + std::to_string(row) + ".png"; }
 
  private:

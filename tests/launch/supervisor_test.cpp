@@ -39,7 +39,7 @@ TEST_CASE("survivors that end by themselves get no signal and no blame") {
   LaunchFolder tasks(R"(trap 'echo "got a signal"; exit 9' TERM
 ready
 if [ $me = worker0 ]; then while [ ! -e ready.worker1 ]; do sleep 0.02; done; kill -SEGV $$; fi
-while kill -0 $(cat ready.worker0) 2>/dev/null; do sleep 0.02; done
+while pid=$(cat ready.worker0 2>/dev/null); [ -z "$pid" ] || kill -0 $pid 2>/dev/null; do sleep 0.02; done
 echo "worker 0 is gone"
 exit 1
 )");
