@@ -39,7 +39,8 @@ ended $(cat ready.worker0) $(cat ready.worker1) && exit $code)");
 
 TEST_CASE("tasks that had not begun to catch the signal end the run like a stop") {
   LaunchFolder tasks(
-      "ready\n[ $me = worker0 ] && exec sleep 1000\nwhile kill -0 $(cat ready.worker0); do sleep 0.02; done\n");
+      "ready\n[ $me = worker0 ] && exec sleep 1000\nwhile pid=$(cat ready.worker0); [ -z \"$pid\" ] || kill -0 $pid; "
+      "do sleep 0.02; done\n");
   const Outcome outcome = tasks.run("\"$MIRRORTRAIN\" workers=1 ./task.sh & wait_for 1; kill -TERM $!; wait $!");
   CHECK(outcome.exit_code == 143);
   CHECK_FALSE(has(outcome.err, "first:"));
