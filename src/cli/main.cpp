@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "cli/commands.h"
 #include "cli/logging.h"
+#include "cli/stop_signals.h"
 #include "cli/usage.h"
 #include "device/cpu/cpu_device.h"
 #include "train/non_finite.h"
@@ -52,6 +53,7 @@ int checked(int exit_code) {
 int main(int argc, char** argv) {
   using namespace mirrortrain;
   reserve_standard_streams();
+  cli::restore_stop_signals();
   cli::set_up_logging();
   try {
     require_stack();

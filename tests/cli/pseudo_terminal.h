@@ -52,7 +52,7 @@ inline Screen run_in_terminal(const TemporaryFolder& folder, const std::string& 
   setenv("MIRRORTRAIN", MIRRORTRAIN_EXECUTABLE, 1);
   const pid_t child = ::forkpty(&terminal, nullptr, nullptr, &size);
   if (child == 0) {
-    setenv("TERM", "xterm", 0);
+    setenv("TERM", "xterm", 1);  // whatever the tests run in
     unsetenv("NO_COLOR");
     const std::string command = fmt::format("cd '{}' && {}", folder.path().string(), script);
     ::execl("/bin/sh", "sh", "-c", command.c_str(), nullptr);

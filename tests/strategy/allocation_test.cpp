@@ -19,6 +19,7 @@ namespace {
 
 std::atomic<std::int64_t> allocations = 0;
 std::atomic<bool> counting = false;
+std::atomic<void*> first_caller = nullptr;
 
 /// oneDNN keeps a few small tables of its own per execution; everybody else's allocations count.
 bool is_library(void* caller) {
@@ -27,7 +28,7 @@ bool is_library(void* caller) {
 }
 
 void* counted(std::size_t bytes, void* caller) {
-  if (counting && !is_library(caller)) ++allocations;
+  if (counting && !is_library(caller) && allocations++ == 0) first_caller = caller;
   if (void* memory = std::malloc(bytes)) return memory;
   throw std::bad_alloc();
 }
@@ -147,7 +148,10 @@ TEST_CASE("steps allocate nothing") {
       strategy.take_sums();
     }
     counting = false;
-    CHECK(allocations == 0);
+    Dl_info info{};
+    if (first_caller != nullptr) ::dladdr(first_caller, &info);
+    const auto offset = static_cast<char*>(first_caller.load()) - static_cast<char*>(info.dli_fbase);
+    CHECK_MESSAGE(allocations == 0, "the first from ", info.dli_fname, " at ", offset);
   }
 }
 
