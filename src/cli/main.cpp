@@ -103,7 +103,9 @@ int main(int argc, char** argv) {
     const bool no_threads = error.code() == std::errc::resource_unavailable_try_again;
     cli::print_error(
         std::string("error: ") + error.what() +
-        (no_threads ? ": the system starts no more threads; raise the limit of processes (ulimit -u)" : ""));
+        (no_threads
+             ? ": the system starts no more threads; raise the limit of processes (ulimit -u) or of memory (ulimit -v)"
+             : ""));
     return 1;
   } catch (const NonFinite& error) {
     cli::print_error(std::string("error: ") + error.what());

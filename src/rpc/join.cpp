@@ -6,7 +6,9 @@
 
 #include <algorithm>
 #include <future>
+#include <latch>
 #include <thread>
+#include <vector>
 
 #include "base/error.h"
 #include "rpc/coordination_service.h"
@@ -21,6 +23,21 @@ using Deadline = std::chrono::system_clock;  // gRPC's
 constexpr std::chrono::seconds kLeave{3};
 constexpr std::chrono::milliseconds kLeaveFailed{500};
 constexpr std::chrono::milliseconds kAgain{200};
+
+/// gRPC ends the program without a word where the system refuses it a thread, so as many as it may take are tried
+/// before. Throws std::system_error.
+void require_threads() {
+  constexpr int kThreads = 24;
+  std::latch end(1);
+  std::vector<std::jthread> threads;
+  try {
+    for (int i = 0; i < kThreads; ++i) threads.emplace_back([&end] { end.wait(); });
+  } catch (...) {
+    end.count_down();
+    throw;
+  }
+  end.count_down();
+}
 
 /// Listens at this task's address alone. Throws Error where it cannot.
 std::unique_ptr<grpc::Server> start_server(const ClusterSpec& cluster, const Security& security,
@@ -177,6 +194,7 @@ std::unique_ptr<ControlPlane> ControlPlane::join(const ClusterSpec& cluster, con
                                                  const Introduction& introduction, const Patience& patience,
                                                  std::span<grpc::Service* const> services,
                                                  const Generation& generation) {
+  require_threads();
   quiet_grpc();
   if (cluster.is_chief()) {
     auto chief = std::make_unique<ChiefControl>(cluster, security, patience, services, generation);

@@ -206,6 +206,16 @@ optimizer: {type: sgd}
   CHECK_FALSE(std::filesystem::exists(folder / "run"));
 }
 
+TEST_CASE_FIXTURE(Fixture, "tasks of a cluster that may start no more threads say so") {
+  const Outcome outcome =
+      run_script(folder, fmt::format("ulimit -v 200000; \"$MIRRORTRAIN\" launch --workers 2 --grace 3 -- fit '{}'",
+                                     repository_file("configs/multi-worker-fashion.yaml")));
+  CHECK(outcome.exit_code == 1);
+  const bool is_told =
+      contains(outcome.err, "the system starts no more threads") || contains(outcome.err, "not enough memory");
+  CHECK_MESSAGE(is_told, outcome.err);
+}
+
 TEST_CASE_FIXTURE(Fixture, "a stack on which threads would crash is refused") {
   const Outcome outcome = run_script(folder, "ulimit -s 48; exec \"$MIRRORTRAIN\" fit line.yaml");
   CHECK(outcome.exit_code == 1);
