@@ -47,6 +47,12 @@ std::string time_of(const fs::path& checkpoint) {
       fmt::localtime(std::chrono::system_clock::to_time_t(std::chrono::time_point_cast<std::chrono::seconds>(time))));
 }
 
+/// A run that trains removes its old checkpoints, perhaps while they are read here.
+bool is_gone(const fs::path& checkpoint) {
+  std::error_code error;
+  return !fs::exists(checkpoint, error) && !error;
+}
+
 /// Returns whether all can be read.
 bool list(const std::vector<fs::path>& checkpoints) {
   bool all_readable = true;
@@ -59,6 +65,7 @@ bool list(const std::vector<fs::path>& checkpoints) {
                  time_of(checkpoint), report::with_thousands(static_cast<std::int64_t>(bytes_in(checkpoint))),
                  state.is_finite ? "" : "has NaN or infinite values");
     } catch (const std::exception& error) {  // the file system's errors, too
+      if (is_gone(checkpoint)) continue;
       fmt::print("{:<16}{}\n", name, error.what());
       all_readable = false;
     }
@@ -74,9 +81,11 @@ bool check(const std::vector<fs::path>& checkpoints) {
     try {
       if (!read_checkpoint(checkpoint).state.is_finite) found = "whole, has NaN or infinite values";
     } catch (const Damaged& error) {
+      if (is_gone(checkpoint)) continue;
       found = fmt::format("damaged: {}", error.what());
       all_whole = false;
     } catch (const Error& error) {
+      if (is_gone(checkpoint)) continue;
       found = fmt::format("not usable: {}", error.what());
       all_whole = false;
     }
