@@ -11,6 +11,7 @@ namespace mirrortrain::data {
 namespace {
 
 constexpr std::size_t kEnd = std::size_t{1} << 20;
+constexpr std::int64_t kPictures = 64;  // that are decoded: some tenths of a second with large ones
 
 std::span<const std::byte> rows_of(const Array& array, const Dataset& dataset) {
   // Not by the array's memory, which may have room for more rows.
@@ -18,8 +19,6 @@ std::span<const std::byte> rows_of(const Array& array, const Dataset& dataset) {
   return {array.bytes.data() + static_cast<std::size_t>(dataset.first_row()) * row,
           static_cast<std::size_t>(dataset.rows()) * row};
 }
-
-constexpr std::int64_t kPictures = 64;
 
 std::string pictures_fingerprint(const Dataset& dataset) {
   std::vector<float> row(static_cast<std::size_t>(dataset.features().row_elements()));

@@ -13,7 +13,8 @@ struct Failure {
   std::vector<std::string> last_lines;
 
   int exit_code() const;  ///< 128 + the signal where one ended it
-  /// Not where it would fail in the same way: a mistake in its command line or configuration, or no such program.
+  /// Not where it would fail in the same way: a mistake in its command line or configuration, or no such program; nor
+  /// where it saved and ended as a signal asked it to.
   bool is_worth_a_restart() const;
   /// Whether it ended because the chief was silent, as its last lines say.
   bool blames_chief() const;
