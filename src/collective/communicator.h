@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
@@ -36,6 +37,12 @@ struct Shard {
 /// Shards are whole cache lines of floats, so that two ranks never write to one line.
 inline constexpr std::size_t kShardGrain = 16;
 
+/// `count` elements, rounded up to such pieces.
+constexpr std::int64_t whole_shards(std::int64_t count) {
+  constexpr auto kGrain = static_cast<std::int64_t>(kShardGrain);
+  return (count + kGrain - 1) / kGrain * kGrain;
+}
+
 /// The part of `count` elements that a rank reduces: even parts, in multiples of kShardGrain; the last may be shorter
 /// or empty.
 Shard shard_of(std::size_t count, int rank, int size);
@@ -44,8 +51,9 @@ Shard shard_of(std::size_t count, int rank, int size);
 /// enqueued on the rank's stream, as work that the host does not wait for: they start when what was enqueued before is
 /// done and every other rank's stream has reached them. Every rank enqueues the same operations in the same order with
 /// the same number of elements, from one thread at a time, and on one stream, or on several that wait for each other.
-/// Elements are float32, float64, int32 or int64, and stay in place until the operation is done. Sums are in a fixed
-/// order, so the same inputs give the same bits, and every rank gets the same ones. Nothing is allocated per operation.
+/// Elements are float32, float64, int32 or int64, and bfloat16 where nothing is added; they stay in place until the
+/// operation is done. Sums are in a fixed order, so the same inputs give the same bits, and every rank gets the same
+/// ones. Nothing is allocated per operation.
 ///
 /// Where a rank fails, the group is aborted, times out, or its ranks disagree about an operation, what is enqueued ends
 /// without a useful result. The next operation throws Error with the reason then, as `check` and `synchronize` do; on a
@@ -64,6 +72,9 @@ class Communicator {
   /// Every rank's elements are one part for each rank, all of the same length, in the ranks' order; every rank gets
   /// every other rank's own part.
   virtual void all_gather(Stream& stream, Elements elements) = 0;
+  /// Every rank's elements are one part for each rank, all of the same length, in the ranks' order; part r goes to rank
+  /// r. `received`: of as many elements, gets every rank's part for this one, in the ranks' order.
+  virtual void all_to_all(Stream& stream, Elements elements, std::byte* received) = 0;
 
   /// Throws Error where something has failed so far.
   virtual void check() = 0;

@@ -26,6 +26,10 @@ class HostCommunicator : public Communicator {
   void all_gather(Stream& stream, Elements elements) override {
     enqueue(stream, {CollectiveCall::Operation::kAllGather, elements});
   }
+  void all_to_all(Stream& stream, Elements elements, std::byte* received) override {
+    if (size_ == 1) return stream.copy(received, elements.data, elements.bytes());
+    enqueue(stream, {CollectiveCall::Operation::kAllToAll, elements, received});
+  }
   void check() override;
   void synchronize(Stream& stream) override;
   void abort(const std::string& reason) override;

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <array>
+
 #include "base/error.h"
 
 namespace mirrortrain {
@@ -12,8 +14,9 @@ bool CollectiveCall::fits(const CollectiveCall& other) const {
 }
 
 std::string CollectiveCall::text() const {
+  constexpr std::array kNames = {"all_reduce", "all_gather", "all_to_all"};  // in the order of Operation
   const std::string what = elements.what.empty() ? "" : fmt::format(" ({})", elements.what);
-  return fmt::format("{} of {} {} elements{}", operation == Operation::kAllReduce ? "all_reduce" : "all_gather",
+  return fmt::format("{} of {} {} elements{}", kNames[static_cast<std::size_t>(operation)],
                      elements.count, name_of(elements.dtype), what);
 }
 

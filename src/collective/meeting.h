@@ -14,9 +14,10 @@ namespace mirrortrain {
 
 /// An operation as a rank enqueues it. On a cache line of its own, because its rank alone writes it.
 struct alignas(64) CollectiveCall {
-  enum class Operation : std::uint8_t { kAllReduce, kAllGather };
+  enum class Operation : std::uint8_t { kAllReduce, kAllGather, kAllToAll };
   Operation operation = Operation::kAllReduce;
   Elements elements;
+  std::byte* received = nullptr;  ///< of an all_to_all
 
   bool fits(const CollectiveCall& other) const;
   /// "all_reduce of 100 float32 elements (bucket 2 of 3: ...)"

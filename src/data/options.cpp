@@ -65,8 +65,8 @@ config::Section<DataOptions> DataOptions::section() {
            "Memory for pictures that are decoded or preprocessed ahead, for each split.")
       .key(
           "auto_shard", &DataOptions::auto_shard,
-          "How workers share the examples: whole files each (`file`), each its part of every global batch (`data`), or "
-          "by files where there are as many as workers (`auto`).")
+          "How workers share the examples: whole files each (`file`), each its part of every global batch (`data`), by "
+          "files where there are as many as workers (`auto`), or not: each goes through all of them (`off`).")
       .check("validation", [](const DataOptions& options) { return table_mismatch(options, options.validation.value); })
       .check("test", [](const DataOptions& options) { return table_mismatch(options, options.test.value); })
       .check("preprocessing", [](const DataOptions& options) -> std::string {

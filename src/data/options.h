@@ -47,6 +47,7 @@ enum class AutoShard : std::uint8_t {
   kAuto,  ///< by files where each worker gets one at least, else as kData
   kFile,  ///< whole files, in order
   kData,  ///< every worker reads the same data, and takes its part of each global batch
+  kOff,   ///< every worker goes through all examples
 };
 
 /// The section `data`.
@@ -89,6 +90,6 @@ struct mirrortrain::config::EnumNames<mirrortrain::data::AutoShard> {
       {"auto", mirrortrain::data::AutoShard::kAuto},
       {"file", mirrortrain::data::AutoShard::kFile},
       {"data", mirrortrain::data::AutoShard::kData},
+      {"off", mirrortrain::data::AutoShard::kOff},
   });
-  static constexpr auto planned = std::to_array<std::string_view>({"off"});
 };

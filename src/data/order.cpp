@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <numeric>
+#include <string>
+#include <utility>
 
 #include "base/error.h"
 #include "base/philox.h"
@@ -44,6 +46,11 @@ class Words {
   int used_ = 4;
 };
 
+/// Workers whose orders are drawn from seeds of their own; what is left for all, as from one worker more.
+std::uint64_t seed_of_worker(std::uint64_t seed, std::size_t worker) {
+  return seed ^ hash_of_name("examples of worker " + std::to_string(worker));
+}
+
 }  // namespace
 
 void shuffled_rows(std::uint64_t seed, std::int64_t epoch, std::span<std::int64_t> rows) {
@@ -53,17 +60,27 @@ void shuffled_rows(std::uint64_t seed, std::int64_t epoch, std::span<std::int64_
 }
 
 Order::Order(std::int64_t examples, const Options& options) : options_(options) {
+  const std::int64_t examples_of_epoch = examples * repeats();
   if (options.batch_size < 1)
     throw Error(fmt::format("the batch size must be at least 1, found {}", options.batch_size));
   if (examples < 1) throw Error("there are no examples to go through; the data has zero rows");
-  if (examples > kMostExamples) throw Error(fmt::format("{} examples are more than {}", examples, kMostExamples));
-  if (options.drop_remainder && examples < options.batch_size) {
+  if (examples > kMostExamples / workers()) throw Error(fmt::format("{} examples are more than {}", examples, kMostExamples));
+  if (options.drop_remainder && examples_of_epoch < options.batch_size) {
     throw Error(
         fmt::format("data.drop_remainder leaves no batch: {} examples are less than the global batch of {}; use a "
                     "smaller data.global_batch_size or drop_remainder: false",
                     examples, options.batch_size));
   }
-  rows_.resize(static_cast<std::size_t>(examples));
+  const Shards& shards = options.shards;
+  owned_.resize(shards.parts.size());
+  for (std::int64_t row = 0; !owned_.empty() && row < examples; ++row) {
+    if (!shards.worker_of.empty()) {
+      owned_[static_cast<std::size_t>(shards.worker_of[static_cast<std::size_t>(row)])].push_back(row);
+    } else {
+      for (auto& rows : owned_) rows.push_back(row);
+    }
+  }
+  rows_.resize(static_cast<std::size_t>(examples_of_epoch));
   begin_epoch(1);
 }
 
@@ -82,7 +99,13 @@ Order::Batch Order::next() {
   return batch;
 }
 
-void Order::seek(const Position& position) {
+void Order::seek(const Position& saved) {
+  Position position = saved;
+  if (saved.workers != workers() && saved.workers > 0 && options_.shards.worker_of.empty()) {
+    const std::int64_t batches = saved.examples * workers() / saved.workers / options_.batch_size;
+    position.examples = std::min(batches * options_.batch_size, examples_per_epoch());
+  }
+  position.workers = workers();
   if (position.epoch < 1 || position.examples < 0 || position.examples > examples_per_epoch()) {
     throw Error(
         fmt::format("example {} of epoch {} is not in this data of {} examples per epoch; has the data changed?",
@@ -101,13 +124,49 @@ std::int64_t Order::examples_per_epoch() const {
   return options_.drop_remainder ? examples - examples % options_.batch_size : examples;
 }
 
+void Order::deal(std::int64_t epoch) {
+  const std::vector<std::int64_t>& parts = options_.shards.parts;
+  const auto shuffled = [&](std::vector<std::int64_t> rows, std::size_t worker) {
+    if (!options_.shuffle) return rows;
+    std::vector<std::int64_t> order(rows.size());
+    shuffled_rows(seed_of_worker(options_.seed, worker), epoch, order);
+    for (std::int64_t& place : order) place = rows[static_cast<std::size_t>(place)];
+    return order;
+  };
+  std::vector<std::vector<std::int64_t>> orders;
+  std::size_t batches = rows_.size();  // in which every worker has its part
+  for (std::size_t worker = 0; worker < parts.size(); ++worker) {
+    orders.push_back(shuffled(owned_[worker], worker));
+    if (parts[worker] > 0) batches = std::min(batches, orders.back().size() / static_cast<std::size_t>(parts[worker]));
+  }
+  rows_.clear();
+  const auto append = [&](std::size_t worker, std::size_t first, std::size_t last, std::vector<std::int64_t>& to) {
+    const auto begin = orders[worker].begin();
+    to.insert(to.end(), begin + static_cast<std::ptrdiff_t>(first), begin + static_cast<std::ptrdiff_t>(last));
+  };
+  for (std::size_t batch = 0; batch < batches; ++batch) {
+    for (std::size_t worker = 0; worker < parts.size(); ++worker) {
+      const auto part = static_cast<std::size_t>(parts[worker]);
+      append(worker, batch * part, (batch + 1) * part, rows_);
+    }
+  }
+  std::vector<std::int64_t> left;
+  for (std::size_t worker = 0; worker < parts.size(); ++worker) {
+    append(worker, batches * static_cast<std::size_t>(parts[worker]), orders[worker].size(), left);
+  }
+  left = shuffled(std::move(left), parts.size());
+  rows_.insert(rows_.end(), left.begin(), left.end());
+}
+
 void Order::begin_epoch(std::int64_t epoch) {
-  if (options_.shuffle) {
+  if (!owned_.empty()) {
+    if (options_.shuffle || epoch == 1) deal(epoch);
+  } else if (options_.shuffle) {
     shuffled_rows(options_.seed, epoch, rows_);
   } else if (epoch == 1) {
     std::iota(rows_.begin(), rows_.end(), std::int64_t{0});
   }
-  position_ = {epoch, 0};
+  position_ = {epoch, 0, workers()};
 }
 
 }  // namespace mirrortrain::data

@@ -4,6 +4,7 @@
 #include <span>
 
 #include "device/device.h"
+#include "kernels/scalar/compress.h"
 #include "kernels/scalar/max_norm.h"
 #include "kernels/scalar/update_group.h"
 
@@ -46,6 +47,14 @@ class StepKernels {
   /// to = the sources, added in their order. `to` may be one of the sources.
   virtual void sum_sources(Stream& stream, std::span<const scalar::GradientSource> sources, float* to,
                            std::int64_t begin, std::int64_t end) const = 0;
+
+  /// Rounds gradients for the wire: scalar::compressed.
+  virtual void compress(Stream& stream, const float* gradient, float* residual, bfloat16* to,
+                        std::int64_t count) const = 0;
+  // These are calls of the stream on a CPU too, where it carries the operations between them; what they are given must
+  // stay in place until they are done.
+  virtual void add_compressed(Stream& stream, const scalar::CompressedSum& sum) const = 0;
+  virtual void expand(Stream& stream, const scalar::Expansion& expansion) const = 0;
 
   /// Puts `scale` times the sum of `count` numbers into `total`, or adds it to what is there.
   virtual void sum_numbers(Stream& stream, const double* numbers, std::int64_t count, double scale, bool first,

@@ -18,7 +18,11 @@ config::Section<CommunicationOptions> CommunicationOptions::section() {
       .key("implementation", &CommunicationOptions::implementation,
            "What carries sums between workers: ring adds over the network (gloo, or MPI under mpirun), nccl between "
            "GPUs; auto: nccl where the replicas are on GPUs, else memory that the workers share where all are on one "
-           "machine, else ring.");
+           "machine, else ring.")
+      .key("compression", &CommunicationOptions::compression,
+           "As what gradients go between workers, or between GPUs over NCCL: none: as float32; bfloat16: half the bytes, "
+           "where the network is slow. What rounding leaves of a gradient is kept and goes with the next one (error "
+           "feedback), also over a resume.");
 }
 
 namespace {
@@ -85,7 +89,8 @@ config::Section<StrategyOptions> StrategyOptions::section() {
              [](const StrategyOptions& options) -> std::string {
                const CommunicationOptions& communication = options.communication;
                const bool chosen =
-                   communication.bytes_per_pack.bytes != 0 || communication.implementation != Transport::kAuto;
+                   communication.bytes_per_pack.bytes != 0 || communication.implementation != Transport::kAuto ||
+                   communication.compression != Compression::kNone;
                return is_served(options.type) && chosen
                           ? "parameter_server has timeout_seconds alone; leave the others out"
                           : "";

@@ -29,6 +29,12 @@ constexpr bool is_of_several_processes(StrategyType type) {
 /// What carries sums between memories that do not reach each other.
 enum class Transport : std::uint8_t { kAuto, kRing, kNccl };
 
+/// As what gradients go from one memory to others.
+enum class Compression : std::uint8_t {
+  kNone,      ///< float32
+  kBfloat16,  ///< half the bytes; what rounding leaves is kept and goes with the next step's
+};
+
 enum class AllDevices : std::uint8_t { kAll };
 
 /// Told where nccl is asked for and a replica is not on a GPU.
@@ -47,6 +53,7 @@ struct CommunicationOptions {
   config::Size bytes_per_pack;
   double timeout_seconds = 60;
   Transport implementation = Transport::kAuto;
+  Compression compression = Compression::kNone;
   static config::Section<CommunicationOptions> section();
 };
 
@@ -82,6 +89,12 @@ template <>
 struct EnumNames<Transport> {
   static constexpr auto names = std::to_array<std::pair<std::string_view, Transport>>(
       {{"auto", Transport::kAuto}, {"ring", Transport::kRing}, {"nccl", Transport::kNccl}});
+};
+
+template <>
+struct EnumNames<Compression> {
+  static constexpr auto names = std::to_array<std::pair<std::string_view, Compression>>(
+      {{"none", Compression::kNone}, {"bfloat16", Compression::kBfloat16}});
 };
 
 template <>

@@ -98,12 +98,13 @@ std::vector<DomainPlace> Topology::domains() const {
   std::vector<DomainPlace> domains;
   for (int lane = 0; lane < static_cast<int>(lanes.size()); ++lane) {
     const std::vector<int>& own = lanes[static_cast<std::size_t>(lane)].replicas;
-    if (domains.empty() || on_gpus()) domains.push_back({{}, {}, !on_gpus()});
+    if (domains.empty() || on_gpus()) domains.push_back({{}, {}, static_cast<int>(domains.size()), !on_gpus()});
     DomainPlace& domain = domains.back();
     domain.lanes.push_back(lane);
     domain.replicas.insert(domain.replicas.end(), own.begin(), own.end());
     std::sort(domain.replicas.begin(), domain.replicas.end());
   }
+  for (DomainPlace& domain : domains) domain.rank += cluster.worker * static_cast<int>(domains.size());
   return domains;
 }
 

@@ -37,6 +37,7 @@ struct LanePlace {
 struct DomainPlace {
   std::vector<int> lanes;     ///< of this process
   std::vector<int> replicas;  ///< numbers in the run, ascending
+  int rank = 0;               ///< its number in the run
   bool on_host = true;        ///< the host reads and writes it directly
 };
 

@@ -27,6 +27,7 @@ void take_from_chief(const Workers& workers, TrainingState& state) {
   take(state.gradients);
   take(state.position.epoch);
   take(state.position.examples);
+  take(state.position.workers);
   take(state.seconds);
   take(state.validated_epoch);
   for (StepSums* const sums : {&state.epoch_sums, &state.step_sums}) {
@@ -224,6 +225,7 @@ void Checkpoints::restore_variables(const ReadCheckpoint& checkpoint, bool accum
   if (!variables.variables().empty()) load_weights(checkpoint.model, "model.safetensors", variables);
   const SavedCopies copies{checkpoint.training, checkpoint.state.replicas};
   const SavedPolicies& policies = checkpoint.state.policies;
+  bool has_residuals_here = false;
   const auto policy_of = [&](const std::string& name) {
     const auto found = policies.find(name);
     return found == policies.end() ? VariablePolicy{} : found->second;  // not listed: copies were equal
@@ -239,6 +241,15 @@ void Checkpoints::restore_variables(const ReadCheckpoint& checkpoint, bool accum
     }
     const std::string name = accumulated_name(variable);
     if (accumulated) require(restore_copies(copies, name, policy, variables.accumulated(i)), name);
+    const auto residual = variables.residual(i);
+    if (residual && !restore_residuals(checkpoint.training, *residual)) {
+      const std::vector<std::byte> zero(residual->bytes());
+      residual->set(zero.data());
+    }
+    has_residuals_here |= residual.has_value();
+  }
+  if (!has_residuals_here && has_residuals(checkpoint.training)) {
+    spdlog::warn("what compression left of earlier gradients is dropped: gradients are not compressed any more");
   }
   for (const DistributedVariable& variable : strategy_.state().variables()) {
     const std::string name = state_name(variable);

@@ -49,17 +49,22 @@ CheckpointSnapshot::CheckpointSnapshot(CheckpointState state, Strategy& strategy
     variable.read_or_first(values_.emplace_back(variable.bytes()).data());
     model_.push_back({variable.name(), variable.dtype(), variable.shape(), values_.back()});
     if (variable.policy().copies_can_differ()) {
-      add(training_, variable.name(), variable);
+      add(variable.name(), variable);
       state_.policies[variable.name()] = variable.policy();
     }
     if (!variables.trainable(i)) continue;
     for (int slot = 0; slot < variables.slots(); ++slot) {
-      add(training_, slot_name(names.slots[static_cast<std::size_t>(slot)], variable), variables.slot(i, slot));
+      add(slot_name(names.slots[static_cast<std::size_t>(slot)], variable), variables.slot(i, slot));
     }
-    if (state_.training.gradients > 0) add(training_, accumulated_name(variable), variables.accumulated(i));
+    if (state_.training.gradients > 0) add(accumulated_name(variable), variables.accumulated(i));
+    if (const auto residual = variables.residual(i)) {
+      const std::size_t first = training_.size();
+      add_residuals(*residual, training_);
+      take_copies(first);
+    }
   }
   for (const DistributedVariable& variable : strategy.state().variables()) {
-    add(training_, state_name(variable), variable);
+    add(state_name(variable), variable);
     state_.policies[state_name(variable)] = variable.policy();
   }
   if (const auto& kept = state_.training.callbacks.kept) {  // which nobody changes any more
@@ -69,12 +74,16 @@ CheckpointSnapshot::CheckpointSnapshot(CheckpointState state, Strategy& strategy
   }
 }
 
-/// Every copy that can differ, in memory of the snapshot.
-void CheckpointSnapshot::add(std::vector<NamedTensor>& tensors, const std::string& name,
-                             const DistributedVariable& variable) {
-  const std::size_t first = tensors.size();
-  add_copies(name, variable, tensors);
-  for (NamedTensor& tensor : std::span(tensors).subspan(first)) {
+/// Every copy that can differ.
+void CheckpointSnapshot::add(const std::string& name, const DistributedVariable& variable) {
+  const std::size_t first = training_.size();
+  add_copies(name, variable, training_);
+  take_copies(first);
+}
+
+/// From the first of these tensors on: in memory of the snapshot.
+void CheckpointSnapshot::take_copies(std::size_t first) {
+  for (NamedTensor& tensor : std::span(training_).subspan(first)) {
     tensor.data = values_.emplace_back(tensor.data.begin(), tensor.data.end());
   }
 }

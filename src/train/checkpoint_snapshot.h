@@ -39,7 +39,8 @@ class CheckpointSnapshot {
   bool is_finite() const { return state_.is_finite; }
 
  private:
-  void add(std::vector<NamedTensor>& tensors, const std::string& name, const DistributedVariable& variable);
+  void add(const std::string& name, const DistributedVariable& variable);
+  void take_copies(std::size_t first);
   void write_files(const std::filesystem::path& folder);
 
   CheckpointState state_;

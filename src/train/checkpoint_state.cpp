@@ -140,6 +140,7 @@ CheckpointState state_from(const Json& json) {
   training.gradients = integer_from<std::int64_t>(json.at("accumulated_gradients"));
   training.skips_update = json.value("skips_update", false);  // which older checkpoints have not
   training.position = {integer_from<std::int64_t>(json.at("epoch")), integer_from<std::int64_t>(json.at("position"))};
+  if (json.contains("dealt_among")) training.position.workers = integer_from<int>(json.at("dealt_among"));
   training.seconds = json.at("seconds").get<double>();
   training.epoch_sums = sums_from(json.at("epoch_sums"));
   training.step_sums = sums_from(json.at("step_sums"));
@@ -177,6 +178,7 @@ std::string to_text(const CheckpointState& state) {
       {"skips_update", training.skips_update},
       {"epoch", training.position.epoch},
       {"position", training.position.examples},
+      {"dealt_among", training.position.workers},  // workers; older checkpoints have all share the examples
       {"seed", state.seed},
       {"data", state.data},
       {"replicas", state.replicas},

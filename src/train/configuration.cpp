@@ -111,6 +111,15 @@ config::Section<Configuration> Configuration::section() {
                             "accumulate_steps and use a larger data.global_batch_size"
                           : "";
              })
+      .check("data",
+             [](const Configuration& values) -> std::string {
+               const data::AutoShard shard = values.data.auto_shard;
+               return is_served(values.strategy.type) && shard != data::AutoShard::kAuto && shard != data::AutoShard::kData
+                          ? fmt::format("parameter_server gives each global batch to one worker, whatever files it comes "
+                                        "from; leave out auto_shard: {}",
+                                        config::name_of(shard))
+                          : "";
+             })
       .check("training",
              [](const Configuration& values) -> std::string {
                return is_served(values.strategy.type) && values.training.on_non_finite == OnNonFinite::kSkip

@@ -66,7 +66,9 @@ std::optional<int> FitRun::run_to_the_end() {
     warn();
     fmt::print("{}", run_header(checked_, *run_.strategy));
     if (checked_.has_model()) fmt::print("\n{}", variables_text(checked_));
-    if (!run_.strategy->note().empty()) fmt::print("\n{}\n", run_.strategy->note());
+    for (const std::string& note : {run_.strategy->note(), run_.shards_note}) {
+      if (!note.empty()) fmt::print("\n{}\n", note);
+    }
     return 0;
   }
   if (cluster_) {
@@ -215,7 +217,9 @@ void FitRun::log_distribution() const {
     spdlog::log(values().variables.empty() ? spdlog::level::debug : spdlog::level::info, "{}",
                 variables_text(checked_));
   }
-  if (!run_.strategy->note().empty()) spdlog::info("{}\n", run_.strategy->note());
+  for (const std::string& note : {run_.strategy->note(), run_.shards_note}) {
+    if (!note.empty()) spdlog::info("{}\n", note);
+  }
 }
 
 report::RunLength FitRun::run_length() const {

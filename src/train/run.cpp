@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "data/adapt.h"
+#include "data/shards.h"
 #include "device/cpu/cpu_device.h"
 #include "strategy/parameter_server/parameter_server_strategy.h"
 #include "train/weights.h"
@@ -61,6 +62,33 @@ void add_batch_sizes(std::int64_t examples, std::int64_t batch_size, bool drop_r
                      std::vector<std::int64_t>& sizes) {
   if (examples >= batch_size) sizes.push_back(batch_size);
   if (examples % batch_size > 0 && !drop_remainder) sizes.push_back(examples % batch_size);
+}
+
+/// How many rows of a full batch each worker takes.
+std::vector<std::int64_t> rows_of_workers(std::int64_t batch, int replicas, int workers) {
+  std::vector<std::int64_t> rows(static_cast<std::size_t>(workers));
+  for (int replica = 0; replica < replicas; ++replica) {
+    rows[static_cast<std::size_t>(replica / (replicas / workers))] += rows_of_replica(batch, replica, replicas).count;
+  }
+  return rows;
+}
+
+void set_order(const CheckedConfiguration& checked, const data::Dataset& train, const Hardware& hardware, Run& run) {
+  const Configuration& values = checked.values();
+  const data::DataOptions& data = values.data;
+  const int workers = hardware.cluster.workers;
+  const int replicas = workers == 1 ? 1 : count_replicas(values.strategy, data.global_batch_size, hardware.machine, workers);
+  data::ChosenShards chosen =
+      choose_shards(data.auto_shard, train, rows_of_workers(data.global_batch_size, replicas, workers), values.strategy.elastic);
+  run.shards_note = std::move(chosen.note);
+  if (data.auto_shard == data::AutoShard::kOff && workers > 1 && !data.shuffle) {
+    spdlog::warn(
+        "data.auto_shard: off without data.shuffle has every worker compute the same examples; use shuffle: true, or "
+        "auto_shard: data");
+  }
+  run.order = std::make_unique<data::Order>(
+      train.rows(), data::Order::Options{data.global_batch_size, data.shuffle, data.drop_remainder, values.seed,
+                                         std::move(chosen.shards)});
 }
 
 /// The chief's, which computes nothing itself.
@@ -175,27 +203,18 @@ TrainingSteps Run::steps(const Configuration& values) {
 
 Run build_run(const CheckedConfiguration& checked, const RunParts& parts, const Hardware& hardware) {
   const data::DataOptions& data = checked.values().data;
-  if (data.auto_shard == data::AutoShard::kFile && hardware.cluster.workers > 1) {
-    throw UsageError(fmt::format(
-        "data.auto_shard: file deals whole files to the workers, and data.train is one file for {} of them; use "
-        "data or auto",
-        hardware.cluster.workers));
-  }
   Run run;
   run.watch = make_stall_watch(checked.values(), parts.on_stall);
   BatchSizes sizes;
-  std::int64_t train_rows = 0;
-  if (checked.has_model()) {
-    load_feeders(checked, parts, run);
-    if (run.train) train_rows = run.train->rows();
-  } else {
-    train_rows = data::load(data, checked.values().seed, data::Split::kTrain, parts.adapted)->dataset.rows();
+  if (checked.has_model()) load_feeders(checked, parts, run);
+  if (parts.trains && checked.has_model()) {
+    set_order(checked, run.train->dataset(), hardware, run);
+  } else if (parts.trains) {
+    set_order(checked, data::load(data, checked.values().seed, data::Split::kTrain, parts.adapted)->dataset, hardware,
+              run);
   }
   if (parts.trains) {
-    run.order = std::make_unique<data::Order>(
-        train_rows,
-        data::Order::Options{data.global_batch_size, data.shuffle, data.drop_remainder, checked.values().seed});
-    add_batch_sizes(train_rows, data.global_batch_size, data.drop_remainder, sizes.train);
+    add_batch_sizes(run.order->examples(), data.global_batch_size, data.drop_remainder, sizes.train);
   }
   for (const data::Split split : {data::Split::kTrain, data::Split::kValidation, data::Split::kTest}) {
     const data::Feeder* const feeder = run.split(split);

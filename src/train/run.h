@@ -51,6 +51,7 @@ struct Run {
   std::unique_ptr<data::Feeder> train, validation, test;
   data::Adapted adapted;               ///< from the training data, as far as the splits depend on it
   std::unique_ptr<data::Order> order;  ///< null unless it trains
+  std::string shards_note;             ///< how workers share the examples, for the log; may be empty
   std::unique_ptr<Strategy> strategy;
 
   const data::Feeder* split(data::Split split) const;

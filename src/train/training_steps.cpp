@@ -1,6 +1,7 @@
 #include "train/training_steps.h"
 
 #include <fmt/format.h>
+#include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <utility>
@@ -39,14 +40,21 @@ TrainingSteps::TrainingSteps(Strategy& strategy, const data::Feeder* examples, d
 
 bool TrainingSteps::seek(const TrainingState& state) {
   // The data may have changed on disk since.
-  if (state.position.examples > order_.examples_per_epoch()) {
+  const bool same_epoch = state.position.workers == order_.workers();
+  if (same_epoch && state.position.examples > order_.examples_per_epoch()) {
     throw Error(
         fmt::format("the checkpoint is at example {} of an epoch, and there are {} now; give the run its data "
                     "again, or start a new run",
                     state.position.examples, order_.examples_per_epoch()));
   }
+  if (state.position.workers != order_.workers() && state.position.examples > 0) {
+    spdlog::warn(
+        "data.auto_shard: the number of workers changed within epoch {}, from {} to {}: in the rest of it some examples "
+        "come again, and others do not come",
+        state.position.epoch, state.position.workers, order_.workers());
+  }
   order_.seek(state.position);
-  return state.position.examples == 0 || state.position.examples == order_.examples_per_epoch();
+  return order_.position().examples == 0 || order_.position().examples == order_.examples_per_epoch();
 }
 
 /// Those of the replicas here.

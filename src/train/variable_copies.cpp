@@ -11,6 +11,12 @@ std::string of_replica(std::size_t replica, const std::string& name) {
   return fmt::format("replica_{}/{}", replica, name);
 }
 
+constexpr std::string_view kResidual = "residual_";
+
+std::string of_memory(std::size_t memory, const std::string& name) {
+  return fmt::format("{}{}/{}", kResidual, memory, name);
+}
+
 /// A stored copy's elements; null where there is none.
 const std::byte* find_copy(const StoredTensors& stored, const std::string& name, const DistributedVariable& variable) {
   const auto found = stored.find(name);
@@ -49,6 +55,27 @@ bool restore_copies(const SavedCopies& saved, const std::string& name, const Var
   }
   variable.restore(copies, policy);
   return true;
+}
+
+void add_residuals(const DistributedVariable& residual, std::vector<NamedTensor>& tensors) {
+  for (int memory = 0; memory < residual.replicas(); ++memory) {
+    tensors.push_back({of_memory(static_cast<std::size_t>(memory), residual.name()), residual.dtype(), residual.shape(),
+                       std::span<const std::byte>(residual.data(memory), residual.bytes())});
+  }
+}
+
+bool restore_residuals(const StoredTensors& stored, const DistributedVariable& residual) {
+  std::vector<const std::byte*> copies;
+  while (const std::byte* copy = find_copy(stored, of_memory(copies.size(), residual.name()), residual)) {
+    copies.push_back(copy);
+  }
+  if (!copies.empty()) residual.restore(copies, residual.policy());
+  return !copies.empty();
+}
+
+bool has_residuals(const StoredTensors& stored) {
+  const auto first = stored.lower_bound(kResidual);
+  return first != stored.end() && first->first.starts_with(kResidual);
 }
 
 }  // namespace mirrortrain

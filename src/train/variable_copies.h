@@ -26,4 +26,14 @@ struct SavedCopies {
 bool restore_copies(const SavedCopies& saved, const std::string& name, const VariablePolicy& policy,
                     const DistributedVariable& variable);
 
+/// The same for what compression left of a weight's gradients, which has a copy for each memory: residual_M/NAME.
+void add_residuals(const DistributedVariable& residual, std::vector<NamedTensor>& tensors);
+
+/// Puts back what add_residuals saved; of another number of memories their sum, which is what counts. Returns false
+/// where there is none.
+bool restore_residuals(const StoredTensors& stored, const DistributedVariable& residual);
+
+/// Whether a file holds any.
+bool has_residuals(const StoredTensors& stored);
+
 }  // namespace mirrortrain

@@ -94,6 +94,42 @@ void check_operations(Communicator& communicator, std::size_t count) {
   CHECK(all_right);
 }
 
+/// Part p of rank r is r, p and a number; a rank receives its part of everybody.
+void check_all_to_all(Communicator& communicator, std::size_t part) {
+  const auto ranks = static_cast<std::size_t>(communicator.size()), own = static_cast<std::size_t>(communicator.rank());
+  const auto value = [](std::size_t from, std::size_t to, std::size_t i) {
+    return bfloat16(static_cast<float>(from * 16 + to * 4 + i % 3));
+  };
+  std::vector<bfloat16> parts(ranks * part), received(ranks * part);
+  for (std::size_t to = 0; to < ranks; ++to) {
+    for (std::size_t i = 0; i < part; ++i) parts[to * part + i] = value(own, to, i);
+  }
+  const std::vector<bfloat16> before = parts;
+  InlineStream stream;
+  communicator.all_to_all(stream, {std::span(parts), "parts"}, reinterpret_cast<std::byte*>(received.data()));
+  bool all_right = true;
+  for (std::size_t from = 0; from < ranks; ++from) {
+    for (std::size_t i = 0; i < part; ++i) {
+      all_right &= received[from * part + i].bits == value(from, own, i).bits;
+      all_right &= parts[from * part + i].bits == before[from * part + i].bits;
+    }
+  }
+  CHECK(all_right);
+}
+
+TEST_CASE("processes send each other parts of their own") {
+  for (const Way way : ways()) {
+    CAPTURE(static_cast<int>(way));
+    for (const int size : {1, 2, 3, 4}) {
+      CAPTURE(size);
+      const auto errors = run_processes(way, size, 20, [](Communicator& communicator) {
+        for (const std::size_t part : {16, 1008, 600000}) check_all_to_all(communicator, part);
+      });
+      for (const std::string& error : errors) CHECK(error == "no error");
+    }
+  }
+}
+
 TEST_CASE("processes add and gather every element type, on every number of ranks") {
   for (const Way way : ways()) {
     CAPTURE(static_cast<int>(way));

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cstring>
 #include <exception>
 
 #include "collective/host_communicator.h"
@@ -46,6 +47,11 @@ class ThreadGroup::Rank : public HostCommunicator {
     const auto& [dtype, own, count, what] = call.elements;
     if (call.operation == CollectiveCall::Operation::kAllReduce) {
       work.combine(AggregationMethod::kAddN, dtype, data_, data_, shard_of(count, rank(), size()));
+    } else if (call.operation == CollectiveCall::Operation::kAllToAll) {
+      const std::size_t bytes = call.elements.bytes() / data_.size();
+      for (std::size_t other = 0; other < data_.size(); ++other) {
+        std::memcpy(call.received + other * bytes, data_[other] + static_cast<std::size_t>(rank()) * bytes, bytes);
+      }
     } else {
       const std::size_t part = count / data_.size();
       for (std::size_t other = 0; other < data_.size(); ++other) {

@@ -158,6 +158,9 @@ class SummingKernels : public StepKernels {
   void update_accumulated(Stream&, const scalar::UpdateRule&, const Group&, const StepParams*, std::int64_t,
                           std::int64_t) const override {}
   void bound_norms(Stream&, const scalar::MaxNorms&, float*, bfloat16*, std::int64_t, std::int64_t) const override {}
+  void compress(Stream&, const float*, float*, bfloat16*, std::int64_t) const override {}
+  void add_compressed(Stream&, const scalar::CompressedSum&) const override {}
+  void expand(Stream&, const scalar::Expansion&) const override {}
   void sum_numbers(Stream&, const double*, std::int64_t, double, bool, double*) const override {}
   void sum_rows(Stream&, const double*, std::int64_t, std::int64_t, std::int64_t, double*) const override {}
   void scale_to_norm(Stream&, const double*, double, std::int64_t, StepParams*) const override {}

@@ -131,5 +131,67 @@ TEST_CASE("an order without batches is refused") {
   CHECK(contains(error_text([&] { order.seek({0, 0}); }), "has the data changed?"));
 }
 
+/// Nine rows: worker 0 has five of them, worker 1 four. A batch of four has two of each.
+Order::Options dealt(bool shuffle) {
+  return {.batch_size = 4, .shuffle = shuffle, .seed = 5, .shards = {{2, 2}, {0, 1, 0, 1, 0, 1, 0, 1, 0}}};
+}
+
+TEST_CASE("workers with examples of their own have their part of every batch, and what is left is dealt to all") {
+  Order in_order(9, dealt(false));
+  CHECK(copy(in_order.next().rows) == Rows{0, 2, 1, 3});
+  CHECK(copy(in_order.next().rows) == Rows{4, 6, 5, 7});
+  CHECK(copy(in_order.next().rows) == Rows{8});
+  Order order(9, dealt(true));
+  CHECK(order.batches_per_epoch() == 3);
+  std::vector<Rows> epochs;
+  for (int epoch = 0; epoch < 3; ++epoch) {
+    const Rows rows = epochs.emplace_back(next_epoch(order));
+    CHECK(sorted(rows) == counted(9));
+    for (std::size_t i = 0; i < 8; ++i) CHECK(rows[i] % 2 == (i % 4 < 2 ? 0 : 1));
+  }
+  CHECK(epochs[0] != epochs[1]);
+  Order again(9, dealt(true));
+  CHECK(next_epoch(again) == epochs[0]);
+  again.seek({2, 4, 2});
+  const Rows rest = next_epoch(again);
+  CHECK(rest == Rows(epochs[1].begin() + 4, epochs[1].end()));
+}
+
+TEST_CASE("a worker without enough examples for one batch leaves all to the rest of the epoch") {
+  Order order(9, {.batch_size = 4, .shuffle = true, .shards = {{2, 2}, {0, 0, 0, 0, 0, 0, 0, 0, 1}}});
+  CHECK(sorted(next_epoch(order)) == counted(9));
+}
+
+TEST_CASE("where every worker goes through all examples, an epoch has each once for each worker") {
+  Order order(5, {.batch_size = 4, .shuffle = true, .seed = 5, .shards = {{2, 2}, {}}});
+  CHECK(order.examples() == 10);
+  CHECK(order.batches_per_epoch() == 3);
+  const Rows rows = next_epoch(order);
+  Rows of_worker[2];
+  for (std::size_t i = 0; i < 8; ++i) of_worker[i / 2 % 2].push_back(rows[i]);
+  CHECK(of_worker[0] != of_worker[1]);
+  for (const Rows& own : of_worker) {  // nothing twice
+    const Rows ascending = sorted(own);
+    CHECK(std::adjacent_find(ascending.begin(), ascending.end()) == ascending.end());
+  }
+  const Rows all = sorted(rows);
+  for (std::size_t i = 0; i < 10; ++i) CHECK(all[i] == static_cast<std::int64_t>(i / 2));
+}
+
+TEST_CASE("with another number of workers the share of the epoch is kept") {
+  const auto of_workers = [](std::vector<std::int64_t> parts) {
+    return Order::Options{.batch_size = 4, .shuffle = true, .shards = {std::move(parts), {}}};
+  };
+  Order two(10, of_workers({2, 2})), four(10, of_workers({1, 1, 1, 1}));
+  two.next();
+  two.next();
+  CHECK(two.position() == Order::Position{1, 8, 2});
+  four.seek(two.position());
+  CHECK(four.position() == Order::Position{1, 16, 4});
+  Order all_share(10, {.batch_size = 4, .shuffle = true});
+  all_share.seek(two.position());
+  CHECK(all_share.position() == Order::Position{1, 4, 1});
+}
+
 }  // namespace
 }  // namespace mirrortrain::data

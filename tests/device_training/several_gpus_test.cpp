@@ -129,6 +129,9 @@ class FailingRank : public Communicator {
     rank_.all_reduce(stream, elements);
   }
   void all_gather(Stream& stream, Elements elements) override { rank_.all_gather(stream, elements); }
+  void all_to_all(Stream& stream, Elements elements, std::byte* received) override {
+    rank_.all_to_all(stream, elements, received);
+  }
   void check() override { rank_.check(); }
   void synchronize(Stream& stream) override { rank_.synchronize(stream); }
   void abort(const std::string& reason) override { rank_.abort(reason); }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <random>
 #include <string>
 #include <vector>
@@ -289,6 +290,41 @@ TEST_CASE("sources are added in their order, also over one of them") {
     CHECK(found.is_near(expected, 3e-7f));
     cuda::sum_sources(stream, sources, group.gradients[1].data(), 0, count);
     CHECK(group.gradients[1].is_near(expected, 3e-7f));
+  }
+}
+
+TEST_CASE("gradients are compressed, added and expanded as by the CPU, and what rounding leaves is kept") {
+  InlineStream stream;
+  constexpr int kRanks = 3;
+  for (const std::int64_t count : kCounts) {
+    Floats gradient(count), residual(count), expected_residual(count), expected(count), found(count);
+    std::mt19937 random(5);
+    std::normal_distribution<float> normal;
+    for (std::int64_t i = 0; i < count; ++i) {
+      gradient[i] = normal(random);
+      residual[i] = expected_residual[i] = 0.003f * normal(random);
+    }
+    gradient[0] = std::numeric_limits<float>::infinity();
+    const auto size = static_cast<std::size_t>(count);
+    std::vector<bfloat16> sent(size), expected_sent(size), terms(size * kRanks), sum(size), expected_sum(size);
+    for (bfloat16& term : terms) term = bfloat16(normal(random));
+    const Floats before(residual);
+    cpu::compress(gradient.data(), expected_residual.data(), expected_sent.data(), count);
+    cuda::compress(stream, gradient.data(), residual.data(), sent.data(), count);
+    for (std::int64_t i = 0; i < count; ++i) {
+      CHECK(sent[static_cast<std::size_t>(i)].bits == expected_sent[static_cast<std::size_t>(i)].bits);
+      const double all = static_cast<double>(gradient[i] + before[i]);
+      const double kept = static_cast<double>(sent[static_cast<std::size_t>(i)]) + static_cast<double>(residual[i]);
+      CHECK((i == 0 ? residual[i] == 0 : kept == all));
+    }
+    CHECK(residual.is_near(expected_residual, 0));
+    cpu::add_compressed({terms.data(), kRanks, count, expected_sum.data(), expected_residual.data(), count});
+    cuda::add_compressed(stream, {terms.data(), kRanks, count, sum.data(), residual.data(), count});
+    for (std::size_t i = 0; i < size; ++i) CHECK(sum[i].bits == expected_sum[i].bits);
+    CHECK(residual.is_near(expected_residual, 0));
+    cpu::expand({expected_sum.data(), expected.data(), count});
+    cuda::expand(stream, {sum.data(), found.data(), count});
+    CHECK(found.is_near(expected, 0));
   }
 }
 

@@ -75,6 +75,26 @@ TEST_CASE("across GPUs auto selects NCCL, or where there is none a ring by copie
   CHECK(contains(ring.note, "once each has added its own replicas' gradients"));
 }
 
+TEST_CASE("gradients are compressed between memories, and where that cannot be it is said or refused") {
+  StrategyOptions options;
+  options.communication.compression = Compression::kBfloat16;
+  const ReductionChoice between = choose(options, replicas(2, {.workers = 2}));
+  CHECK(between.compresses);
+  CHECK(contains(between.note, "as bfloat16 with error feedback"));
+  CHECK(choose(options, gpus(2)).compresses);
+  CHECK(choose(options, gpus(2), AggregationMethod::kAddN, 100, has_no_nccl).compresses);
+  const ReductionChoice within = choose(options, replicas(2));
+  CHECK_FALSE(within.compresses);
+  CHECK(contains(within.note, "; compression has no effect: no gradients leave this memory"));
+  CHECK(choose(options, replicas(1)).note ==
+        "strategy.communication.compression has no effect: no gradients leave this memory");
+  for (const auto& [operation, topology] : {std::pair{CrossDeviceOps::kReductionToOneDevice, replicas(1, {.workers = 2})},
+                                            std::pair{CrossDeviceOps::kHierarchicalCopy, gpus(4)}}) {
+    options.cross_device_ops = operation;
+    CHECK(contains(error_text([&] { choose(options, topology); }), "strategy.communication.compression: bfloat16 is"));
+  }
+}
+
 TEST_CASE("across workers reduction_to_one_device is over replicas, other operations are over workers") {
   const Topology second = replicas(2, {.workers = 3, .worker = 1});
   const ReductionChoice gathered = choose(with(CrossDeviceOps::kReductionToOneDevice), second);

@@ -71,6 +71,7 @@ class Training {
     strategy->variables_changed();
   }
 
+  const data::Order& order() const { return *run_.order; }
   const data::Feeder& examples() const { return *run_.train; }
   const std::filesystem::path& folder() const { return folder_.path(); }
   TrainingSteps training_steps() { return *steps_; }

@@ -309,6 +309,126 @@ TEST_CASE("buckets that are added while backward continues give the bits of one"
   CHECK(found[0] == found[1]);
 }
 
+constexpr const char* kCompressed = ", communication: {compression: bfloat16}";
+
+/// An absolute error whose outputs stay below their targets: the gradients are the same in every step.
+constexpr const char* kSameGradients = R"(
+seed: 3
+data:
+  global_batch_size: 4
+  shuffle: false
+  train:
+    format: inline
+    features: [[0.1, 0.3, 0.7], [0.2, 0.011, 0.5], [0.9, 0.4, 0.0007], [0.3, 0.6, 0.8]]
+    labels: [1000, 1000, 1000, 1000]
+model:
+  input_shape: [3]
+  layers:
+    - dense: {units: 1}
+loss: mean_absolute_error
+optimizer: {type: sgd, learning_rate: 0.01}
+)";
+
+TEST_CASE("what rounding leaves of a compressed gradient comes with later ones") {
+  for (const int workers : {2, 3, 4}) {
+    CAPTURE(workers);
+    Training one_machine(kSameGradients, {replicas_on_cpus(workers, "", "mirrored")});
+    const auto first = one_machine.variables(0);
+    one_machine.steps(1);
+    const auto second = one_machine.variables(0);
+    one_machine.steps(499);
+    REQUIRE(run_workers(workers, kSameGradients, {replicas_on_cpus(1, kCompressed)}, [&](int, Training& training) {
+              training.steps(500);
+              const auto found = training.variables(0), expected = one_machine.variables(0);
+              for (const auto& [name, values] : expected) {
+                for (std::size_t i = 0; i < values.size(); ++i) {
+                  const float in_a_step = std::abs(second.at(name)[i] - first.at(name)[i]);
+                  // A step's rounding of each worker and of the sum, and of 500 additions in float32; without the
+                  // feedback it would be up to a step's rounding 500 times.
+                  CHECK(std::abs(found.at(name)[i] - values[i]) < in_a_step * 0.02f * static_cast<float>(workers) + 1e-5f);
+                }
+              }
+            }) == "no error");
+  }
+}
+
+TEST_CASE("compressed gradients train nearly as others do, in several buckets too, and from run to run with the same bits") {
+  std::vector<std::map<std::string, std::vector<float>>> found;
+  const char* const in_buckets = ", communication: {compression: bfloat16, bytes_per_pack: 1}";
+  for (const char* options : {"", kCompressed, in_buckets, in_buckets}) {
+    REQUIRE(run_workers(2, kNetwork, {replicas_on_cpus(2, options)}, [&](int worker, Training& training) {
+              training.steps(9);
+              auto variables = training.variables(0);  // of every worker
+              if (worker == 0) found.push_back(std::move(variables));
+            }) == "no error");
+  }
+  CHECK(difference(found[0], found[1]) < 5e-3);
+  CHECK(difference(found[0], found[2]) < 5e-3);
+  CHECK(found[0] != found[1]);
+  CHECK(found[2] == found[3]);
+}
+
+TEST_CASE("a resume has what compression left, and on another number of workers its sum") {
+  const TemporaryFolder folder;
+  const auto checkpoints_of = [&](Training& training) {
+    return Checkpoints(folder.path(), *training.strategy, {{"momentum"}, training.checked.model->metric_sum_names()},
+                       {});
+  };
+  std::map<std::string, std::vector<float>> at_the_end;
+  REQUIRE(run_workers(2, kNetwork, {replicas_on_cpus(2, kCompressed)}, [&](int worker, Training& training) {
+            training.steps(3);
+            checkpoints_of(training).save(training.state, 1);
+            training.steps(6);
+            auto variables = training.variables(0);
+            if (worker == 0) at_the_end = std::move(variables);
+          }) == "no error");
+  const auto resumed_on = [&](int workers, int replicas_each, const auto& check) {
+    REQUIRE(run_workers(workers, kNetwork, {replicas_on_cpus(replicas_each, kCompressed)},
+                        [&](int, Training& training) {
+                          training.seek(checkpoints_of(training).restore().value());
+                          check(training);
+                        }) == "no error");
+  };
+  resumed_on(2, 2, [&](Training& training) {
+    training.steps(6);
+    CHECK(training.variables(0) == at_the_end);
+  });
+  // What counts is the sum over the workers.
+  const auto total_of = [](Training& training) {
+    std::map<std::string, std::vector<float>> total;
+    const VariableStore& store = training.strategy->variables();
+    for (std::size_t i = 0; i < store.variables().size(); ++i) {
+      const auto residual = store.residual(i);
+      if (!residual) continue;
+      std::vector<float>& sum = total[residual->name()];
+      sum.resize(static_cast<std::size_t>(residual->shape().elements()));
+      residual->read(reinterpret_cast<std::byte*>(sum.data()));
+    }
+    return total;
+  };
+  std::map<std::string, std::vector<float>> on_two;
+  resumed_on(2, 2, [&](Training& training) {
+    const auto total = total_of(training);
+    if (training.strategy->topology().is_chief()) on_two = total;
+  });
+  CHECK(on_two.size() == 6);
+  CHECK(std::ranges::any_of(on_two.begin()->second, [](float value) { return value != 0; }));
+  resumed_on(4, 1, [&](Training& training) {
+    CHECK(total_of(training) == on_two);
+    training.steps(6);
+    CHECK(difference(training.variables(0), at_the_end) < 5e-3);
+  });
+}
+
+TEST_CASE("workers that go through all examples see each once for each worker, in a longer epoch") {
+  REQUIRE(run_workers(2, kNetwork, {replicas_on_cpus(1), "data.auto_shard=off"}, [&](int, Training& training) {
+            CHECK(training.order().batches_per_epoch() == 7);  // of 66 examples
+            CHECK(training.order().examples_per_epoch() == 66);
+            CHECK(training.steps(7).size() == 7);
+            CHECK(training.order().position().examples == 66);
+          }) == "no error");
+}
+
 TEST_CASE("the chief decides, and every worker hears it") {
   REQUIRE(run_workers(3, kNetwork, {replicas_on_cpus(1)}, [&](int worker, Training& training) {
             CHECK(training.strategy->workers().agree(100 + worker) == 100);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <gloo/allgather.h>
 #include <gloo/allreduce.h>
+#include <gloo/alltoall.h>
 #include <gloo/rendezvous/context.h>
 #include <gloo/rendezvous/store.h>
 #include <gloo/transport/tcp/device.h>
@@ -71,7 +72,11 @@ class GlooCommunicator : public HostCommunicator {
  protected:
   void perform(const CollectiveCall& call) override {
     const Elements& elements = call.elements;
+    if (elements.dtype == DType::kBfloat16 && call.operation == CollectiveCall::Operation::kAllReduce) {
+      throw Error(fmt::format("{}: no sums of bfloat16", elements.what));
+    }
     switch (elements.dtype) {
+      case DType::kBfloat16: return perform_as<std::uint16_t>(call);  // which is only carried
       case DType::kFloat32: return perform_as<float>(call);
       case DType::kFloat64: return perform_as<double>(call);
       case DType::kInt32: return perform_as<std::int32_t>(call);
@@ -105,6 +110,12 @@ class GlooCommunicator : public HostCommunicator {
       options.setReduceFunction(add<T>);
       options.setTag(tag_++);
       gloo::allreduce(options);
+    } else if (call.operation == CollectiveCall::Operation::kAllToAll) {
+      gloo::AlltoallOptions options(context_);
+      options.setInput(data, count);
+      options.setOutput(reinterpret_cast<T*>(call.received), count);
+      options.setTag(tag_++);
+      gloo::alltoall(options);
     } else {
       gloo::AllgatherOptions options(context_);
       options.setOutput(data, count);

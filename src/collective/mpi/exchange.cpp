@@ -37,12 +37,14 @@ int bits_of_hash(MPI_Comm communicator) {
 
 MPI_Datatype type_of(DType dtype) {
   switch (dtype) {
+    case DType::kBfloat16: return MPI_UINT16_T;  // which is only carried
     case DType::kFloat32: return MPI_FLOAT;
     case DType::kFloat64: return MPI_DOUBLE;
     case DType::kInt32: return MPI_INT32_T;
     case DType::kInt64: return MPI_INT64_T;
     default:
-      throw Error(fmt::format("MPI's communicator has no {}, only float32, float64, int32 and int64", name_of(dtype)));
+      throw Error(fmt::format("MPI's communicator has no {}, only bfloat16, float32, float64, int32 and int64",
+                              name_of(dtype)));
   }
 }
 

@@ -1,6 +1,7 @@
 #include "collective/mpi/mpi_communicator.h"
 
 #include <array>
+#include <cstring>
 #include <exception>
 #include <vector>
 
@@ -49,6 +50,8 @@ class MpiCommunicator : public HostCommunicator {
         return Shard{static_cast<std::size_t>(of) * part, (static_cast<std::size_t>(of) + 1) * part};
       };
       hand_out(elements, part_of);
+    } else if (call.operation == CollectiveCall::Operation::kAllToAll) {
+      deal(elements, call.received);
     } else if (elements.bytes() <= kFewBytes) {
       sum(elements, {0, elements.count}, [&](int) { return Shard{0, elements.count}; });
     } else {
@@ -78,6 +81,17 @@ class MpiCommunicator : public HostCommunicator {
     terms_[static_cast<std::size_t>(rank())] = total;
     const std::array<std::byte*, 1> to = {total};
     shared_memory_work().combine(AggregationMethod::kAddN, elements.dtype, terms_, to, {0, own.size()});
+  }
+
+  /// Everybody sends part r to r.
+  void deal(const Elements& elements, std::byte* received) {
+    const std::size_t part = elements.count / static_cast<std::size_t>(size());
+    const std::size_t bytes = part * size_of(elements.dtype);
+    const auto place = [&](int of) { return static_cast<std::size_t>(of) * bytes; };
+    for_others([&](int other) { exchange_.receive(other, received + place(other), part); });
+    for_others([&](int other) { exchange_.send(other, elements.data + place(other), part); });
+    exchange_.finish();
+    std::memcpy(received + place(rank()), elements.data + place(rank()), bytes);
   }
 
   /// Everybody gets `part_of(r)` from r.

@@ -23,11 +23,12 @@ using Operation = CollectiveCall::Operation;
 
 ncclDataType_t type_of(DType dtype) {
   switch (dtype) {
+    case DType::kBfloat16: return ncclBfloat16;
     case DType::kFloat32: return ncclFloat32;
     case DType::kFloat64: return ncclFloat64;
     case DType::kInt32: return ncclInt32;
     case DType::kInt64: return ncclInt64;
-    default: throw Error(fmt::format("ranks cannot sum elements of type {}", name_of(dtype)));
+    default: throw Error(fmt::format("ranks do not exchange elements of type {}", name_of(dtype)));
   }
 }
 
@@ -104,6 +105,20 @@ class NcclCommunicator : public Communicator {
       const std::size_t part = elements.count / static_cast<std::size_t>(size());
       std::byte* const own = elements.data + part * static_cast<std::size_t>(rank()) * size_of(elements.dtype);
       require(nccl_.all_gather(own, elements.data, part, type_of(elements.dtype), comm_, native), "ncclAllGather");
+    });
+  }
+
+  void all_to_all(Stream& stream, Elements elements, std::byte* received) override {
+    enqueue(stream, {Operation::kAllToAll, elements, received}, [&](cudaStream_t native) {
+      const std::size_t part = elements.count / static_cast<std::size_t>(size());
+      const std::size_t bytes = part * size_of(elements.dtype);
+      require(nccl_.group_start(), "ncclGroupStart");
+      for (int other = 0; other < size(); ++other) {
+        const std::size_t place = static_cast<std::size_t>(other) * bytes;
+        require(nccl_.send(elements.data + place, part, type_of(elements.dtype), other, comm_, native), "ncclSend");
+        require(nccl_.receive(received + place, part, type_of(elements.dtype), other, comm_, native), "ncclRecv");
+      }
+      require(nccl_.group_end(), "ncclGroupEnd");
     });
   }
 

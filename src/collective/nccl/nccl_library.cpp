@@ -33,6 +33,8 @@ Library open() {
   shared.load(nccl.comm_get_async_error, "ncclCommGetAsyncError");
   shared.load(nccl.all_reduce, "ncclAllReduce");
   shared.load(nccl.all_gather, "ncclAllGather");
+  shared.load(nccl.send, "ncclSend");
+  shared.load(nccl.receive, "ncclRecv");
   int version = 0;
   if (nccl.get_version(&version) != ncclSuccess || version < kOldest) {
     throw Error(fmt::format("NCCL {}.{} was found, 2.19 or newer is needed", version / 10000, version / 100 % 100));

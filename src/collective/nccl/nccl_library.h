@@ -19,6 +19,8 @@ struct Library {
   decltype(&::ncclCommGetAsyncError) comm_get_async_error;
   decltype(&::ncclAllReduce) all_reduce;
   decltype(&::ncclAllGather) all_gather;
+  decltype(&::ncclSend) send;
+  decltype(&::ncclRecv) receive;
 };
 
 /// Opened at the first call. Throws Error where there is no NCCL 2.19 or newer.

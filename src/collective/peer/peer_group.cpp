@@ -52,6 +52,15 @@ class PeerGroup::Rank : public Communicator {
     });
   }
 
+  void all_to_all(Stream& stream, Elements elements, std::byte* received) override {
+    enqueue(stream, {CollectiveCall::Operation::kAllToAll, elements, received}, 1, [&](int) {
+      const std::size_t bytes = elements.bytes() / data_.size();
+      for (std::size_t other = 0; other < data_.size(); ++other) {
+        stream.copy(received + other * bytes, data_[other] + static_cast<std::size_t>(rank_) * bytes, bytes);
+      }
+    });
+  }
+
   void check() override { shared_.threads.throw_if_failed(); }
   void synchronize(Stream& stream) override {
     stream.synchronize();  // nothing of it waits for a rank that has not come

@@ -39,12 +39,20 @@ class SharedMemoryCommunicator : public HostCommunicator {
   void perform(const CollectiveCall& call) override {
     const Elements& elements = call.elements;
     const std::size_t item = size_of(elements.dtype);
-    const bool gathers = call.operation == CollectiveCall::Operation::kAllGather;
-    const std::size_t count = gathers ? elements.count / static_cast<std::size_t>(size()) : elements.count;
-    const std::size_t most = segment_->buffer_bytes() / item;
+    const auto ranks = static_cast<std::size_t>(size());
+    const bool adds = call.operation == CollectiveCall::Operation::kAllReduce;
+    const bool deals = call.operation == CollectiveCall::Operation::kAllToAll;
+    const std::size_t count = adds ? elements.count : elements.count / ranks;
+    const std::size_t most = segment_->buffer_bytes() / item / (deals ? ranks : 1);
     for (std::size_t first = 0; first < count; first += most) {
       const Shard part{first, std::min(count, first + most)};
-      gathers ? gather(elements, count, part) : add(elements, part);
+      if (adds) {
+        add(elements, part);
+      } else if (deals) {
+        deal(elements, count, part, call.received);
+      } else {
+        gather(elements, count, part);
+      }
     }
   }
   void interrupt(const std::string&) override {}  // a rank that waits looks whether it has failed
@@ -83,6 +91,22 @@ class SharedMemoryCommunicator : public HostCommunicator {
     }
     // Of the two buffers one may be filled again while others read; no rank is further ahead, as the next meeting waits
     // for all.
+  }
+
+  /// The same piece of each rank's part, one after the other in the buffer.
+  void deal(const Elements& elements, std::size_t part_count, Shard part, std::byte* received) {
+    const std::size_t item = size_of(elements.dtype), bytes = part.size() * item;
+    const auto place = [&](int of) { return (static_cast<std::size_t>(of) * part_count + part.begin) * item; };
+    const int which = next_buffer_++ % 2;
+    for (int other = 0; other < size(); ++other) {
+      std::memcpy(segment_->buffer(rank(), which) + static_cast<std::size_t>(other) * bytes,
+                  elements.data + place(other), bytes);
+    }
+    meet();
+    for (int other = 0; other < size(); ++other) {
+      std::memcpy(received + place(other), segment_->buffer(other, which) + static_cast<std::size_t>(rank()) * bytes,
+                  bytes);
+    }
   }
 
   /// Returns when every rank has come; what each wrote before, all see after.

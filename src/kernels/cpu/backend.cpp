@@ -45,6 +45,18 @@ class CpuStepKernels : public StepKernels {
     cpu::sum_sources(sources, to, begin, end);
   }
 
+  void compress(Stream&, const float* gradient, float* residual, bfloat16* to, std::int64_t count) const override {
+    cpu::compress(gradient, residual, to, count);
+  }
+  void add_compressed(Stream& stream, const scalar::CompressedSum& sum) const override {
+    stream.call([](void* argument) { cpu::add_compressed(*static_cast<const scalar::CompressedSum*>(argument)); },
+                const_cast<scalar::CompressedSum*>(&sum));
+  }
+  void expand(Stream& stream, const scalar::Expansion& expansion) const override {
+    stream.call([](void* argument) { cpu::expand(*static_cast<const scalar::Expansion*>(argument)); },
+                const_cast<scalar::Expansion*>(&expansion));
+  }
+
   void sum_numbers(Stream&, const double* numbers, std::int64_t count, double scale, bool first,
                    double* total) const override {
     *total = (first ? 0 : *total) + scale * std::accumulate(numbers, numbers + count, 0.0);

@@ -219,6 +219,23 @@ void sum_sources(std::span<const GradientSource> sources, float* to, std::int64_
   });
 }
 
+void compress(const float* gradient, float* residual, bfloat16* to, std::int64_t count) {
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < count; ++i) to[i] = scalar::compressed(gradient[i], residual[i]);
+}
+
+void add_compressed(const scalar::CompressedSum& sum) {
+  const scalar::CompressedSum own = sum;  // so that the compiler knows that nobody else changes it
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < own.count; ++i) own.add(i);
+}
+
+void expand(const scalar::Expansion& expansion) {
+  const auto [from, to, count] = expansion;
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < count; ++i) to[i] = static_cast<float>(from[i]);
+}
+
 void regularization_sums(const UpdateGroupView& group, std::int64_t begin, std::int64_t end) {
   if (group.regularized.empty()) return;
   for_each_chunk(begin, end, [&](std::int64_t from, std::int64_t to) {

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 
+#include "kernels/scalar/compress.h"
 #include "kernels/scalar/max_norm.h"
 #include "kernels/scalar/update_group.h"
 
@@ -39,6 +40,11 @@ void bound_norms(const scalar::MaxNorms& norms, float* weights, std::int64_t beg
 
 /// to = the sources, added in their order. `to` may be one of the sources.
 void sum_sources(std::span<const GradientSource> sources, float* to, std::int64_t begin, std::int64_t end);
+
+/// Rounds gradients for the wire, and keeps what that leaves: scalar::compressed.
+void compress(const float* gradient, float* residual, bfloat16* to, std::int64_t count);
+void add_compressed(const scalar::CompressedSum& sum);
+void expand(const scalar::Expansion& expansion);
 
 /// The regularization sums of the chunks, without an update.
 void regularization_sums(const UpdateGroupView& group, std::int64_t begin, std::int64_t end);

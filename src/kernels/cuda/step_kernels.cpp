@@ -40,6 +40,17 @@ class CudaStepKernels : public StepKernels {
     cuda::sum_sources(stream, sources, to, begin, end);
   }
 
+  void compress(Stream& stream, const float* gradient, float* residual, bfloat16* to,
+                std::int64_t count) const override {
+    cuda::compress(stream, gradient, residual, to, count);
+  }
+  void add_compressed(Stream& stream, const scalar::CompressedSum& sum) const override {
+    cuda::add_compressed(stream, sum);
+  }
+  void expand(Stream& stream, const scalar::Expansion& expansion) const override {
+    cuda::expand(stream, expansion);
+  }
+
   void sum_numbers(Stream& stream, const double* numbers, std::int64_t count, double scale, bool first,
                    double* total) const override {
     cuda::sum_numbers(stream, numbers, count, scale, first, total);

@@ -217,6 +217,23 @@ __global__ void __launch_bounds__(kBlock) store_sum(Sources sources, float* to, 
 }
 
 __global__ void __launch_bounds__(kBlock)
+    round_for_wire(const float* gradient, float* residual, bfloat16* to, std::int64_t count) {
+  for (std::int64_t i = grid_thread(); i < count; i += grid_threads()) {
+    to[i] = scalar::compressed(gradient[i], residual[i]);
+  }
+}
+
+__global__ void __launch_bounds__(kBlock) add_shard(scalar::CompressedSum sum) {
+  for (std::int64_t i = grid_thread(); i < sum.count; i += grid_threads()) sum.add(i);
+}
+
+__global__ void __launch_bounds__(kBlock) expand_elements(scalar::Expansion expansion) {
+  for (std::int64_t i = grid_thread(); i < expansion.count; i += grid_threads()) {
+    expansion.to[i] = static_cast<float>(expansion.from[i]);
+  }
+}
+
+__global__ void __launch_bounds__(kBlock)
     add_numbers(const double* numbers, std::int64_t count, double scale, bool first, double* total) {
   const double sum = scale * block_sum_of(numbers, count);
   if (threadIdx.x == 0) *total = first ? sum : *total + sum;
@@ -324,6 +341,18 @@ void sum_sources(Stream& stream, std::span<const GradientSource> sources, float*
                  std::int64_t end) {
   const Elements elements{begin, end};
   launch(stream, blocks_of(elements), kBlock, 0, store_sum, parameter(scalar::GradientSum{sources}), to, elements);
+}
+
+void compress(Stream& stream, const float* gradient, float* residual, bfloat16* to, std::int64_t count) {
+  launch(stream, blocks_for(count), kBlock, 0, round_for_wire, gradient, residual, to, count);
+}
+
+void add_compressed(Stream& stream, const scalar::CompressedSum& sum) {
+  if (sum.count > 0) launch(stream, blocks_for(sum.count), kBlock, 0, add_shard, sum);
+}
+
+void expand(Stream& stream, const scalar::Expansion& expansion) {
+  launch(stream, blocks_for(expansion.count), kBlock, 0, expand_elements, expansion);
 }
 
 void sum_numbers(Stream& stream, const double* numbers, std::int64_t count, double scale, bool first, double* total) {

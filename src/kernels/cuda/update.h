@@ -4,6 +4,7 @@
 #include <span>
 
 #include "device/device.h"
+#include "kernels/scalar/compress.h"
 #include "kernels/scalar/max_norm.h"
 #include "kernels/scalar/update_group.h"
 
@@ -44,6 +45,11 @@ void bound_norms(Stream& stream, const scalar::MaxNorms& norms, float* weights, 
 /// be one of the sources.
 void sum_sources(Stream& stream, std::span<const scalar::GradientSource> sources, float* to, std::int64_t begin,
                  std::int64_t end);
+
+/// Rounds gradients for the wire, and keeps what that leaves: scalar::compressed.
+void compress(Stream& stream, const float* gradient, float* residual, bfloat16* to, std::int64_t count);
+void add_compressed(Stream& stream, const scalar::CompressedSum& sum);
+void expand(Stream& stream, const scalar::Expansion& expansion);
 
 /// Puts `scale` times the sum of `count` numbers into `total`, or adds it to what is there.
 void sum_numbers(Stream& stream, const double* numbers, std::int64_t count, double scale, bool first, double* total);

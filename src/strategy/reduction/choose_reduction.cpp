@@ -82,13 +82,33 @@ void require_transport(const StrategyOptions& options, const Topology& topology,
   }
 }
 
+/// Whether gradients go between memories as bfloat16. Throws UsageError where they cannot.
+bool compresses(const StrategyOptions& options, const ReductionChoice& choice) {
+  if (options.communication.compression == Compression::kNone) return false;
+  const bool has_order = choice.stages && options.cross_device_ops != CrossDeviceOps::kAuto;
+  if (!has_order && choice.body != ReductionChoice::Body::kGathered) return true;
+  throw UsageError(
+      fmt::format("strategy.communication.compression: bfloat16 is rounded in an order of its own, and {} adds float32 in "
+                  "another; use cross_device_ops: auto, or leave compression out",
+                  config::name_of(*choice.operation)));
+}
+
+/// Where all is in one memory.
+ReductionChoice without_compression(ReductionChoice choice, const StrategyOptions& options) {
+  if (options.communication.compression == Compression::kNone) return choice;
+  choice.note += fmt::format("{}compression has no effect: no gradients leave this memory",
+                             choice.note.empty() ? "strategy.communication." : "; ");
+  return choice;
+}
+
 }  // namespace
 
 ReductionChoice choose_reduction(const StrategyOptions& options, const Topology& topology, AggregationMethod method,
                                  std::uint64_t gradient_bytes, const std::function<std::string()>& why_no_nccl) {
   const int ranks = topology.ranks();
   if (ranks == 1) {
-    return gradient_bytes == 0 ? ReductionChoice() : choose_within(options, topology, method, gradient_bytes);
+    return without_compression(
+        gradient_bytes == 0 ? ReductionChoice() : choose_within(options, topology, method, gradient_bytes), options);
   }
   if (topology.cluster.workers > 1) require_transport(options, topology, why_no_nccl);
   ReductionChoice choice;
@@ -128,6 +148,8 @@ ReductionChoice choose_reduction(const StrategyOptions& options, const Topology&
         "order{}",
         is_auto ? "auto" : fmt::format("{} has no effect", name), plural(ranks, "worker"), before);
   }
+  choice.compresses = compresses(options, choice);
+  if (choice.compresses) choice.note += ", as bfloat16 with error feedback";
   return choice;
 }
 

@@ -31,7 +31,8 @@ struct ReductionChoice {
   /// (reduction_to_one_device across workers), over the domains where devices copy from each other. Absent with nccl,
   /// and where the workers' communicator adds.
   std::optional<StagedReduction> stages;
-  std::string note;  ///< what was chosen and why, for the log
+  bool compresses = false;  ///< gradients go between memories as bfloat16
+  std::string note;         ///< what was chosen and why, for the log
 
   bool adds_before_update() const { return body != Body::kInUpdate; }
 };

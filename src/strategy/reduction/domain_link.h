@@ -9,12 +9,6 @@
 
 namespace mirrortrain {
 
-/// `count` elements of a table's row, rounded up so that rows are on shards of their own.
-constexpr std::int64_t whole_shards(std::int64_t count) {
-  constexpr auto kGrain = static_cast<std::int64_t>(kShardGrain);
-  return (count + kGrain - 1) / kGrain * kGrain;
-}
-
 /// A memory domain's link to the run's other domains, through its rank of a communicator. Used by the domain's first
 /// lane.
 class DomainLink {

@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
+
+#include "collective/communicator.h"
 
 namespace mirrortrain {
 
@@ -37,6 +40,33 @@ std::vector<GradientBucket> make_buckets(const VariableStore& variables, std::ui
     }
   }
   return full;
+}
+
+Buffer compress_buckets(std::vector<GradientBucket>& buckets, const VariableStore& variables, int rank, int ranks,
+                        Device& device) {
+  const auto shard_of_bucket = [ranks](const GradientBucket& bucket) {
+    return whole_shards((bucket.elements + ranks - 1) / ranks);
+  };
+  std::int64_t elements = 0;  // of all shards
+  for (const GradientBucket& bucket : buckets) elements += shard_of_bucket(bucket) * ranks;
+  Buffer memory = device.allocate(2 * static_cast<std::size_t>(elements) * sizeof(bfloat16));
+  bfloat16* next = memory.as<bfloat16>();
+  const auto take = [&next](std::int64_t count) { return std::span(std::exchange(next, next + count), next + count); };
+  for (GradientBucket& bucket : buckets) {
+    const std::int64_t shard = shard_of_bucket(bucket), begin = rank * shard;
+    CompressedBucket& of = bucket.compressed.emplace();
+    of.residual = variables.groups()[static_cast<std::size_t>(bucket.group)].residuals()[0].as<float>() + bucket.begin;
+    of.sent = take(shard * ranks);
+    of.received = take(shard * ranks);
+    of.sum = {of.received.data(),
+              ranks,
+              shard,
+              of.sent.data() + begin,
+              of.residual + begin,
+              std::clamp<std::int64_t>(bucket.elements - begin, 0, shard)};
+    of.expansion = {of.sent.data(), bucket.gradient(0), bucket.elements};
+  }
+  return memory;
 }
 
 void order_buckets(std::vector<GradientBucket>& buckets, const VariableStore& variables,

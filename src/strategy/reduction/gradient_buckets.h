@@ -2,20 +2,33 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "kernels/scalar/compress.h"
 #include "strategy/variables/variable_store.h"
 
 namespace mirrortrain {
+
+/// A bucket that goes to other domains as bfloat16: rank r adds shard r of every rank's, and hands the sum out. The
+/// shards are of one length, with zeros behind the last gradients.
+struct CompressedBucket {
+  float* residual = nullptr;  ///< what rounding left of the bucket's gradients
+  std::span<bfloat16> sent, received;
+  scalar::CompressedSum sum;    ///< of this rank's shard
+  scalar::Expansion expansion;  ///< into the gradients of the domain's first replica
+};
 
 /// Gradients that are reduced over the replicas together: neighbours in a group of variables, in one memory domain.
 struct GradientBucket {
   std::vector<std::byte*> gradients;  ///< float32, by replica of the domain
   std::int64_t elements = 0;
   std::string name;  ///< "bucket 2 of 3, gradients of dense/kernel to conv/bias", for errors
+
+  std::optional<CompressedBucket> compressed;  ///< see compress_buckets
 
   Aggregation aggregation = Aggregation::kMean;
   int group = 0;                       ///< of the store
@@ -32,6 +45,11 @@ inline bool names_bucket(std::string_view name) { return name.starts_with("bucke
 /// The gradients of the store's shared groups, in reverse order of creation, as backward computes them. A bucket is
 /// full, and the next one begins, when it holds `bytes_per_bucket` or more; 0: one bucket per group.
 std::vector<GradientBucket> make_buckets(const VariableStore& variables, std::uint64_t bytes_per_bucket);
+
+/// Has the buckets of `rank` among `ranks` memories compressed. Returns their memory, of which they keep pointers.
+/// `variables` have residuals.
+Buffer compress_buckets(std::vector<GradientBucket>& buckets, const VariableStore& variables, int rank, int ranks,
+                        Device& device);
 
 /// Puts buckets in the order in which they get full, and names them. `complete_after(variable)`: after how many steps
 /// of the training program a variable's gradient is complete.

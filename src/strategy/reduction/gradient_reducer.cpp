@@ -43,9 +43,10 @@ void StagedReducer::start(Stream&, const GradientBucket& bucket, std::span<const
   }
 }
 
-CollectiveReducer::CollectiveReducer(Device& device, std::unique_ptr<Stream> stream,
+CollectiveReducer::CollectiveReducer(Device& device, const StepKernels& kernels, std::unique_ptr<Stream> stream,
                                      std::unique_ptr<GradientReducer> within, const DomainLink& link)
-    : within_(std::move(within)),
+    : kernels_(kernels),
+      within_(std::move(within)),
       link_(link),
       full_(device.make_event()),
       done_(device.make_event()),
@@ -53,15 +54,29 @@ CollectiveReducer::CollectiveReducer(Device& device, std::unique_ptr<Stream> str
 
 void CollectiveReducer::start(Stream& stream, const GradientBucket& bucket, std::span<const float> scales,
                               DomainLane& lane) {
-  if (!lane.is_first()) {
-    within_->start(stream, bucket, scales, lane);
-    return lane.meet();
+  Stream& adds_on = lane.is_first() ? *stream_ : stream;
+  if (lane.is_first()) {
+    stream.record(*full_);
+    stream_->wait(*full_);
   }
-  stream.record(*full_);
-  stream_->wait(*full_);
-  within_->start(*stream_, bucket, scales, lane);
+  within_->start(adds_on, bucket, scales, lane);
+  if (bucket.compressed) {
+    const auto [begin, end] = lane.part_of(bucket.elements, scalar::kUpdateChunk);  // that the lane has added
+    const CompressedBucket& of = *bucket.compressed;
+    kernels_.compress(adds_on, bucket.gradient(0) + begin, of.residual + begin, of.sent.data() + begin, end - begin);
+  }
   lane.meet();  // every lane has added its part
+  if (!lane.is_first()) return;
+  if (bucket.compressed) return exchange(*bucket.compressed, bucket.name);
   link_.all_reduce(*stream_, {bucket.gradient(0), static_cast<std::size_t>(bucket.elements)}, bucket.name);
+}
+
+void CollectiveReducer::exchange(const CompressedBucket& bucket, const std::string& name) {
+  Communicator& communicator = link_.communicator();
+  communicator.all_to_all(*stream_, {bucket.sent, name}, reinterpret_cast<std::byte*>(bucket.received.data()));
+  kernels_.add_compressed(*stream_, bucket.sum);
+  communicator.all_gather(*stream_, {bucket.sent, name});
+  kernels_.expand(*stream_, bucket.expansion);
 }
 
 void CollectiveReducer::finish(DomainLane& lane) {

@@ -53,18 +53,21 @@ class StagedReducer : public GradientReducer {
   const StagedReduction reduction_;
 };
 
-/// Across domains: adds the sums that another reducer makes within them. On a stream of its own, so that the lanes
-/// continue with backward meanwhile.
+/// Across domains: adds the sums that another reducer makes within them, compressed where buckets are. On a stream
+/// of its own, so that the lanes continue with backward meanwhile.
 class CollectiveReducer : public GradientReducer {
  public:
-  /// `device`: of the domain's first lane; it and `link` must outlive this. `stream`: its own, or a CPU's
+  /// `device`: of the domain's first lane; it, `kernels` and `link` must outlive this. `stream`: its own, or a CPU's
   /// BackgroundStream.
-  CollectiveReducer(Device& device, std::unique_ptr<Stream> stream, std::unique_ptr<GradientReducer> within,
-                    const DomainLink& link);
+  CollectiveReducer(Device& device, const StepKernels& kernels, std::unique_ptr<Stream> stream,
+                    std::unique_ptr<GradientReducer> within, const DomainLink& link);
   void start(Stream& stream, const GradientBucket& bucket, std::span<const float> scales, DomainLane& lane) override;
   void finish(DomainLane& lane) override;
 
  private:
+  void exchange(const CompressedBucket& bucket, const std::string& name);
+
+  const StepKernels& kernels_;
   std::unique_ptr<GradientReducer> within_;
   const DomainLink& link_;
   std::unique_ptr<Event> full_, done_;  ///< a bucket; every one

@@ -17,7 +17,7 @@ std::unique_ptr<GradientReducer> make_reducer(const ReductionChoice& choice, con
     case Body::kCollective: break;
   }
   std::unique_ptr<Stream> stream = place.overlaps ? std::make_unique<BackgroundStream>() : place.device.make_stream();
-  return std::make_unique<CollectiveReducer>(place.device, std::move(stream),
+  return std::make_unique<CollectiveReducer>(place.device, place.kernels, std::move(stream),
                                              std::make_unique<SumReducer>(place.kernels, place.lanes), *place.link);
 }
 
@@ -46,6 +46,11 @@ void RunReduction::add_domains(const RunVariables& variables, const ReductionCho
     reduction.buckets = make_buckets(domain->variables, bytes_per_bucket);
     std::int64_t largest = 0;
     for (const GradientBucket& bucket : reduction.buckets) largest = std::max(largest, bucket.elements);
+    if (choice.compresses) {
+      const Communicator& rank = link->communicator();
+      reduction.compressed =
+          compress_buckets(reduction.buckets, domain->variables, rank.rank(), rank.size(), device);
+    }
     // With one bucket no backward is left to compute meanwhile.
     const bool overlaps = domain->place.on_host && reduction.buckets.size() > 1;
     reduction.reducer =

@@ -39,12 +39,13 @@ struct DomainReduction {
   std::vector<GradientBucket> buckets;
   std::unique_ptr<DomainLink> link;          ///< null where there is one domain
   std::unique_ptr<GradientReducer> reducer;  ///< null where the update adds the gradients
+  Buffer compressed;                         ///< buckets
   std::unique_ptr<ReplicaSums> sums;         ///< that training programs wait for; may be none
   std::unique_ptr<AssignedValues> assigned;  ///< what layers assign to variables that replicas share
 
   /// Of the device's memory, where it is known.
   std::size_t bytes() const {
-    return (link ? link->bytes() : 0) + (reducer ? reducer->bytes() : 0) + sums->bytes() + assigned->bytes();
+    return (link ? link->bytes() : 0) + (reducer ? reducer->bytes() : 0) + compressed.bytes() + sums->bytes() + assigned->bytes();
   }
   /// Waits for a lane's stream of the domain. Throws Error where something failed.
   void synchronize(Stream& stream) const { link ? link->communicator().synchronize(stream) : stream.synchronize(); }

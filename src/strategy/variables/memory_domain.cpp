@@ -91,6 +91,10 @@ void for_each_part(const MemoryDomain& domain, const VariableStore& host, const 
         body(parts[i].data(), twins[i].data(), parts[i].size(), own.shared(), filters);
       }
     }
+    if (!own.residuals().empty()) {
+      const Buffer &residual = own.residuals()[0], &twin = all.residuals()[static_cast<std::size_t>(domain.place.rank)];
+      body(residual.data(), twin.data(), residual.bytes(), false, filters);
+    }
   }
   for (std::size_t i = 0; i < host.variables().size(); ++i) {
     if (host.trainable(i)) continue;

@@ -12,11 +12,17 @@
 namespace mirrortrain {
 namespace {
 
-/// Calls body(parts) for everything of which replicas have copies of their own: where each replica's is, by replica.
+/// Calls body(parts) for everything of which replicas, or memories, have copies of their own: where each one's is, in
+/// the run's order.
 template <class Body>
 void for_each_copied_part(const VariableStore& host, const Body& body) {
   std::vector<std::span<std::byte>> parts(static_cast<std::size_t>(host.replicas()));
   for (const VariableGroup& group : host.groups()) {
+    if (!group.residuals().empty()) {
+      std::vector<std::span<std::byte>> residuals;
+      for (const Buffer& one : group.residuals()) residuals.emplace_back(one.data(), one.bytes());
+      body(residuals);
+    }
     if (group.shared()) continue;
     for (std::size_t i = 0; i < group.lasting(0).size(); ++i) {
       for (int r = 0; r < host.replicas(); ++r) parts[static_cast<std::size_t>(r)] = group.lasting(r)[i];
@@ -59,6 +65,7 @@ RunVariables::RunVariables(const Model& model, StoreOptions store, const UpdateO
   const DomainPlace& first = domains_[0]->place;
   if (first.on_host && static_cast<int>(first.replicas.size()) == topology.replicas) return;
   store.replicas = topology.replicas;
+  if (store.residuals > 0) store.residuals = topology.ranks();
   for (std::size_t i = 0; i < model.variables.size(); ++i) store.without_gradient.push_back(i);
   host_ = make_cpu_device(0, 1, {});
   host_variables_ = std::make_unique<VariableStore>(model, store, *host_);
@@ -103,6 +110,9 @@ void RunVariables::take_from_chief() const {
       for (const std::span<std::byte> part : group.lasting(copy)) {
         mirrortrain::take_from_chief(*workers_, part, "variables and optimizer slots");
       }
+    }
+    for (const Buffer& residual : group.residuals()) {
+      mirrortrain::take_from_chief(*workers_, {residual.data(), residual.bytes()}, "residuals of gradients");
     }
   }
   for (std::size_t i = 0; i < store.variables().size(); ++i) {

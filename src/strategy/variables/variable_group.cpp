@@ -37,6 +37,7 @@ void VariableGroup::allocate(const GroupMemory& memory, Device& device) {
   const std::size_t chunk_bytes = static_cast<std::size_t>(chunks()) * sizeof(double);
   const auto gradient_bytes = static_cast<std::size_t>(gradient_elements_) * sizeof(float);
   for (int r = 0; r < memory.replicas; ++r) gradients_.push_back(device.allocate(gradient_bytes));
+  for (int r = 0; shared() && r < memory.residuals; ++r) residuals_.push_back(device.allocate(bytes));
   segments_ = on_device(regularized_, device);
   if (memory.measures) normed_ = on_device(variables_, device);
   const std::size_t normed = memory.measures ? variables_.size() : 0;
@@ -86,7 +87,9 @@ std::vector<std::span<std::byte>> VariableGroup::lasting(int replica) const {
 
 std::size_t VariableGroup::bytes() const {
   std::size_t bytes = segments_.bytes() + normed_.bytes();
-  for (const Buffer& gradient : gradients_) bytes += gradient.bytes();
+  for (const auto* buffers : {&gradients_, &residuals_}) {
+    for (const Buffer& buffer : *buffers) bytes += buffer.bytes();
+  }
   for (const Copy& copy : copies_) {
     bytes += copy.values.bytes() + copy.accumulated.bytes() + copy.regularization.bytes() + copy.squares.bytes() +
              copy.norms.bytes() + copy.ratios.bytes() + copy.rounded.bytes();

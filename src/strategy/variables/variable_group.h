@@ -16,6 +16,7 @@ struct GroupMemory {
   int slots = 0;                 ///< per weight: the update rule's, then the weights' average where the traits have one
   bool keeps_gradients = false;  ///< beside those of a step, and the sums of their squares
   bool measures = false;         ///< sums for a rule that scales by norms
+  int residuals = 0;             ///< what compression leaves of gradients: so many memories' of the run
 };
 
 /// Trainable variables with the same aggregation and traits, flat: values, gradients and optimizer slots are a buffer
@@ -47,6 +48,9 @@ class VariableGroup {
   /// Where a replica writes its gradient.
   float* gradient(int replica) const { return gradients_[static_cast<std::size_t>(replica)].as<float>(); }
 
+  /// What compression left of the gradients, of each memory that GroupMemory says; none where they are not compressed.
+  const std::vector<Buffer>& residuals() const { return residuals_; }
+
   /// A copy of a replica's values as bfloat16, made at the first call, which updates refresh where the kernels can.
   bfloat16* rounded(int replica);
 
@@ -72,6 +76,7 @@ class VariableGroup {
   Device* device_ = nullptr;
   std::vector<Copy> copies_;
   std::vector<Buffer> gradients_;  ///< by replica
+  std::vector<Buffer> residuals_;  ///< of a shared group alone
 };
 
 /// Every variable begins on a cache line of its own.

@@ -39,7 +39,7 @@ VariableStore::VariableStore(const Model& model, const StoreOptions& options, De
     }
   }
   for (VariableGroup& group : groups_) {
-    group.allocate({replicas_, slots_, keeps_gradients_, options.measures}, device);
+    group.allocate({replicas_, slots_, keeps_gradients_, options.measures, options.residuals}, device);
   }
 
   for (std::size_t i = 0; i < model.variables.size(); ++i) {
@@ -108,6 +108,18 @@ DistributedVariable VariableStore::slot(std::size_t variable, int slot) const {
 DistributedVariable VariableStore::accumulated(std::size_t variable) const {
   return beside(
       variable, [](const scalar::UpdateGroupView& view, int) { return view.accumulated; }, 0);
+}
+
+std::optional<DistributedVariable> VariableStore::residual(std::size_t variable) const {
+  const Place& place = places_[variable];
+  if (place.group < 0 || groups_[static_cast<std::size_t>(place.group)].residuals().empty()) return std::nullopt;
+  std::vector<std::byte*> copies;
+  for (const Buffer& residual : groups_[static_cast<std::size_t>(place.group)].residuals()) {
+    copies.push_back(bytes_of(residual.as<float>() + place.first));
+  }
+  const DistributedVariable& weight = variables_[variable];
+  return DistributedVariable(weight.name(), DType::kFloat32, weight.shape(),
+                             {Synchronization::kOnRead, Aggregation::kSum}, std::move(copies));
 }
 
 float* VariableStore::evaluation_copy(std::size_t variable) const {

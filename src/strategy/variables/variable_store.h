@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -19,6 +20,7 @@ struct StoreOptions {
   int slots = 0;                              ///< per weight: the update rule's, then the weights' average if any
   bool keeps_gradients = false;               ///< beside those of a step: see GradientOptions
   bool measures = false;                      ///< norms, for the update rule
+  int residuals = 0;                          ///< of compressed gradients: so many memories'
   std::vector<std::size_t> without_gradient;  ///< trainable variables whose gradients are never stored
 };
 
@@ -43,6 +45,9 @@ class VariableStore {
   /// copies are those of the variable.
   DistributedVariable slot(std::size_t variable, int slot) const;
   DistributedVariable accumulated(std::size_t variable) const;
+  /// What compression left of its gradients, as a variable with a copy for each memory that counts as their sum;
+  /// nullopt where they are not compressed.
+  std::optional<DistributedVariable> residual(std::size_t variable) const;
   int slots() const { return slots_; }
   bool keeps_gradients() const { return keeps_gradients_; }
 

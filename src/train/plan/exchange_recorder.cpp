@@ -1,6 +1,7 @@
 #include "train/plan/exchange_recorder.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace mirrortrain::plan {
 
@@ -8,7 +9,13 @@ void ExchangeRecorder::all_reduce(Stream&, Elements elements) {
   note(Exchange::Kind::kAllReduce, elements, static_cast<double>(elements.bytes()));
 }
 
+void ExchangeRecorder::all_to_all(Stream&, Elements elements, std::byte*) {
+  note(Exchange::Kind::kAllReduce, elements, static_cast<double>(elements.bytes()));
+  completes_ = elements.what;
+}
+
 void ExchangeRecorder::all_gather(Stream&, Elements elements) {
+  if (!completes_.empty() && std::exchange(completes_, {}) == elements.what) return;
   note(Exchange::Kind::kAllGather, elements, static_cast<double>(elements.bytes()) / size_);
 }
 
