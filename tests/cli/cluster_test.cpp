@@ -92,6 +92,52 @@ TEST_CASE_FIXTURE(Fixture, "with reduction_to_one_device the weights are one mac
   CHECK(read_text_file(folder / "one/model.safetensors") == read_text_file(folder / "two/model.safetensors"));
 }
 
+TEST_CASE_FIXTURE(Fixture, "compressed gradients train over the network, and a resume gives the bits of a run without one") {
+  const std::string options =
+      "fit net.yaml --set strategy.communication.compression=bfloat16 --set strategy.communication.implementation=ring "
+      "--set strategy.communication.bytes_per_pack=64 ";
+  REQUIRE(launch(2, options + "--run-dir whole").exit_code == 0);
+  CHECK(contains(read_text_file(folder / "whole/run.log"), "as bfloat16 with error feedback"));
+  REQUIRE(launch(2, options + "--run-dir part --set training.epochs=1").exit_code == 0);
+  const Outcome resumed = launch(2, options + "--resume part");
+  CHECK_MESSAGE(resumed.exit_code == 0, resumed.err);
+  CHECK(read_text_file(folder / "whole/model.safetensors") == read_text_file(folder / "part/model.safetensors"));
+  REQUIRE(launch(2, "fit net.yaml --run-dir exact").exit_code == 0);
+  CHECK(read_text_file(folder / "whole/model.safetensors") != read_text_file(folder / "exact/model.safetensors"));
+  CHECK(events("whole").back()["event"] == "end");
+}
+
+TEST_CASE_FIXTURE(Fixture, "files are dealt to the workers where there are enough, and the log says so") {
+  std::ofstream(folder / "a.csv") << "x,y\n0.1,0\n0.2,1\n0.3,0\n0.4,1\n";
+  std::ofstream(folder / "b.csv") << "x,y\n0.5,0\n0.6,1\n0.7,0\n";
+  std::ofstream(folder / "files.yaml") << R"(
+seed: 1
+strategy: {type: multi_worker_mirrored, devices: ['cpu:0']}
+data: {global_batch_size: 2, train: {format: csv, file: '?.csv', labels: y}}
+model: {input_shape: [1], layers: [{dense: {units: 2}}]}
+loss: {type: sparse_categorical_crossentropy, from_logits: true}
+optimizer: sgd
+training: {epochs: 2}
+)";
+  for (const auto& [shard, steps, note] :
+       {std::tuple{"auto", 8, "data.auto_shard: auto selected file: 2 files for 2 workers"},
+        std::tuple{"data", 8, "data.auto_shard: data: each worker takes its part of every global batch"},
+        std::tuple{"off", 14, "data.auto_shard: off: every worker goes through all examples"}}) {
+    CAPTURE(shard);
+    const Outcome outcome = launch(2, fmt::format("fit files.yaml --run-dir {} --set data.auto_shard={}", shard, shard));
+    CHECK_MESSAGE(outcome.exit_code == 0, outcome.err);
+    CHECK(events(shard).back()["step"] == steps);
+    CHECK(contains(read_text_file(folder / shard / "run.log"), note));
+  }
+  const Outcome refused = launch(3, "fit files.yaml --run-dir three --set data.auto_shard=file");
+  CHECK(refused.exit_code == 2);
+  CHECK(contains(refused.err, "data.train is 2 files for 3 workers; use data or auto"));
+  const Outcome served =
+      run_program(folder, "config check files.yaml --set strategy.type=parameter_server --set data.auto_shard=off");
+  CHECK(served.exit_code == 2);
+  CHECK(contains(served.err, "parameter_server gives each global batch to one worker"));
+}
+
 TEST_CASE_FIXTURE(Fixture, "a run is resumed, and evaluated, on another number of workers") {
   REQUIRE(launch(2, "fit net.yaml --run-dir run --set training.epochs=1").exit_code == 0);
   const Outcome resumed = launch(3, "fit net.yaml --resume run");

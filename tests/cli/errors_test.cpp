@@ -87,7 +87,7 @@ TEST_CASE_FIXTURE(Fixture, "a recurrent layer wants steps") {
 
 TEST_CASE_FIXTURE(Fixture, "what is not built yet is refused by name") {
   for (const char* setting :
-       {"data.auto_shard=off", "model.layers=[{embedding: {input_dim: 3, output_dim: 2, mask_zero: true}}]"}) {
+       {"model.layers=[{embedding: {input_dim: 3, output_dim: 2, mask_zero: true}}]"}) {
     CAPTURE(setting);
     const Outcome outcome = fit(fmt::format("--set '{}'", setting));
     CHECK(outcome.exit_code == 2);

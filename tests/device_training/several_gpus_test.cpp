@@ -79,6 +79,32 @@ TEST_CASE("without NCCL, auto adds across GPUs by copies") {
   for (std::size_t i = 0; i < expected.size(); ++i) CHECK(found[i] == near(expected[i]));
 }
 
+TEST_CASE("compressed gradients train nearly as others do on several GPUs, whether or not steps are in flight") {
+  if (!testing::has_gpus(4)) return;
+  for (const char* devices : {"[cuda:0, cuda:1, cuda:2, cuda:3]", "[cuda:1, cuda:0]", "[cuda:0, cuda:0, cuda:1, cuda:2]"}) {
+    for (const char* bucket : {"0", "100"}) {
+      CAPTURE(devices);
+      CAPTURE(bucket);
+      Training reference(kNetwork, {strategy_of("cuda", 4)}, testing::gpus_under_test(1));
+      const Overrides compressed = {
+          fmt::format("strategy={{type: mirrored, devices: {}, replicas: 4, communication: {{bytes_per_pack: {}, "
+                      "compression: bfloat16}}}}",
+                      devices, bucket)};
+      Training waits(kNetwork, compressed, testing::gpus_under_test(4));
+      Training several(kNetwork, compressed, testing::gpus_under_test(4));
+      CHECK(contains(several.strategy->note(), "as bfloat16 with error feedback"));
+      reference.steps(7);
+      CHECK(waits.steps(7) == several.steps_in_flight(7));
+      for (int r = 0; r < 4; ++r) {
+        CHECK(waits.variables(r) == several.variables(r));
+        CHECK(difference(reference.variables(r), several.variables(r)) < 1e-2);
+      }
+      CHECK(reference.variables(0) != several.variables(0));
+      CHECK(several.strategy->differing_replicas() == "");
+    }
+  }
+}
+
 TEST_CASE("policies, clipping and state mean the same on several GPUs") {
   if (!testing::has_gpus(2)) return;
   constexpr const char* kEvery = "*/*";
