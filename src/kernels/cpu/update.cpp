@@ -225,9 +225,19 @@ void compress(const float* gradient, float* residual, bfloat16* to, std::int64_t
 }
 
 void add_compressed(const scalar::CompressedSum& sum) {
-  const scalar::CompressedSum own = sum;  // so that the compiler knows that nobody else changes it
+  alignas(64) float total[kUpdateChunk];
+  for_each_chunk(0, sum.count, [&](std::int64_t from, std::int64_t until) {
+    const std::int64_t count = until - from;
+    std::fill_n(total, count, 0.0f);
+    for (int rank = 0; rank < sum.ranks; ++rank) {
+      const bfloat16* const terms = sum.terms + rank * sum.shard + from;
+      for (std::int64_t i = 0; i < count; ++i) total[i] += static_cast<float>(terms[i]);
+    }
+    bfloat16* const to = sum.to + from;
+    float* const residual = sum.residual + from;
 #pragma GCC ivdep
-  for (std::int64_t i = 0; i < own.count; ++i) own.add(i);
+    for (std::int64_t i = 0; i < count; ++i) to[i] = scalar::sent(total[i], residual[i]);
+  });
 }
 
 void expand(const scalar::Expansion& expansion) {
