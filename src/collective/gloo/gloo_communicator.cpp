@@ -1,15 +1,15 @@
 #include "collective/gloo/gloo_communicator.h"
 
 #include <fmt/format.h>
-#include <gloo/allgather.h>
 #include <gloo/allreduce.h>
-#include <gloo/alltoall.h>
 #include <gloo/rendezvous/context.h>
 #include <gloo/rendezvous/store.h>
 #include <gloo/transport/tcp/device.h>
+#include <gloo/types.h>
 #include <signal.h>
 
 #include <chrono>
+#include <cstring>
 #include <exception>
 #include <utility>
 
@@ -111,17 +111,35 @@ class GlooCommunicator : public HostCommunicator {
       options.setTag(tag_++);
       gloo::allreduce(options);
     } else if (call.operation == CollectiveCall::Operation::kAllToAll) {
-      gloo::AlltoallOptions options(context_);
-      options.setInput(data, count);
-      options.setOutput(reinterpret_cast<T*>(call.received), count);
-      options.setTag(tag_++);
-      gloo::alltoall(options);
+      exchange_parts(call.elements, call.received, [](int other) { return other; });
     } else {
-      gloo::AllgatherOptions options(context_);
-      options.setOutput(data, count);
-      options.setTag(tag_++);
-      gloo::allgather(options);
+      exchange_parts(call.elements, call.elements.data, [this](int) { return rank(); });
     }
+  }
+
+  /// Every other rank gets the part `sent_to(rank)` of the elements, and its own comes to its place in `received`. Who
+  /// receives says so before it sends: gloo's message about it would wait behind what is sent, and one direction for the
+  /// other. gloo's own alltoall and allgather take 2 and 1.5 times as long between two ranks.
+  template <class SentTo>
+  void exchange_parts(const Elements& elements, std::byte* received, const SentTo& sent_to) {
+    const std::size_t bytes = elements.bytes() / static_cast<std::size_t>(size());
+    const auto place = [bytes](int part) { return static_cast<std::size_t>(part) * bytes; };
+    const std::uint64_t slot = gloo::Slot::build(gloo::kAlltoallSlotPrefix, tag_++);
+    const auto from = context_->createUnboundBuffer(elements.data, elements.bytes());
+    const auto to = context_->createUnboundBuffer(received, elements.bytes());
+    for_others([&](int other) { to->recv(other, slot, place(other), bytes); });
+    for_others([&](int other) { from->send(other, slot, place(sent_to(other)), bytes); });
+    if (received != elements.data) std::memcpy(received + place(rank()), elements.data + place(rank()), bytes);
+    for_others([&](int) {
+      from->waitSend(context_->getTimeout());
+      to->waitRecv(context_->getTimeout());
+    });
+  }
+
+  /// Each rank begins with the next one, so that not all send to the same one first.
+  template <class Function>
+  void for_others(const Function& function) const {
+    for (int step = 1; step < size(); ++step) function((rank() + step) % size());
   }
 
   std::shared_ptr<gloo::rendezvous::Context> context_;
