@@ -4,9 +4,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <string>
+#include <utility>
 
 #include "collective/process_group.h"
+#include "collective/shared_memory/shared_memory.h"
 
 namespace mirrortrain {
 
@@ -19,21 +20,17 @@ class SharedSegment {
   /// machines, or too little space in /dev/shm. `buffer_bytes`: of each buffer.
   static std::unique_ptr<SharedSegment> open(int rank, int size, std::size_t buffer_bytes, const MeetingPoint& meeting);
 
-  ~SharedSegment();
-  SharedSegment(const SharedSegment&) = delete;
-  SharedSegment& operator=(const SharedSegment&) = delete;
-
   std::atomic<std::uint64_t>& phase(int rank) const;
   /// Each rank has two buffers, so that it can fill one while others still read the other.
   std::byte* buffer(int rank, int which) const;
   std::size_t buffer_bytes() const { return buffer_bytes_; }
 
  private:
-  SharedSegment(std::byte* data, int size, std::size_t buffer_bytes)
-      : data_(data), size_(static_cast<std::size_t>(size)), buffer_bytes_(buffer_bytes) {}
+  SharedSegment(std::unique_ptr<SharedMemory> memory, int size, std::size_t buffer_bytes)
+      : memory_(std::move(memory)), size_(static_cast<std::size_t>(size)), buffer_bytes_(buffer_bytes) {}
   static std::size_t bytes(std::size_t size, std::size_t buffer_bytes);
 
-  std::byte* const data_;
+  const std::unique_ptr<SharedMemory> memory_;
   const std::size_t size_, buffer_bytes_;
 };
 

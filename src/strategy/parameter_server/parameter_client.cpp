@@ -2,9 +2,12 @@
 
 #include <fmt/format.h>
 #include <grpcpp/grpcpp.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
+#include <functional>
 #include <future>
 
 #include "strategy/parameter_server/messages.h"
@@ -36,9 +39,15 @@ std::string reason(const grpc::Status& status) {
 }  // namespace
 
 struct ParameterClient::Server {
+  Server(int index_, std::string address_, std::unique_ptr<Parameters::Stub> stub_)
+      : index(index_), address(std::move(address_)), stub(std::move(stub_)) {}
+
   int index;
   std::string address;
   std::unique_ptr<Parameters::Stub> stub;
+  /// Whether it reads and writes the memory that is shared; nothing before it was asked. Set by pulls, read by pushes.
+  enum class Shares : std::uint8_t { kUnknown, kYes, kNo };
+  mutable std::atomic<Shares> shares = Shares::kUnknown;
 
   void require(const grpc::Status& status, std::string_view doing) const {
     if (status.ok()) return;
@@ -52,7 +61,7 @@ ParameterClient::ParameterClient(const Placement& placement, std::vector<std::st
   for (std::string& address : addresses) {
     const auto index = static_cast<int>(servers_.size());
     auto stub = Parameters::NewStub(security.channel(address));
-    servers_.push_back(std::make_unique<Server>(Server{index, std::move(address), std::move(stub)}));
+    servers_.push_back(std::make_unique<Server>(index, std::move(address), std::move(stub)));
   }
 }
 
@@ -83,6 +92,24 @@ void ParameterClient::for_each_server(Content content, const Call& call) const {
   if (error) std::rethrow_exception(error);
 }
 
+/// Whether they lie in the memory that is shared.
+bool ParameterClient::is_shared(std::span<const float> elements) const {
+  if (shared_ == nullptr) return false;
+  const auto bytes = std::as_bytes(elements);
+  const auto memory = shared_->bytes();
+  return std::greater_equal<>()(bytes.data(), memory.data()) &&
+         std::less_equal<>()(bytes.data() + bytes.size(), memory.data() + memory.size());
+}
+
+template <class Message>
+void ParameterClient::tell_place(std::span<const float> elements, Message& message) const {
+  SharedPlace& place = *message.mutable_place();
+  place.set_name(shared_->name());
+  place.set_bytes(static_cast<std::int64_t>(shared_->bytes().size()));
+  place.set_first(elements.data() - reinterpret_cast<const float*>(shared_->bytes().data()));
+  place.set_process(::getpid());
+}
+
 std::vector<std::int64_t> ParameterClient::pull(std::int64_t generation, Content content, std::span<float> to) const {
   std::vector<std::int64_t> versions(servers_.size());
   for_each_server(content, [&](const Server& server, std::size_t first, std::size_t count) {
@@ -90,23 +117,31 @@ std::vector<std::int64_t> ParameterClient::pull(std::int64_t generation, Content
     PullRequest request;
     request.set_generation(generation);
     request.set_content(static_cast<int>(content));
+    const std::span<float> place = to.subspan(first, count);
+    const bool offers = is_shared(place) && server.shares != Server::Shares::kNo;
+    if (offers) tell_place(place, request);
     const auto reader = server.stub->Pull(&call.context, request);
-    ElementsReceiver receiver(to.subspan(first, count));
+    ElementsReceiver receiver(place);
     Pulled message;
-    bool is_first = true, fits = true;
+    bool is_first = true, fits = true, is_in_place = false;
     while (fits && reader->Read(&message)) {
-      if (std::exchange(is_first, false)) versions[static_cast<std::size_t>(server.index)] = message.version();
+      if (std::exchange(is_first, false)) {
+        versions[static_cast<std::size_t>(server.index)] = message.version();
+        is_in_place = offers && message.is_in_place();
+        if (offers) server.shares = is_in_place ? Server::Shares::kYes : Server::Shares::kNo;
+      }
       fits = receiver.take(message.elements());
     }
     if (!fits) call.context.TryCancel();
     const grpc::Status status = reader->Finish();
     if (fits) server.require(status, "pulling variables");
-    if (!fits || !receiver.is_full()) {
+    if (!fits || !(receiver.is_full() || is_in_place)) {
       throw ServerError(server.index, fmt::format("ps {} ({}): expected {} elements; all tasks need the same "
                                                   "configuration",
                                                   server.index, server.address, count));
     }
   });
+  if (shared_ != nullptr) shared_->remove_name();  // who has not opened it by now never does
   return versions;
 }
 
@@ -126,7 +161,10 @@ std::optional<std::int64_t> ParameterClient::push(const PushedStep& step, std::s
     header.set_updates(step.updates);
     header.set_learning_rate(step.learning_rate);
     header.set_scale(step.scale);
-    send_elements(elements.subspan(first, count), message,
+    const std::span<const float> own = elements.subspan(first, count);
+    const bool in_place = is_shared(own) && server.shares == Server::Shares::kYes;
+    if (in_place) tell_place(own, header);
+    send_elements(in_place ? std::span<const float>() : own, message,
                   [&](const PushMessage& part) { return writer->Write(part); });
     writer->WritesDone();
     server.require(writer->Finish(), "pushing gradients");

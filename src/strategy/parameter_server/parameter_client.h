@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "collective/shared_memory/shared_memory.h"
 #include "rpc/security.h"
 #include "strategy/parameter_server/placement.h"
 #include "strategy/parameter_server/served_variables.h"
@@ -31,6 +32,10 @@ class ParameterClient {
                   double timeout_seconds);
   ~ParameterClient();
 
+  /// From here on, servers of this machine read and write elements that lie in this memory there, and not in messages.
+  /// Its name is removed once all servers have been asked. It must outlive this.
+  void share(SharedMemory& memory) { shared_ = &memory; }
+
   /// Returns each server's version; see ServedVariables.
   std::vector<std::int64_t> pull(std::int64_t generation, Content content, std::span<float> to) const;
   /// `versions`: as pulled for this step; `step.version` is not read. Returns the largest staleness on any server that
@@ -46,6 +51,9 @@ class ParameterClient {
 
  private:
   struct Server;
+  bool is_shared(std::span<const float> elements) const;
+  template <class Message>
+  void tell_place(std::span<const float> elements, Message& message) const;
   template <class Call>
   void for_each_server(Content content, const Call& call) const;
 
@@ -53,6 +61,7 @@ class ParameterClient {
   const rpc::Security security_;
   const double timeout_seconds_;
   std::vector<std::unique_ptr<Server>> servers_;
+  SharedMemory* shared_ = nullptr;
 };
 
 }  // namespace mirrortrain

@@ -6,11 +6,14 @@
 #include <condition_variable>
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <utility>
 
 #include "base/error.h"
 #include "strategy/parameter_server/messages.h"
 #include "strategy/parameter_server/parameter_server.grpc.pb.h"
 #include "strategy/parameter_server/served_variables.h"
+#include "strategy/parameter_server/shared_places.h"
 
 namespace mirrortrain {
 namespace {
@@ -62,8 +65,14 @@ class ParameterServer::Body final : public Parameters::Service {
       return {grpc::StatusCode::INVALID_ARGUMENT, "unknown content"};
     }
     return status_of([&]() -> grpc::Status {
-      const Room elements(placement_.elements(index_, content));
       Pulled message;
+      if (const auto place = places_.find(*request, placement_.elements(index_, content))) {
+        message.set_version(variables_.pull(request->generation(), content, *place));
+        message.set_is_in_place(true);
+        writer->Write(message);
+        return grpc::Status::OK;
+      }
+      const Room elements(placement_.elements(index_, content));
       message.set_version(variables_.pull(request->generation(), content, elements.span()));
       send_elements(elements.span(), message, [&](const Pulled& part) { return writer->Write(part); });
       return grpc::Status::OK;
@@ -78,12 +87,16 @@ class ParameterServer::Body final : public Parameters::Service {
     }
     const PushMessage::Header header = message.header();
     return status_of([&]() -> grpc::Status {
-      const Room elements(placement_.elements(index_, Content::kChanging));
-      if (!receive(*reader, message, elements.span())) return wrong_size(static_cast<std::int64_t>(elements.size));
+      const std::int64_t count = placement_.elements(index_, Content::kChanging);
+      auto pushed = places_.find(header, count);
+      if (header.has_place() && !pushed) throw Error("the gradients are not in the memory that is shared");
+      const Room elements(pushed ? 0 : count);
+      if (!pushed && !receive(*reader, message, elements.span())) return wrong_size(count);
+      if (!pushed) pushed = elements.span();
       const PushResult result =
           variables_.push({header.generation(), header.version(), header.step(), header.oldest_open_step(),
                            header.updates(), header.learning_rate(), header.scale()},
-                          elements.span());
+                          *pushed);
       reply->set_applied(result.applied);
       reply->set_staleness(result.staleness);
       return grpc::Status::OK;
@@ -141,6 +154,7 @@ class ParameterServer::Body final : public Parameters::Service {
   const int index_;
   const rpc::Security security_;
   ServedVariables variables_;
+  SharedPlaces places_;
   std::mutex mutex_;
   std::condition_variable changed_;
   bool ended_ = false;

@@ -10,6 +10,7 @@
 
 #include "base/channel.h"
 #include "base/error.h"
+#include "collective/shared_memory/shared_memory.h"
 #include "strategy/parameter_server/chief_connection.h"
 #include "strategy/parameter_server/parameter_client.h"
 #include "strategy/parameter_server/store_exchange.h"
@@ -17,14 +18,12 @@
 namespace mirrortrain {
 namespace {
 
-using Floats = std::vector<float>;
-
 /// A step in flight in the worker: chief, puller, lanes, pusher, chief.
 struct WorkerStep {
   DispatchedStep step;
   std::vector<std::int64_t> versions;  ///< of the servers, when the variables were pulled
   std::optional<Content> pulled;       ///< nothing: the lanes have the variables
-  std::unique_ptr<Floats> elements;    ///< variables, then the push
+  std::span<float> elements;           ///< variables, then the push
   StepSums sums;
 };
 
@@ -35,10 +34,17 @@ class Worker {
         exchange_(parts.placement, parts.strategy.variables()),
         servers_(parts.placement, parts.servers, parts.security, parts.timeout_seconds),
         chief_(parts.chief, parts.task, parts.security) {
-    // As many as steps can be here at once, so that nothing large is allocated in a step.
-    for (std::size_t i = 0; i < kPlaces; ++i) {
-      places_.put(std::make_unique<Floats>(static_cast<std::size_t>(parts.placement.elements(Content::kValues))));
+    // As many as steps can be here at once, so that nothing large is allocated in a step; where servers of this machine
+    // find them.
+    const auto count = static_cast<std::size_t>(parts.placement.elements(Content::kValues));
+    shared_ = SharedMemory::make(kPlaces * count * sizeof(float));
+    if (shared_) {
+      servers_.share(*shared_);
+    } else {
+      own_.resize(kPlaces * count);
     }
+    float* const places = shared_ ? reinterpret_cast<float*>(shared_->bytes().data()) : own_.data();
+    for (std::size_t i = 0; i < kPlaces; ++i) places_.put({places + i * count, count});
   }
 
   void run() {
@@ -117,7 +123,7 @@ class Worker {
       snapshot = step->trains ? -1 : step->snapshot;
       auto place = places_.take();
       if (!place) return;
-      next.elements = std::move(*place);
+      next.elements = *place;
       if (!has_values) {
         next.pulled = anew ? Content::kValues : Content::kChanging;  // constants do not change but by the chief
         next.versions = servers_.pull(step->generation, *next.pulled, message(next, *next.pulled));
@@ -160,7 +166,7 @@ class Worker {
     while (auto step = computed_.take()) {
       StepResult result{std::move(step->sums), std::nullopt};
       if (step->step.trains) result.staleness = push_to_servers(*step);
-      places_.put(std::move(step->elements));
+      places_.put(step->elements);
       chief_.report(step->step.number, result);
     }
   }
@@ -181,16 +187,18 @@ class Worker {
   }
 
   std::span<float> message(const WorkerStep& step, Content content) const {
-    return std::span(*step.elements).first(static_cast<std::size_t>(parts_.placement.elements(content)));
+    return step.elements.first(static_cast<std::size_t>(parts_.placement.elements(content)));
   }
 
   const WorkerParts& parts_;
   StoreExchange exchange_;
+  std::unique_ptr<SharedMemory> shared_;  ///< the places; null where there is too little space in /dev/shm
+  std::vector<float> own_;                ///< instead of it
   ParameterClient servers_;
   ChiefConnection chief_;
   Channel<DispatchedStep> orders_;
   Channel<WorkerStep> pulled_, computed_;
-  Channel<std::unique_ptr<Floats>> places_;
+  Channel<std::span<float>> places_;
   std::mutex mutex_;
   std::exception_ptr error_;
 };
