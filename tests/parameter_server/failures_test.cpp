@@ -117,6 +117,51 @@ TEST_CASE("calls without the token are refused") {
   testing::check_count(tasks, 6);
 }
 
+TEST_CASE("elements in memory that is shared with a server are those of messages") {
+  TaskThreads tasks(kCounter, kOneThread, 2, 1);
+  tasks.steps(3);
+  const Placement placement = placement_of(tasks.chief().checked, 2);
+  const ParameterClient by_messages(placement, tasks.cluster().ps, tasks.chief().security, 2);
+  ParameterClient by_memory(placement, tasks.cluster().ps, tasks.chief().security, 2);
+  const auto memory = SharedMemory::make(6 * sizeof(float));
+  REQUIRE(memory);
+  by_memory.share(*memory);
+  const std::span<float> place(reinterpret_cast<float*>(memory->bytes().data()) + 3, 2);
+  std::vector<float> elements(2);
+  const auto pull = [&] {
+    by_messages.pull(1, Content::kChanging, elements);
+    const auto versions = by_memory.pull(1, Content::kChanging, place);
+    CHECK(std::equal(elements.begin(), elements.end(), place.begin()));
+    return versions;
+  };
+  const auto versions = pull();
+  CHECK(SharedMemory::open(memory->name(), memory->bytes().size()) == nullptr);  // its name is gone
+  const std::vector<float> before = elements;
+  PushedStep step{.generation = 1, .step = 100, .oldest_open_step = 100, .updates = 100, .learning_rate = 0.5f};
+  std::ranges::fill(place, -1.0f);
+  CHECK(by_memory.push(step, versions, place).has_value());
+  pull();
+  for (std::size_t i = 0; i < 2; ++i) CHECK(elements[i] == before[i] + 0.5f);
+  step.step = 101;
+  CHECK(by_messages.push(step, versions, std::vector<float>{-1, -1}).has_value());
+  pull();
+  for (std::size_t i = 0; i < 2; ++i) CHECK(elements[i] == before[i] + 1.0f);
+  CHECK(by_memory.pull(1, Content::kChanging, elements) == by_messages.pull(1, Content::kChanging, elements));
+}
+
+TEST_CASE("a server opens no memory but what workers make") {
+  CHECK(SharedMemory::open("/mirrortrain-../passwd", 10) == nullptr);
+  const auto memory = SharedMemory::make(100);
+  REQUIRE(memory);
+  CHECK(SharedMemory::open(memory->name(), 200) == nullptr);
+  const auto same = SharedMemory::open(memory->name(), 100);
+  REQUIRE(same);
+  same->bytes()[99] = std::byte{7};
+  CHECK(memory->bytes()[99] == std::byte{7});
+  memory->remove_name();
+  CHECK(SharedMemory::open(memory->name(), 100) == nullptr);
+}
+
 TEST_CASE("messages of the wrong size are refused") {
   TaskThreads tasks(kCounter, kOneThread, 1, 1);
   Model model;

@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "base/files.h"
+#include "strategy/parameter_server/parameter_client.h"
 #include "task_threads.h"
 #include "train/checkpoint.h"
 
@@ -211,6 +212,19 @@ strategy: {threads_per_replica: 1}
     for (std::size_t i = 0; i < losses.size(); ++i)
       CHECK(losses[i] == doctest::Approx(expected.losses[i]).epsilon(1e-6));
     CHECK(difference(expected.variables, tasks.variables()) < 1e-6);
+    // And without memory that is shared, as from another machine.
+    const Placement placement = placement_of(tasks.chief().checked, servers);
+    const ParameterClient other(placement, tasks.cluster().ps, tasks.chief().security, 10);
+    std::vector<float> before(static_cast<std::size_t>(placement.elements(Content::kChanging))), after = before;
+    const auto versions = other.pull(1, Content::kChanging, before);
+    std::vector<float> gradients(before.size());
+    std::iota(gradients.begin(), gradients.end(), 0.0f);
+    CHECK(other.push({.generation = 1, .step = 100, .oldest_open_step = 100, .updates = 100, .learning_rate = 1}, versions,
+                     gradients));
+    other.pull(1, Content::kChanging, after);
+    bool all_right = true;
+    for (std::size_t i = 0; i < before.size(); ++i) all_right &= after[i] == before[i] - gradients[i];
+    CHECK(all_right);
   }
 }
 
