@@ -49,7 +49,9 @@ rpc::Patience ParameterServerTask::patience() const {
   patience.silence_seconds = checked_.values().strategy.communication.timeout_seconds;
   patience.may_leave = {Job::kWorker, Job::kEvaluator};
   if (dispatch_) {
-    patience.on_silence = [this](const Task& task, const std::string& why) { dispatch_->lose(task.text(), why); };
+    patience.on_silence = [this, seconds = patience.silence_seconds](const Task& task, const std::string& why) {
+      dispatch_->lose(task.text(), why, seconds);
+    };
   }
   return patience;
 }

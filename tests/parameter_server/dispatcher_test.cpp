@@ -121,6 +121,16 @@ TEST_CASE("without workers for too long the run fails, and names those that left
   CHECK(contains(text, "timeout_seconds"));
 }
 
+TEST_CASE("workers that fell silent at once are missed from then on, not from when that was noticed") {
+  Dispatcher dispatcher({.timeout_seconds = 30});
+  Notes first, second;
+  const int numbers[] = {dispatcher.join("worker 0", first.send()), dispatcher.join("worker 1", second.send())};
+  dispatcher.give(step(7));
+  dispatcher.leave(numbers[0], "it has not been heard from for 31 s", 31);
+  dispatcher.leave(numbers[1], "it has not been heard from for 31 s", 31);
+  CHECK(contains(error_text([&] { dispatcher.wait(); }), "worker 1: it has not been heard from for 31 s"));
+}
+
 TEST_CASE("a failure reaches who waits") {
   Dispatcher dispatcher({});
   Notes worker;

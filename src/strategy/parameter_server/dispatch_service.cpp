@@ -62,7 +62,8 @@ class DispatchService::Body final : public parameter_server::Dispatch::Service {
     grpc::ServerContext& context;
     std::mutex mutex;
     OrderStream* stream;    ///< null once closed
-    std::string cancelled;  ///< why; guarded by the service's mutex
+    std::string cancelled;  ///< why; guarded by the service's mutex, as is the next
+    double silent_seconds = 0;
   };
 
  public:
@@ -107,10 +108,12 @@ class DispatchService::Body final : public parameter_server::Dispatch::Service {
     changed_.wait(lock, all_left);
   }
 
-  void lose(const std::string& name, const std::string& why) {
+  void lose(const std::string& name, const std::string& why, double silent_seconds) {
     const std::scoped_lock lock(mutex_);
     for (const auto& session : sessions_) {
-      if (session->name == name) cancel(*session, why);
+      if (session->name != name) continue;
+      session->silent_seconds = silent_seconds;
+      cancel(*session, why);
     }
   }
 
@@ -167,12 +170,14 @@ class DispatchService::Body final : public parameter_server::Dispatch::Service {
 
   void finish(const std::shared_ptr<Session>& session, int worker, const std::string& reason) {
     bool over = false;
+    double silent_seconds = 0;
     {
       const std::scoped_lock lock(mutex_);
+      silent_seconds = session->silent_seconds;
       over = ended_.what_case() != parameter_server::Order::WHAT_NOT_SET;
     }
     if (!over) spdlog::warn("{}: {}; its steps go to others", session->name, reason);
-    dispatcher_.leave(worker, reason);
+    dispatcher_.leave(worker, reason, silent_seconds);
     const std::scoped_lock lock(mutex_);
     if (!over) lost_.insert(session->name);
     sessions_.remove(session);
@@ -196,7 +201,9 @@ DispatchService::~DispatchService() { end("the chief has ended"); }
 grpc::Service& DispatchService::service() const { return *body_; }
 Dispatcher& DispatchService::dispatcher() const { return body_->dispatcher(); }
 void DispatchService::set_server_check(std::function<std::string(int)> check) { body_->set_check(std::move(check)); }
-void DispatchService::lose(const std::string& name, const std::string& why) { body_->lose(name, why); }
+void DispatchService::lose(const std::string& name, const std::string& why, double silent_seconds) {
+  body_->lose(name, why, silent_seconds);
+}
 void DispatchService::end(const std::string& failure) { body_->end(failure); }
 
 }  // namespace mirrortrain

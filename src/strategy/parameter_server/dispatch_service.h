@@ -31,8 +31,8 @@ class DispatchService {
   /// on, or nothing where the trouble is the worker's. None is called after `end`.
   void set_server_check(std::function<std::string(int server)> check);
 
-  /// The worker ("worker 1") stalls, as `why` says: its steps go to others.
-  void lose(const std::string& name, const std::string& why);
+  /// The worker ("worker 1") stalls, as `why` says, and was last heard from so long ago: its steps go to others.
+  void lose(const std::string& name, const std::string& why, double silent_seconds);
 
   /// Tells every worker that the run is done, or why it failed, and waits a few seconds for their goodbyes. Whoever
   /// joins later is told the same. Once.

@@ -128,7 +128,7 @@ void Dispatcher::finish(int worker, std::int64_t number, StepResult result) {
   deliver(lock);
 }
 
-void Dispatcher::leave(int worker, const std::string& reason) {
+void Dispatcher::leave(int worker, const std::string& reason, double silent_seconds) {
   Lock lock(mutex_);
   const auto left = workers_.find(worker);
   if (left == workers_.end()) return;
@@ -138,9 +138,12 @@ void Dispatcher::leave(int worker, const std::string& reason) {
     open.worker = -1;
     if (in_step.empty() && open.step.trains) in_step = fmt::format(" in step {}", open.step.step);
   }
-  last_worker_ = Clock::now();
+  const auto silence = std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(silent_seconds));
+  last_heard_ = std::max(last_heard_, Clock::now() - silence);
   departed_[left->second.name] = reason + in_step;
   workers_.erase(left);
+  // Where all fell silent at once, the run has been without them since then.
+  last_worker_ = workers_.empty() ? last_heard_ : Clock::now();
   deliver(lock);
 }
 

@@ -63,7 +63,8 @@ class Dispatcher {
   int join(const std::string& name, Send send);
   /// What a worker did not have to do any more is left out.
   void finish(int worker, std::int64_t number, StepResult result);
-  void leave(int worker, const std::string& reason);
+  /// `silent_seconds`: how long it had not been heard from, and so may have been gone.
+  void leave(int worker, const std::string& reason, double silent_seconds = 0);
 
   /// The run has failed: whoever gives and takes learns it.
   void fail(const std::string& reason);
@@ -104,6 +105,7 @@ class Dispatcher {
   std::deque<std::optional<StepResult>> results_;    ///< from the first that nobody took
   std::int64_t first_result_ = 1, next_number_ = 1;  ///< numbers
   Clock::time_point last_worker_ = Clock::now();     ///< when one was there
+  Clock::time_point last_heard_;                     ///< of those that left
   std::string failure_;
 };
 

@@ -24,7 +24,7 @@ DispatchService::~DispatchService() = default;
 grpc::Service& DispatchService::service() const { refuse(); }
 Dispatcher& DispatchService::dispatcher() const { refuse(); }
 void DispatchService::set_server_check(std::function<std::string(int)>) { refuse(); }
-void DispatchService::lose(const std::string&, const std::string&) { refuse(); }
+void DispatchService::lose(const std::string&, const std::string&, double) { refuse(); }
 void DispatchService::end(const std::string&) { refuse(); }
 
 class ParameterServer::Body {};
