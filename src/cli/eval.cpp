@@ -84,6 +84,7 @@ int evaluate_on(const RunCluster* cluster, const EvalArguments& arguments, const
   const Run run =
       build_run(checked, {.trains = false, .evaluates = {arguments.split}, .adapted = adapted ? &*adapted : nullptr},
                 cluster != nullptr ? cluster->hardware() : this_hardware());
+  if (is_chief) tell_left_out(run, LeftOutList::kFirst);
   run.strategy->variables();  // from every worker
   RunWeights weights;
   if (is_chief) {

@@ -77,6 +77,9 @@ class CsvText {
   std::string_view raw_cell(const char* start) const;
 
   const char* position() const { return at_; }
+  /// Goes back to where a row begins and over the whole of it, whatever is in it. Returns false where a quote is never
+  /// closed, so that nobody knows where it ends.
+  bool pass_row(const char* begin);
   /// Of a position, from 1.
   std::int64_t line(const char* position) const;
   /// Whether every row so far was one line, with no blank line between them.
@@ -189,6 +192,19 @@ inline std::string_view CsvText::word(std::string& buffer) {
   if (at_ == end_ || *at_ != '"') return unquoted();
   buffer = cell();
   return buffer;
+}
+
+inline bool CsvText::pass_row(const char* begin) {
+  std::string buffer;
+  for (at_ = begin;;) {
+    word(buffer);
+    if (!closed_) return false;
+    const After after = next();
+    if (after == After::kLine) return true;
+    if (after == After::kCell) continue;
+    ++at_;  // goes on as in a cell without quotes
+    unquoted();
+  }
 }
 
 inline std::string_view CsvText::unquoted() {

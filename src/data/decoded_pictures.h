@@ -24,6 +24,8 @@ class EncodedPictures {
   virtual std::uint64_t stored_bytes(std::int64_t row) const = 0;
   /// Where the row's picture is, for messages.
   virtual std::string row_text(std::int64_t row) const = 0;
+  /// Changes where any of the files changes.
+  virtual std::string identity() const = 0;
 };
 
 /// What pictures become.
@@ -33,9 +35,10 @@ struct PictureForm {
 };
 
 /// Features float32 [rows, height, width, channels], decoded when they are asked for; of what there is at least one.
-/// The labels are float64 zeros. Throws Error where the first picture's size, if wanted, cannot be read.
+/// The labels are float64 zeros. Throws Error where the first picture's size, if wanted, cannot be read; with
+/// `passes_over_bad` that of the first which has one counts.
 Examples decoded_when_asked(std::shared_ptr<const EncodedPictures> pictures, const PictureForm& form,
-                            const std::string& origin);
+                            const std::string& origin, bool passes_over_bad = false);
 
 }  // namespace mirrortrain::data
 

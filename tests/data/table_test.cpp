@@ -48,9 +48,9 @@ std::vector<double> labels(const Dataset& dataset) {
   return {span.begin() + dataset.first_row(), span.begin() + dataset.first_row() + dataset.rows()};
 }
 
-Splits load_all(const DataOptions& options) { return load(options, 0); }
+Splits load_all(const DataOptions& options) { return load(options, 0, nullptr); }
 std::string error_of(const DataOptions& options) {
-  return error_text([&] { load(options, 0); });
+  return error_text([&] { load(options, 0, nullptr); });
 }
 
 TEST_CASE("words as labels are classes sorted by code point, and count for every split") {
@@ -267,8 +267,8 @@ TEST_CASE("validation drawn by the seed keeps each row's label and its place in 
   CHECK(std::is_sorted(x.begin(), x.end()));
   CHECK(x.front() < 70);  // not the last twenty
   CHECK(contains(splits.validation->labels().row_text(0), fmt::format(":{}: row {}", x[0] + 2, x[0])));
-  CHECK(features(*load(options, 1).validation) != x);
-  CHECK(features(load(options, 0, Split::kValidation, nullptr)->dataset) == x);
+  CHECK(features(*load(options, 1, nullptr).validation) != x);
+  CHECK(features(load(options, 0, nullptr, Split::kValidation, nullptr)->dataset) == x);
 }
 
 TEST_CASE("what was adapted is written and read again as it was") {
@@ -285,7 +285,7 @@ TEST_CASE("what was adapted is written and read again as it was") {
 
   const Adapted again = Adapted::read(tables.path("classes.json"), tables.path("preprocessing.json"));
   tables.write("a.csv", "size,color,y,name\n7,mauve,maybe,Al\n");  // not looked at any more
-  const auto test = load(options, 0, Split::kTest, &again);
+  const auto test = load(options, 0, nullptr, Split::kTest, &again);
   CHECK(features(test->dataset) == features(*splits.test));
   CHECK(labels(test->dataset) == std::vector<double>{1});
   tables.write("preprocessing.json", "{\"table\": {\"columns\": -3}}");
