@@ -133,7 +133,8 @@ int predict(const PredictArguments& arguments) {
     });
     predictions.finish();
   } catch (const Stopped& stopped) {
-    spdlog::warn("stopped by a signal{}", arguments.output ? fmt::format("; {} is not written", *arguments.output) : "");
+    spdlog::warn("stopped by a signal{}",
+                 arguments.output ? fmt::format("; {} is not written", *arguments.output) : "");
     return 128 + stopped.signal;
   }
   spdlog::info("{} predictions", examples.rows());

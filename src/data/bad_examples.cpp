@@ -27,9 +27,10 @@ LeftOut BadExamples::left_out(std::int64_t kept, const std::string& origin) && {
   std::string first;
   constexpr std::size_t kShown = 3;
   for (std::size_t i = 0; i < std::min(kShown, left.reasons.size()); ++i) first += "\n  " + left.reasons[i];
-  throw Error(fmt::format("{}: none of the {} examples can be used, so that on_bad_example: skip leaves none; the "
-                          "first:{}",
-                          origin, left.examples, first));
+  throw Error(
+      fmt::format("{}: none of the {} examples can be used, so that on_bad_example: skip leaves none; the "
+                  "first:{}",
+                  origin, left.examples, first));
 }
 
 }  // namespace mirrortrain::data

@@ -114,10 +114,11 @@ class TableEncoder {
   std::string unknown_word_text(std::int64_t row, std::size_t column) const {
     const AdaptedColumn& adapted = columns_.features[column];
     const auto word = static_cast<std::size_t>(cells_of(row)[column]);
-    return fmt::format("{}, {}: the word '{}' is none of the {} in the training data ({}); correct it, or encode "
-                       "the column with hash, which takes any word",
-                       table_.features.row_text(row), columns_.text_of(adapted.column),
-                       shortened(table_.words[column][word]), adapted.words.size(), list_of(adapted.words));
+    return fmt::format(
+        "{}, {}: the word '{}' is none of the {} in the training data ({}); correct it, or encode "
+        "the column with hash, which takes any word",
+        table_.features.row_text(row), columns_.text_of(adapted.column), shortened(table_.words[column][word]),
+        adapted.words.size(), list_of(adapted.words));
   }
 
  private:

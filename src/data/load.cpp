@@ -246,7 +246,8 @@ std::optional<LoadedSplit> load(const DataOptions& options, std::uint64_t seed, 
   const Terms terms(options, spec);
   const bool is_of_train = wanted == Split::kTrain || (wanted == Split::kValidation && fraction_of(options) != nullptr);
   std::optional<Training> training;
-  if (is_of_train || (known == nullptr && needs_adapted(options, wanted))) training = read_training(options, seed, terms);
+  if (is_of_train || (known == nullptr && needs_adapted(options, wanted)))
+    training = read_training(options, seed, terms);
   Adapted adapted = known != nullptr ? *known : training ? training->adapted : Adapted{};
   if (wanted == Split::kTrain) return LoadedSplit{std::move(training->train), std::move(adapted)};
   if (is_of_train) return LoadedSplit{*std::move(training->validation), std::move(adapted)};

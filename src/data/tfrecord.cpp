@@ -263,8 +263,8 @@ class Records {
     if (rows_ == 0) throw Error(fmt::format("{}: expected at least one record, found none", parts_.front().origin));
     Examples examples;
     if (source_.image) {
-      examples = decoded_when_asked(pictures_, {source_.image_size, source_.color}, parts_.front().origin,
-                                    bad_ != nullptr);
+      examples =
+          decoded_when_asked(pictures_, {source_.image_size, source_.color}, parts_.front().origin, bad_ != nullptr);
     } else {
       examples.features =
           columns_.size() == 1 ? array_of(columns_.front(), rows_, parts_) : side_by_side(columns_, rows_, parts_);

@@ -31,7 +31,8 @@ std::unique_ptr<data::Feeder> feeder_for(const CheckedConfiguration& checked,
 /// Reads one split alone. Throws UsageError where the configuration has none of that name.
 std::unique_ptr<data::Feeder> load_feeder(const CheckedConfiguration& checked, const RunParts& parts, data::Split split,
                                           Run& run) {
-  if (auto loaded = data::load(checked.values().data, checked.values().seed, checked.wanted_input(), split, parts.adapted)) {
+  if (auto loaded =
+          data::load(checked.values().data, checked.values().seed, checked.wanted_input(), split, parts.adapted)) {
     run.adapted = std::move(loaded->adapted);
     const bool is_train = split == data::Split::kTrain;
     const auto steps = adapted_preprocessing(checked, run.adapted, is_train ? &loaded->dataset : nullptr);

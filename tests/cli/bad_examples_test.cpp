@@ -79,7 +79,8 @@ TEST_CASE_FIXTURE(Table, "a table's bad rows are skipped, counted and listed, an
   CHECK_FALSE(contains(skipped.err, "row 26"));
   const std::string log = read("skipped/run.log");
   CHECK(times(log, "skipped: ") == 7);
-  CHECK_MESSAGE(contains(log, "train.csv:28: row 26 (counting from 0), column 0 ('size'): expected a finite number"), log);
+  CHECK_MESSAGE(contains(log, "train.csv:28: row 26 (counting from 0), column 0 ('size'): expected a finite number"),
+                log);
   CHECK(contains(log, "test.csv:2: row 0 (counting from 0): the label 'plum' is none of the 3 classes"));
   CHECK(contains(log, "test.csv:4: row 2 (counting from 0), column 1 ('color'): the word 'blue' is none of the 2"));
   CHECK(json::parse(read("skipped/classes.json")) == json({"apple", "cherry", "melon"}));
@@ -87,8 +88,9 @@ TEST_CASE_FIXTURE(Table, "a table's bad rows are skipped, counted and listed, an
   REQUIRE(run("fit table.yaml --run-dir good --set data.train.file=good.csv").exit_code == 0);
   CHECK(read("good/model.safetensors") == read("skipped/model.safetensors"));
   CHECK(timeless(events_of(folder / "good/metrics.jsonl")) == timeless(events_of(folder / "skipped/metrics.jsonl")));
-  REQUIRE(run("fit table.yaml --run-dir several --set strategy.devices=[cpu:0,cpu:1] --set training.epochs=1")
-              .exit_code == 0);
+  REQUIRE(
+      run("fit table.yaml --run-dir several --set strategy.devices=[cpu:0,cpu:1] --set training.epochs=1").exit_code ==
+      0);
   REQUIRE(run("fit --resume several --set training.epochs=3").exit_code == 0);
   REQUIRE(run("fit table.yaml --run-dir several-good --set data.train.file=good.csv --set "
               "strategy.devices=[cpu:0,cpu:1]")
@@ -234,10 +236,10 @@ TEST_CASE_FIXTURE(Pictures, "pictures that do not decode are skipped, on any num
   for (const char* name : {"cat/aa.png: ", "cat/half.jpg: ", "dog/zz.jpg: "}) CHECK(contains(log, name));
   fit("pictures.yaml --run-dir without --set data.train.directory=good --set data.on_bad_example=error");
   CHECK(model("without") == model("skipped"));
-  CHECK(timeless(events_of(folder / "without/metrics.jsonl")) ==
-        timeless(events_of(folder / "skipped/metrics.jsonl")));
+  CHECK(timeless(events_of(folder / "without/metrics.jsonl")) == timeless(events_of(folder / "skipped/metrics.jsonl")));
 
-  fit("pictures.yaml --run-dir two --set strategy.replicas=4 --set strategy.devices=[cpu:0,cpu:1] --set data.threads=3");
+  fit("pictures.yaml --run-dir two --set strategy.replicas=4 --set strategy.devices=[cpu:0,cpu:1] --set "
+      "data.threads=3");
   fit("pictures.yaml --run-dir four --set strategy.replicas=4 --set training.steps=4");  // in the second epoch
   fit("--resume four --set training.steps=null");
   CHECK(model("two") == model("four"));
@@ -281,10 +283,12 @@ TEST_CASE_FIXTURE(Pictures, "a picture that becomes bad after all were looked at
   CHECK_MESSAGE(contains(outcome.err, "rgb.png: expected a PNG or a JPEG, found neither"), outcome.err);
 }
 
-TEST_CASE_FIXTURE(Pictures, "of pictures with a table of labels, those that are missing are skipped, and of other sets "
-                            "those of unknown classes") {
-  write_file(folder / "labels.csv", "name,label\ncat/rgb.png,a\ncat/none.png,b\ndog/gray.png,b\ndog/zz.jpg,c\n"
-                                    "cat/alpha.png,a\n");
+TEST_CASE_FIXTURE(Pictures,
+                  "of pictures with a table of labels, those that are missing are skipped, and of other sets "
+                  "those of unknown classes") {
+  write_file(folder / "labels.csv",
+             "name,label\ncat/rgb.png,a\ncat/none.png,b\ndog/gray.png,b\ndog/zz.jpg,c\n"
+             "cat/alpha.png,a\n");
   write_file(folder / "test.csv", "name,label\ncat/rgb.png,z\ndog/gray.png,b\n");
   const std::string options =
       "pictures.yaml --set data.train.labels=labels.csv --set data.validation=null --set 'data.test={format: "

@@ -62,7 +62,8 @@ TEST_CASE("examples without numbers are refused, however many there are said to 
   const config::Path nothing{folder.write("images", idx(8, {0xffffffff, 0, 14}, ""))};
   DataOptions options;
   options.train.value = Idx{nothing, config::Path{folder.write("labels", idx(8, {0xffffffff, 0}, ""))}};
-  CHECK(contains(error_text([&] { load(options, 0, nullptr); }), "expected numbers in each example, found the shape [0, 14]"));
+  CHECK(contains(error_text([&] { load(options, 0, nullptr); }),
+                 "expected numbers in each example, found the shape [0, 14]"));
 }
 
 TEST_CASE("one split is read alone") {
@@ -88,12 +89,14 @@ TEST_CASE("a broken split is an error whichever it is") {
     if (split == Split::kTrain) options.train.value = absent;
     if (split == Split::kValidation) options.validation.value = absent;
     if (split == Split::kTest) options.test.value = absent;
-    CHECK(contains(error_text([&] { load(options, 0, nullptr); }), "/absent.npz: cannot read this data file: No such file"));
+    CHECK(contains(error_text([&] { load(options, 0, nullptr); }),
+                   "/absent.npz: cannot read this data file: No such file"));
     CHECK(contains(error_text([&] { load(options, 0, nullptr, split, nullptr); }), "/absent.npz"));
   }
 }
 
-TEST_CASE("numbers that are not finite and labels that are no class are left out of every split, before parts are taken") {
+TEST_CASE(
+    "numbers that are not finite and labels that are no class are left out of every split, before parts are taken") {
   const TemporaryFolder folder;
   const float nan = std::numeric_limits<float>::quiet_NaN();
   const std::vector<float> x{0, 1, nan, 3, 4, 5, 6, 7, 8, std::numeric_limits<float>::infinity()};

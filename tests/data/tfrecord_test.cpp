@@ -148,8 +148,8 @@ TEST_CASE("bad records are left out where they are gathered, and the others are 
   damaged[damaged.size() - 6] ^= 1;
   TfRecord source = records({{"x", {{2}, {}}}});
   source.labels = "y";
-  const std::string first = folder.write("a", example("abc", "\x01") + example("ab", "\x02") + example("cd", "\x01\x02") +
-                                                  record("\x0b") + example("ef", "\x03"));
+  const std::string first = folder.write("a", example("abc", "\x01") + example("ab", "\x02") +
+                                                  example("cd", "\x01\x02") + record("\x0b") + example("ef", "\x03"));
   const std::string second = folder.write("b", damaged + example("gh", "\x04"));
   source.files = std::vector<config::Path>{{first}, {second}};
   CHECK(contains(error_text([&] { read(source); }), "a: record 0 (counting from 0) has 3 bytes' numbers"));
