@@ -172,9 +172,7 @@ class TableReader {
   float word(std::size_t place) {
     const std::string_view found = read_word();
     if (found.empty() && !table_.columns.features[place].missing) fail_at_empty("a word");
-    WordList& words = feature_words_[place];
-    const std::int64_t number = words.number_of(found);
-    if (number + 1 == words.size()) require_utf8(found, row_text(cell_));
+    const std::int64_t number = number_of(found, feature_words_[place]);
     if (number >= kMostWords) {
       throw NotToBeLeftOut(fmt::format("{}: expected at most {} different words in a column; use another column",
                                        row_text(cell_), kMostWords));
@@ -209,9 +207,17 @@ class TableReader {
                       row_text(cell_), shortened(text_->raw_cell(cell_))));
     }
     const std::string_view found = read_word();
-    const std::int64_t number = label_words_.number_of(found);
-    if (number + 1 == label_words_.size()) require_utf8(found, row_text(cell_));
-    return static_cast<double>(number);
+    return static_cast<double>(number_of(found, label_words_));
+  }
+
+  std::int64_t number_of(std::string_view word, WordList& words) const {
+    const std::int64_t known = words.size(), number = words.number_of(word);
+    // Finding the line takes longer the farther it is.
+    if (words.size() > known && !is_utf8(word)) {
+      words.forget_last();
+      require_utf8(word, row_text(cell_));
+    }
+    return number;
   }
 
   double weight_value() {
