@@ -25,7 +25,9 @@ class DecodedPictures : public ExampleSource {
     const Bytes bytes = pictures_->read(row);
     const std::string name = row_text(row);
     if (!resizes_) require_size(picture_size(span_of(bytes), name), name);
-    resize_bilinear(decode_picture(span_of(bytes), channels_, name), size_.height, size_.width, to);
+    thread_local Picture picture;  // its memory serves the next one
+    decode_picture(span_of(bytes), channels_, name, picture);
+    resize_bilinear(picture, size_.height, size_.width, to);
   }
   std::uint64_t stored_bytes(std::int64_t row) const override { return pictures_->stored_bytes(row); }
   std::string row_text(std::int64_t row) const override { return pictures_->row_text(row); }
