@@ -12,7 +12,12 @@
 namespace mirrortrain::data {
 namespace {
 
-std::span<const std::byte> span_of(const Bytes& bytes) { return {bytes.data(), bytes.size()}; }
+/// In this thread's memory, until the next one.
+std::span<const std::byte> bytes_of(const EncodedPictures& pictures, std::int64_t row) {
+  thread_local std::vector<std::byte> bytes;
+  pictures.read(row, bytes);
+  return bytes;
+}
 
 class DecodedPictures : public ExampleSource {
  public:
@@ -22,21 +27,21 @@ class DecodedPictures : public ExampleSource {
       : pictures_(std::move(pictures)), size_(size), channels_(channels), resizes_(resizes), first_(first) {}
 
   void read(std::int64_t row, std::span<float> to) const override {
-    const Bytes bytes = pictures_->read(row);
+    const std::span<const std::byte> bytes = bytes_of(*pictures_, row);
     const std::string name = row_text(row);
-    if (!resizes_) require_size(picture_size(span_of(bytes), name), name);
+    if (!resizes_) require_size(picture_size(bytes, name), name);
     thread_local Picture picture;  // its memory serves the next one
-    decode_picture(span_of(bytes), channels_, name, picture);
+    decode_picture(bytes, channels_, name, picture);
     resize_bilinear(picture, size_.height, size_.width, to);
   }
   std::uint64_t stored_bytes(std::int64_t row) const override { return pictures_->stored_bytes(row); }
   std::string row_text(std::int64_t row) const override { return pictures_->row_text(row); }
   std::optional<std::string> fault(std::int64_t row) const override {
-    const Bytes bytes = pictures_->read(row);
+    const std::span<const std::byte> bytes = bytes_of(*pictures_, row);
     const std::string name = row_text(row);
     try {
-      if (!resizes_) require_size(picture_size(span_of(bytes), name), name);
-      decode_picture(span_of(bytes), channels_, name);
+      if (!resizes_) require_size(picture_size(bytes, name), name);
+      decode_picture(bytes, channels_, name);
     } catch (const Error& error) {
       return error.what();
     }
@@ -67,7 +72,7 @@ class DecodedPictures : public ExampleSource {
 std::pair<std::int64_t, PictureSize> first_size(const EncodedPictures& pictures, bool passes_over_bad) {
   for (std::int64_t row = 0;; ++row) {
     try {
-      return {row, picture_size(span_of(pictures.read(row)), pictures.row_text(row))};
+      return {row, picture_size(bytes_of(pictures, row), pictures.row_text(row))};
     } catch (const Error&) {
       if (!passes_over_bad || row + 1 == pictures.rows()) throw;
     }

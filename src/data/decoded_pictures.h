@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "config/codec.h"
 #include "data/dataset.h"
@@ -18,8 +19,9 @@ class EncodedPictures {
  public:
   virtual ~EncodedPictures() = default;
   virtual std::int64_t rows() const = 0;
-  /// May be called from many threads at once. Throws Error, naming the file.
-  virtual Bytes read(std::int64_t row) const = 0;
+  /// Into the memory of `to`, which serves the next one: where memory is short, getting some anew takes longer than
+  /// reading. May be called from many threads at once. Throws Error, naming the file.
+  virtual void read(std::int64_t row, std::vector<std::byte>& to) const = 0;
   /// Of the encoded picture.
   virtual std::uint64_t stored_bytes(std::int64_t row) const = 0;
   /// Where the row's picture is, for messages.

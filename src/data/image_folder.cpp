@@ -54,7 +54,7 @@ class PictureFiles : public EncodedPictures {
   explicit PictureFiles(std::vector<std::string> files) : files_(std::move(files)) {}
 
   std::int64_t rows() const override { return static_cast<std::int64_t>(files_.size()); }
-  Bytes read(std::int64_t row) const override { return PlainFile(row_text(row)).read_whole(); }
+  void read(std::int64_t row, std::vector<std::byte>& to) const override { PlainFile(row_text(row)).read_whole(to); }
   std::uint64_t stored_bytes(std::int64_t row) const override {
     std::error_code error;
     const auto bytes = fs::file_size(row_text(row), error);

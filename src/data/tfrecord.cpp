@@ -177,15 +177,14 @@ class RecordPictures : public EncodedPictures {
   void cut(std::int64_t records) { places_.resize(static_cast<std::size_t>(records)); }
 
   std::int64_t rows() const override { return static_cast<std::int64_t>(places_.size()); }
-  Bytes read(std::int64_t row) const override {
+  void read(std::int64_t row, std::vector<std::byte>& to) const override {
     const Place& place = places_[static_cast<std::size_t>(row)];
-    Bytes bytes(place.size, row_text(row));
+    to.resize(place.size);
     if (!place.bytes.empty()) {
-      std::ranges::copy(place.bytes, bytes.data());
-    } else if (files_[place.file].read_at(place.offset, {bytes.data(), bytes.size()}) != place.size) {
+      std::ranges::copy(place.bytes, to.data());
+    } else if (files_[place.file].read_at(place.offset, to) != place.size) {
       throw Error(fmt::format("{}: the file became shorter while the run continued", row_text(row)));
     }
-    return bytes;
   }
   std::uint64_t stored_bytes(std::int64_t row) const override { return places_[static_cast<std::size_t>(row)].size; }
   std::string row_text(std::int64_t row) const override {
