@@ -197,6 +197,10 @@ class TableReader {
       const bool may_be_words =
           labels_kind_ == Labels::kUnknown && label_columns_ == 1 && !text_->empty_cell() && !is_nonfinite_number();
       if (!may_be_words) fail_at_label();
+      if (const std::string hint = decimal_comma_hint(); !hint.empty()) {
+        fail_at_row(fmt::format("expected a number or a word, found '{}'{}", shortened(text_->raw_cell(cell_)), hint),
+                    cell_);
+      }
       labels_kind_ = Labels::kWords;
     }
     if (text_->empty_cell()) fail_at_empty("a label");
@@ -231,6 +235,17 @@ class TableReader {
         cell_);
   }
 
+  /// What to tell of 1,5 where other characters than commas separate the cells; "" for other cells.
+  std::string decimal_comma_hint() const {
+    std::string cell(text_->raw_cell(cell_));
+    const std::size_t comma = cell.find(',');
+    if (comma == std::string::npos || comma == 0 || comma + 1 == cell.size()) return "";
+    cell[comma] = '.';
+    CsvText number(cell);
+    if (!number.whole_number<double>()) return "";
+    return fmt::format("; numbers have a point: write {}", shortened(cell));
+  }
+
   /// "nan" and "inf" are no words.
   bool is_nonfinite_number() const {
     std::string cell(text_->raw_cell(cell_));
@@ -259,10 +274,13 @@ class TableReader {
   [[noreturn]] void fail_at_number(const std::string& hint) {
     if (text_->empty_cell()) fail_at_empty("a number");
     const bool is_word = !is_nonfinite_number();
+    const std::string comma_hint = decimal_comma_hint();
     read_word();
-    fail_at_row(
-        fmt::format("expected a finite number, found '{}'{}", shortened(text_->raw_cell(cell_)), is_word ? hint : ""),
-        cell_);
+    fail_at_row(fmt::format("expected a finite number, found '{}'{}", shortened(text_->raw_cell(cell_)),
+                            !comma_hint.empty() ? comma_hint
+                            : is_word           ? hint
+                                                : ""),
+                cell_);
   }
 
   void pass_separator() {

@@ -147,6 +147,15 @@ TEST_CASE("a wrong label is told with its line where rows are lines") {
   CHECK(read("x,y\n1,2\n\n3,4\n", std::int64_t{1}).labels.row_text(1) == read.path() + ": row 1 (counting from 0)");
 }
 
+TEST_CASE("decimal commas are told as what they are, among features and labels") {
+  const Reader read;
+  CHECK(contains(read.error("a;y\n1;2,5\n", "y"),
+                 "expected a number or a word, found '2,5'; numbers have a point: write 2.5"));
+  CHECK(contains(read.error("a;y\n-1,25;2\n", "y"),
+                 "expected a finite number, found '-1,25'; numbers have a point: write -1.25"));
+  CHECK(contains(read.error("a;y\nx,y;2\n", "y"), "a column of words needs an encoding"));
+}
+
 TEST_CASE("numbers are the nearest ones to their text, in float and in double") {
   const auto check = [](const std::string& text) {
     CAPTURE(text);
