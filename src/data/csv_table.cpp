@@ -289,8 +289,8 @@ class TableReader {
     const bool last = column_ + 1 == roles_.size();
     if (after == (last ? CsvText::After::kLine : CsvText::After::kCell)) return;
     if (after == CsvText::After::kGarbage) {
-      fail_at_row(fmt::format("expected a number and then {} or the end of the line, found '{}'",
-                              text_->delimiter_name(), shortened(text_->raw_cell(cell_))),
+      fail_at_row(fmt::format("expected a number and then {} or the end of the line, found '{}'{}",
+                              text_->delimiter_name(), shortened(text_->raw_cell(cell_)), decimal_comma_hint()),
                   start);
     }
     fail_at_row(fmt::format("expected {} cells as in the first line, found {}", roles_.size(),
