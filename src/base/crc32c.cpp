@@ -29,9 +29,32 @@ constexpr std::array<Table, 8> kTables = [] {
   return tables;
 }();
 
+#ifdef __x86_64__
+/// As crc32c_of, with the instruction for it.
+[[gnu::target("sse4.2")]] std::uint32_t crc32c_by_instruction(std::span<const std::byte> bytes) {
+  std::uint64_t crc = ~0u;
+  for (; bytes.size() >= 8; bytes = bytes.subspan(8)) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, bytes.data(), sizeof word);
+    crc = __builtin_ia32_crc32di(crc, word);
+  }
+  auto rest = static_cast<std::uint32_t>(crc);
+  for (const std::byte byte : bytes) rest = __builtin_ia32_crc32qi(rest, static_cast<std::uint8_t>(byte));
+  return ~rest;
+}
+#endif
+
 }  // namespace
 
 std::uint32_t crc32c_of(std::span<const std::byte> bytes) {
+#ifdef __x86_64__
+  static const bool has_instruction = __builtin_cpu_supports("sse4.2") != 0;
+  if (has_instruction) return crc32c_by_instruction(bytes);
+#endif
+  return crc32c_by_tables(bytes);
+}
+
+std::uint32_t crc32c_by_tables(std::span<const std::byte> bytes) {
   std::uint32_t crc = ~0u;
   for (; bytes.size() >= 8; bytes = bytes.subspan(8)) {
     std::uint64_t word = 0;

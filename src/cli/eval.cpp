@@ -2,6 +2,7 @@
 #include <spdlog/spdlog.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -17,11 +18,13 @@
 #include "report/json.h"
 #include "report/jsonl.h"
 #include "train/class_report.h"
+#include "train/predict.h"
 #include "train/run.h"
 #include "train/run_cluster.h"
 #include "train/run_folder.h"
 #include "train/summary.h"
 #include "train/trainer.h"
+#include "train/weights.h"
 
 namespace mirrortrain::cli {
 namespace {
@@ -63,14 +66,30 @@ RunWeights choose_weights(const EvalArguments& arguments, const std::optional<Na
                   arguments.run_or_config, configuration.name.text));
 }
 
-/// What the event's JSON says beside the scores where the model tells classes.
-nlohmann::ordered_json classes_json(const CheckedConfiguration& checked, const data::Dataset& dataset,
-                                    const std::optional<data::Adapted>& adapted, const RunWeights& weights) {
-  const OutputMeaning meaning = output_meaning(checked, adapted ? adapted->classes : std::vector<std::string>());
+/// Which examples a worker predicts, so that each has the place in a replica's rows that it has on one machine.
+data::Dataset part_of_worker(const data::Dataset& dataset, const Cluster& cluster) {
+  const std::int64_t blocks = (dataset.rows() - 1) / kPredictedRows + 1;
+  const auto first_of = [&](std::int64_t worker) {
+    return std::min(blocks * worker / cluster.workers * kPredictedRows, dataset.rows());
+  };
+  return dataset.view(first_of(cluster.worker), first_of(cluster.worker + 1) - first_of(cluster.worker));
+}
+
+/// What the event's JSON says beside the scores where the model tells classes: each worker predicts its part. Every
+/// worker calls it.
+nlohmann::ordered_json classes_json(const CheckedConfiguration& checked, const Run& run, data::Split split) {
+  const OutputMeaning meaning = output_meaning(checked, run.adapted.classes);
   if (meaning.kind == OutputMeaning::Kind::kNumbers) return nlohmann::ordered_json::object();
   ClassReport report(meaning);
-  predict_classes(checked, dataset, adapted ? *adapted : data::Adapted{}, weights,
-                  [&](std::int64_t, std::int64_t label, std::span<const float> output) { report.add(label, output); });
+  const data::Dataset part = part_of_worker(run.split(split)->dataset(), run.strategy->topology().cluster);
+  const StoredTensors weights = copy_weights(run.strategy->variables());
+  if (part.rows() > 0) {
+    predict_classes(
+        checked, part, run.adapted,
+        [&](const VariableStore& variables) { load_weights(weights, "the weights", variables); },
+        [&](std::int64_t, std::int64_t label, std::span<const float> output) { report.add(label, output); });
+  }
+  report.add_up(run.strategy->workers());
   return report.to_json();
 }
 
@@ -84,6 +103,7 @@ int evaluate_on(const RunCluster* cluster, const EvalArguments& arguments, const
   const Run run =
       build_run(checked, {.trains = false, .evaluates = {arguments.split}, .adapted = adapted ? &*adapted : nullptr},
                 cluster != nullptr ? cluster->hardware() : this_hardware());
+  if (is_chief) tell_left_out(run, LeftOutList::kFirst);
   run.strategy->variables();  // from every worker
   RunWeights weights;
   if (is_chief) {
@@ -96,14 +116,15 @@ int evaluate_on(const RunCluster* cluster, const EvalArguments& arguments, const
   run.strategy->variables_changed();
 
   const StepSums sums = evaluate_all(*run.strategy, *run.split(arguments.split), values.data.global_batch_size);
+  const bool tells_classes = run.strategy->workers().agree(arguments.json.has_value()) != 0;  // whatever the others say
+  const nlohmann::ordered_json classes =
+      tells_classes ? classes_json(checked, run, arguments.split) : nlohmann::ordered_json::object();
   if (!is_chief) return 0;
   const report::EvaluationEvent event{data::name_of(arguments.split), weights.step, sums.examples,
                                       scores_of(sums, *checked.model)};
   if (arguments.json) {
     auto json = nlohmann::ordered_json::parse(report::to_json(event));
-    if (cluster == nullptr) {
-      json.update(classes_json(checked, run.split(arguments.split)->dataset(), run.adapted, weights));
-    }
+    json.update(classes);
     write_json(*arguments.json, report::json_line(json));
   }
   if (arguments.json != "-") {

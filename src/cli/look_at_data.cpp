@@ -111,7 +111,7 @@ void measure(const data::Dataset& train, DataLook& look) {
 }
 
 void describe(const data::DataOptions& options, DataLook& look) {
-  const data::Splits splits = data::load(options, 0);
+  const data::Splits splits = data::load(options, 0, nullptr);
   look.examples = splits.train.rows();
   look.features = splits.train.features().row_shape();
   look.names = splits.adapted.classes;
@@ -260,7 +260,7 @@ DataLook look_at_npz(const std::string& path) {
     data::DataOptions options;
     options.train.value = data::Npz{config::Path{path}, "x_test", "y_test"};
     try {
-      data::load(options, 0);
+      data::load(options, 0, nullptr);
     } catch (const Error&) {
       look.test.clear();
     }

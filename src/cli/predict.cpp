@@ -4,10 +4,13 @@
 #include <spdlog/spdlog.h>
 
 #include <CLI/CLI.hpp>
+#include <atomic>
 #include <filesystem>
+#include <limits>
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -15,6 +18,7 @@
 #include "cli/commands.h"
 #include "cli/options.h"
 #include "cli/run_weights.h"
+#include "cli/stop_signals.h"
 #include "data/new_data.h"
 #include "train/prediction.h"
 
@@ -46,12 +50,57 @@ data::Dataset read_examples(const PredictArguments& arguments, const CheckedConf
   if (arguments.data) {
     const data::OneHot* const one_hot = data::find_one_hot(values.data.preprocessing);
     return data::read_new(data::new_source(*arguments.data, values.data), adapted ? *adapted : data::Adapted{},
-                          one_hot != nullptr ? one_hot->depth.value : 0, checked.input);
+                          one_hot != nullptr ? one_hot->depth.value : 0, checked.input, values.data.on_bad_example,
+                          feeder_options(values, false).ahead.threads);
   }
-  auto loaded = data::load(values.data, values.seed, arguments.split, adapted);
+  auto loaded = data::load(values.data, values.seed, checked.wanted_input(), arguments.split, adapted);
   if (loaded) return std::move(loaded->dataset);
   throw UsageError(data::missing_text(values.data, arguments.split) + ", or a file with --data FILE");
 }
+
+/// How many examples were left out among these. Of a part of a source, as a fraction takes it, nobody can say, and the
+/// part is what it is.
+std::int64_t left_out_within(const data::Dataset& examples) {
+  const data::LeftOut* const left = examples.left_out();
+  return left != nullptr && left->examples == examples.rows() + left->count() ? left->count() : 0;
+}
+
+/// Writes predictions under the numbers that their examples have in the data as a whole: those that were left out have
+/// none, but a row of NaN where rows have no numbers.
+class NumberedPredictions {
+ public:
+  NumberedPredictions(PredictionWriter& writer, const data::Dataset& examples, bool fills, std::size_t elements)
+      : writer_(writer), fills_(fills), nothing_(elements, std::numeric_limits<float>::quiet_NaN()) {
+    if (left_out_within(examples) > 0) left_out_ = examples.left_out()->rows;
+  }
+
+  void write(std::span<const float> output) {
+    pass_left_out();
+    writer_.write(next_++, output);
+  }
+  void finish() {
+    pass_left_out();
+    writer_.finish();
+  }
+
+ private:
+  void pass_left_out() {
+    for (; !left_out_.empty() && left_out_.front() == next_; left_out_ = left_out_.subspan(1), ++next_) {
+      if (fills_) writer_.write(next_, nothing_);
+    }
+  }
+
+  PredictionWriter& writer_;
+  std::span<const std::int64_t> left_out_{};
+  bool fills_;
+  std::vector<float> nothing_;
+  std::int64_t next_ = 0;
+};
+
+/// A signal asks to stop.
+struct Stopped {
+  int signal;
+};
 
 int predict(const PredictArguments& arguments) {
   const PredictionFormat format = format_of(arguments.output);
@@ -60,6 +109,8 @@ int predict(const PredictArguments& arguments) {
   const std::optional<data::Adapted>& adapted = trained.adapted;
   const data::Dataset examples = read_examples(arguments, checked, adapted ? &*adapted : nullptr);
 
+  const data::Dataset* const all[] = {&examples};
+  tell_left_out(all, LeftOutList::kFirst);
   const Run run = run_to_predict(checked, examples, adapted ? *adapted : data::Adapted{});
   load_trained_weights(trained.named, *run.strategy);
 
@@ -68,14 +119,24 @@ int predict(const PredictArguments& arguments) {
   if (arguments.output) output.file = *arguments.output;
   output.format = format;
   output.probabilities = arguments.probabilities;
-  output.rows = examples.rows();
-  const auto writer = make_prediction_writer(output, meaning);
+  const bool is_npy = format == PredictionFormat::kNpy;
+  output.rows = examples.rows() + (is_npy ? left_out_within(examples) : 0);
   const auto elements = static_cast<std::size_t>(meaning.elements());
-  predict_all(run, meaning.elements(), [&](std::int64_t first, std::span<const float> outputs) {
-    for (std::size_t i = 0; i < outputs.size() / elements; ++i)
-      writer->write(first + static_cast<std::int64_t>(i), outputs.subspan(i * elements, elements));
-  });
-  writer->finish();
+  const std::atomic<int>& signal = catch_stop_signals_quietly();  // from here on there is a file to remove
+  try {
+    const auto writer = make_prediction_writer(output, meaning);
+    NumberedPredictions predictions(*writer, examples, is_npy, elements);
+    predict_all(run, meaning.elements(), [&](std::int64_t, std::span<const float> outputs) {
+      if (const int stop = signal) throw Stopped{stop};
+      for (std::size_t i = 0; i < outputs.size() / elements; ++i)
+        predictions.write(outputs.subspan(i * elements, elements));
+    });
+    predictions.finish();
+  } catch (const Stopped& stopped) {
+    spdlog::warn("stopped by a signal{}",
+                 arguments.output ? fmt::format("; {} is not written", *arguments.output) : "");
+    return 128 + stopped.signal;
+  }
   spdlog::info("{} predictions", examples.rows());
   return 0;
 }

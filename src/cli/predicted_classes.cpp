@@ -7,10 +7,10 @@ namespace mirrortrain::cli {
 
 void predict_classes(
     const CheckedConfiguration& checked, const data::Dataset& dataset, const data::Adapted& adapted,
-    const RunWeights& weights,
+    const std::function<void(const VariableStore& variables)>& load_weights,
     const std::function<void(std::int64_t row, std::int64_t label, std::span<const float> output)>& take) {
   const Run run = run_to_predict(checked, dataset, adapted);
-  load_run_weights(weights, run.strategy->variables());
+  load_weights(run.strategy->variables());
   run.strategy->variables_changed();
   const std::int64_t elements = checked.model->evaluation.graph.spec(checked.model->evaluation.output).shape.elements();
   const auto width = static_cast<std::size_t>(elements);

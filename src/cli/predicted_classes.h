@@ -11,11 +11,11 @@
 
 namespace mirrortrain::cli {
 
-/// Gives trained weights' output for every example of a data set, in order, on this machine alone: `take` gets the
+/// Gives a network's output for every example of a data set, in order, on this machine alone: `take` gets the
 /// example's row and its class. Throws Error and UsageError for what does not fit or is missing.
 void predict_classes(
     const CheckedConfiguration& checked, const data::Dataset& dataset, const data::Adapted& adapted,
-    const RunWeights& weights,
+    const std::function<void(const VariableStore& variables)>& load_weights,
     const std::function<void(std::int64_t row, std::int64_t label, std::span<const float> output)>& take);
 
 }  // namespace mirrortrain::cli

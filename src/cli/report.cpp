@@ -35,9 +35,12 @@ struct ReportArguments {
 constexpr std::int64_t kMostCounted = 2000;
 
 /// The test data, else the validation data. Throws Error where they cannot be read, UsageError where there are none.
-std::pair<data::Split, data::LoadedSplit> read_split(const Configuration& values, const data::Adapted* adapted) {
+std::pair<data::Split, data::LoadedSplit> read_split(const CheckedConfiguration& checked,
+                                                     const data::Adapted* adapted) {
+  const Configuration& values = checked.values();
   for (const data::Split split : {data::Split::kTest, data::Split::kValidation}) {
-    if (auto loaded = data::load(values.data, values.seed, split, adapted)) return {split, std::move(*loaded)};
+    if (auto loaded = data::load(values.data, values.seed, checked.wanted_input(), split, adapted))
+      return {split, std::move(*loaded)};
   }
   throw UsageError(data::missing_text(values.data, data::Split::kTest));
 }
@@ -52,17 +55,19 @@ void add_predictions(const NamedRun& run, const CheckedConfiguration& checked, r
         fmt::format("Left out: there are {} classes, more than {}.", meaning.elements(), kMostCounted);
     return;
   }
-  const auto [split, loaded] = read_split(checked.values(), kept ? &*kept : nullptr);
+  const auto [split, loaded] = read_split(checked, kept ? &*kept : nullptr);
   const RunWeights weights = run.checkpoint ? weights_of_checkpoint(*run.checkpoint) : weights_of_run(run.folder);
   spdlog::info("{}: predicting the {} {} examples with {}", page.name, loaded.dataset.rows(), data::name_of(split),
                weights.file.string());
   ClassReport classes(meaning);
   WorstMistakes worst(meaning);
-  predict_classes(checked, loaded.dataset, kept ? *kept : loaded.adapted, weights,
-                  [&](std::int64_t row, std::int64_t label, std::span<const float> output) {
-                    classes.add(label, output);
-                    worst.add(row, label, output);
-                  });
+  predict_classes(
+      checked, loaded.dataset, kept ? *kept : loaded.adapted,
+      [&](const VariableStore& variables) { load_run_weights(weights, variables); },
+      [&](std::int64_t row, std::int64_t label, std::span<const float> output) {
+        classes.add(label, output);
+        worst.add(row, label, output);
+      });
   page.classes = report::class_figures(classes.to_json());
   page.classes->split = data::name_of(split);
   page.classes->step = weights.step;

@@ -30,9 +30,10 @@ std::int64_t number_of(const FirstLine& line, const CsvColumn& column, std::stri
   }
   const auto& name = std::get<std::string>(column);
   if (const auto found = find_name(line, name)) return *found;
-  throw Error(fmt::format("{}: there is no column '{}' in the header for '{}'; the columns are {}{}", line.file,
-                          shortened(name), key, shortened(fmt::format("{}", fmt::join(line.header, ", ")), 400),
-                          config::suggestion(name, line.header)));
+  throw Error(fmt::format(
+      "{}: there is no column '{}' in the header for '{}'; the columns are {}{}", line.file, shortened(name), key,
+      shortened(fmt::format("{}", fmt::join(line.header, ", ")), 400),
+      key == "weights" ? "; without 'weights' every example counts 1" : config::suggestion(name, line.header)));
 }
 
 std::vector<std::int64_t> numbers_of(const FirstLine& line, const CsvColumns& columns, std::string_view key) {
@@ -91,10 +92,15 @@ std::vector<std::int64_t> columns_by_name(const FirstLine& line, const AdaptedTa
 }
 
 /// By place, where a file or the training data has no header.
-std::vector<std::int64_t> columns_by_number(const FirstLine& line, const AdaptedTable& table, bool wants_labels) {
+std::vector<std::int64_t> columns_by_number(const FirstLine& line, const AdaptedTable& table, const Csv& options,
+                                            bool wants_labels) {
   std::vector<std::int64_t> numbers;
   for (const AdaptedColumn& feature : table.features) numbers.push_back(feature.column);
   if (line.columns == table.columns) return numbers;
+  if (wants_labels && table.weights && !options.weights && line.columns == table.columns - 1) {
+    for (std::int64_t& number : numbers) number -= number > *table.weights ? 1 : 0;  // the same without weights
+    return numbers;
+  }
   if (!wants_labels && line.columns == static_cast<std::int64_t>(numbers.size())) {  // the features alone, in order
     std::vector<std::int64_t> sorted = numbers;
     std::sort(sorted.begin(), sorted.end());
@@ -182,7 +188,7 @@ std::vector<ColumnRole> roles_of(const FirstLine& line, const AdaptedTable& tabl
   Roles roles(line);
   const bool by_name = !line.header.empty() && !table.header.empty() && line.header != table.header;
   const std::vector<std::int64_t> features =
-      by_name ? columns_by_name(line, table) : columns_by_number(line, table, wants_labels);
+      by_name ? columns_by_name(line, table) : columns_by_number(line, table, options, wants_labels);
   for (std::size_t i = 0; i < features.size(); ++i) {
     const bool is_word = table.features[i].encoding.has_value();
     roles.set(features[i],

@@ -11,6 +11,7 @@
 #include "base/files.h"
 #include "base/utf8.h"
 #include "data/csv_table.h"
+#include "data/usable.h"
 
 namespace mirrortrain::data {
 namespace {
@@ -92,6 +93,7 @@ class TableEncoder {
     Array to(DType::kFloat32, {from.rows(), columns_.width()}, from.origin);
     to.first_line = from.first_line;
     to.parts = from.parts;
+    to.picked = from.picked;
     const float* cell = from.span<float>().data();
     float* out = to.span<float>().data();
     for (std::int64_t row = 0; row < from.rows(); ++row, cell += codes_.size(), out += columns_.width()) {
@@ -100,29 +102,43 @@ class TableEncoder {
     return to;
   }
 
+  /// The first column of a row with a word that nobody knows.
+  std::optional<std::size_t> find_unknown_word(std::int64_t row) const {
+    const float* const cells = cells_of(row);
+    for (std::size_t i = 0; i < codes_.size(); ++i) {
+      if (codes_[i].is_word && codes_[i].codes[static_cast<std::size_t>(cells[i])] < 0) return i;
+    }
+    return std::nullopt;
+  }
+
+  std::string unknown_word_text(std::int64_t row, std::size_t column) const {
+    const AdaptedColumn& adapted = columns_.features[column];
+    const auto word = static_cast<std::size_t>(cells_of(row)[column]);
+    return fmt::format(
+        "{}, {}: the word '{}' is none of the {} in the training data ({}); correct it, or encode "
+        "the column with hash, which takes any word",
+        table_.features.row_text(row), columns_.text_of(adapted.column), shortened(table_.words[column][word]),
+        adapted.words.size(), list_of(adapted.words));
+  }
+
  private:
+  const float* cells_of(std::int64_t row) const {
+    return table_.features.span<float>().data() + static_cast<std::size_t>(row) * codes_.size();
+  }
+
   void write(const ColumnCode& code, std::int64_t row, std::size_t column, float cell, float* out) const {
     if (!code.is_word) {
       *out = std::isnan(cell) ? code.missing : cell;
       return;
     }
     const std::int64_t number = code.codes[static_cast<std::size_t>(cell)];
-    if (number < 0) fail_at_word(row, column, static_cast<std::size_t>(cell));
+    if (number < 0) throw Error(unknown_word_text(row, column));
     if (!code.is_one_hot) {
       *out = static_cast<float>(number);
       return;
     }
     std::fill_n(out, code.width, 0.0f);
     out[number] = 1;
-  }
-
-  [[noreturn]] void fail_at_word(std::int64_t row, std::size_t column, std::size_t word) const {
-    const AdaptedColumn& adapted = columns_.features[column];
-    throw Error(
-        fmt::format("{}, {}: the word '{}' is none of the {} in the training data ({}); correct it, or encode "
-                    "the column with hash, which takes any word",
-                    table_.features.row_text(row), columns_.text_of(adapted.column),
-                    shortened(table_.words[column][word]), adapted.words.size(), list_of(adapted.words)));
   }
 
   const CsvTable& table_;
@@ -136,22 +152,60 @@ bool is_encoded_already(const CsvTable& table, const AdaptedTable& columns) {
          columns.features.size() == table.words.size();
 }
 
-void number_labels(CsvTable& table, const std::vector<std::string>& classes) {
+/// Rows that are no examples, added to `bad`; an error where that is null.
+class BadRows {
+ public:
+  BadRows(CsvTable& table, BadExamples* bad) : table_(table), bad_(bad) {}
+
+  template <class Reason>
+  void add(std::int64_t row, const Reason& reason) {
+    if (bad_ == nullptr) throw Error(reason());
+    const std::vector<std::int64_t>& picked = table_.labels.picked;
+    bad_->add(picked.empty() ? row : picked[static_cast<std::size_t>(row)], bad_->wants_reason() ? reason() : "");
+    rows_.push_back(row);
+  }
+  void leave_out() {
+    if (!rows_.empty()) keep_rows(table_, rows_but(table_.features.rows(), rows_));
+    rows_.clear();
+  }
+
+ private:
+  CsvTable& table_;
+  BadExamples* bad_;
+  std::vector<std::int64_t> rows_;
+};
+
+void number_labels(CsvTable& table, const std::vector<std::string>& classes, BadExamples* bad) {
   std::vector<double> numbers;
   for (const std::string& word : table.label_words) {
     const auto found = std::lower_bound(classes.begin(), classes.end(), word);
     numbers.push_back(found != classes.end() && *found == word ? static_cast<double>(found - classes.begin()) : -1);
   }
+  BadRows unknown(table, bad);
   const auto labels = table.labels.span<double>();
   for (std::size_t row = 0; row < labels.size(); ++row) {
     const auto word = static_cast<std::size_t>(labels[row]);
-    if (numbers[word] < 0) {
-      throw Error(fmt::format("{}: the label '{}' is none of the {} classes of the training data ({}); correct it",
-                              table.labels.row_text(static_cast<std::int64_t>(row)), shortened(table.label_words[word]),
-                              classes.size(), list_of(classes)));
-    }
     labels[row] = numbers[word];
+    if (numbers[word] >= 0) continue;
+    unknown.add(static_cast<std::int64_t>(row), [&] {
+      return fmt::format("{}: the label '{}' is none of the {} classes of the training data ({}); correct it",
+                         table.labels.row_text(static_cast<std::int64_t>(row)), shortened(table.label_words[word]),
+                         classes.size(), list_of(classes));
+    });
   }
+  unknown.leave_out();
+}
+
+/// Rows with a word that the training data does not have.
+void leave_out_unknown_words(CsvTable& table, const AdaptedTable& columns, BadExamples& bad) {
+  const TableEncoder encoder(table, columns);
+  BadRows unknown(table, &bad);
+  for (std::int64_t row = 0; row < table.features.rows(); ++row) {
+    if (const auto column = encoder.find_unknown_word(row)) {
+      unknown.add(row, [&] { return encoder.unknown_word_text(row, *column); });
+    }
+  }
+  unknown.leave_out();
 }
 
 }  // namespace
@@ -174,11 +228,18 @@ std::vector<std::string> sorted_classes(const CsvTable& table) {
   return classes;
 }
 
-Examples encoded(CsvTable table, const Adapted& adapted) {
+void keep_rows(CsvTable& table, const std::vector<std::int64_t>& rows) {
+  keep_rows(table.features, rows);
+  keep_rows(table.labels, rows);
+  if (table.weights) keep_rows(*table.weights, rows);
+}
+
+Examples encoded(CsvTable table, const Adapted& adapted, BadExamples* bad) {
   const AdaptedTable& columns = adapted.table ? *adapted.table : table.columns;
-  if (!table.label_words.empty()) number_labels(table, adapted.classes);
-  Array features =
-      is_encoded_already(table, columns) ? std::move(table.features) : TableEncoder(table, columns).features();
+  if (!table.label_words.empty()) number_labels(table, adapted.classes, bad);
+  const bool is_encoded = is_encoded_already(table, columns);
+  if (bad != nullptr && !is_encoded) leave_out_unknown_words(table, columns, *bad);
+  Array features = is_encoded ? std::move(table.features) : TableEncoder(table, columns).features();
   return {std::move(features), std::move(table.labels), std::move(table.weights)};
 }
 

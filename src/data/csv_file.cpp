@@ -99,13 +99,18 @@ bool CsvFile::looks_like_header(const std::vector<std::string>& cells, std::int6
                   line_.file, line));
 }
 
+bool is_utf8(std::string_view text) {
+  while (!text.empty()) {
+    const std::size_t bytes = first_character(text).bytes;
+    if (bytes == 0) return false;
+    text.remove_prefix(bytes);
+  }
+  return true;
+}
+
 void require_utf8(std::string_view text, const std::string& place) {
-  for (std::string_view rest = text; !rest.empty();) {
-    const std::size_t bytes = first_character(rest).bytes;
-    if (bytes == 0) {
-      throw Error(fmt::format("{}: '{}' is not UTF-8; save the file as UTF-8", place, shortened(text)));
-    }
-    rest.remove_prefix(bytes);
+  if (!is_utf8(text)) {
+    throw Error(fmt::format("{}: '{}' is not UTF-8; save the file as UTF-8", place, shortened(text)));
   }
 }
 

@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 #include "base/error.h"
 #include "data/csv_columns.h"
@@ -15,6 +16,11 @@ namespace {
 
 /// float32 holds every number up to here.
 constexpr std::int64_t kMostWords = std::int64_t{1} << 24;
+
+/// Which of the rows is wrong, nobody can say.
+class NotToBeLeftOut : public Error {
+  using Error::Error;
+};
 
 class TableReader {
  public:
@@ -60,27 +66,61 @@ class TableReader {
     const std::int64_t first_row = row_;
     const std::int64_t first_line = text_->at_end() ? 0 : text_->line(text_->position());
     const auto features = static_cast<std::int64_t>(feature_words_.size());
-    float* feature = table_.features.span<float>().data() + row_ * features;
-    double* label = table_.labels.span<double>().data() + row_ * label_columns_;
-    double* weight = table_.weights ? table_.weights->span<double>().data() + row_ : nullptr;
+    feature_ = table_.features.span<float>().data() + kept_ * features;
+    label_ = table_.labels.span<double>().data() + kept_ * label_columns_;
+    weight_ = table_.weights ? table_.weights->span<double>().data() + kept_ : nullptr;
     row_of_file_ = 0;
     for (; !text_->at_end(); ++row_, ++row_of_file_) {
-      for (column_ = 0; column_ < roles_.size(); ++column_) {
-        cell_ = text_->position();
-        const auto [kind, place] = roles_[column_];
-        switch (kind) {
-          case Kind::kNumber: feature[place] = number(static_cast<std::size_t>(place)); break;
-          case Kind::kWord: feature[place] = word(static_cast<std::size_t>(place)); break;
-          case Kind::kLabel: label[place] = label_value(); break;
-          case Kind::kWeight: *weight++ = weight_value(); break;
-          case Kind::kPassedOver: pass_over(); break;
-        }
-        pass_separator();
-      }
-      feature += features;
-      label += label_columns_;
+      if (!read_row_or_leave_out()) continue;
+      if (kept_ != row_) picked_.push_back(row_);
+      ++kept_;
+      feature_ += features;
+      label_ += label_columns_;
+      if (weight_ != nullptr) ++weight_;
     }
     add_part({first_row, file.first_line().file, text_->one_line_each() ? first_line : 0});
+  }
+
+  void read_row() {
+    for (column_ = 0; column_ < roles_.size(); ++column_) {
+      cell_ = text_->position();
+      const auto [kind, place] = roles_[column_];
+      switch (kind) {
+        case Kind::kNumber: feature_[place] = number(static_cast<std::size_t>(place)); break;
+        case Kind::kWord: feature_[place] = word(static_cast<std::size_t>(place)); break;
+        case Kind::kLabel: label_[place] = label_value(); break;
+        case Kind::kWeight: *weight_ = weight_value(); break;
+        case Kind::kPassedOver: pass_over(); break;
+      }
+      pass_separator();
+    }
+  }
+
+  bool read_row_or_leave_out() {
+    if (reading_.bad == nullptr) {
+      read_row();
+      return true;
+    }
+    const char* const begin = text_->position();
+    const Labels labels_before = labels_kind_;
+    try {
+      read_row();
+      return true;
+    } catch (const NotToBeLeftOut&) {
+      throw;
+    } catch (const Error& error) {
+      labels_kind_ = labels_before;
+      if (!text_->pass_row(begin)) {
+        cell_ = begin;
+        throw Error(fmt::format("{}: a quote in this row is never closed", row_text(cell_)));
+      }
+      if (kept_ == row_) {  // the first
+        picked_.resize(static_cast<std::size_t>(kept_));
+        std::iota(picked_.begin(), picked_.end(), std::int64_t{0});
+      }
+      reading_.bad->add(row_, error.what());
+      return false;
+    }
   }
 
   void add_part(const Array::Part& part) {
@@ -92,15 +132,33 @@ class TableReader {
   CsvTable finish(bool several_files) {
     for (Array* array : {&table_.features, &table_.labels, table_.weights ? &*table_.weights : nullptr}) {
       if (array == nullptr) continue;
-      array->shape[0] = row_;
+      array->shape[0] = kept_;
+      array->picked = picked_;
       array->first_line = array->parts.front().first_line;
       if (!several_files) array->parts.clear();
     }
     const bool is_list = std::holds_alternative<std::vector<CsvColumn>>(options_.labels);
-    if (reading_.wants_labels && !is_list) table_.labels.shape = {row_};
+    if (reading_.wants_labels && !is_list) table_.labels.shape = {kept_};
     for (WordList& words : feature_words_) table_.words.push_back(words.take());
     table_.label_words = label_words_.take();
+    if (!picked_.empty()) forget_unused_labels();
     return std::move(table_);
+  }
+
+  /// Words of rows that were left out are no classes.
+  void forget_unused_labels() {
+    std::vector<double> numbers(table_.label_words.size(), -1);
+    std::vector<std::string> used;
+    if (numbers.empty()) return;
+    for (double& label : table_.labels.span<double>()) {
+      double& number = numbers[static_cast<std::size_t>(label)];
+      if (number < 0) {
+        number = static_cast<double>(used.size());
+        used.push_back(table_.label_words[static_cast<std::size_t>(label)]);
+      }
+      label = number;
+    }
+    table_.label_words = std::move(used);
   }
 
   float number(std::size_t place) {
@@ -114,12 +172,10 @@ class TableReader {
   float word(std::size_t place) {
     const std::string_view found = read_word();
     if (found.empty() && !table_.columns.features[place].missing) fail_at_empty("a word");
-    WordList& words = feature_words_[place];
-    const std::int64_t number = words.number_of(found);
-    if (number + 1 == words.size()) require_utf8(found, row_text(cell_));
+    const std::int64_t number = number_of(found, feature_words_[place]);
     if (number >= kMostWords) {
-      fail_at_row(fmt::format("expected at most {} different words in a column; use another column", kMostWords),
-                  cell_);
+      throw NotToBeLeftOut(fmt::format("{}: expected at most {} different words in a column; use another column",
+                                       row_text(cell_), kMostWords));
     }
     return static_cast<float>(number);
   }
@@ -141,19 +197,31 @@ class TableReader {
       const bool may_be_words =
           labels_kind_ == Labels::kUnknown && label_columns_ == 1 && !text_->empty_cell() && !is_nonfinite_number();
       if (!may_be_words) fail_at_label();
+      if (const std::string hint = decimal_comma_hint(); !hint.empty()) {
+        fail_at_row(fmt::format("expected a number or a word, found '{}'{}", shortened(text_->raw_cell(cell_)), hint),
+                    cell_);
+      }
       labels_kind_ = Labels::kWords;
     }
     if (text_->empty_cell()) fail_at_empty("a label");
     if (!known_words_ && text_->whole_number<double>()) {
-      fail_at_row(fmt::format("expected a word as in the rows before, found the number '{}'; write all labels as "
-                              "numbers or all as words",
-                              shortened(text_->raw_cell(cell_))),
-                  cell_);
+      throw NotToBeLeftOut(
+          fmt::format("{}: expected a word as in the rows before, found the number '{}'; write all labels as numbers "
+                      "or all as words",
+                      row_text(cell_), shortened(text_->raw_cell(cell_))));
     }
     const std::string_view found = read_word();
-    const std::int64_t number = label_words_.number_of(found);
-    if (number + 1 == label_words_.size()) require_utf8(found, row_text(cell_));
-    return static_cast<double>(number);
+    return static_cast<double>(number_of(found, label_words_));
+  }
+
+  std::int64_t number_of(std::string_view word, WordList& words) const {
+    const std::int64_t known = words.size(), number = words.number_of(word);
+    // Finding the line takes longer the farther it is.
+    if (words.size() > known && !is_utf8(word)) {
+      words.forget_last();
+      require_utf8(word, row_text(cell_));
+    }
+    return number;
   }
 
   double weight_value() {
@@ -165,6 +233,17 @@ class TableReader {
     fail_at_row(
         fmt::format("expected a weight, which is a number from 0, found '{}'", shortened(text_->raw_cell(cell_))),
         cell_);
+  }
+
+  /// What to tell of 1,5 where other characters than commas separate the cells; "" for other cells.
+  std::string decimal_comma_hint() const {
+    std::string cell(text_->raw_cell(cell_));
+    const std::size_t comma = cell.find(',');
+    if (comma == std::string::npos || comma == 0 || comma + 1 == cell.size()) return "";
+    cell[comma] = '.';
+    CsvText number(cell);
+    if (!number.whole_number<double>()) return "";
+    return fmt::format("; numbers have a point: write {}", shortened(cell));
   }
 
   /// "nan" and "inf" are no words.
@@ -195,10 +274,13 @@ class TableReader {
   [[noreturn]] void fail_at_number(const std::string& hint) {
     if (text_->empty_cell()) fail_at_empty("a number");
     const bool is_word = !is_nonfinite_number();
+    const std::string comma_hint = decimal_comma_hint();
     read_word();
-    fail_at_row(
-        fmt::format("expected a finite number, found '{}'{}", shortened(text_->raw_cell(cell_)), is_word ? hint : ""),
-        cell_);
+    fail_at_row(fmt::format("expected a finite number, found '{}'{}", shortened(text_->raw_cell(cell_)),
+                            !comma_hint.empty() ? comma_hint
+                            : is_word           ? hint
+                                                : ""),
+                cell_);
   }
 
   void pass_separator() {
@@ -207,8 +289,8 @@ class TableReader {
     const bool last = column_ + 1 == roles_.size();
     if (after == (last ? CsvText::After::kLine : CsvText::After::kCell)) return;
     if (after == CsvText::After::kGarbage) {
-      fail_at_row(fmt::format("expected a number and then {} or the end of the line, found '{}'",
-                              text_->delimiter_name(), shortened(text_->raw_cell(cell_))),
+      fail_at_row(fmt::format("expected a number and then {} or the end of the line, found '{}'{}",
+                              text_->delimiter_name(), shortened(text_->raw_cell(cell_)), decimal_comma_hint()),
                   start);
     }
     fail_at_row(fmt::format("expected {} cells as in the first line, found {}", roles_.size(),
@@ -225,6 +307,8 @@ class TableReader {
   }
 
   [[noreturn]] void fail_at_row(const std::string& message, const char* place) const {
+    // Finding the line takes longer the farther it is.
+    if (reading_.bad != nullptr && !reading_.bad->wants_reason()) throw Error("");
     throw Error(fmt::format("{}: {}", row_text(place), message));
   }
 
@@ -241,7 +325,11 @@ class TableReader {
   CsvFile* file_ = nullptr;
   CsvText* text_ = nullptr;
   std::vector<ColumnRole> roles_;
-  std::int64_t row_ = 0, row_of_file_ = 0;
+  std::int64_t row_ = 0, row_of_file_ = 0;  ///< with those that are left out
+  std::int64_t kept_ = 0;
+  std::vector<std::int64_t> picked_;  ///< of the kept ones; empty while these are all
+  float* feature_ = nullptr;          ///< where the row goes
+  double *label_ = nullptr, *weight_ = nullptr;
   std::size_t column_ = 0;
   const char* cell_ = nullptr;  ///< where the cell begins that is being read
   std::string buffer_;

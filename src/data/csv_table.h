@@ -24,6 +24,7 @@ struct CsvTable {
 struct CsvReading {
   const Adapted* adapted = nullptr;  ///< what the training data taught; null where this is the training data
   bool wants_labels = true;          ///< without, label and weight columns may be absent and are passed over
+  BadExamples* bad = nullptr;        ///< gathers rows that are left out; null: the first is an error
 };
 
 /// Throws Error, naming file, line, row and column, for what is no table or does not fit the training data.
@@ -35,7 +36,10 @@ AdaptedTable adapted_table(const CsvTable& table, const Csv& options, const std:
 /// The classes: the words of the labels, sorted by code point.
 std::vector<std::string> sorted_classes(const CsvTable& table);
 
-/// The table as numbers. Throws Error, naming the row, for words that `adapted` does not have.
-Examples encoded(CsvTable table, const Adapted& adapted);
+/// The table as numbers. Words that `adapted` does not have are an error that names the row; `bad`, unless null,
+/// gathers such rows where they are to be left out.
+Examples encoded(CsvTable table, const Adapted& adapted, BadExamples* bad = nullptr);
+/// Keeps these rows (ascending) and no others.
+void keep_rows(CsvTable& table, const std::vector<std::int64_t>& rows);
 
 }  // namespace mirrortrain::data

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <charconv>
 #include <cmath>
 #include <cstdint>
@@ -77,6 +78,9 @@ class CsvText {
   std::string_view raw_cell(const char* start) const;
 
   const char* position() const { return at_; }
+  /// Goes back to where a row begins and over the whole of it, whatever is in it. Returns false where a quote is never
+  /// closed, so that nobody knows where it ends.
+  bool pass_row(const char* begin);
   /// Of a position, from 1.
   std::int64_t line(const char* position) const;
   /// Whether every row so far was one line, with no blank line between them.
@@ -108,16 +112,45 @@ class CsvText {
   // Returns where the number ends, null for none.
   template <class T>
   const char* parse(const char* from, const char* end, T& value) const {
-    // Most cells of most files are short whole numbers.
-    std::uint32_t whole = 0;
+    // Most cells of most files are a few digits, with a point among them or not.
     const char* at = from;
-    while (at < end && at - from < 7 && *at >= '0' && *at <= '9')
-      whole = whole * 10 + static_cast<std::uint32_t>(*at++ - '0');
-    if (at > from && (at == end || *at == delimiter_ || *at == '\n' || *at == '\r')) {
-      value = static_cast<T>(whole);
-      return at;
+    const bool is_negative = at < end && *at == '-';
+    if (is_negative) ++at;
+    const char* const last = end - at > 18 ? at + 18 : end;  // so that the digits fit 64 bits
+    const char* const digits = at;
+    std::uint64_t whole = 0;
+    while (at < last && is_digit(*at)) whole = whole * 10 + static_cast<std::uint64_t>(*at++ - '0');
+    bool has_digits = at > digits;
+    std::size_t behind_point = 0;
+    if (at < last && *at == '.') {
+      const char* const point = ++at;
+      while (at < last && is_digit(*at)) whole = whole * 10 + static_cast<std::uint64_t>(*at++ - '0');
+      behind_point = static_cast<std::size_t>(at - point);
+      has_digits = has_digits || behind_point > 0;
     }
-    return parse_any(from, end, value);
+    const bool ends = at == end || *at == delimiter_ || *at == '\n' || *at == '\r';
+    if (!has_digits || !ends || !divide(whole, behind_point, value)) return parse_any(from, end, value);
+    if (is_negative) value = -value;
+    return at;
+  }
+
+  static bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+  /// whole / 10^behind_point, rounded once; false where that takes more. Both are exact in double, so that their
+  /// quotient is what the text rounds to.
+  template <class T>
+  static bool divide(std::uint64_t whole, std::size_t behind_point, T& value) {
+    static constexpr double kPowers[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8, 1e9,
+                                         1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18};
+    if (whole > std::uint64_t{1} << 53) return false;
+    const double quotient = static_cast<double>(whole) / kPowers[behind_point];
+    if constexpr (std::is_same_v<T, float>) {
+      // Between two floats, only the quotient's last bit knows which is nearer.
+      constexpr std::uint64_t kBelowFloat = (std::uint64_t{1} << 29) - 1, kMiddle = std::uint64_t{1} << 28;
+      if ((std::bit_cast<std::uint64_t>(quotient) & kBelowFloat) == kMiddle) return false;
+    }
+    value = static_cast<T>(quotient);
+    return true;
   }
 
   template <class T>
@@ -189,6 +222,19 @@ inline std::string_view CsvText::word(std::string& buffer) {
   if (at_ == end_ || *at_ != '"') return unquoted();
   buffer = cell();
   return buffer;
+}
+
+inline bool CsvText::pass_row(const char* begin) {
+  std::string buffer;
+  for (at_ = begin;;) {
+    word(buffer);
+    if (!closed_) return false;
+    const After after = next();
+    if (after == After::kLine) return true;
+    if (after == After::kCell) continue;
+    ++at_;  // goes on as in a cell without quotes
+    unquoted();
+  }
 }
 
 inline std::string_view CsvText::unquoted() {

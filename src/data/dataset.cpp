@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/files.h"
 
 namespace mirrortrain::data {
 namespace {
@@ -77,6 +78,12 @@ class PickedRows : public ExampleSource {
   std::string row_text(std::int64_t row) const override {
     return from_->row_text(rows_[static_cast<std::size_t>(row)]);
   }
+  std::optional<std::string> fault(std::int64_t row) const override {
+    return from_->fault(rows_[static_cast<std::size_t>(row)]);
+  }
+  std::string identity() const override {
+    return fmt::format("{} {:08x}", from_->identity(), crc32_of(std::as_bytes(std::span(rows_))));
+  }
 
  private:
   std::shared_ptr<const ExampleSource> from_;
@@ -140,18 +147,60 @@ std::size_t checked_bytes(const Shape& shape, std::size_t element_bytes, const s
 
 bool same_but_ones(const Shape& a, const Shape& b) { return without_ones(a) == without_ones(b); }
 
-void require_finite(const Array& array) {
-  with_element_type(array.dtype, [&](auto* type) {
+std::int64_t find_not_finite(const Array& array, std::int64_t from) {
+  return with_element_type(array.dtype, [&](auto* type) -> std::int64_t {
     using T = std::remove_pointer_t<decltype(type)>;
     if constexpr (!std::is_integral_v<T>) {
+      const std::int64_t width = array.row_elements();
       const std::span<const T> elements = array.span<T>();
-      const std::int64_t found = first_unfit(elements);
-      if (found < 0) return;
-      throw Error(fmt::format("{}: found {} where a finite number was expected; remove or replace such values",
-                              array.row_text(found / array.row_elements()),
-                              static_cast<double>(elements[static_cast<std::size_t>(found)])));
+      const std::int64_t found = first_unfit(elements.subspan(static_cast<std::size_t>(from * width)));
+      return found < 0 ? -1 : from + found / width;
     }
+    return -1;
   });
+}
+
+std::string not_finite_text(const Array& array, std::int64_t row) {
+  return with_element_type(array.dtype, [&](auto* type) {
+    using T = std::remove_pointer_t<decltype(type)>;
+    const std::span<const T> elements = array.span<T>().subspan(static_cast<std::size_t>(row * array.row_elements()));
+    return fmt::format("{}: found {} where a finite number was expected; remove or replace such values",
+                       array.row_text(row), static_cast<double>(*std::ranges::find_if_not(elements, fits_float<T>)));
+  });
+}
+
+void require_finite(const Array& array) {
+  const std::int64_t row = find_not_finite(array);
+  if (row >= 0) throw Error(not_finite_text(array, row));
+}
+
+void keep_rows(Array& array, const std::vector<std::int64_t>& rows) {
+  const std::size_t bytes = static_cast<std::size_t>(array.row_elements()) * size_of(array.dtype);
+  std::byte* to = array.bytes.data();
+  std::vector<std::int64_t> picked;
+  for (const std::int64_t row : rows) {
+    const auto from = static_cast<std::size_t>(row);
+    if (bytes > 0 && to != nullptr) std::memmove(to, array.bytes.data() + from * bytes, bytes);
+    to += bytes;
+    picked.push_back(array.picked.empty() ? row : array.picked[from]);
+  }
+  array.picked = std::move(picked);
+  std::vector<std::int64_t> dims = array.shape.dims();
+  dims[0] = static_cast<std::int64_t>(rows.size());
+  array.shape = Shape(std::move(dims));
+}
+
+void keep_rows(Examples& examples, const std::vector<std::int64_t>& rows) {
+  if (examples.source) {
+    examples.source = std::make_shared<PickedRows>(examples.source, rows);
+    std::vector<std::int64_t> dims = examples.features.shape.dims();
+    dims[0] = static_cast<std::int64_t>(rows.size());
+    examples.features.shape = Shape(std::move(dims));
+  } else {
+    keep_rows(examples.features, rows);
+  }
+  keep_rows(examples.labels, rows);
+  if (examples.weights) keep_rows(*examples.weights, rows);
 }
 
 Dataset::Dataset(Examples examples)
@@ -194,9 +243,12 @@ Dataset Dataset::select(const std::vector<std::int64_t>& rows) const {
     examples.features.dtype = features().dtype;
     examples.features.shape = Shape(std::move(dims));
     examples.features.origin = features().origin;
-    examples.source = std::make_shared<PickedRows>(examples_->source, examples.labels.picked);
+    std::vector<std::int64_t> of_source = rows;  // not as they count in the files
+    for (std::int64_t& row : of_source) row += first_row_;
+    examples.source = std::make_shared<PickedRows>(examples_->source, std::move(of_source));
   }
   if (weights() != nullptr) examples.weights = picked(*weights());
+  examples.left_out = examples_->left_out;
   return Dataset(std::move(examples));
 }
 

@@ -11,6 +11,7 @@
 
 #include "base/dtype.h"
 #include "base/shape.h"
+#include "data/bad_examples.h"
 #include "data/example_source.h"
 
 namespace mirrortrain::data {
@@ -78,7 +79,11 @@ std::size_t checked_bytes(const Shape& shape, std::size_t element_bytes, const s
 /// Whether two shapes hold the same elements in the same places: equal but for extents of one.
 bool same_but_ones(const Shape& a, const Shape& b);
 
-/// Throws Error, naming the first row with a NaN, an infinity or a number too large for float32.
+/// The first row, from row `from` on, with a NaN, an infinity or a number too large for float32; -1: none.
+std::int64_t find_not_finite(const Array& array, std::int64_t from = 0);
+/// What to tell of such a row, which it names.
+std::string not_finite_text(const Array& array, std::int64_t row);
+/// Throws Error where there is one.
 void require_finite(const Array& array);
 
 /// Calls `body` with a null pointer to the element type that `dtype` names.
@@ -100,7 +105,12 @@ struct Examples {
   std::optional<Array> weights{};  ///< float64 [rows]: how much each example's loss counts
   /// Where features are made when they are asked for: `features` says their type and shape and holds none.
   std::shared_ptr<const ExampleSource> source{};
+  std::shared_ptr<const LeftOut> left_out{};  ///< null where the data set is whole
 };
+
+/// Keeps these rows (ascending) and no others, in place.
+void keep_rows(Array& array, const std::vector<std::int64_t>& rows);
+void keep_rows(Examples& examples, const std::vector<std::int64_t>& rows);
 
 /// Examples in memory, or a range of them: views share the arrays.
 class Dataset {
@@ -124,6 +134,8 @@ class Dataset {
   /// Null where every example counts the same.
   const Array* weights() const { return examples_->weights ? &*examples_->weights : nullptr; }
   std::int64_t first_row() const { return first_row_; }
+  /// What was left out when the data was read of which this is all or a part; null where that was nothing.
+  const LeftOut* left_out() const { return examples_->left_out.get(); }
 
  private:
   std::shared_ptr<const Examples> examples_;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <tuple>
 #include <utility>
 
 #include "base/error.h"
@@ -11,21 +12,45 @@
 namespace mirrortrain::data {
 namespace {
 
-std::span<const std::byte> span_of(const Bytes& bytes) { return {bytes.data(), bytes.size()}; }
+/// In this thread's memory, until the next one.
+std::span<const std::byte> bytes_of(const EncodedPictures& pictures, std::int64_t row) {
+  thread_local std::vector<std::byte> bytes;
+  pictures.read(row, bytes);
+  return bytes;
+}
 
 class DecodedPictures : public ExampleSource {
  public:
-  DecodedPictures(std::shared_ptr<const EncodedPictures> pictures, PictureSize size, int channels, bool resizes)
-      : pictures_(std::move(pictures)), size_(size), channels_(channels), resizes_(resizes) {}
+  /// `first`: the row that the size is of, unless pictures are resized to it.
+  DecodedPictures(std::shared_ptr<const EncodedPictures> pictures, PictureSize size, int channels, bool resizes,
+                  std::int64_t first)
+      : pictures_(std::move(pictures)), size_(size), channels_(channels), resizes_(resizes), first_(first) {}
 
   void read(std::int64_t row, std::span<float> to) const override {
-    const Bytes bytes = pictures_->read(row);
+    const std::span<const std::byte> bytes = bytes_of(*pictures_, row);
     const std::string name = row_text(row);
-    if (!resizes_) require_size(picture_size(span_of(bytes), name), name);
-    resize_bilinear(decode_picture(span_of(bytes), channels_, name), size_.height, size_.width, to);
+    if (!resizes_) require_size(picture_size(bytes, name), name);
+    thread_local Picture picture;  // its memory serves the next one
+    decode_picture(bytes, channels_, name, picture);
+    resize_bilinear(picture, size_.height, size_.width, to);
   }
   std::uint64_t stored_bytes(std::int64_t row) const override { return pictures_->stored_bytes(row); }
   std::string row_text(std::int64_t row) const override { return pictures_->row_text(row); }
+  std::optional<std::string> fault(std::int64_t row) const override {
+    const std::span<const std::byte> bytes = bytes_of(*pictures_, row);
+    const std::string name = row_text(row);
+    try {
+      if (!resizes_) require_size(picture_size(bytes, name), name);
+      decode_picture(bytes, channels_, name);
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return std::nullopt;
+  }
+  std::string identity() const override {
+    return fmt::format("{} {}{}", pictures_->identity(), channels_,
+                       resizes_ ? "" : fmt::format(" {}x{}", size_.height, size_.width));
+  }
 
  private:
   void require_size(PictureSize found, const std::string& name) const {
@@ -33,25 +58,38 @@ class DecodedPictures : public ExampleSource {
     throw Error(
         fmt::format("{}: expected {} x {} pixels (height x width) as in {}, found {} x {}; give image_size, to "
                     "which all are resized",
-                    name, size_.height, size_.width, row_text(0), found.height, found.width));
+                    name, size_.height, size_.width, row_text(first_), found.height, found.width));
   }
 
   std::shared_ptr<const EncodedPictures> pictures_;
   PictureSize size_;
   int channels_;
   bool resizes_;
+  std::int64_t first_;
 };
+
+/// Of the first row that has one; the last may throw.
+std::pair<std::int64_t, PictureSize> first_size(const EncodedPictures& pictures, bool passes_over_bad) {
+  for (std::int64_t row = 0;; ++row) {
+    try {
+      return {row, picture_size(bytes_of(pictures, row), pictures.row_text(row))};
+    } catch (const Error&) {
+      if (!passes_over_bad || row + 1 == pictures.rows()) throw;
+    }
+  }
+}
 
 }  // namespace
 
 Examples decoded_when_asked(std::shared_ptr<const EncodedPictures> pictures, const PictureForm& form,
-                            const std::string& origin) {
+                            const std::string& origin, bool passes_over_bad) {
   const int channels = form.color == PictureColor::kGray ? 1 : 3;
   PictureSize size;
+  std::int64_t first = 0;
   if (form.image_size) {
     size = {(*form.image_size)[0], (*form.image_size)[1]};
   } else {
-    size = picture_size(span_of(pictures->read(0)), pictures->row_text(0));
+    std::tie(first, size) = first_size(*pictures, passes_over_bad);
   }
   Examples examples;
   examples.features.dtype = DType::kFloat32;
@@ -59,7 +97,8 @@ Examples decoded_when_asked(std::shared_ptr<const EncodedPictures> pictures, con
   examples.features.origin = origin;
   examples.labels = Array(DType::kFloat64, {pictures->rows()}, origin);
   std::ranges::fill(examples.labels.span<double>(), 0);
-  examples.source = std::make_shared<DecodedPictures>(std::move(pictures), size, channels, form.image_size.has_value());
+  examples.source =
+      std::make_shared<DecodedPictures>(std::move(pictures), size, channels, form.image_size.has_value(), first);
   return examples;
 }
 

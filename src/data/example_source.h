@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -16,6 +17,12 @@ class ExampleSource {
   virtual std::uint64_t stored_bytes(std::int64_t row) const = 0;
   /// The file of a row, for messages.
   virtual std::string row_text(std::int64_t row) const = 0;
+
+  /// Why no features can be made of what is stored for a row, naming its file; nullopt where they can. May run in many
+  /// threads at once. Throws Error where it cannot be read at all.
+  virtual std::optional<std::string> fault(std::int64_t row) const = 0;
+  /// Changes where any of the files, or what is made of them, changes.
+  virtual std::string identity() const = 0;
 };
 
 }  // namespace mirrortrain::data

@@ -102,49 +102,90 @@ std::string labels_mismatch(const Shape& label, std::int64_t depth, const InputS
 
 namespace {
 
-/// The first element of the data set's rows that does not fit; message(element) says why.
-template <class Fits, class Message>
-std::optional<WrongNumber> find_wrong(const Dataset& dataset, const Array& array, const Fits& fits,
-                                      const Message& message) {
+/// Calls take(row of the array, the element as a number) for the first element of each row that does not fit, until it
+/// returns false.
+template <class Fits, class Take>
+void for_each_wrong(const Array& array, std::int64_t first_row, std::int64_t rows, const Fits& fits, const Take& take) {
   const std::int64_t per_row = array.row_elements();
-  return with_element_type(array.dtype, [&](auto* type) -> std::optional<WrongNumber> {
+  with_element_type(array.dtype, [&](auto* type) {
     using T = std::remove_pointer_t<decltype(type)>;
-    const auto elements = array.span<T>().subspan(static_cast<std::size_t>(dataset.first_row() * per_row),
-                                                  static_cast<std::size_t>(dataset.rows() * per_row));
+    const auto elements = array.span<T>().subspan(static_cast<std::size_t>(first_row * per_row),
+                                                  static_cast<std::size_t>(rows * per_row));
     for (std::size_t i = 0; i < elements.size(); ++i) {
       if (fits(elements[i])) continue;
-      return WrongNumber{dataset.first_row() + static_cast<std::int64_t>(i) / per_row,
-                         message(static_cast<double>(elements[i]))};
+      const std::int64_t row = static_cast<std::int64_t>(i) / per_row;
+      if (!take(first_row + row, static_cast<double>(elements[i]))) return;
+      i = static_cast<std::size_t>((row + 1) * per_row) - 1;  // no other of this row
     }
-    return std::nullopt;
   });
 }
 
-}  // namespace
-
-std::optional<WrongNumber> find_wrong_label(const Dataset& dataset, std::int64_t depth, const InputSpec& spec) {
+template <class Take>
+void for_each_wrong_label(const Array& labels, std::int64_t first, std::int64_t rows, std::int64_t depth,
+                          const InputSpec& spec, const Take& take) {
   const std::int64_t classes = depth > 0 ? depth : spec.classes;
-  if (classes == 0 && !spec.probabilities && !spec.signs) return std::nullopt;
+  if (classes == 0 && !spec.probabilities && !spec.signs) return;
   const bool signs = depth == 0 && spec.signs;
   const auto fits = [&](auto label) {
     const auto number = static_cast<double>(label);
     if (signs) return number == -1 || number == 0 || number == 1;
     return classes > 0 ? is_class(label, classes) : number >= 0 && number <= 1;
   };
-  const auto message = [&](double label) { return wrong_label_text(label, classes, signs); };
-  return find_wrong(dataset, dataset.labels(), fits, message);
+  for_each_wrong(labels, first, rows, fits, [&](std::int64_t row, double label) {
+    return take(WrongNumber{row, wrong_label_text(label, classes, signs)});
+  });
+}
+
+template <class Take>
+void for_each_wrong_feature(const Array& features, std::int64_t first, std::int64_t rows, const InputSpec& spec,
+                            const Take& take) {
+  const std::int64_t below = spec.numbers_below;
+  if (below == 0) return;
+  const auto fits = [&](auto number) { return is_class(number, below); };
+  for_each_wrong(features, first, rows, fits, [&](std::int64_t row, double number) {
+    return take(WrongNumber{
+        row, fmt::format("{} is no whole number from 0 to {}, as the model's embedding wants them; correct it, or give "
+                         "the embedding a larger input_dim",
+                         number, below - 1)});
+  });
+}
+
+}  // namespace
+
+std::optional<WrongNumber> find_wrong_label(const Dataset& dataset, std::int64_t depth, const InputSpec& spec) {
+  std::optional<WrongNumber> first;
+  for_each_wrong_label(dataset.labels(), dataset.first_row(), dataset.rows(), depth, spec, [&](WrongNumber wrong) {
+    first = std::move(wrong);
+    return false;
+  });
+  return first;
 }
 
 std::optional<WrongNumber> find_wrong_feature(const Dataset& dataset, const InputSpec& spec) {
-  const std::int64_t rows = spec.numbers_below;
-  if (rows == 0) return std::nullopt;
-  const auto fits = [&](auto number) { return is_class(number, rows); };
-  return find_wrong(dataset, dataset.features(), fits, [&](double number) {
-    return fmt::format(
-        "{} is no whole number from 0 to {}, as the model's embedding wants them; correct it, or give the "
-        "embedding a larger input_dim",
-        number, rows - 1);
+  std::optional<WrongNumber> first;
+  for_each_wrong_feature(dataset.features(), dataset.first_row(), dataset.rows(), spec, [&](WrongNumber wrong) {
+    first = std::move(wrong);
+    return false;
   });
+  return first;
+}
+
+std::vector<WrongNumber> wrong_labels(const Array& labels, std::int64_t depth, const InputSpec& spec) {
+  std::vector<WrongNumber> all;
+  for_each_wrong_label(labels, 0, labels.rows(), depth, spec, [&](WrongNumber wrong) {
+    all.push_back(std::move(wrong));
+    return true;
+  });
+  return all;
+}
+
+std::vector<WrongNumber> wrong_features(const Array& features, const InputSpec& spec) {
+  std::vector<WrongNumber> all;
+  for_each_wrong_feature(features, 0, features.rows(), spec, [&](WrongNumber wrong) {
+    all.push_back(std::move(wrong));
+    return true;
+  });
+  return all;
 }
 
 namespace {

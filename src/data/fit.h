@@ -40,6 +40,10 @@ std::optional<WrongNumber> find_wrong_label(const Dataset& dataset, std::int64_t
 /// The first feature that is no row of the model's embedding, where there is one.
 std::optional<WrongNumber> find_wrong_feature(const Dataset& dataset, const InputSpec& spec);
 
+/// The first of each row that has one.
+std::vector<WrongNumber> wrong_labels(const Array& labels, std::int64_t one_hot_depth, const InputSpec& spec);
+std::vector<WrongNumber> wrong_features(const Array& features, const InputSpec& spec);
+
 /// Adds what the configuration alone shows not to fit the model: preprocessing, inline and synthetic data.
 void check_fit(const DataOptions& options, const InputSpec& spec, config::Errors& errors);
 

@@ -9,7 +9,9 @@
 #include "base/error.h"
 #include "base/utf8.h"
 #include "data/csv_file.h"
+#include "data/file_stamps.h"
 #include "data/input.h"
+#include "data/usable.h"
 
 namespace mirrortrain::data {
 namespace {
@@ -52,13 +54,18 @@ class PictureFiles : public EncodedPictures {
   explicit PictureFiles(std::vector<std::string> files) : files_(std::move(files)) {}
 
   std::int64_t rows() const override { return static_cast<std::int64_t>(files_.size()); }
-  Bytes read(std::int64_t row) const override { return PlainFile(row_text(row)).read_whole(); }
+  void read(std::int64_t row, std::vector<std::byte>& to) const override { PlainFile(row_text(row)).read_whole(to); }
   std::uint64_t stored_bytes(std::int64_t row) const override {
     std::error_code error;
     const auto bytes = fs::file_size(row_text(row), error);
     return error ? 0 : bytes;  // reading it will say what is wrong
   }
   std::string row_text(std::int64_t row) const override { return files_[static_cast<std::size_t>(row)]; }
+  std::string identity() const override {
+    FileStamps stamps;
+    for (const std::string& file : files_) stamps.add(file);
+    return stamps.text();
+  }
 
  private:
   std::vector<std::string> files_;
@@ -66,6 +73,18 @@ class PictureFiles : public EncodedPictures {
 
 struct LabeledFiles {
   std::vector<std::string> files, labels;
+  std::vector<std::int64_t> rows{};  ///< which these are of all, where some were left out
+
+  void keep(const std::vector<std::int64_t>& kept) {
+    LabeledFiles left;
+    for (const std::int64_t one : kept) {
+      const auto at = static_cast<std::size_t>(one);
+      left.files.push_back(std::move(files[at]));
+      left.labels.push_back(std::move(labels[at]));
+      left.rows.push_back(rows.empty() ? one : rows[at]);
+    }
+    *this = std::move(left);
+  }
 };
 
 LabeledFiles files_of_folders(const fs::path& directory) {
@@ -91,10 +110,11 @@ LabeledFiles files_of_folders(const fs::path& directory) {
   return found;
 }
 
-LabeledFiles files_of_table(const fs::path& directory, const std::string& path) {
+LabeledFiles files_of_table(const fs::path& directory, const std::string& path, BadExamples* bad) {
   CsvFile file(path, {});
   CsvText& text = file.text();
   LabeledFiles found;
+  std::vector<std::int64_t> missing;
   if (file.first_line().columns != 2) {
     throw Error(fmt::format("{}: expected two columns, a picture's path and its label, found {}", path,
                             file.first_line().columns));
@@ -109,13 +129,17 @@ LabeledFiles files_of_table(const fs::path& directory, const std::string& path) 
     }
     const std::string picture = (directory / name).string();
     if (!fs::is_regular_file(picture)) {
-      throw Error(fmt::format("{}:{}: there is no picture {}; correct the name or remove the line", path, line,
-                              shortened(picture, 200)));
+      const std::string reason = fmt::format("{}:{}: there is no picture {}; correct the name or remove the line", path,
+                                             line, shortened(picture, 200));
+      if (bad == nullptr) throw Error(reason);
+      missing.push_back(std::ssize(found.files));
+      bad->add(missing.back(), reason);
     }
     found.files.push_back(picture);
     found.labels.push_back(label);
   }
   if (found.files.empty()) throw Error(fmt::format("{}: expected at least one picture, found none", path));
+  if (!missing.empty()) found.keep(rows_but(std::ssize(found.files), missing));
   return found;
 }
 
@@ -125,9 +149,24 @@ std::vector<std::string> sorted(std::vector<std::string> labels) {
   return labels;
 }
 
-Examples examples_of(const ImageFolder& source, std::vector<std::string> files) {
+Examples examples_of(const ImageFolder& source, std::vector<std::string> files, bool passes_over_bad) {
   return decoded_when_asked(std::make_shared<PictureFiles>(std::move(files)), {source.image_size, source.color},
-                            source.directory.text);
+                            source.directory.text, passes_over_bad);
+}
+
+/// Leaves out the files of classes that the training data does not have.
+void require_known(LabeledFiles& found, const std::vector<std::string>& classes, BadExamples* bad) {
+  std::vector<std::int64_t> unknown;
+  for (std::size_t i = 0; i < found.files.size(); ++i) {
+    if (std::ranges::binary_search(classes, found.labels[i])) continue;
+    const std::string text =
+        fmt::format("{}: the class '{}' is none of the {} of the training data; correct or remove it", found.files[i],
+                    shortened(found.labels[i]), classes.size());
+    if (bad == nullptr) throw Error(text);
+    unknown.push_back(static_cast<std::int64_t>(i));
+    bad->add(found.rows.empty() ? unknown.back() : found.rows[i], text);
+  }
+  if (!unknown.empty()) found.keep(rows_but(std::ssize(found.files), unknown));
 }
 
 }  // namespace
@@ -146,30 +185,30 @@ config::Section<ImageFolder> ImageFolder::section() {
       .key("color", &ImageFolder::color, "Three channels or one.");
 }
 
-FoundPictures find_pictures(const ImageFolder& source, const std::vector<std::string>* known) {
-  LabeledFiles found = source.labels ? files_of_table(source.directory.text, source.labels->text)
+FoundPictures find_pictures(const ImageFolder& source, const std::vector<std::string>* known, BadExamples* bad) {
+  LabeledFiles found = source.labels ? files_of_table(source.directory.text, source.labels->text, bad)
                                      : files_of_folders(source.directory.text);
-  FoundPictures pictures{examples_of(source, found.files), known != nullptr ? *known : sorted(found.labels)};
+  if (known != nullptr) require_known(found, *known, bad);
+  if (found.files.empty() && bad != nullptr) std::move(*bad).left_out(0, source.directory.text);
+  FoundPictures pictures{examples_of(source, found.files, bad != nullptr),
+                         known != nullptr ? *known : sorted(found.labels)};
   const auto labels = pictures.examples.labels.span<double>();
   for (std::size_t row = 0; row < labels.size(); ++row) {
     const auto at = std::ranges::lower_bound(pictures.classes, found.labels[row]);
-    if (at == pictures.classes.end() || *at != found.labels[row]) {
-      throw Error(fmt::format("{}: the class '{}' is none of the {} of the training data; correct or remove it",
-                              found.files[row], shortened(found.labels[row]), pictures.classes.size()));
-    }
     labels[row] = static_cast<double>(at - pictures.classes.begin());
   }
+  pictures.examples.labels.picked = std::move(found.rows);
   return pictures;
 }
 
 bool has_pictures(const ImageFolder& source) { return !pictures_in(source.directory.text).empty(); }
 
-Examples find_new_pictures(const ImageFolder& source) {
+Examples find_new_pictures(const ImageFolder& source, bool passes_over_bad) {
   std::vector<std::string> files = pictures_in(source.directory.text);
   if (files.empty()) {
     throw Error(fmt::format("{}: expected PNG or JPEG files, found none", source.directory.text));
   }
-  return examples_of(source, std::move(files));
+  return examples_of(source, std::move(files), passes_over_bad);
 }
 
 }  // namespace mirrortrain::data

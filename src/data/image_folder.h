@@ -28,14 +28,15 @@ struct FoundPictures {
 };
 
 /// Finds the pictures without decoding more than the first one's size. `classes`: those of the training data, which
-/// other names are refused against; null where these are it. Throws Error for a folder without pictures and files that
-/// are missing.
-FoundPictures find_pictures(const ImageFolder& source, const std::vector<std::string>* classes);
+/// other names are refused against; null where these are it. Throws Error for a folder without pictures and, unless
+/// `bad` gathers them, files that are missing and other names.
+FoundPictures find_pictures(const ImageFolder& source, const std::vector<std::string>* classes,
+                            BadExamples* bad = nullptr);
 
 /// Whether the folder itself has pictures.
 bool has_pictures(const ImageFolder& source);
 
 /// The pictures in a folder itself, in bytewise order, all with label 0: new data.
-Examples find_new_pictures(const ImageFolder& source);
+Examples find_new_pictures(const ImageFolder& source, bool passes_over_bad = false);
 
 }  // namespace mirrortrain::data

@@ -83,6 +83,16 @@ Bytes PlainFile::read_whole() const {
   return bytes;
 }
 
+void PlainFile::read_whole(std::vector<std::byte>& to) const {
+  try {
+    to.resize(size_);
+  } catch (const std::exception&) {
+    throw Error(fmt::format("{}: not enough memory for its {} bytes; remove it or use a machine with more memory",
+                            path_, size_));
+  }
+  if (read_at(0, to) != size_) fail(path_, "it became shorter while being read");
+}
+
 std::string Input::name_note() const {
   return name_.ends_with(".gz") && !is_compressed()
              ? "; in spite of its name the file is not gzip, and was read as it is"

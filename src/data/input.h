@@ -5,6 +5,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "data/dataset.h"
 
@@ -26,6 +27,7 @@ class PlainFile {
 
   /// All of it.
   Bytes read_whole() const;
+  void read_whole(std::vector<std::byte>& to) const;
 
  private:
   std::string path_;

@@ -134,14 +134,16 @@ PictureSize jpeg_size(std::span<const std::byte> file, const std::string& name) 
   return orientation >= 5 ? PictureSize{size.width, size.height} : size;
 }
 
-Picture decode_jpeg(std::span<const std::byte> file, int channels, const std::string& name) {
+void decode_jpeg(std::span<const std::byte> file, int channels, const std::string& name, Picture& to) {
   Jpeg jpeg(file, name);
   PictureSize size;
   const int orientation = jpeg.read_header(size);
-  Picture picture{size.height, size.width, channels, {}};
-  picture.pixels.resize(static_cast<std::size_t>(size.height * size.width * channels));
-  jpeg.read_rows(channels, picture.pixels.data());
-  return orientation == 1 ? picture : upright(picture, orientation);
+  to.height = size.height;
+  to.width = size.width;
+  to.channels = channels;
+  to.pixels.resize(static_cast<std::size_t>(size.height * size.width * channels));
+  jpeg.read_rows(channels, to.pixels.data());
+  if (orientation != 1) to = upright(to, orientation);
 }
 
 }  // namespace mirrortrain::data

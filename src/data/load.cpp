@@ -8,10 +8,12 @@
 #include <future>
 #include <numeric>
 #include <span>
+#include <thread>
 
 #include "base/error.h"
 #include "data/csv_table.h"
 #include "data/order.h"
+#include "data/usable.h"
 
 namespace mirrortrain::data {
 namespace {
@@ -31,23 +33,44 @@ Examples encoded_by_itself(const Csv& source, CsvTable table, const Adapted& ada
   return encoded(std::move(table), own);
 }
 
-Examples read_table_of(const Csv& source, const Adapted& adapted, bool wants_labels) {
-  CsvTable table = read_table(source, {&adapted, wants_labels});
-  if (adapted.table) return encoded(std::move(table), adapted);
+/// Which examples are bad, and what becomes of them.
+struct Terms {
+  Wanted wanted;
+  OnBadExample on_bad = OnBadExample::kError;
+  int threads = 1;
+
+  Terms(const DataOptions& options, const InputSpec* spec) : on_bad(options.on_bad_example) {
+    const OneHot* const one_hot = find_one_hot(options.preprocessing);
+    wanted = {spec, one_hot == nullptr ? 0 : one_hot->depth.value};
+    const auto cores = static_cast<std::int64_t>(std::max(1U, std::thread::hardware_concurrency()));
+    threads = static_cast<int>(options.threads.value_or(cores));
+  }
+  BadExamples gather() const { return BadExamples(on_bad, threads); }
+};
+
+Examples read_table_of(const Csv& source, const Adapted& adapted, BadExamples* bad) {
+  CsvTable table = read_table(source, {&adapted, true, bad});
+  if (adapted.table) return encoded(std::move(table), adapted, bad);
   return encoded_by_itself(source, std::move(table), adapted);
 }
 
 template <class AnySource>
-Dataset read_source(const AnySource& source, const AdaptedLater& adapted) {
+Dataset read_source(const AnySource& source, const AdaptedLater& adapted, const Terms& terms) {
+  BadExamples bad = terms.gather();
   return std::visit(
       [&](const auto& held) -> Dataset {
         using Format = std::decay_t<decltype(held)>;
         if constexpr (std::is_same_v<Format, Csv>) {
-          return Dataset(read_table_of(held, adapted(), true));
+          Examples examples = read_table_of(held, adapted(), bad.if_skips());
+          return usable(std::move(examples), terms.wanted, std::move(bad));
         } else if constexpr (std::is_same_v<Format, ImageFolder>) {
-          return Dataset(find_pictures(held, &adapted().classes).examples);
+          Examples examples = find_pictures(held, &adapted().classes, bad.if_skips()).examples;
+          return usable(std::move(examples), terms.wanted, std::move(bad));
+        } else if constexpr (requires { read(held, bad.if_skips()); }) {
+          Examples examples = read(held, bad.if_skips());
+          return usable(std::move(examples), terms.wanted, std::move(bad));
         } else if constexpr (requires { read(held); }) {
-          return Dataset(read(held));
+          return usable(read(held), terms.wanted, std::move(bad));
         } else {
           throw Error("a part of train is no source of its own");
         }
@@ -103,29 +126,67 @@ Training make_parts(const Dataset& whole, const SplitRows& rows, Adapted adapted
   return training;
 }
 
-Training adapt(const Csv& source, CsvTable table, const ValidationFraction* fraction, std::uint64_t seed) {
-  if (table.features.rows() == 0) {
-    throw Error(fmt::format("{}: expected at least one example, found none", table.features.origin));
+/// What becomes of a part of the rows `before` where only `after` of them are left; both as they count in the files,
+/// ascending, empty for all.
+void follow(const std::vector<std::int64_t>& before, const std::vector<std::int64_t>& after,
+            std::vector<std::int64_t>& part) {
+  if (after.empty()) return;
+  std::vector<std::int64_t> left;
+  for (const std::int64_t row : part) {
+    const std::int64_t place = before.empty() ? row : before[static_cast<std::size_t>(row)];
+    const auto at = std::ranges::lower_bound(after, place);
+    if (at != after.end() && *at == place) left.push_back(at - after.begin());
   }
-  const SplitRows rows = split_rows(table.features.rows(), table.features.origin, fraction, seed);
+  part = std::move(left);
+}
+
+Training adapt(const Csv& source, const ValidationFraction* fraction, std::uint64_t seed, const Terms& terms) {
+  BadExamples bad = terms.gather();
+  CsvTable table = read_table(source, {nullptr, true, bad.if_skips()});
+  if (bad.skips() && table.label_words.empty()) {  // before the parts are taken
+    const auto wrong = rows_with_wrong_labels(table.labels, terms.wanted, bad);
+    if (!wrong.empty()) keep_rows(table, rows_but(table.labels.rows(), wrong));
+  }
+  const std::string origin = table.features.origin;
+  if (table.features.rows() == 0 && bad.any()) std::move(bad).left_out(0, origin);
+  if (table.features.rows() == 0) throw Error(fmt::format("{}: expected at least one example, found none", origin));
+  SplitRows rows = split_rows(table.features.rows(), origin, fraction, seed);
   Adapted adapted{sorted_classes(table), adapted_table(table, source, rows.train)};
-  const Dataset whole(encoded(std::move(table), adapted));
+  const std::vector<std::int64_t> before = table.labels.picked;
+  // Words that only the validation part has are none of the training data.
+  Examples examples = encoded(std::move(table), adapted, bad.if_skips());
+  const Dataset whole = usable(std::move(examples), terms.wanted, std::move(bad));
+  follow(before, whole.labels().picked, rows.train);
+  const bool has_part = !rows.validation.empty();
+  follow(before, whole.labels().picked, rows.validation);
+  if (rows.train.empty() || (has_part && rows.validation.empty())) {
+    throw Error(fmt::format("data.on_bad_example: without the {} examples of {} that cannot be used, {} has none left",
+                            whole.left_out()->count(), origin, rows.train.empty() ? "train" : "validation"));
+  }
   return make_parts(whole, rows, std::move(adapted));
 }
 
-Training read_training(const DataOptions& options, std::uint64_t seed) {
+Training read_training(const DataOptions& options, std::uint64_t seed, const Terms& terms) {
   const ValidationFraction* const fraction = fraction_of(options);
   return std::visit(
       [&](const auto& source) -> Training {
+        BadExamples bad = terms.gather();
         if constexpr (std::is_same_v<std::decay_t<decltype(source)>, Csv>) {
-          return adapt(source, read_table(source, {}), fraction, seed);
+          return adapt(source, fraction, seed, terms);
         } else if constexpr (std::is_same_v<std::decay_t<decltype(source)>, ImageFolder>) {
-          FoundPictures found = find_pictures(source, nullptr);
-          const Dataset whole(std::move(found.examples));
+          FoundPictures found = find_pictures(source, nullptr, bad.if_skips());
+          const Dataset whole = usable(std::move(found.examples), terms.wanted, std::move(bad));
           const SplitRows rows = split_rows(whole.rows(), whole.labels().origin, fraction, seed, true);
           return make_parts(whole, rows, {std::move(found.classes), {}});
         } else {
-          const Dataset whole(read(source));
+          Examples examples = [&] {
+            if constexpr (requires { read(source, bad.if_skips()); }) {
+              return read(source, bad.if_skips());
+            } else {
+              return read(source);
+            }
+          }();
+          const Dataset whole = usable(std::move(examples), terms.wanted, std::move(bad));
           const SplitRows rows = split_rows(whole.rows(), whole.features().origin, fraction, seed);
           return make_parts(whole, rows, {});
         }
@@ -134,8 +195,8 @@ Training read_training(const DataOptions& options, std::uint64_t seed) {
 }
 
 template <class Optional>
-std::optional<Dataset> read_optional(const Optional& source, const AdaptedLater& adapted) {
-  return source ? std::optional(read_source(*source, adapted)) : std::nullopt;
+std::optional<Dataset> read_optional(const Optional& source, const AdaptedLater& adapted, const Terms& terms) {
+  return source ? std::optional(read_source(*source, adapted, terms)) : std::nullopt;
 }
 
 /// Whether a split is read by what the training data taught.
@@ -163,32 +224,36 @@ std::string missing_text(const DataOptions& options, Split split) {
                      has_validation ? " or --split validation" : "", has_test ? " or --split test" : "");
 }
 
-Splits load(const DataOptions& options, std::uint64_t seed) {
+Splits load(const DataOptions& options, std::uint64_t seed, const InputSpec* spec) {
+  const Terms terms(options, spec);
   const ValidationFraction* const fraction = fraction_of(options);
   std::future<std::optional<Dataset>> test, validation;
   std::promise<Adapted> promise;  // goes before the futures, so that nobody waits for it where reading train fails
   const AdaptedLater later = [known = promise.get_future().share()]() -> const Adapted& { return known.get(); };
-  test = std::async(std::launch::async, [&, later] { return read_optional(options.test.value, later); });
+  test = std::async(std::launch::async, [&, later] { return read_optional(options.test.value, later, terms); });
   validation = std::async(std::launch::async, [&, later]() -> std::optional<Dataset> {
-    return fraction == nullptr ? read_optional(options.validation.value, later) : std::nullopt;
+    return fraction == nullptr ? read_optional(options.validation.value, later, terms) : std::nullopt;
   });
-  Training training = read_training(options, seed);
+  Training training = read_training(options, seed, terms);
   promise.set_value(training.adapted);
   Splits splits{std::move(training.train), validation.get(), test.get(), std::move(training.adapted)};
   if (training.validation) splits.validation = std::move(training.validation);
   return splits;
 }
 
-std::optional<LoadedSplit> load(const DataOptions& options, std::uint64_t seed, Split wanted, const Adapted* known) {
+std::optional<LoadedSplit> load(const DataOptions& options, std::uint64_t seed, const InputSpec* spec, Split wanted,
+                                const Adapted* known) {
+  const Terms terms(options, spec);
   const bool is_of_train = wanted == Split::kTrain || (wanted == Split::kValidation && fraction_of(options) != nullptr);
   std::optional<Training> training;
-  if (is_of_train || (known == nullptr && needs_adapted(options, wanted))) training = read_training(options, seed);
+  if (is_of_train || (known == nullptr && needs_adapted(options, wanted)))
+    training = read_training(options, seed, terms);
   Adapted adapted = known != nullptr ? *known : training ? training->adapted : Adapted{};
   if (wanted == Split::kTrain) return LoadedSplit{std::move(training->train), std::move(adapted)};
   if (is_of_train) return LoadedSplit{*std::move(training->validation), std::move(adapted)};
   const AdaptedLater later = [&]() -> const Adapted& { return adapted; };
-  auto dataset = wanted == Split::kTest ? read_optional(options.test.value, later)
-                                        : read_optional(options.validation.value, later);
+  auto dataset = wanted == Split::kTest ? read_optional(options.test.value, later, terms)
+                                        : read_optional(options.validation.value, later, terms);
   if (!dataset) return std::nullopt;
   return LoadedSplit{*std::move(dataset), std::move(adapted)};
 }

@@ -6,6 +6,7 @@
 
 #include "data/adapted.h"
 #include "data/dataset.h"
+#include "data/fit.h"
 #include "data/options.h"
 
 namespace mirrortrain::data {
@@ -16,9 +17,9 @@ struct Splits {
   Adapted adapted;
 };
 
-/// Reads every split into memory, several at once. `seed` draws a part of train. Throws Error for what is missing or
-/// broken.
-Splits load(const DataOptions& options, std::uint64_t seed);
+/// Reads every split into memory, several at once. `seed` draws a part of train. `spec`: what the model takes, for
+/// which examples may be bad; null where there is none. Throws Error for what is missing or broken.
+Splits load(const DataOptions& options, std::uint64_t seed, const InputSpec* spec);
 
 enum class Split { kTrain, kValidation, kTest };
 
@@ -34,6 +35,7 @@ struct LoadedSplit {
 
 /// Reads one split, for an evaluation; nullopt where the configuration has none. `adapted`: what a run kept; null where
 /// there is none, so that the training data is read too if other splits depend on it.
-std::optional<LoadedSplit> load(const DataOptions& options, std::uint64_t seed, Split split, const Adapted* adapted);
+std::optional<LoadedSplit> load(const DataOptions& options, std::uint64_t seed, const InputSpec* spec, Split split,
+                                const Adapted* adapted);
 
 }  // namespace mirrortrain::data

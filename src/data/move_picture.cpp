@@ -51,6 +51,13 @@ class Around {
   std::vector<float> nothing_;
 };
 
+template <std::int64_t kChannels>
+void flip_line(const float* from, std::int64_t width, float* to) {
+  for (std::int64_t x = 0; x < width; ++x) {
+    std::memcpy(to + x * kChannels, from + (width - 1 - x) * kChannels, kChannels * sizeof(float));
+  }
+}
+
 }  // namespace
 
 void flip(const float* from, const Extents& extents, FlipMode mode, float* to) {
@@ -61,8 +68,14 @@ void flip(const float* from, const Extents& extents, FlipMode mode, float* to) {
       std::memcpy(to, row, static_cast<std::size_t>(line) * sizeof(float));
       continue;
     }
-    for (std::int64_t x = 0; x < extents.width; ++x) {
-      for (std::int64_t c = 0; c < channels; ++c) to[x * channels + c] = row[(extents.width - 1 - x) * channels + c];
+    if (channels == 3) {
+      flip_line<3>(row, extents.width, to);
+    } else if (channels == 1) {
+      flip_line<1>(row, extents.width, to);
+    } else {
+      for (std::int64_t x = 0; x < extents.width; ++x) {
+        std::copy_n(row + (extents.width - 1 - x) * channels, channels, to + x * channels);
+      }
     }
   }
 }

@@ -80,8 +80,18 @@ void require_width(const Array& features, const Adapted& adapted, const InputSpe
                   features.origin, wanted, features.row_elements()));
 }
 
-Examples new_pictures(const ImageFolder& source) {
-  return has_pictures(source) ? find_new_pictures(source) : find_pictures(source, nullptr).examples;
+Examples new_pictures(const ImageFolder& source, bool passes_over_bad) {
+  if (has_pictures(source)) return find_new_pictures(source, passes_over_bad);
+  BadExamples none(OnBadExample::kSkip);  // the size is that of the first with one; usable() finds those without
+  return find_pictures(source, nullptr, passes_over_bad ? &none : nullptr).examples;
+}
+
+Examples new_table(const Csv& source, const Adapted& adapted, const InputSpec& spec, BadExamples* bad) {
+  CsvTable table = read_table(source, {&adapted, false, bad});
+  table.labels.shape = {table.labels.rows(), 0};
+  Examples examples = encoded(std::move(table), adapted, bad);
+  require_width(examples.features, adapted, spec);
+  return examples;
 }
 
 }  // namespace
@@ -101,30 +111,32 @@ Source new_source(const std::string& path, const DataOptions& options) {
   return with_file(options.test.value ? *options.test.value : options.train.value, file, options);
 }
 
-Dataset read_new(const Source& source, const Adapted& adapted, std::int64_t depth, const InputSpec& spec) {
-  const auto* const pictures = std::get_if<ImageFolder>(&source);
-  const auto* const records = std::get_if<TfRecord>(&source);
-  if (pictures != nullptr || records != nullptr) {  // which may be read when they are asked for alone
-    Examples examples = pictures != nullptr ? new_pictures(*pictures) : read_without_labels(*records);
-    examples.labels = zeros(examples.features.rows(), depth, spec, examples.features.origin);
-    return Dataset(std::move(examples));
-  }
-  Array features = std::visit(
-      [&](const auto& held) -> Array {
-        if constexpr (std::is_same_v<std::decay_t<decltype(held)>, Csv>) {
-          Array columns = encoded(read_table(held, {&adapted, false}), adapted).features;
-          require_width(columns, adapted, spec);
-          return columns;
-        } else if constexpr (std::is_same_v<std::decay_t<decltype(held)>, ImageFolder> ||
-                             std::is_same_v<std::decay_t<decltype(held)>, TfRecord>) {
-          throw Error("pictures are read when they are asked for");
+Dataset read_new(const Source& source, const Adapted& adapted, std::int64_t depth, const InputSpec& spec,
+                 OnBadExample on_bad, int threads) {
+  BadExamples bad(on_bad, threads);
+  Examples examples = std::visit(
+      [&](const auto& held) -> Examples {
+        using Format = std::decay_t<decltype(held)>;
+        if constexpr (std::is_same_v<Format, Csv>) {
+          return new_table(held, adapted, spec, bad.if_skips());
+        } else if constexpr (std::is_same_v<Format, ImageFolder>) {
+          return new_pictures(held, bad.skips());
+        } else if constexpr (std::is_same_v<Format, TfRecord>) {
+          return read_without_labels(held, bad.if_skips());
         } else {
-          return read_features(held);
+          Examples read;
+          read.features = read_features(held);
+          return read;
         }
       },
       source);
-  Array labels = zeros(features.rows(), depth, spec, features.origin);
-  return Dataset({std::move(features), std::move(labels)});
+  const Array& features = examples.features;
+  std::vector<std::int64_t> places = std::move(examples.labels.picked);
+  if (features.rows() == 0 && bad.any()) std::move(bad).left_out(0, features.origin);
+  examples.labels = zeros(features.rows(), depth, spec, features.origin);
+  examples.labels.picked = std::move(places);
+  examples.weights.reset();
+  return usable(std::move(examples), {&spec, depth}, std::move(bad));
 }
 
 }  // namespace mirrortrain::data

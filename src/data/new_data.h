@@ -14,7 +14,8 @@ namespace mirrortrain::data {
 Source new_source(const std::string& path, const DataOptions& options);
 
 /// Reads examples without their labels, which the file may have or not; every label is 0 instead. Throws Error for what
-/// is missing or broken.
-Dataset read_new(const Source& source, const Adapted& adapted, std::int64_t one_hot_depth, const InputSpec& spec);
+/// is missing or broken; with `on_bad` kSkip, examples that cannot be used are left out.
+Dataset read_new(const Source& source, const Adapted& adapted, std::int64_t one_hot_depth, const InputSpec& spec,
+                 OnBadExample on_bad, int threads);
 
 }  // namespace mirrortrain::data

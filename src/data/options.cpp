@@ -64,6 +64,11 @@ config::Section<DataOptions> DataOptions::section() {
       .key("memory", &DataOptions::memory,
            "Memory for pictures that are decoded or preprocessed ahead, for each split.")
       .key(
+          "on_bad_example", &DataOptions::on_bad_example,
+          "What to do about an example that cannot be used (a picture that does not decode, a record of another shape, "
+          "a word or number that is no class, a cell without what it needs): end with its place (`error`), or leave it "
+          "out before anything is made of the data (`skip`), with a count in the console and a list in run.log.")
+      .key(
           "auto_shard", &DataOptions::auto_shard,
           "How workers share the examples: whole files each (`file`), each its part of every global batch (`data`), by "
           "files where there are as many as workers (`auto`), or not: each goes through all of them (`off`).")

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "config/section.h"
+#include "data/bad_examples.h"
 #include "data/csv.h"
 #include "data/idx.h"
 #include "data/image_folder.h"
@@ -63,6 +64,7 @@ struct DataOptions {
   AutoShard auto_shard = AutoShard::kAuto;
   std::optional<std::int64_t> threads;          ///< that read ahead of the steps; null: as many as there are cores
   config::Size memory{std::size_t{512} << 20};  ///< for what they have read
+  OnBadExample on_bad_example = OnBadExample::kError;
   static config::Section<DataOptions> section();
 };
 

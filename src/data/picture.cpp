@@ -5,6 +5,11 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstring>
+
+#ifdef __SSE4_1__
+#include <immintrin.h>
+#endif
 
 #include "base/error.h"
 
@@ -42,6 +47,47 @@ std::vector<Between> between(std::int64_t from, std::int64_t to) {
   return all;
 }
 
+using Float4 = float __attribute__((vector_size(16)));
+
+Float4 four(const std::uint8_t* from) {
+#ifdef __SSE4_1__
+  std::int32_t bytes = 0;
+  std::memcpy(&bytes, from, sizeof bytes);
+  return _mm_cvtepi32_ps(_mm_cvtepu8_epi32(_mm_cvtsi32_si128(bytes)));
+#else
+  return Float4{static_cast<float>(from[0]), static_cast<float>(from[1]), static_cast<float>(from[2]),
+                static_cast<float>(from[3])};
+#endif
+}
+
+Float4 four(const float* from) {
+  Float4 numbers;
+  std::memcpy(&numbers, from, sizeof numbers);
+  return numbers;
+}
+
+/// A line of pixels at the columns of `columns`: [columns, channels], with room for kBeyond more.
+constexpr std::size_t kBeyond = 4;
+template <class T>
+void resize_line(const T* line, std::int64_t line_elements, std::int64_t channels, std::span<const Between> columns,
+                 float* to) {
+  std::size_t next = 0;
+  if (channels == 3) {  // a pixel and what follows it at once, as long as something follows
+    for (; next < columns.size() && 3 * columns[next].upper + 4 <= line_elements; ++next, to += 3) {
+      const Between& column = columns[next];
+      const Float4 left = four(line + 3 * column.lower), right = four(line + 3 * column.upper);
+      const Float4 between = left + (right - left) * column.share;
+      std::memcpy(to, &between, sizeof between);
+    }
+  }
+  for (const Between& column : columns.subspan(next)) {
+    for (std::int64_t c = 0; c < channels; ++c) {
+      const float left = line[column.lower * channels + c];
+      *to++ = left + (static_cast<float>(line[column.upper * channels + c]) - left) * column.share;
+    }
+  }
+}
+
 template <class T>
 void resize(std::span<const T> from, std::int64_t from_height, std::int64_t from_width, std::int64_t height,
             std::int64_t width, std::span<float> to) {
@@ -49,21 +95,28 @@ void resize(std::span<const T> from, std::int64_t from_height, std::int64_t from
     std::copy(from.begin(), from.end(), to.begin());
     return;
   }
-  const std::int64_t channels = std::ssize(from) / (from_height * from_width);
+  const std::int64_t channels = std::ssize(from) / (from_height * from_width), line_elements = from_width * channels;
   const std::vector<Between> columns = between(from_width, width);
+  const auto elements = static_cast<std::size_t>(width * channels);
+  struct Line {
+    std::int64_t row = -1;
+    std::vector<float> pixels;
+  };
+  std::array<Line, 2> lines;
+  for (Line& line : lines) line.pixels.resize(elements + kBeyond);
+  const auto make = [&](Line& line, std::int64_t row) {
+    resize_line(from.data() + row * line_elements, line_elements, channels, columns, line.pixels.data());
+    line.row = row;
+  };
   float* out = to.data();
   for (const Between& row : between(from_height, height)) {
-    const T* const top = from.data() + row.lower * from_width * channels;
-    const T* const bottom = from.data() + row.upper * from_width * channels;
-    for (const Between& column : columns) {
-      const std::int64_t left = column.lower * channels, right = column.upper * channels;
-      for (std::int64_t c = 0; c < channels; ++c) {
-        const float top_left = top[left + c], bottom_left = bottom[left + c];
-        const float above = top_left + (static_cast<float>(top[right + c]) - top_left) * column.share;
-        const float below = bottom_left + (static_cast<float>(bottom[right + c]) - bottom_left) * column.share;
-        *out++ = above + (below - above) * row.share;
-      }
-    }
+    if (lines[1].row == row.lower) std::swap(lines[0], lines[1]);
+    if (lines[0].row != row.lower) make(lines[0], row.lower);
+    if (row.upper != row.lower && lines[1].row != row.upper) make(lines[1], row.upper);
+    const float* const above = lines[0].pixels.data();
+    const float* const below = row.upper == row.lower ? above : lines[1].pixels.data();
+    for (std::size_t i = 0; i < elements; ++i) out[i] = above[i] + (below[i] - above[i]) * row.share;
+    out += elements;
   }
 }
 
@@ -83,9 +136,19 @@ void require_possible_size(std::int64_t width, std::int64_t height, std::size_t 
 }
 
 Picture decode_picture(std::span<const std::byte> file, int channels, const std::string& name) {
-  if (begins_with(file, kPng)) return decode_png(file, channels, name);
-  if (begins_with(file, kJpeg)) return decode_jpeg(file, channels, name);
-  refuse(name);
+  Picture picture;
+  decode_picture(file, channels, name, picture);
+  return picture;
+}
+
+void decode_picture(std::span<const std::byte> file, int channels, const std::string& name, Picture& to) {
+  if (begins_with(file, kPng)) {
+    to = decode_png(file, channels, name);
+  } else if (begins_with(file, kJpeg)) {
+    decode_jpeg(file, channels, name, to);
+  } else {
+    refuse(name);
+  }
 }
 
 PictureSize picture_size(std::span<const std::byte> file, const std::string& name) {

@@ -18,6 +18,8 @@ struct Picture {
 /// EXIF orientation says. Alpha is dropped, and of 16 bits the high byte taken. Throws Error, beginning with `name`,
 /// for other files, for damaged ones, and for sizes that no file of so many bytes has, before memory is taken for them.
 Picture decode_picture(std::span<const std::byte> file, int channels, const std::string& name);
+/// The same in memory that a picture has already.
+void decode_picture(std::span<const std::byte> file, int channels, const std::string& name, Picture& to);
 
 /// The size that the picture would have, from the file's beginning.
 struct PictureSize {
@@ -42,7 +44,7 @@ void require_possible_size(std::int64_t width, std::int64_t height, std::size_t 
                            const std::string& name);
 Picture decode_png(std::span<const std::byte> file, int channels, const std::string& name);
 PictureSize png_size(std::span<const std::byte> file, const std::string& name);
-Picture decode_jpeg(std::span<const std::byte> file, int channels, const std::string& name);
+void decode_jpeg(std::span<const std::byte> file, int channels, const std::string& name, Picture& to);
 PictureSize jpeg_size(std::span<const std::byte> file, const std::string& name);
 
 }  // namespace mirrortrain::data

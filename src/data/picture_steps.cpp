@@ -121,10 +121,8 @@ class Center : public PictureStep {
 class Flip : public PictureStep {
  public:
   Flip(const RandomFlip& step, const Extents& from) : PictureStep(from), mode_(step.mode.value) {}
-  void apply(const Draw& draw, const float* from, float* to) const override {
-    if (!draw.trains || draw.between(0, 0, 1) > 0.5f) return copy(from, result(), to);
-    flip(from, result(), mode_, to);
-  }
+  bool acts(const Draw& draw) const override { return draw.trains && draw.between(0, 0, 1) <= 0.5f; }
+  void apply(const Draw&, const float* from, float* to) const override { flip(from, result(), mode_, to); }
 
  private:
   FlipMode mode_;
@@ -158,8 +156,8 @@ class Translate : public PictureStep {
         filling_(step),
         down_(bounds_of(step.height_factor.value)),
         right_(bounds_of(step.width_factor)) {}
+  bool acts(const Draw& draw) const override { return draw.trains; }
   void apply(const Draw& draw, const float* from, float* to) const override {
-    if (!draw.trains) return copy(from, result(), to);
     const float down = draw.between(0, down_.lower, down_.upper) * static_cast<float>(result().height);
     const float right = draw.between(1, right_.lower, right_.upper) * static_cast<float>(result().width);
     move(from, result(), translation(down, right), filling_, to);
@@ -174,8 +172,8 @@ class Rotate : public PictureStep {
  public:
   Rotate(const RandomRotation& step, const Extents& from)
       : PictureStep(from), filling_(step), turn_(bounds_of(step.factor.value)) {}
+  bool acts(const Draw& draw) const override { return draw.trains; }
   void apply(const Draw& draw, const float* from, float* to) const override {
-    if (!draw.trains) return copy(from, result(), to);
     move(from, result(), rotation(result(), draw.between(0, turn_.lower, turn_.upper)), filling_, to);
   }
 
@@ -191,8 +189,8 @@ class Contrast : public PictureStep {
     lower_ = both != nullptr ? (*both)[0] : std::get<double>(step.factor.value);
     upper_ = both != nullptr ? (*both)[1] : lower_;
   }
+  bool acts(const Draw& draw) const override { return draw.trains; }
   void apply(const Draw& draw, const float* from, float* to) const override {
-    if (!draw.trains) return copy(from, result(), to);
     change_contrast(from, result(), draw.between(0, 1 - lower_, 1 + upper_), range_, to);
   }
 
@@ -328,16 +326,28 @@ void PictureSteps::apply(std::int64_t example, std::int64_t epoch, const float* 
   thread_local std::array<std::vector<float>, 2> between;
   const auto low = [](std::int64_t number) { return static_cast<std::uint32_t>(number); };
   const auto high = [](std::int64_t number) { return static_cast<std::uint32_t>(number >> 32); };
-  for (std::size_t i = 0; i < steps_.size(); ++i) {
-    std::vector<float>& buffer = between[i % 2];
-    const bool is_last = i + 1 == steps_.size();
-    if (!is_last) buffer.resize(static_cast<std::size_t>(most_elements_));
-    float* const result = is_last ? to : buffer.data();
-    Draw draw;
+  std::array<Draw, 2> draws;  // of the last step that acts, and of the next
+  const PictureStep* last = nullptr;
+  std::size_t applied = 0;
+  for (const auto& [random, step] : steps_) {
+    Draw& draw = draws[1];
+    draw = {};
     draw.trains = epoch > 0;
-    if (draw.trains) draw.words = steps_[i].random(low(example), high(example), low(epoch), high(epoch));
-    steps_[i].step->apply(draw, from, result);
-    from = result;
+    if (draw.trains) draw.words = random(low(example), high(example), low(epoch), high(epoch));
+    if (!step->acts(draw)) continue;
+    if (last != nullptr) {
+      std::vector<float>& buffer = between[applied++ % 2];
+      buffer.resize(static_cast<std::size_t>(most_elements_));
+      last->apply(draws[0], from, buffer.data());
+      from = buffer.data();
+    }
+    last = step.get();
+    draws[0] = draw;
+  }
+  if (last == nullptr) {
+    copy(from, steps_.back().step->result(), to);
+  } else {
+    last->apply(draws[0], from, to);
   }
 }
 

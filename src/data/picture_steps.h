@@ -51,6 +51,8 @@ class PictureStep {
   virtual ~PictureStep() = default;
   const Extents& result() const { return result_; }
   /// Writes the picture, float32 [height, width, channels], to another place. May run in many threads at once.
+  /// Whether it changes the picture: else it is not applied.
+  virtual bool acts(const Draw&) const { return true; }
   virtual void apply(const Draw& draw, const float* from, float* to) const = 0;
 
  private:

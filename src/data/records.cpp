@@ -51,21 +51,29 @@ std::span<const std::byte> RecordReader::take(std::size_t bytes, const char* wha
   return std::span(buffer_).subspan(begin_ - bytes, bytes);
 }
 
-void RecordReader::require_checksum(std::span<const std::byte> of, const char* what) {
-  if (masked_crc32c_of(of.first(of.size() - kChecksum)) != number_at<std::uint32_t>(of.last(kChecksum))) {
-    fail(fmt::format("does not match its checksum of {}", what));
-  }
+bool RecordReader::matches_checksum(std::span<const std::byte> of) {
+  return masked_crc32c_of(of.first(of.size() - kChecksum)) == number_at<std::uint32_t>(of.last(kChecksum));
+}
+
+std::int64_t RecordReader::likely_records() const {
+  if (is_compressed()) return 0;
+  return static_cast<std::int64_t>(input_->most_bytes() / (sizeof length_ + 2 * kChecksum + length_)) + 1;
 }
 
 std::optional<std::span<const std::byte>> RecordReader::next() {
   if (!fill(1)) return std::nullopt;
   ++number_;
   const auto header = take(sizeof length_ + kChecksum, "its header");
-  require_checksum(header, "the length");
+  if (!matches_checksum(header)) fail("does not match its checksum of the length");
   length_ = number_at<std::uint64_t>(header);
   if (length_ > input_->most_bytes()) fail(fmt::format("has {} bytes, more than the file", length_));
   const auto record = take(static_cast<std::size_t>(length_) + kChecksum, "the record");
-  require_checksum(record, "the bytes");
+  if (!matches_checksum(record)) {
+    throw DamagedRecord(
+        fmt::format("{}: record {} (counting from 0) does not match its checksum of the bytes; the file is "
+                    "damaged, get it again",
+                    input_->name(), number_));
+  }
   return record.first(static_cast<std::size_t>(length_));
 }
 

@@ -8,9 +8,15 @@
 #include <string>
 #include <vector>
 
+#include "base/error.h"
 #include "data/input.h"
 
 namespace mirrortrain::data {
+
+/// A record's bytes are not those that were written. The next one is not concerned.
+class DamagedRecord : public Error {
+  using Error::Error;
+};
 
 /// The records of a TFRecord file from its beginning to its end, gzip-compressed or not. Each is its length (uint64),
 /// the length's checksum, that many bytes and their checksum.
@@ -19,7 +25,7 @@ class RecordReader {
   explicit RecordReader(const std::string& path);
 
   /// The next record, valid until the next call; nullopt at the file's end. Throws Error, naming file and record, for
-  /// what is truncated or does not match its checksum.
+  /// what is truncated or does not match its checksum; where that is the checksum of the record's bytes, DamagedRecord.
   std::optional<std::span<const std::byte>> next();
 
   /// Of the record that `next` gave, from 0.
@@ -27,12 +33,14 @@ class RecordReader {
   /// Where it begins in the file.
   std::uint64_t offset() const { return offset_ - (end_ - begin_) - kChecksum - length_; }
   bool is_compressed() const { return input_->is_compressed(); }
+  /// How many records the file has if all are as long as the last; 0 where nobody knows.
+  std::int64_t likely_records() const;
 
  private:
   static constexpr std::size_t kChecksum = 4;
   bool fill(std::size_t bytes);
   std::span<const std::byte> take(std::size_t bytes, const char* what);
-  void require_checksum(std::span<const std::byte> of, const char* what);
+  static bool matches_checksum(std::span<const std::byte> of);
   [[noreturn]] void fail(const std::string& what) const;
 
   std::unique_ptr<Input> input_;

@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "config/scalar.h"
+#include "data/file_stamps.h"
 #include "data/records.h"
 #include "data/tf_example.h"
 
@@ -43,7 +44,9 @@ class Column {
  public:
   /// `shape`: null for what the first record has, a scalar where it has one value.
   Column(std::string name, std::string key, std::optional<Shape> shape, std::optional<DType> dtype)
-      : name_(std::move(name)), key_(std::move(key)), shape_(std::move(shape)), given_(dtype) {}
+      : name_(std::move(name)), key_(std::move(key)), given_shape_(std::move(shape)), given_(dtype) {
+    shape_ = given_shape_;
+  }
 
   void add(Record record) {
     const ExampleFeature feature = require_feature(record, name_, key_);
@@ -67,9 +70,39 @@ class Column {
 
   DType dtype() const { return dtype_; }
   const Shape& shape() const { return *shape_; }
-  std::span<const std::byte> bytes() const { return bytes_; }
+  std::span<const std::byte> bytes() const { return {bytes_.data(), used_}; }
+  /// Gives the memory away.
+  Bytes take() { return std::move(bytes_); }
+
+  /// Takes back what was added after so many records.
+  void cut(std::int64_t records) {
+    if (kind_ == Kind::kNothing) return;
+    if (records == 0) {  // nothing is known of the others either
+      kind_ = Kind::kNothing;
+      shape_ = given_shape_;
+      used_ = 0;
+    } else {
+      used_ = static_cast<std::size_t>(records * shape_->elements()) * size_of(dtype_);
+    }
+  }
+
+  /// Makes room for so many records in all, if it is known how large they are.
+  void expect(std::int64_t records) {
+    if (kind_ == Kind::kNothing) return;
+    const std::size_t wanted = static_cast<std::size_t>(records * shape_->elements()) * size_of(dtype_);
+    try {
+      if (wanted > bytes_.size()) grow(wanted);
+    } catch (const Error&) {  // the others may be larger, so that there are fewer
+    }
+  }
 
  private:
+  void grow(std::size_t size) {
+    Bytes larger(size, name_);
+    std::copy_n(bytes_.data(), used_, larger.data());
+    bytes_ = std::move(larger);
+  }
+
   void begin(Kind kind) {
     kind_ = kind;
     if (kind == Kind::kBytes && !shape_) {
@@ -101,15 +134,18 @@ class Column {
       throw Error(fmt::format("has {} {} as '{}' of type {}, expected {} for the shape {}", count, what, name_,
                               name_of(dtype_), expected, shape_->text()));
     }
-    bytes_.insert(bytes_.end(), values.begin(), values.end());
+    if (used_ + values.size() > bytes_.size()) grow(std::max(used_ + values.size(), 2 * bytes_.size()));
+    std::copy(values.begin(), values.end(), bytes_.data() + used_);
+    used_ += values.size();
   }
 
   std::string name_, key_;
-  std::optional<Shape> shape_;
+  std::optional<Shape> given_shape_, shape_;
   std::optional<DType> given_;
   Kind kind_ = Kind::kNothing;
   DType dtype_ = DType::kFloat32;
-  std::vector<std::byte> bytes_;
+  Bytes bytes_;
+  std::size_t used_ = 0;
   std::vector<float> floats_;
   std::vector<std::int64_t> integers_;
   std::vector<Record> values_;
@@ -119,10 +155,10 @@ class Column {
 class RecordPictures : public EncodedPictures {
  public:
   void begin_file(const std::string& path, bool is_compressed) {
-    files_.push_back({PlainFile(path), rows()});
+    files_.emplace_back(path);
     is_compressed_ = is_compressed;
   }
-  void add(Record record, std::uint64_t record_offset, const std::string& name) {
+  void add(Record record, std::int64_t number, std::uint64_t record_offset, const std::string& name) {
     const ExampleFeature feature = require_feature(record, name, "image");
     std::vector<Record> values;
     if (feature.kind == Kind::kBytes) add_bytes(feature, values);
@@ -133,49 +169,56 @@ class RecordPictures : public EncodedPictures {
     }
     const Record picture = values.front();
     const auto offset = record_offset + static_cast<std::uint64_t>(picture.data() - record.data());
-    Place& place = places_.emplace_back(Place{files_.size() - 1, offset, picture.size(), {}});
+    Place& place = places_.emplace_back(Place{files_.size() - 1, number, offset, picture.size(), {}});
     if (is_compressed_) place.bytes.assign(picture.begin(), picture.end());
   }
 
+  /// Takes back what was added after so many records.
+  void cut(std::int64_t records) { places_.resize(static_cast<std::size_t>(records)); }
+
   std::int64_t rows() const override { return static_cast<std::int64_t>(places_.size()); }
-  Bytes read(std::int64_t row) const override {
+  void read(std::int64_t row, std::vector<std::byte>& to) const override {
     const Place& place = places_[static_cast<std::size_t>(row)];
-    Bytes bytes(place.size, row_text(row));
+    to.resize(place.size);
     if (!place.bytes.empty()) {
-      std::ranges::copy(place.bytes, bytes.data());
-    } else if (files_[place.file].file.read_at(place.offset, {bytes.data(), bytes.size()}) != place.size) {
+      std::ranges::copy(place.bytes, to.data());
+    } else if (files_[place.file].read_at(place.offset, to) != place.size) {
       throw Error(fmt::format("{}: the file became shorter while the run continued", row_text(row)));
     }
-    return bytes;
   }
   std::uint64_t stored_bytes(std::int64_t row) const override { return places_[static_cast<std::size_t>(row)].size; }
   std::string row_text(std::int64_t row) const override {
-    const File& file = files_[places_[static_cast<std::size_t>(row)].file];
-    return fmt::format("{}: record {} (counting from 0)", file.file.path(), row - file.first_row);
+    const Place& place = places_[static_cast<std::size_t>(row)];
+    return fmt::format("{}: record {} (counting from 0)", files_[place.file].path(), place.number);
+  }
+  std::string identity() const override {
+    FileStamps stamps;
+    for (const PlainFile& file : files_) stamps.add(file.path());
+    return stamps.text() + fmt::format(" {}", places_.size());
   }
 
  private:
-  struct File {
-    PlainFile file;
-    std::int64_t first_row;
-  };
   struct Place {
     std::size_t file;
+    std::int64_t number;  ///< of the record in the file
     std::uint64_t offset;
     std::size_t size;
     std::vector<std::byte> bytes;
   };
-  std::vector<File> files_;
+  std::vector<PlainFile> files_;
   std::vector<Place> places_;
   bool is_compressed_ = false;
 };
 
 /// Rows of `column`, whose parts are files.
-Array array_of(const Column& column, std::int64_t rows, const std::vector<Array::Part>& parts) {
+Array array_of(Column& column, std::int64_t rows, const std::vector<Array::Part>& parts) {
   std::vector<std::int64_t> dims = column.shape().dims();
   dims.insert(dims.begin(), rows);
-  Array array(column.dtype(), Shape(std::move(dims)), parts.front().origin);
-  std::ranges::copy(column.bytes(), array.bytes.data());
+  Array array;
+  array.dtype = column.dtype();
+  array.shape = Shape(std::move(dims));
+  array.bytes = column.take();
+  array.origin = parts.front().origin;
   if (parts.size() > 1) array.parts = parts;
   return array;
 }
@@ -203,43 +246,96 @@ Array side_by_side(const std::vector<Column>& columns, std::int64_t rows, const 
   return array;
 }
 
-Examples read_records(const TfRecord& source, bool wants_labels) {
-  std::vector<Column> columns;
-  for (const auto& [name, values] : source.features.entries) {
-    columns.emplace_back(name, "features", Shape(values.shape), values.dtype);
-  }
-  Column labels(source.labels, "labels", std::nullopt, std::nullopt);
-  const auto pictures = std::make_shared<RecordPictures>();
-  std::vector<Array::Part> parts;
-  std::int64_t rows = 0;
-  for (const std::string& path : expanded(source.files)) {
-    RecordReader reader(path);
-    parts.push_back({rows, path, 0});
-    if (source.image) pictures->begin_file(path, reader.is_compressed());
-    while (const auto record = reader.next()) {
-      try {
-        for (Column& column : columns) column.add(*record);
-        if (source.image) pictures->add(*record, reader.offset(), *source.image);
-        if (wants_labels) labels.add(*record);
-      } catch (const Error& error) {
-        throw Error(fmt::format("{}: record {} (counting from 0) {}", path, reader.number(), error.what()));
-      }
-      ++rows;
+/// What the records of a source have, one after the other.
+class Records {
+ public:
+  Records(const TfRecord& source, bool wants_labels, BadExamples* bad)
+      : source_(source), wants_labels_(wants_labels), bad_(bad) {
+    for (const auto& [name, values] : source.features.entries) {
+      columns_.emplace_back(name, "features", Shape(values.shape), values.dtype);
     }
   }
-  if (rows == 0) throw Error(fmt::format("{}: expected at least one record, found none", parts.front().origin));
-  Examples examples;
-  if (source.image) {
-    examples = decoded_when_asked(pictures, {source.image_size, source.color}, parts.front().origin);
-  } else {
-    examples.features =
-        columns.size() == 1 ? array_of(columns.front(), rows, parts) : side_by_side(columns, rows, parts);
-    examples.labels = Array(DType::kFloat32, {rows}, parts.front().origin);
-    std::ranges::fill(examples.labels.span<float>(), 0.0F);
+
+  Examples read() {
+    for (const std::string& path : expanded(source_.files)) read_file(path);
+    if (rows_ == 0 && bad_ != nullptr && bad_->any()) std::move(*bad_).left_out(0, parts_.front().origin);
+    if (rows_ == 0) throw Error(fmt::format("{}: expected at least one record, found none", parts_.front().origin));
+    Examples examples;
+    if (source_.image) {
+      examples =
+          decoded_when_asked(pictures_, {source_.image_size, source_.color}, parts_.front().origin, bad_ != nullptr);
+    } else {
+      examples.features =
+          columns_.size() == 1 ? array_of(columns_.front(), rows_, parts_) : side_by_side(columns_, rows_, parts_);
+      examples.labels = Array(DType::kFloat32, {rows_}, parts_.front().origin);
+      std::ranges::fill(examples.labels.span<float>(), 0.0F);
+    }
+    if (wants_labels_) examples.labels = array_of(labels_, rows_, parts_);
+    if (rows_ < all_) examples.features.picked = examples.labels.picked = picked_;
+    return examples;
   }
-  if (wants_labels) examples.labels = array_of(labels, rows, parts);
-  return examples;
-}
+
+ private:
+  void read_file(const std::string& path) {
+    RecordReader reader(path);
+    parts_.push_back({all_, path, 0});
+    if (source_.image) pictures_->begin_file(path, reader.is_compressed());
+    const std::int64_t before = rows_;
+    for (;; ++all_) {
+      try {
+        const auto record = reader.next();
+        if (!record) break;
+        add(*record, reader, path);
+        if (rows_ == before) expect(before + reader.likely_records());
+        picked_.push_back(all_);
+        ++rows_;
+      } catch (const BadRecord& error) {
+        leave_out(error.what());
+      } catch (const DamagedRecord& error) {
+        if (bad_ == nullptr) throw;
+        leave_out(error.what());
+      }
+    }
+  }
+
+  void add(Record record, const RecordReader& reader, const std::string& path) {
+    try {
+      for (Column& column : columns_) column.add(record);
+      if (source_.image) pictures_->add(record, reader.number(), reader.offset(), *source_.image);
+      if (wants_labels_) labels_.add(record);
+    } catch (const Error& error) {
+      const std::string text = fmt::format("{}: record {} (counting from 0) {}", path, reader.number(), error.what());
+      if (bad_ == nullptr) throw Error(text);
+      throw BadRecord(text);
+    }
+  }
+
+  void expect(std::int64_t records) {
+    for (Column& column : columns_) column.expect(records);
+    if (wants_labels_) labels_.expect(records);
+  }
+
+  void leave_out(const std::string& reason) {
+    bad_->add(all_, reason);
+    for (Column& column : columns_) column.cut(rows_);
+    if (source_.image) pictures_->cut(rows_);
+    labels_.cut(rows_);
+  }
+
+  class BadRecord : public Error {
+    using Error::Error;
+  };
+
+  const TfRecord& source_;
+  bool wants_labels_;
+  BadExamples* bad_;
+  std::vector<Column> columns_;
+  Column labels_{source_.labels, "labels", std::nullopt, std::nullopt};
+  const std::shared_ptr<RecordPictures> pictures_ = std::make_shared<RecordPictures>();
+  std::vector<Array::Part> parts_;
+  std::int64_t rows_ = 0, all_ = 0;   ///< without and with those that are left out
+  std::vector<std::int64_t> picked_;  ///< which each row is of all
+};
 
 }  // namespace
 
@@ -275,7 +371,7 @@ config::Section<TfRecord> TfRecord::section() {
       });
 }
 
-Examples read(const TfRecord& source) { return read_records(source, true); }
-Examples read_without_labels(const TfRecord& source) { return read_records(source, false); }
+Examples read(const TfRecord& source, BadExamples* bad) { return Records(source, true, bad).read(); }
+Examples read_without_labels(const TfRecord& source, BadExamples* bad) { return Records(source, false, bad).read(); }
 
 }  // namespace mirrortrain::data

@@ -36,10 +36,10 @@ struct TfRecord {
 
 /// Features in the type of their values, or decoded from pictures when they are asked for; of several features float32,
 /// one after the other. Labels int64 or float32. Throws Error, naming file, record and feature, for what is missing or
-/// of another kind.
-Examples read(const TfRecord& source);
+/// of another kind, unless `bad` gathers such records.
+Examples read(const TfRecord& source, BadExamples* bad = nullptr);
 /// The same of records that need have no labels: all are 0.
-Examples read_without_labels(const TfRecord& source);
+Examples read_without_labels(const TfRecord& source, BadExamples* bad = nullptr);
 
 }  // namespace mirrortrain::data
 

@@ -20,6 +20,11 @@ class WordList {
     return static_cast<std::int64_t>(words_.size()) - 1;
   }
 
+  void forget_last() {
+    numbers_.erase(words_.back());
+    words_.pop_back();
+  }
+
   std::int64_t size() const { return static_cast<std::int64_t>(words_.size()); }
   std::vector<std::string> take() { return std::move(words_); }
 

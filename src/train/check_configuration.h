@@ -27,6 +27,9 @@ struct CheckedConfiguration {
 
   bool has_model() const { return !model->layers.empty(); }
 
+  /// What examples have to be; null where there is no model.
+  const data::InputSpec* wanted_input() const { return has_model() ? &input : nullptr; }
+
   const Configuration& values() const { return read.values; }
   /// Those of `variables` alone.
   std::vector<VariablePolicy> policies() const;

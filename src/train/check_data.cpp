@@ -14,6 +14,7 @@
 #include "data/feeder.h"
 #include "data/load.h"
 #include "report/format.h"
+#include "train/run.h"
 
 namespace mirrortrain {
 namespace {
@@ -58,9 +59,14 @@ std::optional<data::Dataset> read_split(const CheckedConfiguration& checked, dat
                                         const config::Place& place, config::Errors& errors) {
   if (errors.concern(path)) return std::nullopt;
   try {
-    auto loaded = data::load(checked.values().data, checked.values().seed, split, nullptr);
+    auto loaded = data::load(checked.values().data, checked.values().seed, checked.wanted_input(), split, nullptr);
     std::optional<data::Dataset> dataset;
     if (loaded) dataset = std::move(loaded->dataset);
+    const bool is_part = split == data::Split::kValidation &&
+                         std::holds_alternative<data::ValidationFraction>(*checked.values().data.validation.value);
+    if (dataset && dataset->left_out() != nullptr && !is_part) {
+      errors.warn(place, path, left_out_text(*dataset->left_out(), LeftOutList::kFirst));
+    }
     if (dataset && checked.has_model()) {
       const data::Feeder looked_at(*dataset, data::without_adapting(checked.values().data.preprocessing),
                                    checked.input);

@@ -38,6 +38,26 @@ void ClassReport::add(std::int64_t label, std::span<const float> output) {
   bin.probabilities += largest;
 }
 
+/// In parts, as there are as many numbers as pairs of classes. A double holds every count exactly.
+void ClassReport::add_up(const Workers& workers) {
+  constexpr std::size_t kTogether = std::size_t{1} << 16;
+  const auto add_up = [&](std::vector<double> own) {
+    const std::vector<double> all = workers.gather(own);
+    std::ranges::fill(own, 0);
+    for (std::size_t i = 0; i < all.size(); ++i) own[i % own.size()] += all[i];
+    return own;
+  };
+  for (std::size_t first = 0; first < counts_.size(); first += kTogether) {
+    const auto part = std::span(counts_).subspan(first, std::min(kTogether, counts_.size() - first));
+    const std::vector<double> sums = add_up({part.begin(), part.end()});
+    std::ranges::transform(sums, part.begin(), [](double sum) { return static_cast<std::int64_t>(sum); });
+  }
+  for (Bin& bin : bins_) {
+    const auto sums = add_up({static_cast<double>(bin.examples), static_cast<double>(bin.right), bin.probabilities});
+    bin = {static_cast<std::int64_t>(sums[0]), static_cast<std::int64_t>(sums[1]), sums[2]};
+  }
+}
+
 std::int64_t ClassReport::count(std::int64_t label, std::int64_t predicted) const {
   return counts_[static_cast<std::size_t>(label * classes_ + predicted)];
 }

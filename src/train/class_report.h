@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "strategy/reduction/workers.h"
 #include "train/prediction.h"
 
 namespace mirrortrain {
@@ -19,6 +20,9 @@ class ClassReport {
   /// An example of class `label`, and the model's output for it. One whose probabilities are NaN counts for the
   /// classes, not for the calibration. Throws Error for a label that is no class.
   void add(std::int64_t label, std::span<const float> output);
+
+  /// Adds what the run's other workers have counted of other examples. Every worker calls it.
+  void add_up(const Workers& workers);
 
   std::int64_t classes() const { return classes_; }
   /// Examples of class `label` that were taken for class `predicted`.

@@ -64,6 +64,7 @@ std::optional<int> FitRun::run_to_the_end() {
   if (arguments_.dry_run) {
     if (!is_chief()) return 0;
     warn();
+    tell_left_out(run_, LeftOutList::kFirst);
     fmt::print("{}", run_header(checked_, *run_.strategy));
     if (checked_.has_model()) fmt::print("\n{}", variables_text(checked_));
     for (const std::string& note : {run_.strategy->note(), run_.shards_note}) {
@@ -202,6 +203,7 @@ void FitRun::warn() const {
 void FitRun::log_header() const {
   if (is_chief()) {
     warn();
+    tell_left_out(run_, LeftOutList::kLog);
     spdlog::info(run_header(checked_, *run_.strategy));
     log_distribution();
     return;

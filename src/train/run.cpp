@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <numeric>
+#include <set>
 #include <thread>
 
 #include "base/error.h"
@@ -31,7 +32,8 @@ std::unique_ptr<data::Feeder> feeder_for(const CheckedConfiguration& checked,
 /// Reads one split alone. Throws UsageError where the configuration has none of that name.
 std::unique_ptr<data::Feeder> load_feeder(const CheckedConfiguration& checked, const RunParts& parts, data::Split split,
                                           Run& run) {
-  if (auto loaded = data::load(checked.values().data, checked.values().seed, split, parts.adapted)) {
+  if (auto loaded =
+          data::load(checked.values().data, checked.values().seed, checked.wanted_input(), split, parts.adapted)) {
     run.adapted = std::move(loaded->adapted);
     const bool is_train = split == data::Split::kTrain;
     const auto steps = adapted_preprocessing(checked, run.adapted, is_train ? &loaded->dataset : nullptr);
@@ -45,7 +47,7 @@ void load_feeders(const CheckedConfiguration& checked, const RunParts& parts, Ru
   if (!wants(data::Split::kValidation) && !wants(data::Split::kTest)) {
     run.train = load_feeder(checked, parts, data::Split::kTrain, run);
   } else if (parts.trains) {
-    data::Splits splits = data::load(checked.values().data, checked.values().seed);
+    data::Splits splits = data::load(checked.values().data, checked.values().seed, checked.wanted_input());
     run.adapted = std::move(splits.adapted);
     const auto steps = adapted_preprocessing(checked, run.adapted, &splits.train);
     run.train = feeder_for(checked, steps, splits.train, run, true);
@@ -114,7 +116,7 @@ std::vector<data::PreprocessingStep> adapted_preprocessing(const CheckedConfigur
     if (train != nullptr) {
       adapt_to(*train);
     } else {
-      adapt_to(data::load(data, checked.values().seed, data::Split::kTrain, nullptr)->dataset);
+      adapt_to(data::load(data, checked.values().seed, &checked.input, data::Split::kTrain, nullptr)->dataset);
     }
   }
   return data::with_adapted(data.preprocessing, adapted.normalizations);
@@ -179,6 +181,38 @@ std::unique_ptr<Strategy> make_strategy(const CheckedConfiguration& checked, con
   return std::make_unique<MirroredStrategy>(std::move(topology), *checked.model, parts);
 }
 
+std::string left_out_text(const data::LeftOut& left, LeftOutList list) {
+  const auto listed = std::ssize(left.reasons);
+  std::string text = left.text();
+  if (list == LeftOutList::kLog) {
+    return text + (listed < left.count() ? fmt::format("; run.log lists the first {}", listed)
+                                         : fmt::format("; run.log lists {}", listed == 1 ? "it" : "them"));
+  }
+  constexpr std::ptrdiff_t kShown = 3;
+  if (left.count() > kShown) text += "; the first";
+  for (std::ptrdiff_t i = 0; i < std::min(kShown, listed); ++i) {
+    text += (i == 0 ? ":\n  " : "\n  ") + left.reasons[static_cast<std::size_t>(i)];
+  }
+  return text;
+}
+
+void tell_left_out(std::span<const data::Dataset* const> datasets, LeftOutList list) {
+  std::set<const data::LeftOut*> told;  // parts of one source share it
+  for (const data::Dataset* const dataset : datasets) {
+    const data::LeftOut* const left = dataset->left_out();
+    if (left == nullptr || !told.insert(left).second) continue;
+    spdlog::warn("{}", left_out_text(*left, list));
+    if (list == LeftOutList::kFirst) continue;
+    for (const std::string& reason : left->reasons) spdlog::debug("skipped: {}", reason);
+  }
+}
+
+void tell_left_out(const Run& run, LeftOutList list) {
+  std::vector<const data::Dataset*> datasets;
+  for (const data::Feeder* const feeder : run.examples()) datasets.push_back(&feeder->dataset());
+  tell_left_out(datasets, list);
+}
+
 const data::Feeder* Run::split(data::Split split) const {
   switch (split) {
     case data::Split::kTrain: return train.get();
@@ -210,8 +244,8 @@ Run build_run(const CheckedConfiguration& checked, const RunParts& parts, const 
   if (parts.trains && checked.has_model()) {
     set_order(checked, run.train->dataset(), hardware, run);
   } else if (parts.trains) {
-    set_order(checked, data::load(data, checked.values().seed, data::Split::kTrain, parts.adapted)->dataset, hardware,
-              run);
+    set_order(checked, data::load(data, checked.values().seed, nullptr, data::Split::kTrain, parts.adapted)->dataset,
+              hardware, run);
   }
   if (parts.trains) {
     add_batch_sizes(run.order->examples(), data.global_batch_size, data.drop_remainder, sizes.train);

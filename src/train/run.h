@@ -5,6 +5,8 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <span>
+#include <string>
 #include <vector>
 
 #include "data/feeder.h"
@@ -76,6 +78,17 @@ data::FeederOptions feeder_options(const Configuration& values, bool trains);
 /// Of training.stall_timeout_seconds; null where that is no limit. An empty `on_stall` ends the process with the error.
 std::unique_ptr<data::StallWatch> make_stall_watch(const Configuration& values,
                                                    data::StallWatch::OnStall on_stall = {});
+
+/// Where the list of examples that were left out goes.
+enum class LeftOutList {
+  kFirst,  ///< the first ones, to the console
+  kLog,    ///< all that are known, to the log file alone
+};
+/// Tells how many examples each data set was read without, if any.
+void tell_left_out(std::span<const data::Dataset* const> datasets, LeftOutList list);
+void tell_left_out(const Run& run, LeftOutList list);
+/// The same in a line or, with the first reasons, some.
+std::string left_out_text(const data::LeftOut& left, LeftOutList list);
 
 /// What a run kept of its training data; nullopt where it kept nothing.
 std::optional<data::Adapted> read_adapted(const RunFolder& folder);

@@ -153,6 +153,28 @@ TEST_CASE_FIXTURE(Fixture, "a run is resumed, and evaluated, on another number o
   CHECK(test["loss"].get<double>() == doctest::Approx(all[all.size() - 2]["loss"].get<double>()).epsilon(1e-6));
 }
 
+TEST_CASE_FIXTURE(Fixture, "the classes' figures are those of one machine, whichever worker counted them") {
+  REQUIRE(on_one_machine(1, "--run-dir run --set training.epochs=1 --set data.test.examples=200").exit_code == 0);
+  REQUIRE(run_program(folder, "eval run --json one.json").exit_code == 0);
+  const auto one = nlohmann::json::parse(read_text_file(folder / "one.json"));
+  std::int64_t counted = 0;
+  for (const auto& row : one["confusion_matrix"]) {
+    for (const std::int64_t count : row) counted += count;
+  }
+  CHECK(counted == 200);
+  for (const int workers : {2, 3}) {
+    const Outcome outcome = launch(workers, "eval run --set strategy.type=multi_worker_mirrored --json several.json");
+    REQUIRE_MESSAGE(outcome.exit_code == 0, outcome.err);
+    const auto several = nlohmann::json::parse(read_text_file(folder / "several.json"));
+    CHECK(several["classes"] == one["classes"]);
+    CHECK(several["confusion_matrix"] == one["confusion_matrix"]);
+    CHECK(several["expected_calibration_error"].get<double>() ==
+          doctest::Approx(one["expected_calibration_error"].get<double>()).epsilon(1e-12));
+    CHECK(several["examples"] == 200);
+    fs::remove(folder / "several.json");
+  }
+}
+
 TEST_CASE_FIXTURE(Fixture, "a worker that is killed is named by the others, with the checkpoint to resume from") {
   const Outcome outcome = run_script(folder, R"(
     "$MIRRORTRAIN" launch --workers 3 -- fit net.yaml --run-dir run --set training.epochs=1000000 --set checkpoint.keep=1000000 &

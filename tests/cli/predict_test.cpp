@@ -79,6 +79,27 @@ TEST_CASE_FIXTURE(Fixture, "a table with words trains, evaluates and predicts wi
   CHECK_FALSE(fs::exists(folder / "out.csv"));
 }
 
+TEST_CASE_FIXTURE(Fixture, "predict that is stopped by a signal leaves no file behind") {
+  train();
+  std::ofstream many(folder / "many.csv");
+  many << "size,color\n";
+  for (int i = 0; i < 1000000; ++i) many << i % 7 << ",red\n";
+  many.close();
+  for (const char* signal : {"TERM", "INT"}) {
+    const Outcome outcome = run_script(
+        folder, fmt::format("setsid \"$MIRRORTRAIN\" predict run --data many.csv --output out.csv & pid=$!\n"
+                            "while ! ls | grep -q 'out.csv.*tmp'; do kill -0 $pid || exit 99; sleep 0.005; done\n"
+                            "kill -{} $pid; wait $pid",
+                            signal));
+    // A shell's background job ignores SIGINT, unless the program takes it.
+    CHECK(outcome.exit_code == (std::string(signal) == "TERM" ? 143 : 130));
+    CHECK(contains(outcome.err, "stopped by a signal; out.csv is not written"));
+    for (const auto& entry : fs::directory_iterator(folder.path())) {
+      CHECK_FALSE(entry.path().filename().string().starts_with("out.csv"));
+    }
+  }
+}
+
 TEST_CASE_FIXTURE(Fixture, "predictions are the same bits on any number of replicas") {
   std::string rows = "size,color\n";
   for (int i = 0; i < 101; ++i) rows += fmt::format("{},{}\n", 0.37 * i, i % 2 == 0 ? "red" : "green");

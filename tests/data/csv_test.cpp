@@ -1,8 +1,11 @@
 #include <doctest/doctest.h>
 
+#include <bit>
+#include <charconv>
 #include <numeric>
 
 #include "data/csv_table.h"
+#include "data/csv_text.h"
 #include "data/files.h"
 
 namespace mirrortrain::data {
@@ -142,6 +145,84 @@ TEST_CASE("a wrong label is told with its line where rows are lines") {
   const Reader read;
   CHECK(read("x,y\n1,2\n3,4\n", std::int64_t{1}).labels.row_text(1) == read.path() + ":3: row 1 (counting from 0)");
   CHECK(read("x,y\n1,2\n\n3,4\n", std::int64_t{1}).labels.row_text(1) == read.path() + ": row 1 (counting from 0)");
+}
+
+TEST_CASE("decimal commas are told as what they are, among features and labels") {
+  const Reader read;
+  CHECK(contains(read.error("a;y\n1;2,5\n", "y"),
+                 "expected a number or a word, found '2,5'; numbers have a point: write 2.5"));
+  CHECK(contains(read.error("a;y\n-1,25;2\n", "y"), "found '-1,25'; numbers have a point: write -1.25"));
+  CHECK(contains(read.error("a;y\nx,y;2\n", "y"), "a column of words needs an encoding"));
+}
+
+TEST_CASE("numbers are the nearest ones to their text, in float and in double") {
+  const auto check = [](const std::string& text) {
+    CAPTURE(text);
+    double expected = 0;
+    float expected_float = 0;
+    const bool is_number =
+        std::from_chars(text.data(), text.data() + text.size(), expected).ptr == text.data() + text.size();
+    std::from_chars(text.data(), text.data() + text.size(), expected_float);
+    CsvText wide(text), narrow(text);
+    const auto found = wide.whole_number<double>();
+    const auto found_float = narrow.whole_number<float>();
+    REQUIRE(found.has_value() == is_number);
+    REQUIRE(found_float.has_value() == is_number);
+    if (!is_number) return;
+    CHECK(std::bit_cast<std::uint64_t>(*found) == std::bit_cast<std::uint64_t>(expected));
+    CHECK(std::bit_cast<std::uint32_t>(*found_float) == std::bit_cast<std::uint32_t>(expected_float));
+  };
+  for (const char* text : {"0",
+                           "-0",
+                           "-0.0",
+                           ".5",
+                           "5.",
+                           "-.25",
+                           ".",
+                           "-",
+                           "-.",
+                           "--1",
+                           "1.2.3",
+                           "1e5",
+                           "1e",
+                           "9007199254740993",
+                           "9007199254740992",
+                           "16777217",
+                           "16777219",
+                           "-16777217.0",
+                           "16777217.000000001",
+                           "0.1",
+                           "1234567.5",
+                           "0.000000000000000001",
+                           "123456789012345678",
+                           "1234567890123456789",
+                           "12345678901234567890.5",
+                           "0.12345678901234567",
+                           "33554434.99999999",
+                           "67108865",
+                           "3.4028235",
+                           "00012.50",
+                           "1.5x"}) {
+    check(text);
+  }
+  std::uint64_t state = 1;
+  const auto below = [&](std::uint64_t bound) {
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    return (state >> 33) % bound;
+  };
+  for (int i = 0; i < 20'000; ++i) {
+    std::string text = below(3) == 0 ? "-" : "";
+    const std::uint64_t digits = 1 + below(19), point = below(2) == 0 ? below(digits + 1) : digits;
+    for (std::uint64_t d = 0; d < digits; ++d) {
+      if (d == point) text += '.';
+      text += static_cast<char>('0' + below(10));
+    }
+    check(text);
+  }
+  for (int i = 0; i < 2'000; ++i) {  // midway between two floats, and next to it
+    const std::uint64_t middle = ((std::uint64_t{1} << 24) + below(1 << 24)) * 2 + 1;
+    for (const char* rest : {"", ".0", ".00000001", ".5"}) check(std::to_string(middle) + rest);
+  }
 }
 
 }  // namespace

@@ -106,7 +106,7 @@ TEST_CASE("validation of pictures is drawn by the seed, since files are sorted b
   options.train.value = folders.source("set");
   options.validation.value = ValidationFraction{0.3, std::nullopt};
   options.test.value = folders.source("set");
-  const Splits splits = load(options, 5);
+  const Splits splits = load(options, 5, nullptr);
   CHECK(splits.train.rows() == 14);
   CHECK(splits.validation->rows() == 6);
   const auto labels = splits.validation->labels().span<double>();
@@ -128,12 +128,12 @@ TEST_CASE("one picture that changes, whichever it is, changes the fingerprint") 
   }
   DataOptions options;
   options.train.value = folders.source("set");
-  const std::string before = fingerprint(load(options, 5).train);
-  CHECK(fingerprint(load(options, 5).train) == before);
+  const std::string before = fingerprint(load(options, 5, nullptr).train);
+  CHECK(fingerprint(load(options, 5, nullptr).train) == before);
   for (const int i : {0, 1, 50, 98, 99}) {
     const std::string file = fmt::format("set/a/{:03}.png", i);
     folders.copy("gray.png", file);
-    CHECK(fingerprint(load(options, 5).train) != before);
+    CHECK(fingerprint(load(options, 5, nullptr).train) != before);
     folders.copy("rgb.png", file);
   }
 }

@@ -21,6 +21,8 @@ class HangingDisk : public ExampleSource {
   }
   std::uint64_t stored_bytes(std::int64_t) const override { return 4; }
   std::string row_text(std::int64_t row) const override { return "picture-" + std::to_string(row) + ".png"; }
+  std::optional<std::string> fault(std::int64_t) const override { return std::nullopt; }
+  std::string identity() const override { return "disk"; }
 
  private:
   std::shared_future<void> opens_;

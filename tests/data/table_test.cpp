@@ -6,6 +6,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "data/example_weights.h"
 #include "data/files.h"
 #include "data/fingerprint.h"
 #include "data/load.h"
@@ -48,9 +49,9 @@ std::vector<double> labels(const Dataset& dataset) {
   return {span.begin() + dataset.first_row(), span.begin() + dataset.first_row() + dataset.rows()};
 }
 
-Splits load_all(const DataOptions& options) { return load(options, 0); }
+Splits load_all(const DataOptions& options) { return load(options, 0, nullptr); }
 std::string error_of(const DataOptions& options) {
-  return error_text([&] { load(options, 0); });
+  return error_text([&] { load(options, 0, nullptr); });
 }
 
 TEST_CASE("words as labels are classes sorted by code point, and count for every split") {
@@ -252,6 +253,41 @@ TEST_CASE("a table's fingerprint is that of its rows, whatever else its file hol
   CHECK(weighted("x,w,y\n1,2,3\n") != weighted("x,w,y\n1,2.5,3\n"));
 }
 
+TEST_CASE("a split that names no weights counts all examples alike, with or without such a column in its file") {
+  Tables tables;
+  Csv weighted = tables.csv("a.csv", "x,w,z,y\n1,2,3,4\n5,6,7,8\n");
+  weighted.weights = CsvColumn("w");
+  DataOptions options = options_of(weighted);
+  const std::vector<float> ones(1, 1.0f);
+  for (const char* content : {"x,z,y\n10,30,40\n", "y,x,w,z\n40,10,0,30\n", "x,w,z,y\n10,0,30,40\n"}) {
+    options.validation.value = tables.csv("b.csv", content);
+    const Splits splits = load_all(options);
+    CHECK(weights_of(splits.train, {}) == std::vector<float>{2, 6});
+    CHECK(features(*splits.validation) == std::vector<float>{10, 30});
+    CHECK(labels(*splits.validation) == std::vector<double>{40});
+    CHECK(splits.validation->weights() == nullptr);
+    CHECK(weights_of(*splits.validation, {}) == ones);
+  }
+  Csv other = tables.csv("b.csv", "x,z,y\n10,30,40\n");
+  other.weights = CsvColumn("w");
+  options.validation.value = other;
+  CHECK(contains(error_of(options),
+                 "there is no column 'w' in the header for 'weights'; the columns are x, z, y; "
+                 "without 'weights' every example counts 1"));
+
+  weighted = tables.csv("a.csv", "1,2,3,4\n5,6,7,8\n");  // by number
+  weighted.weights = CsvColumn(1);
+  weighted.labels = CsvColumns(std::int64_t{3});
+  options = options_of(weighted);
+  other = tables.csv("b.csv", "10,30,40\n");
+  other.labels = CsvColumns(std::int64_t{2});
+  options.validation.value = other;
+  CHECK(features(*load_all(options).validation) == std::vector<float>{10, 30});
+  CHECK(labels(*load_all(options).validation) == std::vector<double>{40});
+  tables.csv("b.csv", "10,40\n");
+  CHECK(contains(error_of(options), "b.csv: expected 4 columns as in the training data, found 2"));
+}
+
 TEST_CASE("validation drawn by the seed keeps each row's label and its place in messages") {
   Tables tables;
   std::string content = "x,y\n";
@@ -267,8 +303,8 @@ TEST_CASE("validation drawn by the seed keeps each row's label and its place in 
   CHECK(std::is_sorted(x.begin(), x.end()));
   CHECK(x.front() < 70);  // not the last twenty
   CHECK(contains(splits.validation->labels().row_text(0), fmt::format(":{}: row {}", x[0] + 2, x[0])));
-  CHECK(features(*load(options, 1).validation) != x);
-  CHECK(features(load(options, 0, Split::kValidation, nullptr)->dataset) == x);
+  CHECK(features(*load(options, 1, nullptr).validation) != x);
+  CHECK(features(load(options, 0, nullptr, Split::kValidation, nullptr)->dataset) == x);
 }
 
 TEST_CASE("what was adapted is written and read again as it was") {
@@ -285,7 +321,7 @@ TEST_CASE("what was adapted is written and read again as it was") {
 
   const Adapted again = Adapted::read(tables.path("classes.json"), tables.path("preprocessing.json"));
   tables.write("a.csv", "size,color,y,name\n7,mauve,maybe,Al\n");  // not looked at any more
-  const auto test = load(options, 0, Split::kTest, &again);
+  const auto test = load(options, 0, nullptr, Split::kTest, &again);
   CHECK(features(test->dataset) == features(*splits.test));
   CHECK(labels(test->dataset) == std::vector<double>{1});
   tables.write("preprocessing.json", "{\"table\": {\"columns\": -3}}");

@@ -131,6 +131,48 @@ std::string record(std::string_view payload) {
   return length + checksum(length) + std::string(payload) + checksum(payload);
 }
 
+std::string field(int number, std::string_view content) {
+  return std::string(1, static_cast<char>(number << 3 | 2)) + static_cast<char>(content.size()) + std::string(content);
+}
+/// A record of an Example of two features, x (bytes) and y (integers below 128).
+std::string example(std::string_view x, std::string_view y) {
+  const auto entry = [](std::string_view name, int kind, std::string_view values) {
+    return field(1, field(1, name) + field(2, field(kind, field(1, values))));
+  };
+  return record(field(1, entry("x", 1, x) + entry("y", 3, y)));
+}
+
+TEST_CASE("bad records are left out where they are gathered, and the others are what they would be without them") {
+  const TemporaryFolder folder;
+  std::string damaged = example("ij", "\x05");
+  damaged[damaged.size() - 6] ^= 1;
+  TfRecord source = records({{"x", {{2}, {}}}});
+  source.labels = "y";
+  const std::string first = folder.write("a", example("abc", "\x01") + example("ab", "\x02") +
+                                                  example("cd", "\x01\x02") + record("\x0b") + example("ef", "\x03"));
+  const std::string second = folder.write("b", damaged + example("gh", "\x04"));
+  source.files = std::vector<config::Path>{{first}, {second}};
+  CHECK(contains(error_text([&] { read(source); }), "a: record 0 (counting from 0) has 3 bytes' numbers"));
+  BadExamples bad(OnBadExample::kSkip);
+  const Examples examples = read(source, &bad);
+  CHECK(numbers<std::uint8_t>(examples.features) == std::vector<double>{'a', 'b', 'e', 'f', 'g', 'h'});
+  CHECK(numbers<std::int64_t>(examples.labels) == std::vector<double>{2, 3, 4});
+  CHECK(examples.features.row_text(1) == first + ": row 4 (counting from 0)");
+  CHECK(examples.features.row_text(2) == second + ": row 1 (counting from 0)");
+  const LeftOut left = std::move(bad).left_out(3, "records");
+  CHECK(left.rows == std::vector<std::int64_t>{0, 2, 3, 5});
+  CHECK(left.examples == 7);
+  CHECK(contains(left.reasons[1], "record 2 (counting from 0) has 2 numbers as 'y'"));
+  CHECK(contains(left.reasons[2], "record 3 (counting from 0) is no tf.train.Example"));
+  CHECK(contains(left.reasons[3], "b: record 0 (counting from 0) does not match its checksum of the bytes"));
+
+  source.files = config::Path{folder.write("c", example("ab", "\x02") + std::string(12, 'x'))};
+  BadExamples others(OnBadExample::kSkip);  // nobody knows where the next record begins
+  CHECK(contains(error_text([&] { read(source, &others); }), "record 1 (counting from 0) does not match its checksum"));
+  source.files = config::Path{folder.write("d", example("abc", "\x02"))};
+  CHECK(contains(error_text([&] { read(source, &others); }), "none of the 1 examples can be used"));
+}
+
 TEST_CASE("a record that is no example is told") {
   const TemporaryFolder folder;
   TfRecord source = records({{"x", {{1}, {}}}});

@@ -20,7 +20,7 @@ inline int load_data_set(std::string source, const std::uint8_t* bytes, std::siz
   const auto options = config::read<data::DataOptions>(document, errors);
   errors.throw_if_any();
   try {
-    data::load(options, 1);
+    data::load(options, 1, nullptr);
   } catch (const Error&) {
   }
   return 0;

@@ -117,7 +117,7 @@ TEST_CASE("steps allocate nothing") {
     const Model model = build_model(described.model, described.loss, described.metrics, test.precision, errors,
                                     test.gradients.aggregation_method);
     errors.throw_if_any();
-    const data::Splits splits = data::load(described.data, 0);
+    const data::Splits splits = data::load(described.data, 0, nullptr);
     const data::Feeder feeder(splits.train, {}, {Shape{9, 9, 3}, Shape{}, DType::kInt32, 4, false});
 
     Topology topology;
