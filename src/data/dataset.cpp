@@ -72,6 +72,9 @@ class PickedRows : public ExampleSource {
   void read(std::int64_t row, std::span<float> to) const override {
     from_->read(rows_[static_cast<std::size_t>(row)], to);
   }
+  bool read_window(std::int64_t row, const PictureWindow& window, std::span<float> to) const override {
+    return from_->read_window(rows_[static_cast<std::size_t>(row)], window, to);
+  }
   std::uint64_t stored_bytes(std::int64_t row) const override {
     return from_->stored_bytes(rows_[static_cast<std::size_t>(row)]);
   }

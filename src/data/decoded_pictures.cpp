@@ -27,12 +27,16 @@ class DecodedPictures : public ExampleSource {
       : pictures_(std::move(pictures)), size_(size), channels_(channels), resizes_(resizes), first_(first) {}
 
   void read(std::int64_t row, std::span<float> to) const override {
+    read_window(row, {0, 0, size_.height, size_.width}, to);
+  }
+  bool read_window(std::int64_t row, const PictureWindow& window, std::span<float> to) const override {
     const std::span<const std::byte> bytes = bytes_of(*pictures_, row);
     const std::string name = row_text(row);
     if (!resizes_) require_size(picture_size(bytes, name), name);
     thread_local Picture picture;  // its memory serves the next one
     decode_picture(bytes, channels_, name, picture);
-    resize_bilinear(picture, size_.height, size_.width, to);
+    resize_bilinear(picture, size_.height, size_.width, window, to);
+    return true;
   }
   std::uint64_t stored_bytes(std::int64_t row) const override { return pictures_->stored_bytes(row); }
   std::string row_text(std::int64_t row) const override { return pictures_->row_text(row); }

@@ -42,6 +42,12 @@ void ExampleMaker::make(const ExampleKey& key, std::span<float> to) const {
   if (const ExampleSource* const source = dataset_.source()) {
     const StallWatch::Reading reading(watch_, *source, row);
     if (!scales_ && pictures_.empty()) return source->read(row, to);
+    if (const auto window = scales_ ? std::nullopt : pictures_.first_window(key.row, key.epoch)) {
+      std::vector<float>& part = scratch(0, pictures_.most_elements());
+      if (source->read_window(row, *window, part)) {
+        return pictures_.apply_behind_first(key.row, key.epoch, part.data(), to.data());
+      }
+    }
     std::vector<float>& read = scratch(0, elements);
     source->read(row, read);
     pixels = read.data();

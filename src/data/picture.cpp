@@ -90,14 +90,21 @@ void resize_line(const T* line, std::int64_t line_elements, std::int64_t channel
 
 template <class T>
 void resize(std::span<const T> from, std::int64_t from_height, std::int64_t from_width, std::int64_t height,
-            std::int64_t width, std::span<float> to) {
+            std::int64_t width, const PictureWindow& window, std::span<float> to) {
+  const std::int64_t channels = std::ssize(from) / (from_height * from_width), line_elements = from_width * channels;
+  const auto elements = static_cast<std::size_t>(window.width * channels);
   if (from_height == height && from_width == width) {
-    std::copy(from.begin(), from.end(), to.begin());
+    for (std::int64_t y = 0; y < window.height; ++y) {
+      const auto first = from.begin() + (window.top + y) * line_elements + window.left * channels;
+      std::copy_n(first, elements, to.begin() + y * static_cast<std::int64_t>(elements));
+    }
     return;
   }
-  const std::int64_t channels = std::ssize(from) / (from_height * from_width), line_elements = from_width * channels;
-  const std::vector<Between> columns = between(from_width, width);
-  const auto elements = static_cast<std::size_t>(width * channels);
+  const std::vector<Between> all_columns = between(from_width, width), all_rows = between(from_height, height);
+  const auto part = [](const std::vector<Between>& all, std::int64_t first, std::int64_t count) {
+    return std::span(all).subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(count));
+  };
+  const std::span<const Between> columns = part(all_columns, window.left, window.width);
   struct Line {
     std::int64_t row = -1;
     std::vector<float> pixels;
@@ -109,7 +116,7 @@ void resize(std::span<const T> from, std::int64_t from_height, std::int64_t from
     line.row = row;
   };
   float* out = to.data();
-  for (const Between& row : between(from_height, height)) {
+  for (const Between& row : part(all_rows, window.top, window.height)) {
     if (lines[1].row == row.lower) std::swap(lines[0], lines[1]);
     if (lines[0].row != row.lower) make(lines[0], row.lower);
     if (row.upper != row.lower && lines[1].row != row.upper) make(lines[1], row.upper);
@@ -158,12 +165,17 @@ PictureSize picture_size(std::span<const std::byte> file, const std::string& nam
 }
 
 void resize_bilinear(const Picture& from, std::int64_t height, std::int64_t width, std::span<float> to) {
-  resize(std::span(from.pixels), from.height, from.width, height, width, to);
+  resize_bilinear(from, height, width, {0, 0, height, width}, to);
+}
+
+void resize_bilinear(const Picture& from, std::int64_t height, std::int64_t width, const PictureWindow& window,
+                     std::span<float> to) {
+  resize(std::span(from.pixels), from.height, from.width, height, width, window, to);
 }
 
 void resize_bilinear(std::span<const float> from, std::int64_t from_height, std::int64_t from_width,
                      std::int64_t height, std::int64_t width, std::span<float> to) {
-  resize(from, from_height, from_width, height, width, to);
+  resize(from, from_height, from_width, height, width, {0, 0, height, width}, to);
 }
 
 }  // namespace mirrortrain::data

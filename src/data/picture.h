@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "data/example_source.h"
+
 namespace mirrortrain::data {
 
 /// 8 bits a channel, rows from the top: [height, width, channels].
@@ -30,6 +32,9 @@ PictureSize picture_size(std::span<const std::byte> file, const std::string& nam
 /// The picture in another size as float32 [height, width, channels]: bilinear, pixels' centers at halves, without
 /// antialiasing, as tf.image.resize.
 void resize_bilinear(const Picture& from, std::int64_t height, std::int64_t width, std::span<float> to);
+/// A part of what that would give.
+void resize_bilinear(const Picture& from, std::int64_t height, std::int64_t width, const PictureWindow& window,
+                     std::span<float> to);
 /// The same of pixels that are float32 already.
 void resize_bilinear(std::span<const float> from, std::int64_t from_height, std::int64_t from_width,
                      std::int64_t height, std::int64_t width, std::span<float> to);

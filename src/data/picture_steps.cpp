@@ -6,6 +6,7 @@
 #include <array>
 #include <cstring>
 #include <map>
+#include <span>
 
 #include "base/error.h"
 #include "data/move_picture.h"
@@ -139,12 +140,23 @@ class Crop : public PictureStep {
         resize_(to_ratio(step.height.value, step.width), from) {}
   void apply(const Draw& draw, const float* from, float* to) const override {
     if (!draw.trains || down_ < 0 || right_ < 0) return resize_.apply(draw, from, to);
-    const std::int64_t top = draw.below(0, down_ + 1) - padding_, left = draw.below(1, right_ + 1) - padding_;
-    crop(from, from_, top, left, result(), to);
+    const PictureWindow drawn = draw_window(draw);
+    crop(from, from_, drawn.top, drawn.left, result(), to);
+  }
+  std::optional<PictureWindow> window(const Draw& draw) const override {
+    if (!draw.trains || down_ < 0 || right_ < 0) return std::nullopt;
+    const PictureWindow drawn = draw_window(draw);
+    const bool is_inside = drawn.top >= 0 && drawn.left >= 0 && drawn.top + drawn.height <= from_.height &&
+                           drawn.left + drawn.width <= from_.width;
+    return is_inside ? std::optional(drawn) : std::nullopt;
   }
 
  private:
   Extents from_;
+  PictureWindow draw_window(const Draw& draw) const {
+    return {draw.below(0, down_ + 1) - padding_, draw.below(1, right_ + 1) - padding_, result().height, result().width};
+  }
+
   std::int64_t padding_, down_, right_;
   ResizeAtRatio resize_;
 };
@@ -322,32 +334,50 @@ PictureSteps::PictureSteps(const std::vector<PreprocessingStep>& steps, const Sh
   }
 }
 
-void PictureSteps::apply(std::int64_t example, std::int64_t epoch, const float* from, float* to) const {
-  thread_local std::array<std::vector<float>, 2> between;
+Draw PictureSteps::draw_of(const Step& step, std::int64_t example, std::int64_t epoch) {
   const auto low = [](std::int64_t number) { return static_cast<std::uint32_t>(number); };
   const auto high = [](std::int64_t number) { return static_cast<std::uint32_t>(number >> 32); };
-  std::array<Draw, 2> draws;  // of the last step that acts, and of the next
-  const PictureStep* last = nullptr;
+  Draw draw;
+  draw.trains = epoch > 0;
+  if (draw.trains) draw.words = step.random(low(example), high(example), low(epoch), high(epoch));
+  return draw;
+}
+
+std::optional<PictureWindow> PictureSteps::first_window(std::int64_t example, std::int64_t epoch) const {
+  if (steps_.empty()) return std::nullopt;
+  return steps_.front().step->window(draw_of(steps_.front(), example, epoch));
+}
+
+void PictureSteps::apply(std::int64_t example, std::int64_t epoch, const float* from, float* to) const {
+  apply(0, example, epoch, from, to);
+}
+
+void PictureSteps::apply_behind_first(std::int64_t example, std::int64_t epoch, const float* from, float* to) const {
+  apply(1, example, epoch, from, to);
+}
+
+void PictureSteps::apply(std::size_t first, std::int64_t example, std::int64_t epoch, const float* from,
+                         float* to) const {
+  thread_local std::array<std::vector<float>, 2> between;
+  const PictureStep* last = nullptr;  // that acts
+  Draw last_draw;
   std::size_t applied = 0;
-  for (const auto& [random, step] : steps_) {
-    Draw& draw = draws[1];
-    draw = {};
-    draw.trains = epoch > 0;
-    if (draw.trains) draw.words = random(low(example), high(example), low(epoch), high(epoch));
-    if (!step->acts(draw)) continue;
+  for (const Step& one : std::span(steps_).subspan(first)) {
+    const Draw draw = draw_of(one, example, epoch);
+    if (!one.step->acts(draw)) continue;
     if (last != nullptr) {
       std::vector<float>& buffer = between[applied++ % 2];
       buffer.resize(static_cast<std::size_t>(most_elements_));
-      last->apply(draws[0], from, buffer.data());
+      last->apply(last_draw, from, buffer.data());
       from = buffer.data();
     }
-    last = step.get();
-    draws[0] = draw;
+    last = one.step.get();
+    last_draw = draw;
   }
   if (last == nullptr) {
     copy(from, steps_.back().step->result(), to);
   } else {
-    last->apply(draws[0], from, to);
+    last->apply(last_draw, from, to);
   }
 }
 

@@ -8,6 +8,7 @@
 
 #include "base/philox.h"
 #include "base/shape.h"
+#include "data/example_source.h"
 #include "data/preprocessing.h"
 #include "data/resample.h"
 
@@ -53,6 +54,8 @@ class PictureStep {
   /// Writes the picture, float32 [height, width, channels], to another place. May run in many threads at once.
   /// Whether it changes the picture: else it is not applied.
   virtual bool acts(const Draw&) const { return true; }
+  /// The part of the picture that it takes, where that is all it does.
+  virtual std::optional<PictureWindow> window(const Draw&) const { return std::nullopt; }
   virtual void apply(const Draw& draw, const float* from, float* to) const = 0;
 
  private:
@@ -70,7 +73,17 @@ class PictureSteps {
   /// Epoch 0 is none: nothing is drawn. May run in many threads at once.
   void apply(std::int64_t example, std::int64_t epoch, const float* from, float* to) const;
 
+  /// The part of the example that the first step takes, where that is all it does: whoever reads no more than that
+  /// applies what is behind it.
+  std::optional<PictureWindow> first_window(std::int64_t example, std::int64_t epoch) const;
+  void apply_behind_first(std::int64_t example, std::int64_t epoch, const float* from, float* to) const;
+  std::int64_t most_elements() const { return most_elements_; }
+
  private:
+  struct Step;
+  static Draw draw_of(const Step& step, std::int64_t example, std::int64_t epoch);
+  void apply(std::size_t first, std::int64_t example, std::int64_t epoch, const float* from, float* to) const;
+
   struct Step {
     Philox random;
     std::unique_ptr<PictureStep> step;

@@ -244,7 +244,7 @@ TEST_CASE_FIXTURE(Fixture, "a worker that comes back takes part in an elastic ru
 
 TEST_CASE_FIXTURE(Fixture, "an elastic run whose chief is suspended is ended, and started again") {
   const Outcome outcome = run_script(folder, R"(
-    "$MIRRORTRAIN" launch --workers 3 --restarts 1 --grace 0 -- fit net.yaml --run-dir run --set training.epochs=1000000 --set strategy.elastic=true --set strategy.communication.timeout_seconds=1 &
+    "$MIRRORTRAIN" launch --workers 3 --restarts 1 --grace 0 -- fit net.yaml --run-dir run --set training.epochs=1000000 --set checkpoint.keep=1000000 --set strategy.elastic=true --set strategy.communication.timeout_seconds=1 &
     while [ ! -e run/checkpoints/step-000012 ]; do sleep 0.05; done
     set -- $(cat /proc/$!/task/$!/children)
     kill -STOP $1

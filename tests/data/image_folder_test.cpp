@@ -2,14 +2,17 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "base/files.h"
+#include "data/example_maker.h"
 #include "data/feeder.h"
 #include "data/files.h"
 #include "data/fingerprint.h"
 #include "data/load.h"
 #include "data/picture.h"
+#include "data/picture_steps.h"
 
 namespace mirrortrain::data {
 namespace {
@@ -173,6 +176,40 @@ TEST_CASE("picture folders that cannot be used are refused with the remedy") {
   CHECK(contains(error(sized), "expected PNG or JPEG files of the class 'empty', found none"));
   folders.copy("rgb.png", "flat/x.png");
   CHECK(contains(error(folders.source("flat")), "expected a folder for each class"));
+}
+
+TEST_CASE("a crop that is drawn first reads its part of a picture alone, and gives what cropping the whole would") {
+  ImageFolder source;
+  source.directory = config::Path{std::string(MIRRORTRAIN_SOURCE_DIR) + "/tests/pictures"};
+  for (const bool resizes : {true, false}) {
+    if (resizes) {
+      source.image_size = {9, 7};
+    } else {
+      source.image_size = {4, 6};  // of some of them
+    }
+    Examples examples = find_new_pictures(source);
+    std::ranges::fill(examples.labels.span<double>(), 0);
+    const Dataset dataset(std::move(examples));
+    RandomCrop crop;
+    crop.height.value = 3;
+    crop.width = 5;
+    for (const std::int64_t padding : {0, 2}) {
+      crop.padding = padding;
+      const std::vector<PreprocessingStep> steps{crop, RandomFlip{}};
+      const Shape shape = dataset.features().row_shape();
+      const ExampleMaker maker(dataset, steps, 3);
+      const PictureSteps whole(steps, shape, 3);
+      std::vector<float> pixels(static_cast<std::size_t>(shape.elements())), expected(3 * 5 * 3), made(3 * 5 * 3);
+      for (std::int64_t row = 0; row < dataset.rows(); ++row) {
+        for (std::int64_t epoch = 1; epoch < 6; ++epoch) {
+          dataset.source()->read(row, pixels);
+          whole.apply(row, epoch, pixels.data(), expected.data());
+          maker.make({row, epoch}, made);
+          CHECK(made == expected);
+        }
+      }
+    }
+  }
 }
 
 }  // namespace
