@@ -3,8 +3,10 @@
 #include <CLI/CLI.hpp>
 
 #include "cli/commands.h"
+#include "collective/nccl/nccl_communicator.h"
 #include "device/cpu/cpu_device.h"
 #include "device/cuda/gpus.h"
+#include "kernels/cuda/backend.h"
 #include "strategy/topology.h"
 
 namespace mirrortrain::cli {
@@ -23,11 +25,36 @@ void list_devices() {
   for (const std::string& note : topology.notes) fmt::print(stderr, "{}\n", note);
 }
 
+/// Whether a run on several GPUs finds what it needs; prints what it finds where.
+bool list_libraries() {
+  std::vector<cuda::LibraryState> libraries = cuda::find_libraries();
+  if (libraries.empty()) {
+    fmt::print("{}\n", cuda::visible_gpus().why_none);
+    return false;
+  }
+  libraries.push_back(find_nccl());
+  bool complete = true;
+  for (const auto& [name, found, problem] : libraries) {
+    fmt::print("{:<9} {}\n", name, problem.empty() ? found : "missing: " + problem);
+    complete = complete && problem.empty();
+  }
+  return complete;
+}
+
 }  // namespace
 
 void add_devices(CLI::App& app, int& exit_code) {
   CLI::App* command = app.add_subcommand("devices", "List the devices that `devices: all` uses.");
-  command->callback([&exit_code] {
+  const auto libraries = std::make_shared<bool>(false);
+  command->add_flag(
+      "--libraries", *libraries,
+      "List the libraries that training on GPUs needs instead, with versions and files, or where they were "
+      "looked for; the exit code is 1 where one is missing.");
+  command->callback([&exit_code, libraries] {
+    if (*libraries) {
+      exit_code = list_libraries() ? 0 : 1;
+      return;
+    }
     list_devices();
     exit_code = 0;
   });

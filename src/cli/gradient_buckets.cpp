@@ -12,8 +12,7 @@ std::vector<std::size_t> bucket_counts(const CheckedConfiguration& checked) {
   const auto device = make_cpu_device(0, 1, {});
   const VariableStore variables(*checked.model, store, *device);
   std::vector<std::size_t> counts;
-  for (const GradientBucket& bucket :
-       make_buckets(variables, checked.values().strategy.communication.bytes_per_pack.bytes)) {
+  for (const GradientBucket& bucket : make_buckets(variables, bucket_bytes(checked.values().strategy.communication))) {
     counts.push_back(static_cast<std::size_t>(bucket.elements));
   }
   return counts;

@@ -18,19 +18,11 @@ struct InitArguments {
   std::optional<std::string> label;
 };
 
-std::string rounded(const std::vector<double>& values) {
-  std::string text;
-  for (const double value : values) text += fmt::format("{}{:.6g}", text.empty() ? "" : ", ", value);
-  return "[" + text + "]";
-}
-
 std::string preprocessing(const DataLook& look) {
   if (look.scale != 1) return "    - rescaling: {scale: 0.00392156862745098}     # bytes to [0, 1]\n";
-  if (look.mean.empty()) return "";
-  return fmt::format(
-      "    # the mean and variance of each feature in the training data\n"
-      "    - normalization: {{mean: {}, variance: {}}}\n",
-      rounded(look.mean), rounded(look.variance));
+  if (!look.is_normalized) return "";
+  return "    - normalization: {adapt: true}                  # by each feature's mean and variance in the training "
+         "data\n";
 }
 
 /// Whether examples are pictures large enough for convolutions.

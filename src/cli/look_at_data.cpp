@@ -29,11 +29,14 @@ constexpr std::size_t kMostWords = 20, kMostClasses = 1000;
 struct Column {
   std::string name;
   bool has_numbers = true, has_empty = false;
+  std::optional<double> last;  ///< number
+  bool counts = true;          ///< its numbers are each one more than the one before
+  bool numbers_rows() const { return has_numbers && counts && !has_empty; }
   std::set<std::string> words;  ///< up to one more than kMostWords
 };
 
-std::vector<Column> columns_of(const std::string& path, bool& has_header) {
-  data::CsvFile file(path, {});
+std::vector<Column> columns_of(const std::string& path, const data::Csv& csv, bool& has_header) {
+  data::CsvFile file(path, csv);
   const data::FirstLine& line = file.first_line();
   has_header = !line.header.empty();
   std::vector<Column> columns;
@@ -46,7 +49,10 @@ std::vector<Column> columns_of(const std::string& path, bool& has_header) {
       Column& column = columns[at];
       if (text.empty_cell()) {
         column.has_empty = true;
-      } else if (!column.has_numbers || !text.whole_number<double>()) {
+      } else if (const auto number = column.has_numbers ? text.whole_number<double>() : std::nullopt) {
+        column.counts = column.counts && (!column.last || *number == *column.last + 1);
+        column.last = number;
+      } else {
         column.has_numbers = false;
         const std::string word = text.cell();
         if (column.words.size() <= kMostWords) column.words.insert(word);
@@ -59,6 +65,17 @@ std::vector<Column> columns_of(const std::string& path, bool& has_header) {
     }
   }
   return columns;
+}
+
+/// Whether what is read with points has a column in which every word is a number with a comma, as "1,5".
+bool has_decimal_commas(const std::vector<Column>& columns, char delimiter) {
+  const auto is_number = [](const std::string& word) {
+    data::CsvText text(word, ';', ',');
+    return text.whole_number<double>() && text.at_end();
+  };
+  return delimiter != ',' && std::ranges::any_of(columns, [&](const Column& column) {
+           return !column.has_numbers && std::ranges::all_of(column.words, is_number);
+         });
 }
 
 std::size_t label_column(const std::vector<Column>& columns, const std::optional<std::string>& label,
@@ -96,20 +113,6 @@ std::int64_t classes_of(const data::Dataset& train) {
   });
 }
 
-void measure(const data::Dataset& train, DataLook& look) {
-  const auto width = static_cast<std::size_t>(train.features().row_elements());
-  look.mean.assign(width, 0);
-  look.variance.assign(width, 0);
-  const auto cells = train.features().span<float>();
-  for (std::size_t i = 0; i < cells.size(); ++i) look.mean[i % width] += static_cast<double>(cells[i]);
-  for (double& mean : look.mean) mean /= static_cast<double>(train.rows());
-  for (std::size_t i = 0; i < cells.size(); ++i) {
-    const double difference = static_cast<double>(cells[i]) - look.mean[i % width];
-    look.variance[i % width] += difference * difference;
-  }
-  for (double& variance : look.variance) variance = std::max(variance / static_cast<double>(train.rows()), 1e-6);
-}
-
 void describe(const data::DataOptions& options, DataLook& look) {
   const data::Splits splits = data::load(options, 0, nullptr);
   look.examples = splits.train.rows();
@@ -120,31 +123,40 @@ void describe(const data::DataOptions& options, DataLook& look) {
   if (is_of_bytes) {
     look.scale = 1.0 / 255;
   } else if (look.features.rank() == 1 && splits.train.features().dtype == DType::kFloat32) {
-    measure(splits.train, look);
+    look.is_normalized = true;
   }
 }
 
 DataLook look_at_table(const std::string& path, const std::optional<std::string>& wanted) {
   bool has_header = false;
-  const std::vector<Column> columns = columns_of(path, has_header);
+  data::Csv csv;
+  csv.file = config::Path{path};
+  std::vector<Column> columns = columns_of(path, csv, has_header);
+  if (has_decimal_commas(columns, data::CsvFile(path, csv).text().delimiter())) {
+    csv.decimal = ",";
+    columns = columns_of(path, csv, has_header);
+  }
   const std::size_t label = label_column(columns, wanted, path);
   const auto column_of = [&](std::size_t i) -> data::CsvColumn {
     if (has_header) return columns[i].name;
     return static_cast<std::int64_t>(i);
   };
   DataLook look;
-  data::Csv csv;
-  csv.file = config::Path{path};
   csv.labels = has_header ? data::CsvColumns(columns[label].name) : data::CsvColumns(static_cast<std::int64_t>(label));
   std::vector<data::CsvColumn> features;
   std::vector<std::string> listed, encodings;
   bool has_empty = false, leaves_out = false;
+  const auto why_not = [&](const Column& column) -> std::string {
+    if (!column.has_numbers && column.words.size() > kMostWords) {
+      return fmt::format("it has more than {} different words", kMostWords);
+    }
+    return column.numbers_rows() && columns.size() > 2 ? "it numbers the rows" : "";
+  };
   for (std::size_t i = 0; i < columns.size(); ++i) {
     if (i == label) continue;
     const Column& column = columns[i];
-    if (!column.has_numbers && column.words.size() > kMostWords) {
-      look.remarks.push_back(
-          fmt::format("{} is left out: it has more than {} different words", yaml_text(column.name), kMostWords));
+    if (const std::string why = why_not(column); !why.empty()) {
+      look.remarks.push_back(fmt::format("{} is left out: {}", yaml_text(column.name), why));
       leaves_out = true;
       continue;
     }
@@ -163,6 +175,7 @@ DataLook look_at_table(const std::string& path, const std::optional<std::string>
     look.train += fmt::format(", features: [{}]", fmt::join(listed, ", "));
   }
   if (!encodings.empty()) look.train += fmt::format(", encoding: {{{}}}", fmt::join(encodings, ", "));
+  if (csv.decimal == ",") look.train += ", decimal: \",\"";
   if (has_empty) {
     csv.missing = data::MissingIsMean{};
     look.train += ", missing: mean";

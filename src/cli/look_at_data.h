@@ -14,8 +14,8 @@ struct DataLook {
   std::string train, test;           ///< sources as YAML flow mappings; `test` empty where there is none
   std::vector<std::string> remarks;  ///< on the training data, for comments
   std::int64_t examples = 0;
-  Shape features;                      ///< of one example
-  std::vector<double> mean, variance;  ///< of each feature in a row; empty where `scale` maps to [0, 1]
+  Shape features;              ///< of one example
+  bool is_normalized = false;  ///< whether the features of a row are to be, each by its mean and variance
   double scale = 1;
   std::int64_t classes = 0;        ///< 0: labels are numbers
   std::vector<std::string> names;  ///< of the classes; may be empty

@@ -60,6 +60,8 @@ config::Section<Csv> Csv::section() {
            "The feature columns, in this order; null: all that are neither labels nor weights, in file order.")
       .key("delimiter", &Csv::delimiter,
            "The character between cells; null: comma, semicolon or tab, whichever the first line has most of.")
+      .key("decimal", &Csv::decimal,
+           "The character before a number's fraction: `.`, or `,` as many spreadsheets write it.")
       .key("missing", &Csv::missing,
            "What to do about empty feature cells; null: as in the training data, where they are an error.")
       .key("encoding", &Csv::encoding,
@@ -81,13 +83,20 @@ config::Section<Csv> Csv::section() {
                           ? "expected at least one column, found an empty list"
                           : "";
              })
-      .check("delimiter", [](const Csv& options) -> std::string {
-        if (!options.delimiter) return "";
-        const std::string& text = *options.delimiter;
-        const bool possible = text.size() == 1 &&
-                              std::string_view("\"\n\r .+-").find(text[0]) == std::string_view::npos &&
-                              !(text[0] >= '0' && text[0] <= '9');
-        return possible ? "" : "expected one character that no number has, such as ';' or \"\\t\"";
+      .check("delimiter",
+             [](const Csv& options) -> std::string {
+               if (!options.delimiter) return "";
+               const std::string& text = *options.delimiter;
+               const bool possible = text.size() == 1 &&
+                                     std::string_view("\"\n\r .+-").find(text[0]) == std::string_view::npos &&
+                                     !(text[0] >= '0' && text[0] <= '9');
+               return possible ? "" : "expected one character that no number has, such as ';' or \"\\t\"";
+             })
+      .check("decimal", [](const Csv& options) -> std::string {
+        if (options.decimal != "." && options.decimal != ",") return "expected `.` or `,`";
+        return options.delimiter == options.decimal
+                   ? "cells are separated by commas (delimiter), so numbers cannot have them"
+                   : "";
       });
 }
 

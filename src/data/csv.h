@@ -57,6 +57,7 @@ struct Csv {
   std::optional<bool> header{};            ///< null: the first line is one if it holds no number
   std::optional<CsvColumns> features{};    ///< null: all columns that are neither labels nor weights, in file order
   std::optional<std::string> delimiter{};  ///< null: what the first line has most of: comma, semicolon or tab
+  std::string decimal = ".";               ///< the character before the fraction of a number
   std::optional<Missing> missing{};        ///< null: as in the training data, which refuses empty cells
   config::Map<Encoding> encoding{};        ///< by the column's name or number
   std::optional<CsvColumn> weights{};

@@ -11,23 +11,24 @@
 namespace mirrortrain::data {
 namespace {
 
-bool is_number(const std::string& cell) {
-  CsvText text(cell);
+bool is_number(const std::string& cell, char point) {
+  CsvText text(cell, '\n', point);
   return !cell.empty() && text.number<double>().has_value() && text.at_end();
 }
 
-/// What the first line with anything in it has most of, outside quotes.
-char likely_delimiter(std::string_view text) {
-  constexpr std::string_view kCandidates = ",;\t";
-  std::array<std::size_t, kCandidates.size()> counts{};
+/// What the first line with anything in it has most of, outside quotes; `point`, which numbers have, is none.
+char likely_delimiter(std::string_view text, char point) {
+  constexpr std::string_view kAll = ",;\t";
+  const std::string_view candidates = point == kAll.front() ? kAll.substr(1) : kAll;
+  std::array<std::size_t, kAll.size()> counts{};
   bool quoted = false, begun = false;
   for (const char c : text) {
     if (c == '"') quoted = !quoted;
     if (c == '\n' && !quoted && begun) break;
     begun = begun || (c != '\n' && c != '\r' && c != ' ');
-    if (const auto found = kCandidates.find(c); found != std::string_view::npos && !quoted) ++counts[found];
+    if (const auto found = candidates.find(c); found != std::string_view::npos && !quoted) ++counts[found];
   }
-  return kCandidates[static_cast<std::size_t>(std::max_element(counts.begin(), counts.end()) - counts.begin())];
+  return candidates[static_cast<std::size_t>(std::max_element(counts.begin(), counts.end()) - counts.begin())];
 }
 
 }  // namespace
@@ -35,7 +36,9 @@ char likely_delimiter(std::string_view text) {
 CsvFile::CsvFile(const std::string& path, const Csv& options)
     : line_{path, {}, 0},
       bytes_(PlainFile(path).read_whole()),
-      text_(content(), options.delimiter ? options.delimiter->front() : likely_delimiter(content())) {
+      text_(content(),
+            options.delimiter ? options.delimiter->front() : likely_delimiter(content(), options.decimal.front()),
+            options.decimal.front()) {
   read_first_line(options);
 }
 
@@ -86,7 +89,8 @@ void CsvFile::read_first_line(const Csv& options) {
 }
 
 bool CsvFile::looks_like_header(const std::vector<std::string>& cells, std::int64_t line, const Csv& options) const {
-  const auto numbers = static_cast<std::size_t>(std::count_if(cells.begin(), cells.end(), is_number));
+  const auto numbers = static_cast<std::size_t>(std::count_if(
+      cells.begin(), cells.end(), [&](const std::string& cell) { return is_number(cell, options.decimal.front()); }));
   const auto by_name = [](const CsvColumns& columns) {
     const auto list = listed(columns);
     return std::any_of(list.begin(), list.end(), [](const CsvColumn& column) { return column.index() == 1; });

@@ -243,7 +243,7 @@ class TableReader {
     cell[comma] = '.';
     CsvText number(cell);
     if (!number.whole_number<double>()) return "";
-    return fmt::format("; numbers have a point: write {}", shortened(cell));
+    return fmt::format("; if the file's numbers have commas, set `decimal: \",\"`, else write {}", shortened(cell));
   }
 
   /// "nan" and "inf" are no words.

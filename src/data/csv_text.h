@@ -15,8 +15,9 @@ namespace mirrortrain::data {
 /// Walks through the cells of a CSV text. Only looks at memory; who calls it makes the errors.
 class CsvText {
  public:
-  explicit CsvText(std::string_view text, char delimiter = ',')
-      : begin_(text.data()), at_(begin_), end_(begin_ + text.size()), delimiter_(delimiter) {}
+  /// `point`: before a number's fraction.
+  explicit CsvText(std::string_view text, char delimiter = ',', char point = '.')
+      : begin_(text.data()), at_(begin_), end_(begin_ + text.size()), delimiter_(delimiter), point_(point) {}
 
   /// Passes over blank lines; whether the text is at its end.
   bool at_end();
@@ -56,6 +57,7 @@ class CsvText {
 
   /// Whether the last cell's quote was closed.
   bool closed() const { return closed_; }
+  char delimiter() const { return delimiter_; }
   /// "a comma", for messages.
   std::string delimiter_name() const {
     if (delimiter_ == ',') return "a comma";
@@ -122,7 +124,7 @@ class CsvText {
     while (at < last && is_digit(*at)) whole = whole * 10 + static_cast<std::uint64_t>(*at++ - '0');
     bool has_digits = at > digits;
     std::size_t behind_point = 0;
-    if (at < last && *at == '.') {
+    if (at < last && *at == point_) {
       const char* const point = ++at;
       while (at < last && is_digit(*at)) whole = whole * 10 + static_cast<std::uint64_t>(*at++ - '0');
       behind_point = static_cast<std::size_t>(at - point);
@@ -154,7 +156,19 @@ class CsvText {
   }
 
   template <class T>
-  static const char* parse_any(const char* from, const char* end, T& value) {
+  const char* parse_any(const char* from, const char* end, T& value) const {
+    if (point_ == '.') return parse_with_point(from, end, value);
+    // What the standard library reads has a point; the other character's place in the cell shows where it ends.
+    std::string cell(from,
+                     std::find_if(from, end, [this](char c) { return c == delimiter_ || c == '\n' || c == '\r'; }));
+    if (cell.find('.') != std::string::npos) return nullptr;
+    std::ranges::replace(cell, point_, '.');
+    const char* const after = parse_with_point(cell.data(), cell.data() + cell.size(), value);
+    return after == nullptr ? nullptr : from + (after - cell.data());
+  }
+
+  template <class T>
+  static const char* parse_with_point(const char* from, const char* end, T& value) {
     if (from < end && *from == '+' && from + 1 < end && from[1] != '-') ++from;
     auto [after, error] = std::from_chars(from, end, value);
     if constexpr (std::is_same_v<T, float>) {
@@ -180,7 +194,7 @@ class CsvText {
   }
 
   const char *begin_, *at_, *end_;
-  char delimiter_;
+  char delimiter_, point_;
   bool one_line_each_ = true;
   bool blank_before_ = false;
   bool closed_ = true;

@@ -101,6 +101,9 @@ class Device {
   /// Host memory that the device reads and writes without detours (pinned, on a GPU). Throws like allocate.
   virtual Buffer allocate_host(std::size_t bytes) = 0;
   virtual std::unique_ptr<Stream> make_stream() = 0;
+  /// One whose kernels go before those of other streams where both have some to start: for communication, which others
+  /// wait for.
+  virtual std::unique_ptr<Stream> make_urgent_stream() { return make_stream(); }
   virtual std::unique_ptr<Event> make_event() = 0;
   /// Called once by the lane's thread before it uses the device: pins the threads of its team and sets how they
   /// compute.

@@ -15,4 +15,13 @@ std::unique_ptr<Kernel> KernelRegistry::make(const Op& op, const KernelSpecs& sp
   return found->second(op, specs);
 }
 
+KernelRegistry KernelRegistry::wrapped(
+    const std::function<std::unique_ptr<Kernel>(const Make&, const Op&, const KernelSpecs&)>& wrap) const {
+  KernelRegistry all(backend_);
+  for (const auto& [type, make] : makers_) {
+    all.makers_[type] = [wrap, make](const Op& op, const KernelSpecs& specs) { return wrap(make, op, specs); };
+  }
+  return all;
+}
+
 }  // namespace mirrortrain

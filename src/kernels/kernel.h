@@ -73,8 +73,12 @@ class KernelRegistry {
 
   explicit KernelRegistry(std::string backend) : backend_(std::move(backend)) {}
 
- private:
   using Make = std::function<std::unique_ptr<Kernel>(const Op&, const KernelSpecs&)>;
+  /// A registry of the same ops, whose kernels `wrap` makes with the help of this one's makers.
+  KernelRegistry wrapped(
+      const std::function<std::unique_ptr<Kernel>(const Make&, const Op&, const KernelSpecs&)>& wrap) const;
+
+ private:
   std::string backend_;
   std::unordered_map<std::type_index, Make> makers_;
 };

@@ -14,13 +14,16 @@ config::Section<CommunicationOptions> CommunicationOptions::section() {
            config::at_least(0))
       .key("bytes_per_pack", &CommunicationOptions::bytes_per_pack,
            "Size of a gradient bucket, whose gradients are reduced together as soon as backward has computed them: in "
-           "bytes, or as 64K = 64KiB = 65536, 25MiB, 1MB = 1000000; 0: one bucket.")
+           "bytes, or as 64K = 64KiB = 65536, 25MiB, 1MB = 1000000; 0: one bucket; null: 1MiB for the first one, so "
+           "that "
+           "communication begins early, and 25MiB for the others.")
       .key("implementation", &CommunicationOptions::implementation,
            "What carries sums between workers: ring adds over the network (gloo, or MPI under mpirun), nccl between "
            "GPUs; auto: nccl where the replicas are on GPUs, else memory that the workers share where all are on one "
            "machine, else ring.")
       .key("compression", &CommunicationOptions::compression,
-           "As what gradients go between workers, or between GPUs over NCCL: none: as float32; bfloat16: half the bytes, "
+           "As what gradients go between workers, or between GPUs over NCCL: none: as float32; bfloat16: half the "
+           "bytes, "
            "where the network is slow. What rounding leaves of a gradient is kept and goes with the next one (error "
            "feedback), also over a resume.");
 }
@@ -88,9 +91,8 @@ config::Section<StrategyOptions> StrategyOptions::section() {
       .check("communication",
              [](const StrategyOptions& options) -> std::string {
                const CommunicationOptions& communication = options.communication;
-               const bool chosen =
-                   communication.bytes_per_pack.bytes != 0 || communication.implementation != Transport::kAuto ||
-                   communication.compression != Compression::kNone;
+               const bool chosen = communication.bytes_per_pack || communication.implementation != Transport::kAuto ||
+                                   communication.compression != Compression::kNone;
                return is_served(options.type) && chosen
                           ? "parameter_server has timeout_seconds alone; leave the others out"
                           : "";

@@ -50,7 +50,7 @@ using Devices = std::variant<AllDevices, std::vector<DeviceId>>;
 
 /// How the lanes talk to each other.
 struct CommunicationOptions {
-  config::Size bytes_per_pack;
+  std::optional<config::Size> bytes_per_pack;
   double timeout_seconds = 60;
   Transport implementation = Transport::kAuto;
   Compression compression = Compression::kNone;

@@ -150,5 +150,16 @@ TEST_CASE("devices lists what `devices: all` would use") {
   CHECK(outcome.out.starts_with("cpu:0"));
 }
 
+TEST_CASE("devices --libraries tells each library's file, or where it was looked for") {
+  TemporaryFolder folder;
+  const Outcome outcome = run_program(folder, "devices --libraries");
+  if (outcome.out.starts_with("no GPU")) {  // a build without CUDA
+    CHECK(outcome.exit_code == 1);
+    return;
+  }
+  CHECK(outcome.exit_code == (contains(outcome.out, "missing: ") ? 1 : 0));
+  for (const char* name : {"cuDNN", "cuBLASLt", "NCCL"}) CHECK(contains(outcome.out, name));
+}
+
 }  // namespace
 }  // namespace mirrortrain::testing

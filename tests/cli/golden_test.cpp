@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <span>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -130,6 +131,24 @@ void check_weights(const fs::path& file, const fs::path& expected_file, double t
   }
 }
 
+/// A tensor's distance to the reference, as a share of how far that moved: what did not train would be within most
+/// tolerances of mixed precision.
+void check_movement(const fs::path& file, const fs::path& golden, double share) {
+  const auto weights = mirrortrain::read_safetensors(file);
+  const auto initial = mirrortrain::read_safetensors(golden / "initial.safetensors");
+  const auto distance = [](std::span<const float> a, std::span<const float> b) {
+    double squares = 0;
+    for (std::size_t k = 0; k < a.size(); ++k) squares += (double(a[k]) - b[k]) * (double(a[k]) - b[k]);
+    return std::sqrt(squares);
+  };
+  for (const auto& [name, reference] : mirrortrain::read_safetensors(golden / "final.safetensors")) {
+    CAPTURE(name);
+    const double moved = distance(reference.span<float>(), initial.at(name).span<float>());
+    CHECK(moved > 0);
+    CHECK(distance(weights.at(name).span<float>(), reference.span<float>()) <= share * moved);
+  }
+}
+
 /// Where copies differ, the last checkpoint holds replica 1's.
 void check_replica_1(const fs::path& run, const fs::path& golden, double tolerance) {
   fs::path newest;
@@ -166,6 +185,7 @@ void check_run(const fs::path& golden, const json& expected, std::size_t replica
   REQUIRE(evaluations.size() == (expected.contains("test") ? 1 : 0));
   if (!evaluations.empty()) check_figures(evaluations[0], expected.at("test"), loss_tolerance, !mixed);
   check_weights(run / "model.safetensors", golden / "final.safetensors", expected.at("tolerance").at("weights"));
+  if (mixed) check_movement(run / "model.safetensors", golden, expected.at("tolerance").at("movement"));
   if (fs::exists(golden / "final-replica-1.safetensors"))
     check_replica_1(run, golden, expected.at("tolerance").at("weights"));
 }

@@ -57,6 +57,17 @@ TEST_CASE_FIXTURE(Fixture, "a column of many words is left out, and numbers as l
   CHECK(contains(error("prices.csv --label widht"), "did you mean 'width'?"));
 }
 
+TEST_CASE_FIXTURE(Fixture, "a column that numbers the rows is left out, and decimal commas are numbers") {
+  std::string rows = "id;width;kind\n";
+  for (int i = 0; i < 60; ++i) rows += fmt::format("{};{},5;{}\n", 1'000'000'000'000 + i, i % 7, i % 7 < 3 ? "a" : "b");
+  write_file(folder / "kinds.csv", rows);
+  const std::string made = train("kinds.csv");
+  CHECK(contains(made, "# id is left out: it numbers the rows"));
+  CHECK(contains(made, "features: [width], decimal: \",\"}"));
+  CHECK(contains(made, "normalization: {adapt: true}"));
+  CHECK(accuracy > 0.9);
+}
+
 TEST_CASE_FIXTURE(Fixture, "a picture folder and an IDX file get convolutions") {
   const std::string made = train(repository_file("data/tiny-shapes/train"));
   CHECK(contains(made, "3 classes: circle, square, triangle"));

@@ -16,6 +16,7 @@
 #include "device/cuda/gpus.h"
 #include "error_text.h"
 #include "kernels/cuda/backend.h"
+#include "skip.h"
 
 using namespace mirrortrain;
 using testing::Rows;
@@ -148,7 +149,7 @@ TEST_CASE("GPUs that copy from each other give the same bits as ranks that share
 }
 
 TEST_CASE("NCCL sums and gathers over all GPUs") {
-  if (!why_no_nccl().empty()) return;
+  if (testing::skip_without(why_no_nccl().empty(), "NCCL")) return;
   const int size = gpu_count();
   const Gpus gpus(size);
   const auto owned = make_nccl_communicators(all_gpus(), 60);
@@ -176,7 +177,7 @@ TEST_CASE("NCCL sums and gathers over all GPUs") {
 }
 
 TEST_CASE("NCCL takes more operations than it watches at once") {
-  if (!why_no_nccl().empty()) return;
+  if (testing::skip_without(why_no_nccl().empty(), "NCCL")) return;
   const Gpus gpus(gpu_count());
   const auto owned = make_nccl_communicators(all_gpus(), 60);
   const Rows zeros(gpus.devices.size(), std::vector<float>(100));
@@ -186,7 +187,7 @@ TEST_CASE("NCCL takes more operations than it watches at once") {
 }
 
 TEST_CASE("a type that NCCL's ranks cannot sum is an error at once, and so is every operation after it") {
-  if (!why_no_nccl().empty()) return;
+  if (testing::skip_without(why_no_nccl().empty(), "NCCL")) return;
   const Gpus gpus(1);
   const auto owned = make_nccl_communicators(std::vector{0}, 60);
   std::vector<std::string> messages;
@@ -203,7 +204,7 @@ TEST_CASE("a type that NCCL's ranks cannot sum is an error at once, and so is ev
 }
 
 TEST_CASE("an NCCL rank that does not come is named after the timeout") {
-  if (!why_no_nccl().empty() || gpu_count() < 2) return;
+  if (testing::skip_without(why_no_nccl().empty() && gpu_count() >= 2, "NCCL and 2 GPUs")) return;
   const Gpus gpus(2);
   const auto owned = make_nccl_communicators(std::vector{0, 1}, 2);
   const auto ranks = pointers(owned);

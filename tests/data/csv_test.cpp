@@ -149,10 +149,35 @@ TEST_CASE("a wrong label is told with its line where rows are lines") {
 
 TEST_CASE("decimal commas are told as what they are, among features and labels") {
   const Reader read;
-  CHECK(contains(read.error("a;y\n1;2,5\n", "y"),
-                 "expected a number or a word, found '2,5'; numbers have a point: write 2.5"));
-  CHECK(contains(read.error("a;y\n-1,25;2\n", "y"), "found '-1,25'; numbers have a point: write -1.25"));
+  CHECK(contains(
+      read.error("a;y\n1;2,5\n", "y"),
+      "expected a number or a word, found '2,5'; if the file's numbers have commas, set `decimal: \",\"`, else "
+      "write 2.5"));
+  CHECK(contains(read.error("a;y\n-1,25;2\n", "y"), "else write -1.25"));
   CHECK(contains(read.error("a;y\nx,y;2\n", "y"), "a column of words needs an encoding"));
+}
+
+TEST_CASE("numbers may have decimal commas") {
+  const TemporaryFolder folder;
+  const auto read = [&](std::string_view content, CsvColumns labels,
+                        std::optional<std::string> delimiter = std::nullopt) {
+    Csv csv;
+    csv.file = config::Path{folder.write("a.csv", content)};
+    csv.labels = std::move(labels);
+    csv.decimal = ",";
+    csv.delimiter = std::move(delimiter);
+    return Reader::table(csv);
+  };
+  const Examples examples = read("a;b;y\n1,5;-,25;1\n \"2,75\" ;3e2;0\n-1,5e-2;7;1\n", "y");
+  CHECK(features(examples) == std::vector<float>{1.5f, -0.25f, 2.75f, 300, -0.015f, 7});
+  // Without a header, where the first line has more commas than separators.
+  CHECK(features(read("1,5;2,5;1\n3,5;4,5;0\n", std::int64_t{2})) == std::vector<float>{1.5f, 2.5f, 3.5f, 4.5f});
+  CHECK(features(read("1,5\t2\n3,25\t1\n", std::int64_t{1})) == std::vector<float>{1.5f, 3.25f});
+  CHECK(labels(read("a;y\n1;0,5\n2;1,5\n", "y")) == std::vector<double>{0.5, 1.5});
+  // 17 digits, for which the short way of reading does not serve.
+  CHECK(labels(read("a;y\n1;0,12345678901234567\n", "y")) == std::vector<double>{0.12345678901234567});
+  CHECK(contains(error_text([&] { read("a;y\n1.5;2\n", "y"); }), "found '1.5'"));
+  CHECK(contains(error_text([&] { read("a;y\n1.234,5;2\n", "y"); }), "found '1.234,5'"));
 }
 
 TEST_CASE("numbers are the nearest ones to their text, in float and in double") {

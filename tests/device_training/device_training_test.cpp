@@ -6,6 +6,7 @@
 #include "base/files.h"
 #include "error_text.h"
 #include "network.h"
+#include "skip.h"
 #include "train/checkpoint.h"
 #include "training.h"
 
@@ -95,6 +96,24 @@ TEST_CASE("weights of examples count in evaluation as on the CPU, wherever a spl
   }
 }
 
+TEST_CASE("weights of many chunks of the update train as on the CPU") {
+  const Overrides larger{
+      "data.train={format: synthetic, examples: 60, shape: [12, 12], classes: 10, seed: 5}",
+      "model.input_shape=[12, 12]",
+      "model.layers=[flatten, {dense: {units: 70, activation: relu, kernel_regularizer: {l2: 0.001}}}, "
+      "{dense: {units: 33, activation: relu}}, {dense: {units: 10}}]",
+      "data.global_batch_size=20", "training.tf32=false"};
+  for (const char* more : {"optimizer={type: adam, learning_rate: 0.003}", "gradients={clip_norm: 0.5}",
+                           "optimizer={type: lamb, learning_rate: 0.01}", "gradients={accumulate_steps: 2}"}) {
+    CAPTURE(more);
+    for (const int replicas : {1, 2}) {
+      Overrides overrides = larger;
+      overrides.emplace_back(more);
+      Twins(kDense, overrides, replicas).check_equal(6);
+    }
+  }
+}
+
 TEST_CASE("residual blocks train as on the CPU") {
   for (const int replicas : {1, 2}) Twins(kResidual, {}, replicas).check_equal(7);
 }
@@ -150,7 +169,7 @@ TEST_CASE("a step is no more launches than it was") {
     const char *network, *precision;
     std::int64_t own, of_libraries;
   };
-  if (!testing::launches()) return;
+  if (testing::skip_without(testing::launches().has_value(), "a simulated GPU, which counts launches")) return;
   // Once forward and backward: custom kernels from picking the rows to the update.
   for (const Expected& expected : {Expected{kCnn, "float32", 8, 11}, Expected{kCnn, "mixed_bfloat16", 8, 11},
                                    Expected{kDense, "float32", 5, 8}, Expected{kDense, "mixed_bfloat16", 5, 8}}) {
@@ -240,7 +259,7 @@ TEST_CASE("many steps in one piece are the same steps") {
 }
 
 TEST_CASE("where memory is short, the run says for what and which batch would fit") {
-  if (!testing::memory_can_be_chosen()) return;
+  if (testing::skip_without(testing::memory_can_be_chosen(), "a simulated GPU of any memory")) return;
   const auto error_with = [](std::size_t bytes, const Overrides& more) -> std::string {
     Overrides overrides = more;
     overrides.insert(overrides.end(), {"data.train={format: synthetic, examples: 4000, shape: [6, 6, 2], classes: 3}",
@@ -260,7 +279,7 @@ TEST_CASE("where memory is short, the run says for what and which batch would fi
 }
 
 TEST_CASE("the memory that is told is what the run takes") {
-  if (!testing::memory_can_be_chosen()) return;
+  if (testing::skip_without(testing::memory_can_be_chosen(), "a simulated GPU of any memory")) return;
   for (const char* more : {"training.precision=float32", "training.precision=mixed_bfloat16", "data.cache=host",
                            "gradients={clip_norm: 1}", "variables=[{match: \"*\", aggregation: none}]"}) {
     CAPTURE(more);
@@ -275,7 +294,7 @@ TEST_CASE("the memory that is told is what the run takes") {
 }
 
 TEST_CASE("the memory that is told is what the run takes of each of several GPUs") {
-  if (!testing::memory_can_be_chosen()) return;
+  if (testing::skip_without(testing::memory_can_be_chosen(), "a simulated GPU of any memory")) return;
   for (const char* ops : {"nccl", "ring"}) {
     CAPTURE(ops);
     Training training(

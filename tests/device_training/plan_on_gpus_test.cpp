@@ -3,6 +3,7 @@
 
 #include "error_text.h"
 #include "network.h"
+#include "skip.h"
 #include "train/plan/plan.h"
 #include "training.h"
 
@@ -10,7 +11,7 @@ namespace mirrortrain {
 namespace {
 
 TEST_CASE("a plan for workers with a GPU exchanges buckets over NCCL while backward continues") {
-  if (!testing::has_gpus(1)) return;
+  if (testing::skip_without(testing::has_gpus(1), "1 GPU")) return;
   Hardware hardware = testing::gpus_under_test(1);
   hardware.why_no_nccl = [] { return ""; };  // a plan does not call it
   const TemporaryFolder folder;

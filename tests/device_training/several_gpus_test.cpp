@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "error_text.h"
 #include "network.h"
+#include "skip.h"
 #include "train/checkpoint.h"
 #include "train/trainer.h"
 #include "train/verify.h"
@@ -17,7 +18,7 @@ namespace mirrortrain {
 namespace {
 
 TEST_CASE("several GPUs train as one, whatever adds across them") {
-  if (!testing::has_gpus(4)) return;
+  if (testing::skip_without(testing::has_gpus(4), "4 GPUs")) return;
   for (const char* ops : {"auto", "nccl", "ring", "hierarchical_copy", "reduction_to_one_device"}) {
     for (const char* devices :
          {"[cuda:0, cuda:1, cuda:2, cuda:3]", "[cuda:0, cuda:1]", "[cuda:1, cuda:0, cuda:1, cuda:0]"}) {
@@ -43,7 +44,7 @@ TEST_CASE("several GPUs train as one, whatever adds across them") {
 }
 
 TEST_CASE("the statistics of the global batch are added across GPUs, whatever adds the gradients") {
-  if (!testing::has_gpus(4)) return;
+  if (testing::skip_without(testing::has_gpus(4), "4 GPUs")) return;
   for (const char* ops : {"auto", "ring", "reduction_to_one_device"}) {
     for (const char* devices :
          {"[cuda:0, cuda:1, cuda:2, cuda:3]", "[cuda:1, cuda:0]", "[cuda:0, cuda:0, cuda:1, cuda:2]"}) {
@@ -67,7 +68,7 @@ TEST_CASE("the statistics of the global batch are added across GPUs, whatever ad
 }
 
 TEST_CASE("without NCCL, auto adds across GPUs by copies") {
-  if (!testing::has_gpus(2)) return;
+  if (testing::skip_without(testing::has_gpus(2), "2 GPUs")) return;
   Hardware hardware = testing::gpus_under_test(2);
   hardware.why_no_nccl = [] { return std::string("no NCCL here"); };
   const Overrides on_two = {"strategy={type: mirrored, devices: [cuda:0, cuda:1]}"};
@@ -80,8 +81,9 @@ TEST_CASE("without NCCL, auto adds across GPUs by copies") {
 }
 
 TEST_CASE("compressed gradients train nearly as others do on several GPUs, whether or not steps are in flight") {
-  if (!testing::has_gpus(4)) return;
-  for (const char* devices : {"[cuda:0, cuda:1, cuda:2, cuda:3]", "[cuda:1, cuda:0]", "[cuda:0, cuda:0, cuda:1, cuda:2]"}) {
+  if (testing::skip_without(testing::has_gpus(4), "4 GPUs")) return;
+  for (const char* devices :
+       {"[cuda:0, cuda:1, cuda:2, cuda:3]", "[cuda:1, cuda:0]", "[cuda:0, cuda:0, cuda:1, cuda:2]"}) {
     for (const char* bucket : {"0", "100"}) {
       CAPTURE(devices);
       CAPTURE(bucket);
@@ -106,7 +108,7 @@ TEST_CASE("compressed gradients train nearly as others do on several GPUs, wheth
 }
 
 TEST_CASE("policies, clipping and state mean the same on several GPUs") {
-  if (!testing::has_gpus(2)) return;
+  if (testing::skip_without(testing::has_gpus(2), "2 GPUs")) return;
   constexpr const char* kEvery = "*/*";
   for (const auto& [match, policy] : {std::pair(kEvery, "aggregation: mean"),
                                       {kEvery, "aggregation: sum"},
@@ -199,7 +201,7 @@ std::string on_two_gpus(const char* operation, double timeout_seconds) {
 }
 
 TEST_CASE("where a GPU's lane fails, the others do not wait for it indefinitely") {
-  if (!testing::has_gpus(2)) return;
+  if (testing::skip_without(testing::has_gpus(2), "2 GPUs")) return;
   for (const char* const operation : {"nccl", "ring"}) {
     INFO(operation);
     Training training(kNetwork, {on_two_gpus(operation, 0)}, with_failing_rank(10));
@@ -207,8 +209,16 @@ TEST_CASE("where a GPU's lane fails, the others do not wait for it indefinitely"
   }
 }
 
+TEST_CASE("where a GPU fails as the GPUs connect for the first step's sums, the others do not wait for it") {
+  if (testing::skip_without(testing::has_gpus(2), "2 GPUs")) return;
+  for (const int sums : {0, 1, 2}) {  // of the first, small one and three buckets
+    CHECK_THROWS_WITH_AS(Training(kNetwork, {on_two_gpus("ring", 0)}, with_failing_rank(sums)),
+                         doctest::Contains("this rank fails"), Error);
+  }
+}
+
 TEST_CASE("where a GPU's lane does not come, the error names rank, GPU and bucket of one that waits") {
-  if (!testing::has_gpus(2)) return;
+  if (testing::skip_without(testing::has_gpus(2), "2 GPUs")) return;
   Training training(kNetwork, {on_two_gpus("ring", 1)}, with_failing_rank(10, std::chrono::milliseconds(2000)));
   std::string message;
   try {
@@ -224,9 +234,9 @@ TEST_CASE("where a GPU's lane does not come, the error names rank, GPU and bucke
 }
 
 TEST_CASE("where a GPU fails, the error names the last checkpoint") {
-  if (!testing::has_gpus(2)) return;
+  if (testing::skip_without(testing::has_gpus(2), "2 GPUs")) return;
   for (const auto& [sums, expected] :
-       {std::pair(1, "no checkpoint was saved yet"), std::pair(40, "from which `fit --resume` continues")}) {
+       {std::pair(2, "no checkpoint was saved yet"), std::pair(40, "from which `fit --resume` continues")}) {
     Training training(kNetwork, {kNoTimeout}, with_failing_rank(sums));
     const data::DataOptions& data = training.checked.values().data;
     Checkpoints checkpoints(training.folder() / "checkpoints", *training.strategy,
@@ -245,7 +255,7 @@ TEST_CASE("where a GPU fails, the error names the last checkpoint") {
 }
 
 TEST_CASE("verify compares replicas on the configuration's GPUs, as many as divide them") {
-  if (!testing::has_gpus(2)) return;
+  if (testing::skip_without(testing::has_gpus(2), "2 GPUs")) return;
   const std::string layers = "model.layers=[{flatten: {}}, {dense: {units: 7, activation: relu}}, {dense: {units: 3}}]";
   const Training training(kNetwork, {"strategy={type: mirrored, devices: [cuda:0, cuda:1]}", layers},
                           testing::gpus_under_test(2));

@@ -5,4 +5,6 @@ namespace mirrortrain::testing {
 
 const KernelRegistry& registry_under_test() { return cpu::kernel_registry(); }
 
+double null_output_tolerance() { return 0; }
+
 }  // namespace mirrortrain::testing

@@ -140,6 +140,29 @@ TEST_CASE("dense_weight_gradient sums over all rows and positions, and is zero w
   }
 }
 
+TEST_CASE("a dense layer as large as those that are trained multiplies as the small ones") {
+  const Geometry g{{784}, 512, true, ops::ActivationKind::kRelu};
+  const std::vector<std::int64_t> rows{1024};
+  for (const DType dtype : kFloatTypes) {
+    Case forward = forward_case(g, dtype);
+    forward.rows = rows;
+    Case of_input{.name = title(g, dtype) + ": gradient of the input",
+                  .op = std::make_shared<ops::DenseInputGradient>(),
+                  .inputs = {batched(dtype, {g.units}), weights(dtype, {784, g.units})},
+                  .reference = dense_input_gradient,
+                  .rows = rows};
+    Case of_weights{.name = title(g, dtype) + ": gradient of the weights",
+                    .op = std::make_shared<ops::DenseWeightGradient>(true),
+                    .inputs = {batched(dtype, g.input), batched(dtype, {g.units})},
+                    .reference = [](const std::vector<Values>& inputs) { return dense_weight_gradient(inputs, true); },
+                    .rows = rows};
+    for (Case* test : {&forward, &of_input, &of_weights}) {
+      if (dtype == DType::kFloat32) test->tolerance = 5e-6;  // sums of up to 1024 terms
+      check_forward(*test);
+    }
+  }
+}
+
 TEST_CASE("dense gradients are left out where they are not wanted") {
   Graph graph;
   const ValueId x = graph.input("x", {DType::kFloat32, {4}, true});

@@ -61,6 +61,10 @@ struct Case {
 /// The backend whose kernels are tested: every test program has its own.
 const KernelRegistry& registry_under_test();
 
+/// How far outputs may move, relative to their root mean square, where another output is null. 0, the same bits,
+/// except where a library computes two outputs in one pass or one of them alone with another algorithm.
+double null_output_tolerance();
+
 /// Makes the op's kernel through the registry at each number of rows and threads, runs it and compares every output
 /// with the reference. Also checks that two runs give the same bits, that inputs and the bytes after the outputs stay
 /// as they are, that workspace may hold anything, that each output may be null without changing the others, and that

@@ -2,15 +2,6 @@
 
 #include <map>
 
-#include "graph/ops/batch_norm.h"
-#include "graph/ops/conv2d.h"
-#include "graph/ops/dense.h"
-#include "graph/ops/elementwise.h"
-#include "graph/ops/loss.h"
-#include "graph/ops/metric.h"
-#include "graph/ops/pool2d.h"
-#include "kernels/cuda/merge.h"
-
 namespace mirrortrain::testing {
 namespace {
 
@@ -72,7 +63,7 @@ class OnDevice : public Kernel {
     }
     for (TensorView& output : outputs) output.data = twins.of(output.data, output.bytes());
     std::byte* const workspace = twins.of(args.workspace, workspace_bytes());
-    StepParams step = *args.step;
+    StepParams step = args.step == nullptr ? StepParams() : *args.step;
     auto* const step_there = reinterpret_cast<StepParams*>(twins.of(reinterpret_cast<std::byte*>(&step), sizeof(step)));
     auto* const blocks_done = reinterpret_cast<std::byte*>(args.blocks_done);
     kernel_->enqueue(*stream_, {inputs, outputs, workspace, step_there,
@@ -86,27 +77,14 @@ class OnDevice : public Kernel {
   std::unique_ptr<Stream> stream_;
 };
 
-template <class... Ops>
-void add_all(KernelRegistry& to, const KernelRegistry& kernels, Device& device) {
-  (to.add<Ops>([&kernels, &device](const Ops& op, const KernelSpecs& specs) -> std::unique_ptr<Kernel> {
-    device.enter_thread();  // which may have left for another one
-    return std::make_unique<OnDevice>(kernels.make(op, specs), device);
-  }),
-   ...);
-}
-
 }  // namespace
 
 KernelRegistry on_device(const KernelRegistry& kernels, Device& device) {
-  KernelRegistry all(device.id().text());
-  add_all<ops::Activation, ops::ActivationGradient, ops::AddN, ops::AveragePool2d, ops::AveragePool2dGradient,
-          ops::BatchNorm, ops::BatchNormGradient, ops::BatchNormInference, ops::BatchNormInferenceGradient, ops::Cast,
-          ops::Conv2d, ops::Conv2dInputGradient, ops::Conv2dWeightGradient, ops::Dense, ops::DenseInputGradient,
-          ops::DenseWeightGradient, ops::Dropout, ops::GlobalAveragePool2d, ops::GlobalAveragePool2dGradient, ops::Loss,
-          ops::MaxPool2d, ops::MaxPool2dGradient, ops::Metric, ops::Softmax, ops::SoftmaxGradient,
-          cuda::BatchNormOfResidual, cuda::Conv2dOhwiWeightGradient, cuda::LossWithMetric,
-          cuda::MaxPool2dGradientWithSums, cuda::ReluGradientOfSum>(all, kernels, device);
-  return all;
+  return kernels.wrapped(
+      [&device](const KernelRegistry::Make& make, const Op& op, const KernelSpecs& specs) -> std::unique_ptr<Kernel> {
+        device.enter_thread();  // which may have left for another one
+        return std::make_unique<OnDevice>(make(op, specs), device);
+      });
 }
 
 }  // namespace mirrortrain::testing

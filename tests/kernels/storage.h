@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <cstring>
 #include <memory>
-#include <new>
+#include <memory_resource>
 #include <vector>
 
 #include "base/tensor_view.h"
@@ -12,10 +12,14 @@
 namespace mirrortrain::testing {
 
 /// Memory aligned to 64 bytes that starts as 0xff (NaN in every float type) and knows when bytes after its end were
-/// written.
+/// written. As everything of std::pmr it comes from the default resource, which the tests' program for GPUs makes one
+/// that the GPU reaches too.
 class Storage {
  public:
-  explicit Storage(std::size_t bytes) : bytes_(bytes), data_(new (std::align_val_t{64}) std::byte[bytes + kGuard]) {
+  explicit Storage(std::size_t bytes)
+      : bytes_(bytes),
+        data_(static_cast<std::byte*>(std::pmr::get_default_resource()->allocate(bytes + kGuard, kAlignment)),
+              Free{std::pmr::get_default_resource(), bytes + kGuard}) {
     std::memset(data_.get(), 0xff, bytes + kGuard);
   }
   std::byte* data() const { return data_.get(); }
@@ -28,9 +32,11 @@ class Storage {
   }
 
  private:
-  static constexpr std::size_t kGuard = 64;
+  static constexpr std::size_t kGuard = 64, kAlignment = 64;
   struct Free {
-    void operator()(std::byte* data) const { operator delete[](data, std::align_val_t{64}); }
+    std::pmr::memory_resource* memory;
+    std::size_t bytes;
+    void operator()(std::byte* data) const { memory->deallocate(data, bytes, kAlignment); }
   };
   std::size_t bytes_;
   std::unique_ptr<std::byte[], Free> data_;

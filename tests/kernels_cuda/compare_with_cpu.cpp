@@ -5,17 +5,9 @@
 
 #include "kernels/cpu/registry.h"
 #include "kernels/harness_parts.h"
-#include "kernels_cuda/geometry.h"
-#include "kernels_cuda/in_each_geometry.h"
+#include "kernels_cuda/under_test.h"
 
 namespace mirrortrain::testing {
-
-void in_each_geometry(const std::function<void(std::int64_t)>& body) {
-  for (const std::int64_t blocks : {1, 3, 2048}) {
-    const MaxBlocks limit(blocks);
-    body(blocks);
-  }
-}
 
 void compare_with_cpu(const Comparison& test) {
   for (const std::int64_t rows : test.rows) {

@@ -8,7 +8,7 @@
 #include "kernels/cpu/registry.h"
 #include "kernels/harness.h"
 #include "kernels/storage.h"
-#include "kernels_cuda/geometry.h"
+#include "kernels_cuda/under_test.h"
 
 using namespace mirrortrain;
 using namespace mirrortrain::testing;
@@ -30,8 +30,7 @@ Reference sum_of_all() {
 }  // namespace
 
 TEST_CASE("elementwise kernels do not depend on the number of blocks") {
-  for (const std::int64_t blocks : {1, 2, 100000}) {
-    const MaxBlocks limit(blocks);
+  in_each_geometry([](std::int64_t blocks) {
     for (const DType dtype : kFloatTypes) {
       check_forward({.name = fmt::format("linear in {} blocks", blocks),
                      .op = std::make_shared<ops::Activation>(ops::ActivationKind::kLinear),
@@ -39,7 +38,7 @@ TEST_CASE("elementwise kernels do not depend on the number of blocks") {
                      .reference = first_input,
                      .rows = {17, 1}});
     }
-  }
+  });
 }
 
 TEST_CASE("more terms than one launch takes are added in float, first to last") {

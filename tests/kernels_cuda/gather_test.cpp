@@ -3,16 +3,18 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <cstring>
+#include <span>
 #include <vector>
 
 #include "data/gather.h"
 #include "kernels/storage.h"
-#include "kernels_cuda/geometry.h"
+#include "kernels_cuda/under_test.h"
 
 using namespace mirrortrain;
-using testing::InlineStream;
-using testing::MaxBlocks;
+using testing::in_each_geometry;
 using testing::Storage;
+using testing::stream_under_test;
 
 namespace {
 
@@ -31,7 +33,31 @@ data::Array array_of(DType dtype, const Shape& row) {
   return array;
 }
 
-DeviceRows rows_of(const data::Array& array) { return {array.bytes.data(), array.dtype, array.row_elements()}; }
+/// What kernels read of a host's vector or array.
+template <class T>
+struct Copied {
+  Storage memory;
+  explicit Copied(std::span<const T> from) : memory(from.size_bytes()) {
+    if (!from.empty()) std::memcpy(memory.data(), from.data(), from.size_bytes());
+  }
+  const T* data() const { return reinterpret_cast<const T*>(memory.data()); }
+};
+struct CopiedRows {
+  Copied<std::byte> bytes;
+  DeviceRows rows;
+  explicit CopiedRows(const data::Array& array)
+      : bytes(std::span<const std::byte>(array.bytes.data(), array.bytes.size())),
+        rows{bytes.data(), array.dtype, array.row_elements()} {}
+};
+struct CopiedAffine {
+  Copied<double> shift, scale, offset;
+  DeviceAffine affine;
+  CopiedAffine(const data::Affine& from, bool identity)
+      : shift(from.shift),
+        scale(from.scale),
+        offset(from.offset),
+        affine{shift.data(), scale.data(), offset.data(), static_cast<std::int64_t>(from.channels()), identity} {}
+};
 
 /// Rows in any order, one of them twice; or none.
 const std::vector<std::int64_t> kChoices[] = {{3, 0, 9, 3, 7}, {5}, {}};
@@ -61,35 +87,35 @@ void check_near(const std::vector<double>& found, const std::vector<double>& exp
 }  // namespace
 
 TEST_CASE("rows gathered on a device are the host's, for every type and length of a row") {
-  InlineStream stream;
+  Stream& stream = stream_under_test();
   const data::Affine affines[] = {{}, {{3.0}, {0.125}, {-1.0}}, {{0.5, 1.0, 2.0}, {2.0, 3.0, 0.1}, {0.0, 7.0, -1.5}}};
   for (const DType from : kTypes) {
     for (const DType to : {DType::kFloat32, DType::kBfloat16}) {
       for (const data::Affine& affine : affines) {
         for (const Shape& row : {Shape{3}, Shape{8, 3}, Shape{5, 7, 3}}) {
           const data::Array array = array_of(from, row);
-          const bool identity = &affine == &affines[0];
-          const DeviceAffine on_device{affine.shift.data(), affine.scale.data(), affine.offset.data(),
-                                       static_cast<std::int64_t>(affine.channels()), identity};
+          const CopiedRows rows(array);
+          const CopiedAffine there(affine, &affine == &affines[0]);
           for (const auto& chosen : kChoices) {
             const auto count = static_cast<std::int64_t>(chosen.size());
             const std::int64_t elements = count * row.elements();
             const std::size_t bytes = static_cast<std::size_t>(elements) * size_of(to);
             const Storage expected(bytes), found(bytes);
             data::RowConverter(array, affine, to)(kFirst, chosen, expected.data());
-            for (const std::int64_t blocks : {1, 2048}) {
-              const MaxBlocks limit(blocks);
+            const Copied<std::int64_t> choice(chosen);
+            in_each_geometry([&](std::int64_t) {
               DeviceBatch batch;
-              batch.rows = {chosen.data(), count, kFirst};
-              batch.features = rows_of(array);
-              batch.affine = on_device;
+              batch.rows = {choice.data(), count, kFirst};
+              batch.features = rows.rows;
+              batch.affine = there.affine;
               batch.features_dtype = to;
               batch.features_to = found.data();
               cuda::gather(stream, batch);
+              stream.synchronize();
               // Whether a product and a sum are rounded together may differ.
               check_near(values(found, to, elements), values(expected, to, elements),
                          to == DType::kFloat32 ? 3e-7 : 8e-3);
-            }
+            });
           }
         }
       }
@@ -98,10 +124,11 @@ TEST_CASE("rows gathered on a device are the host's, for every type and length o
 }
 
 TEST_CASE("labels gathered on a device are the host's, also one-hot") {
-  InlineStream stream;
+  Stream& stream = stream_under_test();
   for (const DType from : kTypes) {
     for (const Shape& row : {Shape{}, Shape{1}, Shape{5}, Shape{2, 4}}) {
       const data::Array array = array_of(from, row);
+      const CopiedRows rows(array);
       for (const auto& chosen : kChoices) {
         const auto count = static_cast<std::int64_t>(chosen.size());
         for (const std::int64_t depth : {0, 11}) {
@@ -111,13 +138,15 @@ TEST_CASE("labels gathered on a device are the host's, also one-hot") {
             const std::size_t bytes = static_cast<std::size_t>(elements) * size_of(to);
             const Storage expected(bytes), found(bytes);
             data::LabelConverter(array, to, depth)(kFirst, chosen, expected.data());
+            const Copied<std::int64_t> choice(chosen);
             DeviceBatch batch;
-            batch.rows = {chosen.data(), count, kFirst};
-            batch.labels = rows_of(array);
+            batch.rows = {choice.data(), count, kFirst};
+            batch.labels = rows.rows;
             batch.labels_dtype = to;
             batch.one_hot_depth = depth;
             batch.labels_to = found.data();
             cuda::gather(stream, batch);
+            stream.synchronize();
             CHECK(values(found, to, elements) == values(expected, to, elements));
           }
         }
@@ -127,32 +156,36 @@ TEST_CASE("labels gathered on a device are the host's, also one-hot") {
 }
 
 TEST_CASE("features, labels and copies are made together") {
-  InlineStream stream;
+  Stream& stream = stream_under_test();
   const data::Array features = array_of(DType::kUint8, {8, 3}), labels = array_of(DType::kInt64, {});
   const std::vector<std::int64_t> chosen = {3, 0, 9, 3, 7};
   const std::vector<double> numbers = {1, 2, 3, 4}, others = {5, 6};
   const data::Affine affine{{3.0}, {0.125}, {-1.0}};
-  for (const std::int64_t blocks : {1, 2048}) {
-    const MaxBlocks limit(blocks);
+  const Copied<std::int64_t> choice(chosen);
+  const Copied<double> numbers_there(numbers), others_there(others);
+  const CopiedRows features_there(features), labels_there(labels);
+  const CopiedAffine affine_there(affine, false);
+  in_each_geometry([&](std::int64_t) {
     const Storage rows(5 * 24 * 4), wanted_rows(5 * 24 * 4), classes(5 * 4), wanted_classes(5 * 4), first(4 * 8),
         second(2 * 8);
     data::RowConverter(features, affine, DType::kFloat32)(kFirst, chosen, wanted_rows.data());
     data::LabelConverter(labels, DType::kInt32, 0)(kFirst, chosen, wanted_classes.data());
     DeviceBatch batch;
-    batch.rows = {chosen.data(), 5, kFirst};
-    batch.features = rows_of(features);
-    batch.affine = {affine.shift.data(), affine.scale.data(), affine.offset.data(), 1, false};
+    batch.rows = {choice.data(), 5, kFirst};
+    batch.features = features_there.rows;
+    batch.affine = affine_there.affine;
     batch.features_to = rows.data();
-    batch.labels = rows_of(labels);
+    batch.labels = labels_there.rows;
     batch.labels_dtype = DType::kInt32;
     batch.labels_to = classes.data();
-    batch.copies = {SmallCopy{reinterpret_cast<const std::byte*>(numbers.data()), first.data(), 4 * 8},
-                    SmallCopy{reinterpret_cast<const std::byte*>(others.data()), second.data(), 2 * 8}};
+    batch.copies = {SmallCopy{reinterpret_cast<const std::byte*>(numbers_there.data()), first.data(), 4 * 8},
+                    SmallCopy{reinterpret_cast<const std::byte*>(others_there.data()), second.data(), 2 * 8}};
     cuda::gather(stream, batch);
+    stream.synchronize();
     check_near(values(rows, DType::kFloat32, 5 * 24), values(wanted_rows, DType::kFloat32, 5 * 24), 3e-7);
     CHECK(classes.copy() == wanted_classes.copy());
     CHECK(values(first, DType::kFloat64, 4) == numbers);
     CHECK(values(second, DType::kFloat64, 2) == others);
     for (const Storage* storage : {&rows, &classes, &first, &second}) CHECK(storage->intact());
-  }
+  });
 }

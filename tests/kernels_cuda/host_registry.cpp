@@ -12,4 +12,6 @@ const KernelRegistry& registry_under_test() {
   return registry;
 }
 
+double null_output_tolerance() { return 0; }
+
 }  // namespace mirrortrain::testing

@@ -11,7 +11,7 @@
 #include "kernels/cpu/registry.h"
 #include "kernels/cuda/merge.h"
 #include "kernels/harness_parts.h"
-#include "kernels_cuda/in_each_geometry.h"
+#include "kernels_cuda/under_test.h"
 
 using namespace mirrortrain;
 using namespace mirrortrain::testing;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <memory_resource>
 #include <random>
 #include <string>
 #include <vector>
@@ -12,14 +13,18 @@
 #include "base/error.h"
 #include "kernels/cpu/update.h"
 #include "kernels/storage.h"
-#include "kernels_cuda/geometry.h"
+#include "kernels_cuda/under_test.h"
 
 namespace mirrortrain {
 namespace {
 
 using namespace scalar;
-using testing::InlineStream;
-using testing::MaxBlocks;
+using testing::in_each_geometry;
+using testing::stream_under_test;
+
+/// What kernels reach, wherever they run.
+template <class T>
+using Vector = std::pmr::vector<T>;
 
 /// Memory that is aligned as a device's, and NaN from the first element behind the group on.
 class Floats {
@@ -48,13 +53,13 @@ class Floats {
 /// A group, and twice the memory for it: what the CPU's kernels and what the GPU's work on.
 struct Group {
   std::int64_t elements;
-  std::vector<RegularizedSegment> segments;
+  Vector<RegularizedSegment> segments;
   std::vector<Floats> gradients;
   struct Memory {
     Floats master, first, second, third, average, accumulated;
-    std::vector<double> regularization, squares;
-    std::vector<NormSums> norms;
-    std::vector<float> ratios;
+    Vector<double> regularization, squares;
+    Vector<NormSums> norms;
+    Vector<float> ratios;
     UpdateGroupView view(const Group& group) {
       UpdateGroupView view;
       view.regularized = group.segments;
@@ -72,11 +77,11 @@ struct Group {
     }
   };
   UpdateTraits traits;
-  std::vector<NormedSegment> variables;  ///< with padding between them
+  Vector<NormedSegment> variables;  ///< with padding between them
   std::vector<Memory> memory;
-  std::vector<bfloat16> rounded;
+  Vector<bfloat16> rounded;
 
-  Group(std::int64_t count, int replicas, std::vector<RegularizedSegment> regularized)
+  Group(std::int64_t count, int replicas, Vector<RegularizedSegment> regularized)
       : elements(count), segments(std::move(regularized)), rounded(static_cast<std::size_t>(count)) {
     std::mt19937 random(5);
     std::uniform_real_distribution<float> uniform(-1, 1);
@@ -87,7 +92,7 @@ struct Group {
     Floats master(count), zeros(count);
     fill(master);
     std::fill_n(zeros.data(), count, 0.0f);
-    const std::vector<double> sums(static_cast<std::size_t>((count + kUpdateChunk - 1) / kUpdateChunk), 0.0);
+    const Vector<double> sums(static_cast<std::size_t>((count + kUpdateChunk - 1) / kUpdateChunk), 0.0);
     for (const auto& [begin, end] : {std::pair<std::int64_t, std::int64_t>{0, 3}, {16, 2100}, {2112, count}}) {
       const NormedSegment* const last = variables.empty() ? nullptr : &variables.back();
       const std::int64_t first_sum = last == nullptr ? 0 : last->first_sum + last->sums();
@@ -95,8 +100,8 @@ struct Group {
     }
     const auto pieces = static_cast<std::size_t>(variables.back().first_sum + variables.back().sums());
     for (int twin = 0; twin < 2; ++twin) {
-      memory.push_back({master, zeros, zeros, zeros, zeros, Floats(count), sums, sums, std::vector<NormSums>(pieces),
-                        std::vector<float>(variables.size())});
+      memory.push_back({master, zeros, zeros, zeros, zeros, Floats(count), sums, sums, Vector<NormSums>(pieces),
+                        Vector<float>(variables.size())});
     }
   }
   /// As in a store; what kernels do to it is then nothing.
@@ -122,6 +127,7 @@ struct Group {
   }
   /// As near as they are where products and sums are rounded together in other places.
   void check_equal() {
+    stream_under_test().synchronize();
     CHECK(memory[1].master.is_near(memory[0].master, 2e-6f));  // a quotient, where gradients nearly cancel
     CHECK(memory[1].first.is_near(memory[0].first, 3e-7f));
     CHECK(memory[1].second.is_near(memory[0].second, 3e-7f));
@@ -156,8 +162,8 @@ const UpdateTraits kTraits[] = {{}, {0.5f, 0.05f, true, 0.75f, 2}};
 /// Whole chunks, a part of one, and a last element alone.
 const std::int64_t kCounts[] = {1, 5, kUpdateChunk, kUpdateChunk + 1, 3 * kUpdateChunk + 78};
 
-std::vector<RegularizedSegment> segments_within(std::int64_t count) {
-  std::vector<RegularizedSegment> segments;
+Vector<RegularizedSegment> segments_within(std::int64_t count) {
+  Vector<RegularizedSegment> segments;
   for (const RegularizedSegment& one :
        {RegularizedSegment{0, 3, 0.01f, 0}, {3, 4, 0, 0.5f}, {10, 5000, 0.01f, 0.02f}, {5001, 6200, 0.3f, 0.2f}}) {
     if (one.end <= count) segments.push_back(one);
@@ -168,34 +174,35 @@ std::vector<RegularizedSegment> segments_within(std::int64_t count) {
 }  // namespace
 
 TEST_CASE("every rule updates as the CPU does, for any number of elements, sources and blocks") {
-  InlineStream stream;
+  Stream& stream = stream_under_test();
   for (const UpdateRule& rule : kRules) {
     for (const std::int64_t count : kCounts) {
       for (const int replicas : {1, 2, 5}) {
-        for (const std::int64_t blocks : {1, 2, 2048}) {
-          const MaxBlocks limit(blocks);
+        in_each_geometry([&](std::int64_t) {
           Group group(count, replicas, segments_within(count));
           group.traits = kTraits[replicas == 2 ? 1 : 0];
           const auto sources = group.sources();
           for (int t = 1; t <= 2; ++t) {
-            StepParams params{.learning_rate = 0.1f / static_cast<float>(t), .updates = t};
-            params.scale = t == 1 ? 1.0f : 0.5f;
-            if (t == 2) params.clip_value = 0.3f;
-            cpu::update(rule, group.host(), {sources, 0.7f}, params, 0, count);
+            const Vector<StepParams> params{{.learning_rate = 0.1f / static_cast<float>(t),
+                                             .scale = t == 1 ? 1.0f : 0.5f,
+                                             .clip_value = t == 1 ? StepParams().clip_value : 0.3f,
+                                             .updates = t}};
+            cpu::update(rule, group.host(), {sources, 0.7f}, params[0], 0, count);
             // In two shards, as two lanes do it.
             const std::int64_t middle = std::min(count, kUpdateChunk);
-            cuda::update(stream, rule, group.device(), {sources, 0.7f}, &params, 0, middle);
-            cuda::update(stream, rule, group.device(), {sources, 0.7f}, &params, middle, count);
+            cuda::update(stream, rule, group.device(), {sources, 0.7f}, params.data(), 0, middle);
+            cuda::update(stream, rule, group.device(), {sources, 0.7f}, params.data(), middle, count);
+            stream.synchronize();
           }
           group.check_equal();
-        }
+        });
       }
     }
   }
 }
 
 TEST_CASE("gradients accumulated over steps, with their squares, update as the CPU's") {
-  InlineStream stream;
+  Stream& stream = stream_under_test();
   for (const UpdateRule& rule : kRules) {
     for (const std::int64_t count : kCounts) {
       Group group(count, 3, segments_within(count));
@@ -204,46 +211,48 @@ TEST_CASE("gradients accumulated over steps, with their squares, update as the C
         cpu::accumulate(group.host(), {sources, 1}, step == 0, 0, count);
         cuda::accumulate(stream, group.device(), {sources, 1}, step == 0, 0, count);
       }
-      double squares = 0, total = -1;
+      stream.synchronize();
+      Vector<double> squares{0}, total{-1};
       for (std::size_t i = 0; i < group.memory[0].squares.size(); ++i) {
-        squares += group.memory[0].squares[i];
+        squares[0] += group.memory[0].squares[i];
         CHECK(group.memory[1].squares[i] == doctest::Approx(group.memory[0].squares[i]).epsilon(1e-6));
       }
       const auto chunks = static_cast<std::int64_t>(group.memory[1].squares.size());
-      cuda::sum_numbers(stream, group.memory[1].squares.data(), chunks, 0.5, true, &total);
-      CHECK(total == doctest::Approx(0.5 * squares).epsilon(1e-6));
-      cuda::sum_numbers(stream, group.memory[1].squares.data(), chunks, 0.25, false, &total);
-      CHECK(total == doctest::Approx(0.75 * squares).epsilon(1e-6));
-
-      StepParams params{.learning_rate = 0.1f, .updates = 1};
-      cuda::scale_to_norm(stream, &squares, 0.5, 3, &params);
-      const double norm = std::sqrt(squares) / 3;
-      CHECK(params.scale == doctest::Approx(std::min(1.0, 0.5 / norm) / 3));
-      cpu::update_accumulated(rule, group.host(), params, 0, count);
-      cuda::update_accumulated(stream, rule, group.device(), &params, 0, count);
+      cuda::sum_numbers(stream, group.memory[1].squares.data(), chunks, 0.5, true, total.data());
+      stream.synchronize();
+      CHECK(total[0] == doctest::Approx(0.5 * squares[0]).epsilon(1e-6));
+      cuda::sum_numbers(stream, group.memory[1].squares.data(), chunks, 0.25, false, total.data());
+      Vector<StepParams> params{{.learning_rate = 0.1f, .updates = 1}};
+      cuda::scale_to_norm(stream, squares.data(), 0.5, 3, params.data());
+      stream.synchronize();
+      CHECK(total[0] == doctest::Approx(0.75 * squares[0]).epsilon(1e-6));
+      const double norm = std::sqrt(squares[0]) / 3;
+      CHECK(params[0].scale == doctest::Approx(std::min(1.0, 0.5 / norm) / 3));
+      cpu::update_accumulated(rule, group.host(), params[0], 0, count);
+      cuda::update_accumulated(stream, rule, group.device(), params.data(), 0, count);
       group.check_equal();
     }
   }
 }
 
 TEST_CASE("a rule that scales by norms measures and updates as the CPU does") {
-  InlineStream stream;
+  Stream& stream = stream_under_test();
   const UpdateRule lamb = Lamb{0.9f, 0.99f, 1e-3f};
   for (const UpdateTraits& traits : kTraits) {
     for (const std::int64_t count : kCounts) {
-      for (const std::int64_t blocks : {1, 2, 2048}) {
-        const MaxBlocks limit(blocks);
+      in_each_geometry([&](std::int64_t) {
         Group group(count, 2, segments_within(count));
         group.clear_padding();
         group.traits = traits;
         for (int t = 1; t <= 2; ++t) {
-          const StepParams params{.learning_rate = 0.1f, .scale = 0.5f, .clip_value = 0.7f, .updates = t};
+          const Vector<StepParams> params{{.learning_rate = 0.1f, .scale = 0.5f, .clip_value = 0.7f, .updates = t}};
           cpu::accumulate(group.host(), {group.sources(), 1}, true, 0, count);
-          cpu::measure(lamb, group.host(), params, 0, count);
-          cpu::update_accumulated(lamb, group.host(), params, 0, count);
+          cpu::measure(lamb, group.host(), params[0], 0, count);
+          cpu::update_accumulated(lamb, group.host(), params[0], 0, count);
           cuda::accumulate(stream, group.device(), {group.sources(), 1}, true, 0, count);
-          cuda::measure(stream, lamb, group.device(), &params, 0, count);
-          cuda::update_accumulated(stream, lamb, group.device(), &params, 0, count);
+          cuda::measure(stream, lamb, group.device(), params.data(), 0, count);
+          cuda::update_accumulated(stream, lamb, group.device(), params.data(), 0, count);
+          stream.synchronize();
         }
         for (std::size_t i = 0; i < group.memory[0].norms.size(); ++i) {
           CHECK(group.memory[1].norms[i].weights == doctest::Approx(group.memory[0].norms[i].weights).epsilon(1e-5));
@@ -252,32 +261,33 @@ TEST_CASE("a rule that scales by norms measures and updates as the CPU does") {
         }
         CHECK(group.memory[1].master.is_near(group.memory[0].master, 5e-6f));
         CHECK(group.memory[1].average.is_near(group.memory[0].average, 5e-6f));
-      }
+      });
     }
   }
 }
 
 TEST_CASE("a norm below the limit only divides by the number of gradients") {
-  InlineStream stream;
-  const double squares = 4;
-  StepParams params;
-  cuda::scale_to_norm(stream, &squares, 1.0, 2, &params);
-  CHECK(params.scale == 0.5f);
+  Stream& stream = stream_under_test();
+  const Vector<double> squares{4};
+  Vector<StepParams> params(1);
+  cuda::scale_to_norm(stream, squares.data(), 1.0, 2, params.data());
+  stream.synchronize();
+  CHECK(params[0].scale == 0.5f);
 }
 
 TEST_CASE("a group without regularization and an empty shard are updated as well") {
-  InlineStream stream;
+  Stream& stream = stream_under_test();
   Group group(100, 1, {});
   const auto sources = group.sources();
-  const StepParams params{.learning_rate = 0.1f};
-  cpu::update(Sgd{}, group.host(), {sources}, params, 0, 100);
-  cuda::update(stream, Sgd{}, group.device(), {sources}, &params, 0, 100);
-  cuda::update(stream, Sgd{}, group.device(), {sources}, &params, 0, 0);
+  const Vector<StepParams> params{{.learning_rate = 0.1f}};
+  cpu::update(Sgd{}, group.host(), {sources}, params[0], 0, 100);
+  cuda::update(stream, Sgd{}, group.device(), {sources}, params.data(), 0, 100);
+  cuda::update(stream, Sgd{}, group.device(), {sources}, params.data(), 0, 0);
   group.check_equal();
 }
 
 TEST_CASE("sources are added in their order, also over one of them") {
-  InlineStream stream;
+  Stream& stream = stream_under_test();
   for (const std::int64_t count : kCounts) {
     Group group(count, 4, {});
     const auto sources = group.sources();
@@ -287,14 +297,16 @@ TEST_CASE("sources are added in their order, also over one of them") {
       for (const GradientSource& source : sources) expected[i] += source.scale * source.elements[i];
     }
     cuda::sum_sources(stream, sources, found.data(), 0, count);
+    stream.synchronize();
     CHECK(found.is_near(expected, 3e-7f));
     cuda::sum_sources(stream, sources, group.gradients[1].data(), 0, count);
+    stream.synchronize();
     CHECK(group.gradients[1].is_near(expected, 3e-7f));
   }
 }
 
 TEST_CASE("gradients are compressed, added and expanded as by the CPU, and what rounding leaves is kept") {
-  InlineStream stream;
+  Stream& stream = stream_under_test();
   constexpr int kRanks = 3;
   for (const std::int64_t count : kCounts) {
     Floats gradient(count), residual(count), expected_residual(count), expected(count), found(count);
@@ -306,11 +318,12 @@ TEST_CASE("gradients are compressed, added and expanded as by the CPU, and what 
     }
     gradient[0] = std::numeric_limits<float>::infinity();
     const auto size = static_cast<std::size_t>(count);
-    std::vector<bfloat16> sent(size), expected_sent(size), terms(size * kRanks), sum(size), expected_sum(size);
+    Vector<bfloat16> sent(size), expected_sent(size), terms(size * kRanks), sum(size), expected_sum(size);
     for (bfloat16& term : terms) term = bfloat16(normal(random));
     const Floats before(residual);
     cpu::compress(gradient.data(), expected_residual.data(), expected_sent.data(), count);
     cuda::compress(stream, gradient.data(), residual.data(), sent.data(), count);
+    stream.synchronize();
     for (std::int64_t i = 0; i < count; ++i) {
       CHECK(sent[static_cast<std::size_t>(i)].bits == expected_sent[static_cast<std::size_t>(i)].bits);
       const double all = static_cast<double>(gradient[i] + before[i]);
@@ -320,10 +333,12 @@ TEST_CASE("gradients are compressed, added and expanded as by the CPU, and what 
     CHECK(residual.is_near(expected_residual, 0));
     cpu::add_compressed({terms.data(), kRanks, count, expected_sum.data(), expected_residual.data(), count});
     cuda::add_compressed(stream, {terms.data(), kRanks, count, sum.data(), residual.data(), count});
+    stream.synchronize();
     for (std::size_t i = 0; i < size; ++i) CHECK(sum[i].bits == expected_sum[i].bits);
     CHECK(residual.is_near(expected_residual, 0));
     cpu::expand({expected_sum.data(), expected.data(), count});
     cuda::expand(stream, {sum.data(), found.data(), count});
+    stream.synchronize();
     CHECK(found.is_near(expected, 0));
   }
 }
@@ -333,33 +348,33 @@ TEST_CASE("weights are scaled to their largest norms as by the CPU, with their r
   for (const MaxNorms& norms :
        {MaxNorms{4.5f, {1, 33, 0, 1}, {1, 70, 0, 33}}, MaxNorms{3, {1, 70, 0, 33}, {1, 33, 0, 1}},
         MaxNorms{1, {10, 3, 231, 1}, {7, 11, 33, 3}}}) {
-    for (const std::int64_t blocks : {1, 7, 1000}) {
-      const MaxBlocks limit(blocks);
+    Stream& stream = stream_under_test();
+    in_each_geometry([&](std::int64_t) {
       const std::int64_t count = 70 * 33, last = norms.kept.count();
       Floats host(count), device(count);
       std::mt19937 random(5);
       std::uniform_real_distribution<float> uniform(-1, 1);
       for (std::int64_t i = 0; i < count; ++i) host[i] = device[i] = uniform(random);
-      std::vector<bfloat16> rounded(static_cast<std::size_t>(count));
+      Vector<bfloat16> rounded(static_cast<std::size_t>(count));
       for (std::int64_t i = 0; i < count; ++i) rounded[static_cast<std::size_t>(i)] = bfloat16(device[i]);
-      InlineStream stream;
       cpu::bound_norms(norms, host.data(), 0, last);
       cuda::bound_norms(stream, norms, device.data(), rounded.data(), 0, last / 2);
       cuda::bound_norms(stream, norms, device.data(), rounded.data(), last / 2, last);
+      stream.synchronize();
       CHECK(device.is_near(host, 1e-6f));
       for (std::int64_t i = 0; i < count; ++i) {
         if (rounded[static_cast<std::size_t>(i)].bits != bfloat16(device[i]).bits) FAIL("not rounded: ", i);
       }
-    }
+    });
   }
 }
 
 TEST_CASE("more sources than an update takes are refused") {
-  InlineStream stream;
+  Stream& stream = stream_under_test();
   Group group(4, 65, {});
   const auto sources = group.sources();
-  const StepParams params;
-  CHECK_THROWS_WITH(cuda::update(stream, Sgd{}, group.device(), {sources}, &params, 0, 4),
+  const Vector<StepParams> params(1);
+  CHECK_THROWS_WITH(cuda::update(stream, Sgd{}, group.device(), {sources}, params.data(), 0, 4),
                     "an update on CUDA adds at most 64 gradients, found 65; use fewer replicas on one GPU");
 }
 

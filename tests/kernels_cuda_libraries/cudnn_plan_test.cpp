@@ -11,6 +11,7 @@
 #include "graph/ops/dense.h"
 #include "kernels/conv2d_geometries.h"
 #include "kernels/cuda/backend.h"
+#include "kernels/cuda/cudnn_graph.h"
 #include "kernels/cuda/merge.h"
 
 using namespace mirrortrain;
@@ -106,6 +107,46 @@ TEST_CASE("cuDNN has a plan for every convolution of the op's table, forward and
 
 TEST_CASE("cuDNN has a plan for the networks that are trained here") {
   for (const bool tf32 : {true, false}) check_plans({.tf32 = tf32}, kNetworks, {128, 1});
+}
+
+TEST_CASE("ResNet-50's convolutions in bfloat16 run on tensor cores, forward and backward") {
+  struct Layer {
+    std::int64_t size, in, out, kernel, stride;
+  };
+  constexpr std::int64_t kRows = 256;
+  std::vector<Layer> layers{{224, 3, 64, 7, 2}, {56, 64, 64, 1, 1}};
+  std::int64_t in = 64, size = 56;
+  for (const std::int64_t width : {64, 128, 256, 512}) {
+    const std::int64_t stride = width == 64 ? 1 : 2, out = 4 * width, half = size / stride;
+    layers.insert(layers.end(), {{size, in, width, 1, 1},
+                                 {size, width, width, 3, stride},
+                                 {half, width, out, 1, 1},
+                                 {size, in, out, 1, stride},
+                                 {half, out, width, 1, 1},
+                                 {half, width, width, 3, 1}});
+    in = out;
+    size = half;
+  }
+  cuda::Cudnn cudnn(described_gpu(), {});
+  for (const Layer& l : layers) {
+    const std::int64_t out_size = (l.size + l.stride - 1) / l.stride;
+    const std::int64_t pad = std::max<std::int64_t>(0, (out_size - 1) * l.stride + l.kernel - l.size);
+    const cuda::ConvolutionWindow window{
+        {l.stride, l.stride}, {1, 1}, {pad / 2, pad / 2}, {pad - pad / 2, pad - pad / 2}};
+    for (const int direction : {0, 1, 2}) {
+      cuda::CudnnGraph graph;
+      const auto x = graph.tensor(DType::kBfloat16, {kRows, l.in, l.size, l.size});
+      const auto w = graph.tensor(DType::kBfloat16, {l.out, l.in, l.kernel, l.kernel});
+      const auto y = graph.tensor(DType::kBfloat16, {kRows, l.out, out_size, out_size});
+      if (direction == 0) graph.convolution(window, x, w, y);
+      if (direction == 1) graph.convolution_data_gradient(window, y, w, x);
+      if (direction == 2) graph.convolution_filter_gradient(window, x, y, w);
+      const std::string name = graph.plan(cudnn).name();
+      INFO(fmt::format("{} x {} x {} to {} filters of {}, stride {}, direction {}: {}", l.size, l.size, l.in, l.out,
+                       l.kernel, l.stride, direction, name));
+      CHECK(name.find("tensor cores") != std::string::npos);
+    }
+  }
 }
 
 TEST_CASE("a plan's workspace is known, and a derived weight has the images' dtype") {

@@ -3,13 +3,14 @@
 #include <doctest/doctest.h>
 
 #include <cstring>
+#include <memory_resource>
 #include <vector>
 
 #include "base/bfloat16.h"
-#include "device/cpu/cpu_device.h"
-#include "kernels/cuda/launch.h"
+#include "kernels_cuda/under_test.h"
 
 using namespace mirrortrain;
+using testing::stream_under_test;
 
 namespace {
 
@@ -17,18 +18,18 @@ namespace {
 float element(std::int64_t row, std::int64_t column) { return static_cast<float>((row * 37 + column * 5) % 251 - 125); }
 
 template <class T>
-std::vector<T> matrix(std::int64_t rows, std::int64_t columns) {
-  std::vector<T> made;
+std::pmr::vector<T> matrix(std::int64_t rows, std::int64_t columns) {
+  std::pmr::vector<T> made;
   for (std::int64_t i = 0; i < rows * columns; ++i) made.push_back(T(element(i / columns, i % columns)));
   return made;
 }
 
 template <class T>
-const std::byte* bytes(const std::vector<T>& elements) {
+const std::byte* bytes(const std::pmr::vector<T>& elements) {
   return reinterpret_cast<const std::byte*>(elements.data());
 }
 template <class T>
-std::byte* bytes(std::vector<T>& elements) {
+std::byte* bytes(std::pmr::vector<T>& elements) {
   return reinterpret_cast<std::byte*>(elements.data());
 }
 
@@ -38,15 +39,13 @@ struct Extents {
 constexpr Extents kExtents[] = {{1, 1},   {1, 70},  {70, 1},    {31, 33}, {32, 32},
                                 {64, 96}, {9, 200}, {1300, 10}, {700, 65}};
 
-/// Small grids make blocks go round.
-constexpr std::int64_t kMostBlocks[] = {1, 3, 2048};
-
 template <class From, class To>
 void check_transpose(const Extents& e) {
-  InlineStream stream;
+  Stream& stream = stream_under_test();
   const auto from = matrix<From>(e.rows, e.columns);
-  std::vector<To> to(from.size() + 1, To(-1.0f));
+  std::pmr::vector<To> to(from.size() + 1, To(-1.0f));
   cuda::transpose(stream, e.rows, e.columns, kDTypeOf<From>, bytes(from), kDTypeOf<To>, bytes(to));
+  stream.synchronize();
   bool right = static_cast<float>(to.back()) == -1.0f;  // nothing past the end
   for (std::int64_t i = 0; i < e.rows * e.columns; ++i) {
     right = right && static_cast<float>(to[static_cast<std::size_t>(i)]) == element(i % e.rows, i / e.rows);
@@ -56,11 +55,12 @@ void check_transpose(const Extents& e) {
 
 template <class T>
 void check_sums(const Extents& e) {
-  InlineStream stream;
+  Stream& stream = stream_under_test();
   const auto from = matrix<T>(e.rows, e.columns);
-  std::vector<float> sums(static_cast<std::size_t>(e.columns) + 1, -1.0f);
-  std::vector<std::byte> workspace(cuda::column_sums_workspace(e.rows, e.columns));
+  std::pmr::vector<float> sums(static_cast<std::size_t>(e.columns) + 1, -1.0f);
+  std::pmr::vector<std::byte> workspace(cuda::column_sums_workspace(e.rows, e.columns));
   cuda::column_sums(stream, e.rows, e.columns, kDTypeOf<T>, bytes(from), sums.data(), workspace.data());
+  stream.synchronize();
   CHECK(sums.back() == -1.0f);
   for (std::int64_t column = 0; column < e.columns; ++column) {
     float expected = 0;  // whole numbers, so that any order gives the same
@@ -71,11 +71,12 @@ void check_sums(const Extents& e) {
 
 template <class T>
 void check_add(const Extents& e) {
-  InlineStream stream;
+  Stream& stream = stream_under_test();
   const auto bias = matrix<T>(1, e.columns);
   auto sum = matrix<T>(e.rows, e.columns);
   sum.push_back(T(-1.0f));
   cuda::add_to_rows(stream, e.rows, e.columns, kDTypeOf<T>, bytes(bias), bytes(sum));
+  stream.synchronize();
   bool right = static_cast<float>(sum.back()) == -1.0f;  // nothing past the end
   for (std::int64_t i = 0; i < e.rows * e.columns; ++i) {
     const float expected = element(i / e.columns, i % e.columns) + element(0, i % e.columns);
@@ -86,14 +87,12 @@ void check_add(const Extents& e) {
 
 template <class Check>
 void in_every_grid(const Check& check) {
-  for (const std::int64_t blocks : kMostBlocks) {
-    cuda::host_max_blocks = blocks;
+  testing::in_each_geometry([&](std::int64_t blocks) {
     for (const Extents& e : kExtents) {
       INFO(e.rows << " x " << e.columns << ", " << blocks << " blocks");
       check(e);
     }
-  }
-  cuda::host_max_blocks = kMostBlocks[2];
+  });
 }
 
 }  // namespace
@@ -121,8 +120,24 @@ TEST_CASE("column_sums adds up every column of matrices of any extents") {
 }
 
 TEST_CASE("column_sums of no rows are zero") {
-  InlineStream stream;
-  std::vector<float> sums(5, -1.0f);
+  Stream& stream = stream_under_test();
+  std::pmr::vector<float> sums(5, -1.0f);
   cuda::column_sums(stream, 0, 5, DType::kFloat32, nullptr, sums.data(), nullptr);
-  CHECK(sums == std::vector<float>(5, 0.0f));
+  stream.synchronize();
+  CHECK(sums == std::pmr::vector<float>(5, 0.0f));
+}
+
+TEST_CASE("to_float32 widens any number of elements and nothing past the end") {
+  for (const std::int64_t count : {0, 1, 7, 8, 9, 4096, 70001}) {
+    Stream& stream = stream_under_test();
+    const auto from = matrix<bfloat16>(1, count);
+    std::pmr::vector<float> to(from.size() + 1, 0.5f);  // which no element is
+    testing::in_each_geometry([&](std::int64_t) {
+      cuda::to_float32(stream, count, bytes(from), bytes(to));
+      stream.synchronize();
+      bool right = to.back() == 0.5f;
+      for (std::int64_t i = 0; i < count; ++i) right = right && to[static_cast<std::size_t>(i)] == element(0, i);
+      CHECK(right);
+    });
+  }
 }

@@ -26,12 +26,19 @@ void await(const Flag& flag) {
   while (!flag.load(std::memory_order_acquire)) std::this_thread::sleep_for(microseconds(20));
 }
 
+/// Whether this thread captures: what CUDA refuses then is an error here too.
+thread_local bool capturing = false;
+void refuse_while_capturing(const char* what) {
+  if (capturing) throw Error(fmt::format("{} while a stream of the simulated GPU captures", what));
+}
+
 class ThreadedEvent : public Event {
  public:
   /// Set when the place recorded last is reached; null before the first. Not guarded: record and wait have an order.
   std::shared_ptr<Flag> happened;
 
   void synchronize() const override {
+    refuse_while_capturing("an event is waited for");
     if (happened) await(*happened);
   }
 };
@@ -107,11 +114,13 @@ class ThreadedStream : public HostStream {
     run([=] { function(argument); });
   }
   void record(Event& event) override {
+    refuse_while_capturing("an event is recorded");
     auto happened = std::make_shared<Flag>(false);
     static_cast<ThreadedEvent&>(event).happened = happened;
     queue_.push([happened] { happened->store(true, std::memory_order_release); });
   }
   void wait(const Event& event) override {
+    refuse_while_capturing("a stream is told to wait");
     if (const auto happened = static_cast<const ThreadedEvent&>(event).happened) {
       queue_.push([happened] { await(*happened); });
     }
@@ -123,13 +132,17 @@ class ThreadedStream : public HostStream {
   }
   bool can_capture() const override { return true; }
   std::unique_ptr<Recording> capture(const std::function<void()>& enqueue) override {
+    refuse_while_capturing("another capture begins");
     recording_ = std::make_unique<ThreadedRecording>();
+    capturing = true;
     try {
       enqueue();
     } catch (...) {
+      capturing = false;
       recording_.reset();
       throw;
     }
+    capturing = false;
     return std::move(recording_);
   }
 
@@ -156,6 +169,7 @@ class ThreadedDevice : public Device {
   DeviceId id() const override { return id_; }
   int threads() const override { return 1; }
   Buffer allocate(std::size_t bytes) override {
+    refuse_while_capturing("memory is allocated");
     if (memory_bytes_ == 0 || bytes == 0) return allocate_host_memory(bytes);
     if (bytes > memory().free) throw Error(fmt::format("no memory for {} bytes on {}", bytes, id_.text()));
     *taken_ += bytes;
@@ -168,7 +182,10 @@ class ThreadedDevice : public Device {
   DeviceMemory memory() const override {
     return memory_bytes_ == 0 ? host_memory() : DeviceMemory{memory_bytes_ - *taken_, memory_bytes_};
   }
-  Buffer allocate_host(std::size_t bytes) override { return allocate_host_memory(bytes); }
+  Buffer allocate_host(std::size_t bytes) override {
+    refuse_while_capturing("host memory is allocated");
+    return allocate_host_memory(bytes);
+  }
   std::unique_ptr<Stream> make_stream() override { return std::make_unique<ThreadedStream>(random_(), longest_pause_); }
   std::unique_ptr<Event> make_event() override { return std::make_unique<ThreadedEvent>(); }
   void enter_thread() override {}

@@ -6,6 +6,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/error.h"
 #include "device/ordering.h"
 
 using namespace mirrortrain;
@@ -86,4 +87,26 @@ TEST_CASE("a threaded stream ends with its work done") {
   std::atomic<bool> done = false;
   device()->make_stream()->call(set, &done);
   CHECK(done);
+}
+
+TEST_CASE("what a capture forbids is refused on a simulated GPU, and what comes after it is done") {
+  const auto gpu = device();
+  const auto stream = gpu->make_stream(), other = gpu->make_stream();
+  const auto event = gpu->make_event();
+  const auto refused = [&](const std::function<void()>& body) {
+    CHECK_THROWS_WITH_AS(stream->capture(body), doctest::Contains("while a stream of the simulated GPU captures"),
+                         Error);
+  };
+  refused([&] { stream->record(*event); });
+  refused([&] { stream->wait(*event); });
+  refused([&] { stream->synchronize(); });
+  refused([&] { other->synchronize(); });
+  refused([&] { event->synchronize(); });
+  refused([&] { gpu->allocate(16); });
+  refused([&] { gpu->allocate_host(16); });
+  refused([&] { other->capture([] {}); });
+  std::byte from{7}, to{0};
+  stream->capture([&] { stream->copy(&to, &from, 1); })->enqueue(*stream);
+  stream->synchronize();
+  CHECK(to == from);
 }

@@ -101,7 +101,7 @@ std::vector<Variant> variants() {
   std::vector<Variant> all(4);
   all[1].precision = Precision::kMixedBfloat16;
   all[2].options.cross_device_ops = CrossDeviceOps::kReductionToOneDevice;
-  all[2].options.communication.bytes_per_pack.bytes = 4096;
+  all[2].options.communication.bytes_per_pack = config::Size{4096};
   all[2].gradients.aggregation_method = AggregationMethod::kTree;
   all[3].options.cross_device_ops = CrossDeviceOps::kRing;
   all[3].gradients.clip_norm = 1;

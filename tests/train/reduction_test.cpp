@@ -84,16 +84,28 @@ TEST_CASE("the sum can be made on any of the devices") {
 TEST_CASE("gradient buckets hold neighbours in reverse order of creation and never mix policies") {
   const Training training(kMlp, {R"(variables=[{match: "*/bias", aggregation: sum}])"});
   const VariableStore& variables = training.strategy->variables();
-  const auto one_each = make_buckets(variables, 1);
+  const auto one_each = make_buckets(variables, {1, 1});
   REQUIRE(one_each.size() == 4);
   for (std::size_t i = 0; i < 4; ++i) CHECK(one_each[i].variables == std::vector<std::size_t>{3 - i});
-  const auto whole = make_buckets(variables, 0);
+  const auto small_first = make_buckets(variables, {1, 0});
+  REQUIRE(small_first.size() == 3);
+  CHECK(small_first[0].variables == std::vector<std::size_t>{3});  // the rest of each policy follows
+  const auto whole = make_buckets(variables, {0, 0});
   REQUIRE(whole.size() == 2);  // the kernels' mean and the biases' sum
   for (const GradientBucket& bucket : whole) {
     CHECK(bucket.variables.size() == 2);
     CHECK(bucket.begin == 0);
     CHECK(bucket.elements == variables.groups()[static_cast<std::size_t>(bucket.group)].elements());
   }
+}
+
+TEST_CASE("without a size buckets are those of a fast link, the first one small") {
+  CommunicationOptions options;
+  CHECK(bucket_bytes(options).first == 1 << 20);
+  CHECK(bucket_bytes(options).others == 25 << 20);
+  options.bytes_per_pack = config::Size{100};
+  CHECK(bucket_bytes(options).first == 100);
+  CHECK(bucket_bytes(options).others == 100);
 }
 
 }  // namespace

@@ -59,7 +59,7 @@ endfunction()
 # test_gpu, since each would hold every kernel; ctest runs the test cases of one folder at a time, FROM, in a process of their own.
 function(mirrortrain_cuda_test name)
   cmake_parse_arguments(ARG "" "FROM" "SOURCES;LINKS;INCLUDES" ${ARGN})
-  list(TRANSFORM ARG_SOURCES PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/)
+  list(TRANSFORM ARG_SOURCES PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/ REGEX "^[^/]")
   list(TRANSFORM ARG_INCLUDES PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/)
   foreach(source ${ARG_SOURCES})
     get_filename_component(path ${source} ABSOLUTE)

@@ -244,6 +244,14 @@ std::string why_no_nccl() {
   }
 }
 
+cuda::LibraryState find_nccl() {
+  return cuda::state_of_library("NCCL", [] {
+    int version = 0;
+    nccl::library().get_version(&version);
+    return std::pair(version, nccl::library().get_version);
+  });
+}
+
 std::string make_nccl_id() {
   const nccl::Library& nccl = nccl::library();
   ncclUniqueId id;

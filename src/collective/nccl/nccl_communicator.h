@@ -6,11 +6,15 @@
 #include <vector>
 
 #include "collective/communicator.h"
+#include "device/cuda/shared_library.h"
 
 namespace mirrortrain {
 
 /// Why NCCL cannot be used by this executable here, or nothing. Opens the library, but asks for no GPU.
 std::string why_no_nccl();
+
+/// Opens NCCL, as a run on several GPUs does.
+cuda::LibraryState find_nccl();
 
 /// What one process makes and every process of a group needs.
 std::string make_nccl_id();

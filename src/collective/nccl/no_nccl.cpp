@@ -6,6 +6,8 @@ namespace mirrortrain {
 
 std::string why_no_nccl() { return "no NCCL in this executable: " MIRRORTRAIN_NCCL_ABSENT; }
 
+cuda::LibraryState find_nccl() { return {"NCCL", "", why_no_nccl()}; }
+
 std::vector<std::unique_ptr<Communicator>> make_nccl_communicators(std::span<const int>, double, const NcclWorld&) {
   throw Error(why_no_nccl());
 }

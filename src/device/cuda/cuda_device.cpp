@@ -57,6 +57,11 @@ class CudaDevice : public Device {
     return std::make_unique<cuda::CudaStream>(index_);
   }
 
+  std::unique_ptr<Stream> make_urgent_stream() override {
+    const CurrentDevice current(index_);
+    return std::make_unique<cuda::CudaStream>(index_, true);
+  }
+
   std::unique_ptr<Event> make_event() override {
     const CurrentDevice current(index_);
     return std::make_unique<cuda::CudaEvent>();

@@ -10,8 +10,11 @@ CudaEvent::~CudaEvent() { cudaEventDestroy(event_); }
 
 void CudaEvent::synchronize() const { check(cudaEventSynchronize(event_), "cudaEventSynchronize"); }
 
-CudaStream::CudaStream(int device) : device_(device) {
-  check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
+CudaStream::CudaStream(int device, bool urgent) : device_(device) {
+  int least = 0, greatest = 0;  // the smaller number goes first
+  check(cudaDeviceGetStreamPriorityRange(&least, &greatest), "cudaDeviceGetStreamPriorityRange");
+  check(cudaStreamCreateWithPriority(&stream_, cudaStreamNonBlocking, urgent ? greatest : least),
+        "cudaStreamCreateWithPriority");
 }
 
 CudaStream::~CudaStream() {

@@ -24,7 +24,8 @@ class CudaEvent : public Event {
 class CudaStream : public Stream {
  public:
   /// On the thread's current GPU, not ordered with the default stream. `device` is that GPU's number.
-  explicit CudaStream(int device);
+  /// `urgent`: its kernels go before those of other streams.
+  explicit CudaStream(int device, bool urgent = false);
   ~CudaStream() override;
   CudaStream(const CudaStream&) = delete;
   CudaStream& operator=(const CudaStream&) = delete;

@@ -23,6 +23,11 @@ SharedLibrary::SharedLibrary(const std::string& soname) : soname_(soname) {
   }
 }
 
+std::string SharedLibrary::file_of(const void* function) {
+  Dl_info info{};
+  return dladdr(function, &info) != 0 && info.dli_fname != nullptr ? info.dli_fname : "";
+}
+
 void* SharedLibrary::find(const char* name) const {
   void* const found = dlsym(handle_, name);
   if (found == nullptr) throw Error(fmt::format("{} has no {}: it is too old; install a newer one", soname_, name));

@@ -50,4 +50,11 @@ KernelRegistry make_kernel_registry_for(std::string_view properties_json, const 
   return all_kernels(std::make_shared<Cudnn>(properties_json, options), nullptr);
 }
 
+std::vector<LibraryState> find_libraries() {
+  return {
+      state_of_library("cuDNN", [] { return std::pair(cudnn_library().get_version(), cudnn_library().get_version); }),
+      state_of_library("cuBLASLt",
+                       [] { return std::pair(cublaslt_library().get_version(), cublaslt_library().get_version); })};
+}
+
 }  // namespace mirrortrain::cuda

@@ -3,7 +3,9 @@
 #include <cstddef>
 #include <memory>
 #include <string_view>
+#include <vector>
 
+#include "device/cuda/shared_library.h"
 #include "kernels/backend.h"
 #include "kernels/kernel.h"
 
@@ -30,5 +32,8 @@ KernelRegistry make_kernel_registry(int gpu, const MathOptions& options);
 /// The same for a GPU that does not exist, described by cuDNN's JSON of its properties: what can be planned, and how
 /// much workspace it takes. Nothing made from it can run.
 KernelRegistry make_kernel_registry_for(std::string_view properties_json, const MathOptions& options);
+
+/// Opens cuDNN and cuBLASLt, as every run on GPUs does. None in a build without CUDA.
+std::vector<LibraryState> find_libraries();
 
 }  // namespace mirrortrain::cuda

@@ -13,6 +13,7 @@ namespace {
 CublasLtLibrary open() {
   const SharedLibrary library(fmt::format("libcublasLt.so.{}", CUDART_VERSION / 1000));
   CublasLtLibrary blas{};
+  library.load(blas.get_version, "cublasLtGetVersion");
   library.load(blas.get_status_string, "cublasLtGetStatusString");
   library.load(blas.create, "cublasLtCreate");
   library.load(blas.destroy, "cublasLtDestroy");

@@ -11,6 +11,7 @@ namespace mirrortrain::cuda {
 
 /// cuBLASLt's functions.
 struct CublasLtLibrary {
+  decltype(&::cublasLtGetVersion) get_version;
   decltype(&::cublasLtGetStatusString) get_status_string;
   decltype(&::cublasLtCreate) create;
   decltype(&::cublasLtDestroy) destroy;

@@ -11,6 +11,8 @@ KernelRegistry make_kernel_registry_for(std::string_view, const MathOptions&) {
   throw UsageError(visible_gpus().why_none);
 }
 
+std::vector<LibraryState> find_libraries() { return {}; }
+
 std::unique_ptr<Backend> make_backend(const MathOptions&) { throw UsageError(visible_gpus().why_none); }
 
 }  // namespace mirrortrain::cuda

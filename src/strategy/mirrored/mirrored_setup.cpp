@@ -61,7 +61,7 @@ MirroredStrategy::MirroredStrategy(Topology topology, const Model& model, Mirror
                      UpdateOptions{parts_.rule, parts_.gradients, choice.adds_before_update(), keeps_gradients},
                      topology_, lanes_.devices, *parts_.backend, reduction_->workers());
   reduction_->add_domains(*variables_, choice, parts_.backend->step_kernels(), model, lanes_.devices,
-                          parts_.options.communication.bytes_per_pack.bytes);
+                          bucket_bytes(parts_.options.communication));
   note_ = choice.note;
   if (!note_.empty() && !reduction_->transport().empty()) note_ += ", over " + reduction_->transport();
   if (const std::size_t buckets = reduction_->of_domain(0).buckets.size(); buckets > 0) {
@@ -141,14 +141,18 @@ void MirroredStrategy::add_products() {
   }
 }
 
-/// The first operation between domains connects them, which takes long and is not watched: now, as every lane reaches
-/// it.
+/// The first operations between domains connect them, which takes long, with NCCL again for other algorithms, which
+/// it chooses by the size: now, as every lane reaches it.
 void MirroredStrategy::connect_domains() {
   if (!reduction_->exchanges()) return;
   run_lanes([this](int lane) {
     if (variables_->of_lane(lane).place.lanes.front() != lane) return;
-    reduction_of_lane(lane).link->all_reduce(lanes_.stream(lane), {reinterpret_cast<float*>(lanes_[lane].norms()), 1},
-                                             "the first, which connects the devices");
+    const DomainReduction& reduction = reduction_of_lane(lane);
+    reduction.link->all_reduce(lanes_.stream(lane), {reinterpret_cast<float*>(lanes_[lane].norms()), 1},
+                               "the first, which connects the devices");
+    if (variables_->of_lane(lane).place.on_host || !reduction.reducer) return;
+    reduction.synchronize(lanes_.stream(lane));  // a rank's operations on two streams have no order
+    for (const GradientBucket& bucket : reduction.buckets) reduction.reducer->connect(bucket);
   });
   synchronize();
 }

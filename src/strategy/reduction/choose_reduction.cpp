@@ -52,7 +52,8 @@ ReductionChoice choose_within(const StrategyOptions& options, const Topology& to
       "cross_device_ops: {}: {} replicas share one memory, so the update adds their gradients ({}) in its own pass{}",
       is_auto ? "auto selected one_pass" : name + " has no effect", replicas, report::bytes_text(gradient_bytes),
       order_note(false, method));
-  if (options.communication.bytes_per_pack.bytes > 0) choice.note += "; bytes_per_pack has no effect";
+  if (options.communication.bytes_per_pack && options.communication.bytes_per_pack->bytes > 0)
+    choice.note += "; bytes_per_pack has no effect";
   return choice;
 }
 
@@ -87,10 +88,10 @@ bool compresses(const StrategyOptions& options, const ReductionChoice& choice) {
   if (options.communication.compression == Compression::kNone) return false;
   const bool has_order = choice.stages && options.cross_device_ops != CrossDeviceOps::kAuto;
   if (!has_order && choice.body != ReductionChoice::Body::kGathered) return true;
-  throw UsageError(
-      fmt::format("strategy.communication.compression: bfloat16 is rounded in an order of its own, and {} adds float32 in "
-                  "another; use cross_device_ops: auto, or leave compression out",
-                  config::name_of(*choice.operation)));
+  throw UsageError(fmt::format(
+      "strategy.communication.compression: bfloat16 is rounded in an order of its own, and {} adds float32 in "
+      "another; use cross_device_ops: auto, or leave compression out",
+      config::name_of(*choice.operation)));
 }
 
 /// Where all is in one memory.

@@ -9,7 +9,13 @@
 
 namespace mirrortrain {
 
-std::vector<GradientBucket> make_buckets(const VariableStore& variables, std::uint64_t bytes_per_bucket) {
+BucketBytes bucket_bytes(const CommunicationOptions& options) {
+  constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
+  if (options.bytes_per_pack) return {options.bytes_per_pack->bytes, options.bytes_per_pack->bytes};
+  return {1 * kMiB, 25 * kMiB};
+}
+
+std::vector<GradientBucket> make_buckets(const VariableStore& variables, const BucketBytes& bytes_per_bucket) {
   std::vector<GradientBucket> full;
   std::vector<GradientBucket> open(variables.groups().size());  // by group
   for (std::size_t i = variables.variables().size(); i-- > 0;) {
@@ -24,7 +30,8 @@ std::vector<GradientBucket> make_buckets(const VariableStore& variables, std::ui
     bucket.elements = end - first;
     bucket.variables.push_back(i);
     const auto bytes = static_cast<std::uint64_t>(bucket.elements) * sizeof(float);
-    if (bytes_per_bucket > 0 && bytes >= bytes_per_bucket) {
+    const std::uint64_t enough = full.empty() ? bytes_per_bucket.first : bytes_per_bucket.others;
+    if (enough > 0 && bytes >= enough) {
       full.push_back(std::move(bucket));
       bucket = {};
     }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "kernels/scalar/compress.h"
+#include "strategy/strategy_options.h"
 #include "strategy/variables/variable_store.h"
 
 namespace mirrortrain {
@@ -42,9 +43,17 @@ struct GradientBucket {
 /// Whether an operation's name is that of a bucket.
 inline bool names_bucket(std::string_view name) { return name.starts_with("bucket "); }
 
-/// The gradients of the store's shared groups, in reverse order of creation, as backward computes them. A bucket is
-/// full, and the next one begins, when it holds `bytes_per_bucket` or more; 0: one bucket per group.
-std::vector<GradientBucket> make_buckets(const VariableStore& variables, std::uint64_t bytes_per_bucket);
+/// A bucket is full, and the next one begins, when it holds so many bytes or more; 0: one bucket per group.
+struct BucketBytes {
+  std::uint64_t first = 0, others = 0;
+};
+
+/// What the options say; without it as in PyTorch's DistributedDataParallel: buckets that are large enough for a link's
+/// full speed, but for a small first one, so that communication begins soon after backward has.
+BucketBytes bucket_bytes(const CommunicationOptions& options);
+
+/// The gradients of the store's shared groups, in reverse order of creation, as backward computes them.
+std::vector<GradientBucket> make_buckets(const VariableStore& variables, const BucketBytes& bytes_per_bucket);
 
 /// Has the buckets of `rank` among `ranks` memories compressed. Returns their memory, of which they keep pointers.
 /// `variables` have residuals.

@@ -86,6 +86,18 @@ void CollectiveReducer::finish(DomainLane& lane) {
   link_.communicator().check();
 }
 
+void CollectiveReducer::connect(const GradientBucket& bucket) {
+  Communicator& communicator = link_.communicator();
+  if (bucket.compressed) {
+    const CompressedBucket& of = *bucket.compressed;
+    communicator.all_to_all(*stream_, {of.sent, bucket.name}, reinterpret_cast<std::byte*>(of.received.data()));
+    communicator.all_gather(*stream_, {of.sent, bucket.name});
+  } else {
+    link_.all_reduce(*stream_, {bucket.gradient(0), static_cast<std::size_t>(bucket.elements)}, bucket.name);
+  }
+  communicator.synchronize(*stream_);
+}
+
 GatheringReducer::GatheringReducer(Device& device, StagedReduction over_replicas, std::int64_t largest,
                                    const DomainLink& link)
     : reduction_(over_replicas),

@@ -26,6 +26,10 @@ class GradientReducer {
   /// Work enqueued to the lane's stream from here on finds the sums of every bucket.
   virtual void finish(DomainLane&) {}
 
+  /// By the domain's first lane before the first step: lets the communicator connect for a bucket of this size, where
+  /// it does so with the first operation. Leaves anything in the bucket's memory.
+  virtual void connect(const GradientBucket&) {}
+
   /// Of the device's memory, where it is known.
   virtual std::size_t bytes() const { return 0; }
 };
@@ -63,6 +67,7 @@ class CollectiveReducer : public GradientReducer {
                     std::unique_ptr<GradientReducer> within, const DomainLink& link);
   void start(Stream& stream, const GradientBucket& bucket, std::span<const float> scales, DomainLane& lane) override;
   void finish(DomainLane& lane) override;
+  void connect(const GradientBucket& bucket) override;
 
  private:
   void exchange(const CompressedBucket& bucket, const std::string& name);

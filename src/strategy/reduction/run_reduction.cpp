@@ -16,13 +16,15 @@ std::unique_ptr<GradientReducer> make_reducer(const ReductionChoice& choice, con
       return std::make_unique<GatheringReducer>(place.device, *choice.stages, place.largest_bucket, *place.link);
     case Body::kCollective: break;
   }
-  std::unique_ptr<Stream> stream = place.overlaps ? std::make_unique<BackgroundStream>() : place.device.make_stream();
+  std::unique_ptr<Stream> stream =
+      place.overlaps ? std::make_unique<BackgroundStream>() : place.device.make_urgent_stream();
   return std::make_unique<CollectiveReducer>(place.device, place.kernels, std::move(stream),
                                              std::make_unique<SumReducer>(place.kernels, place.lanes), *place.link);
 }
 
 void RunReduction::add_domains(const RunVariables& variables, const ReductionChoice& choice, const StepKernels& kernels,
-                               const Model& model, std::span<Device* const> devices, std::uint64_t bytes_per_bucket) {
+                               const Model& model, std::span<Device* const> devices,
+                               const BucketBytes& bytes_per_bucket) {
   std::int64_t largest_assigned = 0;  // variable, in elements
   for (const Assignment& assignment : model.training.assignments) {
     largest_assigned = std::max(largest_assigned, model.variables[assignment.variable].spec.shape.elements());
@@ -48,8 +50,7 @@ void RunReduction::add_domains(const RunVariables& variables, const ReductionCho
     for (const GradientBucket& bucket : reduction.buckets) largest = std::max(largest, bucket.elements);
     if (choice.compresses) {
       const Communicator& rank = link->communicator();
-      reduction.compressed =
-          compress_buckets(reduction.buckets, domain->variables, rank.rank(), rank.size(), device);
+      reduction.compressed = compress_buckets(reduction.buckets, domain->variables, rank.rank(), rank.size(), device);
     }
     // With one bucket no backward is left to compute meanwhile.
     const bool overlaps = domain->place.on_host && reduction.buckets.size() > 1;

@@ -45,7 +45,8 @@ struct DomainReduction {
 
   /// Of the device's memory, where it is known.
   std::size_t bytes() const {
-    return (link ? link->bytes() : 0) + (reducer ? reducer->bytes() : 0) + compressed.bytes() + sums->bytes() + assigned->bytes();
+    return (link ? link->bytes() : 0) + (reducer ? reducer->bytes() : 0) + compressed.bytes() + sums->bytes() +
+           assigned->bytes();
   }
   /// Waits for a lane's stream of the domain. Throws Error where something failed.
   void synchronize(Stream& stream) const { link ? link->communicator().synchronize(stream) : stream.synchronize(); }
@@ -58,7 +59,7 @@ class RunReduction {
 
   /// Makes the reducers of all domains. `devices`: by lane. All but `choice` must outlive this.
   void add_domains(const RunVariables& variables, const ReductionChoice& choice, const StepKernels& kernels,
-                   const Model& model, std::span<Device* const> devices, std::uint64_t bytes_per_bucket);
+                   const Model& model, std::span<Device* const> devices, const BucketBytes& bytes_per_bucket);
   /// Puts the buckets in the order in which they get full; see order_buckets.
   void order_buckets(const RunVariables& variables,
                      const std::function<std::size_t(std::size_t variable)>& complete_after);

@@ -1,0 +1,19 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+#include "device/device.h"
+
+namespace mirrortrain::testing {
+
+// What differs between CUDA's kernels on the host and on a GPU, so that one test serves both.
+
+/// Calls body(most blocks of a grid), where that can be chosen with 1, 3 and many, else once.
+void in_each_geometry(const std::function<void(std::int64_t blocks)>& body);
+
+/// What kernels are enqueued on without the harness. What they work on has to come from std::pmr's default resource,
+/// and can be read after Stream::synchronize.
+Stream& stream_under_test();
+
+}  // namespace mirrortrain::testing
