@@ -70,13 +70,18 @@ std::int64_t left_out_within(const data::Dataset& examples) {
 class NumberedPredictions {
  public:
   NumberedPredictions(PredictionWriter& writer, const data::Dataset& examples, bool fills, std::size_t elements)
-      : writer_(writer), fills_(fills), nothing_(elements, std::numeric_limits<float>::quiet_NaN()) {
+      : writer_(writer),
+        examples_(examples),
+        fills_(fills),
+        nothing_(elements, std::numeric_limits<float>::quiet_NaN()) {
     if (left_out_within(examples) > 0) left_out_ = examples.left_out()->rows;
   }
 
   void write(std::span<const float> output) {
     pass_left_out();
-    writer_.write(next_++, output);
+    const bool has_file = examples_.source() != nullptr;
+    writer_.write(next_++, output, has_file ? examples_.source()->row_text(examples_.first_row() + row_) : "");
+    ++row_;
   }
   void finish() {
     pass_left_out();
@@ -86,15 +91,16 @@ class NumberedPredictions {
  private:
   void pass_left_out() {
     for (; !left_out_.empty() && left_out_.front() == next_; left_out_ = left_out_.subspan(1), ++next_) {
-      if (fills_) writer_.write(next_, nothing_);
+      if (fills_) writer_.write(next_, nothing_, "");
     }
   }
 
   PredictionWriter& writer_;
+  const data::Dataset& examples_;
   std::span<const std::int64_t> left_out_{};
   bool fills_;
   std::vector<float> nothing_;
-  std::int64_t next_ = 0;
+  std::int64_t next_ = 0, row_ = 0;
 };
 
 /// A signal asks to stop.
@@ -150,8 +156,8 @@ void add_predict(CLI::App& app, int& exit_code) {
   add_overrides(*command, arguments->overrides);
   CLI::Option* const data =
       command->add_option("--data", arguments->data,
-                          "New data, with labels or without: a .csv, .npy or .npz file, a folder of pictures, or "
-                          "one of the format of the run's test data");
+                          "New data, with labels or without: a .csv, .npy or .npz file, a picture or a folder of "
+                          "them, or a file of the format of the run's test data");
   add_split(*command, arguments->split, "The run's own data instead: test, validation or train")->excludes(data);
   command->add_option("--output", arguments->output,
                       "File to write: .csv, .npy (the raw outputs) or .jsonl; without it csv goes to stdout");

@@ -37,7 +37,7 @@ std::string unknown_option(const std::string& given, const std::optional<std::st
   for (const OptionText& known : text.options) options.insert(options.end(), known.names.begin(), known.names.end());
   const bool takes_set = std::ranges::count(options, "--set") > 0;
   std::string hint = config::suggestion(option, options);
-  if (takes_set && hint.empty()) {
+  if (takes_set && hint.empty() && name != "data") {  // which is a section, and what others take
     if (const auto key = config::key_elsewhere(name, config::schema<Configuration>())) {
       const std::string value = equals != std::string::npos ? given.substr(equals + 1) : next.value_or("VALUE");
       hint = fmt::format("; did you mean --set {}={}?", *key, value);

@@ -41,7 +41,9 @@ std::vector<fs::path> entries_of(const fs::path& folder) {
   return entries;
 }
 
+/// The pictures of a folder; a picture alone is one.
 std::vector<std::string> pictures_in(const fs::path& folder) {
+  if (fs::is_regular_file(folder)) return {folder.string()};
   std::vector<std::string> files;
   for (const fs::path& path : entries_of(folder)) {
     if (is_picture(path) && fs::is_regular_file(path)) files.push_back(path.string());

@@ -2,9 +2,12 @@
 #include <jerror.h>
 #include <jpeglib.h>
 
+#include <algorithm>
+#include <array>
 #include <csetjmp>
 #include <cstdio>
 #include <cstring>
+#include <vector>
 
 #include "base/error.h"
 #include "data/picture.h"
@@ -56,6 +59,23 @@ int exif_orientation(const jpeg_marker_struct* marker) {
   return 1;
 }
 
+/// Inks are stored as what they leave of the light, as Photoshop does and every reader expects by now; so a color is
+/// the product of its ink's and black's. Rounded as by Pillow.
+void to_colors(const std::vector<std::uint8_t>& inks, int channels, std::uint8_t* to) {
+  for (std::size_t at = 0; at < inks.size(); at += 4, to += channels) {
+    std::array<int, 3> rgb;
+    for (std::size_t c = 0; c < 3; ++c) {
+      const int product = (255 - inks[at + c]) * inks[at + 3] + 128;
+      rgb[c] = inks[at + 3] - (((product >> 8) + product) >> 8);
+    }
+    if (channels == 1) {
+      *to = static_cast<std::uint8_t>((299 * rgb[0] + 587 * rgb[1] + 114 * rgb[2] + 500) / 1000);
+    } else {
+      std::ranges::copy(rgb, to);
+    }
+  }
+}
+
 class Jpeg {
  public:
   Jpeg(std::span<const std::byte> file, const std::string& name) : bytes_(file.size()), name_(name) {
@@ -82,13 +102,16 @@ class Jpeg {
   }
 
   void read_rows(int channels, std::uint8_t* to) {
+    const bool is_of_inks = jpeg_.jpeg_color_space == JCS_CMYK || jpeg_.jpeg_color_space == JCS_YCCK;
+    if (is_of_inks) inks_.resize(4 * static_cast<std::size_t>(jpeg_.image_width));
     if (setjmp(errors_.out) != 0) fail();
-    jpeg_.out_color_space = channels == 1 ? JCS_GRAYSCALE : JCS_RGB;
+    jpeg_.out_color_space = is_of_inks ? JCS_CMYK : channels == 1 ? JCS_GRAYSCALE : JCS_RGB;
     jpeg_start_decompress(&jpeg_);
     const std::size_t row_bytes = static_cast<std::size_t>(jpeg_.output_width) * static_cast<std::size_t>(channels);
     while (jpeg_.output_scanline < jpeg_.output_height) {
-      JSAMPROW row = to + jpeg_.output_scanline * row_bytes;
+      JSAMPROW place = to + jpeg_.output_scanline * row_bytes, row = is_of_inks ? inks_.data() : place;
       jpeg_read_scanlines(&jpeg_, &row, 1);
+      if (is_of_inks) to_colors(inks_, channels, place);
     }
     jpeg_finish_decompress(&jpeg_);
   }
@@ -101,6 +124,7 @@ class Jpeg {
 
   std::size_t bytes_;
   const std::string& name_;
+  std::vector<std::uint8_t> inks_;  ///< a row of a CMYK file
   Errors errors_;
   jpeg_decompress_struct jpeg_{};
 };

@@ -100,7 +100,8 @@ Source new_source(const std::string& path, const DataOptions& options) {
   const config::Path file{std::filesystem::absolute(path).string()};
   std::string ending = std::filesystem::path(path).extension().string();
   std::ranges::transform(ending, ending.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? char(c - 'A' + 'a') : c; });
-  if (std::filesystem::is_directory(path)) return with_file(ImageFolder{}, file, options);
+  const bool is_picture = ending == ".png" || ending == ".jpg" || ending == ".jpeg";
+  if (std::filesystem::is_directory(path) || is_picture) return with_file(ImageFolder{}, file, options);
   if (ending == ".csv" || ending == ".tsv") {
     Csv table = std::get<Csv>(with_file(Csv{}, file, options));
     if (!has_tables(options)) table.labels = std::vector<CsvColumn>{};  // no column is known to be one

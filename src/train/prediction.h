@@ -44,7 +44,8 @@ enum class PredictionFormat : std::uint8_t { kCsv, kNpy, kJsonl };
 class PredictionWriter {
  public:
   virtual ~PredictionWriter() = default;
-  virtual void write(std::int64_t index, std::span<const float> output) = 0;
+  /// `file`: the example's, where each has one of its own, else empty.
+  virtual void write(std::int64_t index, std::span<const float> output, const std::string& file) = 0;
   virtual void finish() = 0;
 };
 

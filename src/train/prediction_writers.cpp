@@ -70,7 +70,7 @@ class CsvPredictions : public PredictionWriter {
     sink_.write(header + "\n");
   }
 
-  void write(std::int64_t index, std::span<const float> output) override {
+  void write(std::int64_t index, std::span<const float> output, const std::string&) override {
     std::string line = std::to_string(index);
     if (meaning_.kind != Kind::kNumbers) {
       const std::int64_t predicted = meaning_.class_of(output);
@@ -100,7 +100,7 @@ class JsonlPredictions : public PredictionWriter {
   JsonlPredictions(const PredictionOutput& output, const OutputMeaning& meaning)
       : sink_(output.file), meaning_(meaning), probabilities_(output.probabilities) {}
 
-  void write(std::int64_t index, std::span<const float> output) override {
+  void write(std::int64_t index, std::span<const float> output, const std::string& file) override {
     nlohmann::ordered_json line = {{"index", index}};
     if (meaning_.kind != Kind::kNumbers) {
       const std::int64_t predicted = meaning_.class_of(output);
@@ -116,6 +116,7 @@ class JsonlPredictions : public PredictionWriter {
     } else {
       line["prediction"] = std::vector<float>(output.begin(), output.end());
     }
+    if (!file.empty()) line["file"] = file;
     sink_.write(report::json_line(line) + "\n");
   }
   void finish() override { sink_.finish(); }
@@ -142,7 +143,7 @@ class NpyPredictions : public PredictionWriter {
     sink_.write(header);
   }
 
-  void write(std::int64_t, std::span<const float> output) override {
+  void write(std::int64_t, std::span<const float> output, const std::string&) override {
     if (!probabilities_) return write(output);
     write(meaning_.probabilities(output));
   }

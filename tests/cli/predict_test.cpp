@@ -178,6 +178,18 @@ TEST_CASE_FIXTURE(
   CHECK(lines_of(run(fmt::format("predict a --data '{}/circle'", test)).out).size() == 9);
   CHECK(lines_of(run(fmt::format("predict a --data '{}'", test)).out).size() == 25);
   CHECK(contains(run("eval a").out, "(24 examples)"));
+  std::vector<fs::path> circles;
+  for (const auto& entry : fs::directory_iterator(test + "/circle")) circles.push_back(entry.path());
+  std::ranges::sort(circles);
+  REQUIRE(run(fmt::format("predict a --data '{}/circle' --output p.jsonl", test)).exit_code == 0);
+  const std::vector<std::string> predictions = lines_of(read("p.jsonl"));
+  REQUIRE(predictions.size() == circles.size());
+  for (std::size_t i = 0; i < circles.size(); ++i) CHECK(json::parse(predictions[i])["file"] == circles[i].string());
+  // One picture alone is the first of its folder.
+  CHECK(lines_of(run(fmt::format("predict a --data '{}'", circles[0].string())).out) ==
+        std::vector<std::string>{"index,prediction,name",
+                                 fmt::format("0,{},{}", json::parse(predictions[0])["prediction"].get<int>(),
+                                             json::parse(predictions[0])["name"].get<std::string>())});
 
   fs::create_directories(folder / "broken");
   write_file(folder / "broken/x.png", "no picture");

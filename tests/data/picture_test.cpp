@@ -25,7 +25,7 @@ std::string error_of(std::string_view file) {
 TEST_CASE("pictures decode to the pixels that Pillow decodes, upright, and resize as tf.image does") {
   std::ifstream text(kPictures / "expected.json");
   const auto expected = nlohmann::json::parse(text);
-  REQUIRE(expected.size() == 16);
+  REQUIRE(expected.size() == 17);
   for (const auto& [name, one] : expected.items()) {
     CAPTURE(name);
     const std::vector<std::byte> file = read_file(kPictures / name);
@@ -53,6 +53,12 @@ TEST_CASE("a picture in gray has one channel: BT.601 of the colors") {
     CHECK(std::abs(gray.pixels[i] - exact) <= 0.5001);
   }
   CHECK(decode_picture(read_file(kPictures / "gray.jpg"), 1, "gray.jpg").channels == 1);
+  const std::vector<std::byte> inks = read_file(kPictures / "inks.jpg");
+  const Picture of_inks = decode_picture(inks, 3, "inks.jpg"), gray_of_inks = decode_picture(inks, 1, "inks.jpg");
+  for (std::size_t i = 0; i < gray_of_inks.pixels.size(); ++i) {
+    const std::uint8_t* const c = &of_inks.pixels[3 * i];
+    CHECK(std::abs(gray_of_inks.pixels[i] - (0.299 * c[0] + 0.587 * c[1] + 0.114 * c[2])) <= 0.5001);
+  }
 }
 
 TEST_CASE("damaged pictures are refused with file and remedy") {

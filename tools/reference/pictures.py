@@ -26,6 +26,7 @@ Image.fromarray(wide).save(folder / "sixteen.png")
 Image.fromarray(rgb).save(folder / "photo.jpg", quality=85)
 Image.fromarray(rgb[..., 0]).save(folder / "gray.jpg", quality=85)
 Image.fromarray(rgb).save(folder / "progressive.jpeg", quality=70, progressive=True)
+Image.fromarray(rgb).convert("CMYK").save(folder / "inks.jpg", quality=85)
 for orientation in range(2, 9):
     exif = Image.Exif()
     exif[0x0112] = orientation
