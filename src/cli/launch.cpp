@@ -161,7 +161,8 @@ void add_options(CLI::App& command, LaunchArguments& arguments) {
       ->check(CLI::Range(0, 1024));
   command.add_flag("--evaluator", tasks.evaluator, "Start an evaluator too");
   command.add_option("--hosts", tasks.hosts, "Hosts to start tasks on with ssh, as in a,b; default: this machine")
-      ->delimiter(',');
+      ->delimiter(',')
+      ->allow_extra_args(false);  // else it would take the words behind `--`, too
   command
       .add_option("--port", tasks.port, "On hosts: the port of the first task, the next has the next; default: 2222")
       ->check(CLI::Range(1, 65535));

@@ -68,7 +68,7 @@ TEST_CASE_FIXTURE(Fixture, "help of what is to be started is printed") {
 
 TEST_CASE_FIXTURE(Fixture, "printed command lines have each task's TF_CONFIG") {
   const Outcome outcome =
-      launch("--hosts node1,me@node2 --print -- fit " + multi_worker() + " --set 'metrics=[accuracy]'");
+      launch("--print --hosts node1,me@node2 -- fit " + multi_worker() + " --set 'metrics=[accuracy]'");
   REQUIRE(outcome.exit_code == 0);
   CHECK(contains(outcome.out, "# worker 1 on me@node2\ncd "));
   CHECK(contains(outcome.out, R"(TF_CONFIG='{"cluster":{"worker":["node1:2222","node2:2222"]},"task":{"type":"worker",)"
