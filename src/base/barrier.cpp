@@ -22,9 +22,10 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using std::chrono::nanoseconds;
 
-// Long enough for lanes that finish a step's part at slightly different times, short enough not to burn a core for
-// nothing.
-constexpr nanoseconds kSpinTime = std::chrono::milliseconds(1);
+// Long enough for lanes that finish a step's part at slightly different times. A lane that is later than this was not
+// running, because of another process: then its core is better left to the scheduler, which sees by who sleeps how to
+// share the cores.
+constexpr nanoseconds kSpinTime = std::chrono::microseconds(100);
 
 void relax() {
 #if defined(__x86_64__)
@@ -75,7 +76,6 @@ bool Barrier::spin_until_past(std::uint32_t generation) const {
       if (past(generation)) return true;
       relax();
     }
-    sched_yield();  // others may need the core after all
     const auto now = Clock::now();
     if (start == Clock::time_point{}) start = now;
     if (now - start > kSpinTime) return false;

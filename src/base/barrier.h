@@ -12,8 +12,9 @@ namespace mirrortrain {
 /// after. Allocates nothing.
 class Barrier {
  public:
-  /// `spin`: every thread has a core of its own, so that a waiting one first spins for about a millisecond (two threads
-  /// meet in well under a microsecond); else it lets the others run at once. `timeout_seconds`: 0 waits indefinitely.
+  /// `spin`: every thread has a core of its own, so that a waiting one first spins for about 100 microseconds (two
+  /// threads meet in well under a microsecond); else it lets the others run at once. `timeout_seconds`: 0 waits
+  /// indefinitely.
   Barrier(int size, bool spin, double timeout_seconds = 0);
   Barrier(const Barrier&) = delete;
   Barrier& operator=(const Barrier&) = delete;

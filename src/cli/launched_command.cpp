@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <filesystem>
 
 #include "base/error.h"
 #include "cli/commands.h"
@@ -13,6 +14,7 @@
 #include "config/scalar.h"
 #include "launch/plan.h"
 #include "train/check_configuration.h"
+#include "train/resume.h"
 
 namespace mirrortrain::cli {
 
@@ -42,9 +44,16 @@ std::optional<LaunchedCommand> read_launched_command(const std::vector<std::stri
   }
   LaunchedCommand result{words, words[0] == "fit", "", {}, {}, false};
   const CLI::Option* const config = command->get_option(result.is_fit ? "CONFIG" : "RUN_OR_CONFIG");
-  if (config->count() == 0)
+  const CLI::Option* const resume = result.is_fit ? command->get_option("--resume") : nullptr;
+  if (config->count() > 0) {
+    result.config = config->as<std::string>();
+  } else if (resume != nullptr && resume->count() > 0 && !resume->results().front().empty()) {
+    // A run's own, or a configuration file itself, as fit reads it.
+    const std::string named = resume->results().front();
+    result.config = std::filesystem::is_regular_file(named) ? named : require_resumable(named).config().string();
+  } else {
     throw UsageError("launch: fit needs a configuration file after `--`, as in: -- fit config.yaml");
-  result.config = config->as<std::string>();
+  }
   if (command->count("--set") > 0) result.overrides = command->get_option("--set")->results();
   if (result.is_fit) {
     if (command->count("--run-dir") > 0) result.run_dir = command->get_option("--run-dir")->as<std::string>();

@@ -151,6 +151,9 @@ TEST_CASE_FIXTURE(Fixture, "a run is resumed, and evaluated, on another number o
   const auto test = nlohmann::json::parse(read_text_file(folder / "evaluation.json"));
   CHECK(test["examples"] == 17);
   CHECK(test["loss"].get<double>() == doctest::Approx(all[all.size() - 2]["loss"].get<double>()).epsilon(1e-6));
+  const Outcome without_file = launch(2, "fit --resume run --set training.epochs=4");
+  CHECK_MESSAGE(without_file.exit_code == 0, without_file.err);
+  CHECK(contains(without_file.err, "[worker 0] resuming from step 18"));
 }
 
 TEST_CASE_FIXTURE(Fixture, "the classes' figures are those of one machine, whichever worker counted them") {
@@ -330,7 +333,7 @@ TEST_CASE_FIXTURE(Fixture, "parameter servers train from the command line, and a
 
 TEST_CASE_FIXTURE(Fixture, "the chief names a parameter server that is suspended, and ends within five seconds more") {
   const Outcome outcome = run_script(folder, R"(
-    "$MIRRORTRAIN" launch --workers 1 --ps 2 --grace 5.5 -- fit net.yaml --run-dir run --set training.epochs=1000000 \
+    "$MIRRORTRAIN" launch --workers 1 --ps 2 --grace 5.5 -- fit net.yaml --run-dir run --set training.epochs=1000000 --set checkpoint.keep=1000000 \
       --set 'strategy={type: parameter_server, devices: [cpu:0], communication: {timeout_seconds: 2}}' \
       --set 'model.layers=[{dense: {units: 7}}, {dense: {units: 3}}]' &
     while [ ! -e run/checkpoints/step-000012 ]; do sleep 0.05; done

@@ -13,6 +13,7 @@
 #endif
 
 #include "base/error.h"
+#include "device/cpu/short_slices.h"
 
 namespace mirrortrain {
 namespace {
@@ -35,6 +36,7 @@ class CpuDevice : public Device {
 #pragma omp parallel num_threads(threads_)
     {
       flush_denormals();
+      ask_for_short_slices();
       if (!cores_.empty()) pin_to(cores_[static_cast<std::size_t>(omp_get_thread_num())]);
     }
   }
