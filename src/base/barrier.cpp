@@ -10,11 +10,8 @@
 #include <climits>
 #include <ctime>
 
-#if defined(__x86_64__)
-#include <immintrin.h>
-#endif
-
 #include "base/error.h"
+#include "base/relax.h"
 
 namespace mirrortrain {
 namespace {
@@ -26,14 +23,6 @@ using std::chrono::nanoseconds;
 // running, because of another process: then its core is better left to the scheduler, which sees by who sleeps how to
 // share the cores.
 constexpr nanoseconds kSpinTime = std::chrono::microseconds(100);
-
-void relax() {
-#if defined(__x86_64__)
-  _mm_pause();
-#elif defined(__aarch64__)
-  asm volatile("yield");
-#endif
-}
 
 /// Sleeps while `word` holds `seen`, at most for `longest`. std::atomic::wait knows no time limit.
 void futex_wait(std::atomic<std::uint32_t>& word, std::uint32_t seen, nanoseconds longest) {

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/relax.h"
 #include "collective/host_communicator.h"
 #include "collective/shared_memory/segment.h"
 #include "collective/stage_work.h"
@@ -119,7 +120,7 @@ class SharedMemoryCommunicator : public HostCommunicator {
     const auto has_come = [&] { return segment_->phase(other).load(std::memory_order_acquire) >= phase_; };
     for (int spin = 0; spin < kSpins; ++spin) {
       if (has_come()) return;
-      __builtin_ia32_pause();
+      relax();
     }
     using Clock = std::chrono::steady_clock;
     const auto start = Clock::now();

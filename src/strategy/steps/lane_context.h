@@ -8,6 +8,7 @@
 #include "strategy/step_spec.h"
 #include "strategy/steps/lane.h"
 #include "strategy/steps/lane_team.h"
+#include "strategy/steps/shared_work.h"
 #include "strategy/steps/step_plan.h"
 
 namespace mirrortrain {
@@ -30,6 +31,8 @@ struct LaneSurroundings {
   const CurrentStep& step;
   std::span<const LaneReplica> replicas;  ///< of this process, in order
   LaneTeam& team;
+  SharedWork& programs;  ///< of training; where all lanes compute on one memory, as the next
+  SharedWork& updates;
   std::uint64_t seed = 0;
   bool captures = true;  ///< where the device can
   /// Whether a step with a loss or a gradient that is not finite, in any memory, changes no variable. The host waits in

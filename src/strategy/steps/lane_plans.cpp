@@ -5,9 +5,16 @@ namespace mirrortrain {
 
 StepPlan LaneSteps::training_plan() {
   StepPlan plan;
-  add_inputs(plan, StepKind::kTrain);
-  add_training_programs(plan);
+  const int lane = context_.own.index;
+  if (shares_update()) plan.add("restart updates", [this, lane] { context_.around.updates.restart(lane); });
+  if (shares_programs()) {
+    add_shared_programs(plan);
+  } else {
+    add_inputs(plan, StepKind::kTrain);
+    add_training_programs(plan);
+  }
   add_meeting(plan);  // every gradient is there, every variable was read for the last time
+  if (shares_programs()) plan.add("restart programs", [this, lane] { context_.around.programs.restart(lane); });
   add_update(plan);
   plan.add("send sums", [this] { context_.lane.buffers().send_sums(context_.stream(), context_.step.slot); });
   add_meeting(plan);  // the step is over when every lane is
@@ -77,6 +84,34 @@ void LaneSteps::add_training_programs(StepPlan& plan) {
   if (reduces) plan.add("wait for buckets", [this] { context_.reduction.reducer->finish(context_.own); });
 }
 
+/// Lanes of one memory go on with each other's programs, where nothing has to happen between a program's parts.
+bool LaneSteps::shares_programs() const {
+  return context_.own.lanes > 1 && context_.has_model() && context_.reduction.reducer == nullptr &&
+         context_.reduction.sums->size() == 0;
+}
+
+void LaneSteps::add_shared_programs(StepPlan& plan) {
+  const int lane = context_.own.index;
+  const std::size_t pieces = 1 + context_.lane.replicas().size() * pieces_of_replica();
+  context_.around.programs.add_list(lane, SharedWork::Order::kInTurn, pieces,
+                                    [this](std::size_t piece) { run_program_piece(piece); });
+  plan.add("run programs", [this, lane] { context_.own.waited_seconds += context_.around.programs.work(lane); });
+}
+
+/// Lanes of one memory update each other's weights too, where all gradients are complete since the last meeting.
+bool LaneSteps::shares_update() const {
+  const WeightUpdate& update = context_.domain.update;
+  return context_.own.lanes > 1 && (!update.keeps_gradients() || update.needs_norm() || update.measures());
+}
+
+void LaneSteps::add_shared_update(StepPlan& plan) {
+  const int lane = context_.own.index;
+  context_.around.updates.add_list(lane, SharedWork::Order::kAny, kUpdatePieces, [this](std::size_t piece) {
+    context_.domain.update.apply_piece(context_.own, piece, kUpdatePieces);
+  });
+  add_unless_skipped(plan, "update", [this, lane] { context_.around.updates.work(lane); });
+}
+
 /// A sum that crosses domains has other lanes to wait for, and is enqueued anew each time.
 void LaneSteps::add_sum_over_replicas(StepPlan& plan, std::size_t sum) {
   const auto add = [this, sum] { sum_over_replicas(sum); };
@@ -101,12 +136,20 @@ void LaneSteps::add_update(StepPlan& plan) {
             plan, "add squares", [this] { add_squares_of_domains(); }, false);
       }
     }
+    if (update.needs_norm()) {
+      add_unless_skipped(plan, "scale to norms", [this, &update] { update.scale_to_norms(context_.own); });
+      add_meeting(plan);  // every lane's params are there
+    }
   }
   if (update.measures()) {
     add_unless_skipped(plan, "measure directions", [this, &update] { update.measure(context_.own); });
     add_meeting(plan);  // every lane reads the norms of whole variables
   }
-  add_unless_skipped(plan, "update", [this, &update] { update.apply(context_.own); });
+  if (shares_update()) {
+    add_shared_update(plan);
+  } else {
+    add_unless_skipped(plan, "update", [this, &update] { update.apply(context_.own); });
+  }
   if (context_.domain.constraints.any()) {
     add_meeting(plan);  // every weight is updated
     add_unless_skipped(plan, "constrain weights", [this] {

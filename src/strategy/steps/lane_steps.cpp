@@ -67,6 +67,20 @@ void LaneSteps::run_without_rows(Replica& replica, StepKind kind, std::size_t fi
   if (kind == StepKind::kTrain && last == kToTheEnd && replica.without_rows) replica.without_rows->enqueue(stream);
 }
 
+/// Its rows are gathered, then each kernel runs; a replica that never has rows ends at once.
+std::size_t LaneSteps::pieces_of_replica() const {
+  return 1 + std::max<std::size_t>(1, context_.lane.programs().kernels());
+}
+
+void LaneSteps::run_program_piece(std::size_t piece) {
+  if (piece == 0) return inputs_.send();
+  const std::size_t of_replica = pieces_of_replica();
+  Replica& replica = context_.lane.replicas()[(piece - 1) / of_replica];
+  const std::size_t kernel = (piece - 1) % of_replica;  // counted from 1
+  if (kernel == 0) return inputs_.gather(replica, StepKind::kTrain);
+  run_program(replica, StepKind::kTrain, kernel - 1, kernel + 1 == of_replica ? kToTheEnd : kernel);
+}
+
 void LaneSteps::sum_over_replicas(std::size_t sum) {
   context_.reduction.sums->add(sum, context_.own, context_.reduction.reducer.get(), context_.lane.total(sum));
   if (context_.exchanges()) context_.meet_while_settling();

@@ -44,6 +44,8 @@ class LaneSteps {
   void renew_derived_copies();
 
  private:
+  /// Of a lane's update: small enough that no lane waits long for the last, large enough to stay efficient.
+  static constexpr std::size_t kUpdatePieces = 8;
   static constexpr std::size_t kToTheEnd = std::numeric_limits<std::size_t>::max();  ///< of a program's steps
 
   // The lists.
@@ -57,8 +59,14 @@ class LaneSteps {
   void add_update(StepPlan& plan);
   void add_unless_skipped(StepPlan& plan, const char* name, std::function<void()> run, bool fixed = true);
   void add_meeting(StepPlan& plan);
+  bool shares_programs() const;
+  void add_shared_programs(StepPlan& plan);
+  bool shares_update() const;
+  void add_shared_update(StepPlan& plan);
 
   // What the actions do.
+  std::size_t pieces_of_replica() const;
+  void run_program_piece(std::size_t piece);
   void run_program(Replica& replica, StepKind kind, std::size_t first, std::size_t last) const;
   void run_without_rows(Replica& replica, StepKind kind, std::size_t first, std::size_t last) const;
   void sum_over_replicas(std::size_t sum);

@@ -147,6 +147,7 @@ void WeightUpdate::sum_own_squares(const DomainLane& lane) const {
 /// What a replica has for itself is clipped by the norm of all that it applies; what the replicas share, by that norm
 /// in the mean over the replicas, so that all keep sharing it.
 void WeightUpdate::scale_to_norms(const DomainLane& lane) const {
+  if (!step_.applies) return;
   const auto scale = [&](std::size_t which) {
     kernels_.scale_to_norm(*lane.stream, lane.norms + which, *options_.clip_norm, step_.gradients, lane.params + which);
   };
@@ -166,7 +167,6 @@ void WeightUpdate::scale_to_norms(const DomainLane& lane) const {
 
 void WeightUpdate::measure(const DomainLane& lane) const {
   if (!step_.applies) return;
-  if (needs_norm()) scale_to_norms(lane);
   for_each_range(lane, [&](const Part& part, int replica, std::size_t which, const scalar::GradientSum&,
                            std::int64_t begin, std::int64_t end) {
     kernels_.measure(*lane.stream, rule_, part.group->view(replica), lane.params + which, begin, end);
@@ -175,7 +175,6 @@ void WeightUpdate::measure(const DomainLane& lane) const {
 
 void WeightUpdate::apply(const DomainLane& lane) const {
   if (!step_.applies) return;
-  if (needs_norm() && !measures()) scale_to_norms(lane);
   for_each_range(lane, [&](const Part& part, int replica, std::size_t which, const scalar::GradientSum& gradient,
                            std::int64_t begin, std::int64_t end) {
     const scalar::UpdateGroupView& view = part.group->view(replica);
@@ -188,6 +187,16 @@ void WeightUpdate::apply(const DomainLane& lane) const {
     cpu::update_with_product(rule_, product.group->view(0), product.weight, product.sources, *lane.params,
                              lane.lanes > 1 || lane.threads > 1, lane.threads, begin, end);
   }
+}
+
+/// Where the pieces of what replicas share are cut changes no bits, as between lanes; what a replica has for itself is
+/// left to one of them.
+void WeightUpdate::apply_piece(const DomainLane& lane, std::size_t piece, std::size_t pieces) const {
+  DomainLane part = lane;
+  part.index = lane.index * static_cast<int>(pieces) + static_cast<int>(piece);
+  part.lanes = lane.lanes * static_cast<int>(pieces);
+  if (piece > 0) part.replicas = {};
+  apply(part);
 }
 
 bool WeightUpdate::is_regularized() const {

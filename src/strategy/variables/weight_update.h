@@ -40,20 +40,23 @@ class WeightUpdate {
   /// Before the lanes begin with the step. Returns what every lane's `params` are to hold when its work begins.
   StepParams begin(const StepSpec& step);
 
-  /// Whether gradients are kept first. All lanes do `accumulate`, meet if `needs_norm`, do `measure` if `measures` and
-  /// meet again, and then `apply`; otherwise they just do `apply`.
+  /// Whether gradients are kept first. All lanes do `accumulate`, and if `needs_norm` meet, do `scale_to_norms` and
+  /// meet again, then `measure` if `measures` and meet again, and then `apply`; otherwise they just do `apply`.
   bool keeps_gradients() const { return keeps_gradients_; }
   bool needs_norm() const { return options_.clip_norm.has_value(); }
   bool measures() const { return scalar::scales_by_norms(rule_); }
   void accumulate(const DomainLane& lane) const;
   /// Whether all gradients are finite that `accumulate` left; waits for the stream. Once every lane is done with it.
   bool gradients_are_finite(Stream& stream) const;
+  void scale_to_norms(const DomainLane& lane) const;
   void measure(const DomainLane& lane) const;
   void apply(const DomainLane& lane) const;
+  /// `apply` in `pieces` pieces, which may be done in any order and by any lane.
+  void apply_piece(const DomainLane& lane, std::size_t piece, std::size_t pieces) const;
 
-  /// Whether the norm has a part that replicas do not share. Then all lanes do `sum_own_squares` before `apply`: it
-  /// puts what this memory's replicas add to the mean over all replicas into the first of `norms`, and where replicas
-  /// are on several memories, the lanes add these up.
+  /// Whether the norm has a part that replicas do not share. Then all lanes do `sum_own_squares` before
+  /// `scale_to_norms`: it puts what this memory's replicas add to the mean over all replicas into the first of `norms`,
+  /// and where replicas are on several memories, the lanes add these up.
   bool needs_own_squares() const;
   void sum_own_squares(const DomainLane& lane) const;
 
@@ -76,7 +79,6 @@ class WeightUpdate {
   };
   template <class Work>
   void for_each_range(const DomainLane& lane, const Work& work) const;
-  void scale_to_norms(const DomainLane& lane) const;
 
   const StepKernels& kernels_;
   std::vector<int> replicas_;

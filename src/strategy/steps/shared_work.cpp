@@ -1,0 +1,88 @@
+#include "strategy/steps/shared_work.h"
+
+#include <chrono>
+#include <thread>
+#include <utility>
+
+#include "base/relax.h"
+
+namespace mirrortrain {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// A lane that is in the middle of a piece for longer than this is probably not running.
+constexpr std::chrono::microseconds kSpinTime{100};
+constexpr std::chrono::microseconds kSleep{50};
+/// Some turns of the scheduler. A lane that does not come back in this time is left to the meeting, which has a timeout
+/// that the user sets and an error that names it; what it has begun, it ends.
+constexpr std::chrono::milliseconds kPatience{20};
+
+}  // namespace
+
+void SharedWork::add_list(int lane, Order order, std::size_t pieces, std::function<void(std::size_t)> run) {
+  auto& list = lists_[static_cast<std::size_t>(lane)];
+  list = std::make_unique<List>();
+  list->order = order;
+  list->pieces = static_cast<std::uint32_t>(pieces);
+  list->run = std::move(run);
+}
+
+double SharedWork::work(int lane) {
+  double waited = 0;
+  const std::size_t lanes = lists_.size(), own = static_cast<std::size_t>(lane);
+  for (std::size_t i = 0; i < lanes; ++i) {
+    List& list = *lists_[(own + i) % lanes];
+    if (list.order == Order::kAny) {
+      work_in_any_order(list);
+    } else {
+      // Where another lane has gone on with this one's list, it does the rest too.
+      work_in_turn(list, i == 0 ? nullptr : &waited);
+    }
+  }
+  return waited;
+}
+
+void SharedWork::restart(int lane) { lists_[static_cast<std::size_t>(lane)]->next.store(0, std::memory_order_relaxed); }
+
+void SharedWork::work_in_any_order(List& list) {
+  std::uint32_t piece = 0;
+  while ((piece = list.next.fetch_add(1, std::memory_order_relaxed)) < list.pieces) list.run(piece);
+}
+
+void SharedWork::work_in_turn(List& list, double* waited) {
+  while (take_next_in_turn(list, waited)) {
+    const std::uint32_t state = list.next.load(std::memory_order_relaxed);
+    list.run(state / 2);
+    list.next.store(state + 1, std::memory_order_release);
+  }
+}
+
+SharedWork::Turn SharedWork::try_next(List& list) {
+  std::uint32_t state = list.next.load(std::memory_order_acquire);
+  if (state / 2 >= list.pieces) return Turn::kOver;
+  const bool free = state % 2 == 0;
+  return free && list.next.compare_exchange_strong(state, state + 1, std::memory_order_acquire) ? Turn::kTaken
+                                                                                                : Turn::kOfAnother;
+}
+
+/// Whether the next piece is the calling lane's now. `waited`: counts the seconds that it waits for a lane in the
+/// middle of a piece; null: does not wait.
+bool SharedWork::take_next_in_turn(List& list, double* waited) {
+  Turn turn = try_next(list);
+  if (turn != Turn::kOfAnother || waited == nullptr) return turn == Turn::kTaken;
+  const auto start = Clock::now();
+  auto so_far = Clock::duration::zero();
+  while (turn == Turn::kOfAnother && so_far < kPatience) {
+    if (so_far > kSpinTime) std::this_thread::sleep_for(kSleep);
+    for (int i = 0; i < 100 && turn == Turn::kOfAnother; ++i) {
+      relax();
+      turn = try_next(list);
+    }
+    so_far = Clock::now() - start;
+  }
+  *waited += std::chrono::duration<double>(so_far).count();
+  return turn == Turn::kTaken;
+}
+
+}  // namespace mirrortrain
