@@ -1,16 +1,12 @@
 #include "base/barrier.h"
 
 #include <fmt/format.h>
-#include <linux/futex.h>
 #include <sched.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <climits>
-#include <ctime>
 
 #include "base/error.h"
+#include "base/futex.h"
 #include "base/relax.h"
 
 namespace mirrortrain {
@@ -23,17 +19,6 @@ using std::chrono::nanoseconds;
 // running, because of another process: then its core is better left to the scheduler, which sees by who sleeps how to
 // share the cores.
 constexpr nanoseconds kSpinTime = std::chrono::microseconds(100);
-
-/// Sleeps while `word` holds `seen`, at most for `longest`. std::atomic::wait knows no time limit.
-void futex_wait(std::atomic<std::uint32_t>& word, std::uint32_t seen, nanoseconds longest) {
-  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(longest);
-  const timespec limit{static_cast<time_t>(seconds.count()), static_cast<long>((longest - seconds).count())};
-  ::syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, seen, &limit, nullptr, 0);
-}
-
-void futex_wake_all(std::atomic<std::uint32_t>& word) {
-  ::syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, INT_MAX, nullptr, nullptr, 0);
-}
 
 }  // namespace
 
@@ -48,7 +33,7 @@ void Barrier::arrive_and_wait() {
     // Sequentially consistent, as in sleep_until_past: either this thread sees the sleeper or that one the new
     // generation.
     generation_.fetch_add(1);
-    if (sleepers_.load() > 0) futex_wake_all(generation_);
+    if (sleepers_.load() > 0) futex_wake_all(generation_, FutexScope::kProcess);
   } else if (spin_ ? !spin_until_past(generation) : !yield_until_past(generation)) {
     sleep_until_past(generation);
   }
@@ -96,7 +81,7 @@ void Barrier::sleep_until_past(std::uint32_t generation) {
     }
     const nanoseconds sleep = timeout > nanoseconds::zero() ? std::min(kSleep, timeout - waited) : kSleep;
     const auto start = Clock::now();
-    futex_wait(generation_, generation, sleep);
+    futex_wait(generation_, generation, sleep, FutexScope::kProcess);
     waited += std::min<nanoseconds>(sleep, Clock::now() - start);
   }
   sleepers_.fetch_sub(1);
@@ -110,7 +95,7 @@ void Barrier::abort(const std::string& reason) {
     aborted_.store(true, std::memory_order_release);
   }
   generation_.fetch_add(1);
-  futex_wake_all(generation_);
+  futex_wake_all(generation_, FutexScope::kProcess);
 }
 
 void Barrier::throw_reason() {

@@ -117,4 +117,12 @@ int free_port(const std::string& host) {
                           std::strerror(errno)));
 }
 
+std::string name_error(const std::string& host) {
+  addrinfo* first = nullptr;
+  const int code = ::getaddrinfo(host.c_str(), nullptr, nullptr, &first);
+  if (code != 0) return fmt::format("{}: {}", host, code == EAI_SYSTEM ? std::strerror(errno) : ::gai_strerror(code));
+  ::freeaddrinfo(first);
+  return "";
+}
+
 }  // namespace mirrortrain

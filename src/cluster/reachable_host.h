@@ -12,4 +12,8 @@ std::string reachable_host();
 /// can listen on that host.
 int free_port(const std::string& host);
 
+/// Why the name `host` stands for no address here ("node1: Name or service not known"), as the system says it; empty
+/// where it does. Asks the system's resolver, which may take seconds.
+std::string name_error(const std::string& host);
+
 }  // namespace mirrortrain

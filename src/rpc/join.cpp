@@ -11,6 +11,8 @@
 #include <vector>
 
 #include "base/error.h"
+#include "cluster/address.h"
+#include "cluster/reachable_host.h"
 #include "rpc/coordination_service.h"
 #include "rpc/member.h"
 #include "rpc/outbox.h"
@@ -144,10 +146,17 @@ class RemoteControl : public Member {
     const auto end = begin + std::chrono::duration_cast<Deadline::duration>(std::chrono::duration<double>(seconds));
     while (!channel_->WaitForConnected(seconds > 0 ? std::min(end, Deadline::now() + kReminder)
                                                    : Deadline::now() + kReminder)) {
+      // A name may become known while tasks start, as a pod's does, so it is an error at the end only.
+      const std::string unknown = name_error(Address::of(all.address(all.chief_task())).host);
       if (seconds > 0 && Deadline::now() >= end) {
-        throw Error(fmt::format("{}: {}{} within {:g} s: {}", all.task.text(), chief, kChiefIsSilent, seconds, why));
+        throw Error(fmt::format("{}: {}{} within {:g} s: {}", all.task.text(), chief, kChiefIsSilent, seconds,
+                                unknown.empty() ? why : fmt::format("its name has no address here ({})", unknown)));
       }
-      spdlog::info("waiting for {}, the chief", chief);
+      if (unknown.empty()) {
+        spdlog::info("waiting for {}, the chief", chief);
+      } else {
+        spdlog::warn("waiting for {}, the chief: its name has no address here ({})", chief, unknown);
+      }
     }
     stub_ = Coordination::NewStub(channel_);
     security_.sign(call_);

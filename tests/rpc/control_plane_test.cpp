@@ -400,6 +400,11 @@ TEST_CASE("an address in use, a chief that never comes and two processes as one 
                  "worker 1: worker 0 (" + cluster.workers[0] +
                      "), the chief, has not been heard from within 0.3 s: it has "
                      "not started"));
+  other.workers[0] = "no-such-host.invalid:2222";
+  CHECK(contains(error_text([&] {
+                   ControlPlane::join(other, Security::from({}), introduction(), {0.3, 10});
+                 }),
+                 "its name has no address here (no-such-host.invalid: "));
   CHECK(contains(error_text([&] {
                    ControlPlane::join(cluster, Security::from({}), introduction(), {0.5, 10});
                  }),

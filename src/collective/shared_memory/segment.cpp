@@ -40,9 +40,9 @@ std::unique_ptr<SharedSegment> SharedSegment::open(int rank, int size, std::size
   return std::unique_ptr<SharedSegment>(new SharedSegment(std::move(memory), size, buffer_bytes));
 }
 
-std::atomic<std::uint64_t>& SharedSegment::phase(int rank) const {
-  static_assert(std::atomic<std::uint64_t>::is_always_lock_free);  // so that it works between processes
-  return *reinterpret_cast<std::atomic<std::uint64_t>*>(memory_->bytes().data() + static_cast<std::size_t>(rank) * kLine);
+SharedSegment::Phase& SharedSegment::phase(int rank) const {
+  static_assert(std::atomic<std::uint32_t>::is_always_lock_free);  // so that it works between processes
+  return *reinterpret_cast<Phase*>(memory_->bytes().data() + static_cast<std::size_t>(rank) * kLine);
 }
 
 std::byte* SharedSegment::buffer(int rank, int which) const {

@@ -20,7 +20,11 @@ class SharedSegment {
   /// machines, or too little space in /dev/shm. `buffer_bytes`: of each buffer.
   static std::unique_ptr<SharedSegment> open(int rank, int size, std::size_t buffer_bytes, const MeetingPoint& meeting);
 
-  std::atomic<std::uint64_t>& phase(int rank) const;
+  /// How often the rank has met the others; begins anew after 2^32. And how many ranks sleep until it changes.
+  struct Phase {
+    std::atomic<std::uint32_t> number, sleepers;
+  };
+  Phase& phase(int rank) const;
   /// Each rank has two buffers, so that it can fill one while others still read the other.
   std::byte* buffer(int rank, int which) const;
   std::size_t buffer_bytes() const { return buffer_bytes_; }

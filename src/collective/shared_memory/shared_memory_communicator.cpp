@@ -1,17 +1,16 @@
 #include "collective/shared_memory/shared_memory_communicator.h"
 
 #include <fmt/format.h>
-#include <sched.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cstring>
 #include <span>
-#include <thread>
 #include <utility>
 #include <vector>
 
 #include "base/error.h"
+#include "base/futex.h"
 #include "base/relax.h"
 #include "collective/host_communicator.h"
 #include "collective/shared_memory/segment.h"
@@ -22,10 +21,10 @@ namespace {
 
 /// Few enough to stay in the caches of two ranks, enough that meeting costs little beside copying.
 constexpr std::size_t kBufferBytes = std::size_t{1} << 20;
-/// A waiting rank first keeps its core, since the others come within a step; then it lets others run, then it sleeps.
-constexpr int kSpins = 2000;
-constexpr std::chrono::milliseconds kYieldFor{3};
-constexpr std::chrono::microseconds kSleep{100};
+/// A waiting rank keeps its core for as long as the others may take when they run, then it sleeps, as in Barrier.
+constexpr std::chrono::microseconds kSpinTime{100};
+/// A rank that sleeps looks this often whether the operation has failed.
+constexpr std::chrono::milliseconds kSleep{10};
 
 class SharedMemoryCommunicator : public HostCommunicator {
  public:
@@ -59,6 +58,8 @@ class SharedMemoryCommunicator : public HostCommunicator {
   void interrupt(const std::string&) override {}  // a rank that waits looks whether it has failed
 
  private:
+  using Clock = std::chrono::steady_clock;
+
   void add(const Elements& elements, Shard part) {
     const std::size_t item = size_of(elements.dtype);
     std::byte* const own = elements.data + part.begin * item;
@@ -112,36 +113,50 @@ class SharedMemoryCommunicator : public HostCommunicator {
 
   /// Returns when every rank has come; what each wrote before, all see after.
   void meet() {
-    segment_->phase(rank()).store(++phase_, std::memory_order_release);
+    // Sequentially consistent, as in wait_for: either this rank sees who sleeps, or that one the new phase.
+    SharedSegment::Phase& own = segment_->phase(rank());
+    own.number.store(++phase_);
+    if (own.sleepers.load() > 0) futex_wake_all(own.number, FutexScope::kSharedMemory);
     for (int other = 0; other < size(); ++other) wait_for(other);
   }
 
   void wait_for(int other) {
-    const auto has_come = [&] { return segment_->phase(other).load(std::memory_order_acquire) >= phase_; };
-    for (int spin = 0; spin < kSpins; ++spin) {
-      if (has_come()) return;
-      relax();
-    }
-    using Clock = std::chrono::steady_clock;
+    if (spin_until_come(other)) return;
+    SharedSegment::Phase& phase = segment_->phase(other);
     const auto start = Clock::now();
-    while (!has_come()) {
-      const auto waited = Clock::now() - start;
-      if (has_failed()) check();
-      if (timeout_seconds_ > 0 && std::chrono::duration<double>(waited).count() > timeout_seconds_) {
-        throw Error(fmt::format("rank {} did not reach the operation within {:g} s", other, timeout_seconds_));
-      }
-      if (waited < kYieldFor) {
-        sched_yield();
-      } else {
-        std::this_thread::sleep_for(kSleep);
-      }
+    phase.sleepers.fetch_add(1);
+    for (std::uint32_t seen = phase.number.load(); !is_reached(seen); seen = phase.number.load()) {
+      if (has_failed() || is_late(start)) break;
+      futex_wait(phase.number, seen, kSleep, FutexScope::kSharedMemory);
     }
+    phase.sleepers.fetch_sub(1);
+    if (is_reached(phase.number.load())) return;
+    check();
+    throw Error(fmt::format("rank {} did not reach the operation within {:g} s", other, timeout_seconds_));
+  }
+
+  bool spin_until_come(int other) const {
+    const auto start = Clock::now();
+    do {
+      for (int i = 0; i < 200; ++i) {
+        if (is_reached(segment_->phase(other).number.load(std::memory_order_acquire))) return true;
+        relax();
+      }
+    } while (Clock::now() - start < kSpinTime);
+    return false;
+  }
+
+  /// By the sign of the difference, since numbers begin anew.
+  bool is_reached(std::uint32_t number) const { return static_cast<std::int32_t>(number - phase_) >= 0; }
+
+  bool is_late(Clock::time_point start) const {
+    return timeout_seconds_ > 0 && std::chrono::duration<double>(Clock::now() - start).count() > timeout_seconds_;
   }
 
   const double timeout_seconds_;
   const std::unique_ptr<SharedSegment> segment_;
   std::vector<std::byte*> terms_;  ///< by rank
-  std::uint64_t phase_ = 0;
+  std::uint32_t phase_ = 0;
   unsigned next_buffer_ = 0;
 };
 

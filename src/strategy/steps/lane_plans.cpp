@@ -106,9 +106,10 @@ bool LaneSteps::shares_update() const {
 
 void LaneSteps::add_shared_update(StepPlan& plan) {
   const int lane = context_.own.index;
-  context_.around.updates.add_list(lane, SharedWork::Order::kAny, kUpdatePieces, [this](std::size_t piece) {
-    context_.domain.update.apply_piece(context_.own, piece, kUpdatePieces);
-  });
+  std::vector<DomainLane> pieces;
+  for (int i = 0; i < kUpdatePieces; ++i) pieces.push_back(context_.own.piece(i, kUpdatePieces));
+  context_.around.updates.add_list(lane, SharedWork::Order::kAny, pieces.size(),
+                                   [this, pieces](std::size_t which) { context_.domain.update.apply(pieces[which]); });
   add_unless_skipped(plan, "update", [this, lane] { context_.around.updates.work(lane); });
 }
 

@@ -45,7 +45,7 @@ class LaneSteps {
 
  private:
   /// Of a lane's update: small enough that no lane waits long for the last, large enough to stay efficient.
-  static constexpr std::size_t kUpdatePieces = 8;
+  static constexpr int kUpdatePieces = 8;
   static constexpr std::size_t kToTheEnd = std::numeric_limits<std::size_t>::max();  ///< of a program's steps
 
   // The lists.

@@ -33,6 +33,16 @@ struct alignas(64) DomainLane {
     waited_seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   }
 
+  /// One of `pieces` pieces of the lane's part, as if a lane did it: what is cut elsewhere has the same bits, as
+  /// between lanes. What its replicas have for themselves belongs to the first.
+  DomainLane piece(int which, int pieces) const {
+    DomainLane one = *this;
+    one.index = index * pieces + which;
+    one.lanes = lanes * pieces;
+    if (which > 0) one.replicas = {};
+    return one;
+  }
+
   /// The lane's even part [begin, end) of `count`, in whole pieces.
   std::pair<std::int64_t, std::int64_t> part_of(std::int64_t count, std::int64_t piece) const {
     const std::int64_t pieces = (count + piece - 1) / piece;

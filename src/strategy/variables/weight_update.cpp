@@ -189,16 +189,6 @@ void WeightUpdate::apply(const DomainLane& lane) const {
   }
 }
 
-/// Where the pieces of what replicas share are cut changes no bits, as between lanes; what a replica has for itself is
-/// left to one of them.
-void WeightUpdate::apply_piece(const DomainLane& lane, std::size_t piece, std::size_t pieces) const {
-  DomainLane part = lane;
-  part.index = lane.index * static_cast<int>(pieces) + static_cast<int>(piece);
-  part.lanes = lane.lanes * static_cast<int>(pieces);
-  if (piece > 0) part.replicas = {};
-  apply(part);
-}
-
 bool WeightUpdate::is_regularized() const {
   return std::any_of(parts_.begin(), parts_.end(), [](const Part& part) { return part.group->is_regularized(); });
 }

@@ -51,8 +51,6 @@ class WeightUpdate {
   void scale_to_norms(const DomainLane& lane) const;
   void measure(const DomainLane& lane) const;
   void apply(const DomainLane& lane) const;
-  /// `apply` in `pieces` pieces, which may be done in any order and by any lane.
-  void apply_piece(const DomainLane& lane, std::size_t piece, std::size_t pieces) const;
 
   /// Whether the norm has a part that replicas do not share. Then all lanes do `sum_own_squares` before
   /// `scale_to_norms`: it puts what this memory's replicas add to the mean over all replicas into the first of `norms`,
