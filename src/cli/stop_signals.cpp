@@ -2,7 +2,6 @@
 
 #include <unistd.h>
 
-#include <array>
 #include <cerrno>
 #include <csignal>
 #include <cstdint>
@@ -26,15 +25,6 @@ std::int64_t now() {
   return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
 }
 
-constexpr std::array kStops = {SIGINT, SIGTERM, SIGHUP};
-std::array<struct sigaction, kStops.size()> inherited;
-
-void note_inherited() {
-  for (std::size_t i = 0; i < kStops.size(); ++i) ::sigaction(kStops[i], nullptr, &inherited[i]);
-}
-// Before the constructors of any library.
-[[gnu::used, gnu::section(".preinit_array")]] void (*const note_first)() = note_inherited;
-
 /// In a handler: nothing but system calls.
 void acknowledge() {
   constexpr std::string_view kNote = "\nstopping after this step; press again to quit at once\n";
@@ -57,10 +47,6 @@ void remember(int signal) {
 }
 
 }  // namespace
-
-void restore_stop_signals() {
-  for (std::size_t i = 0; i < kStops.size(); ++i) ::sigaction(kStops[i], &inherited[i], nullptr);
-}
 
 const std::atomic<int>& catch_stop_signals() {
   std::signal(SIGINT, remember);

@@ -4,10 +4,6 @@
 
 namespace mirrortrain::cli {
 
-/// Gives SIGINT, SIGTERM and SIGHUP back the meaning that this process was started with. Libraries (libpsm2, below Open
-/// MPI) put handlers of their own in their place before main, also where nohup has a signal ignored.
-void restore_stop_signals();
-
 /// From now on SIGINT, SIGTERM and, unless it is ignored (nohup), SIGHUP do not end the program but set the returned
 /// number to the signal's, which is acknowledged on a terminal. A second one ends it, unless it comes with the first:
 /// some senders tell the process and its group.

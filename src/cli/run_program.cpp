@@ -1,0 +1,105 @@
+#include "cli/run_program.h"
+
+#include <sys/resource.h>
+
+#include <CLI/CLI.hpp>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <exception>
+#include <filesystem>
+#include <new>
+#include <string>
+#include <system_error>
+
+#include "base/error.h"
+#include "cli/commands.h"
+#include "cli/logging.h"
+#include "cli/usage.h"
+#include "device/cpu/cpu_device.h"
+#include "train/non_finite.h"
+
+namespace mirrortrain::cli {
+namespace {
+
+/// Threads get stacks of the same size; where one is full there is no error to show, but a segmentation fault.
+void require_stack() {
+  constexpr rlim_t kLeast = 512;  // KiB
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_STACK, &limit) != 0 || limit.rlim_cur >= kLeast * 1024) return;
+  throw Error("the stack is limited to " + std::to_string(limit.rlim_cur / 1024) + " KiB, expected at least " +
+              std::to_string(kLeast) + "; raise the limit: ulimit -s 8192");
+}
+
+/// Results that did not reach stdout are lost.
+int checked(int exit_code) {
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return exit_code;
+  print_error(std::string("error: cannot write to stdout: ") + std::strerror(errno) + "; the results are lost");
+  return exit_code == 0 ? 1 : exit_code;
+}
+
+}  // namespace
+
+int run_program(int argc, const char* const* argv) {
+  try {
+    require_stack();
+    require_compiled_instructions();
+    std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is an error of who writes it
+    CLI::App app("Trains neural networks described in YAML, synchronously on all devices of this machine.",
+                 "mirrortrain");
+    app.set_version_flag("--version", std::string("mirrortrain ") + MIRRORTRAIN_VERSION);
+    app.require_subcommand(1);
+    int exit_code = 0;
+    use_help_text(app);
+    add_fit(app, exit_code);
+    add_eval(app, exit_code);
+    add_predict(app, exit_code);
+    add_generate(app, exit_code);
+    add_init(app, exit_code);
+    add_bench_allreduce(app, exit_code);
+    add_verify(app, exit_code);
+    add_plan(app, exit_code);
+    add_config(app, exit_code);
+    add_checkpoint(app, exit_code);
+    add_devices(app, exit_code);
+    add_runs(app, exit_code);
+    add_report(app, exit_code);
+    add_launch(app, exit_code);
+    add_usage(app, exit_code);
+    add_output_options(app);
+    try {
+      app.parse(argc, argv);
+    } catch (const CLI::ParseError& error) {
+      if (error.get_exit_code() == 0) return checked(app.exit(error));  // help and version
+      print_error(refused_text(app, error));
+      return 2;
+    }
+    return checked(exit_code);
+  } catch (const UsageError& error) {
+    print_error(error.what());
+    return 2;
+  } catch (const std::filesystem::filesystem_error& error) {
+    print_error("error: cannot access " + error.path1().string() + ": " + error.code().message());
+    return error.code() == std::errc::filename_too_long ? 2 : 1;
+  } catch (const std::bad_alloc&) {
+    print_error(
+        "error: not enough memory; use a smaller model, batch or data set, or raise the limit of memory (ulimit -v)");
+    return 1;
+  } catch (const std::system_error& error) {
+    const bool no_threads = error.code() == std::errc::resource_unavailable_try_again;
+    print_error(
+        std::string("error: ") + error.what() +
+        (no_threads
+             ? ": the system starts no more threads; raise the limit of processes (ulimit -u) or of memory (ulimit -v)"
+             : ""));
+    return 1;
+  } catch (const NonFinite& error) {
+    print_error(std::string("error: ") + error.what());
+    return 3;
+  } catch (const std::exception& error) {
+    print_error(std::string("error: ") + error.what());
+    return 1;
+  }
+}
+
+}  // namespace mirrortrain::cli
