@@ -27,15 +27,26 @@ struct Case {
   std::vector<std::int64_t> rows;
   std::vector<float> master, momentum, velocity;
   std::vector<std::vector<float>> x, dy;
+  std::vector<std::vector<bfloat16>> rounded_x, rounded_dy;  ///< where these are the operands
 
-  Case(std::int64_t in, std::int64_t out, std::vector<std::int64_t> rows_of_replicas)
-      : weight{16, in, out}, rows(std::move(rows_of_replicas)), master(random_floats(16 + in * out + 16, 1)) {
+  Case(std::int64_t in, std::int64_t out, std::vector<std::int64_t> rows_of_replicas, DType operands)
+      : weight{16, in, out, operands}, rows(std::move(rows_of_replicas)), master(random_floats(16 + in * out + 16, 1)) {
     momentum = random_floats(static_cast<std::int64_t>(master.size()), 2);
     velocity.assign(master.size(), 0.5f);
     for (std::size_t r = 0; r < rows.size(); ++r) {
       x.push_back(random_floats(rows[r] * in, 10 + static_cast<unsigned>(r)));
       dy.push_back(random_floats(rows[r] * out, 20 + static_cast<unsigned>(r)));
+      if (operands == DType::kBfloat16) {
+        rounded_x.push_back(round(x.back()));
+        rounded_dy.push_back(round(dy.back()));
+      }
     }
+  }
+  /// Rounds the values in place, and returns them.
+  static std::vector<bfloat16> round(std::vector<float>& values) {
+    std::vector<bfloat16> rounded;
+    for (float& value : values) value = rounded.emplace_back(value);
+    return rounded;
   }
   UpdateGroupView view() {
     UpdateGroupView group;
@@ -45,7 +56,14 @@ struct Case {
   }
   std::vector<ProductSource> sources() const {
     std::vector<ProductSource> all;
-    for (std::size_t r = 0; r < rows.size(); ++r) all.push_back({x[r].data(), dy[r].data(), rows[r]});
+    const auto bytes = [](const auto& values) { return reinterpret_cast<const std::byte*>(values.data()); };
+    for (std::size_t r = 0; r < rows.size(); ++r) {
+      if (weight.operands == DType::kBfloat16) {
+        all.push_back({bytes(rounded_x[r]), bytes(rounded_dy[r]), rows[r]});
+      } else {
+        all.push_back({bytes(x[r]), bytes(dy[r]), rows[r]});
+      }
+    }
     return all;
   }
   std::vector<double> gradient() const {
@@ -66,15 +84,30 @@ struct Case {
 };
 
 const std::vector<Case>& cases() {
-  static const std::vector<Case> all = {{1, 16, {1}},         {7, 16, {3, 2}},        {48, 64, {64}},
-                                        {49, 80, {64, 64}},   {100, 144, {65, 1, 0}}, {13, 208, {130, 129, 7}},
-                                        {50, 48, {0, 5, 31}}, {5, 32, {0, 0}}};
+  static const std::vector<Case> all = [] {
+    std::vector<Case> of_both;
+    for (const DType operands : {DType::kFloat32, DType::kBfloat16}) {
+      const auto add = [&](std::int64_t in, std::int64_t out, std::vector<std::int64_t> rows) {
+        of_both.emplace_back(in, out, std::move(rows), operands);
+      };
+      add(1, 16, {1});
+      add(7, 16, {3, 2});
+      add(48, 64, {64});
+      add(49, 80, {64, 64});
+      add(100, 144, {65, 1, 0});
+      add(13, 208, {130, 129, 7});
+      add(50, 48, {0, 5, 31});
+      add(65, 32, {33});
+      add(5, 32, {0, 0});
+    }
+    return of_both;
+  }();
   return all;
 }
 
 TEST_CASE("a weight is updated with the product of its replicas' inputs and output gradients") {
   for (Case test : cases()) {
-    if (!takes_product(test.weight.out)) continue;
+    if (!takes_product(test.weight.out, test.weight.operands)) continue;
     const auto name = fmt::format("[{}, {}] from {} replicas", test.weight.in, test.weight.out, test.rows.size());
     CAPTURE(name);
     const std::vector<float> before = test.master;
@@ -92,7 +125,7 @@ TEST_CASE("a weight is updated with the product of its replicas' inputs and outp
 
 TEST_CASE("the bits do not depend on who updates which rows, and on how many threads") {
   for (const Case& test : cases()) {
-    if (!takes_product(test.weight.out)) continue;
+    if (!takes_product(test.weight.out, test.weight.operands)) continue;
     Case whole = test, parts = test, threads = test;
     const scalar::Adam adam{0.9f, 0.99f, 1e-3f};
     const StepParams params{.learning_rate = 0.01f, .updates = 3};
@@ -113,7 +146,7 @@ TEST_CASE("the bits do not depend on who updates which rows, and on how many thr
 
 TEST_CASE("the bits do not depend on whether a weight is written past the caches") {
   for (const Case& test : cases()) {
-    if (!takes_product(test.weight.out)) continue;
+    if (!takes_product(test.weight.out, test.weight.operands)) continue;
     Case cached = test, streamed = test;
     const scalar::Adam adam{0.9f, 0.99f, 1e-3f};
     const StepParams params{.learning_rate = 0.01f, .updates = 3};

@@ -4,6 +4,7 @@
 #include "kernels/cpu/loops.h"
 #include "kernels/cpu/micro_gemm.h"
 #include "kernels/cpu/parallel.h"
+#include "kernels/cpu/sum_rows.h"
 #include "kernels/cpu/transpose.h"
 
 namespace mirrortrain::cpu::dense_float32 {
@@ -143,18 +144,10 @@ class WeightGradient : public Kernel {
         }
       });
     }
-    if (args.outputs.size() > 1 && args.outputs[1].data) sum_rows(dy, args.outputs[1].as<float>());
+    if (args.outputs.size() > 1 && args.outputs[1].data) sum_rows(s_.rows, s_.out, dy, args.outputs[1].as<float>());
   }
 
  private:
-  void sum_rows(const float* dy, float* bias) const {
-    each_vector(s_.out, [&](std::int64_t column, auto part) {
-      Vec sum{};
-      for (std::int64_t row = 0; row < s_.rows; ++row) sum += part.load(dy + row * s_.out + column);
-      part.store(bias + column, sum);
-    });
-  }
-
   Sizes s_;
   int threads_;
   WorkspaceLayout layout_;

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "kernels/cpu/apply_rule.h"
 #include "kernels/cpu/micro_gemm.h"
+#include "kernels/cpu/pairs.h"
 #include "kernels/cpu/parallel.h"
 #include "kernels/cpu/simd.h"
 
@@ -12,7 +13,7 @@ namespace mirrortrain::cpu {
 namespace {
 
 // A block of the gradient and the panel of dy that it is made from stay in the first-level cache together.
-constexpr std::int64_t kBlockRows = 48;
+constexpr std::int64_t kMaxBlockRows = 64;
 constexpr std::int64_t kSteps = 64;
 constexpr std::int64_t kMaxPanel = 64;
 constexpr std::int64_t kTileRows = 6;  // that `multiply` takes at once
@@ -41,21 +42,71 @@ struct Block {
   std::int64_t row, rows, column, columns;
 };
 
+/// A panel's x and dy at some steps, as the inner loops read them.
+class FloatOperands {
+ public:
+  static constexpr std::int64_t kBlockRows = 48;
+
+  FloatOperands(const ProductWeight& weight, const ProductSource& source, const Block& block, std::int64_t step,
+                std::int64_t steps)
+      : x_(reinterpret_cast<const float*>(source.x) + step * weight.in + block.row),
+        dy_(reinterpret_cast<const float*>(source.dy) + step * weight.out + block.column),
+        weight_(weight),
+        columns_(block.columns),
+        steps_(steps) {}
+
+  /// Rows [i, i + rows) of the block.
+  void multiply_into(float* gradient, std::int64_t i, std::int64_t rows, bool accumulate) const {
+    multiply(rows, columns_, steps_, Scalars{x_ + i, 1, weight_.in}, {dy_, weight_.out},
+             {gradient + i * columns_, columns_}, {.accumulate = accumulate});
+  }
+
+ private:
+  const float* x_;
+  const float* dy_;
+  const ProductWeight& weight_;
+  std::int64_t columns_, steps_;
+};
+
+/// The same of bfloat16, copied in pairs of steps.
+class PairOperands {
+ public:
+  static constexpr std::int64_t kBlockRows = 64;  // copying dy is worth the more rows
+
+  PairOperands(const ProductWeight& weight, const ProductSource& source, const Block& block, std::int64_t step,
+               std::int64_t steps)
+      : columns_(block.columns), pairs_((steps + 1) / 2) {
+    make_pairs(steps, block.rows, reinterpret_cast<const bfloat16*>(source.x) + step * weight.in + block.row, weight.in,
+               x_, kBlockRows);
+    make_pairs(steps, columns_, reinterpret_cast<const bfloat16*>(source.dy) + step * weight.out + block.column,
+               weight.out, dy_, kMaxPanel);
+  }
+
+  void multiply_into(float* gradient, std::int64_t i, std::int64_t rows, bool accumulate) const {
+    multiply_pairs(rows, columns_, pairs_, {x_ + i, kBlockRows}, {dy_, kMaxPanel}, {gradient + i * columns_, columns_},
+                   accumulate);
+  }
+
+ private:
+  alignas(64) Pair x_[kSteps / 2 * kBlockRows];
+  alignas(64) Pair dy_[kSteps / 2 * kMaxPanel];
+  std::int64_t columns_, pairs_;
+};
+
 /// gradient[i][j] = the sum over the sources of x^T dy at the block's row i, column j.
+template <class Operands>
 void make_gradient(const UpdateGroupView& group, const ProductWeight& weight, std::span<const ProductSource> sources,
                    const Block& block, float* gradient) {
   bool accumulate = false;
   for (const ProductSource& source : sources) {
     for (std::int64_t step = 0; step < source.rows; step += kSteps) {
-      const std::int64_t steps = std::min(kSteps, source.rows - step);
+      const Operands operands(weight, source, block, step, std::min(kSteps, source.rows - step));
       for (std::int64_t i = 0; i < block.rows; i += kTileRows) {
         const std::int64_t rows = std::min(kTileRows, block.rows - i);
         for (std::int64_t r = i; !accumulate && r < i + rows; ++r) {
           prefetch(group, weight.first + (block.row + r) * weight.out + block.column, block.columns);
         }
-        multiply(rows, block.columns, steps, Scalars{source.x + step * weight.in + block.row + i, 1, weight.in},
-                 {source.dy + step * weight.out + block.column, weight.out},
-                 {gradient + i * block.columns, block.columns}, {.accumulate = accumulate});
+        operands.multiply_into(gradient, i, rows, accumulate);
       }
       accumulate = true;
     }
@@ -73,23 +124,25 @@ void apply_and_stream(const scalar::RuleAtStep<Rule>& rule, const UpdateGroupVie
   for (std::int64_t i = 0; i < columns; i += kLanes) stream(group.master + first + i, load(weights + i));
 }
 
-template <class Rule>
+template <class Operands, class Rule>
 void update_rows(const scalar::RuleAtStep<Rule>& rule, const UpdateGroupView& group, const ProductWeight& weight,
                  std::span<const ProductSource> sources, const StepParams& params, bool shared, std::int64_t begin,
                  std::int64_t end) {
-  alignas(64) float gradient[kBlockRows * kMaxPanel];
+  alignas(64) float gradient[kMaxBlockRows * kMaxPanel];
+  const std::int64_t blocks = (end - begin + Operands::kBlockRows - 1) / Operands::kBlockRows;
+  const auto edge = [&](std::int64_t i) { return begin + (end - begin) * i / blocks; };  // no small last one
   for (std::int64_t column = 0; column < weight.out; column += panel_columns()) {
     const std::int64_t columns = std::min(panel_columns(), weight.out - column);
-    for (std::int64_t row = begin; row < end; row += kBlockRows) {
-      const Block block{row, std::min(kBlockRows, end - row), column, columns};
-      make_gradient(group, weight, sources, block, gradient);
+    for (std::int64_t i = 0; i < blocks; ++i) {
+      const Block block{edge(i), edge(i + 1) - edge(i), column, columns};
+      make_gradient<Operands>(group, weight, sources, block, gradient);
       scale_and_clip(params, block.rows * columns, gradient);
-      for (std::int64_t i = 0; i < block.rows; ++i) {
-        const std::int64_t first = weight.first + (row + i) * weight.out + column;
+      for (std::int64_t r = 0; r < block.rows; ++r) {
+        const std::int64_t first = weight.first + (block.row + r) * weight.out + column;
         if (shared) {
-          apply_and_stream(rule, group, first, columns, gradient + i * columns);
+          apply_and_stream(rule, group, first, columns, gradient + r * columns);
         } else {
-          apply_rule(rule, group, first, columns, gradient + i * columns);
+          apply_rule(rule, group, first, columns, gradient + r * columns);
         }
       }
     }
@@ -99,7 +152,10 @@ void update_rows(const scalar::RuleAtStep<Rule>& rule, const UpdateGroupView& gr
 
 }  // namespace
 
-bool takes_product(std::int64_t out) { return out % kLanes == 0; }
+bool takes_product(std::int64_t out, DType operands) {
+  if (out % kLanes != 0) return false;
+  return operands == DType::kFloat32 || (operands == DType::kBfloat16 && multiplies_pairs());
+}
 
 void update_with_product(const UpdateRule& rule, const UpdateGroupView& group, const ProductWeight& weight,
                          std::span<const ProductSource> sources, const StepParams& params, bool shared, int threads,
@@ -110,8 +166,15 @@ void update_with_product(const UpdateRule& rule, const UpdateGroupView& group, c
       throw Error("a rule that scales by norms updates with gradients that were stored");
     } else {
       const scalar::RuleAtStep<Rule> at_this_step(functor, group.traits, params);
-      parallel_for(threads, end - begin, kBlockRows, [&](std::int64_t from, std::int64_t to) {
-        update_rows(at_this_step, group, weight, sources, params, shared, begin + from, begin + to);
+      parallel_for(threads, end - begin, kMaxBlockRows, [&](std::int64_t from, std::int64_t to) {
+        const auto update = [&]<class Operands>() {
+          update_rows<Operands>(at_this_step, group, weight, sources, params, shared, begin + from, begin + to);
+        };
+        if (weight.operands == DType::kBfloat16) {
+          update.template operator()<PairOperands>();
+        } else {
+          update.template operator()<FloatOperands>();
+        }
       });
     }
   });

@@ -138,8 +138,8 @@ void MirroredStrategy::add_products() {
     std::vector<cpu::ProductSource> sources;
     for (const auto& [lane, replica] : lanes_.replicas)
       sources.push_back({lane->operand(*replica, product.x), lane->operand(*replica, product.dy), 0});
-    domain.update.add_product(place.group, {place.first, shape[0], shape[1]}, std::move(sources),
-                              graph.spec(product.dy).shape.elements() / shape[1]);
+    domain.update.add_product(place.group, {place.first, shape[0], shape[1], graph.spec(product.dy).dtype},
+                              std::move(sources), graph.spec(product.dy).shape.elements() / shape[1]);
   }
 }
 

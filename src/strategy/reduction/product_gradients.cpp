@@ -20,8 +20,7 @@ ValueId root_of(const Graph& graph, ValueId value) {
 }
 
 bool is_usable(const Graph& graph, ValueId value) {
-  return graph.value(value).source != Graph::Source::kVariable && graph.spec(value).dtype == DType::kFloat32 &&
-         graph.spec(value).batched;
+  return graph.value(value).source != Graph::Source::kVariable && graph.spec(value).batched;
 }
 
 }  // namespace
@@ -40,7 +39,10 @@ std::vector<ProductGradient> find_product_gradients(const Model& model, const st
     const Node& node = graph.node(value.producer);
     if (dynamic_cast<const ops::DenseWeightGradient*>(node.op.get()) == nullptr) continue;
     const ValueId x = root_of(graph, node.inputs[0]), dy = root_of(graph, node.inputs[1]);
-    if (!is_usable(graph, x) || !is_usable(graph, dy) || !cpu::takes_product(variable.spec.shape.back())) continue;
+    if (!is_usable(graph, x) || !is_usable(graph, dy) ||
+        !cpu::takes_product(variable.spec.shape.back(), graph.spec(dy).dtype)) {
+      continue;
+    }
     // Where each example has many vectors, they are much more than the gradient, and all of them would be read again.
     if (graph.spec(x).shape.elements() != variable.spec.shape[0]) continue;
     found.push_back({i, x, dy});

@@ -12,10 +12,10 @@ namespace mirrortrain {
 /// it where it needs it: gradient = x^T dy over the rows of all replicas, in their order.
 struct ProductGradient {
   std::size_t variable = 0;
-  ValueId x = kNoValue, dy = kNoValue;  ///< of the training graph; float32, inputs or outputs of nodes
+  ValueId x = kNoValue, dy = kNoValue;  ///< of the training graph; inputs or outputs of nodes
 };
 
-/// The weights for which that is worth the while: large float32 dense kernels that the mean over replicas updates, used
+/// The weights for which that is worth the while: large dense kernels that the mean over replicas updates, used
 /// once, on one vector of each example, and not regularized.
 std::vector<ProductGradient> find_product_gradients(const Model& model, const std::vector<VariablePolicy>& policies);
 

@@ -175,9 +175,9 @@ const std::byte* Lane::output(const Replica& replica) const {
   return programs_.computes_output() ? replica.output.data() : replica.features.data();
 }
 
-const float* Lane::operand(const Replica& replica, ValueId value) const {
+const std::byte* Lane::operand(const Replica& replica, ValueId value) const {
   const auto own = replica.operands.find(value);
-  return own != replica.operands.end() ? own->second.as<float>() : replica.features.as<float>();
+  return own != replica.operands.end() ? own->second.data() : replica.features.data();
 }
 
 std::size_t Lane::bytes() const {

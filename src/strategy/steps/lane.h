@@ -90,7 +90,7 @@ class Lane {
   double* norms() const { return norms_.as<double>(); }
 
   /// Where a replica's programs leave a product gradient's operand: in its input buffer or one of its own.
-  const float* operand(const Replica& replica, ValueId value) const;
+  const std::byte* operand(const Replica& replica, ValueId value) const;
 
   /// Where an evaluation leaves the model's output: float32 [rows, output_elements()]. Of lanes that keep it.
   const std::byte* output(const Replica& replica) const;
