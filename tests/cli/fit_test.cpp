@@ -242,7 +242,7 @@ TEST_CASE_FIXTURE(Fixture,
   const Outcome outcome = fit("--run-dir a --profile --by-time --json a.json --set strategy.devices=[cpu:0,cpu:1]");
   REQUIRE(outcome.exit_code == 0);
   for (const char* line :
-       {"lane 0: ", "\nrun program ", "lane 1: ", "\nupdate ", "replica 0: ", "replica 1: ", "\nlayer ", "\ndense "}) {
+       {"lane 0: ", "\nrun programs ", "lane 1: ", "\nupdate ", "replica 0: ", "replica 1: ", "\nlayer ", "\ndense "}) {
     CAPTURE(line);
     CHECK(("\n" + outcome.out).find(line) != std::string::npos);
   }
