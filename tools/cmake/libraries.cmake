@@ -30,12 +30,14 @@ endfunction()
 # mirrortrain_test(config SOURCES a_test.cpp LINKS config) makes the program test_config and its ctest entry `config`.
 # MAIN is the file with main() where it is not the tests' common one, LAUNCHER the command that starts it where it is not started
 # directly. JOINED: no two files give helpers the same name, so that several compile as one; others need SKIP_UNITY_BUILD_INCLUSION.
+# SECONDS: about how long it takes, where that is long; ctest starts such tests first. APART: files whose test cases wait more than they
+# compute, which get an entry of their own, `name_apart`.
 function(mirrortrain_test name)
-  cmake_parse_arguments(ARG "JOINED" "MAIN" "SOURCES;LINKS;LAUNCHER" ${ARGN})
+  cmake_parse_arguments(ARG "JOINED" "MAIN;SECONDS" "SOURCES;LINKS;LAUNCHER;APART" ${ARGN})
   if(NOT ARG_MAIN)
     set(ARG_MAIN $<TARGET_OBJECTS:mirrortrain_test_main>)
   endif()
-  add_executable(test_${name} ${ARG_SOURCES} ${ARG_MAIN})
+  add_executable(test_${name} ${ARG_SOURCES} ${ARG_APART} ${ARG_MAIN})
   mirrortrain_compile_quickly(test_${name})
   target_include_directories(test_${name} PRIVATE ${CMAKE_SOURCE_DIR}/tests)
   target_compile_definitions(test_${name} PRIVATE MIRRORTRAIN_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
@@ -52,7 +54,19 @@ function(mirrortrain_test name)
       target_link_libraries(test_${name} PRIVATE mirrortrain_${link})
     endif()
   endforeach()
-  add_test(NAME ${name} COMMAND ${ARG_LAUNCHER} $<TARGET_FILE:test_${name}>)
+  set(tests ${name})
+  set(without_apart)
+  if(ARG_APART)
+    list(TRANSFORM ARG_APART PREPEND "*" OUTPUT_VARIABLE apart)
+    list(JOIN apart "," apart)
+    set(without_apart --source-file-exclude=${apart})
+    add_test(NAME ${name}_apart COMMAND ${ARG_LAUNCHER} $<TARGET_FILE:test_${name}> --source-file=${apart})
+    list(APPEND tests ${name}_apart)
+  endif()
+  add_test(NAME ${name} COMMAND ${ARG_LAUNCHER} $<TARGET_FILE:test_${name}> ${without_apart})
+  if(ARG_SECONDS)
+    set_tests_properties(${tests} PROPERTIES COST ${ARG_SECONDS})
+  endif()
 endfunction()
 
 # The same for a test that needs a GPU: labelled `cuda`, and reported as skipped where there is none. All are one program,
