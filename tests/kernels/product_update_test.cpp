@@ -114,7 +114,7 @@ TEST_CASE("a weight is updated with the product of its replicas' inputs and outp
     const std::vector<double> gradient = test.gradient();
     StepParams params{.learning_rate = 0.1f};
     params.clip_value = 4;
-    update_with_product(scalar::Sgd{}, test.view(), test.weight, test.sources(), params, false, 1, 0, test.weight.in);
+    update_with_product(scalar::Sgd{}, test.view(), test.weight, test.sources(), params, 1, 0, test.weight.in);
     for (std::size_t i = 0; i < before.size(); ++i) {
       const bool inside = i >= 16 && i < 16 + gradient.size();
       const double expected = inside ? before[i] - 0.1 * std::min(4.0, std::max(-4.0, gradient[i - 16])) : before[i];
@@ -130,37 +130,16 @@ TEST_CASE("the bits do not depend on who updates which rows, and on how many thr
     const scalar::Adam adam{0.9f, 0.99f, 1e-3f};
     const StepParams params{.learning_rate = 0.01f, .updates = 3};
     const std::int64_t in = test.weight.in;
-    update_with_product(adam, whole.view(), test.weight, whole.sources(), params, false, 1, 0, in);
+    update_with_product(adam, whole.view(), test.weight, whole.sources(), params, 1, 0, in);
     for (std::int64_t row = 0; row < in; row += 5) {
-      update_with_product(adam, parts.view(), test.weight, parts.sources(), params, false, 1, row,
-                          std::min(in, row + 5));
+      update_with_product(adam, parts.view(), test.weight, parts.sources(), params, 1, row, std::min(in, row + 5));
     }
-    update_with_product(adam, threads.view(), test.weight, threads.sources(), params, false, 3, 0, in);
+    update_with_product(adam, threads.view(), test.weight, threads.sources(), params, 3, 0, in);
     for (const Case* other : {&parts, &threads}) {
       CHECK(other->master == whole.master);
       CHECK(other->momentum == whole.momentum);
       CHECK(other->velocity == whole.velocity);
     }
-  }
-}
-
-TEST_CASE("the bits do not depend on whether a weight is written past the caches") {
-  for (const Case& test : cases()) {
-    if (!takes_product(test.weight.out, test.weight.operands)) continue;
-    Case cached = test, streamed = test;
-    const scalar::Adam adam{0.9f, 0.99f, 1e-3f};
-    const StepParams params{.learning_rate = 0.01f, .updates = 3};
-    const std::int64_t in = test.weight.in;
-    update_with_product(adam, cached.view(), test.weight, cached.sources(), params, false, 1, 0, in);
-    testing::Storage aligned(streamed.master.size() * sizeof(float));
-    auto* const master = reinterpret_cast<float*>(aligned.data());
-    std::ranges::copy(streamed.master, master);
-    UpdateGroupView view = streamed.view();
-    view.master = master;
-    update_with_product(adam, view, test.weight, streamed.sources(), params, true, 2, 0, in);
-    CHECK(std::equal(cached.master.begin(), cached.master.end(), master));
-    CHECK(streamed.momentum == cached.momentum);
-    CHECK(streamed.velocity == cached.velocity);
   }
 }
 

@@ -28,9 +28,10 @@ inline void prefetch_to_write(const float* line) {
 #endif
 }
 
-/// Weight and slots come from far while the gradient is being made.
+/// Weight and slots come from far while the gradient is being made; the weight, from the caches of the cores that have
+/// read it, to be written. (Writing it past the caches is up to twice as slow: each line waits for those cores.)
 inline void prefetch(const UpdateGroupView& group, std::int64_t element, std::int64_t columns) {
-  for (std::int64_t i = 0; i < columns; i += kLine) __builtin_prefetch(group.master + element + i);
+  for (std::int64_t i = 0; i < columns; i += kLine) prefetch_to_write(group.master + element + i);
   for (const float* slot : group.slots) {
     if (slot == nullptr) continue;
     for (std::int64_t i = 0; i < columns; i += kLine) prefetch_to_write(slot + element + i);
@@ -114,19 +115,9 @@ void make_gradient(const UpdateGroupView& group, const ProductWeight& weight, st
   if (!accumulate) std::fill_n(gradient, block.rows * block.columns, 0.0f);
 }
 
-/// Applies the rule to `columns` elements from `first` on, and writes them past the caches.
-template <class Rule>
-void apply_and_stream(const scalar::RuleAtStep<Rule>& rule, const UpdateGroupView& group, std::int64_t first,
-                      std::int64_t columns, const float* gradient) {
-  alignas(64) float weights[kMaxPanel];
-  std::copy_n(group.master + first, columns, weights);
-  apply_rule(rule, group, first, columns, gradient, weights);
-  for (std::int64_t i = 0; i < columns; i += kLanes) stream(group.master + first + i, load(weights + i));
-}
-
 template <class Operands, class Rule>
 void update_rows(const scalar::RuleAtStep<Rule>& rule, const UpdateGroupView& group, const ProductWeight& weight,
-                 std::span<const ProductSource> sources, const StepParams& params, bool shared, std::int64_t begin,
+                 std::span<const ProductSource> sources, const StepParams& params, std::int64_t begin,
                  std::int64_t end) {
   alignas(64) float gradient[kMaxBlockRows * kMaxPanel];
   const std::int64_t blocks = (end - begin + Operands::kBlockRows - 1) / Operands::kBlockRows;
@@ -139,15 +130,10 @@ void update_rows(const scalar::RuleAtStep<Rule>& rule, const UpdateGroupView& gr
       scale_and_clip(params, block.rows * columns, gradient);
       for (std::int64_t r = 0; r < block.rows; ++r) {
         const std::int64_t first = weight.first + (block.row + r) * weight.out + column;
-        if (shared) {
-          apply_and_stream(rule, group, first, columns, gradient + r * columns);
-        } else {
-          apply_rule(rule, group, first, columns, gradient + r * columns);
-        }
+        apply_rule(rule, group, first, columns, gradient + r * columns);
       }
     }
   }
-  if (shared) end_streaming();
 }
 
 }  // namespace
@@ -158,7 +144,7 @@ bool takes_product(std::int64_t out, DType operands) {
 }
 
 void update_with_product(const UpdateRule& rule, const UpdateGroupView& group, const ProductWeight& weight,
-                         std::span<const ProductSource> sources, const StepParams& params, bool shared, int threads,
+                         std::span<const ProductSource> sources, const StepParams& params, int threads,
                          std::int64_t begin, std::int64_t end) {
   static_assert(kMaxPanel >= 4 * kLanes);
   with_functor(rule, [&]<class Rule>(const Rule& functor) {
@@ -168,7 +154,7 @@ void update_with_product(const UpdateRule& rule, const UpdateGroupView& group, c
       const scalar::RuleAtStep<Rule> at_this_step(functor, group.traits, params);
       parallel_for(threads, end - begin, kMaxBlockRows, [&](std::int64_t from, std::int64_t to) {
         const auto update = [&]<class Operands>() {
-          update_rows<Operands>(at_this_step, group, weight, sources, params, shared, begin + from, begin + to);
+          update_rows<Operands>(at_this_step, group, weight, sources, params, begin + from, begin + to);
         };
         if (weight.operands == DType::kBfloat16) {
           update.template operator()<PairOperands>();

@@ -28,10 +28,9 @@ bool takes_product(std::int64_t out, DType operands);
 
 /// Updates the weight's rows [begin, end) with the sum of the sources, in their order. The gradient is made block by
 /// block where the rule uses it, and never stored: what the cores of a machine have to tell each other is x and dy,
-/// which are much smaller than the gradients. `shared`: other cores read the weight in each step, so that its lines are
-/// better written past the caches than asked back from theirs; the weight then begins at a multiple of 64 bytes.
+/// which are much smaller than the gradients.
 void update_with_product(const UpdateRule& rule, const UpdateGroupView& group, const ProductWeight& weight,
-                         std::span<const ProductSource> sources, const StepParams& params, bool shared, int threads,
+                         std::span<const ProductSource> sources, const StepParams& params, int threads,
                          std::int64_t begin, std::int64_t end);
 
 }  // namespace mirrortrain::cpu

@@ -184,9 +184,8 @@ void WeightUpdate::apply(const DomainLane& lane) const {
   });
   for (const Product& product : products_) {
     const auto [begin, end] = lane.part_of(product.weight.in, kProductRows);
-    cpu::update_with_product(rule_, product.group->view(0), product.weight, product.sources, *lane.params,
-                             product.weight.operands == DType::kFloat32 && (lane.lanes > 1 || lane.threads > 1),
-                             lane.threads, begin, end);
+    cpu::update_with_product(rule_, product.group->view(0), product.weight, product.sources, *lane.params, lane.threads,
+                             begin, end);
   }
 }
 
