@@ -117,7 +117,7 @@ void bring(const Geometry& g, std::int64_t first, std::int64_t count, const floa
 }
 
 bool may_stream(const float* images, std::int64_t floats, std::int64_t row_floats) {
-  constexpr std::int64_t kKept = 512 * 1024 / sizeof(float);
+  constexpr std::int64_t kKept = 8 * 1024 * 1024 / sizeof(float);  // what the next layer reads comes from the cache
   return floats > kKept && row_floats % kLine == 0 &&
          reinterpret_cast<std::uintptr_t>(images) % (kLine * sizeof(float)) == 0;
 }

@@ -62,8 +62,8 @@ void add_input_gradient(const Geometry& geometry, std::int64_t tile, const float
 std::int64_t input_row_floats(const Geometry& geometry);
 std::int64_t output_row_floats(const Geometry& geometry);
 
-/// Whether images are written best past the caches, in rows of `row_floats`: they are too large for the second-level
-/// cache, and rows are whole lines.
+/// Whether images are written best past the caches, in rows of `row_floats`: they are too large for a lane's
+/// share of the last-level cache, and rows are whole lines.
 bool may_stream(const float* images, std::int64_t floats, std::int64_t row_floats);
 
 // Filters and their gradient in the Winograd domain, where they meet the tiles.
