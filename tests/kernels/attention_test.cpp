@@ -38,7 +38,16 @@ Reference attended(const ops::AttentionAttributes& op, const Sizes& s) {
     Values log_sums = filled({query.rows(), op.heads, s.steps});
     for (std::int64_t i = 0; i < query.rows() * op.heads * s.steps; ++i) {
       const std::int64_t row = i / (op.heads * s.steps), head = i / s.steps % op.heads, step = i % s.steps;
-      const std::int64_t seen = op.causal ? std::min(step + 1, s.sources) : s.sources;
+      std::int64_t seen = op.causal ? std::min(step + 1, s.sources) : s.sources;
+      const auto counts = [&](std::size_t mask, std::int64_t of, std::int64_t at) {
+        return inputs.size() <= mask || inputs[mask].absent || inputs[mask][row * of + at] != 0;
+      };
+      bool is_blind = true;
+      for (std::int64_t j = 0; j < seen; ++j) {
+        is_blind = is_blind && !(counts(3, s.steps, step) && counts(4, s.sources, j));
+      }
+      if (is_blind) seen = op.blind_sees_all ? s.sources : 0;
+      if (seen == 0) continue;
       std::vector<double> weights;
       double largest = -1e300, total = 0;
       for (std::int64_t j = 0; j < seen; ++j) {
@@ -47,7 +56,7 @@ Reference attended(const ops::AttentionAttributes& op, const Sizes& s) {
           dot += query[((row * s.steps + step) * op.heads + head) * s.size + c] *
                  key[((row * s.sources + j) * op.heads + head) * s.size + c];
         }
-        weights.push_back(dot * static_cast<double>(op.scale));
+        weights.push_back(is_blind ? 0 : counts(4, s.sources, j) ? dot * static_cast<double>(op.scale) : -1e9);
         largest = std::max(largest, weights.back());
       }
       for (double& weight : weights) total += weight = std::exp(weight - largest);
@@ -112,6 +121,43 @@ TEST_CASE("dropout of attention follows its rule, forward and backward") {
                                        {.heads = 2, .scale = 0.5f, .causal = causal, .dropout = 0.3f, .stream = 5});
       check_forward(test);
       check_gradient(test, {true, true, true});
+    }
+  }
+}
+
+TEST_CASE("masks of query and value hide steps, and a step that sees nothing attends to all or none") {
+  // The first row has padding in front, the second none, the third nothing else.
+  const auto mask = [](std::int64_t steps) {
+    return batched(DType::kFloat32, {steps}, [steps](std::int64_t i, double uniform) {
+      const std::int64_t row = i / steps, step = i % steps;
+      return row == 1 || (row == 0 && step >= steps / 2) || (row > 2 && uniform > 0) ? 1.0 : 0.0;
+    });
+  };
+  for (const DType dtype : kFloatTypes) {
+    for (const bool causal : {false, true}) {
+      for (const bool all : {false, true}) {
+        for (const Sizes& s : {Sizes{1, 1, 1, 1}, Sizes{5, 5, 5, 3}, Sizes{3, 7, 16, 20}, Sizes{6, 2, 20, 16}}) {
+          for (const int which : {1, 2, 3}) {
+            Case test = attention_case(dtype, s, {.heads = 2, .scale = 0.5f, .causal = causal, .blind_sees_all = all});
+            test.name += fmt::format(", masks {}, blind {}", which, all);
+            test.rows = {5, 0};
+            test.inputs.push_back(which != 2 ? mask(s.steps) : absent());
+            test.inputs.push_back(which != 1 ? mask(s.sources) : absent());
+            check_forward(test);
+            check_gradient(test, {true, true, true, false, false});
+          }
+        }
+      }
+      if (dtype != DType::kFloat32) continue;
+      Case large = attention_case(dtype, {34, 140, 2, 2}, {.heads = 1, .scale = 0.5f, .causal = causal});
+      large.name += ", masked";
+      large.rows = {3};
+      large.inputs.push_back(mask(34));
+      large.inputs.push_back(batched(DType::kFloat32, {140}, [](std::int64_t i, double) {
+        return i / 140 == 2 || (i % 140 >= 130 - i / 140 * 100 && i % 140 != 133) ? 1.0 : 0.0;
+      }));
+      check_forward(large);
+      check_gradient(large, {true, true, true, false, false});
     }
   }
 }

@@ -164,6 +164,17 @@ void add_deviations(const Cells& shape, const ChannelSums& sums, const T* x, dou
   });
 }
 
+/// The same of the cells that count (graph/ops/mask.h).
+template <class T>
+void add_masked_deviations(const Cells& shape, const ChannelSums& sums, const T* x, const float* mask, double* total) {
+  sums.run(shape.threads, total, [=, channels = shape.channels](std::int64_t c, auto part) {
+    return [=, pivot = get(x + c, part)](std::int64_t i) {
+      const Vec deviation = mask[i / channels] != 0 ? get(x + i, part) - pivot : Vec{};
+      return ChannelSums::Pair{deviation, deviation * deviation};
+    };
+  });
+}
+
 /// The way back through a normalization, whose gradient before relu is g; `y`, its output, is read with relu alone.
 template <bool kRelu, class T>
 struct NormalizedGradient {
@@ -180,8 +191,9 @@ struct NormalizedGradient {
     });
   }
 
-  /// dx = scale (g - mean gradient - (x - mean) slope); the vectors are rows of channels.
-  void input_gradient(const Cells& shape, const float* vectors, T* dx) const {
+  /// dx = scale (g - mean gradient - (x - mean) slope); the vectors are rows of channels. Cells that a mask leaves out of
+  /// the statistics have scale g alone.
+  void input_gradient(const Cells& shape, const float* vectors, T* dx, const float* mask = nullptr) const {
     const float *scale = vectors, *mean_gradient = vectors + shape.channels, *slope = vectors + 2 * shape.channels;
     shape.for_vectors([=, *this](std::int64_t c, auto part) {
       return [=, *this, middle = get(mean + c, part), factor = get(scale + c, part),
@@ -190,6 +202,14 @@ struct NormalizedGradient {
         put(dx + i, factor * (before_relu(i, part) - less - along), part);
       };
     });
+    if (mask == nullptr) return;
+    for (std::int64_t cell = 0; cell < shape.cells; ++cell) {
+      if (mask[cell] != 0) continue;
+      each_vector(shape.channels, [&](std::int64_t c, auto part) {
+        const std::int64_t i = cell * shape.channels + c;
+        put(dx + i, get(scale + c, part) * before_relu(i, part), part);
+      });
+    }
   }
 
  private:
