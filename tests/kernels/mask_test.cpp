@@ -45,9 +45,8 @@ std::vector<Values> masked_mean(const std::vector<Values>& inputs) {
 
 TEST_CASE("a mask holds what is not zero, or everything, and its numbers are counted") {
   for (const Shape& shape : {Shape{7}, Shape{1}, Shape{3, 50}}) {
-    const Operand numbers = batched(DType::kFloat32, shape, [](std::int64_t i, double) {
-      return static_cast<double>(i % 3 == 1 ? 0 : i % 5 - 1);
-    });
+    const Operand numbers = batched(
+        DType::kFloat32, shape, [](std::int64_t i, double) { return static_cast<double>(i % 3 == 1 ? 0 : i % 5 - 1); });
     const std::vector<std::int64_t> rows{41, 1, 0};
     check_forward({.name = "padding_mask " + shape.text(),
                    .op = std::make_shared<ops::PaddingMask>(),
@@ -66,14 +65,13 @@ TEST_CASE("a mask holds what is not zero, or everything, and its numbers are cou
                          return std::vector<Values>{filled(shape.with_rows(inputs[0].rows()), 1)};
                        },
                    .rows = rows});
-    check_forward({.name = "mask_count " + shape.text(),
-                   .op = std::make_shared<ops::MaskCount>(),
-                   .inputs = {mask_of(shape)},
-                   .reference =
-                       [](const std::vector<Values>& inputs) {
-                         return std::vector<Values>{{Shape{}, {count(inputs[0])}}};
-                       },
-                   .rows = rows});
+    check_forward(
+        {.name = "mask_count " + shape.text(),
+         .op = std::make_shared<ops::MaskCount>(),
+         .inputs = {mask_of(shape)},
+         .reference =
+             [](const std::vector<Values>& inputs) { return std::vector<Values>{{Shape{}, {count(inputs[0])}}}; },
+         .rows = rows});
   }
 }
 

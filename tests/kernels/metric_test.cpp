@@ -65,10 +65,14 @@ ops::Metric top(MetricKind kind, std::int64_t k) {
 
 TEST_CASE("metrics match a reference in double") {
   const ops::Metric metrics[] = {
-      ops::Metric(MetricKind::kBinaryAccuracy),      ops::Metric(MetricKind::kBinaryAccuracy, 0.0f),
-      ops::Metric(MetricKind::kCategoricalAccuracy), ops::Metric(MetricKind::kSparseCategoricalAccuracy),
-      ops::Metric(MetricKind::kSignAccuracy),        ops::Metric(MetricKind::kMeanSquaredError),
-      ops::Metric(MetricKind::kMeanAbsoluteError),   top(MetricKind::kTopKCategoricalAccuracy, 2),
+      ops::Metric(MetricKind::kBinaryAccuracy),
+      ops::Metric(MetricKind::kBinaryAccuracy, 0.0f),
+      ops::Metric(MetricKind::kCategoricalAccuracy),
+      ops::Metric(MetricKind::kSparseCategoricalAccuracy),
+      ops::Metric(MetricKind::kSignAccuracy),
+      ops::Metric(MetricKind::kMeanSquaredError),
+      ops::Metric(MetricKind::kMeanAbsoluteError),
+      top(MetricKind::kTopKCategoricalAccuracy, 2),
       top(MetricKind::kSparseTopKCategoricalAccuracy, 3),
   };
   for (const ops::Metric& metric : metrics) {
@@ -81,14 +85,15 @@ TEST_CASE("metrics match a reference in double") {
       const Fill target = [=](std::int64_t, double u) { return continuous ? u : (u > 0 ? 1.0 : 0.0); };
       Case test{.name = fmt::format("metric {} {}", static_cast<int>(metric.kind), shape.text()),
                 .op = std::make_shared<ops::Metric>(metric),
-                .inputs = {batched(DType::kFloat32, shape), sparse ? batched(DType::kInt32, labels, label)
-                                                                   : batched(DType::kFloat32, shape, target)},
+                .inputs = {batched(DType::kFloat32, shape),
+                           sparse ? batched(DType::kInt32, labels, label) : batched(DType::kFloat32, shape, target)},
                 .reference = reference_of(metric),
                 .rows = {23, 1, 0}};
       check_forward(test);
       if (shape.rank() == 1) continue;
       test.name += " masked";
-      test.inputs.push_back(batched(DType::kFloat32, {shape[0]}, [](std::int64_t, double u) { return u > 0 ? 1.0 : 0.0; }));
+      test.inputs.push_back(
+          batched(DType::kFloat32, {shape[0]}, [](std::int64_t, double u) { return u > 0 ? 1.0 : 0.0; }));
       check_forward(test);
     }
   }

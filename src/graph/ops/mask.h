@@ -2,8 +2,8 @@
 
 #include "graph/graph.h"
 
-// Masks of sequences, as Keras has them: which tokens count. A mask is batched float32, 1 where a token counts and 0 where
-// it is padding, and of the shape of what it masks but for the last axis. No gradient flows through one.
+// Masks of sequences, as Keras has them: which tokens count. A mask is batched float32, 1 where a token counts and 0
+// where it is padding, and of the shape of what it masks but for the last axis. No gradient flows through one.
 namespace mirrortrain::ops {
 
 /// Input: numbers batched [...] float32. Output: their mask, of the same shape: a number of 0 is padding.

@@ -5,8 +5,8 @@
 namespace mirrortrain::ops {
 
 // Batch normalization over every axis but the last, by sums: BatchNorm in parts, between which the replicas' sums are
-// added up (Graph::sum_over_replicas) where the statistics are those of the global batch. A mask (mask.h) may leave cells
-// out of the statistics; all are normalized.
+// added up (Graph::sum_over_replicas) where the statistics are those of the global batch. A mask (mask.h) may leave
+// cells out of the statistics; all are normalized.
 
 /// Inputs: x batched [..., channels] float32 or bfloat16; its mask or absent.
 /// Output: float64 [2 channels + 1]: each channel's sum of x, then its sum of x^2, then the number of cells.
@@ -16,8 +16,9 @@ struct BatchNormSums : Op {
 };
 
 /// Inputs: x; gamma [channels] or absent; beta [channels] or absent; BatchNormSums' output, added over the replicas
-/// where `synchronized`; the mask or absent; all but x and the sums float32. Outputs: y as x; mean [channels] float32; inverse standard deviation
-/// 1 / sqrt(variance + epsilon) [channels] float32. With `relu`, y = max(0, normalized) in the same pass.
+/// where `synchronized`; the mask or absent; all but x and the sums float32. Outputs: y as x; mean [channels] float32;
+/// inverse standard deviation 1 / sqrt(variance + epsilon) [channels] float32. With `relu`, y = max(0, normalized) in
+/// the same pass.
 struct BatchNormBySums : Op {
   float epsilon = 1e-3f;
   bool relu = false, synchronized = true;

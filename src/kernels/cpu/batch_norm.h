@@ -48,13 +48,12 @@ struct Cells {
 
   template <class Prepare>
   void for_tile(std::int64_t begin, std::int64_t end, const Prepare& prepare) const {
-    each_group(
-        channels, [&]<std::size_t... kV>(std::int64_t c, auto part, std::index_sequence<kV...>) {
-          const std::array bodies{prepare(c + static_cast<std::int64_t>(kV) * kLanes, part)...};
-          for (std::int64_t i = begin * channels + c; i < end * channels; i += channels) {
-            (bodies[kV](i + static_cast<std::int64_t>(kV) * kLanes), ...);
-          }
-        });
+    each_group(channels, [&]<std::size_t... kV>(std::int64_t c, auto part, std::index_sequence<kV...>) {
+      const std::array bodies{prepare(c + static_cast<std::int64_t>(kV) * kLanes, part)...};
+      for (std::int64_t i = begin * channels + c; i < end * channels; i += channels) {
+        (bodies[kV](i + static_cast<std::int64_t>(kV) * kLanes), ...);
+      }
+    });
   }
 };
 
@@ -124,20 +123,19 @@ class ChannelSums {
     constexpr std::int64_t kTile = 64;
     for (; begin < end; begin += kTile) {
       const std::int64_t tile_end = std::min(end, begin + kTile);
-      each_group(
-          channels_, [&]<std::size_t... kV>(std::int64_t c, auto part, std::index_sequence<kV...>) {
-            const std::array terms{prepare(c + static_cast<std::int64_t>(kV) * kLanes, part)...};
-            // Odd cells have sums of their own: an addition need not wait for the one before.
-            Pair total[sizeof...(kV)] = {}, odd[sizeof...(kV)] = {};
-            std::int64_t i = begin * channels_ + c;
-            for (const std::int64_t last = (tile_end - 1) * channels_; i < last; i += 2 * channels_) {
-              (total[kV].add(terms[kV](i + static_cast<std::int64_t>(kV) * kLanes)), ...);
-              (odd[kV].add(terms[kV](i + channels_ + static_cast<std::int64_t>(kV) * kLanes)), ...);
-            }
-            if (i < tile_end * channels_) (total[kV].add(terms[kV](i + static_cast<std::int64_t>(kV) * kLanes)), ...);
-            (total[kV].add(odd[kV]), ...);
-            (add_lanes(total[kV], part, to + c + static_cast<std::int64_t>(kV) * kLanes), ...);
-          });
+      each_group(channels_, [&]<std::size_t... kV>(std::int64_t c, auto part, std::index_sequence<kV...>) {
+        const std::array terms{prepare(c + static_cast<std::int64_t>(kV) * kLanes, part)...};
+        // Odd cells have sums of their own: an addition need not wait for the one before.
+        Pair total[sizeof...(kV)] = {}, odd[sizeof...(kV)] = {};
+        std::int64_t i = begin * channels_ + c;
+        for (const std::int64_t last = (tile_end - 1) * channels_; i < last; i += 2 * channels_) {
+          (total[kV].add(terms[kV](i + static_cast<std::int64_t>(kV) * kLanes)), ...);
+          (odd[kV].add(terms[kV](i + channels_ + static_cast<std::int64_t>(kV) * kLanes)), ...);
+        }
+        if (i < tile_end * channels_) (total[kV].add(terms[kV](i + static_cast<std::int64_t>(kV) * kLanes)), ...);
+        (total[kV].add(odd[kV]), ...);
+        (add_lanes(total[kV], part, to + c + static_cast<std::int64_t>(kV) * kLanes), ...);
+      });
     }
   }
 
@@ -191,8 +189,8 @@ struct NormalizedGradient {
     });
   }
 
-  /// dx = scale (g - mean gradient - (x - mean) slope); the vectors are rows of channels. Cells that a mask leaves out of
-  /// the statistics have scale g alone.
+  /// dx = scale (g - mean gradient - (x - mean) slope); the vectors are rows of channels. Cells that a mask leaves out
+  /// of the statistics have scale g alone.
   void input_gradient(const Cells& shape, const float* vectors, T* dx, const float* mask = nullptr) const {
     const float *scale = vectors, *mean_gradient = vectors + shape.channels, *slope = vectors + 2 * shape.channels;
     shape.for_vectors([=, *this](std::int64_t c, auto part) {

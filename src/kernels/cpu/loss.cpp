@@ -82,9 +82,8 @@ std::unique_ptr<Kernel> make_metric(const ops::Metric& op, const KernelSpecs& sp
     const auto body = [=, threads = specs.threads](const KernelArgs& args) {
       double* total = output<double>(args, 0);
       if (total == nullptr) return;
-      const scalar::MetricOfPosition<Metric, float> of_position{metric, input<float>(args, 0),
-                                                                input<typename Metric::Target>(args, 1), shape,
-                                                                {args.inputs, 2, shape}};
+      const scalar::MetricOfPosition<Metric, float> of_position{
+          metric, input<float>(args, 0), input<typename Metric::Target>(args, 1), shape, {args.inputs, 2, shape}};
       const bool masked = of_position.mask.of != nullptr;
       total[0] = sum_of_positions<Metric>(shape, masked, threads, args.workspace, of_position);
       if (masked) total[1] = sum_of_counted(shape, of_position.mask);

@@ -43,7 +43,8 @@ struct Sequences {
   void each_row(const float* mask, const Body& body) const {
     parallel_for(threads, rows, rows_per_thread(steps * channels), [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t row = begin; row < end; ++row) {
-        const auto counted = std::count_if(mask + row * steps, mask + (row + 1) * steps, [](float m) { return m != 0; });
+        const auto counted =
+            std::count_if(mask + row * steps, mask + (row + 1) * steps, [](float m) { return m != 0; });
         body(row, 1.0f / static_cast<float>(counted));
       }
     });

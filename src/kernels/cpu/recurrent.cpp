@@ -203,8 +203,6 @@ std::unique_ptr<Kernel> make_recurrent(const ops::Recurrent& op, const KernelSpe
 
 }  // namespace
 
-void add_recurrent_kernels(KernelRegistry& registry) {
-  registry.add<ops::Recurrent>(make_recurrent);
-}
+void add_recurrent_kernels(KernelRegistry& registry) { registry.add<ops::Recurrent>(make_recurrent); }
 
 }  // namespace mirrortrain::cpu

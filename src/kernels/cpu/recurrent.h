@@ -85,6 +85,8 @@ void each_rows(const Recurrence& r, int threads, const Body& body) {
 inline std::size_t parts_of(const Recurrence& r, int threads) {
   return static_cast<std::size_t>(std::clamp<std::int64_t>(r.rows, 1, threads));
 }
-inline float* floats_at(std::byte* workspace, std::size_t offset) { return reinterpret_cast<float*>(workspace + offset); }
+inline float* floats_at(std::byte* workspace, std::size_t offset) {
+  return reinterpret_cast<float*>(workspace + offset);
+}
 
 }  // namespace mirrortrain::cpu

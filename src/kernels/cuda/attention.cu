@@ -89,7 +89,8 @@ __global__ void __launch_bounds__(kBlock) attention(Operands<T> in, T* y, float*
       largest = score > largest ? score : largest;
     });
     largest = team_max(team, largest);
-    each_element(team, seen, [&](std::int64_t source) { total += scalar::exp(in.seen_score(sight, s, source) - largest); });
+    each_element(team, seen,
+                 [&](std::int64_t source) { total += scalar::exp(in.seen_score(sight, s, source) - largest); });
     total = team_sum(team, total);
     if (log_sums != nullptr && team.rank() == 0) {
       log_sums[a.of_step(s.row, s.head, s.step)] = total > 0 ? largest + logf(total) : 0.0f;
@@ -99,9 +100,12 @@ __global__ void __launch_bounds__(kBlock) attention(Operands<T> in, T* y, float*
       const std::int64_t c = first + team.rank();
       const float sum = sum_over_sources(
           weights, seen, c < a.value_size,
-          [&](std::int64_t source) { return scalar::exp(in.seen_score(sight, s, source) - largest) * in.kept(s, source); },
+          [&](std::int64_t source) {
+            return scalar::exp(in.seen_score(sight, s, source) - largest) * in.kept(s, source);
+          },
           [&](std::int64_t source) { return in.value[a.at(s.row, source, s.head, a.sources, a.value_size) + c]; });
-      if (c < a.value_size) y[a.at(s.row, s.step, s.head, a.steps, a.value_size) + c] = T(total > 0 ? sum / total : 0.0f);
+      if (c < a.value_size)
+        y[a.at(s.row, s.step, s.head, a.steps, a.value_size) + c] = T(total > 0 ? sum / total : 0.0f);
     }
   }
 }

@@ -10,8 +10,8 @@ __device__ inline void put(float* to, std::int64_t channel, double value) {
   if (to != nullptr) to[channel] = static_cast<float>(value);
 }
 
-/// The sums of x - pivot and of its square, where the pivot is the first cell: near the mean, whatever the mean is. With
-/// a mask (graph/ops/mask.h), of the cells that count.
+/// The sums of x - pivot and of its square, where the pivot is the first cell: near the mean, whatever the mean is.
+/// With a mask (graph/ops/mask.h), of the cells that count.
 template <class T>
 struct Deviations {
   const T* x;
@@ -22,7 +22,7 @@ struct Deviations {
   __device__ auto at(std::int64_t channel) const {
     Pack<float, kCount> pivot;
     for (int i = 0; i < kCount; ++i) pivot.element[i] = static_cast<float>(x[channel + i]);
-    return [=, from = *this](std::int64_t element, float(&first)[kCount], float(&second)[kCount]) {
+    return [=, from = *this](std::int64_t element, float (&first)[kCount], float (&second)[kCount]) {
       if (from.mask != nullptr && from.mask[element / from.channels] == 0) return;
       float value[kCount];
       load(value, from.x + element, kCount, true);
@@ -55,7 +55,7 @@ struct GradientSums {
   __device__ auto at(std::int64_t channel) const {
     Pack<float, kCount> middle;
     for (int i = 0; i < kCount; ++i) middle.element[i] = mean[channel + i];
-    return [=, from = *this](std::int64_t element, float(&first)[kCount], float(&second)[kCount]) {
+    return [=, from = *this](std::int64_t element, float (&first)[kCount], float (&second)[kCount]) {
       float gradient[kCount], value[kCount];
       load_gradient(gradient, from.dy, from.y, element);
       load(value, from.x + element, kCount, true);
@@ -77,12 +77,12 @@ __device__ inline void put_gradient_vectors(std::int64_t c, std::int64_t channel
   vectors[2 * channels + c] = static_cast<float>(products * deviation * deviation / count);
 }
 
-/// With g the gradient before relu: dx = scale (g - mean(g) - (x - mean) inverse^2 mean(g (x - mean))). Cells that a mask
-/// leaves out of the statistics have scale g alone.
+/// With g the gradient before relu: dx = scale (g - mean(g) - (x - mean) inverse^2 mean(g (x - mean))). Cells that a
+/// mask leaves out of the statistics have scale g alone.
 template <int kCount, class T>
-__global__ void __launch_bounds__(kBlock) write_input_gradient(Cells shape, const T* x, const T* dy, const T* y,
-                                                               const float* mean, const float* vectors, const float* mask,
-                                                               T* dx) {
+__global__ void __launch_bounds__(kBlock)
+    write_input_gradient(Cells shape, const T* x, const T* dy, const T* y, const float* mean, const float* vectors,
+                         const float* mask, T* dx) {
   const std::int64_t channel = channel_of_thread<kCount>();
   if (channel >= shape.channels) return;
   float middle[kCount], scale[kCount], mean_gradient[kCount], slope[kCount], value[kCount], gradient[kCount];

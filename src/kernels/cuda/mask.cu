@@ -1,5 +1,4 @@
 #include "graph/ops/mask.h"
-
 #include "kernels/cuda/custom_kernels.h"
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/pack.h"

@@ -1,6 +1,5 @@
-#include "kernels/cuda/recurrent.h"
-
 #include "kernels/cuda/custom_kernels.h"
+#include "kernels/cuda/recurrent.h"
 #include "kernels/cuda/stream_kernel.h"
 
 namespace mirrortrain::cuda {
@@ -158,8 +157,6 @@ std::unique_ptr<Kernel> make_recurrent(const ops::Recurrent& op, const KernelSpe
 
 }  // namespace
 
-void add_recurrent_kernels(KernelRegistry& registry) {
-  registry.add<ops::Recurrent>(make_recurrent);
-}
+void add_recurrent_kernels(KernelRegistry& registry) { registry.add<ops::Recurrent>(make_recurrent); }
 
 }  // namespace mirrortrain::cuda

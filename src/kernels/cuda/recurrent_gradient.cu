@@ -1,6 +1,5 @@
-#include "kernels/cuda/recurrent.h"
-
 #include "kernels/cuda/custom_kernels.h"
+#include "kernels/cuda/recurrent.h"
 #include "kernels/cuda/stream_kernel.h"
 
 namespace mirrortrain::cuda {
@@ -136,7 +135,8 @@ __global__ void __launch_bounds__(kBlock) recurrent_gradient(RecurrenceBack<T> l
           }
         }
       });
-      const auto add_product = [&](float(&sums)[kRecurrentRows][1], int gate, int gates, std::int64_t unit, bool exists) {
+      const auto add_product = [&](float (&sums)[kRecurrentRows][1], int gate, int gates, std::int64_t unit,
+                                   bool exists) {
         rows.add_product(sums, gates * s.units, {layer.gates + gate * s.units, columns},
                          {layer.turned + gate * s.units * s.units + unit, s.units, 0}, exists);
       };

@@ -93,7 +93,8 @@ std::unique_ptr<Kernel> make_sums(const ops::BatchNormSums& op, const KernelSpec
           if (finish.sums == nullptr) return;
           auto* sums = reinterpret_cast<double*>(args.workspace);
           with_pack<T>(shape.channels % kPackOf<T> == 0 && in_packs(x), [&]<class Count>(Count) {
-            ChannelSums(shape, Count::value).run<Count::value>(stream, Deviations<T>{x, mask, shape.channels}, finish, sums);
+            ChannelSums(shape, Count::value)
+                .run<Count::value>(stream, Deviations<T>{x, mask, shape.channels}, finish, sums);
           });
         },
         sums_bytes<T>(shape));

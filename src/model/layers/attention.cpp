@@ -62,7 +62,8 @@ ValueId MultiHeadAttention::build(LayerBuilder& builder, std::span<const ValueId
   const ValueId query = project(builder, "query", sources[0], key_dim);
   const ValueId keys = project(builder, "key", value, key_dim);
   const ValueId values = project(builder, "value", value, of_value);
-  const ValueId attended = builder.apply(ops::Attention(attributes), {query, keys, values, builder.mask(0), builder.mask(sources.size() - 1)});
+  const ValueId attended = builder.apply(ops::Attention(attributes),
+                                         {query, keys, values, builder.mask(0), builder.mask(sources.size() - 1)});
   builder.set_output_mask(builder.mask(0));
   const ValueId kernel = builder.weight("attention_output/kernel", {num_heads, of_value, channels}, kernel_initializer,
                                         kernel_regularizer);

@@ -21,7 +21,8 @@ config::Section<Embedding> Embedding::section() {
       .key("embeddings_constraint", &Embedding::embeddings_constraint,
            "Constraint of the table after each update; null: none.")
       .key("mask_zero", &Embedding::mask_zero,
-           "Whether the number 0 is padding, which later layers, loss and metrics leave out; see masks below.")
+           "Whether the number 0 is padding. The output then carries a mask, by which later layers, loss and metrics "
+           "leave padding out; docs/data.md says how far it goes.")
       .include<LayerCommon>();
 }
 

@@ -27,8 +27,7 @@ inline double ratio(double a, double b) { return b == 0 ? 0 : a / b; }
 
 /// Of a metric that is a mean over examples, or where a mask leaves positions out, over the others.
 inline MetricNode mean_node(const ops::Metric& op) {
-  return {std::make_shared<ops::Metric>(op), false,
-          [](std::span<const double> sums, std::int64_t examples) {
+  return {std::make_shared<ops::Metric>(op), false, [](std::span<const double> sums, std::int64_t examples) {
             return sums.size() > 1 ? ratio(sums[0], sums[1]) : sums[0] / static_cast<double>(examples);
           }};
 }

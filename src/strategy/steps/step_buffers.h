@@ -18,8 +18,8 @@ constexpr std::size_t whole_lines(std::size_t bytes) { return (bytes + 63) / 64 
 /// flight. The caller sees to it that no slot is filled again before its step is done and its sums are read.
 class StepBuffers {
  public:
-  /// `sums`: numbers that loss and metrics of a replica come of. `most_rows`: of the lane's replicas in a step, together; 0 where the host fills the examples. `together`: how many
-  /// steps the device can hold at once.
+  /// `sums`: numbers that loss and metrics of a replica come of. `most_rows`: of the lane's replicas in a step,
+  /// together; 0 where the host fills the examples. `together`: how many steps the device can hold at once.
   StepBuffers(Device& device, int replicas, std::size_t sums, std::int64_t most_rows, std::size_t slots,
               std::size_t together);
 

@@ -77,10 +77,11 @@ std::vector<ResolvedVariable> resolve_variables(const Model& model, const Variab
       const bool has_replicas = strategy != StrategyType::kOneDevice;
       if (model.is_masked() && has_replicas && spec.trainable && variable.policy.aggregation != Aggregation::kMean &&
           !errors.concern(rule->path)) {
-        errors.add(rule->place, rule->path,
-                   fmt::format("{}: the loss leaves padding out, so that a gradient belongs to the tokens of the global "
-                               "batch, which only aggregation: mean adds up to; found {}",
-                               spec.name, name_of(variable.policy.aggregation)));
+        errors.add(
+            rule->place, rule->path,
+            fmt::format("{}: the loss leaves padding out, so that a gradient belongs to the tokens of the global "
+                        "batch, which only aggregation: mean adds up to; found {}",
+                        spec.name, name_of(variable.policy.aggregation)));
       }
     }
     const bool one_plain_copy = has_one_plain_copy(strategy);
