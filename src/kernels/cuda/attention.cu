@@ -126,7 +126,7 @@ struct Gradients {
   /// dS; the weights of a blind step do not depend on it.
   __device__ float slope(const scalar::AttentionSight& sight, const HeadStep& s, std::int64_t source, float weight,
                          float dot) const {
-    if (weight == 0 || (sight.is_masked() && sight.is_blind(s.step))) return 0;
+    if (sight.is_masked() && (weight == 0 || sight.is_blind(s.step))) return 0;
     const T* dy = gradient + in.a.at(s.row, s.step, s.head, in.a.steps, in.a.value_size);
     const T* v = in.value + in.a.at(s.row, source, s.head, in.a.sources, in.a.value_size);
     float sum = 0;
