@@ -23,12 +23,20 @@ void check_elements(const Shape& shape, std::string_view what) {
                           shape.text()));
 }
 
-void LayerBuilder::begin_layer(const std::string& name, bool trainable, bool inputs_are_guessed) {
+void LayerBuilder::begin_layer(const std::string& name, bool trainable, bool inputs_are_guessed,
+                               std::vector<ValueId> masks) {
   layer_ = name;
   trainable_ = trainable;
   inputs_are_guessed_ = inputs_are_guessed;
   parameters_ = 0;
+  masks_ = std::move(masks);
+  output_mask_ = kNoValue;
+  warnings_.clear();
   graph().set_layer(name);
+}
+
+bool LayerBuilder::has_masks() const {
+  return std::ranges::any_of(masks_, [](ValueId mask) { return mask != kNoValue; });
 }
 
 std::string LayerBuilder::described(ValueId input) const {

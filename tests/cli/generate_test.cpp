@@ -115,6 +115,16 @@ TEST_CASE("a causal model continues a text, and one that sees what follows is re
                 refused.err);
 }
 
+TEST_CASE("a causal model that masks zeros continues a text that is shorter than the window") {
+  std::string text = config_with("multi_head_attention: {num_heads: 2, key_dim: 8, use_causal_mask: true}");
+  text.replace(text.find("output_dim: 16}"), 15, "output_dim: 16, mask_zero: true}");
+  write_file(trained() / "masked.yaml", text);
+  REQUIRE(run_program(trained(), "fit masked.yaml --run-dir masked --set training.epochs=1").exit_code == 0);
+  const Outcome outcome = generate("masked --prompt x --tokens 20");
+  CHECK_MESSAGE(outcome.exit_code == 0, outcome.err);
+  CHECK(outcome.out.size() == 20);
+}
+
 TEST_CASE("char-transformer trains, and is causal") {
   REQUIRE(run_program(trained(), fmt::format("fit '{}' --run-dir transformer --set training.steps=5",
                                              repository_file("configs/char-transformer.yaml")))

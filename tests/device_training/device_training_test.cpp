@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "error_text.h"
+#include "masked_sequences.h"
 #include "network.h"
 #include "skip.h"
 #include "train/checkpoint.h"
@@ -128,6 +129,24 @@ TEST_CASE("recurrent layers train as on the CPU") {
     twins.check_equal(7);
     CHECK(evaluate_all(*twins.on_gpu.strategy, twins.on_gpu.examples(), 6).loss ==
           near(evaluate_all(*twins.on_cpus.strategy, twins.on_cpus.examples(), 6).loss));
+  }
+}
+
+TEST_CASE("sequences with padding train as on the CPU") {
+  for (const char* layers :
+       {"{lstm: {units: 5, return_sequences: true}}, {gru: {units: 4, return_sequences: true}}",
+        "{multi_head_attention: {num_heads: 2, key_dim: 3, use_causal_mask: true, use_bias: false}}, "
+        "{batch_normalization: {momentum: 0.5, synchronized: true}}"}) {
+    for (const int replicas : {1, 3}) {
+      CAPTURE(std::string(layers));
+      CAPTURE(replicas);
+      Twins twins(kNetwork, masked_sequences(layers), replicas);
+      twins.check_equal(7);
+      const StepSums on_gpu = evaluate_all(*twins.on_gpu.strategy, twins.on_gpu.examples(), 6);
+      const StepSums on_cpus = evaluate_all(*twins.on_cpus.strategy, twins.on_cpus.examples(), 6);
+      CHECK(on_gpu.loss == near(on_cpus.loss));
+      CHECK(on_gpu.metrics == on_cpus.metrics);
+    }
   }
 }
 

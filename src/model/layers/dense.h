@@ -13,6 +13,7 @@ namespace mirrortrain::layers {
 /// [..., in] -> [..., units]; variables kernel [in, units] and bias [units].
 struct Dense : LayerCommon {
   static constexpr std::string_view kName = "dense";
+  static constexpr Masking kMasking = Masking::kPasses;
   std::int64_t units = 1;
   ActivationName activation = ActivationName::kLinear;
   bool use_bias = true;

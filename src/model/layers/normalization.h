@@ -25,6 +25,7 @@ struct ExampleNormOptions : LayerCommon {
 /// Statistics over the last axis.
 struct LayerNormalization : ExampleNormOptions {
   static constexpr std::string_view kName = "layer_normalization";
+  static constexpr Masking kMasking = Masking::kPasses;
 
   static config::Section<LayerNormalization> section();
   ValueId build(LayerBuilder& builder, std::span<const ValueId> sources) const;
@@ -33,6 +34,7 @@ struct LayerNormalization : ExampleNormOptions {
 /// Statistics over groups of channels and all positions.
 struct GroupNormalization : ExampleNormOptions {
   static constexpr std::string_view kName = "group_normalization";
+  static constexpr Masking kMasking = Masking::kPasses;
   std::int64_t groups = 32;  ///< -1: one for each channel
 
   static config::Section<GroupNormalization> section();
