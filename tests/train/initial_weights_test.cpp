@@ -121,58 +121,5 @@ TEST_CASE_FIXTURE(Named, "what is wrong with a map of names is told with file, v
   for (const auto& [names, message] : refusals) CHECK_MESSAGE(contains(error(names), message), error(names));
 }
 
-/// A language model whose output layer has the table of its input.
-constexpr const char* kTied = R"(
-seed: 3
-data:
-  global_batch_size: 6
-  shuffle: false
-  train:
-    format: inline
-    features: [[1, 2, 3], [0, 4, 4], [2, 2, 1], [3, 0, 1], [4, 1, 0], [0, 0, 2]]
-    labels: [[2, 3, 0], [4, 4, 1], [2, 1, 3], [0, 1, 2], [1, 0, 4], [0, 2, 2]]
-model:
-  input_shape: [3]
-  layers:
-    - embedding: {input_dim: 5, output_dim: 4, embeddings_initializer: {random_normal: {stddev: 0.5}}, name: tokens}
-    - dense: {units: 4, activation: tanh, name: inner}
-    - dense: {units: 5, tied_to: tokens, name: logits}
-loss: {type: sparse_categorical_crossentropy, from_logits: true}
-optimizer: {type: sgd, learning_rate: 0.5}
-strategy: {type: mirrored, devices: [cpu:0]}
-)";
-
-TEST_CASE("a tied table learns from both of its uses, as finite differences have it") {
-  Training training(kTied);
-  const auto before = training.variables();
-  CHECK(before.size() == 4);  // the table once
-  training.steps(1);
-  const auto& first = before.at("tokens/embeddings");
-  const auto loss_with = [&](std::size_t element, float change) {
-    Training other(kTied);
-    std::vector<float> table = first;
-    table[element] += change;
-    other.strategy->variables().variables()[0].set(std::as_bytes(std::span(table)).data());
-    other.strategy->variables_changed();
-    return other.steps(1)[0];
-  };
-  for (std::size_t i = 0; i < first.size(); i += 3) {
-    const double slope = (loss_with(i, 1e-2f) - loss_with(i, -1e-2f)) / 2e-2;
-    const double applied = (double(first[i]) - training.variables().at("tokens/embeddings")[i]) / 0.5;
-    CHECK(applied == doctest::Approx(slope).epsilon(2e-3).scale(0.1));
-  }
-}
-
-TEST_CASE("a tied table is the same on any number of replicas") {
-  Training one(kTied);
-  const auto losses = one.steps(5);
-  CHECK(losses[4] < losses[0]);
-  for (const char* devices : {"strategy.devices=[cpu:0,cpu:1]", "strategy.devices=[cpu:0,cpu:1,cpu:2]"}) {
-    Training several(kTied, {devices});
-    several.steps(5);
-    CHECK(difference(one.variables(), several.variables()) < 1e-5);
-  }
-}
-
 }  // namespace
 }  // namespace mirrortrain
