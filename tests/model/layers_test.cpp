@@ -246,6 +246,8 @@ TEST_CASE("a dense layer tied to an embedding has its table, and a bias of its o
                  "10 units of the input shape [5, 4] of 'dense' need a table [10, 4], found [11, 4] of 'tokens'"));
   CHECK(contains(error("{units: 11, tied_to: tokens, kernel_regularizer: {l2: 1}}"),
                  "kernel_regularizer: the kernel is the table that tied_to names"));
+  CHECK(contains(error("{units: 11, tied_to: tokens, use_bias: false, trainable: false}"),
+                 "trainable: the kernel is the table that tied_to names"));
   CHECK(contains(error("{units: 11, tied_to: tokens, kernel_initializer: zeros}"),
                  "kernel_initializer: the kernel is the table that tied_to names"));
 }

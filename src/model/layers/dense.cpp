@@ -24,7 +24,8 @@ config::Section<Dense> Dense::section() {
       .key("activation", &Dense::activation, "Activation applied to the output.")
       .key("use_bias", &Dense::use_bias, "Whether the layer uses a bias vector.")
       .key("tied_to", &Dense::tied_to,
-           "Name of an embedding whose table, transposed, is the kernel, as in a language model whose output layer has "
+           "Whole name of an embedding whose table, transposed, is the kernel, as in a language model whose output "
+           "layer has "
            "the weights of its input; null: a kernel of this layer's own.")
       .key("kernel_initializer", &Dense::kernel_initializer, "Initializer of the kernel.")
       .key("bias_initializer", &Dense::bias_initializer, "Initializer of the bias.")
@@ -40,6 +41,7 @@ config::Section<Dense> Dense::section() {
              [](const Dense& layer) { return of_table(layer, layer.kernel_regularizer.has_value()); })
       .check("kernel_constraint",
              [](const Dense& layer) { return of_table(layer, layer.kernel_constraint.has_value()); })
+      .check("trainable", [](const Dense& layer) { return of_table(layer, !layer.trainable && !layer.use_bias); })
       .check("bias_regularizer",
              [](const Dense& layer) { return without_bias(layer, layer.bias_regularizer.has_value()); })
       .check("bias_constraint",
