@@ -22,17 +22,17 @@ constexpr std::int64_t kByteValues = 256;
 std::int64_t window_of(const CheckedConfiguration& checked, const OutputMeaning& meaning, std::int64_t classes,
                        const char* unit, const std::string& name) {
   const auto refuse = [&](const std::string& found) {
-    throw UsageError(
-        fmt::format("{}: expected a model that gives one of {} classes, the next {}, for every position of a text, "
-                    "found {}; generate takes runs that were trained on data of format text, predict all others",
-                    name, classes, unit, found));
+    throw UsageError(fmt::format(
+        "{}: expected a model that gives one of {} classes or more, the next {}, for every position of a text, "
+        "found {}; generate takes runs that were trained on data of format text, predict all others",
+        name, classes, unit, found));
   };
   const Loss& loss = checked.values().loss->value;
   if (!std::holds_alternative<losses::SparseCategoricalCrossentropy>(loss) &&
       !std::holds_alternative<losses::CategoricalCrossentropy>(loss)) {
     refuse("a loss that is no crossentropy of classes");
   }
-  if (meaning.shape.rank() != 2 || meaning.shape[1] != classes)
+  if (meaning.shape.rank() != 2 || meaning.shape[1] < classes)
     refuse(fmt::format("the output {} of an example", meaning.shape.text()));
   const data::InputSpec& input = checked.input;
   const std::int64_t window = meaning.shape[0];
@@ -147,15 +147,15 @@ void TextGenerator::require_causal() {
   const std::size_t changed = (tokens.size() + 1) / 2;
   for (std::size_t i = changed; i < tokens.size(); ++i) tokens[i] = classes - 1 - tokens[i];
   const auto found = outputs_of(tokens);
-  for (std::size_t i = 0; i < changed * static_cast<std::size_t>(classes_); ++i) {
+  const auto outputs = static_cast<std::size_t>(meaning_.shape[1]);
+  for (std::size_t i = 0; i < changed * outputs; ++i) {
     const bool both_nan = std::isnan(expected[i]) && std::isnan(found[i]);  // which choose_token tells
     if (expected[i] == found[i] || both_nan) continue;
     throw UsageError(
         fmt::format("{}: expected a causal model, whose output at a position depends on the {}s up to it alone, found "
                     "that position {} of {} sees {}s that follow it; train one whose layers look back only, such as "
                     "multi_head_attention with use_causal_mask: true, or lstm",
-                    name_, vocabulary_ ? "token" : "byte", i / static_cast<std::size_t>(classes_), window_,
-                    vocabulary_ ? "token" : "byte"));
+                    name_, vocabulary_ ? "token" : "byte", i / outputs, window_, vocabulary_ ? "token" : "byte"));
   }
 }
 
@@ -163,8 +163,8 @@ std::vector<float> TextGenerator::next_logits(std::span<const std::int32_t> toke
   std::vector<std::int32_t> window(static_cast<std::size_t>(window_));
   const std::size_t seen = std::min(tokens.size(), window.size());
   std::ranges::copy(tokens.last(seen), window.begin());
-  const auto classes = static_cast<std::size_t>(classes_);
-  const auto outputs = outputs_of(window).subspan((seen - 1) * classes, classes);
+  const std::size_t first = (seen - 1) * static_cast<std::size_t>(meaning_.shape[1]);
+  const auto outputs = outputs_of(window).subspan(first, static_cast<std::size_t>(classes_));
   std::vector<float> logits(outputs.begin(), outputs.end());
   if (!meaning_.is_logits) std::ranges::transform(logits, logits.begin(), [](float p) { return std::log(p); });
   return logits;

@@ -32,7 +32,7 @@ class TextGenerator {
  public:
   /// `name`: what messages call the run; `adapted`: what it kept, with its vocabulary where it has one. Throws
   /// UsageError where the model does not take a window of tokens or does not give a class for each of them at every
-  /// position, and what run_to_predict throws.
+  /// position (classes beyond them are never drawn), and what run_to_predict throws.
   TextGenerator(CheckedConfiguration checked, data::Adapted adapted, std::string name);
 
   /// Ready but for the variables' values.
@@ -55,7 +55,7 @@ class TextGenerator {
   CheckedConfiguration checked_;
   std::string name_;
   std::optional<data::Vocabulary> vocabulary_;  ///< absent: tokens are bytes
-  std::int64_t classes_;
+  std::int64_t classes_;                        ///< tokens that can be drawn
   OutputMeaning meaning_;
   std::int64_t window_;
   Run run_;  ///< its one example is the window

@@ -2,9 +2,12 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <numeric>
+#include <ranges>
+#include <set>
 #include <utility>
 
 #include "base/error.h"
@@ -95,6 +98,17 @@ bool same_but_for_splits(const Shape& a, const Shape& b) {
   return std::ranges::includes(of_a, of_b) || std::ranges::includes(of_b, of_a);
 }
 
+/// A model with fewer layers than the file has would go unnoticed.
+void tell_left_out(const std::string& file, const StoredTensors& stored, const std::set<std::string>& taken) {
+  std::vector<std::string> left;
+  for (const auto& [name, tensor] : stored) {
+    if (!taken.contains(name)) left.push_back(shortened(name, 200));
+  }
+  if (left.empty()) return;
+  spdlog::info("{}: no variable takes {} of its {} tensors: {}{}", file, left.size(), stored.size(),
+               fmt::join(left | std::views::take(3), ", "), left.size() > 3 ? ", ..." : "");
+}
+
 /// "; did you mean 'h.0.ln_1.weight'?"
 std::string nearest(const std::string& name, const StoredTensors& stored) {
   std::vector<std::string> names;
@@ -122,6 +136,7 @@ void load_initial_weights(const InitialWeights& weights, const VariableStore& va
   const auto& from = std::get<WeightsFile>(weights);
   const StoredTensors stored = read_safetensors(from.file.text);
   std::vector<std::string> mismatches;
+  std::set<std::string> taken;
   for (const DistributedVariable& variable : variables.variables()) {
     const WeightSource source = source_of(from, variable.name());
     const auto found = stored.find(source.name);
@@ -130,6 +145,7 @@ void load_initial_weights(const InitialWeights& weights, const VariableStore& va
                                        shortened(source.name, 200), nearest(source.name, stored)));
       continue;
     }
+    taken.insert(source.name);
     try {
       const std::vector<float> values = rearranged(found->second, source, variable.shape());
       if (mismatches.empty()) variable.set(std::as_bytes(std::span(values)).data());
@@ -138,6 +154,7 @@ void load_initial_weights(const InitialWeights& weights, const VariableStore& va
     }
   }
   throw_mismatches(from.file.text, std::move(mismatches), "; correct model.initial_weights.names");
+  tell_left_out(from.file.text, stored, taken);
 }
 
 }  // namespace mirrortrain

@@ -133,6 +133,14 @@ TEST_CASE("char-transformer learns the characters of its plays, and continues th
   CHECK_MESSAGE(contains(unknown.err, "--prompt:1:4: expected a token of the vocabulary"), unknown.err);
 }
 
+TEST_CASE("a model may have more outputs than there are bytes") {
+  std::string config = config_with("lstm: {units: 32, return_sequences: true}");
+  config.replace(config.find("{units: 256}"), 12, "{units: 300, name: wide}");
+  write_file(trained() / "wide.yaml", config);
+  REQUIRE(run_program(trained(), "fit wide.yaml --run-dir wide").exit_code == 0);
+  CHECK(generate("wide --prompt hell --tokens 20 --temperature 0").out == phrases(3).substr(4, 20));
+}
+
 TEST_CASE("a run keeps its vocabulary, whose tokens it writes") {
   write_file(trained() / "words.txt", "hello\nworld\n, \n \n");
   std::string config = config_with("lstm: {units: 16, return_sequences: true}");
@@ -183,7 +191,8 @@ TEST_CASE("arguments and runs that give no text are refused") {
       {"lstm --prompt x --tokens 3 --top-k 0", "--top-k: expected a whole number of at least 1, found '0'"},
       {"lstm --prompt x --tokens 3 --seed -4", "--seed: expected a whole number of at least 0, found '-4'"},
       {"line --prompt x --tokens 3",
-       "line: expected a model that gives one of 256 classes, the next byte, for every position of a text, found the "
+       "line: expected a model that gives one of 256 classes or more, the next byte, for every position of a text, "
+       "found the "
        "output [2] of an example; generate takes runs that were trained on data of format text"},
       {"lstm --prompt x --tokens 3 --set loss=mean_squared_error", "found a loss that is no crossentropy of classes"},
       {"no-such-run --prompt x --tokens 3", "no-such-run"}};
