@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "base/utf8.h"
 #include "graph/ops/elementwise.h"
 
 namespace mirrortrain {
@@ -130,6 +131,19 @@ ValueId LayerBuilder::statistic(std::string_view name, Shape shape, const Initia
   const ValueId variable = weight(name, std::move(shape), initializer);
   trainable_ = layer_trainable;
   return variable;
+}
+
+ValueId LayerBuilder::weight_of(std::string_view layer, std::string_view name) {
+  const std::string wanted = fmt::format("{}/{}", layer, name);
+  std::vector<std::string> layers;
+  for (std::size_t i = 0; i < model_graph_.variables.size(); ++i) {
+    const std::string& known = variables_[i].spec.name;
+    if (known == wanted) return model_graph_.variables[i];
+    if (known.ends_with(fmt::format("/{}", name))) layers.push_back(known.substr(0, known.size() - name.size() - 1));
+  }
+  throw Error(
+      fmt::format("expected an earlier layer with {}, found '{}'{}", name, shortened(layer),
+                  layers.empty() ? "; there is none" : fmt::format("; choose '{}'", fmt::join(layers, "', '"))));
 }
 
 ValueId LayerBuilder::add(ModelVariable variable) {

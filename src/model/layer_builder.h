@@ -89,6 +89,9 @@ class LayerBuilder {
   /// A variable that is assigned, not trained (moving statistics).
   ValueId statistic(std::string_view name, Shape shape, const Initializer& initializer);
 
+  /// The weight of that name of an earlier layer. Throws Error where there is none.
+  ValueId weight_of(std::string_view layer, std::string_view name);
+
   /// The step writes `value` to `variable` once everybody has read it.
   void assign(ValueId variable, ValueId value);
 
