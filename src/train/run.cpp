@@ -14,6 +14,7 @@
 #include "data/shards.h"
 #include "device/cpu/cpu_device.h"
 #include "strategy/parameter_server/parameter_server_strategy.h"
+#include "train/check_data.h"
 #include "train/weights.h"
 
 namespace mirrortrain {
@@ -79,15 +80,17 @@ void set_order(const CheckedConfiguration& checked, const data::Dataset& train, 
   const Configuration& values = checked.values();
   const data::DataOptions& data = values.data;
   const int workers = hardware.cluster.workers;
-  const int replicas = workers == 1 ? 1 : count_replicas(values.strategy, data.global_batch_size, hardware.machine, workers);
-  data::ChosenShards chosen =
-      choose_shards(data.auto_shard, train, rows_of_workers(data.global_batch_size, replicas, workers), values.strategy.elastic);
+  const int replicas =
+      workers == 1 ? 1 : count_replicas(values.strategy, data.global_batch_size, hardware.machine, workers);
+  data::ChosenShards chosen = choose_shards(
+      data.auto_shard, train, rows_of_workers(data.global_batch_size, replicas, workers), values.strategy.elastic);
   run.shards_note = std::move(chosen.note);
   if (data.auto_shard == data::AutoShard::kOff && workers > 1 && !data.shuffle) {
     spdlog::warn(
         "data.auto_shard: off without data.shuffle has every worker compute the same examples; use shuffle: true, or "
         "auto_shard: data");
   }
+  if (workers == 1) require_batches(checked, train.rows());
   run.order = std::make_unique<data::Order>(
       train.rows(), data::Order::Options{data.global_batch_size, data.shuffle, data.drop_remainder, values.seed,
                                          std::move(chosen.shards)});
