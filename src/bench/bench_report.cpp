@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "report/console.h"
 #include "report/json.h"
 
 namespace mirrortrain {
@@ -37,36 +38,45 @@ void print_setup(std::FILE* out, std::span<Device* const> devices, int replicas)
   std::vector<std::string> names;
   for (const Device* device : devices) names.push_back(device->id().text());
   if (replicas > 1) {
-    fmt::print(out, "# sums float elements of {} replicas on {} in one pass\n", replicas, names[0]);
+    report::print_fitted(out,
+                         fmt::format("# sums float elements of {} replicas on {} in one pass\n", replicas, names[0]));
   } else {
-    fmt::print(out, "# sums float elements in place over {} rank{}: {}\n", names.size(), names.size() == 1 ? "" : "s",
-               fmt::join(names, ", "));
+    report::print_fitted(out, fmt::format("# sums float elements in place over {} rank{}: {}\n", names.size(),
+                                          names.size() == 1 ? "" : "s", fmt::join(names, ", ")));
   }
-  fmt::print(
-      out,
-      "# one_pass is the pass that an update has in itself and leaves the sum in one memory; the other algorithms\n");
-  fmt::print(out, "# leave it with every rank\n");
-  fmt::print(out, "# every sum of every operation is checked; time is the median of the repetitions\n");
+  report::print_fitted(out, fmt::format("# one_pass is the pass that an update has in itself and leaves the sum in one "
+                                        "memory; the other algorithms\n"));
+  report::print_fitted(out, fmt::format("# leave it with every rank\n"));
+  report::print_fitted(
+      out, fmt::format("# every sum of every operation is checked; time is the median of the repetitions\n"));
 }
 
 void print_busbw(std::FILE* out, int n, bool in_one_memory) {
   if (in_one_memory) {
-    fmt::print(out,
-               "# algbw = size / time; busbw = algbw x (n+1), n = {}: n times the size is read and once written,\n", n);
-    fmt::print(
-        out, "# so busbw compares with the speed of the GPU's memory, or of its cache where all sizes fit in there\n");
+    report::print_fitted(
+        out,
+        fmt::format(
+            "# algbw = size / time; busbw = algbw x (n+1), n = {}: n times the size is read and once written,\n", n));
+    report::print_fitted(
+        out,
+        fmt::format(
+            "# so busbw compares with the speed of the GPU's memory, or of its cache where all sizes fit in there\n"));
     return;
   }
-  fmt::print(
-      out, "# algbw = size / time; busbw = algbw x 2(n-1)/n, n = {}: whatever the algorithm, each rank must send\n", n);
-  fmt::print(out, "# and receive 2(n-1)/n of the size, so busbw compares with the speed of memory or links at any n\n");
+  report::print_fitted(
+      out,
+      fmt::format(
+          "# algbw = size / time; busbw = algbw x 2(n-1)/n, n = {}: whatever the algorithm, each rank must send\n", n));
+  report::print_fitted(
+      out, fmt::format(
+               "# and receive 2(n-1)/n of the size, so busbw compares with the speed of memory or links at any n\n"));
 }
 
 AllReduceReport::AllReduceReport(std::FILE* out) : out_(out) {
-  fmt::print(out_, "{:<23}  {:>11} {:>11} {:>6} {:>11} {:>8} {:>8} {:>6}\n", "# algorithm", "size", "count", "type",
-             "time", "algbw", "busbw", "#wrong");
-  fmt::print(out_, "{:<23}  {:>11} {:>11} {:>6} {:>11} {:>8} {:>8} {:>6}\n", "#", "(B)", "(elements)", "", "(us)",
-             "(GB/s)", "(GB/s)", "");
+  report::print_fitted(out_, fmt::format("{:<23}  {:>11} {:>11} {:>6} {:>11} {:>8} {:>8} {:>6}\n", "# algorithm",
+                                         "size", "count", "type", "time", "algbw", "busbw", "#wrong"));
+  report::print_fitted(out_, fmt::format("{:<23}  {:>11} {:>11} {:>6} {:>11} {:>8} {:>8} {:>6}\n", "#", "(B)",
+                                         "(elements)", "", "(us)", "(GB/s)", "(GB/s)", ""));
 }
 
 void AllReduceReport::add(const std::string& algorithm, std::size_t count, double seconds, std::uint64_t wrong,
@@ -75,14 +85,14 @@ void AllReduceReport::add(const std::string& algorithm, std::size_t count, doubl
   const double algbw = static_cast<double>(size) / std::max(seconds, 1e-9) / 1e9;
   const AllReduceResult& result =
       results_.emplace_back(AllReduceResult{algorithm, size, count, seconds * 1e6, algbw, algbw * busbw_factor, wrong});
-  fmt::print(out_, "{:<23}  {:>11} {:>11} {:>6} {:>11.2f} {:>8.2f} {:>8.2f} {:>6}\n", algorithm, size, count,
-             result.type, result.time_us, result.algbw, result.busbw, wrong);
+  report::print_fitted(out_, fmt::format("{:<23}  {:>11} {:>11} {:>6} {:>11.2f} {:>8.2f} {:>8.2f} {:>6}\n", algorithm,
+                                         size, count, result.type, result.time_us, result.algbw, result.busbw, wrong));
   std::fflush(out_);
 }
 
 void AllReduceReport::finish(bool buckets, const std::optional<std::filesystem::path>& json) const {
-  fmt::print(out_, "# fastest, by bytes: {}\n", fastest_by_size(results_));
-  if (buckets) fmt::print(out_, "# all sizes, one after the other: {}\n", totals(results_));
+  report::print_fitted(out_, fmt::format("# fastest, by bytes: {}\n", fastest_by_size(results_)));
+  if (buckets) report::print_fitted(out_, fmt::format("# all sizes, one after the other: {}\n", totals(results_)));
   std::uint64_t wrong = 0;
   nlohmann::ordered_json rows = nlohmann::ordered_json::array();
   for (const AllReduceResult& result : results_) {

@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "cli/commands.h"
+#include "report/console.h"
 #include "report/format.h"
 #include "train/checkpoint_folder.h"
 #include "train/run_folder.h"
@@ -56,17 +57,25 @@ bool is_gone(const fs::path& checkpoint) {
 /// Returns whether all can be read.
 bool list(const std::vector<fs::path>& checkpoints) {
   bool all_readable = true;
-  fmt::print("{:<16}{:>10}{:>8}  {:<19}  {:>14}  {}\n", "checkpoint", "step", "epoch", "saved", "bytes", "");
+  constexpr std::size_t kWhole = 71;  // columns
+  const bool has_time = !report::is_terminal(stdout) || report::terminal_width(stdout) >= kWhole;
+  const auto print_row = [&](const std::string& name, const std::string& step, const std::string& epoch,
+                             const std::string& saved, const std::string& bytes, const std::string& note) {
+    const std::string time = has_time ? fmt::format("  {:<19}", saved) : "";
+    report::print_fitted(stdout, fmt::format("{:<16}{:>10}{:>8}{}  {:>14}{}{}\n", name, step, epoch, time, bytes,
+                                             note.empty() ? "" : "  ", note));
+  };
+  print_row("checkpoint", "step", "epoch", "saved", "bytes", "");
   for (const fs::path& checkpoint : checkpoints) {
     const std::string name = checkpoint.filename().string();
     try {
       const CheckpointState state = read_checkpoint_state(checkpoint);
-      fmt::print("{:<16}{:>10}{:>8}  {}  {:>14}  {}\n", name, state.training.step, state.training.position.epoch,
-                 time_of(checkpoint), report::with_thousands(static_cast<std::int64_t>(bytes_in(checkpoint))),
-                 state.is_finite ? "" : "has NaN or infinite values");
+      print_row(name, std::to_string(state.training.step), std::to_string(state.training.position.epoch),
+                time_of(checkpoint), report::with_thousands(static_cast<std::int64_t>(bytes_in(checkpoint))),
+                state.is_finite ? "" : "has NaN or infinite values");
     } catch (const std::exception& error) {  // the file system's errors, too
       if (is_gone(checkpoint)) continue;
-      fmt::print("{:<16}{}\n", name, error.what());
+      report::print_fitted(stdout, fmt::format("{:<16}{}\n", name, error.what()));
       all_readable = false;
     }
   }
@@ -89,7 +98,7 @@ bool check(const std::vector<fs::path>& checkpoints) {
       found = fmt::format("not usable: {}", error.what());
       all_whole = false;
     }
-    fmt::print("{:<16}{}\n", checkpoint.filename().string(), found);
+    report::print_fitted(stdout, fmt::format("{:<16}{}\n", checkpoint.filename().string(), found));
   }
   if (checkpoints.empty()) fmt::print("the run has no checkpoint\n");
   return all_whole;

@@ -10,6 +10,7 @@
 #include "cli/commands.h"
 #include "cli/gradient_buckets.h"
 #include "cli/options.h"
+#include "report/console.h"
 #include "strategy/reduction/choose_reduction.h"
 #include "train/check_configuration.h"
 #include "train/check_data.h"
@@ -54,20 +55,20 @@ void show_reduction(const CheckedConfiguration& checked) {
         choose_reduction(values.strategy, topology, values.gradients.aggregation_method,
                          reduced_gradient_bytes(*checked.model, checked.policies()), hardware.why_no_nccl)
             .note;
-    if (!note.empty()) fmt::print("# {}\n", note);
+    if (!note.empty()) report::print_fitted(stdout, fmt::format("# {}\n", note));
     const std::size_t buckets = bucket_counts(checked).size();
     if (buckets > 0) fmt::print("# {} gradient bucket{}\n", buckets, buckets == 1 ? "" : "s");
   } catch (const UsageError& error) {
-    fmt::print("# {}\n", error.what());
+    report::print_fitted(stdout, fmt::format("# {}\n", error.what()));
   }
 }
 
 void show(const ConfigArguments& arguments) {
   const CheckedConfiguration checked =
       check_configuration(configuration_or_run(arguments.config).file, arguments.overrides);
-  fmt::print("{}", config::show(checked.values(), checked.read.document, config::Origins::kShown));
+  report::print_fitted(stdout, config::show(checked.values(), checked.read.document, config::Origins::kShown));
   if (checked.has_model()) {
-    fmt::print("# The model's variables, as they will be kept:\n{}", variables_text(checked, "#   "));
+    report::print_fitted(stdout, "# The model's variables, as they will be kept:\n" + variables_text(checked, "#   "));
     show_reduction(checked);
   }
 }

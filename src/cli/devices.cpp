@@ -7,6 +7,7 @@
 #include "device/cpu/cpu_device.h"
 #include "device/cuda/gpus.h"
 #include "kernels/cuda/backend.h"
+#include "report/console.h"
 #include "strategy/topology.h"
 
 namespace mirrortrain::cli {
@@ -15,27 +16,29 @@ namespace {
 void list_devices() {
   const Machine machine = this_machine();
   const cuda::Gpus found = machine.gpus();
-  for (std::size_t i = 0; i < found.gpus.size(); ++i) fmt::print("cuda:{}  {}\n", i, cuda::describe(found, i));
+  for (std::size_t i = 0; i < found.gpus.size(); ++i)
+    report::print_fitted(stdout, fmt::format("cuda:{}  {}\n", i, cuda::describe(found, i)));
   if (!found.gpus.empty()) return;
   // A batch that no replica is too small for.
   const Topology topology = make_topology({}, std::int64_t{1} << 30, {machine.cores, [&] { return found; }});
   for (const LanePlace& lane : topology.lanes) {
-    fmt::print("{}  {}, {} thread{}\n", lane.device.text(), cpu_name(), lane.threads, lane.threads == 1 ? "" : "s");
+    report::print_fitted(stdout, fmt::format("{}  {}, {} thread{}\n", lane.device.text(), cpu_name(), lane.threads,
+                                             lane.threads == 1 ? "" : "s"));
   }
-  for (const std::string& note : topology.notes) fmt::print(stderr, "{}\n", note);
+  for (const std::string& note : topology.notes) report::print_fitted(stderr, note + "\n");
 }
 
 /// Whether a run on several GPUs finds what it needs; prints what it finds where.
 bool list_libraries() {
   std::vector<cuda::LibraryState> libraries = cuda::find_libraries();
   if (libraries.empty()) {
-    fmt::print("{}\n", cuda::visible_gpus().why_none);
+    report::print_fitted(stdout, cuda::visible_gpus().why_none + "\n");
     return false;
   }
   libraries.push_back(find_nccl());
   bool complete = true;
   for (const auto& [name, found, problem] : libraries) {
-    fmt::print("{:<9} {}\n", name, problem.empty() ? found : "missing: " + problem);
+    report::print_fitted(stdout, fmt::format("{:<9} {}\n", name, problem.empty() ? found : "missing: " + problem));
     complete = complete && problem.empty();
   }
   return complete;

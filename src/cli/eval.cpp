@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "cli/batch_progress.h"
 #include "cli/commands.h"
 #include "cli/options.h"
 #include "cli/predicted_classes.h"
@@ -44,6 +45,9 @@ RunWeights given_weights(const std::string& given, const std::optional<RunFolder
   if (folder) {
     const fs::path own = folder->checkpoints() / given;
     if (fs::is_directory(own)) return weights_of_checkpoint(own);
+  }
+  if (folder && !fs::exists(given) && !fs::path(given).has_parent_path() && !find_run(given)) {
+    throw UsageError(fmt::format("--checkpoint {}: {}", given, no_checkpoint_text(*folder, given)));
   }
   if (!fs::exists(given) || find_run(given)) {
     const NamedRun run = require_run(given, "--checkpoint");
@@ -94,6 +98,18 @@ nlohmann::ordered_json classes_json(const CheckedConfiguration& checked, const R
   return report.to_json();
 }
 
+/// With a progress line where `shows_progress`.
+StepSums evaluate(const Run& run, data::Split split, std::int64_t batch_size, bool shows_progress) {
+  const data::Feeder& examples = *run.split(split);
+  BatchProgress progress(data::name_of(split), shows_progress);
+  const std::int64_t batches = (examples.rows() - 1) / batch_size + 1;
+  const auto show = [&](std::int64_t batch) {
+    progress.show(batch, batches);
+    return true;
+  };
+  return evaluate_while(show, *run.strategy, examples, batch_size).value();
+}
+
 /// `cluster`: null on one machine.
 int evaluate_on(const RunCluster* cluster, const EvalArguments& arguments, const CheckedConfiguration& checked,
                 const std::optional<NamedRun>& named) {
@@ -116,7 +132,7 @@ int evaluate_on(const RunCluster* cluster, const EvalArguments& arguments, const
   run.strategy->take_variables_from_chief();
   run.strategy->variables_changed();
 
-  const StepSums sums = evaluate_all(*run.strategy, *run.split(arguments.split), values.data.global_batch_size);
+  const StepSums sums = evaluate(run, arguments.split, values.data.global_batch_size, is_chief);
   const bool tells_classes = run.strategy->workers().agree(arguments.json.has_value()) != 0;  // whatever the others say
   const nlohmann::ordered_json classes =
       tells_classes ? classes_json(checked, run, arguments.split) : nlohmann::ordered_json::object();

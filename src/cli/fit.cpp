@@ -18,7 +18,7 @@ namespace {
 /// A run that is resumed has a configuration of its own. `--resume CONFIG` is CONFIG with --resume.
 void find_configuration(FitArguments& arguments) {
   if (!arguments.config.empty()) return;
-  if (!arguments.resume) throw UsageError("fit: CONFIG is missing, the path of the configuration file");
+  if (!arguments.resume) throw CLI::RequiredError("CONFIG");
   if (std::filesystem::is_regular_file(*arguments.resume)) {
     arguments.config = std::move(*arguments.resume);
     arguments.resume = "";

@@ -43,8 +43,11 @@ std::string layers(const DataLook& look) {
   }
   const char* const width = is_of_pictures(look) ? "64" : "32";
   text += fmt::format("    - dense: {{units: {}, activation: relu}}\n", width);
-  return text + fmt::format("    - dense: {{units: {}}}{}\n", std::max<std::int64_t>(look.classes, 1),
-                            look.classes > 0 ? "                             # one output for each class" : "");
+  const std::int64_t outputs = look.classes > 0 ? look.classes : std::max<std::int64_t>(1, look.label.elements());
+  text += fmt::format("    - dense: {{units: {}}}{}\n", outputs,
+                      look.classes > 0 ? "                             # one output for each class" : "");
+  if (look.classes > 0 || look.label.rank() < 2) return text;
+  return text + fmt::format("    - reshape: {{target_shape: [{}]}}\n", fmt::join(look.label.dims(), ", "));
 }
 
 std::string classes_text(const DataLook& look) {
@@ -79,8 +82,10 @@ std::string configuration(const std::string& path, const DataLook& look) {
   if (!look.test.empty()) text += fmt::format("  test: {}\n", look.test);
   if (const std::string steps = preprocessing(look); !steps.empty()) text += "  preprocessing:\n" + steps;
   text += fmt::format("model:\n  input_shape: [{}]\n  layers:\n{}", fmt::join(input, ", "), layers(look));
-  text += look.classes > 0 ? "loss: {type: sparse_categorical_crossentropy, from_logits: true}\nmetrics: [accuracy]\n"
-                           : "loss: mean_squared_error\nmetrics: [mean_absolute_error]\n";
+  text += look.classes > 0
+              ? fmt::format("loss: {{type: {}categorical_crossentropy, from_logits: true}}\nmetrics: [accuracy]\n",
+                            look.is_one_hot ? "" : "sparse_")
+              : "loss: mean_squared_error\nmetrics: [mean_absolute_error]\n";
   return text +
          fmt::format("optimizer: {{type: adam, learning_rate: {}}}\n", look.examples >= 2000 ? "0.001" : "0.005") +
          "strategy: {type: mirrored, devices: all}\ntraining: {epochs: 20}\n";

@@ -113,12 +113,35 @@ std::int64_t classes_of(const data::Dataset& train) {
   });
 }
 
+/// Whether every label is a vector of zeros with a single 1.
+bool has_one_hot_labels(const data::Dataset& train) {
+  const data::Array& labels = train.labels();
+  const auto width = static_cast<std::size_t>(labels.row_elements());
+  if (labels.row_shape().rank() != 1 || width < 2) return false;
+  return data::with_element_type(labels.dtype, [&](auto* type) {
+    using T = std::remove_pointer_t<decltype(type)>;
+    const auto all = labels.template span<T>();
+    for (std::size_t row = 0; row + width <= all.size(); row += width) {
+      std::size_t ones = 0, zeros = 0;
+      for (const T label : all.subspan(row, width)) {
+        ones += label == T{1} ? 1 : 0;
+        zeros += label == T{0} ? 1 : 0;
+      }
+      if (ones != 1 || zeros + 1 != width) return false;
+    }
+    return true;
+  });
+}
+
 void describe(const data::DataOptions& options, DataLook& look) {
   const data::Splits splits = data::load(options, 0, nullptr);
   look.examples = splits.train.rows();
   look.features = splits.train.features().row_shape();
   look.names = splits.adapted.classes;
   look.classes = look.names.empty() ? classes_of(splits.train) : static_cast<std::int64_t>(look.names.size());
+  look.label = splits.train.labels().row_shape();
+  look.is_one_hot = look.names.empty() && has_one_hot_labels(splits.train);
+  if (look.is_one_hot) look.classes = look.label[0];
   const bool is_of_bytes = splits.train.features().dtype == DType::kUint8 || splits.train.source() != nullptr;
   if (is_of_bytes) {
     look.scale = 1.0 / 255;

@@ -19,6 +19,8 @@ struct DataLook {
   double scale = 1;
   std::int64_t classes = 0;        ///< 0: labels are numbers
   std::vector<std::string> names;  ///< of the classes; may be empty
+  Shape label;                     ///< of one example
+  bool is_one_hot = false;         ///< whether labels are vectors with a 1 for the class
 };
 
 /// `label`: a table's label column; null: one named label, class, target or y, else the last. Throws UsageError for

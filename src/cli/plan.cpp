@@ -11,6 +11,7 @@
 #include "cli/commands.h"
 #include "cli/options.h"
 #include "cli/plan_report.h"
+#include "report/console.h"
 
 namespace mirrortrain::cli {
 namespace {
@@ -29,7 +30,10 @@ void print_plan(const PlanArguments& arguments) {
   options.scales_batch = arguments.scales_batch;
   const CheckedConfiguration checked = check_configuration(arguments.config, arguments.overrides);
   const plan::Plan planned = plan::make_plan(checked, options);
-  if (arguments.json != "-") fmt::print("{}", plan_text(planned));
+  if (arguments.json != "-") {
+    const std::size_t width = report::is_terminal(stdout) ? report::terminal_width(stdout) : 0;
+    report::print_fitted(stdout, plan_text(planned, width));
+  }
   if (arguments.json) write_json(*arguments.json, plan_json(planned));
 }
 

@@ -2,7 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <nlohmann/json.hpp>
+#include <utility>
+#include <vector>
 
 #include "report/format.h"
 #include "report/json.h"
@@ -29,11 +33,64 @@ std::string gradients_text(const Plan& plan) {
   return text + (plan.overlaps ? ", sent while backward continues" : "; computing waits while they are sent");
 }
 
-std::string row_text(const PlannedRun& run, const PlannedRun& one) {
-  return fmt::format("{:>7}{:>10}{:>13}{:>12}{:>12.3f}{:>12.3f}{:>12.3f}{:>14}{:>9.2f}{:>12.1f}{:>12}\n", run.workers,
-                     run.replicas, run.global_batch, run.rows, run.compute * 1e3, run.communication * 1e3,
-                     run.step * 1e3, report::with_thousands(static_cast<std::int64_t>(run.examples_per_second())),
-                     run.speedup(one), run.efficiency(one) * 100, report::bytes_text(run.memory));
+/// A column: its head in two lines, and how soon it is left out where the table is too wide.
+struct PlanColumn {
+  const char *above, *head;
+  int rank;
+};
+constexpr std::array<PlanColumn, 11> kColumns = {{{"", "workers", 0},
+                                                  {"", "replicas", 5},
+                                                  {"", "global batch", 4},
+                                                  {"batch per", "worker", 3},
+                                                  {"compute", "ms", 2},
+                                                  {"communi-", "cation ms", 2},
+                                                  {"step", "ms", 0},
+                                                  {"", "examples/s", 0},
+                                                  {"", "speedup", 0},
+                                                  {"efficiency", "%", 0},
+                                                  {"memory per", "worker", 1}}};
+
+std::vector<std::string> row_of(const PlannedRun& run, const PlannedRun& one) {
+  return {std::to_string(run.workers),
+          std::to_string(run.replicas),
+          std::to_string(run.global_batch),
+          std::to_string(run.rows),
+          fmt::format("{:.3f}", run.compute * 1e3),
+          fmt::format("{:.3f}", run.communication * 1e3),
+          fmt::format("{:.3f}", run.step * 1e3),
+          report::with_thousands(static_cast<std::int64_t>(run.examples_per_second())),
+          fmt::format("{:.2f}", run.speedup(one)),
+          fmt::format("{:.1f}", run.efficiency(one) * 100),
+          report::bytes_text(run.memory)};
+}
+
+/// `width` 0: no limit.
+std::string table_text(const Plan& plan, std::size_t width) {
+  std::vector<std::vector<std::string>> rows(2);
+  for (const PlanColumn& column : kColumns) {
+    rows[0].emplace_back(column.above);
+    rows[1].emplace_back(column.head);
+  }
+  for (const PlannedRun& run : plan.runs) rows.push_back(row_of(run, plan.one));
+  std::array<std::size_t, kColumns.size()> widths{};
+  std::size_t all = 0;
+  for (std::size_t i = 0; i < widths.size(); ++i) {
+    for (const auto& row : rows) widths[i] = std::max(widths[i], row[i].size() + (i > 0 ? 2 : 0));
+    all += widths[i];
+  }
+  for (int rank = 5; width > 0 && all > width && rank > 0; --rank) {
+    for (std::size_t i = 0; i < widths.size(); ++i) {
+      if (kColumns[i].rank == rank) all -= std::exchange(widths[i], 0);
+    }
+  }
+  std::string text;
+  for (const auto& row : rows) {
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      if (widths[i] > 0) text += fmt::format("{:>{}}", row[i], widths[i]);
+    }
+    text += "\n";
+  }
+  return text;
 }
 
 /// Replicas without examples take part in every exchange and compute nothing.
@@ -74,17 +131,13 @@ nlohmann::ordered_json json_of(const PlannedRun& run, const PlannedRun& one) {
 
 }  // namespace
 
-std::string plan_text(const Plan& plan) {
+std::string plan_text(const Plan& plan, std::size_t width) {
   std::string text = fmt::format("each worker: {}\nnetwork: {}\ngradients: {}\n", plan.worker, network_text(plan),
                                  gradients_text(plan));
   if (!plan.note.empty()) text += plan.note + "\n";
   text += fmt::format("compute: measured on this machine at each worker's batch, {}; one worker gives speedup 1\n\n",
                       plan.network_measured ? "as many workers at once as have cores" : "one worker at a time");
-  text += fmt::format("{:>7}{:>10}{:>13}{:>12}{:>12}{:>12}{:>12}{:>14}{:>9}{:>12}{:>12}\n", "", "", "", "batch per",
-                      "compute", "communi-", "step", "", "", "efficiency", "memory per");
-  text += fmt::format("{:>7}{:>10}{:>13}{:>12}{:>12}{:>12}{:>12}{:>14}{:>9}{:>12}{:>12}\n", "workers", "replicas",
-                      "global batch", "worker", "ms", "cation ms", "ms", "examples/s", "speedup", "%", "worker");
-  for (const PlannedRun& run : plan.runs) text += row_text(run, plan.one);
+  text += table_text(plan, width);
   const std::string below = idle_text(plan) + recommendation(plan);
   return below.empty() ? text : text + "\n" + below;
 }

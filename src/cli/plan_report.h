@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <string>
 
 #include "train/plan/plan.h"
@@ -7,7 +8,8 @@
 namespace mirrortrain::cli {
 
 /// The prediction as a table, with what it assumes above and what follows from it below.
-std::string plan_text(const plan::Plan& plan);
+/// `width`: columns that there are for the table, which leaves out what matters least; 0: no limit.
+std::string plan_text(const plan::Plan& plan, std::size_t width = 0);
 
 /// The same figures as JSON, in seconds and bytes.
 std::string plan_json(const plan::Plan& plan);

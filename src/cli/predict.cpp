@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "cli/batch_progress.h"
 #include "cli/commands.h"
 #include "cli/options.h"
 #include "cli/run_weights.h"
@@ -132,8 +133,12 @@ int predict(const PredictArguments& arguments) {
   try {
     const auto writer = make_prediction_writer(output, meaning);
     NumberedPredictions predictions(*writer, examples, is_npy, elements);
-    predict_all(run, meaning.elements(), [&](std::int64_t, std::span<const float> outputs) {
+    // Not among the predictions themselves.
+    BatchProgress progress("predictions", arguments.output || !report::is_terminal(stdout));
+    const std::int64_t batch = kPredictedRows * run.strategy->num_replicas_in_sync();
+    predict_all(run, meaning.elements(), [&](std::int64_t first, std::span<const float> outputs) {
       if (const int stop = signal) throw Stopped{stop};
+      progress.show(first / batch + 1, (examples.rows() - 1) / batch + 1);
       for (std::size_t i = 0; i < outputs.size() / elements; ++i)
         predictions.write(outputs.subspan(i * elements, elements));
     });

@@ -1,15 +1,18 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
 #include <filesystem>
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 
 #include "base/error.h"
 #include "cli/commands.h"
 #include "cli/options.h"
+#include "config/scalar.h"
 #include "report/console.h"
 #include "train/run_table.h"
 
@@ -33,12 +36,24 @@ const std::map<std::string, RunColumn>& columns() {
   return names;
 }
 
+/// A metric that no run has is a typing error.
+void require_metric(const std::string& metric, const std::vector<RunRow>& runs) {
+  std::set<std::string> known;
+  for (const RunRow& run : runs) known.insert(run.validated.begin(), run.validated.end());
+  if (known.contains(metric) || runs.empty()) return;
+  if (known.empty()) throw UsageError(fmt::format("--metric {}: none of these runs has validated", metric));
+  const std::vector<std::string> names(known.begin(), known.end());
+  throw UsageError(fmt::format("--metric {}: none of these runs has it; they have {}{}", metric, fmt::join(names, ", "),
+                               config::suggestion(metric, names)));
+}
+
 void print_runs(const RunsArguments& arguments) {
   if (!std::filesystem::is_directory(arguments.folder)) {
     throw UsageError(
         fmt::format("{}: there is no such folder of runs; `mirrortrain fit` makes runs/", arguments.folder));
   }
   std::vector<RunRow> runs = list_runs(arguments.folder, arguments.metric);
+  if (arguments.metric) require_metric(*arguments.metric, runs);
   sort_runs(runs, columns().at(arguments.sort));
   if (arguments.json) write_json(*arguments.json, run_table_json(runs));
   if (arguments.json == "-") return;

@@ -30,25 +30,73 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// "optimizer.learning_rate=0.1,0.01" as its settings. Commas within brackets do not separate.
-std::vector<std::string> settings_of(const std::string& sweep) {
-  const std::size_t equals = sweep.find('=');
-  if (equals == std::string::npos || equals == 0 || equals + 1 == sweep.size()) {
-    throw UsageError(fmt::format("--sweep {}: expected KEY=A,B,C, as optimizer.learning_rate=0.1,0.01", sweep));
-  }
-  std::vector<std::string> settings;
+/// "0.1, 0.01" as its values. Commas within brackets do not separate.
+std::vector<std::string> values_of(const std::string& text) {
+  std::vector<std::string> values;
   std::string value;
   int depth = 0;
-  for (const char c : sweep.substr(equals + 1) + ",") {
+  for (const char c : text + ",") {
     if (c == ',' && depth == 0) {
-      settings.push_back(sweep.substr(0, equals + 1) + value);
+      value.erase(0, std::min(value.find_first_not_of(' '), value.size()));
+      value.erase(value.find_last_not_of(' ') + 1);
+      values.push_back(std::move(value));
       value.clear();
       continue;
     }
     depth += c == '[' || c == '{' ? 1 : c == ']' || c == '}' ? -1 : 0;
     value += c;
   }
+  return values;
+}
+
+/// "optimizer.learning_rate=0.1,0.01" as its settings; [0.1,0.01] is the same.
+std::vector<std::string> settings_of(const std::string& sweep) {
+  const std::size_t equals = sweep.find('=');
+  if (equals == std::string::npos || equals == 0 || equals + 1 == sweep.size()) {
+    throw UsageError(fmt::format("--sweep {}: expected KEY=A,B,C, as optimizer.learning_rate=0.1,0.01", sweep));
+  }
+  std::vector<std::string> values = values_of(sweep.substr(equals + 1));
+  // One list is one value, of which nobody makes a sweep.
+  if (values.size() == 1 && values[0].starts_with('[') && values[0].ends_with(']')) {
+    values = values_of(values[0].substr(1, values[0].size() - 2));
+  }
+  std::vector<std::string> settings;
+  for (const std::string& value : values) {
+    if (std::ranges::count(values, value) > 1) {
+      throw UsageError(fmt::format("--sweep {}: {} is listed twice", sweep.substr(0, equals), value));
+    }
+    settings.push_back(sweep.substr(0, equals + 1) + value);
+  }
   return settings;
+}
+
+std::string key_of(const std::string& setting) { return setting.substr(0, setting.find('=')); }
+
+void require_different_keys(const std::vector<std::string>& sweeps) {
+  for (const std::string& sweep : sweeps) {
+    const std::string key = key_of(sweep);
+    if (std::ranges::count(sweeps, key, key_of) == 1) continue;
+    throw UsageError(fmt::format("--sweep {}: given twice; list all its values in one", key));
+  }
+}
+
+/// What is wrong with a combination, in the words of who gave it.
+void require_valid(const FitArguments& fit, const std::vector<std::string>& settings, std::string& name) {
+  std::vector<std::string> overrides = fit.overrides;
+  overrides.insert(overrides.end(), settings.begin(), settings.end());
+  try {
+    name = check_configuration(fit.config, overrides).values().name.text;
+  } catch (const UsageError& error) {
+    std::string text = error.what();
+    for (const std::string& setting : settings) {
+      const std::string of_set = fmt::format("--set {}:", key_of(setting));
+      const std::string of_sweep = fmt::format("--sweep {}:", key_of(setting));
+      for (std::size_t at = 0; (at = text.find(of_set, at)) != std::string::npos; at += of_sweep.size()) {
+        text.replace(at, of_set.size(), of_sweep);
+      }
+    }
+    throw UsageError(text);
+  }
 }
 
 /// "learning_rate=0.1,momentum=0.9": a folder's name.
@@ -145,13 +193,12 @@ std::vector<std::vector<std::string>> combinations(const std::vector<std::string
 
 int sweep(const FitArguments& fit, const SweepArguments& arguments) {
   if (fit.resume) throw UsageError("--sweep starts new runs; resume one of them by its name without --sweep");
+  require_different_keys(arguments.sweeps);
   const auto all = combinations(arguments.sweeps);
   require_parts(arguments.side_by_side);
   std::string name;
   for (const auto& settings : all) {  // whatever is wrong shows before the first run
-    std::vector<std::string> overrides = fit.overrides;
-    overrides.insert(overrides.end(), settings.begin(), settings.end());
-    name = check_configuration(fit.config, overrides).values().name.text;
+    require_valid(fit, settings, name);
   }
   const fs::path folder = new_sweep_folder(fit, name);
   if (!fit.dry_run) create_folders(folder);

@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <optional>
 
+#include "base/error.h"
 #include "base/utf8.h"
 #include "cli/usage.h"
+#include "config/document.h"
 #include "config/scalar.h"
 #include "train/configuration.h"
 
@@ -28,6 +30,49 @@ Typed typed_command(const CLI::App& app) {
   return typed;
 }
 
+bool is_count(std::string_view text) {
+  return !text.empty() && text.size() < 3 && text.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
+/// "[cuda:0]" for `--device gpu`, "[cuda:0,cuda:1]" for `--gpus 2`; "" where no devices are meant.
+std::string devices_meant(const std::string& name, const std::string& given) {
+  std::vector<std::string> devices;
+  if (name.ends_with('s') && is_count(given)) {
+    for (int i = 0; i < std::stoi(given); ++i) devices.push_back(fmt::format("cuda:{}", i));
+  } else {
+    devices.push_back(config::Codec<DeviceId>::meant(config::Value::scalar(given, true)));
+  }
+  if (devices.empty() || devices[0].empty()) return "";
+  return fmt::format("[{}]", fmt::join(devices, ","));
+}
+
+/// Whether `key` takes the value.
+bool is_taken(const std::string& key, const std::string& value) {
+  try {
+    config::Errors errors;
+    const std::vector<std::string> overrides = {key + "=" + value};
+    config::Document document = config::load_text("", "", overrides, errors);
+    config::read<Configuration>(document, errors);
+    return !errors.concern(key);
+  } catch (const UsageError&) {
+    return false;
+  }
+}
+
+/// What is to be set where an option was given as another program has it.
+std::string value_meant(const std::string& name, const std::string& key, const std::string& given) {
+  if (is_taken(key, given)) return given;
+  const std::string devices = key == "strategy.devices" ? devices_meant(name, given) : "";
+  return devices.empty() ? "VALUE" : devices;
+}
+
+/// "--batch-size" and "--batch_size" alike.
+std::string letters(std::string_view name) {
+  std::string text;
+  for (const char c : name) text += c == '-' || c == '_' ? "" : std::string(1, c);
+  return text;
+}
+
 /// `--epochs 3` is meant as `--set training.epochs=3`.
 std::string unknown_option(const std::string& given, const std::optional<std::string>& next, const CommandText& text) {
   const std::size_t equals = given.find('=');
@@ -36,14 +81,29 @@ std::string unknown_option(const std::string& given, const std::optional<std::st
   std::vector<std::string> options;
   for (const OptionText& known : text.options) options.insert(options.end(), known.names.begin(), known.names.end());
   const bool takes_set = std::ranges::count(options, "--set") > 0;
-  std::string hint = config::suggestion(option, options);
-  if (takes_set && hint.empty() && name != "data") {  // which is a section, and what others take
+  const bool is_written_otherwise =
+      std::ranges::any_of(options, [&](const std::string& known) { return letters(known) == letters(option); });
+  std::string hint;
+  if (takes_set && !is_written_otherwise && name != "data") {  // which is a section, and what others take
     if (const auto key = config::key_elsewhere(name, config::schema<Configuration>())) {
-      const std::string value = equals != std::string::npos ? given.substr(equals + 1) : next.value_or("VALUE");
-      hint = fmt::format("; did you mean --set {}={}?", *key, value);
+      const auto value = equals != std::string::npos ? std::optional(given.substr(equals + 1)) : next;
+      hint = fmt::format("; did you mean --set {}={}?", *key, value ? value_meant(name, *key, *value) : "VALUE");
     }
   }
+  if (hint.empty()) hint = config::suggestion(option, options);
   return fmt::format("there is no option {}{}", shortened(option), hint);
+}
+
+/// An option where a command is expected.
+std::string option_before_command(const std::string& given, const CommandText& text) {
+  const std::string option = given.substr(0, given.find('='));
+  const bool is_of_a_command = std::ranges::any_of(text.commands, [&](const CommandText& inner) {
+    return std::ranges::any_of(inner.options,
+                               [&](const OptionText& known) { return std::ranges::count(known.names, option) > 0; });
+  });
+  return fmt::format("there is no option {}{}", shortened(option),
+                     is_of_a_command ? fmt::format(" here; it follows the command: {} COMMAND {}", text.name, option)
+                                     : " before the command");
 }
 
 std::string unknown_command(const std::string& given, const CommandText& text) {
@@ -55,7 +115,9 @@ std::string unknown_command(const std::string& given, const CommandText& text) {
 
 std::string what_is_wrong(const CLI::App& command, const CommandText& text, const CLI::ParseError& error) {
   std::vector<std::string> rest = command.remaining();
-  if (!rest.empty() && !text.commands.empty()) return unknown_command(rest[0], text);
+  if (!rest.empty() && !text.commands.empty()) {
+    return rest[0].starts_with("-") ? option_before_command(rest[0], text) : unknown_command(rest[0], text);
+  }
   if (dynamic_cast<const CLI::ExtrasError*>(&error) == nullptr || rest.empty()) return error.what();
   // Options first: what follows one may be its value.
   const auto option = std::ranges::find_if(rest, [](const std::string& word) { return word.starts_with("-"); });

@@ -16,6 +16,13 @@ bool takes(const Choice& choice, Schema::Kind kind) {
 bool takes_list(const Choice& choice) { return takes(choice, Schema::Kind::kList); }
 bool takes_number(const Choice& choice) { return takes(choice, Schema::Kind::kNumber); }
 
+std::string list_hint(const Choice& choice, const Node& node) {
+  for (const Alternative& alternative : choice.alternatives) {
+    if (std::string hint = alternative.list_hint(node); !hint.empty()) return hint;
+  }
+  return "";
+}
+
 /// Beside a list, a name (`all`) is taken only where it is one: another text is an item without its brackets.
 const Alternative* find_plain(const Choice& choice, const Value& value) {
   const auto text = as_text(value);
@@ -148,7 +155,7 @@ void read_choice(const Choice& choice, const Node& node, void* variant) {
   } else if (text && has_names) {
     node.error(refusal(choice, *text));
   } else {
-    node.wrong(words(choice, node), takes_list(choice) ? list_hint(value) : "");
+    node.wrong(words(choice, node), list_hint(choice, node));
   }
 }
 

@@ -26,6 +26,7 @@ struct Alternative {
   std::function<bool(const Value&)> accepts;
   std::function<void(const Node&, void* variant)> read;
   std::function<Schema(const Rules&)> schema;
+  std::function<std::string(const Node&)> list_hint;  ///< of a list: "write [x]" for a value that is none
 };
 
 struct Choice {
@@ -79,7 +80,14 @@ Alternative alternative() {
           [](const Node& node, void* variant) {
             Codec<T>::read(node, static_cast<Variant*>(variant)->template emplace<I>());
           },
-          [](const Rules& rules) { return Codec<T>::schema(rules); }};
+          [](const Rules& rules) { return Codec<T>::schema(rules); },
+          [](const Node& node) -> std::string {
+            if constexpr (requires { Codec<T>::list_hint(node); }) {
+              return Codec<T>::list_hint(node);
+            } else {
+              return "";
+            }
+          }};
 }
 
 template <class Variant>

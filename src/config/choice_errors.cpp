@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
 #include "config/choice.h"
 
@@ -32,9 +33,39 @@ std::string refusal(const Choice& choice, const std::string& name) {
   const std::vector<std::string> names = names_of(choice);
   const std::string available = fmt::format("; available: {}", fmt::join(names, ", "));
   if (is_planned(choice, name)) return fmt::format("'{}' is not built yet{}", shortened(name), available);
-  const std::string hint = suggestion(name, names);
+  const std::string advice = advice_on(kind_of(choice), name);
+  const std::string hint = advice.empty() ? suggestion(name, names) : advice;
   return fmt::format("unknown {} '{}'{}", kind_of(choice), shortened(name), hint.empty() ? available : hint);
 }
+
+namespace {
+
+/// What other programs call the key that names an alternative.
+bool is_type_key(const Choice& choice, std::string_view key) {
+  constexpr std::array<std::string_view, 5> kWords = {"type", "class_name", "name", "kind", "format"};
+  return std::ranges::count(kWords, key) > 0 || key == kind_of(choice);
+}
+
+/// The options beside `type`, with the alternative's own names; those of Keras's JSON are one level deeper, among keys
+/// that say nothing of the layer.
+std::vector<Value::Entry> options_meant(const Alternative& alternative, const Node& node, const Value::Entry& type) {
+  std::vector<std::string> known;
+  for (const Schema::Key& key : alternative.schema({}).keys) known.push_back(key.name);
+  const Value::Entry* const config = node.value().find("config");
+  const bool is_json = config != nullptr && config->value.is_mapping();
+  std::vector<Value::Entry> options;
+  for (Value::Entry option : is_json ? config->value.entries() : node.value().entries()) {
+    if (!is_json && option.key == type.key) continue;
+    const bool is_known = std::ranges::count(known, option.key) > 0;
+    const auto meant = is_known ? option.key : nearest_name(option.key, known);
+    if (!meant && is_json) continue;
+    if (meant) option.key = *meant;
+    options.push_back(std::move(option));
+  }
+  return options;
+}
+
+}  // namespace
 
 void refuse_sibling(const Choice& choice, const Node& node, const std::string& name, const Value::Entry& entry) {
   if (!entry.key_place.from_set()) {
@@ -62,7 +93,11 @@ bool refuse_unknown_keys(const Choice& choice, const Node& node) {
   bool form_is_meant = false;
   for (const Value::Entry& entry : node.value().entries()) {
     if (entry.key == choice.tag || std::find(all.begin(), all.end(), entry.key) != all.end()) continue;
-    const std::string tag_hint = as_text(entry.value) ? suggestion(entry.key, {choice.tag}) : "";
+    const auto text = as_text(entry.value);
+    const bool names_one = text && is_type_key(choice, entry.key) && nearest_name(*text, names_of(choice));
+    const std::string tag_hint = names_one ? fmt::format("; did you mean '{}'?", choice.tag)
+                                 : text    ? suggestion(entry.key, {choice.tag})
+                                           : "";
     const std::string hint = tag_hint.empty() ? suggestion(entry.key, all) : tag_hint;
     node.error(entry.key_place, entry.key,
                "unknown key" + (hint.empty() ? fmt::format("; no {} takes it", kind_of(choice)) : hint));
@@ -74,14 +109,10 @@ bool refuse_unknown_keys(const Choice& choice, const Node& node) {
 /// `- {type: dense, units: 64}` where the form is `- dense: {units: 64}`. Returns whether it was that.
 bool refuse_type_key(const Choice& choice, const Node& node) {
   for (const Value::Entry& entry : node.value().entries()) {
-    const bool is_type = entry.key == "type" || entry.key == "class_name" || entry.key == kind_of(choice);
-    const auto text = is_type ? as_text(entry.value) : std::nullopt;
+    const auto text = is_type_key(choice, entry.key) ? as_text(entry.value) : std::nullopt;
     const auto name = text ? nearest_name(*text, names_of(choice)) : std::nullopt;
     if (!name) continue;
-    std::vector<Value::Entry> options;
-    for (const Value::Entry& other : node.value().entries()) {
-      if (&other != &entry) options.push_back(other);
-    }
+    std::vector<Value::Entry> options = options_meant(*find_named(choice, *name), node, entry);
     const std::string form =
         options.empty() ? *name : fmt::format("{}: {}", *name, flow_text(Value::mapping(std::move(options))));
     node.error(entry.key_place, entry.key,

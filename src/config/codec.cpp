@@ -62,9 +62,21 @@ bool is_bare_list(const Value& value) {
          meaning_of(value) == Meaning::kNumber;
 }
 
-std::string list_hint(const Value& value) {
+std::string list_hint(const Node& node, const Rules& rules, const ReadList& read, const MeantItem& meant) {
+  const Value& value = node.value();
   if (!value.is_scalar() || value.text().find_first_of("[]\n") != std::string::npos) return "";
-  return fmt::format("write [{}]", shortened(value.text()));
+  Errors errors;
+  std::unordered_map<std::string, Place> origins;
+  Reading trial{errors, origins, node.reading().replaced};
+  const Node alone = node.on_trial(trial, rules);
+  Value list = value.quoted() ? Value::sequence({value}, value.place()) : with_brackets(alone);
+  if (!list.is_sequence()) return "";
+  for (Value& item : list.items()) {
+    const std::string text = meant && item.is_scalar() ? meant(item) : "";
+    if (!text.empty()) item = Value::scalar(text, false, item.place());
+  }
+  read(alone.with_value(list));
+  return errors.empty() ? fmt::format("write {}", flow_text(list)) : "";
 }
 
 Value with_brackets(const Node& node) {
@@ -74,9 +86,9 @@ Value with_brackets(const Node& node) {
   return list ? std::move(*list) : Value::sequence({}, place);
 }
 
-bool check_list(const Node& node, const Schema& list) {
+bool check_list(const Node& node, const Schema& list, const std::function<std::string()>& hint) {
   if (!node.value().is_sequence()) {
-    node.wrong(in_words(list), list_hint(node.value()));
+    node.wrong(in_words(list), hint());
     return false;
   }
   const std::size_t count = node.value().items().size();

@@ -79,8 +79,9 @@ void read_number(const Node& node, bool single, double& out);
 void read_text(const Node& node, std::string& out);
 void read_path(const Node& node, Path& out);
 void read_size(const Node& node, Size& out);
+enum class NumberKind : std::uint8_t { kAny, kInteger };
 /// Why a text given in place of a number is not one: "leave out the quotes", or "".
-std::string number_hint(const Value& value);
+std::string number_hint(const Value& value, NumberKind kind = NumberKind::kAny);
 /// The index in names, or nothing after an error.
 std::optional<std::size_t> read_name(const Node& node, const Schema& names);
 Schema scalar_schema(Schema::Kind kind, const Rules& rules);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <functional>
 #include <optional>
 #include <string>
 #include <utility>
@@ -14,12 +15,16 @@ namespace detail {
 
 /// Whether the value is a list of the command line that was written without brackets: `1,2`, `cpu:0`.
 bool is_bare_list(const Value& value);
-/// "write [x]", for what is no list but may have been meant as one.
-std::string list_hint(const Value& value);
+using ReadList = std::function<void(const Node&)>;
+/// What an item was probably meant to be: "cuda:0" for `gpu`; "" where that is not known.
+using MeantItem = std::function<std::string(const Value&)>;
+/// "write [x]", for what is no list but would be one in brackets, as `read` finds on trial.
+std::string list_hint(const Node& node, const Rules& rules, const ReadList& read, const MeantItem& meant);
 /// Its items, as if it had brackets. What is wrong with it is added to the node.
 Value with_brackets(const Node& node);
 /// Whether the value is a list that satisfies the node's rules and, where `length` is given, has as many items.
-bool check_list(const Node& node, const Schema& list);
+/// `hint`: for what is no list.
+bool check_list(const Node& node, const Schema& list, const std::function<std::string()>& hint);
 Schema list_schema(Schema item, const Rules& rules, std::optional<std::size_t> length);
 Schema optional_schema(Schema inner);
 
@@ -49,7 +54,7 @@ struct Codec<std::vector<T>> {
   static bool accepts(const Value& value) { return value.is_sequence() || detail::is_bare_list(value); }
   static void read(const Node& node, std::vector<T>& out) {
     if (detail::is_bare_list(node.value())) return read(node.with_value(detail::with_brackets(node)), out);
-    if (!detail::check_list(node, schema(node.rules()))) return;
+    if (!detail::check_list(node, schema(node.rules()), [&] { return list_hint(node); })) return;
     const Rules rules = node.rules().for_items();
     const std::size_t count = node.value().items().size();
     out.clear();
@@ -59,6 +64,16 @@ struct Codec<std::vector<T>> {
       Codec<T>::read(node.item(i, rules), item);
       out.push_back(std::move(item));
     }
+  }
+  /// "write [x]", or "".
+  static std::string list_hint(const Node& node) {
+    detail::MeantItem meant;
+    if constexpr (requires(const Value& item) { Codec<T>::meant(item); }) meant = Codec<T>::meant;
+    const auto read_list = [](const Node& list) {
+      std::vector<T> items;
+      read(list, items);
+    };
+    return detail::list_hint(node, node.rules(), read_list, meant);
   }
   static Value show(const std::vector<T>& values) {
     std::vector<Value> items;
@@ -81,10 +96,17 @@ struct Codec<std::array<T, N>> {
       T item{};
       Codec<T>::read(node, item);
       out.fill(item);
-    } else if (detail::check_list(node, schema(node.rules()))) {
+    } else if (detail::check_list(node, schema(node.rules()), [&] { return list_hint(node); })) {
       const Rules rules = node.rules().for_items();
       for (std::size_t i = 0; i < N; ++i) Codec<T>::read(node.item(i, rules), out[i]);
     }
+  }
+  static std::string list_hint(const Node& node) {
+    const auto read_list = [](const Node& list) {
+      std::array<T, N> items;
+      read(list, items);
+    };
+    return detail::list_hint(node, node.rules(), read_list, {});
   }
   static Value show(const std::array<T, N>& values) {
     std::vector<Value> items;

@@ -100,26 +100,45 @@ class SchemaWriter {
     if (!schema.rules.names.empty()) return {{"enum", schema.rules.names}};
     Json json = {{"type", "string"}};
     if (schema.rules.non_empty) json["minLength"] = 1;
-    if (!schema.pattern.empty()) json["pattern"] = schema.pattern;
+    const std::string& pattern = schema.pattern.empty() ? schema.rules.pattern : schema.pattern;
+    if (!pattern.empty()) json["pattern"] = pattern;
     return json;
   }
 
   /// What concerns several keys of a section: those that belong together unless another is given, and those that
   /// exclude each other.
   void add_relations(const Schema& schema, Json& rules) const {
-    std::map<std::string, Json> unless;
+    std::map<std::string, Exempted> unless;
     for (const Schema::Key& key : schema.keys) {
-      if (key.exemption && !is_part_) unless[key.exemption->unless].push_back(key.name);
+      if (key.exemption && !is_part_) {
+        unless[key.exemption->unless].keys.push_back(key.name);
+        unless[key.exemption->unless].together = key.exemption->together;
+      }
       if (key.excludes.empty()) continue;
       const Json given = {{"not", {{"type", "null"}}}};
       rules.push_back({{"not",
-                        {{"required", Json::array({key.excludes, key.name})},
+                        {{"type", "object"},
+                         {"required", Json::array({key.excludes, key.name})},
                          {"properties", {{key.excludes, given}, {key.name, given}}}}}});
     }
-    for (const auto& [other, together] : unless) {
-      const Json alone = {{"required", Json::array({other})}};
-      rules.push_back({{"anyOf", Json::array({Json{{"required", together}}, alone})}});
+    for (const auto& [other, exempted] : unless) rules.push_back(exemption(other, exempted));
+    for (const std::string& relation : schema.relations) {
+      if (!is_part_) rules.push_back(Json::parse(relation));
     }
+  }
+
+  /// Keys that belong together unless another is given, and nothing is given beside that.
+  struct Exempted {
+    std::vector<std::string> keys, together;
+  };
+  static Json exemption(const std::string& other, const Exempted& exempted) {
+    const Json nothing = {{"enum", Json::array({nullptr, Json::array()})}}, something = {{"not", nothing}};
+    Json given = Json::object(),
+         absent = Json::object({{other, {{"not", {{"enum", Json::array({nullptr, false, Json::array()})}}}}}});
+    for (const std::string& key : exempted.keys) given[key] = something;
+    for (const std::string& key : exempted.together) absent[key] = nothing;
+    return {{"anyOf", Json::array({Json{{"required", exempted.keys}, {"properties", std::move(given)}},
+                                   Json{{"required", Json::array({other})}, {"properties", std::move(absent)}}})}};
   }
 
   /// A list that is written out first: with uses of its sibling's blocks where that is given, here or in a file that
@@ -176,7 +195,9 @@ class SchemaWriter {
       }
       properties[key.name] = std::move(property);
     }
-    Json json = {{"type", "object"}};
+    // A section that is left empty holds its defaults.
+    const bool may_be_empty = tag.empty() && required.empty() && schema.name.empty();
+    Json json = {{"type", may_be_empty ? Json::array({"object", "null"}) : Json("object")}};
     if (!schema.help.empty()) json["description"] = schema.help;
     json["properties"] = std::move(properties);
     if (!required.empty()) json["required"] = std::move(required);
@@ -196,7 +217,7 @@ class SchemaWriter {
         continue;
       }
       const bool needs_options =
-          std::any_of(part.keys.begin(), part.keys.end(), [](const auto& k) { return k.required; });
+          std::ranges::any_of(part.keys, [](const auto& key) { return key.required || key.exemption.has_value(); });
       if (!needs_options) bare.push_back(part.name);
       Json options = section(part, "");
       if (!needs_options) options = {{"anyOf", Json::array({options, Json{{"type", "null"}}})}};

@@ -46,6 +46,12 @@ Node Node::without(std::string_view tag) const {
   return node;
 }
 
+Node Node::on_trial(Reading& reading, const Rules& rules) const {
+  Node node(*value_, reading);
+  node.rules_ = &rules;
+  return node;
+}
+
 Node Node::with_value(const Value& value) const {
   Node node = *this;
   node.value_ = &value;

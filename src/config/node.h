@@ -55,6 +55,9 @@ class Node {
   /// This node with another value in place of its own.
   Node with_value(const Value& value) const;
 
+  /// This value alone, as if it were read with other rules, errors and origins: whether it would do.
+  Node on_trial(Reading& reading, const Rules& rules) const;
+
   /// This node, with `tag` not counted among its keys.
   Node without(std::string_view tag) const;
 
@@ -69,6 +72,8 @@ class Node {
   const Place& section_place() const { return *section_place_; }
   /// As written: "model.layers[2].dense".
   std::string path() const { return path(false); }
+  /// The key whose value this is; empty for the root and a list's items.
+  std::string_view name() const { return name_; }
   /// In the resolved configuration.
   std::string shown_path() const { return path(true); }
 

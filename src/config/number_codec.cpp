@@ -4,6 +4,8 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <optional>
+#include <string>
 
 #include "config/codec.h"
 
@@ -19,6 +21,39 @@ void check_bounds(const Node& node, Schema::Kind kind, double number) {
   if (!within(node.rules(), number)) node.wrong(words(kind, node));
 }
 
+bool is_number(const std::string& text, NumberKind kind) {
+  const Meaning plain = meaning_of(Value::scalar(text, false));
+  return plain == Meaning::kInteger || (plain == Meaning::kNumber && kind == NumberKind::kAny);
+}
+
+/// "1,000,000" as "1000000"; "" where the commas are no separators of thousands.
+std::string without_thousands(const std::string& text) {
+  std::size_t comma = text.find(',');
+  if (comma == 0 || comma == std::string::npos || comma > 3) return "";
+  for (; comma < text.size(); comma += 4) {
+    if (text[comma] != ',' || text.size() < comma + 4) return "";
+  }
+  std::string plain = text;
+  std::erase(plain, ',');
+  return plain;
+}
+
+/// "1/100" or "10%".
+std::optional<double> quotient_of(const std::string& text) {
+  const std::size_t slash = text.find('/');
+  const bool is_percent = text.ends_with('%');
+  if (slash == std::string::npos && !is_percent) return std::nullopt;
+  const auto number = [](std::string part) {
+    part.erase(0, std::min(part.find_first_not_of(' '), part.size()));
+    part.erase(part.find_last_not_of(' ') + 1);
+    return as_number(Value::scalar(part, false));
+  };
+  const auto above = number(text.substr(0, is_percent ? text.size() - 1 : slash));
+  const auto below = is_percent ? std::optional(100.0) : number(text.substr(slash + 1));
+  if (!above || !below || *below == 0) return std::nullopt;
+  return *above / *below;
+}
+
 // Reports why the value is not an integer; `low` and `high` are the type's.
 void wrong_integer(const Node& node, std::string_view low, std::string_view high) {
   const std::string expected = words(Schema::Kind::kInteger, node);
@@ -28,29 +63,29 @@ void wrong_integer(const Node& node, std::string_view low, std::string_view high
   if (number && std::abs(*number) < 1e15 && *number == std::floor(*number)) {
     return node.wrong(expected, fmt::format("write {}", static_cast<std::int64_t>(*number)));
   }
-  node.wrong(expected, number_hint(node.value()));
+  node.wrong(expected, number_hint(node.value(), NumberKind::kInteger));
 }
 
 }  // namespace
 
-std::string number_hint(const Value& value) {
+std::string number_hint(const Value& value, NumberKind kind) {
   if (meaning_of(value) != Meaning::kText) return "";
-  std::string text = value.text();
-  if (value.quoted()) {
-    const Meaning plain = meaning_of(Value::scalar(text, false));
-    return plain == Meaning::kInteger || plain == Meaning::kNumber ? "leave out the quotes" : "";
+  const std::string text = without_odd_characters(value.text());
+  if (value.quoted() && is_number(text, kind)) return "leave out the quotes";
+  if (text != value.text() && is_number(text, kind))
+    return fmt::format("write {}, without the characters around it", text);
+  if (const std::string plain = without_thousands(text); kind == NumberKind::kInteger && is_number(plain, kind)) {
+    return fmt::format("write {}, without commas", plain);
   }
-  if (const std::size_t comma = text.find(','); comma != std::string::npos && text.rfind(',') == comma) {
-    text[comma] = '.';
-    const bool decimal = meaning_of(Value::scalar(text, false)) == Meaning::kNumber;
-    return decimal ? fmt::format("write {}, with a decimal point", text) : "";
+  if (std::string decimal = text; std::count(text.begin(), text.end(), ',') == 1) {
+    decimal[decimal.find(',')] = '.';
+    if (is_number(decimal, kind)) return fmt::format("write {}, with a decimal point", decimal);
   }
-  if (text.find('_') != std::string::npos) {
-    std::erase(text, '_');
-    const Meaning plain = meaning_of(Value::scalar(text, false));
-    if (plain == Meaning::kInteger || plain == Meaning::kNumber) return fmt::format("write {}", text);
+  if (std::string joined = text; std::erase(joined, '_') > 0 && is_number(joined, kind)) {
+    return fmt::format("write {}", joined);
   }
-  return "";
+  const auto quotient = kind == NumberKind::kAny ? quotient_of(text) : std::nullopt;
+  return quotient ? fmt::format("write {}", number_value(*quotient).text()) : "";
 }
 
 void read_boolean(const Node& node, bool& out) {

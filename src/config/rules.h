@@ -26,6 +26,8 @@ struct Rules {
   bool scalar_fills = false;    ///< one scalar is used for all items of an array, and of arrays in it: kernel_size: 3
   bool allow_infinite = false;  ///< .inf and .nan
   std::vector<std::string> names;  ///< the only texts allowed, where not empty
+  /// Of a text that is checked elsewhere: an ECMA-262 expression that it matches. For the JSON Schema alone.
+  std::string pattern;
 
   /// The rules for a list's items.
   Rules for_items() const {
@@ -73,6 +75,9 @@ inline auto less_than(double bound) {
 /// Both ends allowed.
 inline auto between(double low, double high) {
   return [low, high](Rules& rules) { rules.low = low, rules.high = high; };
+}
+inline auto matches(std::string pattern) {
+  return [pattern = std::move(pattern)](Rules& rules) { rules.pattern = pattern; };
 }
 inline auto one_of(std::vector<std::string> names) {
   return [names = std::move(names)](Rules& rules) { rules.names = names; };

@@ -39,6 +39,10 @@ using mirrortrain::shortened;
 /// The one of `names` that a name was probably meant to be: the same in other letters ("MaxPooling2D"), what Keras,
 /// PyTorch or everyday speech call so ("lr"), or the nearest within two edits.
 std::optional<std::string> nearest_name(std::string_view name, const std::vector<std::string>& names);
+/// "; write {type: adam, amsgrad: true}" for what has no name of its own here, or "". `kind`: "key", "optimizer", ...
+std::string advice_on(std::string_view kind, std::string_view name);
+/// The text without what word processors and web pages put into it: curly quotes, no-break and zero-width spaces.
+std::string without_odd_characters(std::string_view text);
 /// "; did you mean 'units'?" with the nearest name, or "".
 std::string suggestion(std::string_view name, const std::vector<std::string>& names);
 

@@ -37,14 +37,15 @@ struct Schema {
   std::vector<std::string> names;  ///< of kNames
   std::vector<Schema>
       parts;  ///< of kList the item; of kEither and kChoice the alternatives, a choice's named ones are sections
-  std::optional<std::size_t> length;  ///< of a list whose length is fixed
-  std::string pattern;                ///< of a text: an ECMA-262 expression that it matches
-  std::string name;                   ///< of a section within a choice: `adam`
-  std::string tag;                    ///< of kChoice: `type`, or empty where `name: {...}` is the only form
-  std::string noun;                   ///< of kChoice: "an optimizer"
-  std::string help;                   ///< of a section
-  std::vector<Key> keys;              ///< of a section
-  std::vector<std::string> planned;   ///< names of kNames and kChoice that are not built yet
+  std::optional<std::size_t> length;   ///< of a list whose length is fixed
+  std::string pattern;                 ///< of a text: an ECMA-262 expression that it matches
+  std::string name;                    ///< of a section within a choice: `adam`
+  std::string tag;                     ///< of kChoice: `type`, or empty where `name: {...}` is the only form
+  std::string noun;                    ///< of kChoice: "an optimizer"
+  std::string help;                    ///< of a section
+  std::vector<Key> keys;               ///< of a section
+  std::vector<std::string> relations;  ///< of a section: JSON Schemas that hold beside its keys'
+  std::vector<std::string> planned;    ///< names of kNames and kChoice that are not built yet
 };
 
 struct Schema::Key {
@@ -64,6 +65,10 @@ std::string without_article(std::string_view noun);
 
 /// "training.epochs" for "num_epochs": the path of the key that a name stands for in the sections below `root`.
 std::optional<std::string> key_elsewhere(std::string_view name, const Schema& root);
+
+/// "; it belongs in the list callbacks: - early_stopping" for the name of an item of a list somewhere below `root`, or
+/// of a callback's key; "" for others.
+std::string item_elsewhere(std::string_view name, const Schema& root);
 
 /// The JSON Schema (draft 2020-12) of a configuration whose root is this section, for editors.
 std::string json_schema(const Schema& root, std::string_view title);

@@ -1,6 +1,7 @@
 #include "config/section.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -20,59 +21,118 @@ std::vector<std::string> names_of(const Keys& keys) {
   return names;
 }
 
-/// For `seed:1`, which is a text.
+/// For `seed:1` and `seed=1`, which are texts.
 std::string space_hint(const Value& value) {
+  constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_";
   const auto text = as_text(value);
+  const std::size_t equals = text ? text->find_first_not_of(kLetters) : std::string::npos;
+  if (equals != std::string::npos && equals > 0 && (*text)[equals] == '=') {
+    return fmt::format("write '{}: {}', with a colon", shortened(text->substr(0, equals)),
+                       shortened(without_odd_characters(text->substr(equals + 1))));
+  }
   const std::size_t colon = text ? text->find(':') : std::string::npos;
   if (colon == std::string::npos || colon == 0 || colon + 1 == text->size() || (*text)[colon + 1] == ' ') return "";
   return fmt::format("write '{}: {}', with a space after the colon", shortened(text->substr(0, colon)),
-                     shortened(text->substr(colon + 1)));
+                     shortened(without_odd_characters(text->substr(colon + 1))));
 }
 
 /// For a lone value where one key is required, which it can only be meant for: "{units: 64}".
-std::string as_required_key(const Keys& keys, const Value& value) {
+std::string as_required_key(const Keys& keys, const Node& node) {
+  const Value& value = node.value();
   const auto is_required = [](const Key& key) { return key.rules.required && !key.planned; };
   if (!value.is_scalar() || std::ranges::count_if(keys.keys, is_required) != 1) return "";
-  return fmt::format("{{{}: {}}}", std::ranges::find_if(keys.keys, is_required)->name, shortened(value.text()));
+  const std::string& key = std::ranges::find_if(keys.keys, is_required)->name;
+  return fmt::format("{}{{{}: {}}}", node.name().empty() ? "" : fmt::format("{}: ", node.name()), key,
+                     shortened(value.text()));
 }
 
-bool is_digits(std::string_view text) {
-  return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
+bool takes_list(const Schema& schema) {
+  const bool has_parts = schema.kind == Schema::Kind::kChoice || schema.kind == Schema::Kind::kEither;
+  return schema.kind == Schema::Kind::kList ||
+         (has_parts && std::ranges::any_of(schema.parts, [](const Schema& part) { return takes_list(part); }));
 }
 
-/// What makes a key of something else: a space that is missing after the colon, or a comma for a decimal point.
-std::string written_wrong(const Value::Entry& entry, const Value& section) {
-  if (!entry.value.is_null()) return "";
-  const std::size_t colon = entry.key.find(':');
-  if (colon != std::string::npos && colon > 0) {
-    return fmt::format("; write '{}: {}', with a space after the colon", shortened(entry.key.substr(0, colon)),
-                       shortened(entry.key.substr(colon + 1)));
-  }
-  const Value::Entry* before = nullptr;
+bool takes_integer(const Schema& schema) {
+  return schema.kind == Schema::Kind::kInteger ||
+         (schema.kind == Schema::Kind::kEither && takes_integer(schema.parts[0]));
+}
+
+/// What follows a key's value in braces after a comma, which makes keys of it: {devices: cpu:0, cpu:1}.
+struct Remainder {
+  const Key* key = nullptr;  ///< null: the entry is no such thing
+  std::vector<std::string> values;
+  bool is_first = false;
+};
+
+Remainder remainder_of(const Keys& keys, const Value::Entry& entry, const Value& section) {
+  Remainder found;
+  bool was_passed = false;
   for (const Value::Entry& other : section.entries()) {
-    if (&other == &entry) break;
-    before = &other;
+    if (const Key* key = find_key(keys, other.key)) {
+      if (was_passed) break;
+      found = {key, {}, false};
+      if (other.value.is_scalar()) found.values = {other.value.text()};
+    } else if (other.value.is_null() && !found.values.empty()) {
+      if (&other == &entry) was_passed = true, found.is_first = found.values.size() == 1;
+      found.values.push_back(other.key);
+    } else if (&other == &entry) {
+      return {};
+    } else if (was_passed) {
+      break;
+    } else {
+      found = {};
+    }
   }
-  if (before == nullptr || !is_digits(entry.key) || !as_integer(before->value)) return "";
-  return fmt::format("; a number has a decimal point, not a comma: {}: {}.{}", shortened(before->key),
-                     before->value.text(), shortened(entry.key));
+  return was_passed && found.key != nullptr && !found.key->planned ? found : Remainder{};
+}
+
+/// What makes a key of something else: a space that is missing after the colon, or a comma in a number or a list.
+std::string written_wrong(const Keys& keys, const Value::Entry& entry, const Value& section) {
+  const Remainder rest = remainder_of(keys, entry, section);
+  if (rest.key != nullptr) {
+    const Schema type = rest.key->schema(rest.key->rules);
+    const std::string whole = fmt::format("{}", fmt::join(rest.values, ","));
+    if (takes_list(type)) {
+      return fmt::format("; a list has brackets: {}: [{}]", rest.key->name,
+                         shortened(fmt::format("{}", fmt::join(rest.values, ", "))));
+    }
+    const auto kind = takes_integer(type) ? NumberKind::kInteger : NumberKind::kAny;
+    if (number_hint(Value::scalar(whole, false), kind).empty()) return "";
+    if (kind == NumberKind::kInteger) {
+      return fmt::format("; a number has no commas: {}: {}", rest.key->name, fmt::join(rest.values, ""));
+    }
+    return fmt::format("; a number has a decimal point, not a comma: {}: {}", rest.key->name,
+                       fmt::join(rest.values, "."));
+  }
+  const std::size_t colon = entry.key.find(':');
+  if (colon == std::string::npos || colon == 0) return "";
+  const std::string name = entry.key.substr(0, colon);
+  std::string value = without_odd_characters(entry.key.substr(colon + 1));
+  // training:{epochs: 3}
+  if (entry.value.is_scalar() && find_key(keys, name) != nullptr) value += ": " + entry.value.text();
+  if (!entry.value.is_null() && !entry.value.is_scalar()) return "";
+  return fmt::format("; write '{}: {}', with a space after the colon", shortened(name), shortened(value));
 }
 
 /// "; did you mean 'units'?", or where the key belongs, or what is known here.
 std::string hint_for(const Keys& keys, const Node& node, const Value::Entry& entry) {
-  if (std::string wrong = written_wrong(entry, node.value()); !wrong.empty()) return wrong;
+  if (std::string wrong = written_wrong(keys, entry, node.value()); !wrong.empty()) return wrong;
   const std::vector<std::string> names = names_of(keys);
   if (std::string hint = suggestion(entry.key, names); !hint.empty()) return hint;
+  if (std::string advice = advice_on("key", entry.key); !advice.empty()) return advice;
   if (node.reading().schema) {
     const auto path = key_elsewhere(entry.key, node.reading().schema());
     if (path && !path->starts_with(node.path() + ".")) {  // of another form of this section
       return fmt::format("; did you mean '{}'?", *path);
     }
+    if (std::string item = item_elsewhere(entry.key, node.reading().schema()); !item.empty()) return item;
   }
   return names.empty() ? "; no key belongs here" : fmt::format("; known: {}", fmt::join(names, ", "));
 }
 
 void unknown_key(const Keys& keys, const Node& node, const Value::Entry& entry) {
+  const Remainder rest = remainder_of(keys, entry, node.value());
+  if (rest.key != nullptr && !rest.is_first && takes_list(rest.key->schema(rest.key->rules))) return;  // already told
   node.error(entry.key_place, entry.key, "unknown key" + hint_for(keys, node, entry));
 }
 
@@ -144,7 +204,7 @@ void run_check(const Check& check, const Node& node, const void* object) {
 void read_section(const Keys& keys, const Node& node, void* object) {
   const Value& value = node.value();
   if (!value.is_mapping() && !value.is_null()) {
-    const std::string hint = space_hint(value), meant = hint.empty() ? as_required_key(keys, value) : "";
+    const std::string hint = space_hint(value), meant = hint.empty() ? as_required_key(keys, node) : "";
     if (!meant.empty()) return node.wrong("a mapping", fmt::format("write {}", meant));
     std::string expected = fmt::format("a mapping with {}", fmt::join(names_of(keys), ", "));
     return node.wrong(names_of(keys).empty() ? "an empty mapping" : expected, hint);
@@ -182,6 +242,7 @@ Schema section_schema(const Keys& keys, std::string_view name, const void* stand
   schema.kind = Schema::Kind::kSection;
   schema.name = name;
   schema.help = keys.help;
+  schema.relations = keys.relations;
   for (const Key& key : keys.keys) {
     Schema::Key described{key.name, key.help, key.rules.required, key.planned, {}, {}};
     described.exemption = key.rules.exemption;
@@ -205,6 +266,7 @@ void include_keys(Keys& outer, const Keys& inner, const std::function<void*(void
     if (key.show) copy.show = [=](const void* object) { return key.show(within(object)); };
     outer.keys.push_back(std::move(copy));
   }
+  outer.relations.insert(outer.relations.end(), inner.relations.begin(), inner.relations.end());
   for (const Check& check : inner.checks) {
     outer.checks.push_back({check.key, [=](const void* object) { return check.message(within(object)); }});
   }

@@ -33,6 +33,7 @@ struct Keys {
   std::string help;
   std::vector<Key> keys;
   std::vector<Check> checks;
+  std::vector<std::string> relations;  ///< JSON Schemas that hold beside the keys'
 };
 
 void read_section(const Keys& keys, const Node& node, void* object);
@@ -97,6 +98,12 @@ class Section {
     keys_.checks.push_back({std::string(key), [message = std::move(message)](const void* object) {
                               return message(*static_cast<const S*>(object));
                             }});
+    return *this;
+  }
+
+  /// What a check asks, as a JSON Schema, for editors.
+  Section& relation(std::string json) {
+    keys_.relations.push_back(std::move(json));
     return *this;
   }
 

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "config/names.h"
 #include "config/scalar.h"
 #include "config/schema.h"
 
@@ -27,6 +28,10 @@ constexpr auto kOtherNames = std::to_array<std::pair<std::string_view, std::stri
     {"batch", "global_batch_size"},
     {"bs", "global_batch_size"},
     {"minibatchsize", "global_batch_size"},
+    {"globalbatch", "global_batch_size"},
+    {"trainbatchsize", "global_batch_size"},
+    {"perdevicetrainbatchsize", "global_batch_size"},
+    {"numtrainepochs", "epochs"},
     {"numepochs", "epochs"},
     {"nepochs", "epochs"},
     {"nepoch", "epochs"},
@@ -42,6 +47,8 @@ constexpr auto kOtherNames = std::to_array<std::pair<std::string_view, std::stri
     {"l2loss", "mean_squared_error"},
     {"mae", "mean_absolute_error"},
     {"l1loss", "mean_absolute_error"},
+    {"l1", "mean_absolute_error"},
+    {"smoothl1", "huber"},
     {"smoothl1loss", "huber"},
     {"huberloss", "huber"},
     {"bce", "binary_crossentropy"},
@@ -60,6 +67,12 @@ constexpr auto kOtherNames = std::to_array<std::pair<std::string_view, std::stri
     {"binaryaccuracy", "accuracy"},
     {"categoricalaccuracy", "accuracy"},
     {"sparsecategoricalaccuracy", "accuracy"},
+    {"valaccuracy", "accuracy"},
+    {"iou", "mean_iou"},
+    {"rocauc", "auc"},
+    {"auroc", "auc"},
+    {"top5", "top_k_accuracy"},
+    {"topk", "top_k_accuracy"},
     {"top5accuracy", "top_k_accuracy"},
     {"sparsetopkcategoricalaccuracy", "top_k_accuracy"},
     {"topkcategoricalaccuracy", "top_k_accuracy"},
@@ -119,6 +132,7 @@ constexpr auto kOtherNames = std::to_array<std::pair<std::string_view, std::stri
     {"beta1", "beta_1"},
     {"beta2", "beta_2"},
     {"l2", "weight_decay"},
+    {"l2", "mean_squared_error"},
     {"swish", "silu"},
     {"logistic", "sigmoid"},
     {"none", "linear"},
@@ -176,7 +190,14 @@ constexpr auto kOtherNames = std::to_array<std::pair<std::string_view, std::stri
     {"dataparallel", "mirrored"},
     {"ddp", "mirrored"},
     {"multiworker", "multi_worker_mirrored"},
+    {"numworkers", "threads"},
     {"fp32", "float32"},
+    {"fp16", "mixed_bfloat16"},
+    {"float16", "mixed_bfloat16"},
+    {"mixedfloat16", "mixed_bfloat16"},
+    {"mixedprecision", "precision"},
+    {"fp16", "precision"},
+    {"amp", "precision"},
     {"bf16", "mixed_bfloat16"},
     {"bfloat16", "mixed_bfloat16"},
     {"amp", "mixed_bfloat16"},
@@ -184,6 +205,7 @@ constexpr auto kOtherNames = std::to_array<std::pair<std::string_view, std::stri
     {"clip", "clip_norm"},
     {"gradientclipping", "clip_norm"},
     {"clipnorm", "clip_norm"},
+    {"globalclipnorm", "clip_norm"},
     {"clipvalue", "clip_value"},
     {"gradientaccumulation", "accumulate_steps"},
     {"gradientaccumulationsteps", "accumulate_steps"},
@@ -214,18 +236,10 @@ constexpr auto kOtherNames = std::to_array<std::pair<std::string_view, std::stri
     {"mnist", "idx"},
 });
 
-/// "MaxPooling2D" and "max_pooling2d" alike: "maxpooling2d".
-std::string plain(std::string_view name) {
-  std::string text;
-  for (const char c : name) {
-    if (c == '_' || c == '-' || c == ' ' || c == '.') continue;
-    text += c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  }
-  return text;
-}
-
 /// The one of `names` that another library, or everyday speech, calls `name`; null where there is none.
 const std::string* named_otherwise(std::string_view name, const std::vector<std::string>& names) {
+  const std::size_t dot = name.rfind('.');  // torch.optim.Adam
+  if (dot != std::string_view::npos && dot + 1 < name.size()) return named_otherwise(name.substr(dot + 1), names);
   const std::string wanted = plain(name);
   if (wanted.empty()) return nullptr;
   const auto same = std::ranges::find_if(names, [&](const std::string& other) { return plain(other) == wanted; });
@@ -254,15 +268,23 @@ std::size_t edits(std::string_view a, std::string_view b) {
   return row[b.size()];
 }
 
-/// The sections that a key may hold: itself, or the alternatives of a choice that is made by a tag.
+}  // namespace
+
+std::string plain(std::string_view name) {
+  std::string text;
+  for (const char c : without_odd_characters(name)) {
+    if (c == '_' || c == '-' || c == ' ' || c == '.') continue;
+    text += c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  }
+  return text;
+}
+
 void add_sections(const Schema& type, std::vector<const Schema*>& sections) {
   if (type.kind == Schema::Kind::kSection) sections.push_back(&type);
   const bool tagged = type.kind == Schema::Kind::kChoice && !type.tag.empty();
   if (type.kind != Schema::Kind::kEither && !tagged) return;
   for (const Schema& part : type.parts) add_sections(part, sections);
 }
-
-}  // namespace
 
 std::optional<std::string> nearest_name(std::string_view name, const std::vector<std::string>& names) {
   if (const std::string* known = named_otherwise(name, names)) return *known;

@@ -84,7 +84,18 @@ void TreeBuilder::add_scalar(const Mark& mark, const std::string& tag, AnchorId 
   }
   const Extent extent{1, text.size(), 0};
   count(at(mark), extent);
-  add(Value::scalar(text, tag == "!", at(mark)), anchor, extent);
+  add(Value::scalar(tag == "!" ? text : without_curly_quotes(mark, text), tag == "!", at(mark)), anchor, extent);
+}
+
+std::string TreeBuilder::without_curly_quotes(const Mark& mark, const std::string& text) {
+  const std::string inside = without_odd_characters(text);
+  const char32_t first = first_character(text).code;
+  if (first < 0x2018 || first > 0x201F || inside.empty()) return text;
+  const bool is_value = !open_.empty() && open_.back().has_key;
+  errors_.add(
+      at(mark), is_value ? path(open_.back().key) : "",
+      fmt::format("curly quotes would belong to the text; write \"{}\", with straight ones", shortened(inside)));
+  return inside;
 }
 
 void TreeBuilder::begin_sequence(const Mark& mark, const std::string& tag, AnchorId anchor) {

@@ -75,6 +75,8 @@ class TreeBuilder {
   void add_entry(Open& mapping, Value value);
   void add_merge(Open& mapping, Value value);
   static void merge(Open& mapping);
+  /// The text inside curly quotes, which are an error; another text as it is.
+  std::string without_curly_quotes(const Mark& mark, const std::string& text);
   std::string path(std::string_view below) const;
 
   std::string_view text_;

@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <vector>
 
 #include "base/utf8.h"
+#include "config/scalar.h"
 
 namespace mirrortrain::config {
 namespace {
@@ -86,10 +88,59 @@ std::optional<YamlMistake> missing_space(std::string_view text, std::size_t stop
     const std::size_t colon = std::min(line.find_first_not_of(kLetters, name), line.size());
     if (colon == name || colon + 1 >= line.size() || line[colon] != ':') return std::nullopt;
     if (std::string_view(" \t\r/").find(line[colon + 1]) != std::string_view::npos) return std::nullopt;
-    return at(text, start + colon,
-              fmt::format("a space is missing after the colon; write '{}: {}'",
-                          shortened(line.substr(name, colon - name)), shortened(line.substr(colon + 1))));
+    return at(
+        text, start + colon,
+        fmt::format("a space is missing after the colon; write '{}: {}'", shortened(line.substr(name, colon - name)),
+                    shortened(without_odd_characters(line.substr(colon + 1)))));
   });
+}
+
+/// `seed=1`, in the line where the parser stopped or the one before.
+std::optional<YamlMistake> equals_sign(std::string_view text, std::size_t stopped) {
+  constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.";
+  const auto lines_between = [&](std::size_t start) {
+    return std::count(text.begin() + static_cast<std::ptrdiff_t>(start),
+                      text.begin() + static_cast<std::ptrdiff_t>(std::min(stopped, text.size())), '\n');
+  };
+  return in_lines(text, stopped, [&](std::size_t start, std::string_view line) -> std::optional<YamlMistake> {
+    const std::size_t name = std::min(line.find_first_not_of(" -"), line.size());
+    const std::size_t after = std::min(line.find_first_not_of(kLetters, name), line.size());
+    const std::size_t equals = std::min(line.find_first_not_of(' ', after), line.size());
+    if (after == name || equals >= line.size() || line[equals] != '=' || lines_between(start) > 2) return std::nullopt;
+    std::string_view value = line.substr(equals + 1);
+    value.remove_prefix(std::min(value.find_first_not_of(' '), value.size()));
+    return at(text, start + equals,
+              fmt::format("a key is followed by a colon, not by '='; write '{}: {}'",
+                          shortened(line.substr(name, after - name)), shortened(value)));
+  });
+}
+
+/// A bracket that opens up to where the parser stopped and that nothing closes.
+std::optional<YamlMistake> unclosed_bracket(std::string_view text, std::size_t stopped) {
+  std::vector<std::size_t> open;
+  const auto mistake = [&]() -> std::optional<YamlMistake> {
+    if (open.empty() || open.back() > stopped) return std::nullopt;
+    const char bracket = text[open.back()];
+    return at(text, open.back(),
+              fmt::format("the {} that opens here is not closed; add a {}", bracket, bracket == '[' ? ']' : '}'));
+  };
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    const bool begins = i == 0 || std::string_view(" \n[{,").find(text[i - 1]) != std::string_view::npos;
+    if (opens_comment(text, i)) {
+      i = std::min(text.find('\n', i), text.size());
+    } else if (opens_quoted(text, i)) {
+      const std::size_t end = end_of_quoted(text, i);
+      if (end == std::string_view::npos) return std::nullopt;
+      i = end - 1;
+    } else if ((c == '[' || c == '{') && (begins || !open.empty())) {
+      open.push_back(i);
+    } else if ((c == ']' || c == '}') && !open.empty()) {
+      if (text[open.back()] != (c == ']' ? '[' : '{')) return mistake();
+      open.pop_back();
+    }
+  }
+  return mistake();
 }
 
 }  // namespace
@@ -97,7 +148,9 @@ std::optional<YamlMistake> missing_space(std::string_view text, std::size_t stop
 std::optional<YamlMistake> find_yaml_mistake(std::string_view text, std::size_t stopped) {
   if (auto mistake = unclosed_quote(text, stopped)) return mistake;
   if (auto mistake = tab(text, stopped)) return mistake;
-  return missing_space(text, stopped);
+  if (auto mistake = unclosed_bracket(text, stopped)) return mistake;
+  if (auto mistake = missing_space(text, stopped)) return mistake;
+  return equals_sign(text, stopped);
 }
 
 }  // namespace mirrortrain::config

@@ -15,7 +15,8 @@ struct YamlMistake {
 };
 
 /// The everyday mistake behind an error that a parser reported at byte `stopped`: a quoted text that is not closed, a
-/// tab in the indentation, no space after a colon. nullopt where it is none of these.
+/// tab in the indentation, a bracket that is not closed, no space after a colon, '=' in place of one. nullopt where it
+/// is none of these.
 std::optional<YamlMistake> find_yaml_mistake(std::string_view text, std::size_t stopped);
 
 }  // namespace mirrortrain::config

@@ -66,8 +66,10 @@ std::string features_mismatch(const Shape& example, const InputSpec& spec) {
   if (same_but_ones(example, spec.features)) return "";
   const std::string found =
       fmt::format("one example has the shape {}, but model.input_shape is {}; ", example.text(), spec.features.text());
-  if (example.rank() == 0 && spec.features.rank() >= 2) {
-    return found + "these look like labels: are features and labels swapped?";
+  if (example.rank() == 0 && spec.features.elements() > 1) {
+    return found + (spec.features.rank() >= 2
+                        ? "these look like labels: are features and labels swapped?"
+                        : "are features and labels swapped? if each example is one number, write input_shape: [1]");
   }
   if (example == channels_first(spec.features)) {
     return found + "the data have their channels first: store them as [examples, height, width, channels]";

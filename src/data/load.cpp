@@ -103,17 +103,18 @@ struct SplitRows {
   bool is_range = true;
 };
 
-SplitRows split_rows(std::int64_t rows, const std::string& origin, const ValidationFraction* fraction,
-                     std::uint64_t seed, bool is_sorted_by_class = false) {
+SplitRows split_rows(std::int64_t rows, const std::string& origin, const DataOptions& options, std::uint64_t seed,
+                     bool is_sorted_by_class = false) {
+  const ValidationFraction* const fraction = fraction_of(options);
   std::vector<std::int64_t> all(static_cast<std::size_t>(rows));
   std::iota(all.begin(), all.end(), std::int64_t{0});
   if (fraction == nullptr) return {std::move(all), {}};
   const auto kept = static_cast<std::int64_t>(std::floor(static_cast<double>(rows) * (1 - fraction->fraction)));
   if (kept == 0 || kept == rows) {
-    throw Error(
-        fmt::format("data.validation: a fraction of {} of the {} examples in {} leaves {} without any; change the "
-                    "fraction or take more examples",
-                    fraction->fraction, rows, origin, kept == 0 ? "train" : "validation"));
+    throw FractionError(options.validation.place,
+                        fmt::format("a fraction of {} of the {} examples in {} leaves {} without any; change the "
+                                    "fraction or take more examples",
+                                    fraction->fraction, rows, origin, kept == 0 ? "train" : "validation"));
   }
   constexpr std::int64_t kBeforeTheFirstEpoch = 0;
   const bool shuffles = fraction->shuffle.value_or(is_sorted_by_class);
@@ -155,7 +156,7 @@ void follow(const std::vector<std::int64_t>& before, const std::vector<std::int6
   part = std::move(left);
 }
 
-Training adapt(const Csv& source, const ValidationFraction* fraction, std::uint64_t seed, const Terms& terms) {
+Training adapt(const Csv& source, const DataOptions& options, std::uint64_t seed, const Terms& terms) {
   BadExamples bad = terms.gather();
   CsvTable table = read_table(source, {nullptr, true, bad.if_skips()});
   if (bad.skips() && table.label_words.empty()) {  // before the parts are taken
@@ -165,7 +166,7 @@ Training adapt(const Csv& source, const ValidationFraction* fraction, std::uint6
   const std::string origin = table.features.origin;
   if (table.features.rows() == 0 && bad.any()) std::move(bad).left_out(0, origin);
   if (table.features.rows() == 0) throw Error(fmt::format("{}: expected at least one example, found none", origin));
-  SplitRows rows = split_rows(table.features.rows(), origin, fraction, seed);
+  SplitRows rows = split_rows(table.features.rows(), origin, options, seed);
   Adapted adapted{sorted_classes(table), adapted_table(table, source, rows.train)};
   const std::vector<std::int64_t> before = table.labels.picked;
   // Words that only the validation part has are none of the training data.
@@ -182,16 +183,15 @@ Training adapt(const Csv& source, const ValidationFraction* fraction, std::uint6
 }
 
 Training read_training(const DataOptions& options, std::uint64_t seed, const Terms& terms) {
-  const ValidationFraction* const fraction = fraction_of(options);
   return std::visit(
       [&](const auto& source) -> Training {
         BadExamples bad = terms.gather();
         if constexpr (std::is_same_v<std::decay_t<decltype(source)>, Csv>) {
-          return adapt(source, fraction, seed, terms);
+          return adapt(source, options, seed, terms);
         } else if constexpr (std::is_same_v<std::decay_t<decltype(source)>, ImageFolder>) {
           FoundPictures found = find_pictures(source, nullptr, bad.if_skips());
           const Dataset whole = usable(std::move(found.examples), terms.wanted, std::move(bad));
-          const SplitRows rows = split_rows(whole.rows(), whole.labels().origin, fraction, seed, true);
+          const SplitRows rows = split_rows(whole.rows(), whole.labels().origin, options, seed, true);
           return make_parts(whole, rows, {std::move(found.classes), {}});
         } else if constexpr (std::is_same_v<std::decay_t<decltype(source)>, Text>) {
           TokenWindows windows = read_windows(source);
@@ -207,7 +207,7 @@ Training read_training(const DataOptions& options, std::uint64_t seed, const Ter
             }
           }();
           const Dataset whole = usable(std::move(examples), terms.wanted, std::move(bad));
-          const SplitRows rows = split_rows(whole.rows(), whole.features().origin, fraction, seed);
+          const SplitRows rows = split_rows(whole.rows(), whole.features().origin, options, seed);
           return make_parts(whole, rows, {});
         }
       },
@@ -219,7 +219,8 @@ std::optional<Dataset> read_optional(const Optional& source, const AdaptedLater&
   return source ? std::optional(read_source(*source, adapted, terms)) : std::nullopt;
 }
 
-/// Whether a split is read by what the training data taught.
+}  // namespace
+
 bool needs_adapted(const DataOptions& options, Split split) {
   const auto needs = [](const auto& source) {
     return source && (std::holds_alternative<Csv>(*source) || std::holds_alternative<ImageFolder>(*source));
@@ -227,7 +228,9 @@ bool needs_adapted(const DataOptions& options, Split split) {
   return split == Split::kTest ? needs(options.test.value) : needs(options.validation.value);
 }
 
-}  // namespace
+FractionError::FractionError(const config::Place& place, const std::string& message)
+    : Error(fmt::format("{}{}data.validation: {}", place.text(), place.given() ? ": " : "", message)),
+      message_(message) {}
 
 const char* name_of(Split split) {
   switch (split) {

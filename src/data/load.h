@@ -4,12 +4,26 @@
 #include <optional>
 #include <string>
 
+#include "base/error.h"
+#include "config/errors.h"
 #include "data/adapted.h"
 #include "data/dataset.h"
 #include "data/fit.h"
 #include "data/options.h"
 
 namespace mirrortrain::data {
+
+/// data.validation: {fraction: ...} leaves a split without examples.
+class FractionError : public Error {
+ public:
+  /// `place` of data.validation; `message` without it.
+  FractionError(const config::Place& place, const std::string& message);
+  /// Without the place and the key.
+  const std::string& message() const { return message_; }
+
+ private:
+  std::string message_;
+};
 
 struct Splits {
   Dataset train;
@@ -28,6 +42,9 @@ const char* name_of(Split split);
 /// What to tell of a split that the configuration does not have, with those that it has.
 std::string missing_text(const DataOptions& options, Split split);
 
+/// Whether a split is read by what the training data taught.
+bool needs_adapted(const DataOptions& options, Split split);
+
 struct LoadedSplit {
   Dataset dataset;
   Adapted adapted;
@@ -35,6 +52,7 @@ struct LoadedSplit {
 
 /// Reads one split, for an evaluation; nullopt where the configuration has none. `adapted`: what a run kept; null where
 /// there is none, so that the training data is read too if other splits depend on it.
+/// Throws FractionError, and Error for the rest.
 std::optional<LoadedSplit> load(const DataOptions& options, std::uint64_t seed, const InputSpec* spec, Split split,
                                 const Adapted* adapted);
 

@@ -78,6 +78,8 @@ config::Section<Normalization> Normalization::section() {
       .key("variance", &Normalization::variance,
            "Variance of the features: one number, or one per channel (the last axis).",
            config::required_unless("adapt", {}), config::non_empty, config::at_least(0))
+      .relation(R"({"if": {"required": ["adapt"], "properties": {"adapt": {"const": true}}},
+                    "then": {"properties": {"mean": {"type": "null"}, "variance": {"type": "null"}}}})")
       .check("adapt",
              [](const Normalization& step) -> std::string {
                const bool has_mean = step.mean.value.has_value(), has_variance = step.variance.value.has_value();

@@ -63,6 +63,8 @@ config::Section<Synthetic> Synthetic::section() {
       .key("label_shape", &Synthetic::label_shape, "Shape of one label, if labels are real numbers; [] for a scalar.",
            config::between(1, 1 << 30))
       .key("seed", &Synthetic::seed, "Random seed of the examples.")
+      .relation(R"({"oneOf": [{"required": ["classes"], "properties": {"classes": {"not": {"type": "null"}}}},
+                              {"required": ["label_shape"], "properties": {"label_shape": {"not": {"type": "null"}}}}]})")
       .check("", [](const Synthetic& options) -> std::string {
         const bool classes = options.classes.value.has_value(), shape = options.label_shape.value.has_value();
         if (classes && shape) return "expected one of 'classes' and 'label_shape', found both; remove one";

@@ -285,6 +285,7 @@ Model build_model(const ModelOptions& options, const config::Located<Loss>& loss
   if (!errors.empty()) return model;
   model.largest_label = largest_label(targets_of(loss.value), model.training.graph.spec(model.training.output).shape);
   warn_of_channels_first(options, errors);
+  model.output_range = output_range(model.training);
   check_loss_fit(model.training, options, wiring.names, loss, metrics, errors);
   if (!errors.empty()) return model;
   training.fuse_ops();

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
+#include <map>
 #include <string_view>
 
 #include "graph/ops/elementwise.h"
@@ -47,6 +49,24 @@ bool takes_logits(const Loss& loss) {
       loss);
 }
 
+constexpr double kUnbounded = std::numeric_limits<double>::infinity();
+
+/// What an activation can give; nullopt where it has no bound that matters.
+std::optional<std::pair<double, double>> range_of(std::string_view activation) {
+  using Range = std::pair<double, double>;
+  const std::map<std::string_view, Range> ranges = {
+      {"softmax", {0, 1}},       {"sigmoid", {0, 1}},           {"hard_sigmoid", {0, 1}},
+      {"tanh", {-1, 1}},         {"softsign", {-1, 1}},         {"relu6", {0, 6}},
+      {"relu", {0, kUnbounded}}, {"softplus", {0, kUnbounded}}, {"exponential", {0, kUnbounded}}};
+  const auto found = ranges.find(activation);
+  return found != ranges.end() ? std::optional(found->second) : std::nullopt;
+}
+
+std::string range_text(const std::pair<double, double>& range) {
+  return range.second == kUnbounded ? fmt::format("above {:g}", range.first)
+                                    : fmt::format("between {:g} and {:g}", range.first, range.second);
+}
+
 /// What a loss takes the output for.
 enum class Wanted { kNumbers, kYesOrNo, kOneClass, kOther };
 
@@ -89,6 +109,10 @@ std::string mismatch(Wanted wanted, bool from_logits, std::string_view activatio
   if (from_logits && activation == "relu") {
     return "from_logits is true, but relu makes every logit below 0 a 0; remove the relu";
   }
+  if (const auto range = from_logits ? range_of(activation) : std::nullopt) {
+    return fmt::format("from_logits is true, but {0} keeps every logit {1}; remove the {0}", activation,
+                       range_text(*range));
+  }
   if (from_logits || activation == right) return "";
   if (probabilities && wanted == Wanted::kOneClass) {
     return "sigmoid gives each class a probability of its own; use softmax where each example has one class, or "
@@ -105,7 +129,21 @@ std::string mismatch(Wanted wanted, bool from_logits, std::string_view activatio
       right);
 }
 
+/// What keeps a hinge's output from being below 0, as it has to be for one of the two classes.
+std::string one_sided(const Loss& loss, std::string_view activation) {
+  const auto range = range_of(activation);
+  if (targets_of(loss) != Targets::kSigns || !range || range->first < 0) return "";
+  return fmt::format(
+      "{} wants outputs above 0 for one class and below 0 for the other, but {} keeps every output {}; use tanh, or "
+      "no activation",
+      loss_name(loss), activation, range_text(*range));
+}
+
 }  // namespace
+
+std::optional<std::pair<double, double>> output_range(const ModelGraph& made) {
+  return range_of(last_activation(made).name);
+}
 
 void check_loss_fit(const ModelGraph& made, const ModelOptions& options, const std::vector<std::string>& names,
                     const config::Located<Loss>& loss, const std::vector<config::Located<Metric>>& metrics,
@@ -141,6 +179,7 @@ void check_loss_fit(const ModelGraph& made, const ModelOptions& options, const s
     return;
   }
   if (const std::string message = outside_of_logarithm(loss.value, last.name); !message.empty()) warn(message);
+  if (const std::string message = one_sided(loss.value, last.name); !message.empty()) warn(message);
   if (wanted == Wanted::kNumbers && last.name == "softmax") {
     warn(
         fmt::format("{} compares numbers, but softmax makes probabilities of classes; use categorical_crossentropy, or "

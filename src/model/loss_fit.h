@@ -1,6 +1,8 @@
 #pragma once
 
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "config/errors.h"
@@ -17,5 +19,9 @@ namespace mirrortrain {
 void check_loss_fit(const ModelGraph& made, const ModelOptions& options, const std::vector<std::string>& names,
                     const config::Located<Loss>& loss, const std::vector<config::Located<Metric>>& metrics,
                     config::Errors& errors);
+
+/// The least and the largest number that the last activation can give, infinity where it has no bound; nullopt where
+/// it has none on either side. `made`: before ops are fused.
+std::optional<std::pair<double, double>> output_range(const ModelGraph& made);
 
 }  // namespace mirrortrain

@@ -70,6 +70,8 @@ struct Model {
   std::vector<LayerSummary> layers;
   /// Where the loss limits the labels: each lies between 0 and this.
   std::optional<std::int64_t> largest_label;
+  /// What the last layer's activation can give, where it has bounds.
+  std::optional<std::pair<double, double>> output_range;
   ModelGraph training, evaluation;
 
   /// Whether the output carries a mask, so that loss and metrics leave padding out.

@@ -26,7 +26,7 @@ enum Rank { kWhere, kTimeLeft, kLoss, kMetric, kRate, kState, kWaiting };
 
 std::string number_text(const StateReading::Number& number) {
   if (const auto* integer = std::get_if<std::int64_t>(&number)) return std::to_string(*integer);
-  return fmt::format("{}", static_cast<float>(std::get<double>(number)));  // that is all a copy holds
+  return float_text(static_cast<float>(std::get<double>(number)));  // that is all a copy holds
 }
 
 std::string counted(std::string_view what, std::int64_t number, std::int64_t of) {
@@ -205,7 +205,8 @@ void ProgressLine::measure(const ProgressEvent& progress) {
 }
 
 std::optional<double> ProgressLine::seconds_left(const ProgressEvent& progress) const {
-  if (length_.steps <= 0 || (steps_ == 0 && batches_ == 0)) return std::nullopt;
+  const bool alone = !progress.split.empty() && progress.epoch == 0;  // an evaluation without a training
+  if ((length_.steps <= 0 && !alone) || (steps_ == 0 && batches_ == 0)) return std::nullopt;
   const bool tests = progress.split == "test";
   const std::int64_t steps = positive(length_.steps - progress.step);
   if (steps > 0 && steps_ == 0) return std::nullopt;
@@ -229,7 +230,8 @@ void ProgressLine::draw(const ProgressEvent& progress) {
   if (progress.split.empty()) {
     put_where(parts, progress.epoch, progress.step, length_);
   } else {
-    if (progress.split != "test") parts.push_back({counted("epoch", progress.epoch, length_.epochs), kWhere});
+    if (progress.split != "test" && progress.epoch > 0)
+      parts.push_back({counted("epoch", progress.epoch, length_.epochs), kWhere});
     parts.push_back({counted(progress.split, progress.batch, progress.batches), kWhere});
   }
   if (progress.scores != nullptr) put(parts, "", *progress.scores);
@@ -251,6 +253,10 @@ bool is_terminal(std::FILE* out) {
 std::size_t terminal_width(std::FILE* out) {
   winsize size{};
   return ::ioctl(::fileno(out), TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
+}
+
+void print_fitted(std::FILE* out, const std::string& text) {
+  fmt::print(out, "{}", is_terminal(out) ? fitted(text, terminal_width(out)) : text);
 }
 
 std::unique_ptr<Writer> make_console_writer(std::FILE* out, const RunLength& length, bool quiet) {

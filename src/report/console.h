@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "report/event.h"
@@ -77,6 +78,9 @@ class ProgressLine : public Writer {
 bool is_terminal(std::FILE* out);
 /// Columns of a terminal, 80 where it does not tell.
 std::size_t terminal_width(std::FILE* out);
+
+/// `text`, in lines that fit where `out` is a terminal.
+void print_fitted(std::FILE* out, const std::string& text);
 
 /// A progress line where `out` is a terminal, else plain lines; with `quiet` nothing.
 std::unique_ptr<Writer> make_console_writer(std::FILE* out, const RunLength& length, bool quiet = false);

@@ -40,7 +40,7 @@ struct MemoryForecast {
 
 /// Where the time of training steps went.
 struct ProfileEntry {
-  std::string who;    ///< "lane 0", "replica 1"
+  std::string who;    ///< "cpu:0", "replica 1"
   std::string layer;  ///< empty for a lane's action
   std::string what;   ///< an action, or an op: of the program for full batches alone
   double seconds = 0;

@@ -141,7 +141,30 @@ bool parse_device(std::string_view text, DeviceId& device) {
   return error == std::errc() && end == number.data() + number.size() && device.index >= 0 && number[0] != '-';
 }
 
+/// What other programs call a kind of device.
+std::string_view kind_meant(std::string_view name) {
+  std::string lower;
+  for (const char c : name) lower += c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  if (lower == "cpu") return "cpu";
+  return lower == "gpu" || lower == "cuda" || lower == "/gpu" || lower == "nvidia" ? "cuda" : "";
+}
+
+bool is_number(std::string_view text) {
+  return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
 }  // namespace
+
+std::string Codec<DeviceId>::meant(const Value& value) {
+  if (!value.is_scalar()) return "";
+  const std::string text = without_odd_characters(value.text());
+  if (is_number(text)) return "cuda:" + text;  // as PyTorch counts
+  const std::size_t colon = text.find(':');
+  const std::string kind(kind_meant(text.substr(0, colon)));
+  if (kind.empty()) return "";
+  if (colon == std::string::npos) return kind + ":0";
+  return is_number(text.substr(colon + 1)) ? kind + text.substr(colon) : "";
+}
 
 bool Codec<DeviceId>::accepts(const Value& value) {
   DeviceId device;
@@ -150,7 +173,8 @@ bool Codec<DeviceId>::accepts(const Value& value) {
 
 void Codec<DeviceId>::read(const Node& node, DeviceId& device) {
   if (!node.value().is_scalar() || !parse_device(node.value().text(), device))
-    node.wrong("a device such as cpu:0 or cuda:1");
+    node.wrong("a device such as cpu:0 or cuda:1",
+               meant(node.value()).empty() ? "" : fmt::format("did you mean '{}'?", meant(node.value())));
 }
 
 Value Codec<DeviceId>::show(const DeviceId& device) { return Value::scalar(device.text(), false); }

@@ -112,6 +112,8 @@ template <>
 struct Codec<DeviceId> {
   static bool accepts(const Value& value);
   static void read(const Node& node, DeviceId& device);
+  /// "cuda:0" for `gpu`, `GPU:0` or `0`; "" where nothing is known to be meant.
+  static std::string meant(const Value& value);
   static Value show(const DeviceId& device);
   static Schema schema(const Rules& rules);
 };

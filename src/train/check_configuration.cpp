@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "strategy/topology.h"
 #include "train/check_callbacks.h"
+#include "train/check_data.h"
 #include "train/run_cluster.h"
 
 namespace mirrortrain {
@@ -115,6 +116,11 @@ void check_stored_names(const CheckedConfiguration& checked, config::Errors& err
 
 }  // namespace
 
+config::Place CheckedConfiguration::place_of(const std::string& key) const {
+  const auto found = read.document.origins.find(key);
+  return found == read.document.origins.end() ? config::Place{} : found->second;
+}
+
 std::vector<VariablePolicy> CheckedConfiguration::policies() const {
   std::vector<VariablePolicy> policies;
   for (const ResolvedVariable& variable : variables) policies.push_back(variable.policy);
@@ -138,6 +144,7 @@ CheckedConfiguration look_at_configuration(const std::string& file, std::span<co
     check_state(values.state, replicas, errors);
   }
   check_stored_names(checked, errors);
+  if (values.training.steps && !errors.concern("training")) check_updates(checked, *values.training.steps, errors);
   return checked;
 }
 

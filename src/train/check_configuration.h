@@ -31,6 +31,8 @@ struct CheckedConfiguration {
   const data::InputSpec* wanted_input() const { return has_model() ? &input : nullptr; }
 
   const Configuration& values() const { return read.values; }
+  /// Where a key of the resolved configuration came from; no place for a default.
+  config::Place place_of(const std::string& key) const;
   /// Those of `variables` alone.
   std::vector<VariablePolicy> policies() const;
 };

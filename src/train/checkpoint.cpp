@@ -183,10 +183,12 @@ TrainingState Checkpoints::restore_from(const ReadCheckpoint& checkpoint) {
     throw Error(fmt::format("it was saved with the seed {}, and the run has {}", saved.seed, run_.seed));
   }
   if (!run_.data.empty() && saved.data != run_.data) {
-    throw UsageError(
-        fmt::format("the data for training or validation changed since {} was saved: expected {}, found {}; give the run "
-                    "its data again, or start a new run without --resume",
-                    checkpoint_name(state.step), saved.data, run_.data));
+    const auto of_train = [](const std::string& data) { return data.substr(0, data.find("; validation: ")); };
+    throw UsageError(fmt::format(
+        "{}: the data for training or validation changed since {} was saved: expected {}, found {}; give the "
+        "run its data again, or start a new run without --resume",
+        of_train(saved.data) == of_train(run_.data) ? "data.validation" : "data.train", checkpoint_name(state.step),
+        saved.data, run_.data));
   }
   if (saved.metrics != names_.metrics) {
     spdlog::warn("the metrics changed: the means of this epoch begin here");

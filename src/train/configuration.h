@@ -107,7 +107,11 @@ struct mirrortrain::config::Codec<mirrortrain::RunName> {
   static bool accepts(const Value& value) { return Codec<std::string>::accepts(value); }
   static void read(const Node& node, RunName& name);
   static Value show(const RunName& name) { return Codec<std::string>::show(name.text); }
-  static Schema schema(const Rules& rules) { return Codec<std::string>::schema(rules); }
+  static Schema schema(const Rules& rules) {
+    Schema schema = Codec<std::string>::schema(rules);
+    schema.pattern = R"(^(?!\.{1,2}$)[^/]*$)";
+    return schema;
+  }
 };
 
 template <>

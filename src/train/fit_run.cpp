@@ -65,11 +65,12 @@ std::optional<int> FitRun::run_to_the_end() {
     if (!is_chief()) return 0;
     warn();
     tell_left_out(run_, LeftOutList::kFirst);
-    fmt::print("{}", run_header(checked_, *run_.strategy));
-    if (checked_.has_model()) fmt::print("\n{}", variables_text(checked_));
+    std::string text = run_header(checked_, *run_.strategy);
+    if (checked_.has_model()) text += "\n" + variables_text(checked_);
     for (const std::string& note : {run_.strategy->note(), run_.shards_note}) {
-      if (!note.empty()) fmt::print("\n{}\n", note);
+      if (!note.empty()) text += fmt::format("\n{}\n", note);
     }
+    report::print_fitted(stdout, text);
     return 0;
   }
   if (cluster_) {
@@ -196,7 +197,8 @@ void FitRun::warn() const {
   for (const std::string& warning : checked_.warnings) spdlog::warn(warning);
   if (!run_.train) return;
   config::Errors found;
-  warn_of_data(checked_, run_.train->dataset(), run_.validation ? &run_.validation->dataset() : nullptr, found);
+  const auto split = [](const std::unique_ptr<data::Feeder>& feeder) { return feeder ? &feeder->dataset() : nullptr; };
+  warn_of_data(checked_, {split(run_.train), split(run_.validation), split(run_.test)}, found);
   for (const std::string& warning : found.warnings()) spdlog::warn(warning);
 }
 

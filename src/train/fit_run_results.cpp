@@ -2,6 +2,8 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include <csignal>
+
 #include "base/files.h"
 #include "launch/shell.h"
 #include "report/jsonl.h"
@@ -13,6 +15,18 @@
 #include "train/weights.h"
 
 namespace mirrortrain {
+namespace {
+
+std::string signal_name(int signal) {
+  switch (signal) {
+    case SIGINT: return "SIGINT";
+    case SIGTERM: return "SIGTERM";
+    case SIGHUP: return "SIGHUP";
+    default: return fmt::format("signal {}", signal);
+  }
+}
+
+}  // namespace
 
 /// Whether the weights' averages are there: from the first update on.
 bool FitRun::uses_averages(const TrainingState& state) const {
@@ -101,7 +115,9 @@ void FitRun::print_profile(std::int64_t last_step) const {
   if (arguments_.profile_json && arguments_.profile_json != "-") {
     write_file(*arguments_.profile_json, profile_json(rows, profiled) + "\n");
   }
-  fmt::print("{}\n", arguments_.profile_json == "-" ? profile_json(rows, profiled) : profile_text(rows, profiled));
+  const std::size_t width = report::is_terminal(stdout) ? report::terminal_width(stdout) : 0;
+  fmt::print("{}\n",
+             arguments_.profile_json == "-" ? profile_json(rows, profiled) : profile_text(rows, profiled, width));
 }
 
 void FitRun::tell_results(const RunResult& result) const {
@@ -111,12 +127,20 @@ void FitRun::tell_results(const RunResult& result) const {
   // Beside the forecast: what libraries took in the steps, and recorded steps.
   for (const std::string& line : gpu_memory_lines(run_.strategy->memory())) spdlog::info("at the end {}", line);
   if (arguments_.profile) print_profile(result.state.step);
-  if (result.test) fmt::print("test: {} ({} examples)\n", scores_text(result.test->scores), result.test->examples);
+  if (result.test) {
+    const std::string text =
+        fmt::format("test: {} ({} examples)", scores_text(result.test->scores), result.test->examples);
+    if (arguments_.profile && arguments_.profile_json == "-") {
+      spdlog::info(text);  // the JSON has stdout for itself
+    } else {
+      fmt::print("{}\n", text);
+    }
+  }
   if (stop_signal_ != 0) {
     const std::string folder = folder_.path.string(), run = launch::quoted(folder);
-    spdlog::warn("stopped by signal {} after step {}; {} has its checkpoint, resume with: mirrortrain fit --resume {}",
-                 stop_signal_, result.state.step, folder, run);
-    if (values().logging.report) spdlog::info("a page about it as far as it is: mirrortrain report {}", run);
+    if (values().logging.report) spdlog::info("for a page of the run so far: mirrortrain report {}", run);
+    spdlog::warn("stopped by {} after step {}; its checkpoint is in {}, resume with: mirrortrain fit --resume {}",
+                 signal_name(stop_signal_), result.state.step, folder, run);
   }
 }
 

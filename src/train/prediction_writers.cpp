@@ -1,12 +1,12 @@
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
-#include <cmath>
+#include <array>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
 #include "base/files.h"
+#include "report/format.h"
 #include "report/json.h"
 #include "train/prediction.h"
 
@@ -53,6 +53,13 @@ std::string csv_cell(const std::string& text) {
   return quoted + '"';
 }
 
+/// `values` with commas before them; NaN as "nan", whatever its sign.
+std::string csv_cells(std::span<const float> values) {
+  std::string cells;
+  for (const float value : values) cells += "," + report::float_text(value);
+  return cells;
+}
+
 class CsvPredictions : public PredictionWriter {
  public:
   CsvPredictions(const PredictionOutput& output, const OutputMeaning& meaning)
@@ -78,12 +85,12 @@ class CsvPredictions : public PredictionWriter {
       if (!meaning_.classes.empty()) line += fmt::format(",{}", csv_cell(meaning_.name_of(predicted)));
       if (probabilities_) {
         const std::vector<float> values = meaning_.probabilities(output);
-        if (meaning_.kind == Kind::kYesOrNo) line += fmt::format(",{}", 1 - values[0]);
-        line += fmt::format(",{}", fmt::join(values, ","));
+        if (meaning_.kind == Kind::kYesOrNo) line += csv_cells(std::array{1 - values[0]});
+        line += csv_cells(values);
       }
     } else {
-      if (output.size() == 1) line += fmt::format(",{}", output[0]);
-      if (lists_outputs_) line += fmt::format(",{}", fmt::join(output, ","));
+      if (output.size() == 1) line += csv_cells(output);
+      if (lists_outputs_) line += csv_cells(output);
     }
     sink_.write(line + "\n");
   }

@@ -58,7 +58,7 @@ std::map<std::pair<std::string, std::string>, Work> work_of(const Graph& graph, 
   return work;
 }
 
-/// The replica's number in "replica 12"; nothing for a lane.
+/// The replica's number in "replica 12"; nothing for a device.
 std::optional<int> replica_of(std::string_view who) {
   constexpr std::string_view kReplica = "replica ";
   if (!who.starts_with(kReplica)) return std::nullopt;
@@ -117,8 +117,9 @@ std::vector<ProfileRow> profile_rows(const std::vector<ProfileEntry>& entries, c
   return rows;
 }
 
-std::string profile_text(const std::vector<ProfileRow>& rows, const ProfiledSteps& steps) {
-  constexpr std::size_t kName = 28;
+std::string profile_text(const std::vector<ProfileRow>& rows, const ProfiledSteps& steps, std::size_t width) {
+  const bool is_narrow = width > 0 && width < 80;
+  const std::size_t name_columns = is_narrow ? 22 : 28;
   std::string text, who;
   for (const ProfileRow& row : rows) {
     const auto replica = replica_of(row.who);
@@ -126,21 +127,23 @@ std::string profile_text(const std::vector<ProfileRow>& rows, const ProfiledStep
       who = row.who;
       const double total = total_ms(rows, who);
       if (replica) {
-        text += fmt::format("\n{}: {} examples, {:.3f} ms a step\n{:<{}}{:>10}{:>10}{:>10}{:>7}{:>9}{:>6}\n", who,
-                            rows_of_replica(steps.batch, *replica, steps.replicas).count, total, "layer", kName,
-                            "forward", "backward", "ms", "share", "GFLOP/s", "GB/s");
+        text += fmt::format("\n{}: {} examples, {:.3f} ms a step\n{:<{}}{:>10}{:>10}{:>10}{:>7}", who,
+                            rows_of_replica(steps.batch, *replica, steps.replicas).count, total, "layer", name_columns,
+                            "forward", "backward", "ms", "share");
+        text += is_narrow ? "\n" : fmt::format("{:>9}{:>6}\n", "GFLOP/s", "GB/s");
       } else {
-        text += fmt::format("\n{}: {:.3f} ms a step\n{:<{}}{:>10}{:>7}\n", who, total, "action", kName, "ms", "share");
+        text += fmt::format("\n{}: {:.3f} ms a step\n{:<{}}{:>10}{:>7}\n", who, total, "action", name_columns, "ms",
+                            "share");
       }
     }
-    const std::string name = padded(shortened(row.name, kName - 5), kName);
+    const std::string name = padded(shortened(row.name, name_columns - 5), name_columns);
     const std::string share = share_text(row.ms(), total_ms(rows, who));
-    if (replica) {
-      text += fmt::format("{}{:>10.3f}{:>10.3f}{:>10.3f}{:>7}{:>9}{:>6}\n", name, row.forward_ms, row.backward_ms,
-                          row.ms(), share, rate(row.flops, row.ms()), rate(row.bytes, row.ms()));
-    } else {
+    if (!replica) {
       text += fmt::format("{}{:>10.3f}{:>7}\n", name, row.ms(), share);
+      continue;
     }
+    text += fmt::format("{}{:>10.3f}{:>10.3f}{:>10.3f}{:>7}", name, row.forward_ms, row.backward_ms, row.ms(), share);
+    text += is_narrow ? "\n" : fmt::format("{:>9}{:>6}\n", rate(row.flops, row.ms()), rate(row.bytes, row.ms()));
   }
   return text.empty() ? text : text.substr(1);
 }

@@ -9,9 +9,9 @@
 
 namespace mirrortrain {
 
-/// A layer's part of a replica's step, or an action of a lane. Milliseconds are per step.
+/// A layer's part of a replica's step, or an action of a device. Milliseconds are per step.
 struct ProfileRow {
-  std::string who;   ///< "replica 0", "lane 0"
+  std::string who;   ///< "replica 0", "cpu:0"
   std::string name;  ///< a layer, or an action
   double forward_ms = 0, backward_ms = 0;
   double flops = 0, bytes = 0;  ///< per step; 0 where they are not known
@@ -27,12 +27,13 @@ struct ProfiledSteps {
   int replicas = 1;
 };
 
-/// The rows of every replica and lane, in the order of the model; with `by_time` the slowest of each first.
+/// The rows of every device and replica, in the order of the model; with `by_time` the slowest of each first.
 std::vector<ProfileRow> profile_rows(const std::vector<ProfileEntry>& entries, const Model& model,
                                      const ProfiledSteps& steps, bool by_time);
 
-/// Tables of at most 80 columns, one for each replica and lane.
-std::string profile_text(const std::vector<ProfileRow>& rows, const ProfiledSteps& steps);
+/// Tables of at most 80 columns, one for each device and replica; in a terminal of fewer columns, `width`, without the
+/// rates.
+std::string profile_text(const std::vector<ProfileRow>& rows, const ProfiledSteps& steps, std::size_t width = 0);
 std::string profile_json(const std::vector<ProfileRow>& rows, const ProfiledSteps& steps);
 
 }  // namespace mirrortrain

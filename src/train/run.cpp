@@ -14,6 +14,7 @@
 #include "data/shards.h"
 #include "device/cpu/cpu_device.h"
 #include "strategy/parameter_server/parameter_server_strategy.h"
+#include "train/check_data.h"
 #include "train/initial_weights.h"
 #include "train/weights.h"
 
@@ -90,6 +91,7 @@ void set_order(const CheckedConfiguration& checked, const data::Dataset& train, 
         "data.auto_shard: off without data.shuffle has every worker compute the same examples; use shuffle: true, or "
         "auto_shard: data");
   }
+  if (workers == 1) require_batches(checked, train.rows());
   run.order = std::make_unique<data::Order>(
       train.rows(), data::Order::Options{data.global_batch_size, data.shuffle, data.drop_remainder, values.seed,
                                          std::move(chosen.shards)});

@@ -12,6 +12,7 @@
 #include "base/files.h"
 #include "base/utf8.h"
 #include "config/scalar.h"
+#include "train/checkpoint_folder.h"
 
 namespace mirrortrain {
 namespace {
@@ -181,8 +182,22 @@ std::optional<NamedRun> find_run(const std::string& text) {
   return found;
 }
 
+std::string no_checkpoint_text(const RunFolder& run, const std::string& name) {
+  std::vector<std::string> names;
+  for (const fs::path& checkpoint : checkpoints_in(run.checkpoints())) names.push_back(checkpoint.filename().string());
+  if (holds_checkpoint(run.checkpoints() / kBestCheckpoint)) names.emplace_back(kBestCheckpoint);
+  return fmt::format("{} has no checkpoint {}{}", run.path.string(), shortened(name, 200),
+                     names.empty() ? "; it has none yet" : fmt::format("; it has {}", fmt::join(names, ", ")));
+}
+
 NamedRun require_run(const std::string& text, const std::string& what) {
   if (auto run = find_run(text)) return *run;
+  fs::path above = without_last_slash(text).parent_path();
+  if (above.filename() == "checkpoints") above = above.parent_path();
+  if (const auto run = above.empty() ? std::nullopt : find_run(above.string()); run && !run->checkpoint) {
+    throw UsageError(
+        fmt::format("{}: {}", what, no_checkpoint_text(run->folder, without_last_slash(text).filename().string())));
+  }
   std::vector<std::string> names;
   for (const RunFolder& run : all_runs()) names.push_back(run.path.filename().string());
   const std::string hint = config::suggestion(text, names);

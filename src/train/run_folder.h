@@ -73,6 +73,8 @@ struct NamedRun {
 /// RUN is a run's folder, its name in runs/, or a checkpoint: its folder, RUN/step-000500, or step-000500 alone where
 /// one run has it. nullopt where it is none of these.
 std::optional<NamedRun> find_run(const std::string& run);
+/// Why there is no such checkpoint in the run, with those that it has.
+std::string no_checkpoint_text(const RunFolder& run, const std::string& name);
 /// As find_run; throws UsageError, which begins with `what` and suggests a run, where there is none.
 NamedRun require_run(const std::string& run, const std::string& what);
 

@@ -21,10 +21,13 @@ namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
 /// The metric's value in an event's "validation", which is an object with loss and metrics.
-std::optional<double> validated(const Json& event, const std::optional<std::string>& wanted, std::string& metric) {
+std::optional<double> validated(const Json& event, const std::optional<std::string>& wanted, RunRow& row) {
   const auto validation = event.find("validation");
   if (validation == event.end() || !validation->is_object()) return std::nullopt;
   const Json metrics = validation->value("metrics", Json::object());
+  row.validated.insert("loss");
+  for (const auto& [name, value] : metrics.items()) row.validated.insert(name);
+  std::string& metric = row.metric;
   if (metric.empty()) metric = wanted ? *wanted : metrics.empty() ? "loss" : metrics.begin().key();
   const Json& holder = metric == "loss" ? *validation : metrics;
   const auto found = holder.find(metric);
@@ -38,7 +41,7 @@ void read_events(const RunFolder& run, const std::optional<std::string>& metric,
     const std::string kind = report::text_in(event, "event");
     row.status = kind == "end" ? report::text_in(event, "status") : "unfinished";
     if (kind == "step") row.examples_per_second = report::number_in(event, "examples_per_second").value_or(0);
-    if (const auto value = validated(event, metric, row.metric); value && kind == "epoch") {
+    if (const auto value = validated(event, metric, row); value && kind == "epoch") {
       row.last = value;
       const bool better = !row.best || (lower_is_better(row.metric) ? *value < *row.best : *value > *row.best);
       if (better) row.best = value;
@@ -64,10 +67,22 @@ void add_runs(const fs::path& folder, const std::string& prefix, bool descends,
   }
 }
 
-std::string differences_text(const RunRow& run) {
-  std::string text;
-  for (const auto& [key, value] : run.differs) text += fmt::format("{}{}={}", text.empty() ? "" : " ", key, value);
-  return text;
+/// What the run has that others do not, indented, on as many lines as it needs; `width` 0: on one.
+std::string differences_text(const RunRow& run, std::size_t width) {
+  constexpr std::string_view kIndent = "    ";
+  std::string text, line;
+  for (const auto& [key, value] : run.differs) {
+    if (value == "-") continue;
+    std::string entry = fmt::format("{}={}", key, value);
+    if (width > 0 && kIndent.size() + display_width(entry) > width)
+      entry = shortened(entry, width - kIndent.size() - 3);
+    if (width > 0 && !line.empty() && display_width(line) + 2 + display_width(entry) > width) {
+      text += line + "\n";
+      line.clear();
+    }
+    line += (line.empty() ? std::string(kIndent) : "  ") + entry;
+  }
+  return line.empty() ? text : text + line + "\n";
 }
 
 std::string score(const std::optional<double>& value) { return value ? report::score_text(*value) : "-"; }
@@ -148,11 +163,7 @@ std::string run_table(const std::vector<RunRow>& runs, std::size_t width) {
     }
     if (width > 0 && display_width(line) > width) line = shortened(line, width - 3);
     text += line + "\n";
-    const std::string differs = r > 0 ? differences_text(runs[r - 1]) : "";
-    if (!differs.empty()) {
-      const std::string indented = "    " + differs;
-      text += (width > 0 && display_width(indented) > width ? shortened(indented, width - 3) : indented) + "\n";
-    }
+    if (r > 0) text += differences_text(runs[r - 1], width);
   }
   return text;
 }

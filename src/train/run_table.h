@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -18,6 +19,7 @@ struct RunRow {
   std::string status;   ///< done, stopped or failed; "unfinished" while it runs, and after it was killed
   std::int64_t steps = 0;
   std::string metric;                ///< of validation: the one asked for, else the first, else loss
+  std::set<std::string> validated;   ///< what validation gave: loss and metrics
   std::optional<double> last, best;  ///< absent where nothing was validated
   double examples_per_second = 0;    ///< of the last step event
   /// The values of its configuration in which the listed runs differ, by key.

@@ -86,6 +86,13 @@ TEST_CASE("config check, show, schema") {
   CHECK(schema.exit_code == 0);
   CHECK(json::parse(schema.out).contains("$schema"));
   CHECK(contains(schema.out, R"("pattern": "^(cpu|cuda):[0-9]+$")"));
+  const json keys = json::parse(schema.out)["else"]["properties"];
+  for (const char* const section : {"strategy", "gradients", "training", "checkpoint", "logging"}) {
+    CAPTURE(section);
+    CHECK(keys[section]["type"] == json({"object", "null"}));  // as config check takes them
+  }
+  CHECK(keys["data"]["type"] == "object");
+  CHECK(keys["name"]["pattern"] == R"(^(?!\.{1,2}$)[^/]*$)");
   CHECK(run_program(folder, "config check missing.yaml").exit_code == 2);
 }
 

@@ -238,11 +238,11 @@ TEST_CASE_FIXTURE(Fixture, "a dry run tells the layers and leaves nothing behind
 }
 
 TEST_CASE_FIXTURE(Fixture,
-                  "a profile is a table of each replica's layers and each lane's actions, and changes no weights") {
+                  "a profile is a table of each replica's layers and each device's actions, and changes no weights") {
   const Outcome outcome = fit("--run-dir a --profile --by-time --json a.json --set strategy.devices=[cpu:0,cpu:1]");
   REQUIRE(outcome.exit_code == 0);
-  for (const char* line :
-       {"lane 0: ", "\nrun programs ", "lane 1: ", "\nupdate ", "replica 0: ", "replica 1: ", "\nlayer ", "\ndense "}) {
+  for (const char* line : {"cpu:0: ", "\nrun layers ", "\nwait for other devices ", "cpu:1: ", "\nupdate ",
+                           "replica 0: ", "replica 1: ", "\nlayer ", "\ndense "}) {
     CAPTURE(line);
     CHECK(("\n" + outcome.out).find(line) != std::string::npos);
   }
@@ -261,6 +261,8 @@ TEST_CASE_FIXTURE(Fixture,
   REQUIRE(fit("--run-dir b --set strategy.devices=[cpu:0,cpu:1]").exit_code == 0);
   CHECK(model("a") == model("b"));
   CHECK(fit("--by-time").exit_code == 2);
+  const Outcome alone = fit("--run-dir c --profile --json - -v");
+  CHECK(json::parse(alone.out).contains("profile"));  // nothing else is on stdout
 }
 
 TEST_CASE_FIXTURE(Fixture, "a run folder that holds another run is refused") {

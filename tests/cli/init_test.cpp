@@ -37,6 +37,19 @@ struct Fixture {
   double accuracy = 0;
 };
 
+TEST_CASE_FIXTURE(Fixture, "one-hot labels get the loss that takes them") {
+  const std::string script = R"sh(
+printf '\223NUMPY\001\000\166\000%-117s\n' "{'descr': '|u1', 'fortran_order': False, 'shape': (40, 3), }" > x.npy
+cp x.npy y.npy
+for i in $(seq 40); do printf '\001\002\003' >> x.npy; printf '\000\001\000' >> y.npy; done
+python3 -c "import zipfile; z = zipfile.ZipFile('oh.npz', 'w'); z.write('x.npy'); z.write('y.npy')")sh";
+  if (run_script(folder, "command -v python3").exit_code != 0) return;
+  REQUIRE(run_script(folder, script).exit_code == 0);
+  const std::string made = train("oh.npz");
+  CHECK_MESSAGE(contains(made, "units: 3"), made);
+  CHECK(contains(made, "loss: {type: categorical_crossentropy, from_logits: true}"));
+}
+
 TEST_CASE_FIXTURE(Fixture, "a table gets encodings, means, normalization and outputs for its classes") {
   const std::string made = train(repository_file("data/garden-birds/train.csv"));
   CHECK(contains(made, "4 classes: blackbird, blue tit, robin, sparrow"));

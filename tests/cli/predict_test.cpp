@@ -1,6 +1,8 @@
 // `predict`: a trained network on new data, and tables with words on their way through fit and eval.
 #include <doctest/doctest.h>
 
+#include <cstring>
+#include <limits>
 #include <sstream>
 
 #include "cli/program.h"
@@ -49,6 +51,23 @@ std::vector<std::string> lines_of(const std::string& text) {
   std::istringstream stream(text);
   for (std::string line; std::getline(stream, line);) lines.push_back(line);
   return lines;
+}
+
+TEST_CASE_FIXTURE(Fixture, "predictions that are no numbers are nan, whatever their sign") {
+  train();
+  std::string weights = read("run/model.safetensors");
+  const float minus_nan = -std::numeric_limits<float>::quiet_NaN();
+  for (int element = 1; element <= 3; ++element) {  // the last tensor's
+    std::memcpy(weights.data() + weights.size() - 4 * static_cast<std::size_t>(element), &minus_nan, sizeof minus_nan);
+  }
+  write_file(folder / "nan.safetensors", weights);
+  REQUIRE(run("fit words.yaml --run-dir broken --set training.on_non_finite=ignore --set training.steps=1 --set "
+              "optimizer.learning_rate=0.0 --set model.initial_weights=nan.safetensors")
+              .exit_code == 0);
+  const Outcome predicted = run("predict broken --probabilities");
+  CHECK_MESSAGE(predicted.exit_code == 0, predicted.err);
+  CHECK_MESSAGE(contains(predicted.out, ",nan,nan,nan"), predicted.out);
+  CHECK_FALSE(contains(predicted.out, "-nan"));
 }
 
 TEST_CASE_FIXTURE(Fixture, "a table with words trains, evaluates and predicts with the names of its classes") {

@@ -48,6 +48,14 @@ TEST_CASE_FIXTURE(Runs, "a run that does not exist is refused with the runs that
     CHECK(contains(outcome.err, "runs/ has first, second"));
     CHECK(contains(run_program(folder, fmt::format("{} firts", command)).err, "did you mean 'first'?"));
   }
+  for (const char* const given :
+       {"first/step-000999", "runs/first/checkpoints/step-000999", "first --checkpoint step-000999"}) {
+    CAPTURE(given);
+    const Outcome outcome = run_program(folder, fmt::format("eval {}", given));
+    CHECK(outcome.exit_code == 2);
+    CHECK_MESSAGE(contains(outcome.err, "runs/first has no checkpoint step-000999; it has step-000002, step-000004"),
+                  outcome.err);
+  }
   CHECK(contains(run_program(folder, "eval step-000004").err, "several runs have a checkpoint step-000004"));
 }
 
@@ -90,7 +98,7 @@ TEST_CASE_FIXTURE(Runs, "fit --resume takes a run without its configuration, and
   const Outcome older = run_program(folder, "fit --resume first/step-000006");
   CHECK(older.exit_code == 2);
   CHECK(contains(older.err, "a run resumes from its newest checkpoint, step-000008"));
-  CHECK(contains(run_program(folder, "fit").err, "CONFIG is missing"));
+  CHECK(contains(run_program(folder, "fit").err, "CONFIG is required"));
 }
 
 }  // namespace

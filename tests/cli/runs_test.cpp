@@ -50,6 +50,35 @@ TEST_CASE_FIXTURE(Fixture, "runs lists each run's state, its validation and what
   CHECK(run_program(folder, "runs --sort speed").exit_code == 2);
 }
 
+TEST_CASE_FIXTURE(Fixture, "of different models runs tells what was given, not every default of what others lack") {
+  REQUIRE(fit("--set name=a").exit_code == 0);
+  REQUIRE(run_program(folder, "fit " + repository_file("configs/binary-classifier.yaml") +
+                                  " --set strategy.devices=cpu:0 --set name=b --set optimizer=rmsprop -q")
+              .exit_code == 0);
+  const Outcome table = run_program(folder, "runs");
+  CHECK(contains(table.out, "model.layers[0]={dense: {units: 16, activation: relu}}"));
+  CHECK(contains(table.out, "model.layers[1].dense.units=64"));
+  CHECK(contains(table.out, "model.layers[2]={dense: {units: 10}}"));
+  CHECK(contains(table.out, "optimizer.type=rmsprop"));
+  CHECK_FALSE(contains(table.out, "kernel_initializer"));
+  CHECK_FALSE(contains(table.out, "rho"));
+  CHECK_FALSE(contains(table.out, "=-"));
+  std::string rest = table.out;
+  while (!rest.empty()) {
+    const std::string line = rest.substr(0, rest.find('\n'));
+    CHECK_MESSAGE(line.size() < 1200, line);
+    rest.erase(0, std::min(line.size() + 1, rest.size()));
+  }
+  const json all = runs();
+  CHECK(all[1]["differs"]["model.layers[2]"] == "-");
+  CHECK(all[0]["differs"].contains("optimizer.type"));
+  CHECK_FALSE(all[0]["differs"].contains("optimizer.rho"));
+
+  const Outcome unknown = run_program(folder, "runs --metric acc");
+  CHECK(unknown.exit_code == 2);
+  CHECK_MESSAGE(contains(unknown.err, "none of these runs has it; they have accuracy, loss"), unknown.err);
+}
+
 TEST_CASE_FIXTURE(Fixture, "a sweep trains a run for each combination, as fit alone would, and prints their table") {
   const Outcome outcome = fit("--set name=s --sweep optimizer.learning_rate=0.1,0.01 --sweep seed=1,2 -q");
   REQUIRE_MESSAGE(outcome.exit_code == 0, outcome.err);
@@ -89,10 +118,17 @@ TEST_CASE_FIXTURE(Fixture, "a signal to a sweep alone stops its run, which can b
 TEST_CASE_FIXTURE(Fixture, "a sweep with a wrong value starts nothing") {
   const Outcome outcome = fit("--sweep optimizer.learning_rate=0.1,fast");
   CHECK(outcome.exit_code == 2);
-  CHECK(contains(outcome.err, "--set optimizer.learning_rate: "));
+  CHECK_MESSAGE(contains(outcome.err, "--sweep optimizer.learning_rate: "), outcome.err);
+  CHECK(contains(fit("--sweep seed=1,1").err, "--sweep seed: 1 is listed twice"));
+  CHECK(contains(fit("--sweep seed=1,2 --sweep seed=3").err, "--sweep seed: given twice; list all its values in one"));
   CHECK(contains(fit("--sweep learning_rate").err, "expected KEY=A,B,C"));
   CHECK(contains(fit("--side-by-side 2").err, "--sweep"));
   CHECK_FALSE(fs::exists(folder / "runs"));
+}
+
+TEST_CASE_FIXTURE(Fixture, "a sweep's values may stand in brackets") {
+  REQUIRE(fit("--sweep 'seed=[1, 2]' --run-dir s -q").exit_code == 0);
+  CHECK(runs("s").size() == 2);
 }
 
 TEST_CASE_FIXTURE(Fixture, "a sweep's runs may train side by side") {

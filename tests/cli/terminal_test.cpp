@@ -60,6 +60,31 @@ TEST_CASE_FIXTURE(Fixture, "no line is wider than the terminal, and steps count 
   }
 }
 
+TEST_CASE_FIXTURE(Fixture, "eval and predict show how far they are, and tables fit" * doctest::skip(no_terminals())) {
+  REQUIRE(run_program(folder, "fit net.yaml -q --set strategy.devices=cpu:0,cpu:1").exit_code == 0);
+  const auto in_terminal = [&](const std::string& arguments, unsigned short columns = 80) {
+    const Screen screen = run_in_terminal(folder, "exec \"$MIRRORTRAIN\" " + arguments, columns);
+    CHECK_MESSAGE(screen.exit_code == 0, screen.text);
+    return screen;
+  };
+  CHECK(contains(in_terminal("eval net --split train").text, "train 1/150"));
+  CHECK(contains(in_terminal("predict net --output p.csv").text, "predictions 1/10"));
+  CHECK_FALSE(contains(in_terminal("predict net").text, "predictions 1/10"));  // they are there themselves
+  CHECK_FALSE(contains(in_terminal("eval net -q").text, "test 1/"));
+  for (const char* const command : {"fit net.yaml --dry-run", "config show net.yaml",
+                                    "bench-allreduce --devices cpu:0,cpu:1 --algorithms ring -b 8 -e 8",
+                                    "plan net.yaml --workers 1,2 --network 20us,10Gbit/s", "checkpoint list net",
+                                    "devices", "runs", "fit net.yaml -q --profile --set training.steps=2"}) {
+    for (const unsigned short columns : {80, 60}) {
+      CAPTURE(command);
+      for (const std::string& line : in_terminal(command, columns).drawn()) {
+        const bool is_one_word = line.find(' ', line.find_first_not_of(" #")) == std::string::npos;
+        CHECK_MESSAGE((display_width(line) <= columns || is_one_word), line);
+      }
+    }
+  }
+}
+
 TEST_CASE_FIXTURE(Fixture, "a terminal that calls itself dumb gets no escapes" * doctest::skip(no_terminals())) {
   const Screen screen = fit("--set data.global_batch_size=9000", 80, {}, "TERM=dumb");
   CHECK(screen.exit_code == 0);

@@ -66,6 +66,112 @@ TEST_CASE_FIXTURE(Fixture, "a loss that does not fit the last activation is a wa
   }
 }
 
+TEST_CASE_FIXTURE(Fixture, "an activation that keeps the output from what the loss wants is warned of") {
+  struct Row {
+    const char *last, *loss, *warning;
+  };
+  const Row rows[] = {
+      {"{units: 3, activation: tanh}", kSparse, "tanh keeps every logit between -1 and 1; remove the tanh"},
+      {"{units: 3, activation: softsign}", kSparse, "softsign keeps every logit between -1 and 1"},
+      {"{units: 3, activation: relu6}", kSparse, "relu6 keeps every logit between 0 and 6"},
+      {"{units: 3, activation: softplus}", kSparse, "softplus keeps every logit above 0"},
+      {"{units: 3, activation: exponential}", kSparse, "exponential keeps every logit above 0"},
+      {"{units: 1, activation: sigmoid}", "hinge", "but sigmoid keeps every output between 0 and 1; use tanh"},
+      {"{units: 2, activation: softmax}", "hinge", "but softmax keeps every output between 0 and 1"},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.warning);
+    fit(row.last, row.loss);
+    const Outcome outcome = run_program(folder, "config check m.yaml --no-data");
+    CHECK_MESSAGE(contains(outcome.err, row.warning), outcome.err);
+  }
+  fit("{units: 1, activation: tanh}", "hinge");
+  CHECK_FALSE(contains(run_program(folder, "config check m.yaml --no-data").err, "keeps every"));
+  const std::string of_length = "--set data.train.labels=length";
+  const Outcome sigmoid = fit("{units: 1, activation: sigmoid}", "mean_squared_error", "", of_length);
+  CHECK_MESSAGE(
+      contains(sigmoid.err, "labels go from 0 to 2.6, but the activation of the last layer gives 0 to 1 alone"),
+      sigmoid.err);
+  CHECK_FALSE(contains(fit("{units: 1, activation: relu}", "mean_squared_error", "", of_length).err, "labels go from"));
+}
+
+TEST_CASE_FIXTURE(Fixture,
+                  "a split of one class, as of sorted data, and a rescaling that changes nothing are warned of") {
+  std::string rows = "length,width,kind\n", one = rows;
+  for (int i = 0; i < 60; ++i) rows += fmt::format("{},{},{}\n", 300 * (i % 7), 0.05 * (i % 5), i / 20);
+  for (int i = 0; i < 12; ++i) one += fmt::format("{},{},1\n", 300 * (i % 7), 0.05 * (i % 5));
+  write_file(folder / "flowers.csv", rows);
+  write_file(folder / "one.csv", one);
+  const std::string checks = "--set 'data.validation={fraction: 0.2}' ";
+  const Outcome sorted = fit("{units: 3}", kSparse, "", checks);
+  CHECK_MESSAGE(contains(sorted.err,
+                         "data.validation: every label of validation is 2, though the training data have "
+                         "others; are the data sorted by class? add shuffle: true beside fraction"),
+                sorted.err);
+  CHECK(contains(run_program(folder, "config check m.yaml " + checks).err, "every label of validation is 2"));
+  CHECK_FALSE(contains(fit("{units: 3}", kSparse, "", "--set 'data.validation={fraction: 0.2, shuffle: true}'").err,
+                       "every label"));
+  CHECK(contains(fit("{units: 3}", kSparse, "", "--set 'data.test={format: csv, file: one.csv, labels: kind}'").err,
+                 "every label of test is 1"));
+  const auto with_scale = [&](const char* scale) {
+    return fit("{units: 3}", kSparse, "",
+               fmt::format("--set 'data.preprocessing=[{{rescaling: {{scale: {}}}}}]'", scale));
+  };
+  CHECK(contains(with_scale("1.0").err, "features differ in scale"));
+  CHECK_FALSE(
+      contains(fit("{units: 3}", kSparse, "", "--set 'data.preprocessing=[{normalization: {adapt: true}}]'").err,
+               "features differ"));
+}
+
+TEST_CASE_FIXTURE(Fixture, "config check refuses what fit would refuse before its first step") {
+  struct Row {
+    const char *set, *answer;
+  };
+  const Row rows[] = {
+      {"--set training.steps=3 --set gradients.accumulate_steps=4",
+       "gradients.accumulate_steps: 4 is more than the 3 steps of this run"},
+      {"--set training.epochs=2 --set gradients.accumulate_steps=7",
+       "gradients.accumulate_steps: 7 is more than the 6 steps of this run"},
+      {"--set data.global_batch_size=1000 --set data.drop_remainder=true",
+       "data.drop_remainder: leaves no batch: the 60 training examples are less than the global batch of 1000"},
+      {"--set model.initial_weights=other.safetensors", "the weights do not fit the model"},
+      {"--set model.initial_weights=half.safetensors", "\"F16\""},
+      {"--set 'data.validation={fraction: 0.999}'", "data.validation: a fraction of 0.999 of the 60 examples in"},
+  };
+  REQUIRE(fit("{units: 4}", kSparse, "", "--run-dir other").exit_code == 0);
+  fs::copy(folder / "other/model.safetensors", folder / "other.safetensors");
+  const std::string header = R"({"dense/kernel":{"dtype":"F16","shape":[1],"data_offsets":[0,2]}})";
+  std::string file = std::string(8, '\0') + header + std::string(2, '\0');
+  file[0] = static_cast<char>(header.size());
+  write_file(folder / "half.safetensors", file);
+  for (const Row& row : rows) {
+    CAPTURE(row.set);
+    const Outcome fitted = fit("{units: 3}", kSparse, "", row.set);
+    CHECK(fitted.exit_code != 0);
+    CHECK_MESSAGE(contains(fitted.err, row.answer), fitted.err);
+    const Outcome checked = run_program(folder, fmt::format("config check m.yaml {}", row.set));
+    CHECK(checked.exit_code != 0);
+    CHECK_MESSAGE(contains(checked.err, row.answer), checked.err);
+    CHECK(contains(checked.err, "\n1 error\n"));
+    CHECK_FALSE(contains(checked.err, "takes all of them"));
+  }
+  REQUIRE(fit("{units: 3}", kSparse, "", "--run-dir same").exit_code == 0);
+  CHECK(run_program(folder, "config check m.yaml --set model.initial_weights=same/model.safetensors").exit_code == 0);
+}
+
+TEST_CASE_FIXTURE(Fixture, "what is wrong with the training data is no error of the test data") {
+  const std::string test = " --set 'data.test={format: csv, file: flowers.csv, labels: kind}'";
+  for (const char* const set :
+       {"--set data.train.file=none.csv", "--set data.train.labels=knd", "--set 'data.validation={fraction: 0.999}'"}) {
+    CAPTURE(set);
+    fit("{units: 3}", kSparse, "", "--dry-run");
+    const Outcome outcome = run_program(folder, fmt::format("config check m.yaml {}{}", set, test));
+    CHECK(outcome.exit_code == 1);
+    CHECK_MESSAGE(contains(outcome.err, "\n1 error\n"), outcome.err);
+    CHECK_FALSE(contains(outcome.err, "data.test"));
+  }
+}
+
 TEST_CASE_FIXTURE(Fixture, "class numbers are no quantities, and accuracy means nothing for a regression") {
   const Outcome outcome = fit("{units: 1}", "mean_squared_error", "metrics: [accuracy]");
   CHECK_MESSAGE(contains(outcome.err, "the labels look like class numbers, 0 to 2"), outcome.err);

@@ -81,7 +81,7 @@ TEST_CASE("what --set got wrong begins with its path") {
   CHECK(error_of("", {"save.mde=max"}) == "--set save.mde: unknown key; did you mean 'mode'?");
   CHECK(error_of("", {"save={mode: mix}"}) ==
         "--set save: save.mode: expected one of min, max, found the text 'mix'; did you mean 'min'?");
-  CHECK(error_of("", {"name=[1, 2"}) == "--set name: not valid YAML: a list's closing ']' is missing");
+  CHECK(error_of("", {"name=[1, 2"}) == "--set name: not valid YAML: the [ that opens here is not closed; add a ]");
   CHECK(error_of("", {"save={metric: a, metric: b}"}) == "--set save: save.metric: duplicate key");
   CHECK(error_of(kLayers, {"layers[9].dense.units=1"}) ==
         "--set layers[9].dense.units: layers has 3 items, counted from 0");

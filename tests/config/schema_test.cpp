@@ -118,9 +118,13 @@ TEST_CASE("types are told in words") {
 TEST_CASE("keys that belong together or exclude each other do so in the schema") {
   const json related = json::parse(config::json_schema(config::schema<Related>(), "related"));
   CHECK(related["allOf"] == json::parse(R"([
-    {"not": {"required": ["norm", "value"],
+    {"not": {"type": "object", "required": ["norm", "value"],
              "properties": {"norm": {"not": {"type": "null"}}, "value": {"not": {"type": "null"}}}}},
-    {"anyOf": [{"required": ["model", "loss"]}, {"required": ["state"]}]}])"));
+    {"anyOf": [{"required": ["model", "loss"],
+                "properties": {"model": {"not": {"enum": [null, []]}}, "loss": {"not": {"enum": [null, []]}}}},
+               {"required": ["state"],
+                "properties": {"state": {"not": {"enum": [null, false, []]}}, "model": {"enum": [null, []]},
+                               "loss": {"enum": [null, []]}}}]}])"));
 }
 
 TEST_CASE("in blocks and repeats the names of keys are checked, and uses of blocks where there can be blocks") {

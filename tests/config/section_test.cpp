@@ -173,7 +173,7 @@ TEST_CASE("an option of the command line is read as YAML, and its errors begin w
   using Names = std::vector<std::string>;
   CHECK(config::read_option<Names>("--devices", "[cpu:0,cpu:1]") == Names{"cpu:0", "cpu:1"});
   CHECK_THROWS_WITH_AS(config::read_option<Names>("--devices", "[cpu:0"),
-                       "--devices: not valid YAML: a list's closing ']' is missing\n1 error", UsageError);
+                       "--devices: not valid YAML: the [ that opens here is not closed; add a ]\n1 error", UsageError);
   CHECK_THROWS_WITH_AS(config::read_option<std::vector<int>>("--sizes", "[1, x]"),
                        "--sizes: [1]: expected an integer, found the text 'x'\n1 error", UsageError);
 }

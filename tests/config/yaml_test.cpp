@@ -122,7 +122,7 @@ TEST_CASE("a second document is refused") {
 }
 
 TEST_CASE("what is no YAML is told at its place in plain words") {
-  CHECK(error_of("a: [1, 2") == "a.yaml:1:9: not valid YAML: a list's closing ']' is missing");
+  CHECK(error_of("a: [1, 2") == "a.yaml:1:4: not valid YAML: the [ that opens here is not closed; add a ]");
   CHECK(error_of("a: \"b\nc: d\n") ==
         "a.yaml:1:4: not valid YAML: the quoted text that opens here is not closed; add a \" at its end");
   CHECK(error_of("a: 'it''s\nb: 'c'\n").starts_with("a.yaml:1:4: not valid YAML: the quoted text that opens here"));

@@ -363,7 +363,7 @@ TEST_CASE("a profile has the device's time of every action and op, and changes n
   int of_replicas = 0;
   for (const ProfileEntry& entry : profiled.strategy->profile_entries()) {
     CAPTURE(entry.what);
-    if (entry.who == "lane 0") {
+    if (entry.who == "cuda:0") {
       actions += entry.seconds;
       continue;
     }

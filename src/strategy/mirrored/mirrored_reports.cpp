@@ -35,7 +35,7 @@ std::vector<ProfileEntry> MirroredStrategy::profile_entries() const {
   std::vector<ProfileEntry> entries;
   for (int lane = 0; lane < lanes_.size(); ++lane) {
     for (const auto& [action, seconds] : steps_of_lane(lane).training().action_times()) {
-      entries.push_back({fmt::format("lane {}", lane), "", action, seconds});
+      entries.push_back({lanes_[lane].device().id().text(), "", action, seconds});
     }
   }
   // Where the update makes a weight's gradient, that of the bias is left of the op that would make both.

@@ -6,7 +6,7 @@ namespace mirrortrain {
 StepPlan LaneSteps::training_plan() {
   StepPlan plan;
   const int lane = context_.own.index;
-  if (shares_update()) plan.add("restart updates", [this, lane] { context_.around.updates.restart(lane); });
+  if (shares_update()) plan.add("set up the update", [this, lane] { context_.around.updates.restart(lane); });
   if (shares_programs()) {
     add_shared_programs(plan);
   } else {
@@ -14,7 +14,7 @@ StepPlan LaneSteps::training_plan() {
     add_training_programs(plan);
   }
   add_meeting(plan);  // every gradient is there, every variable was read for the last time
-  if (shares_programs()) plan.add("restart programs", [this, lane] { context_.around.programs.restart(lane); });
+  if (shares_programs()) plan.add("set up the next step", [this, lane] { context_.around.programs.restart(lane); });
   add_update(plan);
   plan.add("send sums", [this] { context_.lane.buffers().send_sums(context_.stream(), context_.step.slot); });
   add_meeting(plan);  // the step is over when every lane is
@@ -47,7 +47,7 @@ void LaneSteps::add_inputs(StepPlan& plan, StepKind kind) {
 /// Steps [first, last) of a replica's program; before the first, its rows are gathered.
 void LaneSteps::add_program(StepPlan& plan, Replica& replica, StepKind kind, std::size_t first, std::size_t last) {
   if (first == 0) add_gathering(plan, replica, kind);
-  plan.add_fixed("run program", [this, &replica, kind, first, last] { run_program(replica, kind, first, last); });
+  plan.add_fixed("run layers", [this, &replica, kind, first, last] { run_program(replica, kind, first, last); });
 }
 
 void LaneSteps::add_gathering(StepPlan& plan, Replica& replica, StepKind kind) {
@@ -95,7 +95,7 @@ void LaneSteps::add_shared_programs(StepPlan& plan) {
   const std::size_t pieces = 1 + context_.lane.replicas().size() * pieces_of_replica();
   context_.around.programs.add_list(lane, SharedWork::Order::kInTurn, pieces,
                                     [this](std::size_t piece) { run_program_piece(piece); });
-  plan.add("run programs", [this, lane] { context_.own.waited_seconds += context_.around.programs.work(lane); });
+  plan.add("run layers", [this, lane] { context_.own.waited_seconds += context_.around.programs.work(lane); });
 }
 
 /// Lanes of one memory update each other's weights too, where all gradients are complete since the last meeting.
@@ -185,7 +185,7 @@ void LaneSteps::add_unless_skipped(StepPlan& plan, const char* name, std::functi
 }
 
 void LaneSteps::add_meeting(StepPlan& plan) {
-  if (context_.own.lanes > 1) plan.add("meet", [this] { context_.own.meet(); });
+  if (context_.own.lanes > 1) plan.add("wait for other devices", [this] { context_.own.meet(); });
 }
 
 }  // namespace mirrortrain

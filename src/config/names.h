@@ -1,0 +1,19 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "config/schema.h"
+
+namespace mirrortrain::config {
+
+// What suggest.cpp and advice.cpp share.
+
+/// "MaxPooling2D" and "max_pooling2d" alike: "maxpooling2d".
+std::string plain(std::string_view name);
+
+/// Adds the sections that a key may hold: itself, or the alternatives of a choice that is made by a tag.
+void add_sections(const Schema& type, std::vector<const Schema*>& sections);
+
+}  // namespace mirrortrain::config
