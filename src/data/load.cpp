@@ -196,7 +196,7 @@ Training read_training(const DataOptions& options, std::uint64_t seed, const Ter
         } else if constexpr (std::is_same_v<std::decay_t<decltype(source)>, Text>) {
           TokenWindows windows = read_windows(source);
           const Dataset whole = usable(std::move(windows.examples), terms.wanted, std::move(bad));
-          const SplitRows rows = split_rows(whole.rows(), whole.features().origin, fraction, seed);
+          const SplitRows rows = split_rows(whole.rows(), whole.features().origin, options, seed);
           return make_parts(whole, rows, {std::move(windows.tokens), {}});
         } else {
           Examples examples = [&] {
