@@ -135,15 +135,15 @@ TEST_CASE_FIXTURE(Fixture, "config check refuses what fit would refuse before it
       {"--set data.global_batch_size=1000 --set data.drop_remainder=true",
        "data.drop_remainder: leaves no batch: the 60 training examples are less than the global batch of 1000"},
       {"--set model.initial_weights=other.safetensors", "the weights do not fit the model"},
-      {"--set model.initial_weights=half.safetensors", "\"F16\""},
+      {"--set model.initial_weights=eighth.safetensors", "\"F8_E5M2\""},
       {"--set 'data.validation={fraction: 0.999}'", "data.validation: a fraction of 0.999 of the 60 examples in"},
   };
   REQUIRE(fit("{units: 4}", kSparse, "", "--run-dir other").exit_code == 0);
   fs::copy(folder / "other/model.safetensors", folder / "other.safetensors");
-  const std::string header = R"({"dense/kernel":{"dtype":"F16","shape":[1],"data_offsets":[0,2]}})";
-  std::string file = std::string(8, '\0') + header + std::string(2, '\0');
+  const std::string header = R"({"dense/kernel":{"dtype":"F8_E5M2","shape":[1],"data_offsets":[0,1]}})";
+  std::string file = std::string(8, '\0') + header + std::string(1, '\0');
   file[0] = static_cast<char>(header.size());
-  write_file(folder / "half.safetensors", file);
+  write_file(folder / "eighth.safetensors", file);
   for (const Row& row : rows) {
     CAPTURE(row.set);
     const Outcome fitted = fit("{units: 3}", kSparse, "", row.set);
