@@ -271,6 +271,9 @@ TEST_CASE("the optimizer applies what the replicas' gradients aggregate to") {
   follows_reference("aggregation-only-first-replica");
   follows_reference("aggregation-none");
 }
+TEST_CASE("layers of every kind train as in Keras, with their regularizers and constraints") {
+  all_follow_reference("layers");
+}
 TEST_CASE("every loss trains as in Keras") { all_follow_reference("losses"); }
 TEST_CASE("weights of classes and of examples train as in Keras") { all_follow_reference("weights"); }
 TEST_CASE("every optimizer trains as in Keras") { all_follow_reference("optimizers"); }
