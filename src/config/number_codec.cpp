@@ -35,6 +35,7 @@ void wrong_integer(const Node& node, std::string_view low, std::string_view high
 
 std::string number_hint(const Value& value) {
   if (meaning_of(value) != Meaning::kText) return "";
+  if (value.filled()) return "with ${...} in it, it is a text; a number is a parameter alone, as $NAME";
   std::string text = value.text();
   if (value.quoted()) {
     const Meaning plain = meaning_of(Value::scalar(text, false));

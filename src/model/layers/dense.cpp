@@ -15,6 +15,7 @@ config::Section<Dense> Dense::section() {
       .key("kernel_constraint", &Dense::kernel_constraint, "Constraint of the kernel after each update; null: none.")
       .key("bias_regularizer", &Dense::bias_regularizer, "Regularizer of the bias; null: none.")
       .key("bias_constraint", &Dense::bias_constraint, "Constraint of the bias after each update; null: none.")
+      .check("bias_initializer", [](const Dense& layer) { return without_bias(layer); })
       .check("bias_regularizer",
              [](const Dense& layer) { return without_bias(layer, layer.bias_regularizer.has_value()); })
       .check("bias_constraint",
