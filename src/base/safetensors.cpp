@@ -14,6 +14,7 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "base/float16.h"
 #include "base/utf8.h"
 
 namespace mirrortrain {
@@ -26,20 +27,27 @@ using nlohmann::ordered_json;
 
 constexpr std::uint64_t kLongestHeader = 16 << 20;  // some 100,000 tensors
 
-constexpr std::array<std::pair<std::string_view, DType>, 6> kDTypes = {{{"F32", DType::kFloat32},
-                                                                        {"F64", DType::kFloat64},
-                                                                        {"I32", DType::kInt32},
-                                                                        {"I64", DType::kInt64},
-                                                                        {"BF16", DType::kBfloat16},
-                                                                        {"U8", DType::kUint8}}};
+struct ElementType {
+  std::string_view tag;
+  DType dtype;        ///< as which the elements are read
+  std::size_t bytes;  ///< of one in the file
+};
+constexpr std::string_view kHalf = "F16";
+/// The first of a dtype is how it is written.
+constexpr auto kElementTypes = std::to_array<ElementType>({{"F32", DType::kFloat32, 4},
+                                                           {"F64", DType::kFloat64, 8},
+                                                           {"I32", DType::kInt32, 4},
+                                                           {"I64", DType::kInt64, 8},
+                                                           {"BF16", DType::kBfloat16, 2},
+                                                           {"U8", DType::kUint8, 1},
+                                                           {"BOOL", DType::kUint8, 1},
+                                                           {kHalf, DType::kFloat32, 2}});
 
-std::string_view tag_of(DType dtype) {
-  return std::ranges::find(kDTypes, dtype, &std::pair<std::string_view, DType>::second)->first;
-}
+std::string_view tag_of(DType dtype) { return std::ranges::find(kElementTypes, dtype, &ElementType::dtype)->tag; }
 
 /// Bytes of a tensor, nothing where they do not fit in 64 bits or an extent is negative.
-std::optional<std::uint64_t> bytes_of(DType dtype, const Shape& shape) {
-  std::uint64_t bytes = size_of(dtype);
+std::optional<std::uint64_t> bytes_of(std::size_t element_bytes, const Shape& shape) {
+  std::uint64_t bytes = element_bytes;
   for (const std::int64_t extent : shape) {
     if (extent < 0 || __builtin_mul_overflow(bytes, static_cast<std::uint64_t>(extent), &bytes)) return std::nullopt;
   }
@@ -51,7 +59,7 @@ std::string shown(const std::string& name) { return fmt::format("\"{}\"", shorte
 
 struct Entry {
   std::string name;
-  DType dtype;
+  const ElementType* type;
   Shape shape;
   std::uint64_t begin, end;  ///< bytes after the header
 };
@@ -67,8 +75,9 @@ class Reader {
     check_layout(entries, size - 8 - header.size());
     StoredTensors tensors;
     for (Entry& entry : entries) {  // in the order of the file
-      StoredTensor tensor{entry.dtype, std::move(entry.shape), std::vector<std::byte>(entry.end - entry.begin)};
+      StoredTensor tensor{entry.type->dtype, std::move(entry.shape), std::vector<std::byte>(entry.end - entry.begin)};
       read_bytes(tensor.data.data(), tensor.data.size());
+      if (entry.type->tag == kHalf) tensor.data = widened(tensor.data);
       tensors.emplace(std::move(entry.name), std::move(tensor));
     }
     return tensors;
@@ -84,6 +93,17 @@ class Reader {
 
   [[noreturn]] void fail(const std::string& name, std::string_view what) const {
     throw Error(fmt::format("{}: tensor {}: {}", path_.string(), shown(name), what));
+  }
+
+  static std::vector<std::byte> widened(std::span<const std::byte> halves) {
+    std::vector<std::byte> floats(2 * halves.size());
+    for (std::size_t at = 0; at < halves.size(); at += 2) {
+      std::uint16_t half = 0;
+      std::memcpy(&half, &halves[at], sizeof half);
+      const float value = float_from_half(half);
+      std::memcpy(&floats[2 * at], &value, sizeof value);
+    }
+    return floats;
   }
 
   void read_bytes(void* to, std::size_t bytes) {
@@ -151,8 +171,9 @@ class Reader {
       return list;
     };
     const json& tag = member("dtype");
-    const auto dtype = std::ranges::find_if(kDTypes, [&](const auto& known) { return tag == known.first; });
-    if (dtype == kDTypes.end()) {
+    const auto* const type =
+        std::ranges::find_if(kElementTypes, [&](const ElementType& known) { return tag == known.tag; });
+    if (type == kElementTypes.end()) {
       fail(name, fmt::format("has elements of type {}; convert weights to F32",
                              tag.is_string() ? shown(tag.get<std::string>()) : "that is no text"));
     }
@@ -160,10 +181,10 @@ class Reader {
     const std::vector<std::int64_t> offsets = numbers("data_offsets");
     if (offsets.size() != 2 || offsets[0] > offsets[1]) fail(name, "data_offsets are not [begin, end]");
     const auto begin = static_cast<std::uint64_t>(offsets[0]), end = static_cast<std::uint64_t>(offsets[1]);
-    if (bytes_of(dtype->second, shape) != end - begin) {
-      fail(name, fmt::format("{} bytes do not hold {} of type {}", end - begin, shape.text(), dtype->first));
+    if (bytes_of(type->bytes, shape) != end - begin) {
+      fail(name, fmt::format("{} bytes do not hold {} of type {}", end - begin, shape.text(), type->tag));
     }
-    return {name, dtype->second, std::move(shape), begin, end};
+    return {name, type, std::move(shape), begin, end};
   }
 
   /// The tensors, sorted by place, fill what follows the header: no gap, no overlap, nothing after them.
@@ -214,7 +235,7 @@ std::uint32_t write_safetensors(const std::filesystem::path& path, std::vector<N
     if (!names.insert(tensor.name).second || tensor.name == "__metadata__") {
       throw Error(fmt::format("cannot write {}: two tensors are named '{}'", path.string(), tensor.name));
     }
-    if (bytes_of(tensor.dtype, tensor.shape) != tensor.data.size()) {
+    if (bytes_of(size_of(tensor.dtype), tensor.shape) != tensor.data.size()) {
       throw Error(fmt::format("cannot write {}: tensor '{}' of {} has {} bytes", path.string(), tensor.name,
                               tensor.shape.text(), tensor.data.size()));
     }

@@ -43,9 +43,9 @@ using StoredTensors = std::map<std::string, StoredTensor, std::less<>>;
 std::uint32_t write_safetensors(const std::filesystem::path& path, std::vector<NamedTensor> tensors,
                                 Naming naming = Naming::kDurable);
 
-/// Reads a safetensors file, and if asked its CRC-32. Throws Error naming the file, and the tensor where one is at
-/// fault, for anything but a well formed file with tensors of F32, F64, I32, I64, BF16 or U8; SystemError where it
-/// cannot be read.
+/// Reads a safetensors file, and if asked its CRC-32. Tensors of F16 become float32, those of BOOL uint8. Throws Error
+/// naming the file, and the tensor where one is at fault, for anything but a well formed file with tensors of these or
+/// of F32, F64, I32, I64, BF16 or U8; SystemError where it cannot be read.
 StoredTensors read_safetensors(const std::filesystem::path& path, std::uint32_t* crc32 = nullptr);
 
 }  // namespace mirrortrain

@@ -59,7 +59,8 @@ RunWeights choose_weights(const EvalArguments& arguments, const std::optional<Na
   const std::optional<RunFolder> folder = run ? std::optional(run->folder) : std::nullopt;
   if (arguments.checkpoint) return given_weights(*arguments.checkpoint, folder);
   if (run) return run->checkpoint ? weights_of_checkpoint(*run->checkpoint) : weights_of_run(*folder);
-  if (configuration.model->initial_weights) return {configuration.model->initial_weights->text};
+  if (const auto& initial = configuration.model->initial_weights)
+    return {.file = file_of(*initial), .initial = *initial};
   throw UsageError(
       fmt::format("{}: there is no run '{}' in runs/ and no model.initial_weights; run fit first, or give "
                   "--checkpoint FILE",

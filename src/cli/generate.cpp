@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <vector>
 
@@ -50,7 +51,7 @@ std::string read_stdin() {
 
 int generate(const GenerateArguments& arguments) {
   const bool is_piped = arguments.prompt == "-";
-  std::string prompt = is_piped ? read_stdin() : arguments.prompt;
+  const std::string prompt = is_piped ? read_stdin() : arguments.prompt;
   if (prompt.empty()) {
     throw UsageError(
         fmt::format("{}: expected at least one byte of text to continue, found none; begin with a line "
@@ -61,8 +62,9 @@ int generate(const GenerateArguments& arguments) {
   TextGenerator generator(std::move(trained.checked), trained.adapted.value_or(data::Adapted{}), arguments.run);
   load_trained_weights(trained.named, generator.strategy());
   // What cannot be written ends the text; `main` tells.
-  generator.generate(std::move(prompt), arguments.tokens, arguments.sampling,
-                     [](std::uint8_t byte) { return std::fputc(byte, stdout) != EOF && std::fflush(stdout) == 0; });
+  generator.generate(prompt, arguments.tokens, arguments.sampling, [](std::string_view text) {
+    return std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0;
+  });
   return 0;
 }
 
@@ -76,7 +78,8 @@ void add_generate(CLI::App& app, int& exit_code) {
   command->add_option("--prompt", arguments->prompt, "The text to continue; -: what stdin has, up to its end")
       ->required()
       ->type_name("TEXT");
-  command->add_option("--tokens", arguments->tokens, "Number of bytes to write")
+  command
+      ->add_option("--tokens", arguments->tokens, "Number of tokens to write: bytes, or what the run's vocabulary has")
       ->required()
       ->type_name("N")
       ->check(at_least<std::int64_t>(1, "a whole number"));
@@ -87,7 +90,8 @@ void add_generate(CLI::App& app, int& exit_code) {
       ->type_name("T")
       ->check(at_least<double>(0, "a number"));
   command
-      ->add_option("--top-k", arguments->sampling.top_k, "Draw from the K most probable bytes alone; default: from all")
+      ->add_option("--top-k", arguments->sampling.top_k,
+                   "Draw from the K most probable tokens alone; default: from all")
       ->type_name("K")
       ->check(at_least<std::int64_t>(1, "a whole number"));
   command

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/safetensors.h"
 #include "train/checkpoint.h"
+#include "train/initial_weights.h"
 #include "train/run.h"
 #include "train/summary.h"
 #include "train/weights.h"
@@ -39,6 +40,7 @@ RunWeights weights_of_run(const RunFolder& folder) {
 }
 
 void load_run_weights(const RunWeights& weights, const VariableStore& variables) {
+  if (weights.initial) return load_initial_weights(*weights.initial, variables);
   const std::filesystem::path folder = weights.file.parent_path();
   if (weights.file.filename() == "model.safetensors" && std::filesystem::exists(folder / "state.json")) {
     try {

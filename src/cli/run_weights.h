@@ -7,6 +7,7 @@
 #include <string>
 
 #include "data/adapted.h"
+#include "model/initial_weights.h"
 #include "strategy/strategy.h"
 #include "strategy/variables/variable_store.h"
 #include "train/check_configuration.h"
@@ -19,6 +20,7 @@ struct RunWeights {
   std::filesystem::path file;
   std::int64_t step = 0;                    ///< 0 where it is not known
   std::optional<std::uint32_t> checksum{};  ///< of a run's exported weights
+  std::optional<InitialWeights> initial{};  ///< where they are those that a configuration names
 };
 
 RunWeights weights_of_checkpoint(const std::filesystem::path& checkpoint);

@@ -5,12 +5,12 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <cmath>
 #include <cstring>
 #include <limits>
 #include <vector>
 
 #include "base/error.h"
+#include "base/float16.h"
 
 namespace mirrortrain::data {
 namespace {
@@ -32,16 +32,6 @@ void decode(const std::byte* from, std::byte* to, std::size_t count, bool big_en
     const Result value = convert(load<T>(from + i * sizeof(T), big_endian));
     std::memcpy(to + i * sizeof(Result), &value, sizeof(Result));
   }
-}
-
-float float_from_half(std::uint16_t half) {
-  const int exponent = (half >> 10) & 31, fraction = half & 1023;
-  const float sign = half & 0x8000 ? -1.0f : 1.0f;
-  if (exponent == 0) return sign * std::ldexp(static_cast<float>(fraction), -24);
-  if (exponent == 31) {
-    return fraction != 0 ? std::numeric_limits<float>::quiet_NaN() : sign * std::numeric_limits<float>::infinity();
-  }
-  return sign * std::ldexp(static_cast<float>(fraction + 1024), exponent - 25);
 }
 
 template <class To>

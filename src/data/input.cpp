@@ -137,4 +137,17 @@ std::unique_ptr<Input> open_input(const std::string& path) {
       path, InflateInput::Kind::kGzip, [compressed](std::span<std::byte> to) { return compressed->read(to); }, most);
 }
 
+std::string read_text(Input& input) {
+  constexpr std::size_t kPiece = std::size_t{1} << 20;
+  std::string text;
+  std::size_t size = 0, got = 0;
+  do {
+    text.resize(size + kPiece);
+    got = input.read(std::as_writable_bytes(std::span(text).subspan(size)));
+    size += got;
+  } while (got == kPiece);
+  text.resize(size);
+  return text;
+}
+
 }  // namespace mirrortrain::data

@@ -69,6 +69,9 @@ class Input {
 /// A file, through gunzip where its content is gzip, whatever its name. Throws Error for what is not a regular file.
 std::unique_ptr<Input> open_input(const std::string& path);
 
+/// All that is left of it.
+std::string read_text(Input& input);
+
 /// At most this many bytes can come out of `compressed` deflated bytes.
 constexpr std::uint64_t most_inflated(std::uint64_t compressed) { return compressed * 1032 + 1024; }
 

@@ -54,6 +54,19 @@ Examples read_table_of(const Csv& source, const Adapted& adapted, BadExamples* b
   return encoded_by_itself(source, std::move(table), adapted);
 }
 
+/// Windows of another split than train, whose vocabulary counts for all.
+Examples read_windows_of(const Text& source, const Adapted& adapted) {
+  TokenWindows windows = read_windows(source);
+  if (!adapted.classes.empty() && windows.tokens != adapted.classes) {
+    throw Error(fmt::format(
+        "{}: expected the vocabulary of the training data, {} tokens, found {}; give every split "
+        "the same vocabulary",
+        source.vocabulary ? source.vocabulary->text : windows.examples.features.origin, adapted.classes.size(),
+        source.vocabulary ? fmt::format("another of {}", windows.tokens.size()) : "bytes"));
+  }
+  return std::move(windows.examples);
+}
+
 template <class AnySource>
 Dataset read_source(const AnySource& source, const AdaptedLater& adapted, const Terms& terms) {
   BadExamples bad = terms.gather();
@@ -66,6 +79,8 @@ Dataset read_source(const AnySource& source, const AdaptedLater& adapted, const 
         } else if constexpr (std::is_same_v<Format, ImageFolder>) {
           Examples examples = find_pictures(held, &adapted().classes, bad.if_skips()).examples;
           return usable(std::move(examples), terms.wanted, std::move(bad));
+        } else if constexpr (std::is_same_v<Format, Text>) {
+          return usable(read_windows_of(held, adapted()), terms.wanted, std::move(bad));
         } else if constexpr (requires { read(held, bad.if_skips()); }) {
           Examples examples = read(held, bad.if_skips());
           return usable(std::move(examples), terms.wanted, std::move(bad));
@@ -178,6 +193,11 @@ Training read_training(const DataOptions& options, std::uint64_t seed, const Ter
           const Dataset whole = usable(std::move(found.examples), terms.wanted, std::move(bad));
           const SplitRows rows = split_rows(whole.rows(), whole.labels().origin, fraction, seed, true);
           return make_parts(whole, rows, {std::move(found.classes), {}});
+        } else if constexpr (std::is_same_v<std::decay_t<decltype(source)>, Text>) {
+          TokenWindows windows = read_windows(source);
+          const Dataset whole = usable(std::move(windows.examples), terms.wanted, std::move(bad));
+          const SplitRows rows = split_rows(whole.rows(), whole.features().origin, fraction, seed);
+          return make_parts(whole, rows, {std::move(windows.tokens), {}});
         } else {
           Examples examples = [&] {
             if constexpr (requires { read(source, bad.if_skips()); }) {

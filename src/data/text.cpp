@@ -2,63 +2,100 @@
 
 #include <fmt/format.h>
 
-#include <cstring>
+#include <algorithm>
 #include <span>
 #include <string>
+#include <type_traits>
+#include <utility>
 
 #include "base/error.h"
 #include "data/input.h"
+#include "data/vocabulary.h"
 
 namespace mirrortrain::data {
 namespace {
 
-std::string read_text(Input& input) {
-  constexpr std::size_t kPiece = std::size_t{1} << 20;
-  std::string text;
-  std::size_t size = 0, got = 0;
-  do {
-    text.resize(size + kPiece);
-    got = input.read(std::as_writable_bytes(std::span(text).subspan(size)));
-    size += got;
-  } while (got == kPiece);
-  text.resize(size);
-  return text;
-}
-
-/// The windows of a text from a byte on, of which there is one more than the windows have.
-Array windows_from(std::string_view text, std::size_t first, std::int64_t rows, std::int64_t window,
+/// The windows of some tokens that begin at every `stride`-th from `first` on.
+template <class Element, class Token>
+Array windows_from(std::span<const Token> tokens, std::int64_t first, std::int64_t rows, const Text& source,
                    const std::string& origin) {
-  Array windows(DType::kUint8, Shape{rows, window}, origin);
-  std::memcpy(windows.bytes.data(), text.data() + first, windows.bytes.size());
+  const std::int64_t stride = source.stride.value_or(source.window);
+  const DType dtype = std::is_same_v<Element, std::uint8_t> ? DType::kUint8 : DType::kInt32;
+  Array windows(dtype, Shape{rows, source.window}, origin);
+  auto to = windows.span<Element>().begin();
+  for (std::int64_t row = 0; row < rows; ++row) {
+    const auto window = tokens.subspan(static_cast<std::size_t>(first + row * stride));
+    to = std::transform(window.begin(), window.begin() + source.window, to,
+                        [](Token token) { return static_cast<Element>(token); });
+  }
   return windows;
 }
+
+/// All files' windows, of which each file has as many as have a token behind them.
+class Windows {
+ public:
+  explicit Windows(const Text& source) : source_(source) {}
+
+  template <class Element, class Token>
+  void add(std::span<const Token> tokens, const std::string& path) {
+    const std::int64_t starts = std::ssize(tokens) - source_.window;
+    if (starts < 1) {
+      const char* const unit = source_.vocabulary ? "tokens" : "bytes";
+      throw Error(
+          fmt::format("{}: expected at least {} {}, a window of {} and one more, found {}; take a smaller window "
+                      "or another file",
+                      path, source_.window + 1, unit, source_.window, tokens.size()));
+    }
+    const std::int64_t rows = 1 + (starts - 1) / source_.stride.value_or(source_.window);
+    features_.push_back(windows_from<Element>(tokens, 0, rows, source_, path));
+    labels_.push_back(windows_from<Element>(tokens, 1, rows, source_, path));
+  }
+  Examples take() { return {joined(std::move(features_)), joined(std::move(labels_))}; }
+
+ private:
+  const Text& source_;
+  std::vector<Array> features_, labels_;
+};
 
 }  // namespace
 
 config::Section<Text> Text::section() {
   return config::Section<Text>(
-             "Files of text cut into windows, for models that tell the next byte: the features are a window's bytes as "
-             "numbers from 0 to 255, the labels the same shifted by one byte.")
+             "Files of text cut into windows, for models that tell the next token: the features are a window's tokens "
+             "as numbers, the labels the same shifted by one token.")
       .key("files", &Text::files, "Path of the file; or a glob or a list of files.", config::required)
-      .key("window", &Text::window, "Number of bytes of an example.", config::required, config::between(1, 1 << 20));
+      .key("window", &Text::window, "Number of tokens of an example.", config::required, config::between(1, 1 << 20))
+      .key("vocabulary", &Text::vocabulary,
+           "File with the tokens, characters, words or parts of words, numbered from 0 in its order: a JSON list of "
+           "strings where its name ends in .json, else a token on each line. A text is cut from left to right into the "
+           "longest tokens that fit. null: tokens are bytes, numbers from 0 to 255.")
+      .key("stride", &Text::stride,
+           "Number of tokens from the beginning of a window to that of the next; null: the window, so that none "
+           "overlap.",
+           config::between(1, 1 << 20));
 }
 
-Examples read(const Text& source) {
-  std::vector<Array> features, labels;
-  for (const std::string& path : expanded(source.files)) {
-    const auto input = open_input(path);
-    const std::string text = read_text(*input);
-    const std::int64_t rows = (std::ssize(text) - 1) / source.window;
-    if (rows < 1) {
-      throw Error(
-          fmt::format("{}: expected at least {} bytes, a window of {} and one more, found {}; take a smaller "
-                      "window or another file",
-                      path, source.window + 1, source.window, text.size()));
+TokenWindows read_windows(const Text& source) {
+  Windows windows(source);
+  if (!source.vocabulary) {
+    for (const std::string& path : expanded(source.files)) {
+      const std::string text = read_text(*open_input(path));
+      windows.add<std::uint8_t>(std::span(text.data(), text.size()), path);
     }
-    features.push_back(windows_from(text, 0, rows, source.window, path));
-    labels.push_back(windows_from(text, 1, rows, source.window, path));
+    return {windows.take(), {}};
   }
-  return {joined(std::move(features)), joined(std::move(labels))};
+  const Vocabulary vocabulary = Vocabulary::read(source.vocabulary->text);
+  for (const std::string& path : expanded(source.files)) {
+    const std::vector<std::int32_t> tokens = vocabulary.encode(read_text(*open_input(path)), path);
+    if (vocabulary.size() <= 256) {
+      windows.add<std::uint8_t>(std::span(tokens), path);
+    } else {
+      windows.add<std::int32_t>(std::span(tokens), path);
+    }
+  }
+  return {windows.take(), vocabulary.tokens()};
 }
+
+Examples read(const Text& source) { return read_windows(source).examples; }
 
 }  // namespace mirrortrain::data

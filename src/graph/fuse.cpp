@@ -88,7 +88,7 @@ class Fusion {
       } else if (const auto* moving = op_at<ops::BatchNormInference>(producer); moving && !moving->relu) {
         merge(id, producer, share(ops::BatchNormInference(moving->epsilon, true)));
       } else if (const auto* sums = op_at<ops::BatchNormBySums>(producer); sums && !sums->relu) {
-        merge(id, producer, share(ops::BatchNormBySums(sums->epsilon, true)));
+        merge(id, producer, share(ops::BatchNormBySums(sums->epsilon, true, sums->synchronized)));
       }
     }
   }

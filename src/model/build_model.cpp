@@ -8,6 +8,7 @@
 #include "graph/fuse.h"
 #include "graph/gradients.h"
 #include "graph/ops/elementwise.h"
+#include "graph/ops/mask.h"
 #include "model/layer_builder.h"
 #include "model/loss_fit.h"
 #include "model/wiring.h"
@@ -64,7 +65,7 @@ class GraphMaker {
     made_.features = made_.graph.input("features", {DType::kFloat32, Shape(in_.options.input_shape.value), true});
     made_.graph.set_layer("");
     const bool mixed = in_.precision == Precision::kMixedBfloat16;
-    const Output features{mixed ? cast(made_.features, DType::kBfloat16) : made_.features, false};
+    const Output features{mixed ? cast(made_.features, DType::kBfloat16) : made_.features};
     for (std::size_t i = 0; i < in_.options.layers.size(); ++i) {
       Inputs inputs;
       for (const int source : in_.wiring.sources[i]) {
@@ -72,6 +73,7 @@ class GraphMaker {
                              : source == Wiring::kUnknown  ? Output{}
                                                            : outputs_[static_cast<std::size_t>(source)];
         inputs.values.push_back(known.value);
+        inputs.masks.push_back(known.mask);
         inputs.guessed = inputs.guessed || known.guessed;
       }
       outputs_.push_back(add_layer(i, inputs));
@@ -81,12 +83,21 @@ class GraphMaker {
 
   void add_loss_and_metrics() {
     const Shape output_shape = made_.graph.spec(made_.output).shape;
+    const ValueId mask = outputs_.back().mask;
     made_.graph.set_layer("loss");
     made_.output = cast(made_.output, DType::kFloat32);
     made_.loss = attempt(in_.loss, in_.errors, [&] {
       made_.labels = made_.graph.input("labels", targets_spec(targets_of(in_.loss.value), output_shape));
       std::vector<ValueId> inputs = {made_.output, made_.labels};
       if (weighted_) inputs.push_back(made_.weights = made_.graph.input("weights", {DType::kFloat32, {}, true}));
+      if (mask != kNoValue) {
+        inputs.resize(3, kNoValue);
+        inputs.push_back(mask);
+        // Gradients are divided by what counts in the global batch.
+        if (builder_.mode() == Mode::kTraining) {
+          inputs.push_back(made_.graph.sum_over_replicas(made_.graph.apply_one(ops::MaskCount(), {mask})));
+        }
+      }
       return made_.graph.apply(loss_op(in_.loss.value), inputs).front();
     });
     if (made_.loss == kNoValue) return;
@@ -95,8 +106,13 @@ class GraphMaker {
       made_.graph.set_layer(std::string(name_of(metric.value)));
       made_.metrics.push_back(attempt(metric, in_.errors, [&] {
         MetricNode node = metric_node(metric.value, in_.loss.value, output_shape);
-        const ValueId from = node.reads_probabilities ? probabilities() : made_.output;
-        const ValueId sums = made_.graph.apply(node.op, {from, made_.labels}).front();
+        std::vector<ValueId> inputs{node.reads_probabilities ? probabilities() : made_.output, made_.labels};
+        if (mask != kNoValue) inputs.push_back(mask);
+        if (mask != kNoValue && !node.takes_mask) {
+          throw Error(fmt::format("{} counts every step, but the output carries a mask of padding; use another metric",
+                                  name_of(metric.value)));
+        }
+        const ValueId sums = made_.graph.apply(node.op, std::move(inputs)).front();
         const auto is_it = [&](const ModelMetric& one) { return one.name == name_of(metric.value); };
         if (const auto own = std::ranges::find_if(model_.metrics, is_it); own != model_.metrics.end()) {
           own->sums = static_cast<std::size_t>(made_.graph.spec(sums).shape.elements());
@@ -132,9 +148,10 @@ class GraphMaker {
   struct Output {
     ValueId value = kNoValue;
     bool guessed = false;
+    ValueId mask = kNoValue;  ///< that it carries
   };
   struct Inputs {
-    std::vector<ValueId> values;
+    std::vector<ValueId> values, masks;
     bool guessed = false;
   };
 
@@ -162,7 +179,7 @@ class GraphMaker {
     if (std::ranges::count(inputs.values, kNoValue) > 0 || state == ReadState::kNot) return {};
     const bool misread = state == ReadState::kInPart;
     try {
-      builder_.begin_layer(name, common_options(layer.value).trainable, inputs.guessed);
+      builder_.begin_layer(name, common_options(layer.value).trainable, inputs.guessed, inputs.masks);
       const ValueId output = build(misread ? with_defaults(layer.value) : layer.value, inputs.values);
       const Shape& shape = builder_.shape(output);
       check_elements(shape, "output");
@@ -170,7 +187,7 @@ class GraphMaker {
         model_.layers.push_back({name, std::string(type_name(layer.value)), shape, builder_.parameters()});
       }
       if (misread && std::visit([](const auto& options) { return options.kOptionsSetRank; }, layer.value)) return {};
-      return {output, inputs.guessed || misread};
+      return {output, inputs.guessed || misread, output_mask(layer)};
     } catch (const WrongRank& error) {
       in_.errors.add(layer.place, layer.path, error.what());
     } catch (const Error& error) {
@@ -178,6 +195,22 @@ class GraphMaker {
       if (!inputs.guessed && !misread) in_.errors.add(layer.place, layer.path, without_op_name(error.what()));
     }
     return {};
+  }
+
+  /// The mask that the layer just built leaves on its output; tells the user where one ends.
+  ValueId output_mask(const config::Located<Layer>& layer) {
+    const Masking masking = std::visit([](const auto& options) { return options.kMasking; }, layer.value);
+    if (masking == Masking::kPasses) builder_.set_output_mask(builder_.mask(0));
+    if (masking == Masking::kEnds && builder_.has_masks()) {
+      builder_.warn(
+          fmt::format("the mask of the padding ends here, as {} carries none on: later layers, loss and metrics count "
+                      "padding like anything else",
+                      type_name(layer.value)));
+    }
+    for (const std::string& warning : builder_.warnings()) {
+      if (builder_.mode() == Mode::kTraining) in_.errors.warn(layer.place, layer.path, warning);
+    }
+    return builder_.output_mask();
   }
 
   const Description& in_;
@@ -213,6 +246,11 @@ void warn_of_channels_first(const ModelOptions& options, config::Errors& errors)
 }
 
 }  // namespace
+
+std::size_t Model::loss_sums() const {
+  if (training.loss == kNoValue) return 1;
+  return static_cast<std::size_t>(training.graph.spec(training.loss).shape.elements());
+}
 
 std::size_t Model::metric_sums() const {
   std::size_t all = 0;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "base/utf8.h"
 #include "graph/ops/elementwise.h"
 
 namespace mirrortrain {
@@ -23,12 +24,20 @@ void check_elements(const Shape& shape, std::string_view what) {
                           shape.text()));
 }
 
-void LayerBuilder::begin_layer(const std::string& name, bool trainable, bool inputs_are_guessed) {
+void LayerBuilder::begin_layer(const std::string& name, bool trainable, bool inputs_are_guessed,
+                               std::vector<ValueId> masks) {
   layer_ = name;
   trainable_ = trainable;
   inputs_are_guessed_ = inputs_are_guessed;
   parameters_ = 0;
+  masks_ = std::move(masks);
+  output_mask_ = kNoValue;
+  warnings_.clear();
   graph().set_layer(name);
+}
+
+bool LayerBuilder::has_masks() const {
+  return std::ranges::any_of(masks_, [](ValueId mask) { return mask != kNoValue; });
 }
 
 std::string LayerBuilder::described(ValueId input) const {
@@ -126,6 +135,19 @@ ValueId LayerBuilder::statistic(std::string_view name, Shape shape, const Initia
   const ValueId variable = weight(name, std::move(shape), initializer);
   trainable_ = layer_trainable;
   return variable;
+}
+
+ValueId LayerBuilder::weight_of(std::string_view layer, std::string_view name) {
+  const std::string wanted = fmt::format("{}/{}", layer, name);
+  std::vector<std::string> layers;
+  for (std::size_t i = 0; i < model_graph_.variables.size(); ++i) {
+    const std::string& known = variables_[i].spec.name;
+    if (known == wanted) return model_graph_.variables[i];
+    if (known.ends_with(fmt::format("/{}", name))) layers.push_back(known.substr(0, known.size() - name.size() - 1));
+  }
+  throw Error(
+      fmt::format("expected an earlier layer with {}, found '{}'{}", name, shortened(layer),
+                  layers.empty() ? "; there is none" : fmt::format("; choose '{}'", fmt::join(layers, "', '"))));
 }
 
 ValueId LayerBuilder::add(ModelVariable variable) {

@@ -36,7 +36,9 @@ class LayerBuilder {
       : mode_(mode), model_graph_(model_graph), variables_(variables) {}
 
   /// What follows belongs to this layer. Where the extents of its inputs are only assumed, messages leave them out.
-  void begin_layer(const std::string& name, bool trainable, bool inputs_are_guessed = false);
+  /// `masks`: what the inputs carry, kNoValue where one carries none.
+  void begin_layer(const std::string& name, bool trainable, bool inputs_are_guessed = false,
+                   std::vector<ValueId> masks = {});
 
   Mode mode() const { return mode_; }
   bool trainable() const { return trainable_; }
@@ -48,6 +50,17 @@ class LayerBuilder {
   ValueId apply(OpType op, std::vector<ValueId> inputs) {
     return graph().apply_one(std::move(op), std::move(inputs));
   }
+
+  /// The mask that an input of the layer carries; kNoValue where it carries none.
+  ValueId mask(std::size_t input) const { return input < masks_.size() ? masks_[input] : kNoValue; }
+  /// Whether any input carries one.
+  bool has_masks() const;
+  /// What the layer's output carries: nothing where it is not set.
+  void set_output_mask(ValueId mask) { output_mask_ = mask; }
+  ValueId output_mask() const { return output_mask_; }
+  /// Something that the user is told of at the layer's place.
+  void warn(std::string message) { warnings_.push_back(std::move(message)); }
+  const std::vector<std::string>& warnings() const { return warnings_; }
 
   /// For messages: "[784] of 'flatten'".
   std::string described(ValueId input) const;
@@ -76,6 +89,9 @@ class LayerBuilder {
   /// A variable that is assigned, not trained (moving statistics).
   ValueId statistic(std::string_view name, Shape shape, const Initializer& initializer);
 
+  /// The weight of that name of an earlier layer. Throws Error where there is none.
+  ValueId weight_of(std::string_view layer, std::string_view name);
+
   /// The step writes `value` to `variable` once everybody has read it.
   void assign(ValueId variable, ValueId value);
 
@@ -91,6 +107,9 @@ class LayerBuilder {
   std::string layer_;
   bool trainable_ = true, inputs_are_guessed_ = false;
   std::int64_t parameters_ = 0;
+  std::vector<ValueId> masks_;
+  ValueId output_mask_ = kNoValue;
+  std::vector<std::string> warnings_;
 };
 
 /// Whether a tensor of this shape is possible: at most 2^40 elements.

@@ -45,7 +45,7 @@ struct ModelGraph {
   ValueId labels = kNoValue;   ///< input, batched; int32 for the sparse loss, else float32
   ValueId weights = kNoValue;  ///< input, batched [], float32: how much each example's loss counts; absent: all alike
   ValueId output = kNoValue;
-  ValueId loss = kNoValue;         ///< float64 [], the sum over rows
+  ValueId loss = kNoValue;  ///< float64 [], the sum over rows; [2] where the output carries a mask, as ops::Loss has it
   std::vector<ValueId> metrics;    ///< float64, sums over rows, in the order of Model::metrics
   std::vector<ValueId> variables;  ///< in the order of Model::variables
   std::vector<ValueId> gradients;  ///< training only: one per variable, kNoValue for a frozen one
@@ -72,6 +72,10 @@ struct Model {
   std::optional<std::int64_t> largest_label;
   ModelGraph training, evaluation;
 
+  /// Whether the output carries a mask, so that loss and metrics leave padding out.
+  bool is_masked() const { return loss_sums() > 1; }
+  /// Numbers that the loss comes of.
+  std::size_t loss_sums() const;
   /// Of all metrics together.
   std::size_t metric_sums() const;
   /// A name for each: "accuracy", "recall[0]".

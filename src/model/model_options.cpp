@@ -8,7 +8,9 @@ config::Section<ModelOptions> ModelOptions::section() {
            "Shape of one example, without the batch axis; images are [height, width, channels].", config::required,
            config::non_empty, config::at_least(1))
       .key("initial_weights", &ModelOptions::initial_weights,
-           "A safetensors file with the initial values of all variables, by name; null: the layers' initializers.")
+           "A safetensors file with the initial values of all variables, by name, or a file of another program with "
+           "its own "
+           "names; null: the layers' initializers.")
       .key("blocks", &ModelOptions::blocks,
            "Parts of a model by name, as {parameters: {NAME: default, ...}, layers: [...]}, to be used among the "
            "layers as "

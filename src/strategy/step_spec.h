@@ -38,7 +38,7 @@ struct StepSpec {
 /// Loss and metrics of a step or several, as sums over examples, so that they add up exactly as the examples do: over
 /// replicas, lanes, workers and steps.
 struct StepSums {
-  double loss = 0;              ///< regularization included, times the examples it counts for
+  double loss = 0;              ///< regularization included, times the examples it counts for; see StepsInFlight::take
   std::vector<double> metrics;  ///< the sums of all, in the order of Model::metrics
   std::int64_t examples = 0;
 

@@ -89,6 +89,11 @@ void check_model(CheckedConfiguration& checked, bool readable, config::Errors& e
     check_callbacks(values, *checked.model, errors);
   }
   checked.variables = resolve_variables(*checked.model, values.variables, values.strategy.type, errors);
+  if (const auto& weights = values.model->initial_weights) {
+    if (const auto* named = std::get_if<WeightsFile>(&*weights)) {
+      check_weight_names(*named, checked.model->variables, errors);
+    }
+  }
   warn_of_idle_rules(*checked.model, values.variables, errors);
   warn_of_nothing_to_train(values, *checked.model, errors);
   warn_of_dropped_outputs(values, errors);

@@ -14,6 +14,7 @@
 #include "data/shards.h"
 #include "device/cpu/cpu_device.h"
 #include "strategy/parameter_server/parameter_server_strategy.h"
+#include "train/initial_weights.h"
 #include "train/weights.h"
 
 namespace mirrortrain {
@@ -79,9 +80,10 @@ void set_order(const CheckedConfiguration& checked, const data::Dataset& train, 
   const Configuration& values = checked.values();
   const data::DataOptions& data = values.data;
   const int workers = hardware.cluster.workers;
-  const int replicas = workers == 1 ? 1 : count_replicas(values.strategy, data.global_batch_size, hardware.machine, workers);
-  data::ChosenShards chosen =
-      choose_shards(data.auto_shard, train, rows_of_workers(data.global_batch_size, replicas, workers), values.strategy.elastic);
+  const int replicas =
+      workers == 1 ? 1 : count_replicas(values.strategy, data.global_batch_size, hardware.machine, workers);
+  data::ChosenShards chosen = choose_shards(
+      data.auto_shard, train, rows_of_workers(data.global_batch_size, replicas, workers), values.strategy.elastic);
   run.shards_note = std::move(chosen.note);
   if (data.auto_shard == data::AutoShard::kOff && workers > 1 && !data.shuffle) {
     spdlog::warn(
@@ -291,7 +293,7 @@ Placement placement_of(const CheckedConfiguration& checked, int servers) {
 void set_first_values(const CheckedConfiguration& checked, const VariableStore& variables) {
   initialize_weights(*checked.model, variables, checked.values().seed);
   if (!checked.has_model()) return;
-  if (const auto& file = checked.values().model->initial_weights) load_weights(file->text, variables);
+  if (const auto& weights = checked.values().model->initial_weights) load_initial_weights(*weights, variables);
   if (const auto& optimizer = checked.values().optimizer) initialize_slots(first_slots(*optimizer), variables);
 }
 

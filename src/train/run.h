@@ -101,7 +101,7 @@ std::unique_ptr<Strategy> make_strategy(const CheckedConfiguration& checked, con
 Placement placement_of(const CheckedConfiguration& checked, int servers);
 
 /// Gives every variable its first value: its initializer's, or that in `model.initial_weights`. Throws what
-/// load_weights does. Call Strategy::variables_changed then.
+/// load_initial_weights does. Call Strategy::variables_changed then.
 void set_first_values(const CheckedConfiguration& checked, const VariableStore& variables);
 
 /// The exact sums over all examples of a data set, each visited once, in global batches of `batch_size` (the last may

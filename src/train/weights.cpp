@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
@@ -32,6 +33,15 @@ void initialize_slots(const std::vector<float>& first, const VariableStore& vari
   }
 }
 
+void throw_mismatches(const std::string& file, std::vector<std::string> mismatches, const std::string& remedy) {
+  if (mismatches.empty()) return;
+  constexpr std::size_t kShown = 10;
+  const std::size_t more = mismatches.size() > kShown ? mismatches.size() - kShown : 0;
+  if (more > 0) mismatches.resize(kShown);
+  throw Error(fmt::format("{}: the weights do not fit the model{}:\n  {}{}", file, remedy,
+                          fmt::join(mismatches, "\n  "), more > 0 ? fmt::format("\n  and {} more", more) : ""));
+}
+
 void load_weights(const std::filesystem::path& file, const VariableStore& variables) {
   load_weights(read_safetensors(file), file.string(), variables);
 }
@@ -56,13 +66,7 @@ void load_weights(const StoredTensors& stored, const std::string& file, const Va
     if (!known)
       mismatches.push_back(fmt::format("{} {} is not in the model", shortened(name, 200), tensor.shape.text()));
   }
-  if (!mismatches.empty()) {
-    constexpr std::size_t kShown = 10;
-    const std::size_t more = mismatches.size() > kShown ? mismatches.size() - kShown : 0;
-    if (more > 0) mismatches.resize(kShown);
-    throw Error(fmt::format("{}: the weights do not fit the model:\n  {}{}", file, fmt::join(mismatches, "\n  "),
-                            more > 0 ? fmt::format("\n  and {} more", more) : ""));
-  }
+  throw_mismatches(file, std::move(mismatches));
   for (const DistributedVariable& variable : variables.variables()) {
     variable.set(stored.find(variable.name())->second.data.data());
   }

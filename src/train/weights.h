@@ -23,6 +23,10 @@ void load_weights(const std::filesystem::path& file, const VariableStore& variab
 /// The same with what was read of a file of this name.
 void load_weights(const StoredTensors& stored, const std::string& file, const VariableStore& variables);
 
+/// Throws Error with the first of what does not fit in a file, if anything; `remedy` goes behind "do not fit the
+/// model".
+void throw_mismatches(const std::string& file, std::vector<std::string> mismatches, const std::string& remedy = "");
+
 /// What reading every variable outside the replicas gives, or replica 0's copy where that has no meaning, by name.
 StoredTensors copy_weights(const VariableStore& variables);
 

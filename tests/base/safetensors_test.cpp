@@ -33,6 +33,19 @@ std::string reading(const std::string& header, const std::string& data = "", std
 
 }  // namespace
 
+TEST_CASE("half precision is read as float32, and booleans as bytes") {
+  const TemporaryFolder folder;
+  const std::string header = R"({"h":{"dtype":"F16","shape":[3],"data_offsets":[0,6]},)"
+                             R"("b":{"dtype":"BOOL","shape":[2],"data_offsets":[6,8]}})";
+  std::string bytes(8, '\0');
+  bytes[0] = static_cast<char>(header.size());
+  write_file(folder / "x.safetensors", bytes + header + std::string("\0\x3c\0\xc1\1\0\1\0", 8));
+  const StoredTensors tensors = read_safetensors(folder / "x.safetensors");
+  CHECK(tensors.at("h").dtype == DType::kFloat32);
+  CHECK(std::ranges::equal(tensors.at("h").span<float>(), std::vector<float>{1.0f, -2.5f, 5.9604645e-8f}));
+  CHECK(std::ranges::equal(tensors.at("b").span<std::uint8_t>(), std::vector<std::uint8_t>{1, 0}));
+}
+
 TEST_CASE("tensors of every type read back by name") {
   const std::vector<float> f32{1.5f, -2.0f, 0.25f};
   const std::vector<double> f64{3.14159265358979};
@@ -108,8 +121,8 @@ TEST_CASE("damaged files are refused with the tensor's name") {
                  "tensor \"y\": begins at byte 12 where 8 was expected"));
   CHECK(contains(reading(R"({"x":{"dtype":"F32","shape":[3],"data_offsets":[0,8]}})", "12345678"),
                  "tensor \"x\": 8 bytes do not hold [3] of type F32"));
-  CHECK(contains(reading(R"({"x":{"dtype":"F16","shape":[4],"data_offsets":[0,8]}})", "12345678"),
-                 "has elements of type \"F16\"; convert weights to F32"));
+  CHECK(contains(reading(R"({"x":{"dtype":"F8_E4M3","shape":[8],"data_offsets":[0,8]}})", "12345678"),
+                 "has elements of type \"F8_E4M3\"; convert weights to F32"));
   CHECK(contains(reading(R"({"x":{"dtype":"F32","shape":[4611686018427387904,4],"data_offsets":[0,0]}})"),
                  "do not hold"));
   CHECK(contains(reading(R"({"x":{"dtype":"F32","shape":[-2],"data_offsets":[0,8]}})", "12345678"),

@@ -215,13 +215,13 @@ TEST_CASE_FIXTURE(Fixture, "a split that the configuration does not have is refu
 }
 
 TEST_CASE_FIXTURE(Fixture, "weights of half precision are refused with the type that is taken") {
-  const std::string header = R"({"dense/kernel":{"dtype":"F16","shape":[1],"data_offsets":[0,2]}})";
+  const std::string header = R"({"dense/kernel":{"dtype":"I16","shape":[1],"data_offsets":[0,2]}})";
   std::string file = std::string(8, '\0') + header + std::string(2, '\0');
   file[0] = static_cast<char>(header.size());
   write_file(folder / "half.safetensors", file);
   const Outcome outcome = run_program(folder, "fit right.yaml --set model.initial_weights=half.safetensors");
   CHECK(outcome.exit_code == 1);
-  CHECK_MESSAGE(contains(outcome.err, "has elements of type \"F16\"; convert weights to F32"), outcome.err);
+  CHECK_MESSAGE(contains(outcome.err, "has elements of type \"I16\"; convert weights to F32"), outcome.err);
 }
 
 TEST_CASE_FIXTURE(Fixture,

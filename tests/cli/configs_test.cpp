@@ -123,6 +123,14 @@ TEST_CASE_FIXTURE(Fixture, "series-gru tells the next value of a series") {
   CHECK(events("series", "evaluation").at(0)["metrics"]["r2_score"].get<double>() > 0.94);
 }
 
+TEST_CASE_FIXTURE(Fixture, "sentiment-lstm tells praise from blame, whatever stands behind the last word") {
+  REQUIRE(fit("sentiment-lstm", "reviews").exit_code == 0);
+  CHECK(events("reviews", "evaluation").at(0)["metrics"]["accuracy"].get<double>() > 0.95);
+  REQUIRE(run_program(folder, "eval reviews --set data.global_batch_size=7 --json eval.json").exit_code == 0);
+  CHECK(json::parse(read_text_file(folder / "eval.json"))["metrics"] ==
+        events("reviews", "evaluation").at(0)["metrics"]);
+}
+
 TEST_CASE_FIXTURE(Fixture, "one-device gives tiny's losses but for rounding") {
   const std::string short_run = "--set training.epochs=1";
   const Outcome outcome = fit("one-device", "one", short_run);

@@ -86,8 +86,7 @@ TEST_CASE_FIXTURE(Fixture, "a recurrent layer wants steps") {
 }
 
 TEST_CASE_FIXTURE(Fixture, "what is not built yet is refused by name") {
-  for (const char* setting :
-       {"model.layers=[{embedding: {input_dim: 3, output_dim: 2, mask_zero: true}}]"}) {
+  for (const char* setting : {"model.layers=[{conv2d_transpose: {filters: 1, kernel_size: 2, output_padding: 1}}]"}) {
     CAPTURE(setting);
     const Outcome outcome = fit(fmt::format("--set '{}'", setting));
     CHECK(outcome.exit_code == 2);

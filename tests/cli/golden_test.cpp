@@ -276,6 +276,7 @@ TEST_CASE("layers of every kind train as in Keras, with their regularizers and c
 }
 TEST_CASE("every loss trains as in Keras") { all_follow_reference("losses"); }
 TEST_CASE("weights of classes and of examples train as in Keras") { all_follow_reference("weights"); }
+TEST_CASE("sequences with padding train as in Keras") { all_follow_reference("masks"); }
 TEST_CASE("every optimizer trains as in Keras") { all_follow_reference("optimizers"); }
 TEST_CASE("every learning rate schedule trains as in Keras") { all_follow_reference("schedules"); }
 TEST_CASE("gradients are clipped as in Keras") {

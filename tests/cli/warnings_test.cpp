@@ -145,5 +145,31 @@ TEST_CASE_FIXTURE(Fixture, "-q leaves warnings and results alone") {
   CHECK(outcome.err.empty());
 }
 
+TEST_CASE_FIXTURE(Fixture, "a mask of padding that ends at a layer is told by config check and fit") {
+  write_file(folder / "masked.yaml", R"(data:
+  global_batch_size: 2
+  train: {format: inline, features: [[1, 2, 0], [3, 0, 0], [2, 1, 1]], labels: [0, 1, 0]}
+model:
+  input_shape: [3]
+  layers:
+    - embedding: {input_dim: 4, output_dim: 2, mask_zero: true}
+    - flatten
+    - dense: {units: 1, activation: sigmoid}
+loss: binary_crossentropy
+optimizer: sgd
+strategy: {devices: [cpu:0]}
+)");
+  const std::string warning =
+      "warning: masked.yaml:8:7: model.layers[1].flatten: the mask of the padding ends here, as flatten carries none "
+      "on: "
+      "later layers, loss and metrics count padding like anything else";
+  for (const char* const command : {"config check masked.yaml", "fit masked.yaml"}) {
+    CAPTURE(command);
+    const Outcome outcome = run_program(folder, command);
+    CHECK(outcome.exit_code == 0);
+    CHECK(contains(outcome.err + outcome.out, warning));
+  }
+}
+
 }  // namespace
 }  // namespace mirrortrain::testing

@@ -81,6 +81,27 @@ TEST_CASE("one split is read alone") {
   CHECK(load(options, 0, nullptr, Split::kValidation, nullptr)->dataset.rows() == 3);
 }
 
+TEST_CASE("every split of text needs the vocabulary of the training data, which is kept") {
+  const TemporaryFolder folder;
+  const config::Path text{folder.write("a.txt", "abacabadab")},
+      letters{folder.write("letters.json", R"(["a","b","c","d"])")},
+      others{folder.write("others.json", R"(["d","b","c","a"])")};
+  DataOptions options;
+  options.train.value = Text{.files = text, .window = 3, .vocabulary = letters};
+  options.test.value = Text{.files = text, .window = 3, .vocabulary = letters};
+  const Splits splits = load(options, 0, nullptr);
+  CHECK(splits.adapted.classes == std::vector<std::string>{"a", "b", "c", "d"});
+  CHECK(splits.test->rows() == 3);
+  options.test.value = Text{.files = text, .window = 3, .vocabulary = others};
+  CHECK(
+      contains(error_text([&] { load(options, 0, nullptr); }),
+               "others.json: expected the vocabulary of the training data, 4 tokens, found another of 4; give every"));
+  options.test.value = Text{.files = text, .window = 3};
+  CHECK(contains(error_text([&] { load(options, 0, nullptr); }),
+                 "a.txt: expected the vocabulary of the training data, 4 "
+                 "tokens, found bytes"));
+}
+
 TEST_CASE("a broken split is an error whichever it is") {
   for (const Split split : {Split::kTrain, Split::kValidation, Split::kTest}) {
     DataOptions options;

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "error_text.h"
+#include "masked_sequences.h"
 #include "network.h"
 #include "skip.h"
 #include "train/checkpoint.h"
@@ -128,6 +129,52 @@ TEST_CASE("recurrent layers train as on the CPU") {
     twins.check_equal(7);
     CHECK(evaluate_all(*twins.on_gpu.strategy, twins.on_gpu.examples(), 6).loss ==
           near(evaluate_all(*twins.on_cpus.strategy, twins.on_cpus.examples(), 6).loss));
+  }
+}
+
+TEST_CASE("sequences with padding train as on the CPU") {
+  for (const char* layers :
+       {"{lstm: {units: 5, return_sequences: true}}, {gru: {units: 4, return_sequences: true}}",
+        "{multi_head_attention: {num_heads: 2, key_dim: 3, use_causal_mask: true, use_bias: false}}, "
+        "{batch_normalization: {momentum: 0.5, synchronized: true}}"}) {
+    for (const int replicas : {1, 3}) {
+      CAPTURE(std::string(layers));
+      CAPTURE(replicas);
+      Twins twins(kNetwork, masked_sequences(layers), replicas);
+      twins.check_equal(7);
+      const StepSums on_gpu = evaluate_all(*twins.on_gpu.strategy, twins.on_gpu.examples(), 6);
+      const StepSums on_cpus = evaluate_all(*twins.on_cpus.strategy, twins.on_cpus.examples(), 6);
+      CHECK(on_gpu.loss == near(on_cpus.loss));
+      CHECK(on_gpu.metrics == on_cpus.metrics);
+    }
+  }
+}
+
+TEST_CASE("transformers with class tokens and gelu_tanh train as on the CPU") {
+  const std::string layers =
+      "model.layers=[{conv2d: {filters: 6, kernel_size: 7, strides: 7}}, {reshape: {target_shape: [4, 6]}}, "
+      "class_token, "
+      "{position_embedding: {sequence_length: 5, name: a}}, {multi_head_attention: {num_heads: 2, key_dim: 3, "
+      "use_bias: false}}, "
+      "{add: {inputs: [a, multi_head_attention]}}, layer_normalization, {dense: {units: 8, activation: gelu_tanh}}, "
+      "{cropping1d: {cropping: [0, 4]}}, flatten, {dense: {units: 3}}]";
+  for (const int replicas : {1, 3}) Twins(kCnn, {layers}, replicas).check_equal(5);
+}
+
+TEST_CASE("a table that an output layer shares trains as on the CPU") {
+  const std::string data =
+      "data.train={format: inline, features: [[1, 2, 3], [0, 4, 4], [2, 2, 1], [3, 0, 1], [4, 1, 0], [0, 0, 2], [1, 1, "
+      "3]], "
+      "labels: [[2, 3, 0], [4, 4, 1], [2, 1, 3], [0, 1, 2], [1, 0, 4], [0, 2, 2], [4, 4, 4]]}";
+  for (const char* last :
+       {"{units: 5, tied_to: tokens}", "{units: 5, use_bias: false, tied_to: tokens, activation: tanh}"}) {
+    const std::string layers = fmt::format(
+        "model.layers=[{{embedding: {{input_dim: 5, output_dim: 4, name: tokens}}}}, {{dense: {{units: 4, activation: "
+        "gelu}}}}, {{dense: {}}}]",
+        last);
+    for (const int replicas : {1, 2}) {
+      Twins(kCnn, {data, "data.preprocessing=[]", "model.input_shape=[3]", layers}, replicas).check_equal(5);
+    }
   }
 }
 

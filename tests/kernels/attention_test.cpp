@@ -38,7 +38,16 @@ Reference attended(const ops::AttentionAttributes& op, const Sizes& s) {
     Values log_sums = filled({query.rows(), op.heads, s.steps});
     for (std::int64_t i = 0; i < query.rows() * op.heads * s.steps; ++i) {
       const std::int64_t row = i / (op.heads * s.steps), head = i / s.steps % op.heads, step = i % s.steps;
-      const std::int64_t seen = op.causal ? std::min(step + 1, s.sources) : s.sources;
+      std::int64_t seen = op.causal ? std::min(step + 1, s.sources) : s.sources;
+      const auto counts = [&](std::size_t mask, std::int64_t of, std::int64_t at) {
+        return inputs.size() <= mask || inputs[mask].absent || inputs[mask][row * of + at] != 0;
+      };
+      bool is_blind = true;
+      for (std::int64_t j = 0; j < seen; ++j) {
+        is_blind = is_blind && !(counts(3, s.steps, step) && counts(4, s.sources, j));
+      }
+      if (is_blind) seen = op.blind_sees_all ? s.sources : 0;
+      if (seen == 0) continue;
       std::vector<double> weights;
       double largest = -1e300, total = 0;
       for (std::int64_t j = 0; j < seen; ++j) {
@@ -47,7 +56,7 @@ Reference attended(const ops::AttentionAttributes& op, const Sizes& s) {
           dot += query[((row * s.steps + step) * op.heads + head) * s.size + c] *
                  key[((row * s.sources + j) * op.heads + head) * s.size + c];
         }
-        weights.push_back(dot * static_cast<double>(op.scale));
+        weights.push_back(is_blind ? 0 : counts(4, s.sources, j) ? dot * static_cast<double>(op.scale) : -1e9);
         largest = std::max(largest, weights.back());
       }
       for (double& weight : weights) total += weight = std::exp(weight - largest);
@@ -113,6 +122,48 @@ TEST_CASE("dropout of attention follows its rule, forward and backward") {
       check_forward(test);
       check_gradient(test, {true, true, true});
     }
+  }
+}
+
+TEST_CASE("masks of query and value hide steps, and a step that sees nothing attends to all or none") {
+  // The first row has padding in front, the second none, the third nothing else.
+  const auto mask = [](std::int64_t steps) {
+    return batched(DType::kFloat32, {steps}, [steps](std::int64_t i, double uniform) {
+      const std::int64_t row = i / steps, step = i % steps;
+      return row == 1 || (row == 0 && step >= steps / 2) || (row > 2 && uniform > 0) ? 1.0 : 0.0;
+    });
+  };
+  const auto check = [&](DType dtype, const Sizes& s, bool causal, bool of_query, bool of_value, bool all) {
+    Case test = attention_case(dtype, s, {.heads = 2, .scale = 0.5f, .causal = causal, .blind_sees_all = all});
+    test.name += fmt::format(", masks of query {} and value {}, blind {}", of_query, of_value, all);
+    test.rows = {4};
+    test.inputs.push_back(of_query ? mask(s.steps) : absent());
+    test.inputs.push_back(of_value ? mask(s.sources) : absent());
+    check_forward(test);
+    check_gradient(test, {true, true, true, false, false});
+  };
+  for (const bool causal : {false, true}) {
+    for (const Sizes& s : {Sizes{1, 1, 1, 1}, Sizes{5, 5, 3, 2}, Sizes{3, 7, 4, 5}}) {
+      check(DType::kFloat32, s, causal, true, false, true);
+      check(DType::kFloat32, s, causal, false, true, true);
+      check(DType::kFloat32, s, causal, true, true, true);
+      check(DType::kFloat32, s, causal, true, true, false);
+    }
+    check(DType::kBfloat16, {5, 5, 3, 2}, causal, true, true, true);
+  }
+}
+
+TEST_CASE("masks hide source steps across blocks") {
+  for (const bool causal : {false, true}) {
+    Case large = attention_case(DType::kFloat32, {34, 132, 2, 2}, {.heads = 1, .scale = 0.5f, .causal = causal});
+    large.rows = {2};
+    large.inputs.push_back(absent());
+    // In the first row a whole block is hidden.
+    large.inputs.push_back(batched(DType::kFloat32, {132}, [](std::int64_t i, double) {
+      return i % 132 >= (i < 132 ? 129 : 30) && i % 132 != 130 ? 1.0 : 0.0;
+    }));
+    check_forward(large);
+    if (causal) check_gradient(large, {true, true, true, false, false});
   }
 }
 

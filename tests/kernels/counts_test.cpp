@@ -23,6 +23,12 @@ Values numbers_of(const Values& targets, bool are_classes, const Values& y) {
   return numbers;
 }
 
+/// Whether the mask, if there is one, leaves out the position of an element.
+bool is_left_out(const std::vector<Values>& inputs, std::int64_t element) {
+  if (inputs.size() < 3) return false;
+  return inputs[2][element / (inputs[0].elements() / inputs[2].elements())] == 0;
+}
+
 std::int64_t first_of_largest(const Values& values, std::int64_t first, std::int64_t count) {
   std::int64_t best = 0;
   for (std::int64_t i = 1; i < count; ++i) best = values[first + i] > values[first + best] ? i : best;
@@ -35,6 +41,7 @@ Reference bins(const ops::BinCounts& op, bool are_classes) {
     const auto bins = static_cast<std::int64_t>(op.thresholds.size()) + 1;
     Values counts = filled({2, bins});
     for (std::int64_t i = 0; i < y.elements(); ++i) {
+      if (is_left_out(inputs, i)) continue;
       std::int64_t bin = 0;
       for (const float threshold : op.thresholds) bin += y[i] > static_cast<double>(threshold);
       counts[(t[i] > 0 ? bins : 0) + bin] += 1;
@@ -49,6 +56,7 @@ Reference classes(const ops::ClassCounts& op, bool are_classes) {
     const std::int64_t count = y.shape.back();
     Values sums = filled({count, 3});
     for (std::int64_t i = 0; i < y.elements(); ++i) {
+      if (is_left_out(inputs, i)) continue;
       const std::int64_t row = i / count * count, k = i % count;
       const std::int64_t largest = first_of_largest(y, row, count);
       bool predicted = y[i] > static_cast<double>(op.threshold);
@@ -71,6 +79,7 @@ std::vector<Values> squares(const std::vector<Values>& inputs) {
   const std::int64_t count = y.shape.back();
   Values sums = filled({count, 3});
   for (std::int64_t i = 0; i < y.elements(); ++i) {
+    if (is_left_out(inputs, i)) continue;
     sums[3 * (i % count)] += t[i];
     sums[3 * (i % count) + 1] += t[i] * t[i];
     sums[3 * (i % count) + 2] += (y[i] - t[i]) * (y[i] - t[i]);
@@ -87,13 +96,17 @@ void check_counts(const std::string& name, const std::shared_ptr<const Op>& op, 
   const Shape labels(std::vector<std::int64_t>(shape.begin(), shape.end() - 1));
   const Fill label = [=](std::int64_t i, double) { return static_cast<double>(i % count); };
   const Fill truth = [](std::int64_t, double uniform) { return uniform > 0.3 ? 1.0 : 0.0; };
-  check_forward(
-      {.name = fmt::format("{} {} {}", name, shape.text(), are_classes ? "class numbers" : "numbers"),
-       .op = op,
-       .inputs = {batched(DType::kFloat32, shape, quarters),
-                  are_classes ? batched(DType::kInt32, labels, label) : batched(DType::kFloat32, shape, truth)},
-       .reference = reference,
-       .rows = {301, 7, 1, 0}});
+  Case test{.name = fmt::format("{} {} {}", name, shape.text(), are_classes ? "class numbers" : "numbers"),
+            .op = op,
+            .inputs = {batched(DType::kFloat32, shape, quarters),
+                       are_classes ? batched(DType::kInt32, labels, label) : batched(DType::kFloat32, shape, truth)},
+            .reference = reference,
+            .rows = {301, 7, 1, 0}};
+  check_forward(test);
+  if (shape.rank() == 1) return;
+  test.name += " masked";
+  test.inputs.push_back(batched(DType::kFloat32, {shape[0]}, truth));
+  check_forward(test);
 }
 
 }  // namespace

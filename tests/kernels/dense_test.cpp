@@ -128,6 +128,19 @@ TEST_CASE("dense_input_gradient multiplies by the transposed kernel") {
   }
 }
 
+TEST_CASE("a product by a transposed table has the gradients of finite differences") {
+  for (const DType dtype : kFloatTypes) {
+    for (const Geometry& g : kGeometries) {
+      check_gradient(
+          {.name = title(g, dtype) + ": gradient of the transposed product",
+           .op = std::make_shared<ops::DenseInputGradient>(),
+           .inputs = {batched(dtype, with_last(g.input, g.units)), weights(dtype, {g.input.back(), g.units})},
+           .reference = dense_input_gradient},
+          {true, true});
+    }
+  }
+}
+
 TEST_CASE("dense_weight_gradient sums over all rows and positions, and is zero without rows") {
   for (const DType dtype : kFloatTypes) {
     for (const Geometry& g : kGeometries) {

@@ -31,6 +31,8 @@ const NamedFunction kActivations[] = {
     {ActivationKind::kSoftplus, [](double x) { return std::max(x, 0.0) + std::log1p(std::exp(-std::fabs(x))); }},
     {ActivationKind::kSilu, [](double x) { return x / (1 + std::exp(-x)); }},
     {ActivationKind::kGelu, [](double x) { return x * 0.5 * std::erfc(-x / std::sqrt(2.0)); }},
+    {ActivationKind::kGeluTanh,
+     [](double x) { return x / 2 * (1 + std::tanh(std::sqrt(2 / std::acos(-1.0)) * (x + 0.044715 * x * x * x))); }},
     {ActivationKind::kHardSigmoid, [](double x) { return std::clamp(x + 3, 0.0, 6.0) / 6; }},
     {ActivationKind::kHardSilu, [](double x) { return x * std::clamp(x + 3, 0.0, 6.0) / 6; }},
     {ActivationKind::kRelu6, [](double x) { return std::clamp(x, 0.0, 6.0); }},

@@ -101,6 +101,12 @@ double loss_of(const ops::Loss& loss, std::vector<double> y, std::vector<double>
   return loss.kind == LossKind::kKlDivergence ? sum : sum / classes;
 }
 
+/// Whether a position counts by the mask, if there is one.
+bool counts(const std::vector<Values>& inputs, std::int64_t position, std::int64_t all) {
+  if (inputs.size() < 4) return true;
+  return inputs[3][position / (all / inputs[3].elements())] != 0;
+}
+
 /// The sum over rows of means over positions, each times the row's weight where there are weights.
 double total_loss(const ops::Loss& loss, const std::vector<Values>& inputs) {
   const Values &y = inputs[0], &t = inputs[1];
@@ -108,17 +114,27 @@ double total_loss(const ops::Loss& loss, const std::vector<Values>& inputs) {
   const std::int64_t positions = y.rows() == 0 ? 1 : all / y.rows(), targets = all == 0 ? 1 : t.elements() / all;
   double sum = 0;
   for (std::int64_t i = 0; i < all; ++i) {
-    const double weight = inputs.size() > 2 ? inputs[2][i / positions] : 1;
+    if (!counts(inputs, i, all)) continue;
+    const double weight = inputs.size() > 2 && !inputs[2].absent ? inputs[2][i / positions] : 1;
     sum += weight * loss_of(loss, {y.data.begin() + i * classes, y.data.begin() + (i + 1) * classes},
                             {t.data.begin() + i * targets, t.data.begin() + (i + 1) * targets});
   }
   return sum / static_cast<double>(positions);
 }
 
+/// How many rows' worth of positions count.
+double counted(const std::vector<Values>& inputs) {
+  const std::int64_t all = inputs[0].elements() / inputs[0].shape.back();
+  double sum = 0;
+  for (std::int64_t i = 0; i < all; ++i) sum += counts(inputs, i, all);
+  return all == 0 ? 0 : sum * static_cast<double>(inputs[0].rows()) / static_cast<double>(all);
+}
+
 /// Output 1 by central differences, as the op gives it along with the loss.
 Reference reference_of(const ops::Loss& loss) {
   return [=](std::vector<Values> inputs) {
     std::vector<Values> outputs{{Shape{}, {total_loss(loss, inputs)}}, filled(inputs[0].shape)};
+    if (inputs.size() > 3) outputs[0] = {Shape{2}, {outputs[0][0], counted(inputs)}};
     constexpr double kDelta = 1e-6;
     for (std::int64_t i = 0; i < inputs[0].elements(); ++i) {
       const double middle = inputs[0][i];
@@ -233,6 +249,45 @@ TEST_CASE("weights multiply the losses of rows and their gradients") {
       check_gradient(test, {true, false, false});
     }
   }
+}
+
+TEST_CASE("a mask leaves positions out of a loss, whose gradient is divided by those that count in the global batch") {
+  const Fill mask = [](std::int64_t i, double uniform) { return i == 0 || uniform > 0.2 ? 1.0 : 0.0; };
+  const Fill weight = [](std::int64_t i, double) { return 0.5 + static_cast<double>(i); };
+  const std::pair<Shape, Shape> kShapes[] = {{{5, 7}, {5}}, {{9, 1}, {9}}, {{2, 3, 4}, {2}}, {{2, 3, 4}, {2, 3}}};
+  for (const ops::Loss& loss : kLosses) {
+    for (const auto& [shape, of_mask] : kShapes) {
+      for (const bool weighted : {false, true}) {
+        if (loss.kind == LossKind::kCosineSimilarity && shape.back() == 1) continue;
+        Case test = loss_case(loss, shape);
+        test.name += fmt::format(" mask {}{}", of_mask.text(), weighted ? " weighted" : "");
+        // So many count that the gradient is that of the sum / global examples, as the references have it.
+        Operand total = fixed({}, [cells = of_mask.elements()](std::int64_t, double) {
+          return static_cast<double>(kStep.global_examples * cells);
+        });
+        total.spec.dtype = DType::kFloat64;
+        test.inputs.push_back(weighted ? batched(DType::kFloat32, Shape{}, weight) : absent());
+        test.inputs.push_back(batched(DType::kFloat32, of_mask, mask));
+        test.inputs.push_back(total);
+        check_forward(test);
+        check_gradient(test, {true, false, false, false, false});
+      }
+    }
+  }
+}
+
+TEST_CASE("a batch of padding alone has no loss and no gradient") {
+  const ValueSpec y{DType::kFloat32, {2, 1}, true}, mask{DType::kFloat32, {2}, true}, total{DType::kFloat64, {}};
+  const Values numbers{{1, 2, 1}, {3, std::nan("")}};
+  const auto found = run_op(ops::Loss(LossKind::kMeanSquaredError),
+                            {{y, numbers},
+                             {y, numbers},
+                             {{.shape = {0}}, {Shape{0}, {}, true}},
+                             {mask, filled({1, 2})},
+                             {total, filled(Shape{})}},
+                            1);
+  CHECK(found[0].data == std::vector<double>{0, 0});
+  CHECK(found[1].data == std::vector<double>{0, 0});
 }
 
 TEST_CASE("losses sum many rows over threads") {

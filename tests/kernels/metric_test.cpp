@@ -25,7 +25,10 @@ Reference reference_of(const ops::Metric& metric) {
     const std::int64_t classes = y.shape.back(), all = y.elements() / classes;
     const double positions = y.rows() == 0 ? 1 : static_cast<double>(all / y.rows());
     double sum = 0;
+    double counted = 0;
     for (std::int64_t i = 0; i < all; ++i) {
+      if (inputs.size() > 2 && inputs[2][i / (all / inputs[2].elements())] == 0) continue;
+      ++counted;
       if (metric.kind == MetricKind::kCategoricalAccuracy) {
         sum += argmax(y, i * classes, classes) == argmax(t, i * classes, classes);
       } else if (metric.kind == MetricKind::kSparseCategoricalAccuracy) {
@@ -47,6 +50,7 @@ Reference reference_of(const ops::Metric& metric) {
         }
       }
     }
+    if (inputs.size() > 2) return std::vector<Values>{{Shape{2}, {sum / positions, counted / positions}}};
     return std::vector<Values>{{Shape{}, {sum / positions}}};
   };
 }
@@ -61,10 +65,14 @@ ops::Metric top(MetricKind kind, std::int64_t k) {
 
 TEST_CASE("metrics match a reference in double") {
   const ops::Metric metrics[] = {
-      ops::Metric(MetricKind::kBinaryAccuracy),      ops::Metric(MetricKind::kBinaryAccuracy, 0.0f),
-      ops::Metric(MetricKind::kCategoricalAccuracy), ops::Metric(MetricKind::kSparseCategoricalAccuracy),
-      ops::Metric(MetricKind::kSignAccuracy),        ops::Metric(MetricKind::kMeanSquaredError),
-      ops::Metric(MetricKind::kMeanAbsoluteError),   top(MetricKind::kTopKCategoricalAccuracy, 2),
+      ops::Metric(MetricKind::kBinaryAccuracy),
+      ops::Metric(MetricKind::kBinaryAccuracy, 0.0f),
+      ops::Metric(MetricKind::kCategoricalAccuracy),
+      ops::Metric(MetricKind::kSparseCategoricalAccuracy),
+      ops::Metric(MetricKind::kSignAccuracy),
+      ops::Metric(MetricKind::kMeanSquaredError),
+      ops::Metric(MetricKind::kMeanAbsoluteError),
+      top(MetricKind::kTopKCategoricalAccuracy, 2),
       top(MetricKind::kSparseTopKCategoricalAccuracy, 3),
   };
   for (const ops::Metric& metric : metrics) {
@@ -75,12 +83,18 @@ TEST_CASE("metrics match a reference in double") {
       const Shape labels(std::vector<std::int64_t>(shape.begin(), shape.end() - 1));
       const Fill label = [=](std::int64_t i, double) { return static_cast<double>(i % classes); };
       const Fill target = [=](std::int64_t, double u) { return continuous ? u : (u > 0 ? 1.0 : 0.0); };
-      check_forward({.name = fmt::format("metric {} {}", static_cast<int>(metric.kind), shape.text()),
-                     .op = std::make_shared<ops::Metric>(metric),
-                     .inputs = {batched(DType::kFloat32, shape), sparse ? batched(DType::kInt32, labels, label)
-                                                                        : batched(DType::kFloat32, shape, target)},
-                     .reference = reference_of(metric),
-                     .rows = {23, 1, 0}});
+      Case test{.name = fmt::format("metric {} {}", static_cast<int>(metric.kind), shape.text()),
+                .op = std::make_shared<ops::Metric>(metric),
+                .inputs = {batched(DType::kFloat32, shape),
+                           sparse ? batched(DType::kInt32, labels, label) : batched(DType::kFloat32, shape, target)},
+                .reference = reference_of(metric),
+                .rows = {23, 1, 0}};
+      check_forward(test);
+      if (shape.rank() == 1) continue;
+      test.name += " masked";
+      test.inputs.push_back(
+          batched(DType::kFloat32, {shape[0]}, [](std::int64_t, double u) { return u > 0 ? 1.0 : 0.0; }));
+      check_forward(test);
     }
   }
 }

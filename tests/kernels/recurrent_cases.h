@@ -28,6 +28,14 @@ struct PlainRecurrence {
       std::vector<double> state(static_cast<std::size_t>(units)), cell(state);
       for (std::int64_t step = 0; step < steps; ++step) {
         const std::int64_t read = op.backwards ? steps - 1 - step : step;
+        if (inputs.size() > 3 && inputs[3][row * steps + read] == 0) {
+          for (std::int64_t unit = 0; unit < units; ++unit) {
+            const auto u = static_cast<std::size_t>(unit);
+            states[(row * steps + step) * units + unit] = state[u];
+            if (op.cell == ops::Cell::kLstm) saved[((row * steps + step) * op.saved() + 4) * units + unit] = cell[u];
+          }
+          continue;
+        }
         const auto at = [&](std::int64_t gate, std::int64_t unit) { return gate * units + unit; };
         const auto from_input = [&](std::int64_t gate, std::int64_t unit) {
           return x[(row * steps + read) * gates * units + at(gate, unit)];
@@ -91,6 +99,19 @@ inline Case recurrent_case(DType dtype, const ops::RecurrentAttributes& op, std:
       .reference = PlainRecurrence{op, steps, units},
       .rows = {2, 7, 0},
       .tolerance = dtype == DType::kFloat32 ? 5e-6 : 2e-2};
+}
+
+/// The same with a mask: the first row has padding in front and behind, the second is padding alone.
+inline Case masked_recurrent_case(DType dtype, const ops::RecurrentAttributes& op, std::int64_t steps,
+                                  std::int64_t units, bool with_bias) {
+  Case test = recurrent_case(dtype, op, steps, units, with_bias);
+  test.name += ", masked";
+  test.inputs.push_back(batched(DType::kFloat32, {steps}, [steps](std::int64_t i, double uniform) {
+    const std::int64_t row = i / steps, step = i % steps;
+    if (row == 0) return step > 0 && step + 1 < steps ? 1.0 : 0.0;
+    return row == 1 || uniform < -0.3 ? 0.0 : 1.0;
+  }));
+  return test;
 }
 
 inline constexpr ops::Cell kCells[] = {ops::Cell::kLstm, ops::Cell::kGru, ops::Cell::kGruResetBefore};

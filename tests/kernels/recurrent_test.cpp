@@ -22,6 +22,19 @@ TEST_CASE("recurrent cells match a reference in double, whatever fits into vecto
   }
 }
 
+TEST_CASE("recurrent cells carry their states over steps that a mask leaves out") {
+  for (const ops::Cell cell : kCells) {
+    for (const DType dtype : kFloatTypes) {
+      for (const std::int64_t units : {1, 5, 16, 35}) {
+        const ops::RecurrentAttributes op{.cell = cell, .backwards = units == 5};
+        const Case test = masked_recurrent_case(dtype, op, 5, units, units != 16);
+        check_forward(test);
+        check_gradient(test, {true, false, false, false});
+      }
+    }
+  }
+}
+
 TEST_CASE("recurrent cells take other activations") {
   for (const ops::Cell cell : kCells) {
     const Case test =

@@ -15,5 +15,8 @@ TEST_CASE("gradients of the recurrent kernel and bias") {
       check_gradient(test, {false, false, true});
     }
     check_gradient(recurrent_case(DType::kFloat32, {.cell = cell}, 3, 4, false), {false, true, false});
+    Case masked = masked_recurrent_case(DType::kFloat32, {.cell = cell}, 5, 7, true);
+    masked.rows = {4};
+    check_gradient(masked, {true, true, true, false});
   }
 }

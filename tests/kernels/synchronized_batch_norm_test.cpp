@@ -40,10 +40,11 @@ Reference sums_of_batch() {
     const std::int64_t channels = x.shape.back();
     Values sums = filled({2 * channels + 1});
     for (std::int64_t i = 0; i < x.elements(); ++i) {
+      if (inputs.size() > 1 && inputs[1][i / channels] == 0) continue;
       sums[i % channels] += x[i];
       sums[channels + i % channels] += x[i] * x[i];
+      sums[2 * channels] += i % channels == 0;
     }
-    sums[2 * channels] = static_cast<double>(x.elements() / channels);
     return std::vector<Values>{sums};
   };
 }
@@ -112,8 +113,10 @@ Reference gradient_by_sums(bool relu) {
     for (std::int64_t i = 0; i < dx.elements(); ++i) {
       const std::int64_t c = i % channels;
       const double gradient = relu && inputs[7][i] <= 0 ? 0 : inputs[1][i], inverse = inputs[4][c];
+      const bool counts = inputs.size() < 9 || inputs[8][i / channels] != 0;
       const double along = (dx[i] - inputs[3][c]) * inverse * inverse * inputs[6][channels + c] / count;
-      dx[i] = or_else(inputs[2], c, 1) * inverse * (gradient - inputs[6][c] / count - along);
+      const double moved = counts ? inputs[6][c] / count + along : 0;
+      dx[i] = or_else(inputs[2], c, 1) * inverse * (gradient - moved);
     }
     return std::vector<Values>{dx};
   };
@@ -136,6 +139,13 @@ TEST_CASE("the parts of a synchronized batch normalization match references in d
                      .inputs = {x},
                      .reference = sums_of_batch(),
                      .tolerance = 2e-6});
+      const Operand mask = batched(DType::kFloat32, Shape({image.begin(), image.end() - 1}),
+                                   [](std::int64_t, double u) { return u > -0.4 ? 1.0 : 0.0; });
+      check_forward({.name = "masked sums " + name,
+                     .op = std::make_shared<ops::BatchNormSums>(),
+                     .inputs = {x, mask},
+                     .reference = sums_of_batch(),
+                     .tolerance = 2e-6});
       check_forward({.name = "moving " + name,
                      .op = std::make_shared<ops::MovingStatistics>(0.9f),
                      .inputs = {batch_sums(channels), per_channel, positive},
@@ -151,6 +161,13 @@ TEST_CASE("the parts of a synchronized batch normalization match references in d
               x, x, gamma, per_channel, positive, batch_sums(channels), gradient_sums(channels)};
           if (relu) inputs.push_back(x);
           check_forward({.name = "gradient by sums " + name,
+                         .op = std::make_shared<ops::BatchNormGradientBySums>(relu),
+                         .inputs = inputs,
+                         .reference = gradient_by_sums(relu)});
+          inputs.resize(7);
+          inputs.push_back(relu ? x : absent());
+          inputs.push_back(mask);
+          check_forward({.name = "masked gradient by sums " + name,
                          .op = std::make_shared<ops::BatchNormGradientBySums>(relu),
                          .inputs = inputs,
                          .reference = gradient_by_sums(relu)});
@@ -189,6 +206,23 @@ TEST_CASE("the bits of the sums do not depend on the threads") {
   for (std::int64_t i = 0; i < image.elements(); ++i) image[i] = std::sin(static_cast<double>(i));
   CHECK(run_op(ops::BatchNormSums(), {{x, image}}, 50, 1)[0].data ==
         run_op(ops::BatchNormSums(), {{x, image}}, 50, 4)[0].data);
+}
+
+TEST_CASE("a replica's own statistics are summed over no others, back and forth") {
+  for (const DType dtype : kFloatTypes) {
+    Graph graph;
+    const ValueSpec spec{dtype, {6, 5}, true};
+    const ValueId x = graph.input("x", spec), mask = graph.input("mask", {DType::kFloat32, {6}, true});
+    const ValueId sums = graph.apply_one(ops::BatchNormSums(), {x, mask});
+    const ops::BatchNormBySums norm(1e-2f, false, false);
+    graph.apply(norm, {x, kNoValue, kNoValue, sums, mask});
+    const Node node = graph.nodes().back();
+    const ValueId dy = graph.input("dy", spec);
+    const ValueId none = kNoValue, outputs[] = {dy, none, none};
+    norm.gradient(graph, node, outputs, {true, false, false, false, false});
+    CHECK(graph.replica_sums().empty());
+    CHECK(graph.nodes().back().inputs[8] == mask);
+  }
 }
 
 TEST_CASE("the parts of a synchronized batch normalization refuse sums of another length") {

@@ -186,6 +186,10 @@ const std::vector<Row> kRows = {
      {5},
      {{"gru/kernel", {6, 15}}, {"gru/recurrent_kernel", {5, 15}}, {"gru/bias", {15}}}},
     {"[9, 6]", "position_embedding: {sequence_length: 9}", {9, 6}, {{"position_embedding/embeddings", {9, 6}}}},
+    {"[9, 6]", "class_token", {10, 6}, {{"class_token/token", {1, 6}}}},
+    {"[9, 6]", "cropping1d", {7, 6}, {}},
+    {"[9, 6]", "cropping1d: {cropping: 3}", {3, 6}, {}},
+    {"[9, 6]", "cropping1d: {cropping: [0, 8]}", {1, 6}, {}},
     {"[9, 8, 6]", "group_normalization: {groups: 3, scale: false}", {9, 8, 6}, {{"group_normalization/beta", {6}}}},
     {"[9, 8, 6]",
      "group_normalization: {groups: -1}",
@@ -221,6 +225,38 @@ TEST_CASE("layers have the shapes, variables and parameters of Keras") {
     }
     CHECK(model.layers[0].parameters == parameters);
   }
+}
+
+TEST_CASE("a dense layer tied to an embedding has its table, and a bias of its own") {
+  const std::string layers =
+      "    - embedding: {input_dim: 11, output_dim: 4, name: tokens}\n"
+      "    - dense: {units: 4, activation: tanh}\n    - dense: ";
+  const Built built = build_layers("[5]", layers + "{units: 11, tied_to: tokens}\n");
+  REQUIRE(built.errors == "");
+  CHECK(variable_names(built.model) ==
+        std::vector<std::string>{"tokens/embeddings", "dense/kernel", "dense/bias", "dense_1/bias"});
+  CHECK(built.model.layers[2].parameters == 11);
+  CHECK(built.model.layers[2].output_shape == Shape{5, 11});
+  const auto error = [&](const std::string& options) { return build_layers("[5]", layers + options + "\n").errors; };
+  const auto contains = [](const std::string& text, const std::string& part) { return text.find(part) != text.npos; };
+  CHECK(contains(error("{units: 11, tied_to: token}"),
+                 "a.yaml:6:7: model.layers[2].dense: expected an earlier layer with embeddings, found 'token'; choose "
+                 "'tokens'"));
+  CHECK(contains(error("{units: 10, tied_to: tokens}"),
+                 "10 units of the input shape [5, 4] of 'dense' need a table [10, 4], found [11, 4] of 'tokens'"));
+  CHECK(contains(error("{units: 11, tied_to: tokens, kernel_regularizer: {l2: 1}}"),
+                 "kernel_regularizer: the kernel is the table that tied_to names"));
+  CHECK(contains(error("{units: 11, tied_to: tokens, use_bias: false, trainable: false}"),
+                 "trainable: the kernel is the table that tied_to names"));
+  CHECK(contains(error("{units: 11, tied_to: tokens, kernel_initializer: zeros}"),
+                 "kernel_initializer: the kernel is the table that tied_to names"));
+}
+
+TEST_CASE("a sequence cannot lose all its steps") {
+  const std::string error = build_layers("[9, 6]", "    - cropping1d: {cropping: [4, 5]}\n").errors;
+  CHECK(error.find(
+            "expected a sequence of more than the 4 + 5 steps that are removed, found [9, 6] of the model's input") !=
+        std::string::npos);
 }
 
 TEST_CASE("unnamed layers are numbered by type as in Keras, named ones are not counted") {

@@ -106,6 +106,16 @@ TEST_CASE("models that people know have as many parameters as in Keras") {
   }
 }
 
+TEST_CASE("transformers that people know have as many parameters as published") {
+  const std::pair<const char*, std::int64_t> published[] = {{"gpt2", 124439808}, {"vit-b16", 86567656}};
+  for (const auto& [name, expected] : published) {
+    CAPTURE(name);
+    std::int64_t parameters = 0;
+    for (const ModelVariable& variable : model_of(name).variables) parameters += variable.spec.shape.elements();
+    CHECK(parameters == expected);
+  }
+}
+
 TEST_CASE("with the weights of Keras's model, by their names, a model gives Keras's outputs") {
   const nlohmann::json all = expected();
   for (const auto& [name, figures] : all.items()) {

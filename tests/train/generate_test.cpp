@@ -12,11 +12,12 @@
 namespace mirrortrain {
 namespace {
 
+constexpr std::size_t kBytes = 256;
 constexpr float kNever = -std::numeric_limits<float>::infinity();
 
 /// Logits of bytes with these probabilities; of all others the probability is 0.
 std::vector<float> logits_of(const std::map<char, double>& probabilities) {
-  std::vector<float> logits(kByteValues, kNever);
+  std::vector<float> logits(kBytes, kNever);
   for (const auto& [byte, probability] : probabilities)
     logits[static_cast<unsigned char>(byte)] = static_cast<float>(std::log(probability));
   return logits;
@@ -27,7 +28,7 @@ std::map<char, double> shares(const std::vector<float>& logits, const Sampling& 
   constexpr int kDraws = 20000;
   std::map<char, double> found;
   for (std::uint64_t position = 0; position < kDraws; ++position)
-    found[static_cast<char>(choose_byte(logits, sampling, position))] += 1.0 / kDraws;
+    found[static_cast<char>(choose_token(logits, sampling, position))] += 1.0 / kDraws;
   return found;
 }
 
@@ -49,7 +50,7 @@ TEST_CASE("the temperature divides the logits") {
 TEST_CASE("temperature 0 takes the most probable byte, the smallest of several") {
   const std::vector<float> logits = logits_of({{'a', 0.2}, {'x', 0.4}, {'b', 0.4}});
   for (std::uint64_t position = 0; position < 100; ++position)
-    CHECK(choose_byte(logits, {.temperature = 0, .seed = position}, position) == 'b');
+    CHECK(choose_token(logits, {.temperature = 0, .seed = position}, position) == 'b');
 }
 
 TEST_CASE("top_k draws from the most probable bytes alone, by their probabilities") {
@@ -66,10 +67,10 @@ TEST_CASE("top_k draws from the most probable bytes alone, by their probabilitie
 }
 
 TEST_CASE("a draw is a function of seed and position") {
-  const std::vector<float> same(kByteValues, 0.0f);
+  const std::vector<float> same(kBytes, 0.0f);
   const auto text = [&](std::uint64_t seed, std::uint64_t first) {
     std::string drawn;
-    for (std::uint64_t i = 0; i < 64; ++i) drawn += static_cast<char>(choose_byte(same, {.seed = seed}, first + i));
+    for (std::uint64_t i = 0; i < 64; ++i) drawn += static_cast<char>(choose_token(same, {.seed = seed}, first + i));
     return drawn;
   };
   CHECK(text(1, 0) == text(1, 0));
@@ -80,14 +81,14 @@ TEST_CASE("a draw is a function of seed and position") {
 }
 
 TEST_CASE("logits that are NaN, or among which none is finite, are refused") {
-  std::vector<float> logits(kByteValues, 0.0f);
-  const auto refusal = [&] { return error_text([&] { choose_byte(logits, {.temperature = 0}, 0); }); };
+  std::vector<float> logits(kBytes, 0.0f);
+  const auto refusal = [&] { return error_text([&] { choose_token(logits, {.temperature = 0}, 0); }); };
   CHECK(refusal() == "no error");
   logits[200] = std::nanf("");
   CHECK(contains(refusal(), "NaN or infinite; take an earlier checkpoint"));
   logits[200] = std::numeric_limits<float>::infinity();
   CHECK(contains(refusal(), "NaN or infinite"));
-  logits.assign(kByteValues, kNever);
+  logits.assign(kBytes, kNever);
   CHECK(contains(refusal(), "NaN or infinite"));
 }
 

@@ -14,6 +14,7 @@
 #include "base/files.h"
 #include "collective/thread_group.h"
 #include "error_text.h"
+#include "masked_sequences.h"
 #include "train/checkpoint.h"
 #include "training.h"
 
@@ -227,6 +228,11 @@ TEST_CASE("the statistics of the global batch are those of all workers' replicas
   }
 }
 
+TEST_CASE("what counts is counted over the words of all workers' replicas") {
+  check_against_one_machine(2, 2, ", cross_device_ops: reduction_to_one_device", masked_sequences(), true);
+  check_against_one_machine(3, 1, "", masked_sequences(), false, 1e-5);
+}
+
 TEST_CASE("policies, clipping, accumulation and state mean the same across workers") {
   for (const char* aggregation : {"sum", "none", "only_first_replica"}) {
     for (const char* gradients : {"{clip_value: 0.05}", "{clip_norm: 0.1, accumulate_steps: 2}"}) {
@@ -345,14 +351,16 @@ TEST_CASE("what rounding leaves of a compressed gradient comes with later ones")
                   const float in_a_step = std::abs(second.at(name)[i] - first.at(name)[i]);
                   // A step's rounding of each worker and of the sum, and of 500 additions in float32; without the
                   // feedback it would be up to a step's rounding 500 times.
-                  CHECK(std::abs(found.at(name)[i] - values[i]) < in_a_step * 0.02f * static_cast<float>(workers) + 1e-5f);
+                  CHECK(std::abs(found.at(name)[i] - values[i]) <
+                        in_a_step * 0.02f * static_cast<float>(workers) + 1e-5f);
                 }
               }
             }) == "no error");
   }
 }
 
-TEST_CASE("compressed gradients train nearly as others do, in several buckets too, and from run to run with the same bits") {
+TEST_CASE(
+    "compressed gradients train nearly as others do, in several buckets too, and from run to run with the same bits") {
   std::vector<std::map<std::string, std::vector<float>>> found;
   const char* const in_buckets = ", communication: {compression: bfloat16, bytes_per_pack: 1}";
   for (const char* options : {"", kCompressed, in_buckets, in_buckets}) {
@@ -383,11 +391,11 @@ TEST_CASE("a resume has what compression left, and on another number of workers 
             if (worker == 0) at_the_end = std::move(variables);
           }) == "no error");
   const auto resumed_on = [&](int workers, int replicas_each, const auto& check) {
-    REQUIRE(run_workers(workers, kNetwork, {replicas_on_cpus(replicas_each, kCompressed)},
-                        [&](int, Training& training) {
-                          training.seek(checkpoints_of(training).restore().value());
-                          check(training);
-                        }) == "no error");
+    REQUIRE(
+        run_workers(workers, kNetwork, {replicas_on_cpus(replicas_each, kCompressed)}, [&](int, Training& training) {
+          training.seek(checkpoints_of(training).restore().value());
+          check(training);
+        }) == "no error");
   };
   resumed_on(2, 2, [&](Training& training) {
     training.steps(6);

@@ -50,21 +50,25 @@ class Record:
 
     def __init__(self):
         self.losses, self.metrics, self.epochs, self.weights, self.test = [], {}, [], {}, None
-        self._sizes = []
+        self._sizes, self._counted = [], []
 
-    def step(self, size, loss, metrics):
+    def step(self, size, loss, metrics, counted=None):
+        """counted: what the metrics are means over, where a mask leaves some out; else the examples."""
         self._sizes.append(size)
+        self._counted.append(size if counted is None else counted)
         self.losses.append(float(loss))
         for name, value in metrics.items():
             self.metrics.setdefault(name, []).append(float(value))
 
     def end_epoch(self, validation=None):
         sizes, self._sizes = self._sizes, []
+        counted, self._counted = self._counted, []
 
-        def mean(values):
-            return float(np.average(values[-len(sizes):], weights=sizes))
+        def mean(values, weights):
+            return float(np.average(values[-len(weights):], weights=weights))
 
-        epoch = {"loss": mean(self.losses), "metrics": {name: mean(values) for name, values in self.metrics.items()}}
+        epoch = {"loss": mean(self.losses, sizes),
+                 "metrics": {name: mean(values, counted) for name, values in self.metrics.items()}}
         if validation:
             epoch["validation"] = validation
         self.epochs.append(epoch)

@@ -91,13 +91,26 @@ def start(number_type, policy=None):
     keras.config.set_dtype_policy(policy or number_type)
 
 
+def counted_of(outputs):
+    """How many tokens count, where the outputs carry a mask; else None."""
+    mask = keras.src.backend.get_keras_mask(outputs)
+    return None if mask is None else int(np.sum(mask))
+
+
 def metrics_of(case, labels, outputs):
+    mask = keras.src.backend.get_keras_mask(outputs)
     outputs = np.asarray(outputs, np.float64)
-    return {name: float(np.mean(values(labels, outputs))) for name, values in case.metrics.items()}
+    mask = None if mask is None else np.asarray(mask, np.float64)
+    return {name: float(np.average(values(labels, outputs), weights=mask)) for name, values in case.metrics.items()}
 
 
 def evaluate(case, model, loss, features, labels, weights=None):
-    outputs = model(np.asarray(features, keras.config.floatx()), training=False)
+    features = np.asarray(features, keras.config.floatx())
+    outputs = model(features, training=False)
+    if counted_of(outputs) is not None:  # the loss then depends on the batches
+        model.compile(loss=loss)
+        value = model.evaluate(features, labels, batch_size=case.batch, sample_weight=weights, verbose=0)
+        return {"loss": float(value), "metrics": metrics_of(case, labels, outputs)}
     return {"loss": float(loss(labels, outputs, weights) + sum(model.losses)), "metrics": metrics_of(case, labels, outputs)}
 
 
@@ -114,7 +127,7 @@ def train(case, initial, number_type, policy=None):
                 outputs = model(features, training=True)
                 weights = None if case.weights is None else case.weights[rows]
                 value = loss(labels, outputs, weights) + sum(model.losses)
-            record.step(len(features), value, metrics_of(case, labels, outputs))
+            record.step(len(features), value, metrics_of(case, labels, outputs), counted_of(outputs))
             optimizer.apply(tape.gradient(value, model.trainable_variables), model.trainable_variables)
         record.end_epoch(evaluate(case, model, loss, *case.validation) if case.validation else None)
     optimizer.finalize_variable_values(model.trainable_variables)  # their moving average, where there is one

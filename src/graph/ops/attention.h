@@ -12,14 +12,19 @@ struct AttentionAttributes {
   bool causal = false;  ///< a step sees no later source step
   float dropout = 0;    ///< rate, in training graphs alone
   std::uint32_t stream = 0;
+  /// What a step attends to where masks leave it nothing: all source steps alike, whatever hides them; or none, so that
+  /// its output is zero. Keras does the first in its fused attention, the second where it computes the weights.
+  bool blind_sees_all = true;
 };
 
 /// Scaled dot-product attention of every head alone (Vaswani et al., 2017): softmax(scale query · keyᵀ) · value along
 /// the source steps. The weights are never stored as a whole: in blocks, with a running maximum and sum (Dao et al.,
 /// 2022), so memory is linear in the steps.
 /// Inputs: query batched [steps, heads size]; key batched [source steps, heads size]; value batched [source steps,
-/// heads value size]; one dtype, float32 or bfloat16. Outputs: batched [steps, heads value size] in that dtype; the
-/// logarithm of the sum of the scores' exponentials, batched [heads, steps] float32.
+/// heads value size]; one dtype, float32 or bfloat16; masks (mask.h) of the query [steps] and of the value [source
+/// steps], each or absent: a step that does not count sees nothing, a source step that does not is not seen. Outputs:
+/// batched [steps, heads value size] in the first dtype; the logarithm of the sum of the scores' exponentials, batched
+/// [heads, steps] float32, 0 where there are none.
 struct Attention : Op, AttentionAttributes {
   explicit Attention(const AttentionAttributes& attributes) : AttentionAttributes(attributes) {}
   std::string_view name() const override { return "attention"; }
@@ -27,7 +32,8 @@ struct Attention : Op, AttentionAttributes {
   std::vector<ValueId> gradient(Graph&, const Node&, std::span<const ValueId>, const std::vector<bool>&) const override;
 };
 
-/// Inputs: query; key; value; Attention's two outputs; gradient of the first. Outputs: gradients of query, key, value.
+/// Inputs: query; key; value; Attention's two outputs; gradient of the first; the masks of query and value, each or
+/// absent. Outputs: gradients of query, key, value.
 struct AttentionGradient : Op, AttentionAttributes {
   explicit AttentionGradient(const AttentionAttributes& attributes) : AttentionAttributes(attributes) {}
   std::string_view name() const override { return "attention_gradient"; }

@@ -58,4 +58,8 @@ inline void expect_images(std::string_view op, const ValueSpec& spec) {
 /// at the end may be missing or added), or, where `class_numbers`, one int32 per position of y. Throws Error otherwise.
 void expect_targets(std::string_view op, bool class_numbers, std::span<const ValueSpec> inputs);
 
+/// Whether a loss or metric has a mask as its input `number`. Throws Error unless it masks the positions of y, or the
+/// first axes of them.
+bool has_mask(std::string_view op, std::span<const ValueSpec> inputs, std::size_t number);
+
 }  // namespace mirrortrain::ops

@@ -8,6 +8,7 @@ namespace {
 std::vector<ValueSpec> counts(const Op& op, std::span<const ValueSpec> inputs, std::int64_t rows,
                               std::int64_t columns) {
   expect_targets(op.name(), inputs[1].dtype == DType::kInt32, inputs);
+  has_mask(op.name(), inputs, 2);
   return {{DType::kFloat64, {rows, columns}, false}};
 }
 

@@ -7,7 +7,8 @@
 // Sums over a batch from which metrics are made that are no means over examples, because they are no linear function of
 // them: precision, the area under a curve. The sums of parts of a data set add up to those of the whole.
 // Inputs of each: y batched [..., k] float32; targets float32 of the same shape or, as class numbers, int32 per
-// position, which count as one for their class and zero for the others.
+// position, which count as one for their class and zero for the others; an optional mask (mask.h): positions that do
+// not count are left out.
 namespace mirrortrain::ops {
 
 /// How many elements of y lie between which thresholds. Output: float64 [2, b] with b = thresholds + 1; first those

@@ -68,6 +68,17 @@ std::vector<ValueSpec> DenseInputGradient::infer(std::span<const ValueSpec> inpu
   return {with_features(dy, kernel.shape[0])};
 }
 
+std::vector<ValueId> DenseInputGradient::gradient(Graph& graph, const Node& node,
+                                                  std::span<const ValueId> output_gradients,
+                                                  const std::vector<bool>& wanted) const {
+  const ValueId dy = node.inputs[0], kernel = node.inputs[1], of_output = output_gradients[0];
+  std::vector<ValueId> gradients{kNoValue, kNoValue};
+  if (of_output == kNoValue) return gradients;
+  if (wanted[0]) gradients[0] = graph.apply_one(Dense(), {of_output, kernel});
+  if (wanted[1]) gradients[1] = graph.apply_one(DenseWeightGradient(false), {of_output, dy});
+  return gradients;
+}
+
 std::vector<ValueSpec> DenseWeightGradient::infer(std::span<const ValueSpec> inputs) const {
   const ValueSpec &x = inputs[0], &dy = inputs[1];
   check_rows(name(), "its input", x);

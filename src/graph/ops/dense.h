@@ -16,11 +16,13 @@ struct Dense : Op {
   std::vector<ValueId> gradient(Graph&, const Node&, std::span<const ValueId>, const std::vector<bool>&) const override;
 };
 
+/// dy · kernel^T; a layer, too, that multiplies by another one's weight transposed is this op.
 /// Inputs: gradient of the (linear) output, batched [..., out]; kernel [in, out]. Output: gradient of x, batched [...,
 /// in].
 struct DenseInputGradient : Op {
   std::string_view name() const override { return "dense_input_gradient"; }
   std::vector<ValueSpec> infer(std::span<const ValueSpec> inputs) const override;
+  std::vector<ValueId> gradient(Graph&, const Node&, std::span<const ValueId>, const std::vector<bool>&) const override;
 };
 
 /// Inputs: x batched [..., in]; gradient of the (linear) output, batched [..., out].

@@ -111,6 +111,7 @@ bool derivative_from_output(ActivationKind kind) {
   switch (kind) {
     case ActivationKind::kSilu:
     case ActivationKind::kGelu:
+    case ActivationKind::kGeluTanh:
     case ActivationKind::kHardSilu:
     case ActivationKind::kMish: return false;
     default: return true;

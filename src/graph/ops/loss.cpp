@@ -1,6 +1,9 @@
 #include "graph/ops/loss.h"
 
+#include <algorithm>
+
 #include "graph/ops/checks.h"
+#include "graph/ops/mask.h"
 #include "graph/ops/metric.h"
 
 namespace mirrortrain::ops {
@@ -16,11 +19,15 @@ std::vector<std::int64_t> trimmed(std::vector<std::int64_t> dims) {
 
 std::vector<ValueSpec> Loss::infer(std::span<const ValueSpec> inputs) const {
   expect_targets(name(), kind == LossKind::kSparseCategoricalCrossentropy, inputs);
-  if (inputs.size() > 2) {
+  if (inputs.size() > 2 && present(inputs[2])) {
     expect(inputs[2].batched && inputs[2].dtype == DType::kFloat32 && inputs[2].shape.elements() == 1, name(),
            "a weight as float32 [] per row", inputs[2]);
   }
-  return {{DType::kFloat64, {}, false}, inputs[0]};
+  const bool masked = has_mask(name(), inputs, 3);
+  if (inputs.size() > 4 && present(inputs[4])) {
+    expect_same(name(), "the tokens that count", {DType::kFloat64, {}, false}, inputs[4]);
+  }
+  return {{DType::kFloat64, masked ? Shape{2} : Shape{}, false}, inputs[0]};
 }
 
 std::vector<ValueId> Loss::gradient(Graph&, const Node& node, std::span<const ValueId>,
@@ -42,9 +49,18 @@ void expect_targets(std::string_view op, bool class_numbers, std::span<const Val
          fmt::format("targets as {} {} per row", name_of(dtype), Shape(dims).text()), targets);
 }
 
+bool has_mask(std::string_view op, std::span<const ValueSpec> inputs, std::size_t number) {
+  if (inputs.size() <= number || !present(inputs[number])) return false;
+  const Shape &y = inputs[0].shape, &mask = inputs[number].shape;
+  const bool fits = mask.rank() < y.rank() && std::equal(mask.begin(), mask.end(), y.begin());
+  expect(fits, op, fmt::format("a mask of the first axes of {}", y.text()), inputs[number]);
+  expect_mask(op, mask, inputs[number]);
+  return true;
+}
+
 std::vector<ValueSpec> Metric::infer(std::span<const ValueSpec> inputs) const {
   expect_targets(name(), reads_class_numbers(), inputs);
-  return {{DType::kFloat64, {}, false}};
+  return {{DType::kFloat64, has_mask(name(), inputs, 2) ? Shape{2} : Shape{}, false}};
 }
 
 }  // namespace mirrortrain::ops

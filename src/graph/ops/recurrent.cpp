@@ -3,6 +3,7 @@
 #include "graph/ops/checks.h"
 #include "graph/ops/dense.h"
 #include "graph/ops/elementwise.h"
+#include "graph/ops/mask.h"
 
 namespace mirrortrain::ops {
 namespace {
@@ -28,6 +29,7 @@ std::vector<ValueSpec> Recurrent::infer(std::span<const ValueSpec> inputs) const
   if (inputs.size() > 2 && present(inputs[2])) {
     expect_same(name(), "the recurrent bias", {DType::kFloat32, {gates() * units}, false}, inputs[2]);
   }
+  if (inputs.size() > 3) expect_mask(name(), {x.shape[0]}, inputs[3], true);
   return {{x.dtype, {x.shape[0], units}, true}, saved_spec(*this, x.shape[0], units)};
 }
 
@@ -36,7 +38,8 @@ std::vector<ValueId> Recurrent::gradient(Graph& graph, const Node& node, std::sp
   std::vector<ValueId> gradients(node.inputs.size(), kNoValue);
   if (output_gradients[0] == kNoValue) return gradients;
   const std::vector<ValueId> found =
-      graph.apply(RecurrentGradient(*this), {node.inputs[1], node.outputs[0], node.outputs[1], output_gradients[0]});
+      graph.apply(RecurrentGradient(*this), {node.inputs[1], node.outputs[0], node.outputs[1], output_gradients[0],
+                                             node.inputs.size() > 3 ? node.inputs[3] : kNoValue});
   if (wanted[0]) gradients[0] = found[0];
   const bool with_bias = node.inputs.size() > 2 && node.inputs[2] != kNoValue && wanted[2];
   if (wanted[1] || with_bias) {
@@ -59,6 +62,7 @@ std::vector<ValueSpec> RecurrentGradient::infer(std::span<const ValueSpec> input
   const std::int64_t steps = states.shape[0];
   expect_same(name(), "what Recurrent saved", saved_spec(*this, steps, units), inputs[2]);
   expect_same(name(), "the states' gradient", states, inputs[3]);
+  if (inputs.size() > 4) expect_mask(name(), {steps}, inputs[4], true);
   std::vector<ValueSpec> outputs{{states.dtype, {steps, gates() * units}, true},
                                  {states.dtype, {steps, products(), units}, true}};
   if (cell != Cell::kLstm) outputs.push_back({states.dtype, {steps, products(), gates() * units}, true});

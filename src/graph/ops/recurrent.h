@@ -30,8 +30,9 @@ struct RecurrentAttributes {
 /// from that, the product of the state with the recurrent kernel, and the recurrent bias; the state from the gates. The
 /// first state is zero.
 /// Inputs: the input's product, batched [steps, gates units] float32 or bfloat16; recurrent kernel [units, gates units]
-/// float32; recurrent bias [gates units] float32 or absent. Outputs: the states, in the order in which they are
-/// computed, batched [steps, units] in the first input's dtype; saved(), batched [steps, saved units] float32.
+/// float32; recurrent bias [gates units] float32 or absent; the input's mask (mask.h) [steps] or absent: where a step
+/// does not count, the state and an LSTM's cell stay. Outputs: the states, in the order in which they are computed,
+/// batched [steps, units] in the first input's dtype; saved(), batched [steps, saved units] float32.
 struct Recurrent : Op, RecurrentAttributes {
   explicit Recurrent(const RecurrentAttributes& attributes) : RecurrentAttributes(attributes) {}
   std::string_view name() const override { return "recurrent"; }
@@ -39,10 +40,11 @@ struct Recurrent : Op, RecurrentAttributes {
   std::vector<ValueId> gradient(Graph&, const Node&, std::span<const ValueId>, const std::vector<bool>&) const override;
 };
 
-/// Inputs: recurrent kernel; Recurrent's two outputs; gradient of the first. Outputs, by step of the input: the
-/// gradient of the input's product, batched [steps, gates units]; the factors of the recurrent kernel's gradient, which
-/// is the sum of transposed(left) right over all rows, steps and products: left, batched [steps, products, units], and
-/// right, batched [steps, products, gates units]. An LSTM's right is its first output, and no output of its own.
+/// Inputs: recurrent kernel; Recurrent's two outputs; gradient of the first; the mask or absent. Outputs, by step of
+/// the input: the gradient of the input's product, batched [steps, gates units]; the factors of the recurrent kernel's
+/// gradient, which is the sum of transposed(left) right over all rows, steps and products: left, batched [steps,
+/// products, units], and right, batched [steps, products, gates units]. An LSTM's right is its first output, and no
+/// output of its own.
 struct RecurrentGradient : Op, RecurrentAttributes {
   explicit RecurrentGradient(const RecurrentAttributes& attributes) : RecurrentAttributes(attributes) {}
   std::string_view name() const override { return "recurrent_gradient"; }

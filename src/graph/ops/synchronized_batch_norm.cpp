@@ -1,5 +1,6 @@
 #include "graph/ops/synchronized_batch_norm.h"
 
+#include "graph/ops/mask.h"
 #include "graph/ops/norm_checks.h"
 
 namespace mirrortrain::ops {
@@ -12,10 +13,16 @@ ValueSpec batch_sums(const ValueSpec& x) { return sums_of(2 * x.shape.back() + 1
 /// What BatchNormGradientSums gives for x.
 ValueSpec gradient_sums(const ValueSpec& x) { return sums_of(2 * x.shape.back()); }
 
+void expect_mask_of_x(const Op& op, std::span<const ValueSpec> inputs, std::size_t number) {
+  const Shape& x = inputs[0].shape;
+  if (inputs.size() > number) expect_mask(op.name(), Shape({x.begin(), x.end() - 1}), inputs[number], true);
+}
+
 }  // namespace
 
 std::vector<ValueSpec> BatchNormSums::infer(std::span<const ValueSpec> inputs) const {
   expect_x(name(), inputs[0]);
+  expect_mask_of_x(*this, inputs, 1);
   return {batch_sums(inputs[0])};
 }
 
@@ -25,6 +32,7 @@ std::vector<ValueSpec> BatchNormBySums::infer(std::span<const ValueSpec> inputs)
   expect_channels(name(), "gamma", x, inputs[1], true);
   expect_channels(name(), "beta", x, inputs[2], true);
   expect_same(name(), "the sums", batch_sums(x), inputs[3]);
+  expect_mask_of_x(*this, inputs, 4);
   return {x, per_channel(x), per_channel(x)};
 }
 
@@ -42,9 +50,9 @@ std::vector<ValueId> BatchNormBySums::gradient(Graph& graph, const Node& node,
   if (wanted[2]) gradients[2] = sums[2];
   if (!wanted[0]) return gradients;
   // Every replica's x moves the statistics that all of them are normalized by.
-  const ValueId total = graph.sum_over_replicas(sums[0]);
-  inputs = {x, dy, node.inputs[1], mean, inverse, node.inputs[3], total};
-  if (relu) inputs.push_back(node.outputs[0]);
+  const ValueId total = synchronized ? graph.sum_over_replicas(sums[0]) : sums[0];
+  const ValueId mask = node.inputs.size() > 4 ? node.inputs[4] : kNoValue;
+  inputs = {x, dy, node.inputs[1], mean, inverse, node.inputs[3], total, relu ? node.outputs[0] : kNoValue, mask};
   gradients[0] = graph.apply_one(BatchNormGradientBySums(relu), std::move(inputs));
   return gradients;
 }
@@ -78,6 +86,7 @@ std::vector<ValueSpec> BatchNormGradientBySums::infer(std::span<const ValueSpec>
   expect_same(name(), "the sums of the batch", batch_sums(x), inputs[5]);
   expect_same(name(), "the sums of the gradient", gradient_sums(x), inputs[6]);
   if (relu) expect_same(name(), "the output", x, inputs[7]);
+  expect_mask_of_x(*this, inputs, 8);
   return {x};
 }
 

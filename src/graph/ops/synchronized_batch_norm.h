@@ -4,23 +4,26 @@
 
 namespace mirrortrain::ops {
 
-// Batch normalization over every axis but the last, with the statistics of the global batch: BatchNorm in parts,
-// between which the replicas' sums are added up (Graph::sum_over_replicas).
+// Batch normalization over every axis but the last, by sums: BatchNorm in parts, between which the replicas' sums are
+// added up (Graph::sum_over_replicas) where the statistics are those of the global batch. A mask (mask.h) may leave
+// cells out of the statistics; all are normalized.
 
-/// Input: x batched [..., channels] float32 or bfloat16.
+/// Inputs: x batched [..., channels] float32 or bfloat16; its mask or absent.
 /// Output: float64 [2 channels + 1]: each channel's sum of x, then its sum of x^2, then the number of cells.
 struct BatchNormSums : Op {
   std::string_view name() const override { return "batch_norm_sums"; }
   std::vector<ValueSpec> infer(std::span<const ValueSpec> inputs) const override;
 };
 
-/// Inputs: x; gamma [channels] or absent; beta [channels] or absent; BatchNormSums' output added over the replicas; all
-/// but x and the sums float32. Outputs: y as x; mean [channels] float32; inverse standard deviation
-/// 1 / sqrt(variance + epsilon) [channels] float32. With `relu`, y = max(0, normalized) in the same pass.
+/// Inputs: x; gamma [channels] or absent; beta [channels] or absent; BatchNormSums' output, added over the replicas
+/// where `synchronized`; the mask or absent; all but x and the sums float32. Outputs: y as x; mean [channels] float32;
+/// inverse standard deviation 1 / sqrt(variance + epsilon) [channels] float32. With `relu`, y = max(0, normalized) in
+/// the same pass.
 struct BatchNormBySums : Op {
   float epsilon = 1e-3f;
-  bool relu = false;
-  explicit BatchNormBySums(float epsilon_, bool with_relu = false) : epsilon(epsilon_), relu(with_relu) {}
+  bool relu = false, synchronized = true;
+  explicit BatchNormBySums(float epsilon_, bool with_relu = false, bool over_replicas = true)
+      : epsilon(epsilon_), relu(with_relu), synchronized(over_replicas) {}
   std::string_view name() const override { return "batch_norm_by_sums"; }
   std::vector<ValueSpec> infer(std::span<const ValueSpec> inputs) const override;
   std::vector<ValueId> gradient(Graph&, const Node&, std::span<const ValueId>, const std::vector<bool>&) const override;
@@ -35,7 +38,7 @@ struct MovingStatistics : Op {
   std::vector<ValueSpec> infer(std::span<const ValueSpec> inputs) const override;
 };
 
-/// Inputs: x; gradient of y; mean; inverse standard deviation; with `relu` also y.
+/// Inputs: x; gradient of y; mean; inverse standard deviation; with `relu` also y. A mask changes nothing here.
 /// Outputs: float64 [2 channels]: each channel's sum of the gradient, then of its product with x - mean; of this
 /// replica's rows: gradient of gamma [channels] float32; gradient of beta [channels] float32.
 struct BatchNormGradientSums : Op {
@@ -46,7 +49,7 @@ struct BatchNormGradientSums : Op {
 };
 
 /// Inputs: x; gradient of y; gamma or absent; mean; inverse standard deviation; the outputs of BatchNormSums and of
-/// BatchNormGradientSums, added over the replicas; with `relu` also y. Output: gradient of x.
+/// BatchNormGradientSums, added over the replicas; y with `relu`, or absent; the mask or absent. Output: gradient of x.
 struct BatchNormGradientBySums : Op {
   bool relu = false;
   explicit BatchNormGradientBySums(bool with_relu) : relu(with_relu) {}

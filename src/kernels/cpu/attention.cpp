@@ -24,9 +24,29 @@ struct Attended : scalar::AttentionShape {
   std::int64_t columns() const { return padded(sources); }
   std::int64_t wide() const { return padded(size); }
   std::int64_t value_wide() const { return padded(value_size); }
-  /// The source steps of a block from `first` on that a step sees.
-  std::int64_t seen_by(std::int64_t step, std::int64_t first, std::int64_t count) const {
-    return std::clamp<std::int64_t>(seen(step) - first, 0, count);
+};
+
+/// What belongs to the masks of a row.
+struct Sight : scalar::AttentionSight {
+  using AttentionSight::AttentionSight;
+
+  /// The source steps that count for a block of steps.
+  std::int64_t reach_of(std::int64_t first_step, std::int64_t count) const {
+    if (!is_masked()) return a.seen(first_step + count - 1);
+    std::int64_t most = 0;
+    for (std::int64_t i = 0; i < count; ++i) most = std::max(most, reach(first_step + i));
+    return most;
+  }
+  /// The source steps of a block from `source` on that count for a step; hides others among them in the step's scores.
+  std::int64_t look(std::int64_t step, std::int64_t source, std::int64_t count, float* scores) const {
+    const std::int64_t sees = std::clamp<std::int64_t>(reach(step) - source, 0, count);
+    if (!is_masked()) return sees;
+    if (is_blind(step)) {
+      std::fill_n(scores, sees, 0.0f);
+    } else {
+      for (std::int64_t i = 0; i < sees; ++i) scores[i] = hides(source + i) ? kHidden : scores[i];
+    }
+    return sees;
   }
 };
 
@@ -102,6 +122,7 @@ void attend(const Attended& a, const ForwardLayout& layout, std::int64_t row, st
   T* const output_data = output<T>(args, 0);
   float* const log_sums = output<float>(args, 1);
   const WeightDropout drop(a, *args.step, row, head);
+  const Sight sight(a, input<float>(args, 3), input<float>(args, 4), row);
 
   float* const keys = workspace + layout.keys;
   float* const turned = workspace + layout.turned;
@@ -116,7 +137,7 @@ void attend(const Attended& a, const ForwardLayout& layout, std::int64_t row, st
   gather(value, a.sources, value_stride, a.value_size, a.value_wide(), 1, values);
 
   for (std::int64_t first = 0; first < a.steps; first += kQueries) {
-    const std::int64_t count = std::min(kQueries, a.steps - first), seen = a.seen(first + count - 1);
+    const std::int64_t count = std::min(kQueries, a.steps - first), seen = sight.reach_of(first, count);
     gather(query + first * stride, count, stride, a.size, a.wide(), a.op.scale, queries);
     std::fill_n(sums, count * a.value_wide(), 0.0f);
     std::fill_n(largest, count, -std::numeric_limits<float>::infinity());
@@ -127,7 +148,7 @@ void attend(const Attended& a, const ForwardLayout& layout, std::int64_t row, st
                {scores, kKeys}, {});
       for (std::int64_t i = 0; i < count; ++i) {
         float* const weights = scores + i * kKeys;
-        const std::int64_t sees = a.seen_by(first + i, source, sources);
+        const std::int64_t sees = sight.look(first + i, source, sources, weights);
         const float most = std::max(largest[i], Row::largest(sees, [&](auto at) { return Row::load(weights, at); }));
         const float total = Row::sum(sees, [&](auto at) {
           const Vec power = scalar::exp<Vec>(Row::load(weights, at) - most);
@@ -150,11 +171,11 @@ void attend(const Attended& a, const ForwardLayout& layout, std::int64_t row, st
     for (std::int64_t i = 0; i < count; ++i) {
       const std::int64_t step = first + i;
       if (output_data != nullptr) {
-        scatter(sums + i * a.value_wide(), 1, a.value_wide(), a.value_size, 1 / totals[i],
+        scatter(sums + i * a.value_wide(), 1, a.value_wide(), a.value_size, totals[i] > 0 ? 1 / totals[i] : 0,
                 output_data + a.at(row, step, head, a.steps, a.value_size), value_stride);
       }
       if (log_sums != nullptr) {
-        log_sums[a.of_step(row, head, step)] = largest[i] + std::log(totals[i]);
+        log_sums[a.of_step(row, head, step)] = totals[i] > 0 ? largest[i] + std::log(totals[i]) : 0;
       }
     }
   }
@@ -193,6 +214,7 @@ void attend_backward(const Attended& a, const BackwardLayout& layout, std::int64
   const std::int64_t of_outputs = a.at(row, 0, head, a.steps, a.value_size);
   const float* const log_sums = input<float>(args, 4) + a.of_step(row, head, 0);
   const WeightDropout drop(a, *args.step, row, head);
+  const Sight sight(a, input<float>(args, 6), input<float>(args, 7), row);
 
   float* const keys = workspace + layout.keys;
   float* const turned = workspace + layout.turned;
@@ -216,7 +238,7 @@ void attend_backward(const Attended& a, const BackwardLayout& layout, std::int64
   std::fill_n(value_sums, a.sources * a.value_wide(), 0.0f);
 
   for (std::int64_t first = 0; first < a.steps; first += kQueries) {
-    const std::int64_t count = std::min(kQueries, a.steps - first), seen = a.seen(first + count - 1);
+    const std::int64_t count = std::min(kQueries, a.steps - first), seen = sight.reach_of(first, count);
     gather(input<T>(args, 0) + of_steps + first * stride, count, stride, a.size, a.wide(), a.op.scale, queries);
     const std::int64_t at = of_outputs + first * value_stride;
     gather(input<T>(args, 3) + at, count, value_stride, a.value_size, a.value_wide(), 1, outputs);
@@ -234,7 +256,7 @@ void attend_backward(const Attended& a, const BackwardLayout& layout, std::int64
                {turned_values + source, a.columns()}, {slopes, kKeys}, {});
       for (std::int64_t i = 0; i < count; ++i) {
         float *weight = weights + i * kKeys, *kept = dropped + i * kKeys, *slope = slopes + i * kKeys;
-        const std::int64_t sees = a.seen_by(first + i, source, sources);
+        const std::int64_t sees = sight.look(first + i, source, sources, weight);
         drop(slope, first + i, source, sources);
         Row::each(sees, [&](auto c) {
           const Vec p = scalar::exp<Vec>(Row::load(weight, c) - log_sums[first + i]);
@@ -242,7 +264,8 @@ void attend_backward(const Attended& a, const BackwardLayout& layout, std::int64
           Row::store(slope, c, p * (Row::load(slope, c) - dots[i]));
         });
         std::fill(kept + sees, kept + sources, 0.0f);
-        std::fill(slope + sees, slope + sources, 0.0f);
+        // A blind step's weights do not depend on its scores.
+        std::fill(slope + (sight.is_masked() && sight.is_blind(first + i) ? 0 : sees), slope + sources, 0.0f);
         drop(kept, first + i, source, sources);
       }
       multiply(sources, a.value_wide(), count, Scalars{dropped, 1, kKeys}, {gradients, a.value_wide()},

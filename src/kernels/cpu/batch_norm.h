@@ -48,13 +48,12 @@ struct Cells {
 
   template <class Prepare>
   void for_tile(std::int64_t begin, std::int64_t end, const Prepare& prepare) const {
-    each_group(
-        channels, [&]<std::size_t... kV>(std::int64_t c, auto part, std::index_sequence<kV...>) {
-          const std::array bodies{prepare(c + static_cast<std::int64_t>(kV) * kLanes, part)...};
-          for (std::int64_t i = begin * channels + c; i < end * channels; i += channels) {
-            (bodies[kV](i + static_cast<std::int64_t>(kV) * kLanes), ...);
-          }
-        });
+    each_group(channels, [&]<std::size_t... kV>(std::int64_t c, auto part, std::index_sequence<kV...>) {
+      const std::array bodies{prepare(c + static_cast<std::int64_t>(kV) * kLanes, part)...};
+      for (std::int64_t i = begin * channels + c; i < end * channels; i += channels) {
+        (bodies[kV](i + static_cast<std::int64_t>(kV) * kLanes), ...);
+      }
+    });
   }
 };
 
@@ -124,20 +123,19 @@ class ChannelSums {
     constexpr std::int64_t kTile = 64;
     for (; begin < end; begin += kTile) {
       const std::int64_t tile_end = std::min(end, begin + kTile);
-      each_group(
-          channels_, [&]<std::size_t... kV>(std::int64_t c, auto part, std::index_sequence<kV...>) {
-            const std::array terms{prepare(c + static_cast<std::int64_t>(kV) * kLanes, part)...};
-            // Odd cells have sums of their own: an addition need not wait for the one before.
-            Pair total[sizeof...(kV)] = {}, odd[sizeof...(kV)] = {};
-            std::int64_t i = begin * channels_ + c;
-            for (const std::int64_t last = (tile_end - 1) * channels_; i < last; i += 2 * channels_) {
-              (total[kV].add(terms[kV](i + static_cast<std::int64_t>(kV) * kLanes)), ...);
-              (odd[kV].add(terms[kV](i + channels_ + static_cast<std::int64_t>(kV) * kLanes)), ...);
-            }
-            if (i < tile_end * channels_) (total[kV].add(terms[kV](i + static_cast<std::int64_t>(kV) * kLanes)), ...);
-            (total[kV].add(odd[kV]), ...);
-            (add_lanes(total[kV], part, to + c + static_cast<std::int64_t>(kV) * kLanes), ...);
-          });
+      each_group(channels_, [&]<std::size_t... kV>(std::int64_t c, auto part, std::index_sequence<kV...>) {
+        const std::array terms{prepare(c + static_cast<std::int64_t>(kV) * kLanes, part)...};
+        // Odd cells have sums of their own: an addition need not wait for the one before.
+        Pair total[sizeof...(kV)] = {}, odd[sizeof...(kV)] = {};
+        std::int64_t i = begin * channels_ + c;
+        for (const std::int64_t last = (tile_end - 1) * channels_; i < last; i += 2 * channels_) {
+          (total[kV].add(terms[kV](i + static_cast<std::int64_t>(kV) * kLanes)), ...);
+          (odd[kV].add(terms[kV](i + channels_ + static_cast<std::int64_t>(kV) * kLanes)), ...);
+        }
+        if (i < tile_end * channels_) (total[kV].add(terms[kV](i + static_cast<std::int64_t>(kV) * kLanes)), ...);
+        (total[kV].add(odd[kV]), ...);
+        (add_lanes(total[kV], part, to + c + static_cast<std::int64_t>(kV) * kLanes), ...);
+      });
     }
   }
 
@@ -164,6 +162,17 @@ void add_deviations(const Cells& shape, const ChannelSums& sums, const T* x, dou
   });
 }
 
+/// The same of the cells that count (graph/ops/mask.h).
+template <class T>
+void add_masked_deviations(const Cells& shape, const ChannelSums& sums, const T* x, const float* mask, double* total) {
+  sums.run(shape.threads, total, [=, channels = shape.channels](std::int64_t c, auto part) {
+    return [=, pivot = get(x + c, part)](std::int64_t i) {
+      const Vec deviation = mask[i / channels] != 0 ? get(x + i, part) - pivot : Vec{};
+      return ChannelSums::Pair{deviation, deviation * deviation};
+    };
+  });
+}
+
 /// The way back through a normalization, whose gradient before relu is g; `y`, its output, is read with relu alone.
 template <bool kRelu, class T>
 struct NormalizedGradient {
@@ -180,8 +189,9 @@ struct NormalizedGradient {
     });
   }
 
-  /// dx = scale (g - mean gradient - (x - mean) slope); the vectors are rows of channels.
-  void input_gradient(const Cells& shape, const float* vectors, T* dx) const {
+  /// dx = scale (g - mean gradient - (x - mean) slope); the vectors are rows of channels. Cells that a mask leaves out
+  /// of the statistics have scale g alone.
+  void input_gradient(const Cells& shape, const float* vectors, T* dx, const float* mask = nullptr) const {
     const float *scale = vectors, *mean_gradient = vectors + shape.channels, *slope = vectors + 2 * shape.channels;
     shape.for_vectors([=, *this](std::int64_t c, auto part) {
       return [=, *this, middle = get(mean + c, part), factor = get(scale + c, part),
@@ -190,6 +200,14 @@ struct NormalizedGradient {
         put(dx + i, factor * (before_relu(i, part) - less - along), part);
       };
     });
+    if (mask == nullptr) return;
+    for (std::int64_t cell = 0; cell < shape.cells; ++cell) {
+      if (mask[cell] != 0) continue;
+      each_vector(shape.channels, [&](std::int64_t c, auto part) {
+        const std::int64_t i = cell * shape.channels + c;
+        put(dx + i, get(scale + c, part) * before_relu(i, part), part);
+      });
+    }
   }
 
  private:

@@ -18,7 +18,9 @@ std::unique_ptr<Kernel> make_bin_counts(const ops::BinCounts& op, const KernelSp
     const scalar::CountedTargets targets(args.inputs[1], shape.classes);
     const auto number = static_cast<std::int32_t>(thresholds.size());
     std::fill(counts, counts + 2 * (number + 1), 0.0);
+    const scalar::PositionMask mask(args.inputs, 2, shape);
     for (std::int64_t i = 0; i < shape.count; ++i) {
+      if (!mask.counts(i)) continue;
       for (std::int64_t k = 0; k < shape.classes; ++k) {
         const std::int32_t bin = scalar::bin_of(y[i * shape.classes + k], thresholds.data(), number);
         counts[targets(i, k) > 0 ? number + 1 + bin : bin] += 1;
@@ -37,9 +39,11 @@ std::unique_ptr<Kernel> make_class_sums(const OpType& op, const KernelSpecs& spe
     if (sums == nullptr) return;
     const float* y = input<float>(args, 0);
     const scalar::CountedTargets targets(args.inputs[1], shape.classes);
+    const scalar::PositionMask mask(args.inputs, 2, shape);
     parallel_for(threads, shape.classes, rows_per_thread(shape.count), [=](std::int64_t begin, std::int64_t end) {
       std::fill(sums + 3 * begin, sums + 3 * end, 0.0);
       for (std::int64_t i = 0; i < shape.count; ++i) {
+        if (!mask.counts(i)) continue;
         const scalar::Largest largest = terms.find(y, targets, i);
         for (std::int64_t k = begin; k < end; ++k) {
           const scalar::ThreeTerms three = terms(y, targets, i, k, largest);

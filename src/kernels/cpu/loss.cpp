@@ -16,13 +16,12 @@ namespace {
 constexpr std::int64_t kTogether = 256;
 
 /// The sum of body(row, first position, how many) over all positions, divided by those of a batch's row. Parts of it go
-/// to the workspace first, so that the sum does not depend on the threads. `weighted`: positions cannot be taken
-/// together.
+/// to the workspace first, so that the sum does not depend on the threads. `alone`: positions cannot be taken together.
 template <class Functor, class Body>
-double sum_of_positions(const scalar::PositionShape& shape, bool weighted, int threads, std::byte* workspace,
+double sum_of_positions(const scalar::PositionShape& shape, bool alone, int threads, std::byte* workspace,
                         const Body& body) {
   auto* const sums = reinterpret_cast<double*>(workspace);
-  const bool together = std::is_base_of_v<scalar::ElementwiseMean, Functor> && shape.classes == 1 && !weighted;
+  const bool together = std::is_base_of_v<scalar::ElementwiseMean, Functor> && shape.classes == 1 && !alone;
   const std::int64_t part = together ? kTogether : shape.per_row, parts = (shape.count + part - 1) / part;
   parallel_for(threads, parts, rows_per_thread(part * shape.classes), [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t p = begin; p < end; ++p) {
@@ -43,6 +42,13 @@ std::size_t workspace_for(const scalar::PositionShape& shape) {
   return static_cast<std::size_t>(parts) * sizeof(double);
 }
 
+/// What stands beside the sum of a masked loss or metric.
+double sum_of_counted(const scalar::PositionShape& shape, const scalar::PositionMask& mask) {
+  std::int64_t counted = 0;
+  for (std::int64_t i = 0; i < shape.count; ++i) counted += mask.counts(i) ? 1 : 0;
+  return static_cast<double>(counted) / static_cast<double>(shape.per_row);
+}
+
 std::unique_ptr<Kernel> make_loss(const ops::Loss& op, const KernelSpecs& specs) {
   const scalar::PositionShape shape(specs.inputs[0].shape);
   return scalar::with_loss(op, [&]<class Loss>(const Loss& loss) {
@@ -53,12 +59,18 @@ std::unique_ptr<Kernel> make_loss(const ops::Loss& op, const KernelSpecs& specs)
                                                             input<float>(args, 2),
                                                             output<float>(args, 1),
                                                             shape,
-                                                            args.step};
+                                                            args.step,
+                                                            {args.inputs, 3, shape},
+                                                            input<double>(args, 4)};
       const auto scaled = [&, scale = of_position.scale()](Row row, std::int64_t i, std::int64_t together) {
         return of_position(row, i, together, scale);
       };
-      const double sum = sum_of_positions<Loss>(shape, of_position.weights != nullptr, threads, args.workspace, scaled);
-      if (double* total = output<double>(args, 0)) *total = sum;
+      const bool masked = of_position.mask.of != nullptr, alone = masked || of_position.weights != nullptr;
+      const double sum = sum_of_positions<Loss>(shape, alone, threads, args.workspace, scaled);
+      double* const total = output<double>(args, 0);
+      if (total == nullptr) return;
+      total[0] = sum;
+      if (masked) total[1] = sum_of_counted(shape, of_position.mask);
     };
     return loop_kernel(body, workspace_for(shape));
   });
@@ -70,9 +82,11 @@ std::unique_ptr<Kernel> make_metric(const ops::Metric& op, const KernelSpecs& sp
     const auto body = [=, threads = specs.threads](const KernelArgs& args) {
       double* total = output<double>(args, 0);
       if (total == nullptr) return;
-      const scalar::MetricOfPosition<Metric, float> of_position{metric, input<float>(args, 0),
-                                                                input<typename Metric::Target>(args, 1), shape};
-      *total = sum_of_positions<Metric>(shape, false, threads, args.workspace, of_position);
+      const scalar::MetricOfPosition<Metric, float> of_position{
+          metric, input<float>(args, 0), input<typename Metric::Target>(args, 1), shape, {args.inputs, 2, shape}};
+      const bool masked = of_position.mask.of != nullptr;
+      total[0] = sum_of_positions<Metric>(shape, masked, threads, args.workspace, of_position);
+      if (masked) total[1] = sum_of_counted(shape, of_position.mask);
     };
     return loop_kernel(body, workspace_for(shape));
   });

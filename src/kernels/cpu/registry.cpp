@@ -22,6 +22,8 @@ const KernelRegistry& kernel_registry() {
     add_group_norm_kernels(all);
     add_attention_kernels(all);
     add_recurrent_kernels(all);
+    add_recurrent_gradient_kernels(all);
+    add_mask_kernels(all);
     add_embedding_kernels(all);
     add_count_kernels(all);
     add_upsample2d_kernels(all);

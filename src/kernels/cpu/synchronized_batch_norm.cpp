@@ -19,11 +19,17 @@ std::unique_ptr<Kernel> make_sums(const ops::BatchNormSums& op, const KernelSpec
       auto* deviations = reinterpret_cast<double*>(args.workspace);
       auto* to = output<double>(args, 0);
       if (to == nullptr) return;
-      add_deviations(shape, sums, x, deviations);
+      std::int64_t cells = shape.cells;
+      if (const auto* const mask = input<float>(args, 1)) {
+        add_masked_deviations(shape, sums, x, mask, deviations);
+        cells = std::count_if(mask, mask + shape.cells, [](float counts) { return counts != 0; });
+      } else {
+        add_deviations(shape, sums, x, deviations);
+      }
       const std::int64_t channels = shape.channels;
       for (std::int64_t c = 0; c < channels; ++c) {
         const double pivot = shape.cells == 0 ? 0.0 : static_cast<double>(static_cast<float>(x[c]));
-        scalar::put_batch_sums(c, channels, shape.cells, pivot, deviations[c], deviations[channels + c], to);
+        scalar::put_batch_sums(c, channels, cells, pivot, deviations[c], deviations[channels + c], to);
       }
     };
     return loop_kernel(body, workspace_of(sums.doubles(), 0, shape.channels));
@@ -105,7 +111,7 @@ void gradient_by_sums(const Cells& shape, const KernelArgs& args) {
     put_gradient_vectors(c, channels, gamma, inverse, sums[c], sums[channels + c], scalar::cells_of(batch, channels),
                          vectors);
   }
-  gradient.input_gradient(shape, vectors, dx);
+  gradient.input_gradient(shape, vectors, dx, input<float>(args, 8));
 }
 
 std::unique_ptr<Kernel> make_gradient_by_sums(const ops::BatchNormGradientBySums& op, const KernelSpecs& specs) {

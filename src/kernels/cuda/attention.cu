@@ -26,7 +26,12 @@ template <class T>
 struct Operands {
   AttentionShape a;
   const T *query, *key, *value;
+  const float *query_mask, *value_mask;  ///< null: every step counts
   const StepParams* params;
+
+  __device__ scalar::AttentionSight sight(std::int64_t row) const {
+    return scalar::AttentionSight(a, query_mask, value_mask, row);
+  }
 
   __device__ float score(const HeadStep& s, std::int64_t source) const {
     const T* q = query + a.at(s.row, s.step, s.head, a.steps, a.size);
@@ -34,6 +39,12 @@ struct Operands {
     float sum = 0;
     for (std::int64_t c = 0; c < a.size; ++c) sum += static_cast<float>(q[c]) * static_cast<float>(k[c]);
     return a.op.scale * sum;
+  }
+  /// The score that the step's weights are made of.
+  __device__ float seen_score(const scalar::AttentionSight& sight, const HeadStep& s, std::int64_t source) const {
+    if (!sight.is_masked()) return score(s, source);
+    if (sight.is_blind(s.step)) return 0;
+    return sight.hides(source) ? scalar::AttentionSight::kHidden : score(s, source);
   }
   /// What dropout multiplies the weight with.
   __device__ float kept(const HeadStep& s, std::int64_t source) const {
@@ -70,24 +81,31 @@ __global__ void __launch_bounds__(kBlock) attention(Operands<T> in, T* y, float*
   const AttentionShape& a = in.a;
   for (std::int64_t number = team.first(); number < a.rows * a.op.heads * a.steps; number += team.step()) {
     const HeadStep s(a, number, a.steps);
-    const std::int64_t seen = a.seen(s.step);
+    const scalar::AttentionSight sight = in.sight(s.row);
+    const std::int64_t seen = sight.reach(s.step);
     float largest = -INFINITY, total = 0;
     each_element(team, seen, [&](std::int64_t source) {
-      const float score = in.score(s, source);
+      const float score = in.seen_score(sight, s, source);
       largest = score > largest ? score : largest;
     });
     largest = team_max(team, largest);
-    each_element(team, seen, [&](std::int64_t source) { total += scalar::exp(in.score(s, source) - largest); });
+    each_element(team, seen,
+                 [&](std::int64_t source) { total += scalar::exp(in.seen_score(sight, s, source) - largest); });
     total = team_sum(team, total);
-    if (log_sums != nullptr && team.rank() == 0) log_sums[a.of_step(s.row, s.head, s.step)] = largest + logf(total);
+    if (log_sums != nullptr && team.rank() == 0) {
+      log_sums[a.of_step(s.row, s.head, s.step)] = total > 0 ? largest + logf(total) : 0.0f;
+    }
     if (y == nullptr) continue;
     for (std::int64_t first = 0; first < a.value_size; first += kBlock) {
       const std::int64_t c = first + team.rank();
       const float sum = sum_over_sources(
           weights, seen, c < a.value_size,
-          [&](std::int64_t source) { return scalar::exp(in.score(s, source) - largest) * in.kept(s, source); },
+          [&](std::int64_t source) {
+            return scalar::exp(in.seen_score(sight, s, source) - largest) * in.kept(s, source);
+          },
           [&](std::int64_t source) { return in.value[a.at(s.row, source, s.head, a.sources, a.value_size) + c]; });
-      if (c < a.value_size) y[a.at(s.row, s.step, s.head, a.steps, a.value_size) + c] = T(sum / total);
+      if (c < a.value_size)
+        y[a.at(s.row, s.step, s.head, a.steps, a.value_size) + c] = T(total > 0 ? sum / total : 0.0f);
     }
   }
 }
@@ -101,11 +119,14 @@ struct Gradients {
   const float* log_sums;
   float* dots;  ///< sum(dO O) by step
 
-  __device__ float weight(const HeadStep& s, std::int64_t source) const {
-    return scalar::exp(in.score(s, source) - log_sums[in.a.of_step(s.row, s.head, s.step)]);
+  __device__ float weight(const scalar::AttentionSight& sight, const HeadStep& s, std::int64_t source) const {
+    if (source >= sight.reach(s.step)) return 0;
+    return scalar::exp(in.seen_score(sight, s, source) - log_sums[in.a.of_step(s.row, s.head, s.step)]);
   }
-  /// dS
-  __device__ float slope(const HeadStep& s, std::int64_t source, float weight, float dot) const {
+  /// dS; the weights of a blind step do not depend on it.
+  __device__ float slope(const scalar::AttentionSight& sight, const HeadStep& s, std::int64_t source, float weight,
+                         float dot) const {
+    if (sight.is_masked() && (weight == 0 || sight.is_blind(s.step))) return 0;
     const T* dy = gradient + in.a.at(s.row, s.step, s.head, in.a.steps, in.a.value_size);
     const T* v = in.value + in.a.at(s.row, source, s.head, in.a.sources, in.a.value_size);
     float sum = 0;
@@ -122,7 +143,8 @@ __global__ void __launch_bounds__(kBlock) query_gradient(Gradients<T> g, T* dq) 
   const AttentionShape& a = g.in.a;
   for (std::int64_t number = team.first(); number < a.rows * a.op.heads * a.steps; number += team.step()) {
     const HeadStep s(a, number, a.steps);
-    const std::int64_t seen = a.seen(s.step), at = a.at(s.row, s.step, s.head, a.steps, a.value_size);
+    const scalar::AttentionSight sight = g.in.sight(s.row);
+    const std::int64_t seen = sight.reach(s.step), at = a.at(s.row, s.step, s.head, a.steps, a.value_size);
     float dot = 0;
     each_element(team, a.value_size, [&](std::int64_t c) {
       dot += static_cast<float>(g.output[at + c]) * static_cast<float>(g.gradient[at + c]);
@@ -133,7 +155,8 @@ __global__ void __launch_bounds__(kBlock) query_gradient(Gradients<T> g, T* dq) 
     for (std::int64_t first = 0; first < a.size; first += kBlock) {
       const std::int64_t c = first + team.rank();
       const float sum = sum_over_sources(
-          slopes, seen, c < a.size, [&](std::int64_t source) { return g.slope(s, source, g.weight(s, source), dot); },
+          slopes, seen, c < a.size,
+          [&](std::int64_t source) { return g.slope(sight, s, source, g.weight(sight, s, source), dot); },
           [&](std::int64_t source) { return g.in.key[a.at(s.row, source, s.head, a.sources, a.size) + c]; });
       if (c < a.size) dq[a.at(s.row, s.step, s.head, a.steps, a.size) + c] = T(a.op.scale * sum);
     }
@@ -149,7 +172,9 @@ __global__ void __launch_bounds__(kBlock) source_gradients(Gradients<T> g, T* dk
   const std::int64_t width = a.size > a.value_size ? a.size : a.value_size;
   for (std::int64_t number = team.first(); number < a.rows * a.op.heads * a.sources; number += team.step()) {
     const HeadStep of_source(a, number, a.sources);
-    const std::int64_t source = of_source.step, begin = a.op.causal ? source : 0;
+    const scalar::AttentionSight sight = g.in.sight(of_source.row);
+    // Blind steps may attend to later ones.
+    const std::int64_t source = of_source.step, begin = a.op.causal && !sight.is_masked() ? source : 0;
     for (std::int64_t first = 0; first < width; first += kBlock) {
       const std::int64_t c = first + team.rank();
       float key_sum = 0, value_sum = 0;
@@ -158,9 +183,9 @@ __global__ void __launch_bounds__(kBlock) source_gradients(Gradients<T> g, T* dk
         HeadStep s = of_source;
         s.step = tile + team.rank();
         if (s.step < a.steps) {
-          const float weight = g.weight(s, source);
+          const float weight = g.weight(sight, s, source);
           weights[team.rank()] = weight * g.in.kept(s, source);
-          slopes[team.rank()] = g.slope(s, source, weight, g.dots[a.of_step(s.row, s.head, s.step)]);
+          slopes[team.rank()] = g.slope(sight, s, source, weight, g.dots[a.of_step(s.row, s.head, s.step)]);
         }
         __syncthreads();
         for (std::int64_t i = 0; i < count; ++i) {
@@ -184,16 +209,23 @@ __global__ void __launch_bounds__(kBlock) source_gradients(Gradients<T> g, T* dk
   }
 }
 
+/// `first_mask`: the number of the input that is the query's mask.
 template <class T>
-Operands<T> operands(const AttentionShape& a, const KernelArgs& args) {
-  return {a, input<T>(args, 0), input<T>(args, 1), input<T>(args, 2), args.step};
+Operands<T> operands(const AttentionShape& a, const KernelArgs& args, std::size_t first_mask) {
+  return {a,
+          input<T>(args, 0),
+          input<T>(args, 1),
+          input<T>(args, 2),
+          input<float>(args, first_mask),
+          input<float>(args, first_mask + 1),
+          args.step};
 }
 
 std::unique_ptr<Kernel> make_attention(const ops::Attention& op, const KernelSpecs& specs) {
   const AttentionShape a(op, specs.inputs[0].shape, specs.inputs[1].shape, specs.inputs[2].shape);
   return for_float_type(op, specs.inputs[0].dtype, [&]<class T>(T) {
     return stream_kernel([a](Stream& stream, const KernelArgs& args) {
-      launch(stream, blocks_for(a.rows * a.op.heads * a.steps, 1), kBlock, 0, attention<T>, operands<T>(a, args),
+      launch(stream, blocks_for(a.rows * a.op.heads * a.steps, 1), kBlock, 0, attention<T>, operands<T>(a, args, 3),
              output<T>(args, 0), output<float>(args, 1));
     });
   });
@@ -203,7 +235,7 @@ std::unique_ptr<Kernel> make_attention_gradient(const ops::AttentionGradient& op
   const AttentionShape a(op, specs.inputs[0].shape, specs.inputs[1].shape, specs.inputs[2].shape);
   return for_float_type(op, specs.inputs[0].dtype, [&]<class T>(T) {
     const auto body = [a](Stream& stream, const KernelArgs& args) {
-      const Gradients<T> gradients{operands<T>(a, args), input<T>(args, 3), input<T>(args, 5), input<float>(args, 4),
+      const Gradients<T> gradients{operands<T>(a, args, 6), input<T>(args, 3), input<T>(args, 5), input<float>(args, 4),
                                    reinterpret_cast<float*>(args.workspace)};
       launch(stream, blocks_for(a.rows * a.op.heads * a.steps, 1), kBlock, 0, query_gradient<T>, gradients,
              output<T>(args, 0));

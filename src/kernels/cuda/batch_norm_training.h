@@ -11,17 +11,21 @@ __device__ inline void put(float* to, std::int64_t channel, double value) {
 }
 
 /// The sums of x - pivot and of its square, where the pivot is the first cell: near the mean, whatever the mean is.
+/// With a mask (graph/ops/mask.h), of the cells that count.
 template <class T>
 struct Deviations {
   const T* x;
+  const float* mask = nullptr;
+  std::int64_t channels = 1;
 
   template <int kCount>
   __device__ auto at(std::int64_t channel) const {
     Pack<float, kCount> pivot;
     for (int i = 0; i < kCount; ++i) pivot.element[i] = static_cast<float>(x[channel + i]);
-    return [=, from = x](std::int64_t element, float(&first)[kCount], float(&second)[kCount]) {
+    return [=, from = *this](std::int64_t element, float (&first)[kCount], float (&second)[kCount]) {
+      if (from.mask != nullptr && from.mask[element / from.channels] == 0) return;
       float value[kCount];
-      load(value, from + element, kCount, true);
+      load(value, from.x + element, kCount, true);
       for (int i = 0; i < kCount; ++i) {
         const float deviation = value[i] - pivot.element[i];
         first[i] += deviation;
@@ -51,7 +55,7 @@ struct GradientSums {
   __device__ auto at(std::int64_t channel) const {
     Pack<float, kCount> middle;
     for (int i = 0; i < kCount; ++i) middle.element[i] = mean[channel + i];
-    return [=, from = *this](std::int64_t element, float(&first)[kCount], float(&second)[kCount]) {
+    return [=, from = *this](std::int64_t element, float (&first)[kCount], float (&second)[kCount]) {
       float gradient[kCount], value[kCount];
       load_gradient(gradient, from.dy, from.y, element);
       load(value, from.x + element, kCount, true);
@@ -73,10 +77,12 @@ __device__ inline void put_gradient_vectors(std::int64_t c, std::int64_t channel
   vectors[2 * channels + c] = static_cast<float>(products * deviation * deviation / count);
 }
 
-/// With g the gradient before relu: dx = scale (g - mean(g) - (x - mean) inverse^2 mean(g (x - mean))).
+/// With g the gradient before relu: dx = scale (g - mean(g) - (x - mean) inverse^2 mean(g (x - mean))). Cells that a
+/// mask leaves out of the statistics have scale g alone.
 template <int kCount, class T>
-__global__ void __launch_bounds__(kBlock) write_input_gradient(Cells shape, const T* x, const T* dy, const T* y,
-                                                               const float* mean, const float* vectors, T* dx) {
+__global__ void __launch_bounds__(kBlock)
+    write_input_gradient(Cells shape, const T* x, const T* dy, const T* y, const float* mean, const float* vectors,
+                         const float* mask, T* dx) {
   const std::int64_t channel = channel_of_thread<kCount>();
   if (channel >= shape.channels) return;
   float middle[kCount], scale[kCount], mean_gradient[kCount], slope[kCount], value[kCount], gradient[kCount];
@@ -89,9 +95,10 @@ __global__ void __launch_bounds__(kBlock) write_input_gradient(Cells shape, cons
     const std::int64_t at = cell * shape.channels + channel;
     load(value, x + at, kCount, true);
     load_gradient(gradient, dy, y, at);
+    const bool counts = mask == nullptr || mask[cell] != 0;
     for (int i = 0; i < kCount; ++i) {
       const float along = (value[i] - middle[i]) * slope[i];
-      gradient[i] = scale[i] * (gradient[i] - mean_gradient[i] - along);
+      gradient[i] = scale[i] * (counts ? gradient[i] - mean_gradient[i] - along : gradient[i]);
     }
     store(dx + at, gradient, kCount, true);
   }
@@ -99,10 +106,10 @@ __global__ void __launch_bounds__(kBlock) write_input_gradient(Cells shape, cons
 
 template <int kCount, class T>
 void input_gradient(Stream& stream, const Cells& shape, const T* x, const T* dy, const T* y, const float* mean,
-                    const float* vectors, T* dx) {
+                    const float* vectors, T* dx, const float* mask = nullptr) {
   const ChannelBlocks blocks(shape.channels, kCount);
   launch(stream, blocks.grid_of_loops(shape.cells), blocks.block(), 0, write_input_gradient<kCount, T>, shape, x, dy, y,
-         mean, vectors, dx);
+         mean, vectors, mask, dx);
 }
 
 }  // namespace mirrortrain::cuda

@@ -18,8 +18,8 @@ struct Thresholds {
 };
 
 __global__ void __launch_bounds__(kBlock)
-    count_bins(std::int64_t elements, const float* y, scalar::CountedTargets targets, Thresholds thresholds,
-               double* counts) {
+    count_bins(std::int64_t elements, const float* y, scalar::CountedTargets targets, scalar::PositionMask mask,
+               Thresholds thresholds, double* counts) {
   const std::int32_t bins = thresholds.count + 1;
   for (std::int32_t bin = static_cast<std::int32_t>(blockIdx.x); bin < bins;
        bin += static_cast<std::int32_t>(gridDim.x)) {
@@ -27,6 +27,7 @@ __global__ void __launch_bounds__(kBlock)
     for (std::int64_t i = threadIdx.x; i < elements; i += blockDim.x) {
       if (scalar::bin_of(y[i], thresholds.values, thresholds.count) != bin) continue;
       const Division place = divide(i, targets.count);
+      if (!mask.counts(place.quotient)) continue;
       (targets(place.quotient, place.rest) > 0 ? positive : negative) += 1;
     }
     negative = block_sum(negative);
@@ -46,10 +47,11 @@ __global__ void __launch_bounds__(kBlock) find_largest(std::int64_t positions, T
 template <class Terms>
 __global__ void __launch_bounds__(kBlock)
     sum_classes(std::int64_t positions, Terms terms, const float* y, scalar::CountedTargets targets,
-                const scalar::Largest* largest, double* sums) {
+                scalar::PositionMask mask, const scalar::Largest* largest, double* sums) {
   for (std::int64_t k = blockIdx.x; k < targets.count; k += gridDim.x) {
     double own[3] = {};
     for (std::int64_t i = threadIdx.x; i < positions; i += blockDim.x) {
+      if (!mask.counts(i)) continue;
       const scalar::ThreeTerms three = terms(y, targets, i, k, Terms::kNeedsLargest ? largest[i] : scalar::Largest{});
       for (int t = 0; t < 3; ++t) own[t] += three.terms[t];
     }
@@ -68,7 +70,8 @@ std::unique_ptr<Kernel> make_bin_counts(const ops::BinCounts& op, const KernelSp
     double* counts = output<double>(args, 0);
     if (counts == nullptr) return;
     launch(stream, blocks_for(thresholds.count + 1, 1), kBlock, 0, count_bins, shape.count * shape.classes,
-           input<float>(args, 0), scalar::CountedTargets(args.inputs[1], shape.classes), thresholds, counts);
+           input<float>(args, 0), scalar::CountedTargets(args.inputs[1], shape.classes),
+           scalar::PositionMask(args.inputs, 2, shape), thresholds, counts);
   });
 }
 
@@ -91,7 +94,7 @@ std::unique_ptr<Kernel> make_class_sums(const OpType& op, const KernelSpecs& spe
                  largest);
         }
         launch(stream, blocks_for(shape.classes, 1), kBlock, 0, sum_classes<Terms>, shape.count, terms, y, targets,
-               static_cast<const scalar::Largest*>(largest), sums);
+               scalar::PositionMask(args.inputs, 2, shape), static_cast<const scalar::Largest*>(largest), sums);
       },
       workspace);
 }

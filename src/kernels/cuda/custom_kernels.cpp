@@ -30,6 +30,8 @@ void add_custom_kernels(KernelRegistry& registry) {
   add_group_norm_kernels(registry);
   add_attention_kernels(registry);
   add_recurrent_kernels(registry);
+  add_recurrent_gradient_kernels(registry);
+  add_mask_kernels(registry);
   add_embedding_kernels(registry);
   add_count_kernels(registry);
   add_upsample2d_kernels(registry);

@@ -25,6 +25,8 @@ void add_global_max_pool2d_kernels(KernelRegistry& registry);
 void add_group_norm_kernels(KernelRegistry& registry);
 void add_attention_kernels(KernelRegistry& registry);
 void add_recurrent_kernels(KernelRegistry& registry);
+void add_recurrent_gradient_kernels(KernelRegistry& registry);
+void add_mask_kernels(KernelRegistry& registry);
 void add_embedding_kernels(KernelRegistry& registry);
 void add_count_kernels(KernelRegistry& registry);
 void add_upsample2d_kernels(KernelRegistry& registry);

@@ -11,14 +11,29 @@ namespace {
 template <class T, class Loss>
 scalar::LossOfPosition<Loss, T> bind_loss(const Loss& loss, const scalar::PositionShape& shape,
                                           const KernelArgs& args) {
-  return {loss,  input<T>(args, 0), input<typename Loss::Target>(args, 1), input<float>(args, 2), output<T>(args, 1),
-          shape, args.step};
+  return {loss,
+          input<T>(args, 0),
+          input<typename Loss::Target>(args, 1),
+          input<float>(args, 2),
+          output<T>(args, 1),
+          shape,
+          args.step,
+          {args.inputs, 3, shape},
+          input<double>(args, 4)};
 }
 
 template <class T, class Metric>
 scalar::MetricOfPosition<Metric, T> bind_metric(const Metric& metric, const scalar::PositionShape& shape,
                                                 const KernelArgs& args) {
-  return {metric, input<T>(args, 0), input<typename Metric::Target>(args, 1), shape};
+  return {metric, input<T>(args, 0), input<typename Metric::Target>(args, 1), shape, {args.inputs, 2, shape}};
+}
+
+/// The sum of a body over all positions; where it has a mask, also how many of them count.
+template <class Body>
+void run_sum(Stream& stream, const PositionSum& sum, const Body& body, const KernelArgs& args, double* totals) {
+  if (body.mask.of == nullptr) return sum.run(stream, OneSum<Body>{body}, args, {{totals, nullptr}});
+  sum.run(stream, TwoSums<Body, scalar::CountOfPosition>{body, {body.mask}}, args,
+          {{totals, totals == nullptr ? nullptr : totals + 1}});
 }
 
 std::unique_ptr<Kernel> make_loss(const ops::Loss& op, const KernelSpecs& specs) {
@@ -27,9 +42,9 @@ std::unique_ptr<Kernel> make_loss(const ops::Loss& op, const KernelSpecs& specs)
   return scalar::with_loss(op, [&]<class Loss>(const Loss& loss) {
     const auto body = [=](Stream& stream, const KernelArgs& args) {
       const auto of_position = bind_loss<float>(loss, shape, args);
-      sum.run(stream, OneSum<decltype(of_position)>{of_position}, args, {{output<double>(args, 0), nullptr}});
+      run_sum(stream, sum, of_position, args, output<double>(args, 0));
     };
-    return stream_kernel(body, sum.bytes());
+    return stream_kernel(body, sum.bytes(2));
   });
 }
 
@@ -41,9 +56,9 @@ std::unique_ptr<Kernel> make_metric(const ops::Metric& op, const KernelSpecs& sp
       double* total = output<double>(args, 0);
       if (total == nullptr) return;
       const auto of_position = bind_metric<float>(metric, shape, args);
-      sum.run(stream, OneSum<decltype(of_position)>{of_position}, args, {{total, nullptr}});
+      run_sum(stream, sum, of_position, args, total);
     };
-    return stream_kernel(body, sum.bytes());
+    return stream_kernel(body, sum.bytes(2));
   });
 }
 

@@ -10,11 +10,14 @@ template <class T>
 struct FinishSums {
   std::int64_t cells, channels;
   const T* x;
+  const float* mask;  ///< null: every cell counts
   double* sums;
 
   __device__ void operator()(std::int64_t c, double deviations, double squares) const {
     const double pivot = cells == 0 ? 0.0 : static_cast<double>(static_cast<float>(x[c]));
-    scalar::put_batch_sums(c, channels, cells, pivot, deviations, squares, sums);
+    std::int64_t counted = mask == nullptr ? cells : 0;
+    for (std::int64_t cell = 0; mask != nullptr && cell < cells; ++cell) counted += mask[cell] != 0 ? 1 : 0;
+    scalar::put_batch_sums(c, channels, counted, pivot, deviations, squares, sums);
   }
 };
 
@@ -85,11 +88,13 @@ std::unique_ptr<Kernel> make_sums(const ops::BatchNormSums& op, const KernelSpec
     return stream_kernel(
         [shape](Stream& stream, const KernelArgs& args) {
           const T* x = input<T>(args, 0);
-          const FinishSums<T> finish{shape.cells, shape.channels, x, output<double>(args, 0)};
+          const auto* const mask = input<float>(args, 1);
+          const FinishSums<T> finish{shape.cells, shape.channels, x, mask, output<double>(args, 0)};
           if (finish.sums == nullptr) return;
           auto* sums = reinterpret_cast<double*>(args.workspace);
           with_pack<T>(shape.channels % kPackOf<T> == 0 && in_packs(x), [&]<class Count>(Count) {
-            ChannelSums(shape, Count::value).run<Count::value>(stream, Deviations<T>{x}, finish, sums);
+            ChannelSums(shape, Count::value)
+                .run<Count::value>(stream, Deviations<T>{x, mask, shape.channels}, finish, sums);
           });
         },
         sums_bytes<T>(shape));
@@ -146,13 +151,14 @@ std::unique_ptr<Kernel> make_gradient_by_sums(const ops::BatchNormGradientBySums
     return stream_kernel(
         [shape, relu = op.relu](Stream& stream, const KernelArgs& args) {
           const T *x = input<T>(args, 0), *dy = input<T>(args, 1), *y = relu ? input<T>(args, 7) : nullptr;
+          const auto* const mask = input<float>(args, 8);
           T* dx = output<T>(args, 0);
           if (dx == nullptr) return;
           auto* vectors = reinterpret_cast<float*>(args.workspace);
           launch(stream, blocks_for(shape.channels), kBlock, 0, find_gradient_vectors, shape.channels,
                  input<float>(args, 2), input<float>(args, 4), input<double>(args, 5), input<double>(args, 6), vectors);
           with_pack<T>(shape.channels % kPackOf<T> == 0 && in_packs(x, dy, y, dx), [&]<class Count>(Count) {
-            input_gradient<Count::value>(stream, shape, x, dy, y, input<float>(args, 3), vectors, dx);
+            input_gradient<Count::value>(stream, shape, x, dy, y, input<float>(args, 3), vectors, dx, mask);
           });
         },
         vectors_bytes(shape, 3));

@@ -73,6 +73,20 @@ struct Gelu {
   }
 };
 
+/// Its approximation x / 2 (1 + tanh(u)) with u = sqrt(2 / pi) (x + 0.044715 x^3), Keras's gelu(approximate=True) and
+/// GPT-2's gelu_new. As (1 + tanh(u)) / 2 = sigmoid(2 u), the tail on the left keeps its digits.
+struct GeluTanh {
+  MIRRORTRAIN_HOST_DEVICE static float forward(float x) { return x * below(x); }
+  MIRRORTRAIN_HOST_DEVICE static float backward(float x, float dy) {
+    const float s = below(x);
+    return dy * (s + x * s * (1.0f - s) * kTwice * (1.0f + 3.0f * kCubic * x * x));
+  }
+
+ private:
+  static constexpr float kTwice = 1.59576912160573f, kCubic = 0.044715f;  // 2 sqrt(2 / pi)
+  MIRRORTRAIN_HOST_DEVICE static float below(float x) { return sigmoid(kTwice * (x + kCubic * x * x * x)); }
+};
+
 /// relu6(x + 3) / 6
 struct HardSigmoid {
   MIRRORTRAIN_HOST_DEVICE static float forward(float x) {
@@ -151,6 +165,7 @@ MIRRORTRAIN_HOST_DEVICE auto with_activation(ops::ActivationKind kind, const Fun
     case ops::ActivationKind::kSoftplus: return function(Softplus{});
     case ops::ActivationKind::kSilu: return function(Silu{});
     case ops::ActivationKind::kGelu: return function(Gelu{});
+    case ops::ActivationKind::kGeluTanh: return function(GeluTanh{});
     case ops::ActivationKind::kHardSigmoid: return function(HardSigmoid{});
     case ops::ActivationKind::kHardSilu: return function(HardSilu{});
     case ops::ActivationKind::kRelu6: return function(Relu6{});

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "base/host_device.h"
@@ -38,6 +39,36 @@ struct AttentionShape {
   MIRRORTRAIN_HOST_DEVICE std::int64_t element(std::int64_t head, std::int64_t step, std::int64_t source) const {
     return (head * steps + step) * ((sources + 3) / 4 * 4) + source;
   }
+};
+
+/// What the steps of a row see of its source steps, by the causal rule and by the masks of both, which may be null.
+struct AttentionSight {
+  /// The score of what a mask hides, whatever is around it.
+  static constexpr float kHidden = -1e9f;
+
+  AttentionShape a;
+  const float *query, *value;  ///< of the row
+  std::int64_t first = 0;      ///< source step that counts
+
+  MIRRORTRAIN_HOST_DEVICE AttentionSight(const AttentionShape& shape, const float* query_mask, const float* value_mask,
+                                         std::int64_t row)
+      : a(shape),
+        query(query_mask == nullptr ? nullptr : query_mask + row * a.steps),
+        value(value_mask == nullptr ? nullptr : value_mask + row * a.sources) {
+    while (value != nullptr && first < a.sources && value[first] == 0) ++first;
+  }
+
+  MIRRORTRAIN_HOST_DEVICE bool is_masked() const { return query != nullptr || value != nullptr; }
+  /// Whether a step sees nothing. Its scores are then all alike.
+  MIRRORTRAIN_HOST_DEVICE bool is_blind(std::int64_t step) const {
+    return (query != nullptr && query[step] == 0) || first >= a.seen(step);
+  }
+  /// The weights of source steps from here on are zero.
+  MIRRORTRAIN_HOST_DEVICE std::int64_t reach(std::int64_t step) const {
+    if (!is_blind(step)) return a.seen(step);
+    return a.op.blind_sees_all ? a.sources : 0;
+  }
+  MIRRORTRAIN_HOST_DEVICE bool hides(std::int64_t source) const { return value != nullptr && value[source] == 0; }
 };
 
 }  // namespace mirrortrain::scalar

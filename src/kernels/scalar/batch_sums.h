@@ -25,7 +25,9 @@ struct BatchStatistics {
 
 MIRRORTRAIN_HOST_DEVICE inline BatchStatistics batch_statistics(std::int64_t channel, std::int64_t channels,
                                                                 const double* sums) {
-  const double count = cells_of(sums, channels), mean = sums[channel] / count;
+  const double count = cells_of(sums, channels);
+  if (count == 0) return {0, 0};  // every cell is masked
+  const double mean = sums[channel] / count;
   const double spread = sums[channels + channel] / count - mean * mean;
   return {mean, spread < 0 ? 0 : spread};  // NaN stays
 }

@@ -48,14 +48,23 @@ struct LossOfPosition {
   T* dy;
   PositionShape shape;
   const StepParams* step;
+  PositionMask mask;
+  const double* counted;  ///< numbers of the mask that count in the global batch; null without a mask
 
   /// Gradients are divided by the global batch, so that replicas can be summed.
   MIRRORTRAIN_HOST_DEVICE float scale() const {
+    if (counted != nullptr) {
+      return *counted > 0 ? static_cast<float>(1.0 / (*counted * static_cast<double>(mask.together))) : 0.0f;
+    }
     return static_cast<float>(1.0 / static_cast<double>(step->global_examples * shape.per_row));
   }
   template <class Row>
   MIRRORTRAIN_DEVICE double operator()(Row row, std::int64_t i, std::int64_t together, float scale) const {
     const std::int64_t classes = together * shape.classes;
+    if (!mask.counts(i)) {
+      if (dy != nullptr) row.each(classes, [&](auto k) { row.store(dy + i * shape.classes, k, typename Row::Real{}); });
+      return 0;
+    }
     const float weight = static_cast<float>(together) * (weights == nullptr ? 1.0f : weights[i / shape.per_row]);
     return static_cast<double>(weight) *
            loss(row, y + i * shape.classes, t + i * (Loss::kTargetPerClass ? shape.classes : 1),

@@ -136,9 +136,11 @@ struct MetricOfPosition {
   const T* y;
   const typename Metric::Target* t;
   PositionShape shape;
+  PositionMask mask;
 
   template <class Row>
   MIRRORTRAIN_DEVICE double operator()(Row row, std::int64_t i, std::int64_t together = 1) const {
+    if (!mask.counts(i)) return 0;
     return static_cast<double>(together) * metric(row, y + i * shape.classes,
                                                   t + i * (Metric::kTargetPerClass ? shape.classes : 1),
                                                   together * shape.classes);

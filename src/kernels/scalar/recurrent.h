@@ -29,6 +29,10 @@ struct RecurrentShape {
   MIRRORTRAIN_HOST_DEVICE std::int64_t at(std::int64_t row, std::int64_t step, std::int64_t of_a_unit) const {
     return (row * steps + step) * of_a_unit * units;
   }
+  /// Whether the step of the input that the step-th state reads counts. `mask` may be null.
+  MIRRORTRAIN_HOST_DEVICE bool counts(const float* mask, std::int64_t row, std::int64_t step) const {
+    return mask == nullptr || mask[row * steps + read_by(step)] != 0;
+  }
   /// The step of the input that the step-th state reads.
   MIRRORTRAIN_HOST_DEVICE std::int64_t read_by(std::int64_t step) const {
     return op.backwards ? steps - 1 - step : step;

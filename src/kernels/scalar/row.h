@@ -1,10 +1,13 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "base/host_device.h"
 #include "base/shape.h"
+#include "base/tensor_view.h"
 
 // How losses and metrics go over a row of the last axis, whatever computes them: a thread in vectors of floats on the
 // CPU (kernels/cpu/row.h), a team of threads on a GPU (kernels/cuda/team.h). A Row has, for functions of a place `i`:
@@ -31,6 +34,33 @@ struct PositionShape {
 
   explicit PositionShape(const Shape& y)
       : count(y.back() == 0 ? 0 : y.elements() / y.back()), classes(y.back()), per_row(count == 0 ? 1 : count / y[0]) {}
+};
+
+/// A mask of positions, or of the first axes of them (graph/ops/mask.h).
+struct PositionMask {
+  const float* of = nullptr;  ///< null: every position counts
+  std::int64_t together = 1;  ///< positions of one number of the mask
+
+  /// A kernel's input `number`, which may be absent.
+  PositionMask(std::span<const TensorView> inputs, std::size_t number, const PositionShape& shape) {
+    if (number >= inputs.size() || inputs[number].data == nullptr) return;
+    of = inputs[number].as<const float>();
+    together = std::max<std::int64_t>(1, shape.count / std::max<std::int64_t>(1, inputs[number].elements()));
+  }
+
+  MIRRORTRAIN_HOST_DEVICE bool counts(std::int64_t position) const {
+    return of == nullptr || of[position / together] != 0;
+  }
+};
+
+/// How much a position counts, for sums of them.
+struct CountOfPosition {
+  PositionMask mask;
+
+  template <class Row>
+  MIRRORTRAIN_HOST_DEVICE double operator()(Row, std::int64_t i, std::int64_t = 1) const {
+    return mask.counts(i) ? 1.0 : 0.0;
+  }
 };
 
 /// A loss or metric that is the mean of numbers that each come of one element: several positions can be taken as one.

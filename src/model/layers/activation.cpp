@@ -1,5 +1,6 @@
 #include "model/layers/activation.h"
 
+#include "base/error.h"
 #include "graph/ops/elementwise.h"
 
 namespace mirrortrain::layers {
@@ -21,6 +22,12 @@ config::Section<Softmax> Softmax::section() {
 
 ValueId Softmax::build(LayerBuilder& builder, std::span<const ValueId> sources) const {
   builder.features(sources[0]);
+  if (builder.has_masks()) {
+    throw Error(
+        "a softmax layer would leave out what the mask leaves out of the last axis, but the mask that its input "
+        "carries "
+        "is one of steps, which Keras refuses; use `activation: {activation: softmax}`, which passes the mask on");
+  }
   return builder.apply(ops::Softmax{}, {sources[0]});
 }
 

@@ -11,6 +11,7 @@ namespace mirrortrain::layers {
 /// Applies an activation function.
 struct Activation : LayerCommon {
   static constexpr std::string_view kName = "activation";
+  static constexpr Masking kMasking = Masking::kPasses;
   ActivationName activation = ActivationName::kLinear;
 
   static config::Section<Activation> section();
@@ -20,6 +21,7 @@ struct Activation : LayerCommon {
 /// exp(x) / sum(exp(x)) over the last axis.
 struct Softmax : LayerCommon {
   static constexpr std::string_view kName = "softmax";
+  static constexpr Masking kMasking = Masking::kOwn;
 
   static config::Section<Softmax> section();
   ValueId build(LayerBuilder& builder, std::span<const ValueId> sources) const;

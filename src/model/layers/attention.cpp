@@ -55,6 +55,8 @@ ValueId MultiHeadAttention::build(LayerBuilder& builder, std::span<const ValueId
   ops::AttentionAttributes attributes{.heads = num_heads,
                                       .scale = static_cast<float>(1 / std::sqrt(static_cast<double>(key_dim))),
                                       .causal = use_causal_mask};
+  // Keras computes the weights themselves where it may drop some, whether it trains or not.
+  attributes.blind_sees_all = dropout == 0;
   if (builder.mode() == Mode::kTraining) {
     attributes.dropout = static_cast<float>(dropout);
     attributes.stream = static_cast<std::uint32_t>(hash_of_name(builder.layer()));
@@ -63,7 +65,9 @@ ValueId MultiHeadAttention::build(LayerBuilder& builder, std::span<const ValueId
   const ValueId query = project(builder, "query", sources[0], key_dim);
   const ValueId keys = project(builder, "key", value, key_dim);
   const ValueId values = project(builder, "value", value, of_value);
-  const ValueId attended = builder.apply(ops::Attention(attributes), {query, keys, values});
+  const ValueId attended = builder.apply(ops::Attention(attributes),
+                                         {query, keys, values, builder.mask(0), builder.mask(sources.size() - 1)});
+  builder.set_output_mask(builder.mask(0));
   const ValueId kernel = builder.weight("attention_output/kernel", {num_heads, of_value, channels}, kernel_initializer,
                                         kernel_regularizer);
   const ValueId bias =

@@ -14,9 +14,11 @@ namespace mirrortrain::layers {
 /// the one to num_heads queries of key_dim, of the other to as many keys and values of value_dim, attention of each
 /// head, and a projection of all heads' outputs back to the query's channels. Variables, each kernel and bias:
 /// query [channels, num_heads, key_dim], key, value [..., value_dim], attention_output [num_heads, value_dim,
-/// channels].
+/// channels]. A masked step of the query sees nothing, one of the value is not seen; the output carries the query's
+/// mask.
 struct MultiHeadAttention : LayerCommon {
   static constexpr std::string_view kName = "multi_head_attention";
+  static constexpr Masking kMasking = Masking::kOwn;
   static constexpr std::size_t kMostInputs = 2;
   std::int64_t num_heads = 1, key_dim = 1;
   std::optional<std::int64_t> value_dim;

@@ -34,18 +34,21 @@ ValueId BatchNormalization::build(LayerBuilder& builder, std::span<const ValueId
   const ValueId moving_variance = builder.statistic("moving_variance", channels, moving_variance_initializer);
   const std::vector<ValueId> arguments{sources[0], gamma, beta, moving_mean, moving_variance};
   const auto epsilon_as_float = static_cast<float>(epsilon);
+  builder.set_output_mask(builder.mask(0));
 
   if (builder.mode() == Mode::kEvaluation || !trainable) {
     return builder.apply(ops::BatchNormInference(epsilon_as_float), arguments);
   }
-  if (synchronized) {
+  if (synchronized || builder.has_masks()) {
     Graph& graph = builder.graph();
-    const ValueId sums = graph.sum_over_replicas(builder.apply(ops::BatchNormSums(), {sources[0]}));
+    const ValueId own = builder.apply(ops::BatchNormSums(), {sources[0], builder.mask(0)});
+    const ValueId sums = synchronized ? graph.sum_over_replicas(own) : own;
     const std::vector<ValueId> moved =
         graph.apply(ops::MovingStatistics(static_cast<float>(momentum)), {sums, moving_mean, moving_variance});
     builder.assign(moving_mean, moved[0]);
     builder.assign(moving_variance, moved[1]);
-    return builder.apply(ops::BatchNormBySums(epsilon_as_float), {sources[0], gamma, beta, sums});
+    return builder.apply(ops::BatchNormBySums(epsilon_as_float, false, synchronized),
+                         {sources[0], gamma, beta, sums, builder.mask(0)});
   }
   const std::vector<ValueId> outputs =
       builder.graph().apply(ops::BatchNorm(static_cast<float>(momentum), epsilon_as_float), arguments);

@@ -1,14 +1,32 @@
 #include "model/layers/dense.h"
 
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "graph/ops/combine.h"
 #include "graph/ops/dense.h"
+#include "graph/ops/elementwise.h"
 
 namespace mirrortrain::layers {
+namespace {
+
+/// What is wrong with an option of the kernel, where one is given and the kernel is an embedding's table; else empty.
+std::string of_table(const Dense& layer, bool is_given) {
+  return is_given && layer.tied_to ? "the kernel is the table that tied_to names; give its option to the embedding"
+                                   : "";
+}
+
+}  // namespace
 
 config::Section<Dense> Dense::section() {
   return config::Section<Dense>("Fully connected layer: activation(dot(x, kernel) + bias) along the last axis.")
       .key("units", &Dense::units, "Number of output features.", config::required, config::at_least(1))
       .key("activation", &Dense::activation, "Activation applied to the output.")
       .key("use_bias", &Dense::use_bias, "Whether the layer uses a bias vector.")
+      .key("tied_to", &Dense::tied_to,
+           "Whole name of an embedding whose table, transposed, is the kernel, as in a language model whose output "
+           "layer has "
+           "the weights of its input; null: a kernel of this layer's own.")
       .key("kernel_initializer", &Dense::kernel_initializer, "Initializer of the kernel.")
       .key("bias_initializer", &Dense::bias_initializer, "Initializer of the bias.")
       .key("kernel_regularizer", &Dense::kernel_regularizer, "Regularizer of the kernel; null: none.")
@@ -16,6 +34,15 @@ config::Section<Dense> Dense::section() {
       .key("bias_regularizer", &Dense::bias_regularizer, "Regularizer of the bias; null: none.")
       .key("bias_constraint", &Dense::bias_constraint, "Constraint of the bias after each update; null: none.")
       .check("bias_initializer", [](const Dense& layer) { return without_bias(layer); })
+      .check("kernel_initializer",
+             [](const Dense& layer) {
+               return of_table(layer, !std::holds_alternative<initializers::GlorotUniform>(layer.kernel_initializer));
+             })
+      .check("kernel_regularizer",
+             [](const Dense& layer) { return of_table(layer, layer.kernel_regularizer.has_value()); })
+      .check("kernel_constraint",
+             [](const Dense& layer) { return of_table(layer, layer.kernel_constraint.has_value()); })
+      .check("trainable", [](const Dense& layer) { return of_table(layer, !layer.trainable && !layer.use_bias); })
       .check("bias_regularizer",
              [](const Dense& layer) { return without_bias(layer, layer.bias_regularizer.has_value()); })
       .check("bias_constraint",
@@ -23,8 +50,24 @@ config::Section<Dense> Dense::section() {
       .include<LayerCommon>();
 }
 
+ValueId Dense::multiply_by_table(LayerBuilder& builder, ValueId x) const {
+  const ValueId table = builder.weight_of(*tied_to, "embeddings");
+  const Shape wanted{units, builder.shape(x).back()};
+  if (builder.shape(table) != wanted) {
+    throw Error(fmt::format("{} units of the input shape {} need a table {}, found {} of '{}'", units,
+                            builder.described(x), wanted.text(), builder.shape(table).text(), *tied_to));
+  }
+  const ValueId y = builder.apply(ops::DenseInputGradient(), {x, table});
+  if (!use_bias) return y;
+  const ValueId bias = builder.weight("bias", {units}, bias_initializer, bias_regularizer, bias_constraint);
+  Shape along_last(std::vector<std::int64_t>(builder.shape(y).rank(), 1));
+  along_last[along_last.rank() - 1] = units;
+  return builder.apply(ops::Combine(ops::CombineKind::kAdd), {y, builder.apply(ops::Reshape(along_last), {bias})});
+}
+
 ValueId Dense::build(LayerBuilder& builder, std::span<const ValueId> sources) const {
   const std::int64_t in = builder.features(sources[0]).back();
+  if (tied_to) return apply_activation(builder.graph(), activation, multiply_by_table(builder, sources[0]));
   const ValueId kernel =
       builder.weight("kernel", {in, units}, kernel_initializer, kernel_regularizer, kernel_constraint);
   const ValueId bias =

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <optional>
 #include <span>
+#include <string>
 
 #include "model/activation.h"
 #include "model/initializers.h"
@@ -10,12 +12,15 @@
 
 namespace mirrortrain::layers {
 
-/// [..., in] -> [..., units]; variables kernel [in, units] and bias [units].
+/// [..., in] -> [..., units]; variables kernel [in, units] and bias [units]. Tied to an embedding, the kernel is its
+/// table [units, in] transposed, and no variable of this layer.
 struct Dense : LayerCommon {
   static constexpr std::string_view kName = "dense";
+  static constexpr Masking kMasking = Masking::kPasses;
   std::int64_t units = 1;
   ActivationName activation = ActivationName::kLinear;
   bool use_bias = true;
+  std::optional<std::string> tied_to;
   Initializer kernel_initializer = initializers::GlorotUniform{};
   Initializer bias_initializer = initializers::Zeros{};
   std::optional<Regularizer> kernel_regularizer, bias_regularizer;
@@ -23,6 +28,9 @@ struct Dense : LayerCommon {
 
   static config::Section<Dense> section();
   ValueId build(LayerBuilder& builder, std::span<const ValueId> sources) const;
+
+ private:
+  ValueId multiply_by_table(LayerBuilder& builder, ValueId x) const;
 };
 
 }  // namespace mirrortrain::layers

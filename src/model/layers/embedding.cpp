@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "graph/ops/combine.h"
 #include "graph/ops/embedding.h"
+#include "graph/ops/mask.h"
 
 namespace mirrortrain::layers {
 
@@ -19,7 +20,9 @@ config::Section<Embedding> Embedding::section() {
       .key("embeddings_regularizer", &Embedding::embeddings_regularizer, "Regularizer of the table; null: none.")
       .key("embeddings_constraint", &Embedding::embeddings_constraint,
            "Constraint of the table after each update; null: none.")
-      .planned("mask_zero")
+      .key("mask_zero", &Embedding::mask_zero,
+           "Whether the number 0 is padding. The output then carries a mask, by which later layers, loss and metrics "
+           "leave padding out; docs/data.md says how far it goes.")
       .include<LayerCommon>();
 }
 
@@ -27,6 +30,7 @@ ValueId Embedding::build(LayerBuilder& builder, std::span<const ValueId> sources
   const ValueId numbers = builder.whole_numbers(sources[0], input_dim);
   const ValueId table = builder.weight("embeddings", {input_dim, output_dim}, embeddings_initializer,
                                        embeddings_regularizer, embeddings_constraint);
+  if (mask_zero) builder.set_output_mask(builder.apply(ops::PaddingMask(), {numbers}));
   return builder.apply(ops::Embedding(builder.graph().spec(sources[0]).dtype), {numbers, table});
 }
 

@@ -9,10 +9,13 @@
 
 namespace mirrortrain::layers {
 
-/// [...] whole numbers from 0 to input_dim - 1 -> [..., output_dim]; variable embeddings [input_dim, output_dim].
+/// [...] whole numbers from 0 to input_dim - 1 -> [..., output_dim]; variable embeddings [input_dim, output_dim]. With
+/// mask_zero the output carries the mask of the numbers.
 struct Embedding : LayerCommon {
   static constexpr std::string_view kName = "embedding";
+  static constexpr Masking kMasking = Masking::kOwn;
   std::int64_t input_dim = 1, output_dim = 1;
+  bool mask_zero = false;
   Initializer embeddings_initializer = initializers::RandomUniform{};
   std::optional<Regularizer> embeddings_regularizer;
   std::optional<Constraint> embeddings_constraint;
@@ -24,6 +27,7 @@ struct Embedding : LayerCommon {
 /// [steps, channels] -> the same plus a vector for each step; variable embeddings [sequence_length, channels].
 struct PositionEmbedding : LayerCommon {
   static constexpr std::string_view kName = "position_embedding";
+  static constexpr Masking kMasking = Masking::kPasses;
   std::int64_t sequence_length = 1;
   Initializer initializer = initializers::GlorotUniform{};
 

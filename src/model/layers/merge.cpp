@@ -8,6 +8,7 @@
 #include "graph/ops/arrange.h"
 #include "graph/ops/combine.h"
 #include "graph/ops/elementwise.h"
+#include "graph/ops/mask.h"
 
 namespace mirrortrain::layers {
 namespace {
@@ -44,10 +45,46 @@ std::vector<ValueId> alike(LayerBuilder& builder, std::span<const ValueId> sourc
   return values;
 }
 
+/// As Keras has it, the output carries a mask where all inputs do: of the steps that count in any of them.
+void merge_masks(LayerBuilder& builder, std::span<const ValueId> sources) {
+  if (!builder.has_masks()) return;
+  ValueId merged = builder.mask(0);
+  for (std::size_t i = 0; i < sources.size(); ++i) {
+    const ValueId mask = builder.mask(i);
+    if (mask == kNoValue) {
+      return builder.warn(fmt::format(
+          "the mask of the padding ends here, as the input of shape {} carries none: later layers, loss and "
+          "metrics count padding like anything else",
+          builder.described(sources[i])));
+    }
+    if (builder.shape(mask) != builder.shape(merged)) {
+      throw mismatch(builder, "whose masks are of one shape", sources[0], sources[i]);
+    }
+    if (mask != merged) merged = builder.apply(ops::Combine(CombineKind::kMaximum), {merged, mask});
+  }
+  builder.set_output_mask(merged);
+}
+
 ValueId combine_all(LayerBuilder& builder, CombineKind kind, const std::vector<ValueId>& values) {
   ValueId all = values[0];
   for (std::size_t i = 1; i < values.size(); ++i) all = builder.apply(ops::Combine(kind), {all, values[i]});
   return all;
+}
+
+/// The masks of inputs that are joined along `axis` of an example.
+void join_masks(LayerBuilder& builder, std::span<const ValueId> sources, std::size_t axis) {
+  if (!builder.has_masks()) return;
+  const bool joins_features = axis + 1 == builder.shape(sources[0]).rank();
+  // An input without a mask counts everywhere, and a step counts where it does in any input.
+  if (joins_features) return merge_masks(builder, sources);
+  std::vector<ValueId> masks;
+  for (std::size_t i = 0; i < sources.size(); ++i) {
+    const Shape& shape = builder.shape(sources[i]);
+    masks.push_back(builder.mask(i) != kNoValue
+                        ? builder.mask(i)
+                        : builder.apply(ops::FullMask(Shape({shape.begin(), shape.end() - 1})), {sources[i]}));
+  }
+  builder.set_output_mask(builder.apply(ops::Concatenate(axis), std::move(masks)));
 }
 
 /// In one pass where the inputs have one shape.
@@ -64,6 +101,7 @@ config::Section<Add> Add::section() {
 }
 
 ValueId Add::build(LayerBuilder& builder, std::span<const ValueId> sources) const {
+  merge_masks(builder, sources);
   return sum(builder, alike(builder, sources));
 }
 
@@ -73,6 +111,7 @@ config::Section<Subtract> Subtract::section() {
 
 ValueId Subtract::build(LayerBuilder& builder, std::span<const ValueId> sources) const {
   if (sources.size() != 2) throw Error(fmt::format("expected two inputs, found {}", sources.size()));
+  merge_masks(builder, sources);
   const std::vector<ValueId> values = alike(builder, sources);
   return sum(builder, {values[0], builder.apply(ops::Scale(-1), {values[1]})});
 }
@@ -82,6 +121,7 @@ config::Section<Multiply> Multiply::section() {
 }
 
 ValueId Multiply::build(LayerBuilder& builder, std::span<const ValueId> sources) const {
+  merge_masks(builder, sources);
   return combine_all(builder, CombineKind::kMultiply, alike(builder, sources));
 }
 
@@ -90,6 +130,7 @@ config::Section<Average> Average::section() {
 }
 
 ValueId Average::build(LayerBuilder& builder, std::span<const ValueId> sources) const {
+  merge_masks(builder, sources);
   const ops::Scale share(1.0f / static_cast<float>(sources.size()));
   return builder.apply(share, {sum(builder, alike(builder, sources))});
 }
@@ -99,6 +140,7 @@ config::Section<Maximum> Maximum::section() {
 }
 
 ValueId Maximum::build(LayerBuilder& builder, std::span<const ValueId> sources) const {
+  merge_masks(builder, sources);
   return combine_all(builder, CombineKind::kMaximum, alike(builder, sources));
 }
 
@@ -123,6 +165,7 @@ ValueId Concatenate::build(LayerBuilder& builder, std::span<const ValueId> sourc
     if (found.rank() == first.rank()) expected[joined] = found[joined];
     if (found != expected) throw mismatch(builder, "that differ in the joined axis alone", sources[0], source);
   }
+  join_masks(builder, sources, joined);
   return builder.apply(ops::Concatenate(joined), {sources.begin(), sources.end()});
 }
 

@@ -11,6 +11,7 @@ namespace mirrortrain::layers {
 /// What layers with several inputs share.
 struct Merge : LayerCommon {
   static constexpr std::size_t kFewestInputs = 2, kMostInputs = SIZE_MAX;
+  static constexpr Masking kMasking = Masking::kOwn;
 };
 
 /// The sum of its inputs, element by element. As in all of these but concatenate, an axis of 1 is stretched.

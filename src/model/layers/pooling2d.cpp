@@ -1,6 +1,7 @@
 #include "model/layers/pooling2d.h"
 
 #include "graph/ops/elementwise.h"
+#include "graph/ops/mask.h"
 
 namespace mirrortrain::layers {
 
@@ -58,6 +59,9 @@ config::Section<GlobalAveragePooling1d> GlobalAveragePooling1d::section() {
 
 ValueId GlobalAveragePooling1d::build(LayerBuilder& builder, std::span<const ValueId> sources) const {
   const Shape& sequence = builder.sequence(sources[0]);
+  if (builder.has_masks()) {
+    return finished(builder, builder.apply(ops::MaskedMean(), {sources[0], builder.mask(0)}), 1);
+  }
   const ValueId image = builder.apply(ops::Reshape({1, sequence[0], sequence[1]}), {sources[0]});
   return finished(builder, builder.apply(ops::GlobalAveragePool2d{}, {image}), 1);
 }

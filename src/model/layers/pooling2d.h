@@ -81,9 +81,10 @@ struct GlobalMaxPooling2d : GlobalPoolOptions {
   ValueId build(LayerBuilder& builder, std::span<const ValueId> sources) const;
 };
 
-/// [steps, channels] -> [channels]: the mean over the steps.
+/// [steps, channels] -> [channels]: the mean over the steps, without masked ones.
 struct GlobalAveragePooling1d : GlobalPoolOptions {
   static constexpr std::string_view kName = "global_average_pooling1d";
+  static constexpr Masking kMasking = Masking::kOwn;
 
   static config::Section<GlobalAveragePooling1d> section();
   ValueId build(LayerBuilder& builder, std::span<const ValueId> sources) const;

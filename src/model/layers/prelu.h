@@ -13,6 +13,7 @@ namespace mirrortrain::layers {
 /// x where it is positive, alpha x elsewhere; variable alpha in the input's shape, with 1 for the shared axes.
 struct Prelu : LayerCommon {
   static constexpr std::string_view kName = "prelu";
+  static constexpr Masking kMasking = Masking::kPasses;
   Initializer alpha_initializer = initializers::Zeros{};
   std::optional<Regularizer> alpha_regularizer;
   std::optional<Constraint> alpha_constraint;

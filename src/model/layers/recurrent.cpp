@@ -82,8 +82,18 @@ ValueId RecurrentOptions::run(LayerBuilder& builder, const ops::RecurrentAttribu
                               ValueId kernel, ValueId recurrent_kernel, ValueId bias, ValueId recurrent_bias) const {
   const std::int64_t steps = builder.sequence(x)[0];
   const ValueId projected = builder.apply(ops::Dense(), {x, kernel, bias});
-  const ValueId states = builder.apply(ops::Recurrent(attributes), {projected, recurrent_kernel, recurrent_bias});
-  if (return_sequences) return states;
+  const ValueId states =
+      builder.apply(ops::Recurrent(attributes), {projected, recurrent_kernel, recurrent_bias, builder.mask(0)});
+  if (return_sequences) {
+    builder.set_output_mask(builder.mask(0));
+    if (go_backwards && builder.has_masks()) {
+      builder.warn(
+          "go_backwards gives the states from the last step to the first, but the mask of the padding goes on from the "
+          "first to the last, as in Keras; leave return_sequences or go_backwards out, or let no later layer, loss or "
+          "metric need the mask");
+    }
+    return states;
+  }
   return builder.apply(ops::Reshape({units}), {builder.apply(ops::Crop({steps - 1, 0}, {0, 0}), {states})});
 }
 

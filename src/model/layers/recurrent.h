@@ -16,6 +16,7 @@ namespace mirrortrain::layers {
 /// they are computed. Variables: kernel [features, gates units], recurrent_kernel [units, gates units] and bias.
 struct RecurrentOptions : LayerCommon {
   static constexpr bool kOptionsSetRank = true;
+  static constexpr Masking kMasking = Masking::kOwn;
   std::int64_t units = 1;
   ActivationName activation = static_cast<ActivationName>(ops::ActivationKind::kTanh);
   ActivationName recurrent_activation = static_cast<ActivationName>(ops::ActivationKind::kSigmoid);

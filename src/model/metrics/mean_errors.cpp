@@ -41,7 +41,7 @@ MetricNode R2Score::node(const Loss& loss, const Shape& output) const {
     }
     return mean;
   };
-  return {std::make_shared<ops::SquareSums>(), false, value};
+  return {std::make_shared<ops::SquareSums>(), false, value, false};
 }
 
 config::Section<MeanSquaredError> MeanSquaredError::section() {

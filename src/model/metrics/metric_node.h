@@ -19,15 +19,17 @@ struct MetricNode {
   std::shared_ptr<const Op> op;      ///< of the output and the labels; gives float64 sums over a batch
   bool reads_probabilities = false;  ///< whether logits are made probabilities first
   MetricValue value;
+  bool takes_mask = true;  ///< whether `op` can leave positions out
 };
-
-/// Of a metric that is a mean over examples.
-inline MetricNode mean_node(const ops::Metric& op) {
-  return {std::make_shared<ops::Metric>(op), false,
-          [](std::span<const double> sums, std::int64_t examples) { return sums[0] / static_cast<double>(examples); }};
-}
 
 /// a / b, or 0 where b is 0.
 inline double ratio(double a, double b) { return b == 0 ? 0 : a / b; }
+
+/// Of a metric that is a mean over examples, or where a mask leaves positions out, over the others.
+inline MetricNode mean_node(const ops::Metric& op) {
+  return {std::make_shared<ops::Metric>(op), false, [](std::span<const double> sums, std::int64_t examples) {
+            return sums.size() > 1 ? ratio(sums[0], sums[1]) : sums[0] / static_cast<double>(examples);
+          }};
+}
 
 }  // namespace mirrortrain

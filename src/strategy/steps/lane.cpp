@@ -40,8 +40,8 @@ void Lane::place_examples(const std::vector<const data::Feeder*>& examples) {
 
 void Lane::bind(MemoryDomain& domain, const ReplicaSums& sums, std::size_t steps, std::size_t together) {
   const auto replicas = static_cast<int>(replicas_.size());
-  buffers_.emplace(*device_, replicas, model_.metric_sums(), examples_ ? programs_.most_rows() * replicas : 0, steps,
-                   together);
+  buffers_.emplace(*device_, replicas, model_.loss_sums() + model_.metric_sums(),
+                   examples_ ? programs_.most_rows() * replicas : 0, steps, together);
   norms_ = device_->allocate((1 + replicas_.size()) * sizeof(double));
   if (model_.layers.empty()) return;
   blocks_done_ = device_->allocate(sizeof(unsigned));
@@ -111,7 +111,7 @@ Bindings Lane::bindings_of(const Replica& replica, StepKind kind, const Variable
   if (!train && programs_.keeps_output() && programs_.computes_output()) {
     bind(programs_.output(), replica.output.data());
   }
-  double* next = sums + 1;
+  double* next = sums + model_.loss_sums();
   for (std::size_t i = 0; i < graph.metrics.size(); next += model_.metrics[i++].sums) bind(graph.metrics[i], next);
   for (std::size_t i = 0; i < graph.variables.size(); ++i) {
     bind(graph.variables[i], canonical(replica, kind, variables, i).data);

@@ -7,10 +7,10 @@ std::byte* bytes_of(double* numbers) { return reinterpret_cast<std::byte*>(numbe
 
 }  // namespace
 
-StepBuffers::StepBuffers(Device& device, int replicas, std::size_t metrics, std::int64_t most_rows, std::size_t slots,
+StepBuffers::StepBuffers(Device& device, int replicas, std::size_t sums, std::int64_t most_rows, std::size_t slots,
                          std::size_t together)
     : replicas_(static_cast<std::size_t>(replicas)),
-      values_(1 + metrics),
+      values_(sums),
       most_rows_(static_cast<std::size_t>(most_rows)),
       rows_offset_(whole_lines((1 + replicas_) * sizeof(StepParams))),
       stride_(rows_offset_ + whole_lines(most_rows_ * sizeof(std::int64_t))),

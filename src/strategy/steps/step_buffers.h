@@ -18,9 +18,9 @@ constexpr std::size_t whole_lines(std::size_t bytes) { return (bytes + 63) / 64 
 /// flight. The caller sees to it that no slot is filled again before its step is done and its sums are read.
 class StepBuffers {
  public:
-  /// `most_rows`: of the lane's replicas in a step, together; 0 where the host fills the examples. `together`: how many
-  /// steps the device can hold at once.
-  StepBuffers(Device& device, int replicas, std::size_t metrics, std::int64_t most_rows, std::size_t slots,
+  /// `sums`: numbers that loss and metrics of a replica come of. `most_rows`: of the lane's replicas in a step,
+  /// together; 0 where the host fills the examples. `together`: how many steps the device can hold at once.
+  StepBuffers(Device& device, int replicas, std::size_t sums, std::int64_t most_rows, std::size_t slots,
               std::size_t together);
 
   // On the host.
@@ -29,7 +29,7 @@ class StepBuffers {
     std::span<std::int64_t> rows;
   };
   Inputs inputs(std::size_t slot) const;
-  /// A replica's loss, then its metrics, once copied.
+  /// Those of a replica's loss, then of its metrics, once copied.
   std::span<const double> sums(std::size_t slot, int lane_replica) const;
   double regularization(std::size_t slot) const { return *regularization_in(host_sums(slot)); }
 

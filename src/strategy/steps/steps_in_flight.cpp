@@ -7,8 +7,8 @@
 
 namespace mirrortrain {
 
-StepsInFlight::StepsInFlight(std::size_t metrics, std::size_t capacity, int replicas)
-    : sums_(capacity, StepSums(metrics)) {
+StepsInFlight::StepsInFlight(std::size_t loss, std::size_t metrics, std::size_t capacity, int replicas)
+    : loss_(loss), sums_(capacity, StepSums(metrics)) {
   numbers_.reserve(capacity * static_cast<std::size_t>(replicas) * values());
   steps_.reserve(capacity);
 }
@@ -33,12 +33,15 @@ std::span<const StepSums> StepsInFlight::take(std::span<const LaneReplica> repli
     StepSums& sums = sums_[slot];
     sums.clear();
     sums.examples = steps_[slot].examples;
-    double regularization = 0;
+    Rest rest;
     for (std::size_t worker = 0; worker < ranks; ++worker) {
       const auto own = numbers.subspan(worker * of_worker + slot * of_slot, of_slot);
-      regularization += add(own, sums);
+      add(own, sums, rest);
     }
-    sums.loss += regularization * static_cast<double>(sums.examples);
+    // The mean over what counts in the global batch stands for each of its examples, as in Keras.
+    const auto examples = static_cast<double>(sums.examples);
+    if (loss_ > 1) sums.loss = rest.counted > 0 ? sums.loss / rest.counted * examples : 0;
+    sums.loss += rest.regularization * examples;
     if (sums.examples == 0) sums.clear();
   }
   const std::span<const StepSums> taken(sums_.data(), size());
@@ -50,22 +53,20 @@ std::span<const StepSums> StepsInFlight::take(std::span<const LaneReplica> repli
 void StepsInFlight::read(std::size_t slot, std::span<const LaneReplica> replicas, std::span<double> numbers) const {
   for (const auto& [lane, replica] : replicas) {
     const std::span<const double> found = lane->buffers().sums(slot, replica->in_lane);
-    numbers[0] = found[0];
-    numbers[1] = replica->index == 0 ? steps_[slot].regularization.value_or(lane->buffers().regularization(slot)) : 0;
-    std::ranges::copy(found.subspan(1, sums_[slot].metrics.size()), numbers.begin() + 2);
+    numbers[0] = replica->index == 0 ? steps_[slot].regularization.value_or(lane->buffers().regularization(slot)) : 0;
+    std::ranges::copy(found, numbers.begin() + 1);
     numbers = numbers.subspan(values());
   }
 }
 
-/// Adds a worker's replicas in their order; returns their regularization.
-double StepsInFlight::add(std::span<const double> numbers, StepSums& sums) const {
-  double regularization = 0;
+/// Adds a worker's replicas in their order.
+void StepsInFlight::add(std::span<const double> numbers, StepSums& sums, Rest& rest) const {
   for (; !numbers.empty(); numbers = numbers.subspan(values())) {
-    sums.loss += numbers[0];
-    regularization += numbers[1];
-    for (std::size_t i = 0; i < sums.metrics.size(); ++i) sums.metrics[i] += numbers[2 + i];
+    rest.regularization += numbers[0];
+    sums.loss += numbers[1];
+    if (loss_ > 1) rest.counted += numbers[2];
+    for (std::size_t i = 0; i < sums.metrics.size(); ++i) sums.metrics[i] += numbers[1 + loss_ + i];
   }
-  return regularization;
 }
 
 }  // namespace mirrortrain

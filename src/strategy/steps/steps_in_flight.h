@@ -14,8 +14,9 @@ namespace mirrortrain {
 /// The steps whose sums nobody has taken. Each has a slot, in which the lanes leave what their replicas found.
 class StepsInFlight {
  public:
-  /// `capacity`: how many steps may wait to be taken; `replicas`: of the run.
-  StepsInFlight(std::size_t metrics, std::size_t capacity, int replicas);
+  /// `loss`, `metrics`: numbers that they come of in a replica's step (Model::loss_sums, metric_sums); `capacity`: how
+  /// many steps may wait to be taken; `replicas`: of the run.
+  StepsInFlight(std::size_t loss, std::size_t metrics, std::size_t capacity, int replicas);
 
   std::size_t capacity() const { return sums_.size(); }
   std::size_t size() const { return steps_.size(); }
@@ -38,11 +39,17 @@ class StepsInFlight {
     std::int64_t examples = 0;
     std::optional<double> regularization;
   };
-  /// Of a replica in a step: its loss, the regularization, its metrics.
-  std::size_t values() const { return 2 + sums_[0].metrics.size(); }
+  /// What a step's replicas have beside the sums of loss and metrics.
+  struct Rest {
+    double regularization = 0;
+    double counted = 0;  ///< examples' worth of what a mask leaves, by which the loss is divided
+  };
+  /// Of a replica in a step: the regularization, then what its loss and its metrics come of.
+  std::size_t values() const { return 1 + loss_ + sums_[0].metrics.size(); }
   void read(std::size_t slot, std::span<const LaneReplica> replicas, std::span<double> numbers) const;
-  double add(std::span<const double> numbers, StepSums& sums) const;
+  void add(std::span<const double> numbers, StepSums& sums, Rest& rest) const;
 
+  std::size_t loss_;
   std::vector<Step> steps_;
   std::vector<StepSums> sums_;   ///< by slot
   std::vector<double> numbers_;  ///< by worker, slot and replica of the worker

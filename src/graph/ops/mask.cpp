@@ -1,0 +1,49 @@
+#include "graph/ops/mask.h"
+
+#include "graph/ops/checks.h"
+
+namespace mirrortrain::ops {
+
+void expect_mask(std::string_view op, const Shape& shape, const ValueSpec& spec, bool may_be_absent) {
+  if (may_be_absent && !present(spec)) return;
+  expect_same(op, "the mask", {DType::kFloat32, shape, true}, spec);
+}
+
+std::vector<ValueSpec> PaddingMask::infer(std::span<const ValueSpec> inputs) const {
+  expect(inputs[0].batched && inputs[0].dtype == DType::kFloat32, name(), "numbers as batched float32", inputs[0]);
+  return {inputs[0]};
+}
+
+std::vector<ValueSpec> FullMask::infer(std::span<const ValueSpec> inputs) const {
+  expect(inputs[0].batched, name(), "anything batched", inputs[0]);
+  return {{DType::kFloat32, shape, true}};
+}
+
+std::vector<ValueSpec> MaskCount::infer(std::span<const ValueSpec> inputs) const {
+  expect_mask(name(), inputs[0].shape, inputs[0]);
+  return {{DType::kFloat64, {}, false}};
+}
+
+std::vector<ValueSpec> MaskedMean::infer(std::span<const ValueSpec> inputs) const {
+  const ValueSpec& x = inputs[0];
+  expect(x.batched && is_float(x.dtype) && x.shape.rank() == 2, name(),
+         "[steps, channels] per row, float32 or bfloat16", x);
+  expect_mask(name(), {x.shape[0]}, inputs[1]);
+  return {{x.dtype, {x.shape[1]}, true}};
+}
+
+std::vector<ValueId> MaskedMean::gradient(Graph& graph, const Node& node, std::span<const ValueId> output_gradients,
+                                          const std::vector<bool>& wanted) const {
+  if (!flows(output_gradients, wanted)) return {kNoValue, kNoValue};
+  return {graph.apply_one(MaskedMeanGradient(), {output_gradients[0], node.inputs[1]}), kNoValue};
+}
+
+std::vector<ValueSpec> MaskedMeanGradient::infer(std::span<const ValueSpec> inputs) const {
+  const ValueSpec &dy = inputs[0], &mask = inputs[1];
+  expect(dy.batched && is_float(dy.dtype) && dy.shape.rank() == 1, name(), "the gradient of [channels] per row", dy);
+  expect(mask.shape.rank() == 1, name(), "a mask [steps] per row", mask);
+  expect_mask(name(), mask.shape, mask);
+  return {{dy.dtype, {mask.shape[0], dy.shape[0]}, true}};
+}
+
+}  // namespace mirrortrain::ops

@@ -1,0 +1,46 @@
+#pragma once
+
+#include "graph/graph.h"
+
+// Masks of sequences, as Keras has them: which tokens count. A mask is batched float32, 1 where a token counts and 0
+// where it is padding, and of the shape of what it masks but for the last axis. No gradient flows through one.
+namespace mirrortrain::ops {
+
+/// Input: numbers batched [...] float32. Output: their mask, of the same shape: a number of 0 is padding.
+struct PaddingMask : Op {
+  std::string_view name() const override { return "padding_mask"; }
+  std::vector<ValueSpec> infer(std::span<const ValueSpec> inputs) const override;
+};
+
+/// Input: anything batched. Output: a mask of `shape` where every token counts.
+struct FullMask : Op {
+  Shape shape;
+  explicit FullMask(Shape of) : shape(std::move(of)) {}
+  std::string_view name() const override { return "full_mask"; }
+  std::vector<ValueSpec> infer(std::span<const ValueSpec> inputs) const override;
+};
+
+/// Input: a mask. Output: float64 [], how many tokens of all rows count.
+struct MaskCount : Op {
+  std::string_view name() const override { return "mask_count"; }
+  std::vector<ValueSpec> infer(std::span<const ValueSpec> inputs) const override;
+};
+
+/// The mean over the steps that count, NaN where none does.
+/// Inputs: x batched [steps, channels] float32 or bfloat16; its mask [steps]. Output: batched [channels] in x's dtype.
+struct MaskedMean : Op {
+  std::string_view name() const override { return "masked_mean"; }
+  std::vector<ValueSpec> infer(std::span<const ValueSpec> inputs) const override;
+  std::vector<ValueId> gradient(Graph&, const Node&, std::span<const ValueId>, const std::vector<bool>&) const override;
+};
+
+/// Inputs: gradient of MaskedMean's output; the mask. Output: gradient of x, batched [steps, channels].
+struct MaskedMeanGradient : Op {
+  std::string_view name() const override { return "masked_mean_gradient"; }
+  std::vector<ValueSpec> infer(std::span<const ValueSpec> inputs) const override;
+};
+
+/// Throws Error unless `spec` is a mask of `shape`, or absent where it may be.
+void expect_mask(std::string_view op, const Shape& shape, const ValueSpec& spec, bool may_be_absent = false);
+
+}  // namespace mirrortrain::ops

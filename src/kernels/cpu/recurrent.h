@@ -1,0 +1,92 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "kernels/cpu/loops.h"
+#include "kernels/cpu/micro_gemm.h"
+#include "kernels/cpu/registry.h"
+#include "kernels/cpu/simd_elements.h"
+#include "kernels/scalar/activations.h"
+#include "kernels/scalar/recurrent.h"
+
+// What the ways of a recurrent layer through the steps, there and back, have in common.
+namespace mirrortrain::cpu {
+
+// Rows that a thread takes through all steps together: their gates stay in the second-level cache beside the kernel.
+inline constexpr std::int64_t kRowsTogether = 64;
+
+using ops::Cell;
+/// An activation's functions on a row, in place: values become the outputs, gradients those of the inputs.
+struct RowActivation {
+  void (*forward)(float* values, std::int64_t count);
+  void (*backward)(const float* outputs, float* gradients, std::int64_t count);
+
+  explicit RowActivation(ops::ActivationKind kind) {
+    scalar::with_activation(kind, [this]<class Kind>(Kind) {
+      forward = [](float* values, std::int64_t count) {
+        for (std::int64_t i = 0; i < count; ++i) values[i] = Kind::forward(values[i]);
+      };
+      backward = [](const float* outputs, float* gradients, std::int64_t count) {
+        for (std::int64_t i = 0; i < count; ++i) gradients[i] = Kind::backward(outputs[i], gradients[i]);
+      };
+    });
+  }
+};
+
+/// Every gate in whole vectors; what lies beyond the units is finite and multiplied by nothing but zeros.
+struct Recurrence : scalar::RecurrentShape {
+  RowActivation activation, recurrent_activation;
+
+  Recurrence(const ops::RecurrentAttributes& attributes, const Shape& states)
+      : RecurrentShape(attributes, states),
+        activation(attributes.activation),
+        recurrent_activation(attributes.recurrent_activation) {}
+
+  std::int64_t wide() const { return padded(units); }
+  std::int64_t columns() const { return gates * wide(); }
+  /// Columns of the first product of a step.
+  std::int64_t first_columns() const { return (products == 2 ? 2 : gates) * wide(); }
+};
+
+/// Calls body(first, count) for the panels of columns that `multiply` takes at a time.
+template <class Body>
+void each_panel(std::int64_t begin, std::int64_t end, const Body& body) {
+  for (; begin < end; begin += panel_columns()) body(begin, std::min(panel_columns(), end - begin));
+}
+
+/// A row of all gates, each in whole vectors.
+inline void copy_gates(const Recurrence& r, const float* from, float* to) {
+  for (std::int64_t gate = 0; gate < r.gates; ++gate, from += r.units, to += r.wide()) {
+    each_vector(r.units, [&](std::int64_t i, auto part) { store(to + i, part.load(from + i)); });
+  }
+}
+
+/// Parts of a workspace, as offsets in floats: what all threads read, then each thread's own.
+struct FloatLayout : WorkspaceLayout {
+  std::size_t floats(std::int64_t count) {
+    return add(static_cast<std::size_t>(count) * sizeof(float)) / sizeof(float);
+  }
+};
+
+/// Threads share the rows, each with a workspace of its own behind what all of them read; what a row gives never
+/// depends on the others.
+template <class Body>
+void each_rows(const Recurrence& r, int threads, const Body& body) {
+  parallel_parts(threads, r.rows, 1, [&](int part, std::int64_t begin, std::int64_t end) {
+    const std::int64_t blocks = (end - begin + kRowsTogether - 1) / kRowsTogether;
+    for (std::int64_t block = 0; block < blocks; ++block) {
+      const std::int64_t first = begin + (end - begin) * block / blocks;
+      body(part, first, begin + (end - begin) * (block + 1) / blocks - first);
+    }
+  });
+}
+
+inline std::size_t parts_of(const Recurrence& r, int threads) {
+  return static_cast<std::size_t>(std::clamp<std::int64_t>(r.rows, 1, threads));
+}
+inline float* floats_at(std::byte* workspace, std::size_t offset) {
+  return reinterpret_cast<float*>(workspace + offset);
+}
+
+}  // namespace mirrortrain::cpu

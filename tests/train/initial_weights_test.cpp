@@ -1,0 +1,125 @@
+// Weights of other programs: tools/reference/torch_transformers.py wrote the goldens.
+#include "train/initial_weights.h"
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "base/files.h"
+#include "error_text.h"
+#include "train/predict.h"
+#include "training.h"
+
+namespace mirrortrain {
+namespace {
+
+const std::string kGoldens = std::string(MIRRORTRAIN_SOURCE_DIR) + "/tests/golden/";
+
+std::optional<std::string> no_environment(const std::string&) { return std::nullopt; }
+
+/// How far the outputs of a golden's model are from PyTorch's, at most.
+double largest_error(const std::string& golden) {
+  const auto expected = nlohmann::json::parse(read_text_file(kGoldens + golden + "/expected.json"));
+  const auto inputs = expected["inputs"].get<std::vector<std::vector<float>>>();
+  const auto outputs = expected["outputs"].get<std::vector<std::vector<double>>>();
+  const CheckedConfiguration checked = check_configuration(kGoldens + golden + "/config.yaml", {}, no_environment);
+  const auto rows = static_cast<std::int64_t>(inputs.size());
+  data::Array features(DType::kFloat32, checked.input.features.with_rows(rows), "inputs");
+  data::Array labels(DType::kInt32, checked.input.labels.with_rows(rows), "labels");
+  std::ranges::fill(labels.span<std::int32_t>(), 0);
+  auto to = features.span<float>().begin();
+  for (const auto& row : inputs) to = std::ranges::copy(row, to).out;
+  const Run run = run_to_predict(checked, data::Dataset({std::move(features), std::move(labels)}), {});
+  set_first_values(checked, run.strategy->variables());
+  run.strategy->variables_changed();
+  double error = 0;
+  predict_all(run, std::ssize(outputs[0]), [&](std::int64_t first, std::span<const float> found) {
+    for (std::size_t i = 0; i < found.size(); ++i) {
+      const auto& row = outputs[static_cast<std::size_t>(first) + i / outputs[0].size()];
+      error = std::max(error, std::abs(static_cast<double>(found[i]) - row[i % row.size()]));
+    }
+  });
+  return error;
+}
+
+TEST_CASE("with the weights of transformers' GPT-2, by a map of names, a model gives its logits") {
+  CHECK(largest_error("torch-gpt2") < 1e-5);
+}
+
+TEST_CASE("with the weights of torchvision's vision transformer, by a map of names, a model gives its logits") {
+  CHECK(largest_error("torch-vit") < 1e-5);
+}
+
+/// kMlp, [6] -> 7 -> 3, with weights of a file that has other names.
+struct Named {
+  TemporaryFolder folder;
+  Named() {
+    write_file(folder / "a.yaml", kMlp);
+    std::vector<float> numbers(42);
+    std::iota(numbers.begin(), numbers.end(), 0.0f);
+    const auto bytes = [&](std::size_t count) { return std::as_bytes(std::span(numbers).first(count)); };
+    write_safetensors(folder / "w.safetensors", {{"net.0.weight", DType::kFloat32, {7, 6}, bytes(42)},
+                                                 {"net.0.bias", DType::kFloat32, {1, 7}, bytes(7)},
+                                                 {"net.1.weight", DType::kFloat32, {7, 6}, bytes(42)},
+                                                 {"net.1.bias", DType::kFloat32, {6}, bytes(6)},
+                                                 {"counter", DType::kInt64, {1}, bytes(2)}});
+  }
+  std::string override_with(const std::string& names) const {
+    return fmt::format("model.initial_weights={{file: {}, names: {{{}}}}}", (folder / "w.safetensors").string(), names);
+  }
+  /// What is wrong with the configuration or, where nothing is, with the weights.
+  std::string error(const std::string& names) const {
+    config::Errors errors;
+    look_at_configuration((folder / "a.yaml").string(), std::vector{override_with(names)}, errors);
+    if (!errors.empty()) return errors.text();
+    return error_text([&] { Training(kMlp, {override_with(names)}); });
+  }
+};
+
+const std::string kFirst = R"(dense/kernel: {name: net.0.weight, transpose: [1, 0]}, dense/bias: net.0.bias)";
+
+TEST_CASE_FIXTURE(Named, "tensors are split, turned and given other shapes") {
+  const Training training(kMlp, {override_with(kFirst + R"(, dense_1/kernel: {name: net.1.weight, parts: 2, part: 1}, )"
+                                                        R"(dense_1/bias: {name: net.1.bias, parts: 2, axis: 0})")});
+  const auto variables = training.variables();
+  CHECK(variables.at("dense/kernel")[1] == 6);  // row 1 of 7 rows of 6
+  CHECK(variables.at("dense/kernel")[7] == 1);
+  CHECK(variables.at("dense/bias") == std::vector<float>{0, 1, 2, 3, 4, 5, 6});
+  CHECK(variables.at("dense_1/kernel")[0] == 3);  // columns 3 to 5
+  CHECK(variables.at("dense_1/kernel")[3] == 9);
+  CHECK(variables.at("dense_1/bias") == std::vector<float>{0, 1, 2});
+}
+
+TEST_CASE_FIXTURE(Named, "what is wrong with a map of names is told with file, variable and remedy") {
+  const std::string rest =
+      R"(dense_1/kernel: {name: net.1.weight, parts: 2}, dense_1/bias: {name: net.1.bias, parts: 2})";
+  CHECK(error(kFirst + ", " + rest) == "no error");
+  const std::pair<std::string, std::string> refusals[] = {
+      {"dence/kernel: a, " + kFirst,
+       "model.initial_weights.names: 'dence/kernel' matches no variable of the model; did you mean "
+       "'dense/kernel'?"},
+      {R"("*": a, dense/bias: b)", "earlier globs match every variable that 'dense/bias' matches"},
+      {R"(dense/bias: "a.*")", "the tensor's name 'a.*' has more `*` than 'dense/bias'"},
+      {"dense/bias: {name: a, parts: 2, part: 2}", "part: expected a part below 2"},
+      {"dense/bias: {name: a, transpose: [0, 2]}", "transpose: expected each of 0 to 1 once"},
+      {"dense/bias: {parts: 2}", "missing key 'name'"},
+      {kFirst,
+       "w.safetensors: the weights do not fit the model; correct model.initial_weights.names:\n  dense_1/kernel "
+       "[7, 3]: the file has no tensor 'dense_1/kernel'"},
+      {"dense/kernel: net.0.weihgt, dense/bias: net.0.bias, " + rest,
+       "dense/kernel [6, 7]: the file has no tensor 'net.0.weihgt'; did you mean 'net.0.weight'?"},
+      {"dense/kernel: net.0.weight, dense/bias: net.0.bias, " + rest,
+       "dense/kernel from 'net.0.weight': the model has the shape [6, 7], the file [7, 6]; add transpose: [1, 0]"},
+      {"dense/kernel: {name: net.0.weight, parts: 4}, dense/bias: net.0.bias, " + rest,
+       "the shape [7, 6] cannot be split into 4 parts along axis -1"},
+      {"dense/kernel: {name: net.0.weight, transpose: [2, 1, 0]}, dense/bias: net.0.bias, " + rest,
+       "transpose: [2, 1, 0] has 3 axes, the shape [7, 6] has 2"},
+      {kFirst + ", dense_1/kernel: net.1.weight, dense_1/bias: counter",
+       "dense_1/bias from 'counter': expected floats, found int64"}};
+  for (const auto& [names, message] : refusals) CHECK_MESSAGE(contains(error(names), message), error(names));
+}
+
+}  // namespace
+}  // namespace mirrortrain
