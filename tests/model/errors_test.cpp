@@ -267,13 +267,16 @@ TEST_CASE("ranges of options are checked") {
   CHECK(contains(errors_of("    - zero_padding2d: {padding: -1}\n"), "padding"));
   CHECK(contains(errors_of("    - zero_padding2d: {padding: [1, 2, 3]}\n"), "padding"));
   CHECK(contains(errors_of("    - upsampling2d: {size: 0}\n"), "size"));
-  CHECK(contains(errors_of("    - upsampling2d: {interpolation: bicubic}\n"), "not built yet"));
+  CHECK(contains(errors_of("    - upsampling2d: {interpolation: cubic}\n"), "did you mean 'bicubic'?"));
   CHECK(contains(errors_of("    - depthwise_conv2d: {kernel_size: 3, depth_multiplier: 0}\n"), "depth_multiplier"));
   CHECK(contains(errors_of("    - dense: {units: 2, kernel_constraint: {max_norm: {axis: [0, 2]}}}\n"),
                  "the constraint of the kernel expected axes from -2 to 1 of its shape"));
   CHECK(contains(errors_of("    - dense: {units: 2, bias_constraint: {max_norm: {max_value: -1}}}\n"), "max_value"));
   CHECK(contains(errors_of("    - conv2d_transpose: {filters: 2, kernel_size: 3, output_padding: 1}\n"),
-                 "not built yet"));
+                 "output_padding: expected less than the strides, [1, 1]"));
+  CHECK(contains(errors_of("    - conv2d_transpose: {filters: 2, kernel_size: 4, strides: 2, padding: same, "
+                           "output_padding: 0}\n"),
+                 "with output_padding 0 the height of 8 would become 14"));
   CHECK(contains(errors_of("    - dense: {units: 0}\n"), "model.layers[0].dense.units"));
   CHECK(contains(errors_of("    - dense: {}\n"), "units"));
   CHECK(contains(errors_of("    - dropout: {rate: 1}\n"), "model.layers[0].dropout.rate"));

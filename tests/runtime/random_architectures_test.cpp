@@ -62,6 +62,7 @@ class Architecture {
     return pick({"linear", "relu", "leaky_relu", "elu", "selu", "sigmoid", "tanh", "softplus", "silu", "gelu",
                  "softmax", "hard_sigmoid", "hard_silu", "relu6", "mish", "softsign", "exponential"});
   }
+  std::string interpolation() { return pick({"nearest", "bilinear", "bicubic", "lanczos3", "lanczos5"}); }
   std::string boolean() { return pick({"true", "false"}); }
   void line(const std::string& layer) { text_ += "    - " + layer + "\n"; }
 
@@ -108,11 +109,11 @@ class Architecture {
       case 1:
         if (height_ * width_ > 100) return;
         width_ *= 2;
-        return line(fmt::format("upsampling2d: {{size: [1, 2], interpolation: {}}}", pick({"nearest", "bilinear"})));
+        return line(fmt::format("upsampling2d: {{size: [1, 2], interpolation: {}}}", interpolation()));
       case 2:
         if (height_ * width_ > 50) return;
         height_ *= 2, width_ *= 2;
-        return line(fmt::format("upsampling2d: {{interpolation: {}}}", pick({"nearest", "bilinear"})));
+        return line(fmt::format("upsampling2d: {{interpolation: {}}}", interpolation()));
       case 3: std::swap(height_, width_); return line("permute: {dims: [2, 1, 3]}");
       default:
         std::swap(height_, width_);

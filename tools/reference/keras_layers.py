@@ -233,8 +233,43 @@ def frozen():
             - flatten""", model)
 
 
+def enlarged():
+    """The wide interpolations, and output_padding. TensorFlow has no float64 gradient of lanczos."""
+    def model(x):
+        x = layers.UpSampling2D((2, 3), interpolation="lanczos3")(x)
+        x = layers.UpSampling2D((2, 1), interpolation="lanczos5")(x)
+        x = layers.Conv2D(3, 3, strides=4, activation="tanh", name="a")(x)
+        x = layers.UpSampling2D((3, 2), interpolation="bicubic")(x)
+        x = layers.Conv2D(3, 3, strides=3, name="b")(x)
+        x = layers.Conv2DTranspose(3, 3, strides=2, padding="same", output_padding=0, activation="tanh", name="same")(x)
+        x = layers.Conv2DTranspose(2, (2, 3), strides=(3, 2), output_padding=(2, 1), name="valid")(x)
+        return layers.Flatten()(x)
+
+    return training(images(3, 4, 2), 2, """
+            - upsampling2d: {size: [2, 3], interpolation: lanczos3}
+            - upsampling2d: {size: [2, 1], interpolation: lanczos5}
+            - conv2d: {filters: 3, kernel_size: 3, strides: 4, activation: tanh, name: a}
+            - upsampling2d: {size: [3, 2], interpolation: bicubic}
+            - conv2d: {filters: 3, kernel_size: 3, strides: 3, name: b}
+            - conv2d_transpose:
+                filters: 3
+                kernel_size: 3
+                strides: 2
+                padding: same
+                output_padding: 0
+                activation: tanh
+                name: same
+            - conv2d_transpose:
+                filters: 2
+                kernel_size: [2, 3]
+                strides: [3, 2]
+                output_padding: [2, 1]
+                name: valid
+            - flatten""", model, rate=0.02)
+
+
 if __name__ == "__main__":
-    for function in (by_channel, sizes, merges, sequences, frozen):
+    for function in (enlarged, by_channel, sizes, merges, sequences, frozen):
         name = function.__name__.replace("_", "-")
         if len(sys.argv) == 1 or name in sys.argv[1:]:
             make(f"layers/{name}", function(), "keras_layers.py")
