@@ -14,6 +14,7 @@ namespace mirrortrain::config {
 ///   noun     "an optimizer", for messages
 ///   planned  names of the interface that are not built yet: std::to_array<std::string_view>({"rmsprop"})
 ///   set_keeps_name  true where `--set` may not put another name in a list's item (layers)
+///   remember(value, variant)  called first: keeps what others must know of a value even where it cannot be read
 /// An alternative is a struct with kName and section(); or, without kName, a plain value (a number) or a section that
 /// is recognized by its keys.
 template <class Variant>
@@ -119,7 +120,12 @@ struct Codec<std::variant<Ts...>> {
   using Variant = std::variant<Ts...>;
 
   static bool accepts(const Value& value) { return detail::accepts_choice(detail::choice_of<Variant>(), value); }
-  static void read(const Node& node, Variant& out) { detail::read_choice(detail::choice_of<Variant>(), node, &out); }
+  static void read(const Node& node, Variant& out) {
+    if constexpr (requires { ChoiceTag<Variant>::remember(node.value(), out); }) {
+      ChoiceTag<Variant>::remember(node.value(), out);
+    }
+    detail::read_choice(detail::choice_of<Variant>(), node, &out);
+  }
   static Value show(const Variant& value) {
     const auto& choice = detail::choice_of<Variant>();
     Value options = std::visit([](const auto& held) { return Codec<std::decay_t<decltype(held)>>::show(held); }, value);

@@ -23,6 +23,14 @@ void Errors::add(const Place& place, std::string path, std::string message) {
   if (!full()) errors_.push_back({place, std::move(path), std::move(message)});
 }
 
+void Errors::add_as_written(const Place& place, std::string path, std::string message) {
+  if (!full()) errors_.push_back({place, std::move(path), std::move(message), true});
+}
+
+void Errors::note_reported(std::string path) {
+  if (reported_.size() < kMost) reported_.push_back(std::move(path));
+}
+
 void Errors::warn(const Place& place, std::string path, std::string message) {
   if (warnings_.size() < kMost) warnings_.push_back({place, std::move(path), std::move(message)});
 }
@@ -30,10 +38,14 @@ void Errors::warn(const Place& place, std::string path, std::string message) {
 std::vector<std::string> Errors::warnings() const { return lines_of(warnings_); }
 
 bool Errors::concern(std::string_view path) const {
-  return std::any_of(errors_.begin(), errors_.end(), [&](const Entry& error) {
-    if (!error.path.starts_with(path)) return false;
-    return error.path.size() == path.size() || error.path[path.size()] == '.' || error.path[path.size()] == '[';
-  });
+  const auto is_within = [&](const std::string& other) {
+    if (!other.starts_with(path)) return false;
+    return other.size() == path.size() || other[path.size()] == '.' || other[path.size()] == '[';
+  };
+  const bool names_item = path.find('[') != std::string_view::npos;
+  return std::ranges::any_of(errors_,
+                             [&](const Entry& e) { return !(e.as_written && names_item) && is_within(e.path); }) ||
+         std::ranges::any_of(reported_, is_within);
 }
 
 bool Errors::before(const Entry& a, const Entry& b) {

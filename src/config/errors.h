@@ -31,6 +31,12 @@ class Errors {
   /// found and the remedy.
   void add(const Place& place, std::string path, std::string message);
 
+  /// As add(), with a path that counts a list's items as written, before blocks and repeats are written out: it concerns
+  /// none of the items that are read later.
+  void add_as_written(const Place& place, std::string path, std::string message);
+  /// Of what is wrong with this path another error tells already; it concerns the path too.
+  void note_reported(std::string path);
+
   /// Something that is allowed but is hardly meant. It does not count as an error.
   void warn(const Place& place, std::string path, std::string message);
   /// One line each, in the order of the file.
@@ -39,7 +45,8 @@ class Errors {
   bool empty() const { return errors_.empty(); }
   /// Whether no more are taken: nobody reads on after so many, and a hostile file can be wrong in a million places.
   bool full() const { return errors_.size() >= kMost; }
-  std::size_t count() const { return errors_.size(); }
+  /// Those that are told with another included.
+  std::size_t count() const { return errors_.size() + reported_.size(); }
   /// Whether an error was added at this path or below it, so that errors that follow from it are better left out.
   bool concern(std::string_view path) const;
 
@@ -56,6 +63,7 @@ class Errors {
   struct Entry {
     Place place;
     std::string path, message;
+    bool as_written = false;
   };
   static bool before(const Entry& a, const Entry& b);
   static bool same_but_for_use(const Entry& a, const Entry& b);
@@ -64,6 +72,7 @@ class Errors {
   static std::vector<std::string> lines_of(const std::vector<Entry>& entries);
 
   std::vector<Entry> errors_, warnings_;
+  std::vector<std::string> reported_;  ///< paths
 };
 
 }  // namespace mirrortrain::config

@@ -69,10 +69,12 @@ void Node::wrong(std::string_view expected, std::string_view hint) const {
   error(fmt::format("expected {}, found {}{}{}", expected, describe(*value_), hint.empty() ? "" : "; ", hint));
 }
 
-void Node::error(std::string message) const { errors().add(value_->place(), path(), std::move(message)); }
+void Node::error(std::string message) const { error(value_->place(), "", std::move(message)); }
 
 void Node::error(const Place& place, std::string_view below, std::string message) const {
-  errors().add(place, below.empty() ? path() : joined(path(), below), std::move(message));
+  std::string at = below.empty() ? path() : joined(path(), below);
+  if (value_->is_reported()) return errors().note_reported(std::move(at));
+  errors().add(place, std::move(at), std::move(message));
 }
 
 void Node::remember_origin() const {

@@ -70,6 +70,7 @@ void wrong_integer(const Node& node, std::string_view low, std::string_view high
 
 std::string number_hint(const Value& value, NumberKind kind) {
   if (meaning_of(value) != Meaning::kText) return "";
+  if (value.filled()) return "with ${...} in it, it is a text; a number is a parameter alone, as $NAME";
   const std::string text = without_odd_characters(value.text());
   if (value.quoted() && is_number(text, kind)) return "leave out the quotes";
   if (text != value.text() && is_number(text, kind))

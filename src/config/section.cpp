@@ -149,6 +149,7 @@ void read_entry(const Keys& keys, const Node& node, const Value::Entry& entry, v
   if (key == nullptr) return unknown_key(keys, node, entry);
   if (key->planned) return node.error(entry.key_place, entry.key, "this key is not built yet; leave it out");
   const Node value = node.key(entry, key->rules);
+  if (entry.value.is_reported()) return node.errors().note_reported(value.path());
   value.remember_origin();
   key->read(value, object);
 }

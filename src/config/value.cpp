@@ -19,7 +19,13 @@ Value Value::null(Place place) {
 
 Value Value::scalar(std::string text, bool quoted, Place place) {
   Value value = null(std::move(place));
-  value.content_ = Scalar{std::move(text), quoted};
+  value.content_ = Scalar{std::move(text), quoted, false};
+  return value;
+}
+
+Value Value::filled_scalar(std::string text, bool quoted, Place place) {
+  Value value = null(std::move(place));
+  value.content_ = Scalar{std::move(text), quoted, true};
   return value;
 }
 

@@ -36,9 +36,20 @@ class Value {
   const Place& place() const { return place_; }
   void move_to(Place place) { place_ = std::move(place); }
 
+  /// Whether what is wrong with it is told already, so that whoever reads it says nothing more.
+  bool is_reported() const { return reported_; }
+  /// This value, as one of which that is told.
+  Value reported() && {
+    reported_ = true;
+    return std::move(*this);
+  }
+
   /// A scalar's text, without quotes; it must be one.
   const std::string& text() const { return std::get<Scalar>(content_).text; }
   bool quoted() const { return std::get<Scalar>(content_).quoted; }
+  /// Whether parameters of a block were put into the scalar's text.
+  bool filled() const { return std::get<Scalar>(content_).filled; }
+  static Value filled_scalar(std::string text, bool quoted, Place place);
 
   /// A sequence's items; it must be one.
   const std::vector<Value>& items() const { return std::get<std::vector<Value>>(content_); }
@@ -55,10 +66,11 @@ class Value {
  private:
   struct Scalar {
     std::string text;
-    bool quoted = false;
+    bool quoted = false, filled = false;
   };
   std::variant<std::monostate, Scalar, std::vector<Value>, std::vector<Entry>> content_;
   Place place_;
+  bool reported_ = false;
 };
 
 struct Value::Entry {

@@ -10,6 +10,7 @@
 #include "config/scalar.h"
 #include "model/block_definitions.h"
 #include "model/fill_parameters.h"
+#include "model/wiring.h"
 
 namespace mirrortrain {
 namespace {
@@ -59,7 +60,7 @@ class Expansion {
 
  private:
   void error(const Place& place, std::string path, std::string message) {
-    errors_.add(place, std::move(path), std::move(message));
+    errors_.add_as_written(place, std::move(path), std::move(message));
   }
 
   void add_list(const Value& list, Scope& scope, const std::string& path) {
@@ -92,6 +93,7 @@ class Expansion {
     if (const auto name = config::as_text(item)) {
       item = Value::mapping({{*name, item.place(), Value::null(item.place())}}, item.place());
     }
+    if (item.is_mapping() && item.entries().size() > 1) refuse_set_beside(item, path);
     if (!item.is_mapping() || item.entries().size() != 1) return push({std::move(item), {}});
     Value::Entry& entry = item.entries()[0];
     if (entry.key == kRepeat) return add_repeat(entry, scope, path + ".repeat");
@@ -99,6 +101,37 @@ class Expansion {
     if (block != blocks_.end())
       return add_block(block->first, block->second, entry, scope, naming, path + "." + entry.key);
     add_layer(std::move(item), scope, naming);
+  }
+
+  /// Reports what `--set` put beside a block or a repeat, as if a layer were there, and takes it out.
+  void refuse_set_beside(Value& item, const std::string& path) {
+    const auto is_block = [&](const Value::Entry& e) { return e.key == kRepeat || blocks_.contains(e.key); };
+    const auto block = std::ranges::find_if(item.entries(), is_block);
+    if (block == item.entries().end() || block->key_place.from_set()) return;
+    const std::string of = path + "." + block->key;
+    const std::string what = block->key == kRepeat ? "a repeat" : fmt::format("the block '{}'", block->key);
+    const Value::Entry use = *block;
+    std::erase_if(item.entries(), [&](const Value::Entry& entry) {
+      if (!entry.key_place.from_set() || entry.key == use.key) return false;
+      const std::string found = place_in_repeat(use, entry.key);
+      error(entry.key_place, path,
+            fmt::format("this is {}; what belongs to it is set below {}{}", what, of,
+                        found.empty() ? "" : fmt::format(": {}.layers{}", of, found)));
+      return true;
+    });
+  }
+
+  /// "[0].dense", where a repeat has such a layer or block.
+  static std::string place_in_repeat(const Value::Entry& use, const std::string& name) {
+    if (use.key != kRepeat || !use.value.is_mapping()) return "";
+    const Value::Entry* layers = use.value.find("layers");
+    if (layers == nullptr || !layers->value.is_sequence()) return "";
+    const auto& items = layers->value.items();
+    for (std::size_t i = 0; i < items.size(); ++i) {
+      const bool is_it = items[i].is_mapping() ? items[i].find(name) != nullptr : config::as_text(items[i]) == name;
+      if (is_it) return fmt::format("[{}].{}", i, name);
+    }
+    return "";
   }
 
   /// What goes around a name as it was written.
@@ -151,6 +184,35 @@ class Expansion {
     push(std::move(layer));
   }
 
+  /// Stands for layers that could not be written out, whose errors are told: nothing is known of its output.
+  int push_unread(const Place& place, Scope& scope, const std::string& name = "") {
+    const std::string full = name.empty() ? fmt::format("{}{}", kUnreadName, layers_.size()) : scope.prefix + name;
+    Value options = Value::mapping({{"name", place, Value::scalar(full, true, place)}}, place);
+    push({Value::mapping({{std::string(kRepeat), place, std::move(options)}}, place).reported(), {}});
+    if (!name.empty()) scope.named[name] = last_layer();
+    pending_input_.reset();
+    return last_layer();
+  }
+
+  /// In place of a repeat: the names that its layers have.
+  void push_unread_repeat(const Value::Entry& use, Scope& scope) {
+    const Value::Entry* layers = use.value.is_mapping() ? use.value.find("layers") : nullptr;
+    if (layers != nullptr) push_named(layers->value, scope);
+    push_unread(use.key_place, scope);
+  }
+
+  void push_named(const Value& layers, Scope& scope) {
+    if (!layers.is_sequence() || is_too_long()) return;
+    for (const Value& item : layers.items()) {
+      if (!item.is_mapping() || item.entries().size() != 1 || !item.entries()[0].value.is_mapping()) continue;
+      const Value& options = item.entries()[0].value;
+      const Value::Entry *name = options.find("name"), *inner = options.find("layers");
+      const auto text = name != nullptr ? config::as_text(name->value) : std::nullopt;
+      if (text && text->find('$') == std::string::npos) push_unread(name->key_place, scope, *text);
+      if (inner != nullptr) push_named(inner->value, scope);
+    }
+  }
+
   /// Adds it with the name that the wiring will give it.
   void push(ExpandedLayer layer) {
     const bool is_named = layer.value.is_mapping() && layer.value.entries().size() == 1;
@@ -176,10 +238,17 @@ class Expansion {
   void add_block(const std::string& name, BlockDefinition& block, const Value::Entry& use, Scope& scope,
                  const Naming& naming, const std::string& path) {
     block.is_used = true;
-    if (block.layers == nullptr || is_too_deep(use.key_place, scope, path)) return;
-    if (!use.value.is_mapping() && !use.value.is_null()) {
-      return error(use.value.place(), path,
-                   fmt::format("expected the block's parameters, found {}", config::describe(use.value)));
+    const bool is_wrong = !use.value.is_mapping() && !use.value.is_null();
+    if (is_wrong) {
+      error(use.value.place(), path,
+            fmt::format("expected the block's parameters, found {}", config::describe(use.value)));
+    }
+    if (is_wrong || block.layers == nullptr || is_too_deep(use.key_place, scope, path)) {
+      const Value::Entry* given = use.value.is_mapping() ? use.value.find("name") : nullptr;
+      const auto text = given != nullptr ? config::as_text(given->value) : std::nullopt;
+      if (text) push_unread(use.key_place, scope, *text);
+      push_unread(use.key_place, scope);
+      return;
     }
     Scope inside;
     inside.outer = &scope;
@@ -189,8 +258,10 @@ class Expansion {
     inside.use = std::make_shared<const std::string>(fmt::format("block '{}', used at {}", name, use.key_place.text()));
     std::string own_name;
     if (use.value.is_mapping()) read_use(use.value, inside, scope, own_name, path);
-    for (const auto& [parameter, value] : inside.parameters) {
-      if (value.is_null()) error(use.key_place, path, fmt::format("missing parameter '{}' of the block", parameter));
+    for (auto& [parameter, value] : inside.parameters) {
+      if (!value.is_null() || value.is_reported()) continue;
+      error(use.key_place, path, fmt::format("missing parameter '{}' of the block", parameter));
+      value = Value::null(use.key_place).reported();
     }
     const std::string full_name = own_name.empty() ? naming.prefix + default_name(name, uses_) : naming.of(own_name);
     inside.parameters["name"] = Value::scalar(full_name, true, use.key_place);
@@ -200,12 +271,12 @@ class Expansion {
     if (layers_.size() > before && !own_name.empty()) scope.named[own_name] = last_layer();
   }
 
-  void read_use(const Value& options, Scope& inside, const Scope& scope, std::string& name, const std::string& path) {
+  void read_use(const Value& options, Scope& inside, Scope& scope, std::string& name, const std::string& path) {
     for (const Value::Entry& entry : options.entries()) {
       if (entry.key == "name") {
         if (entry.value.is_scalar()) {  // "1" is a name too
           name = entry.value.text();
-        } else {
+        } else if (!entry.value.is_reported()) {
           error(entry.value.place(), path + ".name",
                 fmt::format("expected the block's name, found {}", config::describe(entry.value)));
         }
@@ -222,26 +293,33 @@ class Expansion {
     }
   }
 
-  void read_input(const Value& inputs, Scope& inside, const Scope& scope, const std::string& path) {
+  void read_input(const Value& inputs, Scope& inside, Scope& scope, const std::string& path) {
     const bool is_one = inputs.is_sequence() && inputs.items().size() == 1;
     const auto name = is_one ? config::as_text(inputs.items()[0]) : std::nullopt;
-    if (!name) return error(inputs.place(), path, "expected a list with the one layer that the block follows");
+    if (!name) {
+      const bool is_reported = inputs.is_reported() || (is_one && inputs.items()[0].is_reported());
+      if (!is_reported) error(inputs.place(), path, "expected a list with the one layer that the block follows");
+      inside.input = push_unread(inputs.place(), scope);
+      pending_input_ = inside.input;
+      return;
+    }
     auto found = find(*name, scope);
     if (const auto at = std::ranges::find(names_, *name); !found && at != names_.end()) {
       found = static_cast<int>(at - names_.begin());  // a name that was not given, or one from inside a block
     }
     if (!found) {
-      return error(inputs.items()[0].place(), path,
-                   fmt::format("no earlier layer is named '{}'", config::shortened(*name)));
+      error(inputs.items()[0].place(), path, fmt::format("no earlier layer is named '{}'", config::shortened(*name)));
+      found = push_unread(inputs.place(), scope);
     }
     inside.input = *found;
     pending_input_ = *found;
   }
 
   void add_repeat(const Value::Entry& use, Scope& scope, const std::string& path) {
-    if (is_too_deep(use.key_place, scope, path)) return;
+    if (is_too_deep(use.key_place, scope, path)) return push_unread_repeat(use, scope);
     if (!use.value.is_mapping()) {
-      return error(use.key_place, path, "expected {times: N, layers: [...]}");
+      error(use.key_place, path, "expected {times: N, layers: [...]}");
+      return push_unread_repeat(use, scope);
     }
     std::int64_t times = 0, first = 1;
     const Value* layers = nullptr;
@@ -251,17 +329,20 @@ class Expansion {
         const auto number = config::as_integer(entry.value);
         const std::int64_t least = entry.key == "times" ? 1 : 0;
         if (!number || *number < least || *number > static_cast<std::int64_t>(kMostLayers)) {
-          error(entry.value.place(), below,
-                fmt::format("expected an integer from {} to {}, found {}", least, kMostLayers,
-                            config::describe(entry.value)));
-          return;
+          if (!entry.value.is_reported()) {
+            error(entry.value.place(), below,
+                  fmt::format("expected an integer from {} to {}, found {}", least, kMostLayers,
+                              config::describe(entry.value)));
+          }
+          return push_unread_repeat(use, scope);
         }
         (entry.key == "times" ? times : first) = *number;
       } else if (entry.key == "layers" && entry.value.is_sequence()) {
         layers = &entry.value;
       } else if (entry.key == "layers") {
-        return error(entry.value.place(), below,
-                     fmt::format("expected a list of layers, found {}", config::describe(entry.value)));
+        error(entry.value.place(), below,
+              fmt::format("expected a list of layers, found {}", config::describe(entry.value)));
+        return push_unread_repeat(use, scope);
       } else {
         error(entry.key_place, below, "unknown key" + config::suggestion(entry.key, {"times", "first", "layers"}));
       }
@@ -271,7 +352,7 @@ class Expansion {
     if (layers != nullptr && layers->items().empty()) {
       error(layers->place(), path + ".layers", "expected at least one layer, found none");
     }
-    if (times == 0 || layers == nullptr) return;
+    if (times == 0 || layers == nullptr) return push_unread_repeat(use, scope);
     for (std::int64_t i = 0; i < times && !errors_.full() && !is_too_long(); ++i) {
       repeat_once(*layers, first + i, use.key_place, scope, path);
     }

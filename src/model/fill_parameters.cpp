@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <optional>
 #include <vector>
 
 #include "config/scalar.h"
@@ -58,13 +59,18 @@ class Filling {
     if (text.size() > 1 && text[0] == '$' && text[1] != '{') {
       const std::string name = text.substr(1);
       const Value* parameter = find(name, place);
-      return parameter == nullptr ? Value::null(place) : *parameter;
+      return parameter == nullptr ? Value::null(place).reported() : *parameter;
     }
-    return Value::scalar(with_texts(text, place), value.quoted(), place);
+    if (text.find("${") == std::string::npos) return Value::scalar(text, value.quoted(), place);
+    auto filled = with_texts(text, place);
+    if (!filled) return Value::null(place).reported();
+    return Value::filled_scalar(std::move(*filled), value.quoted(), place);
   }
 
-  std::string with_texts(const std::string& text, const Place& place) const {
+  /// Nothing where a parameter is missing, which is told.
+  std::optional<std::string> with_texts(const std::string& text, const Place& place) const {
     std::string filled;
+    bool is_whole = true;
     std::size_t done = 0;
     for (std::size_t at = text.find("${"); at != std::string::npos; at = text.find("${", done)) {
       const std::size_t end = text.find('}', at);
@@ -74,22 +80,23 @@ class Filling {
       const Value* parameter = find(name, place);
       if (parameter != nullptr && parameter->is_scalar()) {
         filled += parameter->text();
-      } else if (parameter != nullptr) {
-        errors_.add(place, path_,
-                    fmt::format("the parameter '{}' is no text, found {}", name, config::describe(*parameter)));
       } else {
-        filled += text.substr(at, end + 1 - at);
+        is_whole = false;
+        if (parameter != nullptr && !parameter->is_reported()) {
+          errors_.add_as_written(
+              place, path_, fmt::format("the parameter '{}' is no text, found {}", name, config::describe(*parameter)));
+        }
       }
       done = end + 1;
     }
-    return filled + text.substr(done);
+    return is_whole ? std::optional(filled + text.substr(done)) : std::nullopt;
   }
 
   const Value* find(const std::string& name, const Place& place) const {
     if (const auto found = parameters_.find(name); found != parameters_.end()) return &found->second;
     std::vector<std::string> known;
     for (const auto& [key, value] : parameters_) known.push_back(key);
-    errors_.add(
+    errors_.add_as_written(
         place, path_,
         fmt::format("the {} has no parameter '{}'{}", of_, config::shortened(name), config::suggestion(name, known)));
     return nullptr;

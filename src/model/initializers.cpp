@@ -1,5 +1,7 @@
 #include "model/initializers.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <numbers>
@@ -204,7 +206,11 @@ config::Section<Constant> Constant::section() {
 config::Section<RandomUniform> RandomUniform::section() {
   return config::Section<RandomUniform>("A uniform distribution over [minval, maxval).")
       .key("minval", &RandomUniform::minval, "Lower bound of the range.")
-      .key("maxval", &RandomUniform::maxval, "Upper bound of the range.");
+      .key("maxval", &RandomUniform::maxval, "Upper bound of the range.")
+      .check("maxval", [](const RandomUniform& range) {
+        return range.minval <= range.maxval ? ""
+                                            : fmt::format("expected a number of at least minval, {:g}", range.minval);
+      });
 }
 
 config::Section<RandomNormal> RandomNormal::section() {

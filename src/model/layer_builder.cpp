@@ -92,6 +92,10 @@ WeightConstraint constraint_of(const constraints::MaxNorm& options, std::string_
       throw Error(fmt::format("the constraint of the {} expected axes from {} to {} of its shape {}, found {}", name,
                               -rank, rank - 1, shape.text(), axis));
     }
+    if (constraint.axes[static_cast<std::size_t>(from_front)]) {
+      throw Error(fmt::format("the constraint of the {} lists the axis {} of its shape {} twice", name, from_front,
+                              shape.text()));
+    }
     constraint.axes[static_cast<std::size_t>(from_front)] = true;
   }
   return constraint;

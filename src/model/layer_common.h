@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "config/section.h"
+#include "model/initializers.h"
 
 namespace mirrortrain {
 
@@ -34,6 +35,12 @@ struct LayerCommon {
 template <class Options>
 std::string without_bias(const Options& layer, bool is_given) {
   return is_given && !layer.use_bias ? "there is no bias, as use_bias is false; remove one of the two" : "";
+}
+
+/// The same of its initializer: the default may stand there.
+template <class Options>
+std::string without_bias(const Options& layer) {
+  return without_bias(layer, !std::holds_alternative<initializers::Zeros>(layer.bias_initializer));
 }
 
 }  // namespace mirrortrain

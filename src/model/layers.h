@@ -1,9 +1,12 @@
 #pragma once
 
 #include <array>
+#include <optional>
+#include <string>
 #include <string_view>
 #include <variant>
 
+#include "config/scalar.h"
 #include "model/layers/activation.h"
 #include "model/layers/attention.h"
 #include "model/layers/batch_normalization.h"
@@ -32,10 +35,23 @@ using Layer = std::variant<
     layers::Prelu, layers::Dropout, layers::BatchNormalization, layers::LayerNormalization, layers::GroupNormalization,
     layers::Add, layers::Subtract, layers::Multiply, layers::Average, layers::Maximum, layers::Concatenate>;
 
+/// How names begin of layers that cannot be read: a type follows, if that much is known.
+inline constexpr std::string_view kUnreadName = "?";
+
 }  // namespace mirrortrain
 
 template <>
 struct mirrortrain::config::ChoiceTag<mirrortrain::Layer> {
   static constexpr std::string_view noun = "a layer";
   static constexpr bool set_keeps_name = true;
+  /// Its name, to which other layers' `inputs` may refer; without one, its type after kUnreadName.
+  static void remember(const Value& item, Layer& layer) {
+    const bool is_entry = item.is_mapping() && item.entries().size() == 1;
+    const auto type = is_entry ? std::optional(item.entries()[0].key) : as_text(item);
+    const Value::Entry* const name =
+        is_entry && item.entries()[0].value.is_mapping() ? item.entries()[0].value.find("name") : nullptr;
+    const auto given = name != nullptr ? as_text(name->value) : std::nullopt;
+    const auto known = given || !type ? given : std::string(kUnreadName) + *type;
+    std::visit([&](auto& options) { options.name.value = known; }, layer);
+  }
 };

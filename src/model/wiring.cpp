@@ -34,7 +34,8 @@ class Wirer {
     for (const auto& layer : layers) {
       wiring_.states.push_back(read_state(layer.path, errors));
       const bool has_options = wiring_.states.back() != ReadState::kNot;
-      names_known_ = names_known_ && has_options && !errors.concern(layer.path + ".name");
+      defaults_known_ = defaults_known_ && (has_options || is_named(layer.value));
+      names_known_ = names_known_ && !errors.concern(layer.path + ".name");
       inputs_known_ = inputs_known_ && has_options && !errors.concern(layer.path + ".inputs");
     }
   }
@@ -49,7 +50,8 @@ class Wirer {
       // Named last, so that a layer cannot be its own input.
       wiring_.names.push_back(name_of(i));
     }
-    for (std::size_t i = 0; names_known_ && inputs_known_ && i + 1 < layers_.size(); ++i) {
+    const bool all_known = names_known_ && defaults_known_ && inputs_known_ && !has_wrong_name_;
+    for (std::size_t i = 0; all_known && i + 1 < layers_.size(); ++i) {
       if (!used[i])
         error(i, fmt::format("no layer uses the output of '{}'; name it in a layer's `inputs`",
                              config::shortened(wiring_.names[i])));
@@ -65,13 +67,39 @@ class Wirer {
   std::string wrong_name(std::size_t layer, std::string message) {
     const auto& name = common_options(layers_[layer].value).name;
     errors_.add(name.place, name.path, std::move(message));
-    names_known_ = false;
+    has_wrong_name_ = true;
+    numbers_.emplace(name.value.value(), layer);  // who refers to it means it
     return name.value.value();
+  }
+
+  static bool is_named(const Layer& layer) {
+    const std::optional<std::string>& name = common_options(layer).name.value;
+    return name && !name->starts_with(kUnreadName);
+  }
+
+  /// Whether an unnamed layer could have the name, as "conv2d_3", one of an unknown type included.
+  bool is_default_name(const std::string& name) const {
+    const std::size_t end = name.find_last_not_of("0123456789");
+    const bool is_numbered = end != std::string::npos && end + 1 < name.size() && name[end] == '_';
+    const auto is_type = [&](const std::string& type) {
+      return is_one_of(static_cast<const Layer*>(nullptr), type) || numbers_.contains(std::string(kUnreadName) + type);
+    };
+    return is_type(name) || (is_numbered && is_type(name.substr(0, end)));
+  }
+
+  template <class... Types>
+  static bool is_one_of(const std::variant<Types...>*, std::string_view name) {
+    return ((name == Types::kName) || ...);
   }
 
   std::string name_of(std::size_t layer) {
     const std::optional<std::string>& given = common_options(layers_[layer].value).name.value;
     const std::string type(type_name(layers_[layer].value));
+    if (wiring_.states[layer] == ReadState::kNot) {
+      if (given) numbers_.emplace(*given, layer);
+      return given.value_or("");
+    }
+    if (errors_.concern(layers_[layer].path + ".name")) return type;
     if (given && !is_name(*given)) {
       const bool has_slash = given->find('/') != std::string::npos;
       return wrong_name(
@@ -87,7 +115,7 @@ class Wirer {
     const std::string& owner = layers_[first->second].path;
     if (!is_new && given)
       return wrong_name(layer, fmt::format("the name '{}' is taken by {}", config::shortened(name), owner));
-    if (!is_new && names_known_) {
+    if (!is_new && names_known_ && defaults_known_ && !has_wrong_name_) {
       error(layer, fmt::format("its default name would be '{}', which {} has; give it a `name`", name, owner));
     }
     return name;
@@ -104,6 +132,7 @@ class Wirer {
         std::visit([](const auto& l) { return std::pair(l.kFewestInputs, l.kMostInputs); }, layers_[layer].value);
     if (sources.size() < fewest) {
       error(layer, "expected at least two `inputs`, found one; name earlier layers, or `input`");
+      inputs_known_ = false;
       return {Wiring::kUnknown};
     }
     if (sources.size() > most) {
@@ -117,9 +146,12 @@ class Wirer {
     if (input.value == kInputName) return Wiring::kModelInput;
     if (const auto found = numbers_.find(input.value); found != numbers_.end()) return static_cast<int>(found->second);
     inputs_known_ = false;
-    if (!names_known_) return Wiring::kUnknown;  // it may be the name of a layer that could not be read
+    // It may be the name of a layer that could not be read.
+    if (!names_known_ || (!defaults_known_ && is_default_name(input.value))) return Wiring::kUnknown;
     std::vector<std::string> names{std::string(kInputName)};
-    for (const auto& [name, number] : numbers_) names.push_back(name);
+    for (const auto& [name, number] : numbers_) {
+      if (!name.starts_with(kUnreadName)) names.push_back(name);
+    }
     errors_.add(input.place, input.path,
                 fmt::format("no earlier layer is named '{}'{}", config::shortened(input.value),
                             config::suggestion(input.value, names)));
@@ -132,7 +164,7 @@ class Wirer {
   std::map<std::string, std::size_t> numbers_;  ///< the layers so far, by name
   std::map<std::string, int> counters_;         ///< unnamed layers so far, by type
   // What is wrong with a name may be why another seems to be missing, or an output unused: one report is enough.
-  bool names_known_ = true, inputs_known_ = true;
+  bool names_known_ = true, defaults_known_ = true, inputs_known_ = true, has_wrong_name_ = false;
 };
 
 }  // namespace

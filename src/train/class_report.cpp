@@ -90,6 +90,20 @@ double ClassReport::expected_calibration_error() const {
   return examples == 0 ? 0 : distances / static_cast<double>(examples);
 }
 
+void ClassReport::add_row(std::int64_t label, nlohmann::ordered_json& matrix) const {
+  using Json = nlohmann::ordered_json;
+  Json row = Json::array();
+  for (std::int64_t predicted = 0; predicted < classes_; ++predicted) {
+    const std::int64_t number = count(label, predicted);
+    if (classes_ <= kMostDenseClasses) {
+      row.push_back(number);
+    } else if (number > 0) {
+      matrix.push_back({label, predicted, number});
+    }
+  }
+  if (classes_ <= kMostDenseClasses) matrix.push_back(std::move(row));
+}
+
 nlohmann::ordered_json ClassReport::to_json() const {
   using Json = nlohmann::ordered_json;
   Json classes = Json::array(), matrix = Json::array();
@@ -98,12 +112,10 @@ nlohmann::ordered_json ClassReport::to_json() const {
     if (const std::string name = meaning_.name_of(of); !name.empty()) one["name"] = name;
     one.update({{"precision", precision(of)}, {"recall", recall(of)}, {"f1", f1(of)}, {"examples", labels_of(of)}});
     classes.push_back(std::move(one));
-    Json row = Json::array();
-    for (std::int64_t predicted = 0; predicted < classes_; ++predicted) row.push_back(count(of, predicted));
-    matrix.push_back(std::move(row));
+    add_row(of, matrix);
   }
   return {{"classes", std::move(classes)},
-          {"confusion_matrix", std::move(matrix)},
+          {classes_ > kMostDenseClasses ? "confusions" : "confusion_matrix", std::move(matrix)},
           {"expected_calibration_error", expected_calibration_error()}};
 }
 

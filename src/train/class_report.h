@@ -39,10 +39,15 @@ class ClassReport {
   double expected_calibration_error() const;
 
   /// {"classes": [{"class", "name", "precision", "recall", "f1", "examples"}, ...], "confusion_matrix": rows of labels,
-  /// "expected_calibration_error"}
+  /// "expected_calibration_error"}; of more than kMostDenseClasses, in place of the matrix, "confusions": [[label,
+  /// predicted, examples], ...], where there are examples.
   nlohmann::ordered_json to_json() const;
 
+  static constexpr std::int64_t kMostDenseClasses = 100;
+
  private:
+  void add_row(std::int64_t label, nlohmann::ordered_json& matrix) const;
+
   static constexpr std::size_t kBins = 15;
   struct Bin {
     std::int64_t examples = 0, right = 0;

@@ -78,6 +78,7 @@ void FitRun::finish(const TrainingState& state, const std::atomic<int>& signal) 
   if (tested) {
     result.test = {"test", state.step, tested->examples, scores_of(*tested, *checked_.model)};
     emit(*result.test);
+    trainer_->require_finite(*tested, *run_.test, "test");
   }
   if (stop_signal_ != 0) result.status = "stopped";
   const VariableStore& variables = run_.strategy->variables();  // from every worker

@@ -29,7 +29,8 @@ std::optional<std::string> first_non_finite(const VariableStore& variables) {
   return found == variables.variables().end() ? std::nullopt : std::optional(found->name());
 }
 
-std::string largest_input_text(const data::Dataset& dataset, std::span<const std::int64_t> rows) {
+std::string largest_input_text(const data::Dataset& dataset, std::span<const std::int64_t> rows,
+                               std::string_view what) {
   if (dataset.source() != nullptr) return "";
   const data::Array& features = dataset.features();
   return data::with_element_type(features.dtype, [&](auto* type) -> std::string {
@@ -48,7 +49,7 @@ std::string largest_input_text(const data::Dataset& dataset, std::span<const std
         }
       }
     }
-    return fmt::format("the largest input of its batch is {:g}, in {}", largest, features.row_text(largest_row));
+    return fmt::format("the largest input of {} is {:g}, in {}", what, largest, features.row_text(largest_row));
   });
 }
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <span>
 #include <utility>
 
@@ -21,6 +22,12 @@ double seconds_since(Clock::time_point start) { return std::chrono::duration<dou
 
 /// Where so many steps in a row are not finite, the weights or the data are at fault, and no further step will be.
 constexpr int kMostSkippedInRow = 20;
+
+std::string_view name_of_non_finite(double value) { return std::isnan(value) ? "NaN" : "infinite"; }
+
+constexpr const char* kRemedy =
+    "lower optimizer.learning_rate, clip the gradients (gradients.clip_norm) or scale the inputs; "
+    "training.on_non_finite: ignore continues";
 
 }  // namespace
 
@@ -105,7 +112,7 @@ void Trainer::collect_sums() {
     state_.epoch_sums += sums;
     state_.step_sums += sums;
     if (options_.on_non_finite != OnNonFinite::kIgnore && !std::isfinite(sums.loss)) {
-      fail_not_finite(step, std::isnan(sums.loss) ? "the loss is NaN" : "the loss is infinite");
+      fail_not_finite(step, fmt::format("the loss is {}", name_of_non_finite(sums.loss)));
     }
   }
   events_.add_training(seconds_since(start));
@@ -140,9 +147,21 @@ void Trainer::fail_not_finite(std::int64_t step, const std::string& what) {
     text += fmt::format("; {} has values that are not finite after step {}", *variable, state_.step);
   }
   if (const std::string largest = steps_.largest_input_text(step); !largest.empty()) text += "; " + largest;
-  throw NonFinite(text +
-                  "; lower optimizer.learning_rate, clip the gradients (gradients.clip_norm) or scale the inputs; "
-                  "training.on_non_finite: ignore continues");
+  throw NonFinite(fmt::format("{}; {}", text, kRemedy));
+}
+
+void Trainer::require_finite(const StepSums& sums, const data::Feeder& examples, std::string_view split) const {
+  if (options_.on_non_finite == OnNonFinite::kIgnore || std::isfinite(sums.loss)) return;
+  std::string text = fmt::format("epoch {}: the {} loss after step {} is {}", state_.position.epoch, split, state_.step,
+                                 name_of_non_finite(sums.loss));
+  if (const auto variable = first_non_finite(strategy_.variables())) {
+    text += fmt::format("; {} has values that are not finite", *variable);
+  }
+  std::vector<std::int64_t> rows(static_cast<std::size_t>(examples.rows()));
+  std::iota(rows.begin(), rows.end(), 0);
+  const std::string largest = largest_input_text(examples.dataset(), rows, fmt::format("the {} data", split));
+  if (!largest.empty()) text += "; " + largest;
+  throw NonFinite(fmt::format("{}; {}", text, kRemedy));
 }
 
 void Trainer::end_epoch_if_due() {
@@ -153,13 +172,15 @@ void Trainer::end_epoch_if_due() {
 
 void Trainer::end_epoch() {
   report::EpochEvent event = events_.epoch_event(state_);
+  std::optional<StepSums> validated;
   if (validation_ != nullptr) {
-    const std::optional<StepSums> sums = evaluate(*validation_, "validation");
-    if (!sums) return;
-    event.validation = scores_of(*sums, model_);
+    validated = evaluate(*validation_, "validation");
+    if (!validated) return;
+    event.validation = scores_of(*validated, model_);
   }
   event.seconds = seconds();
   events_.emit(event);
+  if (validated) require_finite(*validated, *validation_, "validation");
   state_.validated_epoch = event.epoch;
   run_callbacks(event);
   state_.last_epoch = {std::move(event.scores), std::move(event.validation)};

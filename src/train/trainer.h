@@ -54,6 +54,8 @@ class Trainer {
 
   /// The sums over a data set, with events of the progress; nullopt where a signal came first.
   std::optional<StepSums> evaluate(const data::Feeder& examples, std::string_view split);
+  /// Throws NonFinite where the loss over a data set is NaN or infinite, unless that is ignored.
+  void require_finite(const StepSums& sums, const data::Feeder& examples, std::string_view split) const;
 
   /// Seconds since the start of the run, its earlier parts included.
   double seconds() const { return events_.seconds(); }

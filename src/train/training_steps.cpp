@@ -104,7 +104,7 @@ std::string TrainingSteps::largest_input_text(std::int64_t step) const {
   order.seek({epoch_of(step), 0});
   data::Order::Batch batch;
   for (std::int64_t i = 0; i <= (step - 1) % order_.batches_per_epoch(); ++i) batch = order.next();
-  return mirrortrain::largest_input_text(examples_->dataset(), batch.rows);
+  return mirrortrain::largest_input_text(examples_->dataset(), batch.rows, "its batch");
 }
 
 }  // namespace mirrortrain

@@ -85,15 +85,6 @@ TEST_CASE_FIXTURE(Fixture, "a recurrent layer wants steps") {
   CHECK(contains(outcome.err, "expected sequences [steps, channels], found the shape [1] of the model's input"));
 }
 
-TEST_CASE_FIXTURE(Fixture, "what is not built yet is refused by name") {
-  for (const char* setting : {"model.layers=[{conv2d_transpose: {filters: 1, kernel_size: 2, output_padding: 1}}]"}) {
-    CAPTURE(setting);
-    const Outcome outcome = fit(fmt::format("--set '{}'", setting));
-    CHECK(outcome.exit_code == 2);
-    CHECK(contains(outcome.err, "not built yet"));
-  }
-}
-
 TEST_CASE_FIXTURE(Fixture, "a file may add options to what it extends in whatever form that is written") {
   const auto shown = [&](const std::string& own, const std::string& base) {
     std::string text = kConfig;

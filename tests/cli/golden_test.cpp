@@ -213,6 +213,20 @@ void follows_reference(const std::string& name) {
   }
 }
 
+/// The outputs' largest error is no more than the root of all squared ones together.
+void gives_outputs_of_keras() {
+  const mirrortrain::TemporaryFolder temporary;
+  const fs::path golden = kGoldens / "keras-transfer", found = temporary.path() / "found.json";
+  const std::vector<std::string> words = {"mirrortrain", "eval", golden / "config.yaml", "-q", "--json", found, "--set",
+                                          "name=keras-transfer", "--set", "strategy.devices=" + device_list(2)};
+  std::vector<const char*> arguments;
+  for (const std::string& word : words) arguments.push_back(word.c_str());
+  REQUIRE(mirrortrain::cli::run_program(static_cast<int>(arguments.size()), arguments.data()) == 0);
+  const double loss = json::parse(mirrortrain::read_text_file(found)).at("loss");
+  constexpr double kOutputs = 6 * 4, kSize = 1;
+  CHECK(std::sqrt(loss * kOutputs) < 1e-4 * kSize);
+}
+
 /// Every golden of a folder.
 void all_follow_reference(const std::string& kind) {
   int found = 0;
@@ -236,6 +250,7 @@ TEST_CASE("batch statistics, branches, decay and a schedule train as in Keras") 
 TEST_CASE("with synchronized statistics any number of replicas trains as one does in Keras") {
   follows_reference("synchronized-batch-norm");
 }
+TEST_CASE("a Keras model's weights by the recipe of docs/runs.md give its outputs") { gives_outputs_of_keras(); }
 TEST_CASE("attention of a sequence to itself and to another trains as in Keras") { follows_reference("attention"); }
 TEST_CASE("recurrent layers of both kinds train as in Keras") {
   follows_reference("lstm");
@@ -255,6 +270,9 @@ TEST_CASE("the optimizer applies what the replicas' gradients aggregate to") {
   follows_reference("aggregation-sum");
   follows_reference("aggregation-only-first-replica");
   follows_reference("aggregation-none");
+}
+TEST_CASE("layers of every kind train as in Keras, with their regularizers and constraints") {
+  all_follow_reference("layers");
 }
 TEST_CASE("every loss trains as in Keras") { all_follow_reference("losses"); }
 TEST_CASE("weights of classes and of examples train as in Keras") { all_follow_reference("weights"); }

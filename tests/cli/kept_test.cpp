@@ -404,6 +404,29 @@ TEST_CASE_FIXTURE(Fixture, "a loss that is not finite ends the run, and the chec
   CHECK(events("a").back()["status"] == "failed");
 }
 
+TEST_CASE_FIXTURE(Fixture, "a loss of validation or test that is not finite ends the run, unless it is ignored") {
+  for (const std::string split : {"validation", "test"}) {
+    CAPTURE(split);
+    const std::string options = "--run-dir " + split + " --set data." + split +
+                                "='{format: inline, features: [[1, 2, 3, 4], [3e38, -3e38, 3e38, 3e38]], "
+                                "labels: [0, 1]}' --set training.on_non_finite=";
+    for (const std::string setting : {"stop", "skip"}) {
+      fs::remove_all(folder / split);
+      const Outcome outcome = fit(options + setting);
+      CHECK(outcome.exit_code == 3);
+      CHECK(contains(outcome.err, split == "test" ? "epoch 3: the test loss after step 12 is "
+                                                  : "epoch 1: the validation loss after step 4 is "));
+      CHECK(contains(outcome.err, "the largest input of the " + split + " data is 3e+38, in "));
+      CHECK(contains(outcome.err, "on_non_finite: ignore continues"));
+      CHECK(events(split).back()["status"] == "failed");
+      CHECK_FALSE(fs::exists(folder / split / "model.safetensors"));
+    }
+    fs::remove_all(folder / split);
+    CHECK(fit(options + "ignore").exit_code == 0);
+    CHECK(events(split).back()["status"] == "done");
+  }
+}
+
 TEST_CASE_FIXTURE(Fixture, "a run that ignored numbers that are not finite goes back to its last finite checkpoint") {
   const std::string ignoring =
       "--run-dir a --set training.epochs=2 --set checkpoint.every_steps=1 --set "

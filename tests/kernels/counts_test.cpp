@@ -38,12 +38,12 @@ std::int64_t first_of_largest(const Values& values, std::int64_t first, std::int
 Reference bins(const ops::BinCounts& op, bool are_classes) {
   return [=](const std::vector<Values>& inputs) {
     const Values &y = inputs[0], t = numbers_of(inputs[1], are_classes, y);
-    const auto bins = static_cast<std::int64_t>(op.thresholds.size()) + 1;
+    const auto bins = std::int64_t{op.thresholds.count} + 1;
     Values counts = filled({2, bins});
     for (std::int64_t i = 0; i < y.elements(); ++i) {
       if (is_left_out(inputs, i)) continue;
       std::int64_t bin = 0;
-      for (const float threshold : op.thresholds) bin += y[i] > static_cast<double>(threshold);
+      for (std::int32_t k = 0; k < op.thresholds.count; ++k) bin += y[i] > static_cast<double>(op.thresholds[k]);
       counts[(t[i] > 0 ? bins : 0) + bin] += 1;
     }
     return std::vector<Values>{counts};
@@ -112,7 +112,8 @@ void check_counts(const std::string& name, const std::shared_ptr<const Op>& op, 
 }  // namespace
 
 TEST_CASE("counts and sums of what metrics come of match a reference in double") {
-  const ops::BinCounts bin_counts[] = {ops::BinCounts({0.5f}), ops::BinCounts({-0.5f, 0.0f, 0.25f, 2.0f})};
+  const ops::BinCounts bin_counts[] = {ops::BinCounts({0.5f, 0.5f, 1}), ops::BinCounts({-0.5f, 2.0f, 4}),
+                                       ops::BinCounts({-0.5f, 2.0f, 2000})};
   const ops::ClassCounts class_counts[] = {ops::ClassCounts(Predicted::kLargest), ops::ClassCounts(Predicted::kFirst),
                                            ops::ClassCounts(Predicted::kAbove, 0.25f)};
   for (const Shape& shape : {Shape{10}, Shape{1}, Shape{2, 5, 3}, Shape{2, 33}}) {
@@ -131,7 +132,7 @@ TEST_CASE("counts and sums of what metrics come of match a reference in double")
 
 TEST_CASE("an output that is no number is above no threshold") {
   const ValueSpec y{DType::kFloat32, {2}, true};
-  const std::vector<Values> counts =
-      run_op(ops::BinCounts({0.5f}), {{y, Values{{1, 2}, {std::nan(""), 0.75}}}, {y, Values{{1, 2}, {1, 0}}}}, 1);
+  const std::vector<Values> counts = run_op(
+      ops::BinCounts({0.5f, 0.5f, 1}), {{y, Values{{1, 2}, {std::nan(""), 0.75}}}, {y, Values{{1, 2}, {1, 0}}}}, 1);
   CHECK(counts[0].data == std::vector<double>{0, 1, 1, 0});
 }

@@ -194,6 +194,49 @@ TEST_CASE("what is wrong with a block or a repeat is told at its place") {
   error(kResidual, "    - repeat: {times: 9999, layers: [flatten, flatten]}\n", "more than 10000 layers");
 }
 
+TEST_CASE("a parameter that is missing or misspelled is one error") {
+  const auto errors = [](const std::string& inside, const std::string& use) {
+    const std::string blocks =
+        "    unit:\n      parameters: {n: null, act: relu}\n      layers:\n        - dense: {" + inside + "}\n";
+    return with_blocks(blocks + "        - dense: {units: $n}\n",
+                       "    - unit: {" + use + "}\n    - flatten\n    - dense: {units: 2}\n")
+        .errors;
+  };
+  const auto one = [&](const std::string& inside, const std::string& use, const std::string& expected) {
+    const std::string found = errors(inside, use);
+    CAPTURE(found);
+    CHECK(contains(found, expected));
+    CHECK(contains(found, "\n1 error"));
+  };
+  one("units: $n", "name: b", "model.layers[0].unit: missing parameter 'n' of the block");
+  one("units: $m", "n: 3", "the block 'unit' has no parameter 'm'");
+  one("units: \"${m}\"", "n: 3", "the block 'unit' has no parameter 'm'");
+  one("units: $n, name: \"x${m}\"", "n: 3", "the block 'unit' has no parameter 'm'");
+  one("units: $n, inputs: [$m]", "n: 3", "the block 'unit' has no parameter 'm'");
+  one("units: \"${n}0\"", "n: 3",
+      "found the text '30'; with ${...} in it, it is a text; a number is a parameter alone");
+}
+
+TEST_CASE("what is set beside a block or a repeat is told where it belongs") {
+  const auto error = [](const std::string& path) {
+    config::Errors errors;
+    const std::vector<std::string> overrides = {path + "=3"};
+    const char* const text =
+        "model:\n  input_shape: [4]\n  blocks:\n    u: {parameters: {n: 2}, layers: [dense: {units: $n}]}\n"
+        "  layers:\n    - u: {name: a}\n    - repeat: {times: 2, layers: [flatten, u: {n: 4}]}\n";
+    config::Document document = config::load_text(text, "a.yaml", overrides, errors);
+    expand_blocks(document.root, errors);
+    return errors.text();
+  };
+  CHECK(error("model.layers[1].u.n") ==
+        "--set model.layers[1].u.n: model.layers[1]: this is a repeat; what belongs to it is set below "
+        "model.layers[1].repeat: model.layers[1].repeat.layers[1].u\n1 error");
+  CHECK(error("model.layers[0].dense.units") ==
+        "--set model.layers[0].dense.units: model.layers[0]: this is the block 'u'; what belongs to it is set below "
+        "model.layers[0].u\n1 error");
+  CHECK(error("model.layers[1].repeat.times") == "0 errors");
+}
+
 TEST_CASE("a block that no layer uses is warned of") {
   const Built built =
       with_blocks(kResidual + "    outer: {layers: [inner]}\n    inner: {layers: [flatten: {wrong: 1}]}\n",

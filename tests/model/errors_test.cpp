@@ -77,6 +77,74 @@ TEST_CASE("names must be new and plain") {
   CHECK(twice.size() < 300);
 }
 
+TEST_CASE("a name that no layer has is told beside what else is wrong with names") {
+  const auto errors = [](const std::string& second) {
+    return errors_of("    - flatten: {name: a}\n    - " + second + "\n    - add: {inputs: [a, y]}\n");
+  };
+  for (const char* second :
+       {"flatten: {name: a}", "flaten", "flaten: {name: b}", "repeat: {times: 0, layers: [flatten]}",
+        "repeat: {times: 2, layers: [flatten: {name: b}], first: no}"}) {
+    CAPTURE(second);
+    const std::string found = errors(second);
+    CAPTURE(found);
+    CHECK(contains(found, "a.yaml:6:25: "));
+    CHECK(contains(found, "add.inputs[1]: no earlier layer is named 'y'"));
+    CHECK(contains(found, "2 errors"));
+  }
+  // What a layer that cannot be read may be called is not missing.
+  for (const char* second : {"flaten: {name: y}", "flatten: {name: [y]}", "y: {units: 2}",
+                             "repeat: {times: 0, layers: [flatten: {name: y}]}"}) {
+    CAPTURE(second);
+    const std::string found = errors(second);
+    CAPTURE(found);
+    CHECK_FALSE(contains(found, "no earlier layer"));
+    CHECK(contains(found, "1 error"));
+  }
+  CHECK(contains(errors_of("    - flatten: {name: a/y}\n    - dense: {units: 2, inputs: [a/y]}\n"), "1 error"));
+  CHECK(contains(errors_of("    - fatten\n    - dense: {units: 2, inputs: [flatten]}\n"), "1 error"));
+}
+
+TEST_CASE("too few inputs leave no output unused") {
+  const std::string errors = errors_of(
+      "    - flatten: {name: a}\n    - flatten: {inputs: [input]}\n    - multiply: {inputs: [a]}\n    - average\n");
+  CAPTURE(errors);
+  CHECK_FALSE(contains(errors, "no layer uses"));
+  CHECK(contains(errors, "2 errors"));
+}
+
+TEST_CASE("an option of what there is not is an error at its line") {
+  const auto error = [](const std::string& layer, const std::string& expected) {
+    const std::string errors = errors_of("    - " + layer + "\n    - flatten\n");
+    CAPTURE(errors);
+    CHECK(contains(errors, expected));
+    CHECK(contains(errors, "1 error"));
+  };
+  const std::string bias = "there is no bias, as use_bias is false; remove one of the two";
+  error("dense: {units: 2, use_bias: false, bias_initializer: ones}",
+        "a.yaml:4:60: model.layers[0].dense.bias_initializer: " + bias);
+  error("conv2d: {filters: 2, kernel_size: 1, use_bias: false, bias_initializer: ones}", bias);
+  error("depthwise_conv2d: {kernel_size: 1, use_bias: false, bias_initializer: {constant: {value: 1}}}", bias);
+  error("batch_normalization: {center: false, beta_initializer: ones}",
+        "batch_normalization.beta_initializer: there is no beta, as center is false; remove one of the two");
+  error("layer_normalization: {scale: false, gamma_initializer: zeros}",
+        "layer_normalization.gamma_initializer: there is no gamma, as scale is false; remove one of the two");
+  error("dense: {units: 2, kernel_initializer: {random_uniform: {minval: 1, maxval: 0}}}",
+        "kernel_initializer.random_uniform.maxval: expected a number of at least minval, 1");
+  error("dense: {units: 2, kernel_constraint: {max_norm: {axis: [0, 0]}}}", "axis: the axis 0 is listed twice");
+  error("dense: {units: 2, kernel_constraint: {max_norm: {axis: [1, -1]}}}",
+        "lists the axis 1 of its shape [3, 2] twice");
+  error("prelu: {shared_axes: [1, 2, 1]}", "prelu.shared_axes: the axis 1 is listed twice");
+  CHECK(errors_of("    - dense: {units: 2, use_bias: false, bias_initializer: zeros}\n"
+                  "    - batch_normalization: {center: false, beta_initializer: zeros}\n") == "");
+  CHECK(contains(build_layers("[7, 3]", "    - lstm: {units: 2, use_bias: false, bias_initializer: ones}\n").errors,
+                 bias));
+  CHECK(contains(build_layers("[7, 3]",
+                              "    - multi_head_attention: {num_heads: 1, key_dim: 2, use_bias: false, "
+                              "bias_initializer: ones}\n")
+                     .errors,
+                 bias));
+}
+
 TEST_CASE("names may have letters of any script") {
   for (const std::string name : {"schicht_größe", "畳み込み", "слой-1", "طبقة", "परत", "नाम\u200dक्ष"}) {
     CAPTURE(name);
@@ -199,13 +267,16 @@ TEST_CASE("ranges of options are checked") {
   CHECK(contains(errors_of("    - zero_padding2d: {padding: -1}\n"), "padding"));
   CHECK(contains(errors_of("    - zero_padding2d: {padding: [1, 2, 3]}\n"), "padding"));
   CHECK(contains(errors_of("    - upsampling2d: {size: 0}\n"), "size"));
-  CHECK(contains(errors_of("    - upsampling2d: {interpolation: bicubic}\n"), "not built yet"));
+  CHECK(contains(errors_of("    - upsampling2d: {interpolation: cubic}\n"), "did you mean 'bicubic'?"));
   CHECK(contains(errors_of("    - depthwise_conv2d: {kernel_size: 3, depth_multiplier: 0}\n"), "depth_multiplier"));
   CHECK(contains(errors_of("    - dense: {units: 2, kernel_constraint: {max_norm: {axis: [0, 2]}}}\n"),
                  "the constraint of the kernel expected axes from -2 to 1 of its shape"));
   CHECK(contains(errors_of("    - dense: {units: 2, bias_constraint: {max_norm: {max_value: -1}}}\n"), "max_value"));
   CHECK(contains(errors_of("    - conv2d_transpose: {filters: 2, kernel_size: 3, output_padding: 1}\n"),
-                 "not built yet"));
+                 "output_padding: expected less than the strides, [1, 1]"));
+  CHECK(contains(errors_of("    - conv2d_transpose: {filters: 2, kernel_size: 4, strides: 2, padding: same, "
+                           "output_padding: 0}\n"),
+                 "with output_padding 0 the height of 8 would become 14"));
   CHECK(contains(errors_of("    - dense: {units: 0}\n"), "model.layers[0].dense.units"));
   CHECK(contains(errors_of("    - dense: {}\n"), "units"));
   CHECK(contains(errors_of("    - dropout: {rate: 1}\n"), "model.layers[0].dropout.rate"));

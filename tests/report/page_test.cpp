@@ -156,6 +156,10 @@ TEST_CASE("the figures of classes come from what eval writes, or not at all") {
   CHECK(figures->classes[1].name == "1");
   CHECK(figures->classes[1].examples == 2);
   CHECK(figures->confusion == std::vector<std::vector<std::int64_t>>{{1, 0}, {1, 1}});
+  auto sparse = evaluation;
+  sparse.erase("confusion_matrix");
+  sparse["confusions"] = {{0, 0, 1}, {1, 0, 1}, {1, 1, 1}};
+  CHECK(class_figures(sparse)->confusion == figures->confusion);
   RunPage run = page_named("a");
   run.classes = figures;
   const std::string page = html_page({run});
@@ -165,7 +169,8 @@ TEST_CASE("the figures of classes come from what eval writes, or not at all") {
   for (const char* const broken :
        {R"({})", R"({"classes": [], "confusion_matrix": []})", R"([1])",
         R"({"classes": [{}], "confusion_matrix": [[1, 2]]})", R"({"classes": [{}], "confusion_matrix": [["x"]]})",
-        R"({"classes": [{}], "confusion_matrix": [3]})"}) {
+        R"({"classes": [{}], "confusion_matrix": [3]})", R"({"classes": [{}], "confusions": [[0, 1, 2]]})",
+        R"({"classes": [{}], "confusions": [[-1, 0, 2]]})", R"({"classes": [{}], "confusions": [[0, 0]]})"}) {
     CAPTURE(broken);
     CHECK_FALSE(class_figures(nlohmann::ordered_json::parse(broken)));
   }

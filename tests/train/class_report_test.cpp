@@ -36,6 +36,18 @@ TEST_CASE("precision, recall and F1 of each class follow from the confusion matr
   CHECK(contains(error_text([&] { add(4, {1, 0, 0, 0}); }), "label 4 is none of the 4 classes"));
 }
 
+TEST_CASE("of many classes only those confusions are written that there are") {
+  OutputMeaning meaning{OutputMeaning::Kind::kClasses, false, Shape{101}, {}};
+  ClassReport report(meaning);
+  std::vector<float> output(101);
+  output[7] = 1;
+  for (const std::int64_t label : {100, 7, 100}) report.add(label, output);
+  const auto figures = report.to_json();
+  CHECK_FALSE(figures.contains("confusion_matrix"));
+  CHECK(figures["confusions"] == nlohmann::ordered_json({{7, 7, 1}, {100, 7, 2}}));
+  CHECK(figures["classes"].size() == 101);
+}
+
 TEST_CASE("the calibration error is the distance of confidence from what comes true") {
   OutputMeaning meaning{OutputMeaning::Kind::kYesOrNo, true, Shape{1}, {}};
   ClassReport report(meaning);

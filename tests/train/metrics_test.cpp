@@ -52,6 +52,8 @@ constexpr Case kCases[] = {
     {"sigmoid", "truths", "recall", 0.375},
     {"sigmoid", "truths", "auc", 0.322076619},
     {"sigmoid", "truths", "auc: {num_thresholds: 10}", 0.299395144},
+    {"sigmoid", "truths", "auc: {num_thresholds: 2000}", 0.322076619},
+    {"softmax", "one_hot", "auc: {num_thresholds: 2000}", 0.320294797},
     {"sigmoid", "truths", "f1_score", 0.284313679},
     {"sigmoid", "truths", "f1_score: {average: micro}", 0.339622587},
     {"sigmoid", "truths", "f1_score: {average: weighted}", 0.271139681},

@@ -78,7 +78,7 @@ def initial_weights(case):
     if case.initial:
         random = np.random.default_rng(7)
         for name, value in weights.items():
-            if name.endswith(("/bias", "/beta", "/gamma")):
+            if name.endswith(("/bias", "/beta", "/gamma", "/alpha")):
                 weights[name] = (value + random.uniform(-0.2, 0.2, value.shape)).astype(np.float32)
     return weights
 

@@ -38,6 +38,7 @@ for activation, labels in [("sigmoid", "truths"), ("softmax", "one_hot")]:
     show(activation, labels, keras.metrics.Recall())
     show(activation, labels, keras.metrics.AUC())
     show(activation, labels, keras.metrics.AUC(num_thresholds=10, name="auc of 10"))
+    show(activation, labels, keras.metrics.AUC(num_thresholds=2000, name="auc of 2000"))
     for average in ["macro", "micro", "weighted"]:
         show(activation, labels, keras.metrics.F1Score(average=average, name=f"f1_score {average}"))
     show(activation, labels, keras.metrics.F1Score(average="macro", threshold=0.4, name="f1_score above 0.4"))

@@ -105,6 +105,12 @@ def schedules():
                                   lambda: of.CosineDecayRestarts(0.2, 2, 1.5, 0.8, 0.1)),
         "exponential_decay": ("initial_learning_rate: 0.2, decay_steps: 2, decay_rate: 0.6, staircase: true",
                               lambda: of.ExponentialDecay(0.2, 2, 0.6, staircase=True)),
+        "exponential_decay-smooth": ("initial_learning_rate: 0.2, decay_steps: 2, decay_rate: 0.6",
+                                     lambda: of.ExponentialDecay(0.2, 2, 0.6)),
+        "inverse_time_decay-staircase": ("initial_learning_rate: 0.2, decay_steps: 2, decay_rate: 0.6, staircase: true",
+                                         lambda: of.InverseTimeDecay(0.2, 2, 0.6, staircase=True)),
+        "polynomial_decay-once": ("initial_learning_rate: 0.2, decay_steps: 4, end_learning_rate: 0.02, power: 2",
+                                  lambda: of.PolynomialDecay(0.2, 4, 0.02, 2.0)),
         "inverse_time_decay": ("initial_learning_rate: 0.2, decay_steps: 2, decay_rate: 0.6",
                                lambda: of.InverseTimeDecay(0.2, 2, 0.6)),
         "piecewise_constant": ("boundaries: [2, 5], values: [0.2, 0.05, 0.1]",
@@ -113,7 +119,7 @@ def schedules():
                              lambda: of.PolynomialDecay(0.2, 4, 0.02, 2.0, cycle=True)),
     }
     for name, (options, schedule) in rows.items():
-        text = f"{{type: sgd, momentum: 0.5, learning_rate: {{schedule: {name}, {options}}}}}"
+        text = f"{{type: sgd, momentum: 0.5, learning_rate: {{schedule: {name.split('-')[0]}, {options}}}}}"
         yield name, training("numbers", "mean_squared_error", lambda: keras.losses.MeanSquaredError(),
                              optimizer_text=text,
                              optimizer=lambda schedule=schedule: keras.optimizers.SGD(schedule(), momentum=0.5))

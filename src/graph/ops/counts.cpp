@@ -15,7 +15,7 @@ std::vector<ValueSpec> counts(const Op& op, std::span<const ValueSpec> inputs, s
 }  // namespace
 
 std::vector<ValueSpec> BinCounts::infer(std::span<const ValueSpec> inputs) const {
-  return counts(*this, inputs, 2, static_cast<std::int64_t>(thresholds.size()) + 1);
+  return counts(*this, inputs, 2, std::int64_t{thresholds.count} + 1);
 }
 
 std::vector<ValueSpec> ClassCounts::infer(std::span<const ValueSpec> inputs) const {

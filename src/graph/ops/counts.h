@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "base/host_device.h"
 #include "graph/graph.h"
 
 // Sums over a batch from which metrics are made that are no means over examples, because they are no linear function of
@@ -11,12 +12,23 @@
 // not count are left out.
 namespace mirrortrain::ops {
 
+/// Ascending numbers: the first, those that split [0, 1] into equal parts, and the last, or one alone.
+struct Thresholds {
+  float first, last;
+  std::int32_t count;
+
+  MIRRORTRAIN_HOST_DEVICE float operator[](std::int32_t i) const {
+    if (i == 0) return first;
+    return i == count - 1 ? last : static_cast<float>(i) / static_cast<float>(count - 1);
+  }
+};
+
 /// How many elements of y lie between which thresholds. Output: float64 [2, b] with b = thresholds + 1; first those
 /// whose target is not above 0, then the others; in bin i as many thresholds as i are below the element.
 struct BinCounts : Op {
-  static constexpr std::int64_t kMostThresholds = 512;
-  std::vector<float> thresholds;  ///< ascending, at most so many
-  explicit BinCounts(std::vector<float> of) : thresholds(std::move(of)) {}
+  static constexpr std::int64_t kMostThresholds = 1 << 14;
+  Thresholds thresholds;
+  explicit BinCounts(Thresholds of) : thresholds(of) {}
   std::string_view name() const override { return "bin_counts"; }
   std::vector<ValueSpec> infer(std::span<const ValueSpec> inputs) const override;
 };

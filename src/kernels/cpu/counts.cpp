@@ -16,13 +16,13 @@ std::unique_ptr<Kernel> make_bin_counts(const ops::BinCounts& op, const KernelSp
     if (counts == nullptr) return;
     const float* y = input<float>(args, 0);
     const scalar::CountedTargets targets(args.inputs[1], shape.classes);
-    const auto number = static_cast<std::int32_t>(thresholds.size());
+    const std::int32_t number = thresholds.count;
     std::fill(counts, counts + 2 * (number + 1), 0.0);
     const scalar::PositionMask mask(args.inputs, 2, shape);
     for (std::int64_t i = 0; i < shape.count; ++i) {
       if (!mask.counts(i)) continue;
       for (std::int64_t k = 0; k < shape.classes; ++k) {
-        const std::int32_t bin = scalar::bin_of(y[i * shape.classes + k], thresholds.data(), number);
+        const std::int32_t bin = scalar::bin_of(y[i * shape.classes + k], thresholds);
         counts[targets(i, k) > 0 ? number + 1 + bin : bin] += 1;
       }
     }

@@ -11,21 +11,15 @@
 namespace mirrortrain::cuda {
 namespace {
 
-/// The thresholds, as an argument of the kernel.
-struct Thresholds {
-  float values[ops::BinCounts::kMostThresholds];
-  std::int32_t count;
-};
-
 __global__ void __launch_bounds__(kBlock)
     count_bins(std::int64_t elements, const float* y, scalar::CountedTargets targets, scalar::PositionMask mask,
-               Thresholds thresholds, double* counts) {
+               ops::Thresholds thresholds, double* counts) {
   const std::int32_t bins = thresholds.count + 1;
   for (std::int32_t bin = static_cast<std::int32_t>(blockIdx.x); bin < bins;
        bin += static_cast<std::int32_t>(gridDim.x)) {
     double negative = 0, positive = 0;
     for (std::int64_t i = threadIdx.x; i < elements; i += blockDim.x) {
-      if (scalar::bin_of(y[i], thresholds.values, thresholds.count) != bin) continue;
+      if (scalar::bin_of(y[i], thresholds) != bin) continue;
       const Division place = divide(i, targets.count);
       if (!mask.counts(place.quotient)) continue;
       (targets(place.quotient, place.rest) > 0 ? positive : negative) += 1;
@@ -64,9 +58,7 @@ __global__ void __launch_bounds__(kBlock)
 
 std::unique_ptr<Kernel> make_bin_counts(const ops::BinCounts& op, const KernelSpecs& specs) {
   const scalar::PositionShape shape(specs.inputs[0].shape);
-  Thresholds thresholds{{}, static_cast<std::int32_t>(op.thresholds.size())};
-  std::copy(op.thresholds.begin(), op.thresholds.end(), thresholds.values);
-  return stream_kernel([=](Stream& stream, const KernelArgs& args) {
+  return stream_kernel([=, thresholds = op.thresholds](Stream& stream, const KernelArgs& args) {
     double* counts = output<double>(args, 0);
     if (counts == nullptr) return;
     launch(stream, blocks_for(thresholds.count + 1, 1), kBlock, 0, count_bins, shape.count * shape.classes,

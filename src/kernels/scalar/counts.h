@@ -37,8 +37,8 @@ struct CountedTargets {
 };
 
 /// The bin of an element: how many of the thresholds are below it. NaN is above none.
-MIRRORTRAIN_HOST_DEVICE inline std::int32_t bin_of(float y, const float* thresholds, std::int32_t count) {
-  std::int32_t begin = 0, end = count;
+MIRRORTRAIN_HOST_DEVICE inline std::int32_t bin_of(float y, const ops::Thresholds& thresholds) {
+  std::int32_t begin = 0, end = thresholds.count;
   while (begin < end) {
     const std::int32_t middle = begin + (end - begin) / 2;
     if (y > thresholds[middle]) {

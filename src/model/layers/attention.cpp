@@ -30,6 +30,9 @@ config::Section<MultiHeadAttention> MultiHeadAttention::section() {
       .key("bias_initializer", &Self::bias_initializer, "Initializer of the biases.")
       .key("kernel_regularizer", &Self::kernel_regularizer, "Regularizer of the kernels; null: none.")
       .key("bias_regularizer", &Self::bias_regularizer, "Regularizer of the biases; null: none.")
+      .check("bias_initializer", [](const Self& layer) { return without_bias(layer); })
+      .check("bias_regularizer",
+             [](const Self& layer) { return without_bias(layer, layer.bias_regularizer.has_value()); })
       .include<LayerCommon>();
 }
 

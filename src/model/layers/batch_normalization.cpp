@@ -2,6 +2,7 @@
 
 #include "graph/ops/batch_norm.h"
 #include "graph/ops/synchronized_batch_norm.h"
+#include "model/layers/normalization.h"
 
 namespace mirrortrain::layers {
 
@@ -20,6 +21,8 @@ config::Section<BatchNormalization> BatchNormalization::section() {
       .key("synchronized", &Layer::synchronized,
            "Whether to normalize by the statistics of the global batch, added up over all replicas, in place of those "
            "of the replica's own examples.")
+      .check("beta_initializer", [](const Layer& layer) { return without_beta(layer); })
+      .check("gamma_initializer", [](const Layer& layer) { return without_gamma(layer); })
       .include<LayerCommon>();
 }
 

@@ -8,6 +8,7 @@
 #include "graph/ops/combine.h"
 #include "graph/ops/conv2d.h"
 #include "graph/ops/elementwise.h"
+#include "graph/ops/window.h"
 
 namespace mirrortrain::layers {
 namespace {
@@ -61,27 +62,54 @@ config::Section<Conv2dTranspose> Conv2dTranspose::section() {
   return config::Section<Conv2dTranspose>(
              "2D transposed convolution, which enlarges images by its strides: the gradient of a convolution with "
              "respect to its input.")
-      .planned("output_padding")
+      .key(
+          "output_padding", &Conv2dTranspose::output_padding,
+          "How much larger the output is than the smallest that fits, along height and width, or one number, below the "
+          "strides; null: with padding same the input times the strides, with valid all that kernel and strides reach.",
+          config::scalar_fills, config::at_least(0))
       .include<ConvOptions<2>>()
-      .check("dilation_rate", [](const Conv2dTranspose& layer) -> std::string {
-        const bool both = std::ranges::max(layer.dilation_rate) > 1 && std::ranges::max(layer.strides) > 1;
-        return both ? "a dilation_rate above 1 needs strides of 1" : "";
+      .check("dilation_rate",
+             [](const Conv2dTranspose& layer) -> std::string {
+               const bool both = std::ranges::max(layer.dilation_rate) > 1 && std::ranges::max(layer.strides) > 1;
+               return both ? "a dilation_rate above 1 needs strides of 1" : "";
+             })
+      .check("output_padding", [](const Conv2dTranspose& layer) -> std::string {
+        const auto& more = layer.output_padding;
+        const bool fits = !more || ((*more)[0] < layer.strides[0] && (*more)[1] < layer.strides[1]);
+        return fits ? "" : fmt::format("expected less than the strides, [{}, {}]", layer.strides[0], layer.strides[1]);
       });
+}
+
+std::array<std::int64_t, 2> Conv2dTranspose::enlarged(const Shape& image) const {
+  std::array<std::int64_t, 2> large{};
+  for (const std::size_t axis : {0, 1}) {
+    const std::int64_t stride = strides[axis], extent = (kernel_size[axis] - 1) * dilation_rate[axis] + 1;
+    const bool same = padding == ops::Padding::kSame;
+    if (!output_padding) {
+      large[axis] = same ? image[axis] * stride : (image[axis] - 1) * stride + std::max(extent, stride);
+      continue;
+    }
+    const std::int64_t smallest = (image[axis] - 1) * stride + extent - (same ? 2 * (extent / 2) : 0);
+    large[axis] = smallest + (*output_padding)[axis];
+    const auto back = ops::window_axis(large[axis], kernel_size[axis], stride, dilation_rate[axis], padding);
+    if (back.output != image[axis]) {
+      throw Error(
+          fmt::format("with output_padding {} the {} of {} would become {}, which no kernel of {} with padding "
+                      "same leads back to {}; choose an odd kernel_size or another output_padding",
+                      (*output_padding)[axis], axis == 0 ? "height" : "width", image[axis], large[axis],
+                      kernel_size[axis], image[axis]));
+    }
+  }
+  return large;
 }
 
 ValueId Conv2dTranspose::build(LayerBuilder& builder, std::span<const ValueId> sources) const {
   const Shape& image = builder.image(sources[0]);
-  Shape large{0, 0, filters};
-  for (const std::size_t axis : {0, 1}) {
-    const std::int64_t extent = (kernel_size[axis] - 1) * dilation_rate[axis] + 1;
-    const bool same = padding == ops::Padding::kSame;
-    large[axis] =
-        same ? image[axis] * strides[axis] : (image[axis] - 1) * strides[axis] + std::max(extent, strides[axis]);
-  }
+  const auto [height, width] = enlarged(image);
   const ValueId kernel = builder.weight("kernel", {kernel_size[0], kernel_size[1], filters, image.back()},
                                         kernel_initializer, kernel_regularizer, kernel_constraint);
-  const ops::Conv2dInputGradient enlarged({strides, dilation_rate, padding, 1}, large);
-  ValueId output = builder.apply(enlarged, {sources[0], kernel});
+  const ops::Conv2dInputGradient transposed({strides, dilation_rate, padding, 1}, {height, width, filters});
+  ValueId output = builder.apply(transposed, {sources[0], kernel});
   if (const ValueId offset = bias(builder, filters); offset != kNoValue) {
     const ValueId of_channel = builder.apply(ops::Reshape({1, 1, filters}), {offset});
     output = builder.apply(ops::Combine(ops::CombineKind::kAdd), {output, of_channel});

@@ -39,9 +39,14 @@ struct Conv1d : GroupedConv<1> {
 /// filters], larger by the strides; variables kernel [height, width, filters, in] and bias.
 struct Conv2dTranspose : ConvOptions<2> {
   static constexpr std::string_view kName = "conv2d_transpose";
+  std::optional<std::array<std::int64_t, 2>> output_padding;
 
   static config::Section<Conv2dTranspose> section();
   ValueId build(LayerBuilder& builder, std::span<const ValueId> sources) const;
+
+ private:
+  /// Height and width of the output.
+  std::array<std::int64_t, 2> enlarged(const Shape& image) const;
 };
 
 /// Each channel with kernels of its own: [height, width, in] -> [height', width', in depth_multiplier].

@@ -49,6 +49,7 @@ struct WindowOptions : LayerCommon {
         .key("bias_regularizer", &WindowOptions::bias_regularizer, "Regularizer of the bias; null: none.")
         .key("bias_constraint", &WindowOptions::bias_constraint,
              "Constraint of the bias after each update; null: none.")
+        .check("bias_initializer", [](const WindowOptions& layer) { return without_bias(layer); })
         .check("bias_regularizer",
                [](const WindowOptions& layer) { return without_bias(layer, layer.bias_regularizer.has_value()); })
         .check("bias_constraint",

@@ -33,6 +33,7 @@ config::Section<Dense> Dense::section() {
       .key("kernel_constraint", &Dense::kernel_constraint, "Constraint of the kernel after each update; null: none.")
       .key("bias_regularizer", &Dense::bias_regularizer, "Regularizer of the bias; null: none.")
       .key("bias_constraint", &Dense::bias_constraint, "Constraint of the bias after each update; null: none.")
+      .check("bias_initializer", [](const Dense& layer) { return without_bias(layer); })
       .check("kernel_initializer",
              [](const Dense& layer) {
                return of_table(layer, !std::holds_alternative<initializers::GlorotUniform>(layer.kernel_initializer));

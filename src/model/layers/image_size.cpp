@@ -23,13 +23,21 @@ config::Section<Upsampling2d> Upsampling2d::section() {
       .key("size", &Upsampling2d::size, "Factors for height and width, or one number.", config::scalar_fills,
            config::at_least(1), config::at_most(kLongestWindow))
       .key("interpolation", &Upsampling2d::interpolation,
-           "nearest: repeats pixels; bilinear: interpolates between their centers.")
+           "nearest: repeats pixels; bilinear: interpolates between their centers; bicubic, lanczos3, lanczos5: from 4, 6 or 10 "
+           "pixels along each axis.")
       .include<LayerCommon>();
 }
 
 ValueId Upsampling2d::build(LayerBuilder& builder, std::span<const ValueId> sources) const {
   builder.image(sources[0]);
-  return builder.apply(ops::Upsample2d(size, interpolation), {sources[0]});
+  using ops::Interpolation;
+  const bool is_wide = interpolation != Interpolation::kNearest && interpolation != Interpolation::kBilinear;
+  if (!is_wide || size[0] == 1 || size[1] == 1) {
+    return builder.apply(ops::Upsample2d(size, interpolation), {sources[0]});
+  }
+  // One axis after the other: 10 + 10 pixels for an element in place of 100.
+  const ValueId higher = builder.apply(ops::Upsample2d({size[0], 1}, interpolation), {sources[0]});
+  return builder.apply(ops::Upsample2d({1, size[1]}, interpolation), {higher});
 }
 
 }  // namespace mirrortrain::layers

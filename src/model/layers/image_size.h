@@ -36,6 +36,8 @@ struct mirrortrain::config::EnumNames<mirrortrain::ops::Interpolation> {
   static constexpr auto names = std::to_array<std::pair<std::string_view, mirrortrain::ops::Interpolation>>({
       {"nearest", mirrortrain::ops::Interpolation::kNearest},
       {"bilinear", mirrortrain::ops::Interpolation::kBilinear},
+      {"bicubic", mirrortrain::ops::Interpolation::kBicubic},
+      {"lanczos3", mirrortrain::ops::Interpolation::kLanczos3},
+      {"lanczos5", mirrortrain::ops::Interpolation::kLanczos5},
   });
-  static constexpr auto planned = std::to_array<std::string_view>({"bicubic", "lanczos3", "lanczos5"});
 };

@@ -16,6 +16,8 @@ config::Section<ExampleNormOptions> ExampleNormOptions::section() {
       .key("scale", &Options::scale, "Whether to multiply by gamma.")
       .key("beta_initializer", &Options::beta_initializer, "Initializer of beta.")
       .key("gamma_initializer", &Options::gamma_initializer, "Initializer of gamma.")
+      .check("beta_initializer", [](const Options& layer) { return without_beta(layer); })
+      .check("gamma_initializer", [](const Options& layer) { return without_gamma(layer); })
       .include<LayerCommon>();
 }
 

@@ -22,6 +22,18 @@ struct ExampleNormOptions : LayerCommon {
   ValueId normalize(LayerBuilder& builder, ValueId source, std::int64_t groups, bool by_position) const;
 };
 
+/// What is wrong with an initializer other than the default of a weight that `center` or `scale` leaves out.
+template <class Options>
+std::string without_beta(const Options& layer) {
+  const bool is_given = !std::holds_alternative<initializers::Zeros>(layer.beta_initializer);
+  return is_given && !layer.center ? "there is no beta, as center is false; remove one of the two" : "";
+}
+template <class Options>
+std::string without_gamma(const Options& layer) {
+  const bool is_given = !std::holds_alternative<initializers::Ones>(layer.gamma_initializer);
+  return is_given && !layer.scale ? "there is no gamma, as scale is false; remove one of the two" : "";
+}
+
 /// Statistics over the last axis.
 struct LayerNormalization : ExampleNormOptions {
   static constexpr std::string_view kName = "layer_normalization";

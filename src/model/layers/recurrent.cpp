@@ -55,6 +55,7 @@ config::Section<RecurrentOptions> RecurrentOptions::section() {
       .key("bias_constraint", &Self::bias_constraint, "Constraint of the bias after each update; null: none.")
       .check("activation", [](const Self& layer) { return unfit_for_cell(layer.activation); })
       .check("recurrent_activation", [](const Self& layer) { return unfit_for_cell(layer.recurrent_activation); })
+      .check("bias_initializer", [](const Self& layer) { return without_bias(layer); })
       .check("bias_regularizer",
              [](const Self& layer) { return without_bias(layer, layer.bias_regularizer.has_value()); })
       .check("bias_constraint",

@@ -1,7 +1,5 @@
 #include "model/metrics/auc.h"
 
-#include <vector>
-
 #include "base/error.h"
 #include "graph/ops/counts.h"
 
@@ -9,14 +7,9 @@ namespace mirrortrain::metrics {
 namespace {
 
 /// The two at the ends are below and above every probability.
-std::vector<float> thresholds_between(std::int64_t count) {
-  constexpr double kBeyond = 1e-7;
-  std::vector<float> all{static_cast<float>(-kBeyond)};
-  for (std::int64_t i = 1; i < count - 1; ++i) {
-    all.push_back(static_cast<float>(static_cast<double>(i) / static_cast<double>(count - 1)));
-  }
-  all.push_back(static_cast<float>(1 + kBeyond));
-  return all;
+ops::Thresholds thresholds_between(std::int64_t count) {
+  constexpr float kBeyond = 1e-7f;
+  return {-kBeyond, 1 + kBeyond, static_cast<std::int32_t>(count)};
 }
 
 /// Goes through the thresholds from above: what is in the bins passed so far is predicted to be true. Outputs below

@@ -18,7 +18,8 @@ float threshold_for(const Loss& loss, double threshold) {
 
 /// Negative and positive labels below the threshold, then above it.
 MetricNode two_bins(const Loss& loss, double threshold, MetricValue value) {
-  const ops::BinCounts counts({threshold_for(loss, threshold)});
+  const float above = threshold_for(loss, threshold);
+  const ops::BinCounts counts({above, above, 1});
   return {std::make_shared<ops::BinCounts>(counts), true, std::move(value)};
 }
 

@@ -83,13 +83,32 @@ bool read_row(const Json& row, std::size_t classes, std::vector<std::int64_t>& c
   return true;
 }
 
+/// The matrix by its rows, or of many classes by what is not 0 in it: [[label, predicted, examples], ...].
+bool read_confusion(const Json& evaluation, std::size_t classes, std::vector<std::vector<std::int64_t>>& rows) {
+  if (const Json& cells = structure_in(evaluation, "confusions"); cells.is_array()) {
+    rows.assign(classes, std::vector<std::int64_t>(classes));
+    for (const Json& cell : cells) {
+      std::vector<std::int64_t> numbers;
+      if (!read_row(cell, 3, numbers)) return false;
+      const auto label = static_cast<std::size_t>(numbers[0]), predicted = static_cast<std::size_t>(numbers[1]);
+      if (label >= classes || predicted >= classes) return false;
+      rows[label][predicted] = numbers[2];
+    }
+    return true;
+  }
+  const Json& matrix = structure_in(evaluation, "confusion_matrix");
+  if (!matrix.is_array() || matrix.size() != classes) return false;
+  for (const Json& row : matrix) {
+    if (!read_row(row, classes, rows.emplace_back())) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 std::optional<ClassFigures> class_figures(const Json& evaluation) {
-  const Json &classes = structure_in(evaluation, "classes"), &confusion = structure_in(evaluation, "confusion_matrix");
-  if (!classes.is_array() || classes.empty() || !confusion.is_array() || confusion.size() != classes.size()) {
-    return std::nullopt;
-  }
+  const Json& classes = structure_in(evaluation, "classes");
+  if (!classes.is_array() || classes.empty()) return std::nullopt;
   ClassFigures figures{text_in(evaluation, "split"),
                        integer_in(evaluation, "step"),
                        {},
@@ -101,9 +120,7 @@ std::optional<ClassFigures> class_figures(const Json& evaluation) {
                                number_in(one, "precision").value_or(0), number_in(one, "recall").value_or(0),
                                number_in(one, "f1").value_or(0), integer_in(one, "examples")});
   }
-  for (const Json& row : confusion) {
-    if (!read_row(row, classes.size(), figures.confusion.emplace_back())) return std::nullopt;
-  }
+  if (!read_confusion(evaluation, classes.size(), figures.confusion)) return std::nullopt;
   return figures;
 }
 

@@ -1,0 +1,275 @@
+"""Makes tests/golden/layers/* from Keras: keras_layers.py [NAME]...   (all of them without a name)
+
+Needs what keras_goldens.py needs. Each is a small training of a model with several layers that no other golden has.
+"""
+import sys
+
+import keras
+from keras import layers
+import numpy as np
+
+from keras_goldens import Case, make
+
+ROWS, BATCH, EPOCHS = 13, 5, 3  # batches of five, five and three
+L1L2, MaxNorm = keras.regularizers.L1L2, keras.constraints.MaxNorm
+
+
+def training(features, classes, text, model, rate=0.05):
+    """`text`: the lines of model.layers but the last, `dense`, which tells the classes."""
+    labels = np.random.default_rng(21).normal(0, 1, (ROWS, classes)).astype(np.float32)
+    shape = list(features.shape[1:])
+
+    def whole():
+        source = keras.Input(tuple(shape))
+        return keras.Model(source, layers.Dense(classes, name="last")(model(source)))
+
+    return Case(
+        config=f"""
+        data:
+          global_batch_size: {BATCH}
+          shuffle: false
+          train: {{format: npy, features: features.npy, labels: labels.npy}}
+          validation: {{format: npy, features: features.npy, labels: labels.npy}}
+        model:
+          input_shape: {shape}
+          initial_weights: initial.safetensors
+          layers:{text}
+            - dense: {{units: {classes}, name: last}}
+        loss: mean_squared_error
+        optimizer: {{type: sgd, learning_rate: {rate}, momentum: 0.5}}
+        training: {{epochs: {EPOCHS}}}
+        """,
+        features=features, labels=labels, batch=BATCH, epochs=EPOCHS, validation=(features, labels),
+        model=whole,
+        loss=lambda: keras.losses.MeanSquaredError(),
+        optimizer=lambda: keras.optimizers.SGD(rate, momentum=0.5),
+    )
+
+
+def images(*shape):
+    return np.random.default_rng(20).normal(0, 1, (ROWS, *shape)).astype(np.float32)
+
+
+def by_channel():
+    """Depthwise and separable convolutions with strides, dilation, regularizers and constraints of every weight."""
+    def model(x):
+        x = layers.DepthwiseConv2D(
+            (2, 3), strides=2, padding="same", depth_multiplier=2, activation="hard_silu",
+            depthwise_regularizer=L1L2(0.01, 0.02), bias_regularizer=L1L2(0.03, 0.04),
+            depthwise_constraint=MaxNorm(0.6, axis=[0, 1]), bias_constraint=MaxNorm(0.3), name="channels")(x)
+        x = layers.SeparableConv2D(
+            5, (3, 2), padding="same", dilation_rate=2, depth_multiplier=2, activation="tanh",
+            depthwise_regularizer=L1L2(0.01, 0.02), pointwise_regularizer=L1L2(0.02, 0.01),
+            bias_regularizer=L1L2(0.01, 0.01), depthwise_constraint=MaxNorm(0.7, axis=[0, 1]),
+            pointwise_constraint=MaxNorm(0.8, axis=2), bias_constraint=MaxNorm(0.2), name="separable")(x)
+        x = layers.DepthwiseConv2D(2, dilation_rate=2, use_bias=False, name="dilated")(x)
+        return layers.Flatten()(x)
+
+    return training(images(7, 8, 3), 2, """
+            - depthwise_conv2d:
+                kernel_size: [2, 3]
+                strides: 2
+                padding: same
+                depth_multiplier: 2
+                activation: hard_silu
+                depthwise_regularizer: {l1: 0.01, l2: 0.02}
+                bias_regularizer: {l1: 0.03, l2: 0.04}
+                depthwise_constraint: {max_norm: {max_value: 0.6, axis: [0, 1]}}
+                bias_constraint: {max_norm: {max_value: 0.3}}
+                name: channels
+            - separable_conv2d:
+                filters: 5
+                kernel_size: [3, 2]
+                padding: same
+                dilation_rate: 2
+                depth_multiplier: 2
+                activation: tanh
+                depthwise_regularizer: {l1: 0.01, l2: 0.02}
+                pointwise_regularizer: {l1: 0.02, l2: 0.01}
+                bias_regularizer: {l1: 0.01, l2: 0.01}
+                depthwise_constraint: {max_norm: {max_value: 0.7, axis: [0, 1]}}
+                pointwise_constraint: {max_norm: {max_value: 0.8, axis: 2}}
+                bias_constraint: {max_norm: {max_value: 0.2}}
+                name: separable
+            - depthwise_conv2d: {kernel_size: 2, dilation_rate: 2, use_bias: false, name: dilated}
+            - flatten""", model)
+
+
+def sizes():
+    """What changes the size of images, and PReLU."""
+    def model(x):
+        x = layers.Conv2DTranspose(6, (3, 2), strides=(2, 1), padding="same", bias_regularizer=L1L2(0.02, 0.03),
+                                   kernel_constraint=MaxNorm(0.7, axis=[0, 1, 3]), name="larger")(x)
+        x = layers.GroupNormalization(3, epsilon=0.01, name="groups")(x)
+        x = layers.PReLU(shared_axes=[1, 2], alpha_regularizer=L1L2(0.02, 0.03),
+                         alpha_constraint=MaxNorm(0.1, axis=2), name="slopes")(x)
+        x = layers.ZeroPadding2D(((1, 0), (0, 2)))(x)
+        x = layers.Conv2D(4, 3, bias_regularizer=L1L2(0.02, 0.03), name="inner")(x)
+        x = layers.UpSampling2D((2, 3), interpolation="bilinear")(x)
+        x = layers.Conv2DTranspose(3, 2, name="valid")(x)
+        x = layers.UpSampling2D((1, 2))(x)
+        x = layers.Permute((2, 3, 1))(x)
+        x = layers.GroupNormalization(-1, center=False, name="instances")(layers.Conv2D(4, (2, 1), name="turned")(x))
+        return layers.Flatten()(layers.GlobalMaxPooling2D(keepdims=True)(x))
+
+    return training(images(3, 4, 2), 2, """
+            - conv2d_transpose:
+                filters: 6
+                kernel_size: [3, 2]
+                strides: [2, 1]
+                padding: same
+                bias_regularizer: {l1: 0.02, l2: 0.03}
+                kernel_constraint: {max_norm: {max_value: 0.7, axis: [0, 1, 3]}}
+                name: larger
+            - group_normalization: {groups: 3, epsilon: 0.01, name: groups}
+            - prelu:
+                shared_axes: [1, 2]
+                alpha_regularizer: {l1: 0.02, l2: 0.03}
+                alpha_constraint: {max_norm: {max_value: 0.1, axis: 2}}
+                name: slopes
+            - zero_padding2d: {padding: [[1, 0], [0, 2]]}
+            - conv2d: {filters: 4, kernel_size: 3, bias_regularizer: {l1: 0.02, l2: 0.03}, name: inner}
+            - upsampling2d: {size: [2, 3], interpolation: bilinear}
+            - conv2d_transpose: {filters: 3, kernel_size: 2, name: valid}
+            - upsampling2d: {size: [1, 2]}
+            - permute: {dims: [2, 3, 1]}
+            - conv2d: {filters: 4, kernel_size: [2, 1], name: turned}
+            - group_normalization: {groups: -1, center: false, name: instances}
+            - global_max_pooling2d: {keepdims: true}
+            - flatten""", model, rate=0.02)
+
+
+def merges():
+    """Every way to merge, some with broadcasting."""
+    def model(x):
+        a = layers.Conv2D(3, 1, name="a")(x)
+        b = layers.Conv2D(3, 1, activation="tanh", name="b")(x)
+        mean = layers.GlobalAveragePooling2D(keepdims=True)(b)
+        x = layers.Multiply()([a, mean])
+        x = layers.Subtract()([x, b])
+        x = layers.Maximum()([x, a, b])
+        x = layers.Average()([x, a, mean])
+        x = layers.Add()([x, x, a])
+        x = layers.Concatenate(axis=1)([x, a, b])
+        x = layers.Concatenate()([x, x])
+        return layers.Flatten()(x)
+
+    return training(images(4, 3, 2), 2, """
+            - conv2d: {filters: 3, kernel_size: 1, name: a}
+            - conv2d: {filters: 3, kernel_size: 1, activation: tanh, inputs: [input], name: b}
+            - global_average_pooling2d: {keepdims: true, name: mean}
+            - multiply: {inputs: [a, mean]}
+            - subtract: {inputs: [multiply, b]}
+            - maximum: {inputs: [subtract, a, b]}
+            - average: {inputs: [maximum, a, mean]}
+            - add: {inputs: [average, average, a]}
+            - concatenate: {inputs: [add, a, b], axis: 1}
+            - concatenate: {inputs: [concatenate, concatenate]}
+            - flatten""", model)
+
+
+def sequences():
+    """Embeddings and convolutions of sequences, grouped and dilated."""
+    def model(x):
+        x = layers.Embedding(9, 4, embeddings_regularizer=L1L2(0.01, 0.02), embeddings_constraint=MaxNorm(0.08, axis=1))(x)
+        x = layers.Conv1D(6, 3, strides=2, padding="same", groups=2, activation="elu",
+                          kernel_regularizer=L1L2(0.01, 0.02), bias_regularizer=L1L2(0.03, 0.01),
+                          kernel_constraint=MaxNorm(0.7, axis=[0, 1]), name="grouped")(x)
+        x = layers.Conv1D(4, 2, dilation_rate=3, name="dilated")(x)
+        x = layers.PReLU(name="slopes")(x)
+        return layers.GlobalAveragePooling1D()(x)
+
+    tokens = np.random.default_rng(22).integers(0, 9, (ROWS, 11)).astype(np.float32)
+    return training(tokens, 2, """
+            - embedding:
+                input_dim: 9
+                output_dim: 4
+                embeddings_regularizer: {l1: 0.01, l2: 0.02}
+                embeddings_constraint: {max_norm: {max_value: 0.08, axis: 1}}
+            - conv1d:
+                filters: 6
+                kernel_size: 3
+                strides: 2
+                padding: same
+                groups: 2
+                activation: elu
+                kernel_regularizer: {l1: 0.01, l2: 0.02}
+                bias_regularizer: {l1: 0.03, l2: 0.01}
+                kernel_constraint: {max_norm: {max_value: 0.7, axis: [0, 1]}}
+                name: grouped
+            - conv1d: {filters: 4, kernel_size: 2, dilation_rate: 3, name: dilated}
+            - prelu: {name: slopes}
+            - global_average_pooling1d""", model, rate=0.1)
+
+
+def frozen():
+    """Layers that are not trained keep their weights, statistics too, and add nothing to the loss."""
+    def model(x):
+        x = layers.Conv2D(4, 2, kernel_regularizer=L1L2(0.1, 0.2), kernel_constraint=MaxNorm(0.1), trainable=False,
+                          name="still")(x)
+        x = layers.BatchNormalization(momentum=0.5, trainable=False, name="statistics")(x)
+        x = layers.Conv2D(3, 2, activation="tanh", bias_regularizer=L1L2(0.02, 0.03), name="trained")(x)
+        x = layers.PReLU(trainable=False, name="slopes")(x)
+        x = layers.SeparableConv2D(3, 2, pointwise_regularizer=L1L2(0.1, 0.2), trainable=False, name="separable")(x)
+        return layers.Flatten()(x)
+
+    return training(images(5, 5, 2), 2, """
+            - conv2d:
+                filters: 4
+                kernel_size: 2
+                kernel_regularizer: {l1: 0.1, l2: 0.2}
+                kernel_constraint: {max_norm: {max_value: 0.1}}
+                trainable: false
+                name: still
+            - batch_normalization: {momentum: 0.5, trainable: false, name: statistics}
+            - conv2d: {filters: 3, kernel_size: 2, activation: tanh, bias_regularizer: {l1: 0.02, l2: 0.03}, name: trained}
+            - prelu: {trainable: false, name: slopes}
+            - separable_conv2d:
+                filters: 3
+                kernel_size: 2
+                pointwise_regularizer: {l1: 0.1, l2: 0.2}
+                trainable: false
+                name: separable
+            - flatten""", model)
+
+
+def enlarged():
+    """The wide interpolations, and output_padding. TensorFlow has no float64 gradient of lanczos."""
+    def model(x):
+        x = layers.UpSampling2D((2, 3), interpolation="lanczos3")(x)
+        x = layers.UpSampling2D((2, 1), interpolation="lanczos5")(x)
+        x = layers.Conv2D(3, 3, strides=4, activation="tanh", name="a")(x)
+        x = layers.UpSampling2D((3, 2), interpolation="bicubic")(x)
+        x = layers.Conv2D(3, 3, strides=3, name="b")(x)
+        x = layers.Conv2DTranspose(3, 3, strides=2, padding="same", output_padding=0, activation="tanh", name="same")(x)
+        x = layers.Conv2DTranspose(2, (2, 3), strides=(3, 2), output_padding=(2, 1), name="valid")(x)
+        return layers.Flatten()(x)
+
+    return training(images(3, 4, 2), 2, """
+            - upsampling2d: {size: [2, 3], interpolation: lanczos3}
+            - upsampling2d: {size: [2, 1], interpolation: lanczos5}
+            - conv2d: {filters: 3, kernel_size: 3, strides: 4, activation: tanh, name: a}
+            - upsampling2d: {size: [3, 2], interpolation: bicubic}
+            - conv2d: {filters: 3, kernel_size: 3, strides: 3, name: b}
+            - conv2d_transpose:
+                filters: 3
+                kernel_size: 3
+                strides: 2
+                padding: same
+                output_padding: 0
+                activation: tanh
+                name: same
+            - conv2d_transpose:
+                filters: 2
+                kernel_size: [2, 3]
+                strides: [3, 2]
+                output_padding: [2, 1]
+                name: valid
+            - flatten""", model, rate=0.02)
+
+
+if __name__ == "__main__":
+    for function in (enlarged, by_channel, sizes, merges, sequences, frozen):
+        name = function.__name__.replace("_", "-")
+        if len(sys.argv) == 1 or name in sys.argv[1:]:
+            make(f"layers/{name}", function(), "keras_layers.py")
