@@ -2,6 +2,8 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
+
 #include "base/files.h"
 #include "launch/shell.h"
 #include "report/jsonl.h"
@@ -104,6 +106,19 @@ void FitRun::print_profile(std::int64_t last_step) const {
   fmt::print("{}\n", arguments_.profile_json == "-" ? profile_json(rows, profiled) : profile_text(rows, profiled));
 }
 
+/// The command, for all tasks at once where they are processes of this machine.
+std::string FitRun::how_to_resume() const {
+  const std::string fit = "fit --resume " + launch::quoted(folder_.path.string());
+  if (!cluster_) return "mirrortrain " + fit;
+  const ClusterSpec& cluster = cluster_->spec();
+  const bool is_here = std::ranges::all_of(
+      cluster.tasks(), [&](const Task& task) { return cluster.address(task).starts_with("127.0.0.1:"); });
+  if (!is_here) return fmt::format("mirrortrain {}, on every task", fit);
+  return fmt::format("mirrortrain launch --workers {}{}{} -- {}", cluster.workers.size(),
+                     cluster.ps.empty() ? "" : fmt::format(" --ps {}", cluster.ps.size()),
+                     cluster.evaluator ? " --evaluator" : "", fit);
+}
+
 void FitRun::tell_results(const RunResult& result) const {
   if (const std::string text = staleness_text(run_.strategy->staleness()); !text.empty()) {
     spdlog::info("staleness of all updates: {}", text);
@@ -114,8 +129,8 @@ void FitRun::tell_results(const RunResult& result) const {
   if (result.test) fmt::print("test: {} ({} examples)\n", scores_text(result.test->scores), result.test->examples);
   if (stop_signal_ != 0) {
     const std::string folder = folder_.path.string(), run = launch::quoted(folder);
-    spdlog::warn("stopped by signal {} after step {}; {} has its checkpoint, resume with: mirrortrain fit --resume {}",
-                 stop_signal_, result.state.step, folder, run);
+    spdlog::warn("stopped by signal {} after step {}; {} has its checkpoint, resume with: {}", stop_signal_,
+                 result.state.step, folder, how_to_resume());
     if (values().logging.report) spdlog::info("a page about it as far as it is: mirrortrain report {}", run);
   }
 }
