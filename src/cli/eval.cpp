@@ -176,8 +176,7 @@ int evaluate(const EvalArguments& arguments) {
   try {
     return evaluate_on(&cluster, arguments, checked, named);
   } catch (const std::exception& error) {
-    cluster.control().fail(error.what());
-    throw;
+    cluster.end_with(error);
   }
 }
 

@@ -58,8 +58,9 @@ class Launch {
   launch::LoopbackPorts ports_;
   launch::Plan plan_;
   bool workers_may_leave_ = false;
-  int restarts_left_;  ///< of --restarts
-  RunFolder folder_;   ///< that the first start will make
+  bool is_occupied_ = false;  ///< the run's folder held a run before the first start
+  int restarts_left_;         ///< of --restarts
+  RunFolder folder_;          ///< that the first start will make
   launch::LineOutput out_{1}, err_{2};
 };
 
@@ -103,9 +104,10 @@ launch::Outcome Launch::supervise(const std::vector<launch::TaskCommand>& tasks)
 launch::Outcome Launch::start(const std::vector<std::string>& words) {
   std::vector<launch::TaskCommand> tasks;
   for (const launch::PlacedTask& task : plan_.tasks) {
+    const bool is_other_worker = task.task.job == Job::kWorker && task.task != plan_.cluster.chief_task();
     tasks.push_back({task.task, task.host,
                      launch::process_of(plan_, task, arguments_.tasks, arguments_.tasks.executable, words),
-                     workers_may_leave_ && task.task.job == Job::kWorker && task.task != plan_.cluster.chief_task()});
+                     task.task.job == Job::kEvaluator || (workers_may_leave_ && is_other_worker)});
   }
   return supervise(tasks);
 }
@@ -126,7 +128,7 @@ bool Launch::run_exists() {
 
 std::vector<std::string> Launch::words_to_start_again() {
   std::vector<std::string> words = command_.words;
-  if (command_.is_fit && !command_.resumes && run_exists()) {
+  if (command_.is_fit && !command_.resumes && !is_occupied_ && run_exists()) {
     words.push_back("--resume");
     if (!command_.run_dir) words.push_back(folder_.path.string());  // else --run-dir names it
   }
@@ -139,6 +141,8 @@ int Launch::run() {
     return 0;
   }
   std::vector<std::string> words = command_.words;
+  // Another run's folder, which the chief refuses, whatever else may fail before that.
+  is_occupied_ = restarts_left_ > 0 && command_.is_fit && !command_.resumes && run_exists();
   while (true) {
     const launch::Outcome outcome = start(words);
     restarts_left_ -= outcome.restarts;

@@ -15,6 +15,7 @@
 #include "launch/plan.h"
 #include "train/check_configuration.h"
 #include "train/resume.h"
+#include "train/run_cluster.h"
 
 namespace mirrortrain::cli {
 
@@ -80,6 +81,7 @@ LaunchedRun check_launched_command(const LaunchedCommand& command, const Cluster
                     file, has_servers ? "with --ps" : "without --ps", name, name,
                     is_served(strategy.type) ? "; parameter_server needs --ps M" : ""));
   }
+  require_cluster(checked, of_worker);
   return {checked.values().name.text, strategy.cluster.token_file.has_value() || strategy.cluster.tls.has_value(),
           strategy.elastic || has_servers};
 }

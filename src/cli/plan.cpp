@@ -49,8 +49,8 @@ void add_plan(CLI::App& app, int& exit_code) {
       "Numbers of workers: a range such as 1..64, of which the powers of two and both ends are taken, or "
       "a list such as 1,2,3; default: 1..64");
   command->add_option("--network", arguments->network,
-                      "LATENCY,BANDWIDTH between workers, such as 20us,10Gbit/s or 5us,12.5GB/s; default: this "
-                      "machine's loopback, measured, with all workers on this machine");
+                      "LATENCY,BANDWIDTH between workers, such as 20us,10Gbit/s or 5us,12.5GB/s; default: "
+                      "what processes of this machine have, measured, with all workers on it");
   command->add_flag("--scale-batch", arguments->scales_batch,
                     "Multiply the global batch by the workers (weak scaling) instead of dividing it among them");
   add_json(*command, arguments->json, "Also write the figures to this file as JSON; -: to stdout, without the table");

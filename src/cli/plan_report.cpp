@@ -22,9 +22,10 @@ std::string network_text(const Plan& plan) {
     return fmt::format("{}, as given; each worker a machine like this one", plan.assumptions.network.text());
   const int cores = plan.assumptions.shared_cores;
   return fmt::format(
-      "{}, measured over this machine's loopback; all workers are processes of this machine and share its {} core{} "
+      "{}, measured over {}; all workers are processes of this machine and share its {} core{} "
       "(--network LATENCY,BANDWIDTH gives each a machine of its own)",
-      plan.assumptions.network.text(), cores, cores == 1 ? "" : "s");
+      plan.assumptions.network.text(), plan.shares_memory ? "shared memory" : "this machine's loopback", cores,
+      cores == 1 ? "" : "s");
 }
 
 std::string gradients_text(const Plan& plan) {

@@ -7,6 +7,7 @@
 #include <charconv>
 
 #include "base/error.h"
+#include "base/utf8.h"
 
 namespace mirrortrain {
 namespace {
@@ -51,8 +52,7 @@ bool parse_port(std::string_view text, long& port) {
 
 std::string address_error(std::string_view text) {
   const auto wrong = [&](const std::string& remedy) {
-    const bool is_long = text.size() > 100;
-    return fmt::format("expected host:port, found \"{}{}\"; {}", text.substr(0, 100), is_long ? "..." : "", remedy);
+    return fmt::format("expected host:port, found \"{}\"; {}", shortened(text, 100), remedy);
   };
   if (const std::size_t scheme = text.find("://"); scheme != std::string_view::npos) {
     return wrong(fmt::format("leave out \"{}\"", text.substr(0, scheme + 3)));

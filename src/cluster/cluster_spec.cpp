@@ -59,4 +59,9 @@ std::string ClusterSpec::describe(const Task& of) const {
   return where.empty() ? of.text() : fmt::format("{} ({})", of.text(), where);
 }
 
+std::string ClusterSpec::describe_chief() const {
+  const Task chief_is = chief_task();
+  return describe(chief_is) + (chief_is.job == Job::kChief ? "" : ", the chief,");
+}
+
 }  // namespace mirrortrain

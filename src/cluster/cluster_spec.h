@@ -44,10 +44,14 @@ struct ClusterSpec {
   const std::string& address(const Task& of) const;
   /// "worker 1 (10.0.0.2:2222)"; without the address where it is not known.
   std::string describe(const Task& of) const;
+  /// The same of the chief, "worker 0 (10.0.0.1:2222), the chief," where its name does not say that it is.
+  std::string describe_chief() const;
 };
 
-/// How a task whose connection to the chief is silent says so, after the chief's description: whoever started the tasks
-/// looks for it in their last lines.
-inline constexpr std::string_view kChiefIsSilent = ", the chief, has not been heard from";
+/// How a task whose connection to the chief is silent says so, after describe_chief(): whoever started the tasks looks
+/// for it in their last lines.
+inline constexpr std::string_view kIsSilent = " has not been heard from";
+/// Likewise how a task says, after the other's description, that it ends because another has.
+inline constexpr std::string_view kHasFailed = " failed", kHasEnded = " ended unexpectedly";
 
 }  // namespace mirrortrain

@@ -6,6 +6,8 @@
 #include <sys/wait.h>
 
 #include <algorithm>
+#include <ranges>
+#include <string_view>
 
 #include "base/utf8.h"
 #include "cluster/cluster_spec.h"
@@ -15,6 +17,30 @@ namespace {
 
 constexpr std::size_t kShownBytes = 300;  // of a line
 constexpr int kSshFailed = 255;           // ssh's own exit code
+
+/// A task of which a line says something.
+struct Told {
+  std::string_view task;  ///< "worker 1"; empty where it does not say `what` of one
+  bool is_chief = false;
+};
+
+/// "worker 0 (10.0.0.1:2222), the chief, failed: ...", behind what stands before every error.
+Told teller(std::string_view line, std::string_view what) {
+  constexpr std::string_view kError = "error: ", kChief = ", the chief,";
+  if (line.starts_with(kError)) line.remove_prefix(kError.size());
+  // Where a task waits for another, its own name goes first.
+  const std::size_t own = line.find(": "), said = line.find(what);
+  if (own < said && own < line.find('(')) line.remove_prefix(own + 2);
+  const std::size_t open = line.find(" ("), close = line.find(')');
+  if (open == std::string_view::npos || close == std::string_view::npos || close < open) return {};
+  Told told{line.substr(0, open), line.starts_with("chief ")};
+  line.remove_prefix(close + 1);
+  if (line.starts_with(kChief)) {
+    told.is_chief = true;
+    line.remove_prefix(kChief.size());
+  }
+  return line.starts_with(what) ? told : Told{};
+}
 
 }  // namespace
 
@@ -35,8 +61,19 @@ bool Failure::is_worth_a_restart() const {
 }
 
 bool Failure::blames_chief() const {
-  return std::ranges::any_of(last_lines,
-                             [](const std::string& line) { return line.find(kChiefIsSilent) != std::string::npos; });
+  return std::ranges::any_of(last_lines, [](const std::string& line) { return teller(line, kIsSilent).is_chief; });
+}
+
+std::string Failure::blamed() const {
+  constexpr std::size_t kLines = 3;
+  if (WIFSIGNALED(status)) return "";  // it said so of a task that it continued without
+  for (const std::string& line : last_lines | std::views::reverse | std::views::take(kLines)) {
+    for (const std::string_view what : {kHasFailed, kHasEnded}) {
+      const Told told = teller(line, what);
+      if (!told.task.empty() && told.task != name) return std::string(told.task);
+    }
+  }
+  return "";
 }
 
 std::string Failure::how() const {

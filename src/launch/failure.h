@@ -8,6 +8,7 @@ namespace mirrortrain::launch {
 /// How a task ended that failed.
 struct Failure {
   std::string task;  ///< "worker 1", "worker 1 on b"
+  std::string name;  ///< "worker 1"
   int status = 0;    ///< waitpid's
   bool is_remote = false;
   std::vector<std::string> last_lines;
@@ -18,6 +19,8 @@ struct Failure {
   bool is_worth_a_restart() const;
   /// Whether it ended because the chief was silent, as its last lines say.
   bool blames_chief() const;
+  /// The other task of which its last lines say that it has failed, "worker 0"; empty where they say it of none.
+  std::string blamed() const;
   /// "ended with exit code 1", "was killed by signal 9 (SIGKILL)"
   std::string how() const;
   /// Who failed and how, with its last lines.

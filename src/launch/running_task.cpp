@@ -48,7 +48,7 @@ std::optional<int> RunningTask::take_status() {
 }
 
 Failure RunningTask::failure(int status) const {
-  return {name(), status, !command_.host.empty(), {lines_.last().begin(), lines_.last().end()}};
+  return {name(), command_.task.text(), status, !command_.host.empty(), {lines_.last().begin(), lines_.last().end()}};
 }
 
 }  // namespace mirrortrain::launch

@@ -17,6 +17,11 @@ struct TaskCommand {
   std::string host;  ///< empty: this machine
   ProcessOptions process;
   bool may_leave = false;  ///< the run continues without it
+
+  /// Whether the run goes on as long as this task does.
+  bool keeps_the_run() const { return task.job != Job::kPs && !may_leave; }
+  /// Whether it may still run when the run is over; an evaluator has its last checkpoint to evaluate then.
+  bool is_waited_for() const { return keeps_the_run() || task.job == Job::kEvaluator; }
 };
 
 /// A task that has been started: its process, and what that writes.

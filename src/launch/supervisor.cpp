@@ -18,10 +18,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// Whether the task may still run when the run is over.
-bool is_not_waited_for(const RunningTask* task) {
-  return task->command().task.job == Job::kPs || task->command().may_leave;
-}
+bool keeps_the_run(const RunningTask* task) { return task->command().keeps_the_run(); }
+bool is_waited_for(const RunningTask* task) { return task->command().is_waited_for(); }
 
 /// The failure of a task that may leave.
 struct Departure {
@@ -56,6 +54,7 @@ class Supervisor {
   bool run_may_continue();
   bool is_chief_silent(Clock::time_point ended);
   void fail(const Failure& failure);
+  void find_first_failure();
   void continue_without_departed();
   bool start_again(const RunningTask& task);
   void wait_until_signal(int signal, double seconds);
@@ -69,8 +68,9 @@ class Supervisor {
   const Outputs outputs_;
   std::list<RunningTask> tasks_;
   Outcome outcome_;
-  bool stopped_ = false;          ///< a task ended as `fit` does when it is stopped
-  bool stop_has_killed_ = false;  ///< or died of the signal itself: what fails then is its consequence
+  bool stopped_ = false;           ///< a task ended as `fit` does when it is stopped
+  bool stop_has_killed_ = false;   ///< or died of the signal itself: what fails then is its consequence
+  std::vector<Failure> failures_;  ///< in the order of their ends, without those of tasks that left
   std::list<Departure> departed_;
   std::optional<Clock::time_point> deadline_;  ///< when those who should have ended get a signal
   double patience_now_ = 0;                    ///< seconds until then, from when it was set
@@ -96,7 +96,7 @@ std::vector<RunningTask*> Supervisor::alive() {
 std::vector<RunningTask*> Supervisor::to_be_ended() {
   std::vector<RunningTask*> found = alive();
   const bool is_ending = outcome_.first_failure || outcome_.stop_signal != 0;
-  if (!is_ending && !std::all_of(found.begin(), found.end(), is_not_waited_for)) found.clear();
+  if (!is_ending && std::ranges::any_of(found, is_waited_for)) found.clear();
   return found;
 }
 
@@ -173,6 +173,7 @@ void Supervisor::reap() {
   }
   // Of those found together the first to fail is one that was killed: others fail as they lose it, not the other way.
   std::stable_partition(ended.begin(), ended.end(), [](const auto& one) { return WIFSIGNALED(one.second); });
+  std::stable_partition(ended.begin(), ended.end(), [](const auto& one) { return !one.first->command().may_leave; });
   for (const auto& [task, status] : ended) record(*task, status);
 }
 
@@ -185,35 +186,59 @@ void Supervisor::record(const RunningTask& task, int status) {
     if (WIFSIGNALED(status)) stop_has_killed_ = true;
     return;
   }
-  // The consequence of an earlier failure, of a stop, or of the signal that servers get at the end.
-  if (outcome_.first_failure || stop_has_killed_ || has_signalled_) return;
+  if (stop_has_killed_) return;
+  // Signalled tasks end of the signal; but not with another exit code.
+  if (has_signalled_ && (WIFSIGNALED(status) || failure.exit_code() == 128 + SIGTERM)) return;
+  if (outcome_.first_failure) {
+    failures_.push_back(failure);
+    return find_first_failure();
+  }
+  if (has_signalled_) return;  // what the run did not wait for
   if (task.command().may_leave && run_may_continue()) {
     departed_.push_back({&task, failure, Clock::now() + kSettle});
-    return;
+  } else if (task.command().may_leave) {
+    say(fmt::format("{} {}, when the run was over", failure.task, failure.how()));
+  } else {
+    fail(failure);
   }
-  fail(failure);
 }
 
 void Supervisor::fail(const Failure& failure) {
+  failures_ = {failure};
   outcome_.first_failure = failure;
   if (outcome_.stop_signal == 0) deadline_.reset();
   const std::size_t others = alive().size();
   if (others == 0) return;
-  say(fmt::format("{} {}; waiting up to {:g} s for the other{} to end", failure.task, failure.how(),
-                  patience_.grace_seconds, others == 1 ? "" : "s"));
+  const std::string blamed = failure.blamed();
+  say(fmt::format("{} {}{}; waiting up to {:g} s for the other{} to end", failure.task, failure.how(),
+                  blamed.empty() ? "" : fmt::format(", as {} has failed", blamed), patience_.grace_seconds,
+                  others == 1 ? "" : "s"));
+}
+
+/// A task that ends because another has failed may end before that one does.
+void Supervisor::find_first_failure() {
+  auto first = failures_.begin();
+  for (std::size_t i = 0; i < failures_.size(); ++i) {  // or they blame each other, and the first to end counts
+    const auto blamed = std::ranges::find(failures_, first->blamed(), &Failure::name);
+    if (blamed == failures_.end()) {
+      outcome_.first_failure = *first;
+      return;
+    }
+    first = blamed;
+  }
 }
 
 /// Whether those that run the training loop are there, and nothing else has failed.
 bool Supervisor::run_may_continue() {
   const std::vector<RunningTask*> others = alive();
-  return !outcome_.first_failure && !std::all_of(others.begin(), others.end(), is_not_waited_for);
+  return !outcome_.first_failure && std::ranges::any_of(others, keeps_the_run);
 }
 
 /// Whether the chief, which a task called silent as it ended, may be suspended or cut off.
 bool Supervisor::is_chief_silent(Clock::time_point ended) {
   return std::ranges::none_of(alive(), [&](const RunningTask* task) {
     const bool is_here = task->command().host.empty();
-    return !is_not_waited_for(task) && task->wrote() > (is_here ? ended : ended - kTogether);
+    return keeps_the_run(task) && task->wrote() > (is_here ? ended : ended - kTogether);
   });
 }
 

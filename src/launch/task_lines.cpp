@@ -36,6 +36,7 @@ void TaskLines::take(Stream& stream, std::string_view bytes) {
 }
 
 void TaskLines::write(Stream& stream, std::string_view line) {
+  if (line.ends_with('\r')) line.remove_suffix(1);  // ssh ends its own lines for a terminal
   stream.output.line(stream.prefix, line);
   last_.emplace_back(line.substr(0, kLastLineBytes));
   if (last_.size() > kLastLines) last_.pop_front();

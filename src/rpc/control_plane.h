@@ -85,14 +85,16 @@ class ControlPlane {
   /// Waits for a value. Throws Error where a task fails meanwhile.
   virtual std::string get(const std::string& key) = 0;
 
-  /// This task has failed: every other learns `reason` with this task's name.
-  virtual void fail(const std::string& reason) = 0;
+  /// This task has failed, and ends with `exit_code`: every other learns `reason` with this task's name.
+  virtual void fail(const std::string& reason, int exit_code = 1) = 0;
   /// An operation among tasks failed here: waits a moment for the chief's word on which task is to blame, and returns
   /// it
   /// ("worker 2 (10.0.0.3:2222) ended unexpectedly in step 17, in bucket 1 of 3, ..."), or `error` where there is none.
   virtual std::string explain(const std::string& error) = 0;
   /// Why the run has failed on another task; empty while it has not.
   virtual std::string failure() const = 0;
+  /// The exit code of the task that has failed; 0 where it told none.
+  virtual int failed_exit_code() const = 0;
   /// Called once, on a thread of the control plane, when another task has failed; at once where that was before. An
   /// empty one takes the last back: it does not run once this returns.
   virtual void on_failure(std::function<void(const std::string& reason)> callback) = 0;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/utf8.h"
 #include "rpc/introductions.h"
 #include "rpc/timing.h"
 
@@ -58,9 +59,13 @@ Hub::Session Hub::connect(const Hello& hello, Send send) {
   const std::scoped_lock lock(mutex_);
   const auto found = std::ranges::find_if(members_, [&](const Member& one) { return one.task.text() == hello.task(); });
   if (found == members_.end() || hello.tasks() != static_cast<int>(members_.size())) {
-    send(refusal_of(
-        fmt::format("{}: the chief's cluster ({}) has {} tasks, this one's {}; give every task the same cluster",
-                    hello.task(), cluster_.source, members_.size(), hello.tasks())));
+    const auto tasks = [](std::size_t count) { return fmt::format("{} task{}", count, count == 1 ? "" : "s"); };
+    const std::string reason =
+        fmt::format("{}: the chief's cluster ({}) has {}, {}'s has {}; give every task the same cluster",
+                    shortened(hello.task()), cluster_.source, tasks(members_.size()), shortened(hello.task()),
+                    tasks(static_cast<std::size_t>(hello.tasks())));
+    send(refusal_of(reason));
+    refuse_all_early(reason);
     return {};
   }
   if (hello.generation() > generation_ && !welcomed_) {
@@ -79,8 +84,10 @@ Hub::Session Hub::connect(const Hello& hello, Send send) {
     return {};
   }
   if (found->send && !found->gone) {
-    send(refusal_of(fmt::format("{}: another process has joined as this task; give every process a task of its own",
-                                hello.task())));
+    const std::string reason =
+        fmt::format("{}: another process has joined as this task; give every process a task of its own", hello.task());
+    spdlog::warn("refused a second process: {}", reason);
+    send(refusal_of(reason));
     return {};
   }
   if (!failure_.empty()) {
@@ -95,7 +102,7 @@ Hub::Session Hub::connect(const Hello& hello, Send send) {
         mismatch({hello, cluster_.describe(found->task)}, {reference_, cluster_.describe(members_[0].task)});
     if (!reason.empty()) {
       send(refusal_of(reason));
-      if (!welcomed_ && generation_ == 1) refuse_all(reason);
+      refuse_all_early(reason);
       return {};
     }
   }
@@ -158,7 +165,9 @@ std::vector<Task> Hub::lost() const {
   return tasks;
 }
 
-void Hub::refuse_all(const std::string& reason) {
+/// Before the run has begun; later a task that was started wrongly harms nobody else.
+void Hub::refuse_all_early(const std::string& reason) {
+  if (welcomed_ || generation_ > 1) return spdlog::warn("refused a task: {}", reason);
   failure_ = reason;
   broadcast(refusal_of(reason));
 }
@@ -181,8 +190,10 @@ void Hub::hear(const Session& session, const FromTask& message) {
       break;
     case FromTask::kFailure:
       member.left = true;
-      if (may_leave(member)) break;
-      fail(fmt::format("{} failed: {}", cluster_.describe(member.task), message.failure()), &member, task);
+      if (may_leave(member) || !failure_.empty()) break;
+      failed_exit_code_ = message.failure().exit_code();
+      fail(fmt::format("{}{}: {}", cluster_.describe(member.task), kHasFailed, message.failure().reason()), &member,
+           task);
       break;
     case FromTask::kSuspicion:
       if (suspicious_ >= 0 || !failure_.empty()) break;
@@ -270,7 +281,7 @@ void Hub::disconnect(const Session& session) {
   if (may_leave(member)) return decide_stop();
   member.lost = true;
   // Which step it was in, the others know better than its last heartbeat.
-  fail(fmt::format("{} ended unexpectedly", cluster_.describe(member.task)), &member, task);
+  fail(fmt::format("{}{}", cluster_.describe(member.task), kHasEnded), &member, task);
 }
 
 bool Hub::may_leave(const Member& member) const { return std::ranges::count(patience_.may_leave, member.task.job) > 0; }
@@ -284,6 +295,7 @@ void Hub::fail(const std::string& reason, Member* blamed, int except) {
   ToTask message;
   message.mutable_failure()->set_reason(reason);
   message.mutable_failure()->set_regroups(regroups_);
+  message.mutable_failure()->set_exit_code(failed_exit_code_);
   broadcast(message, except);
   changed_.notify_all();
 }

@@ -66,7 +66,7 @@ class Hub {
   void welcome_all();
   void welcome_without_missing();
   ToTask welcome() const;
-  void refuse_all(const std::string& reason);
+  void refuse_all_early(const std::string& reason);
   void end_late_members();
   void send_value(const std::string& key);
   void begin_stop(int signal);
@@ -74,6 +74,7 @@ class Hub {
   void fail(const std::string& reason, Member* blamed, int except = -1);
   void judge(const std::string& error, int from);
   std::string whereabouts(const Member& member) const;
+  std::string silence_of(const Member& member) const;
   bool may_leave(const Member& member) const;
   void watch();
   void broadcast(const ToTask& message, int except = -1);
@@ -90,7 +91,8 @@ class Hub {
   bool welcomed_ = false;
   std::map<std::string, std::string> values_;
   std::string failure_;
-  bool regroups_ = false;  ///< after the failure
+  int failed_exit_code_ = 0;  ///< of the task that has failed and said so
+  bool regroups_ = false;     ///< after the failure
   int stop_signal_ = 0;
   bool stop_decided_ = false;
   std::string suspicion_;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "rpc/grpc_log.h"
 #include "rpc/hub.h"
 #include "rpc/timing.h"
 
@@ -17,6 +18,13 @@ std::string Hub::whereabouts(const Member& member) const {
   if (member.progress.step() > 0) text += fmt::format(" in step {}", member.progress.step());
   if (!member.progress.operation().empty()) text += fmt::format(", in {}", member.progress.operation());
   return text;
+}
+
+/// "worker 1 (...) has not been heard from for 6 s, last in step 17".
+std::string Hub::silence_of(const Member& member) const {
+  const std::string where = whereabouts(member);
+  return fmt::format("{} has not been heard from for {:.0f} s{}{}", cluster_.describe(member.task),
+                     seconds(Clock::now() - member.heard), where.empty() ? "" : ", last", where);
 }
 
 /// An operation failed on a task, and nobody's connection has ended: names who is silent, or behind the others.
@@ -33,14 +41,11 @@ void Hub::judge(const std::string& error, int from) {
     if (behind != nullptr && member.progress.operations() != behind->progress.operations()) all_alike = false;
     if (behind == nullptr || member.progress.operations() < behind->progress.operations()) behind = &member;
   }
-  if (silent != nullptr) {
-    return fail(fmt::format("{} has not been heard from for {:.0f} s, last{}", cluster_.describe(silent->task),
-                            seconds(now - silent->heard), whereabouts(*silent)),
-                silent);
-  }
+  if (silent != nullptr) return fail(silence_of(*silent), silent);
   const Member& suspect = members_[static_cast<std::size_t>(from)];
   if (all_alike || behind == nullptr) {
-    return fail(fmt::format("{} failed{}: {}", cluster_.describe(suspect.task), whereabouts(suspect), error), nullptr);
+    return fail(fmt::format("{}{}{}: {}", cluster_.describe(suspect.task), kHasFailed, whereabouts(suspect), error),
+                nullptr);
   }
   fail(fmt::format("{} is behind the others{} ({}: {})", cluster_.describe(behind->task), whereabouts(*behind),
                    suspect.task.text(), error),
@@ -50,6 +55,7 @@ void Hub::judge(const std::string& error, int from) {
 void Hub::watch() {
   std::unique_lock lock(mutex_);
   auto next_heartbeat = Clock::now(), next_reminder = Clock::now() + kReminder, last_turn = Clock::now();
+  auto next_warning = Clock::now();
   while (!ends_) {
     const auto until =
         suspicious_ >= 0 && failure_.empty() ? std::min(next_heartbeat, suspicion_since_ + kEvidence) : next_heartbeat;
@@ -68,6 +74,10 @@ void Hub::watch() {
       if (member.send) member.send(heartbeat);
     }
     if (!welcomed_) welcome_without_missing();
+    if (const std::string error = welcomed_ ? "" : take_handshake_error(); !error.empty() && now >= next_warning) {
+      next_warning = now + kReminder;
+      spdlog::warn("{}", handshake_text(error));
+    }
     if (!welcomed_ && now >= next_reminder) {
       next_reminder = now + kReminder;
       std::vector<std::string> missing;
@@ -81,11 +91,11 @@ void Hub::watch() {
       if (&member == &chief()) continue;  // this process
       if (!member.takes_part() || seconds(now - member.heard) < patience_.silence_seconds) continue;
       member.gone = true;
-      const std::string silence = fmt::format("has not been heard from for {:.0f} s", seconds(now - member.heard));
       if (!may_leave(member)) {
-        fail(fmt::format("{} {}, last{}", cluster_.describe(member.task), silence, whereabouts(member)), &member);
+        fail(silence_of(member), &member);
       } else if (patience_.on_silence) {
-        patience_.on_silence(member.task, "it " + silence);
+        patience_.on_silence(member.task,
+                             fmt::format("it has not been heard from for {:.0f} s", seconds(now - member.heard)));
       }
       decide_stop();
     }

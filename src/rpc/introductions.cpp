@@ -5,6 +5,13 @@
 #include <algorithm>
 
 namespace mirrortrain::rpc {
+namespace {
+
+bool has(const Hello& hello, const std::string& key) {
+  return std::ranges::any_of(hello.configuration(), [&](const Setting& setting) { return setting.key() == key; });
+}
+
+}  // namespace
 
 std::string mismatch(const Introduced& task, const Introduced& chief) {
   const Hello &own = task.hello, &reference = chief.hello;
@@ -17,12 +24,10 @@ std::string mismatch(const Introduced& task, const Introduced& chief) {
   for (int i = 0; i < common; ++i) {
     const Setting &here = own.configuration(i), &there = reference.configuration(i);
     if (here.key() == there.key() && here.value() == there.value()) continue;
-    if (here.key() != there.key()) {
-      return fmt::format("{} has {} where {} has {}; give every task the same configuration", task.name, here.key(),
-                         chief.name, there.key());
-    }
-    return fmt::format("{}: {} is {}, but {} on {}; give every task the same configuration", task.name, there.key(),
-                       text(here.value()), text(there.value()), chief.name);
+    const bool is_same_key = here.key() == there.key(), is_chiefs = !is_same_key && !has(own, there.key());
+    return fmt::format("{}: {} is {}, but {} on {}; give every task the same configuration", task.name,
+                       is_chiefs ? there.key() : here.key(), is_chiefs ? "absent" : text(here.value()),
+                       is_same_key || is_chiefs ? text(there.value()) : "absent", chief.name);
   }
   if (own.configuration_size() == reference.configuration_size()) return "";
   const bool more = own.configuration_size() > common;

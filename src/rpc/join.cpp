@@ -1,6 +1,5 @@
 // Puts a task's part of the control plane together: the chief has the hub, the others a connection to it.
 #include <fmt/format.h>
-#include <grpc/support/log.h>
 #include <grpcpp/grpcpp.h>
 #include <spdlog/spdlog.h>
 
@@ -8,12 +7,14 @@
 #include <future>
 #include <latch>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
 #include "cluster/address.h"
 #include "cluster/reachable_host.h"
 #include "rpc/coordination_service.h"
+#include "rpc/grpc_log.h"
 #include "rpc/member.h"
 #include "rpc/outbox.h"
 #include "rpc/timing.h"
@@ -25,6 +26,8 @@ using Deadline = std::chrono::system_clock;  // gRPC's
 constexpr std::chrono::seconds kLeave{3};
 constexpr std::chrono::milliseconds kLeaveFailed{500};
 constexpr std::chrono::milliseconds kAgain{200};
+/// After which a chief that is there, but not understood, is told of.
+constexpr std::chrono::seconds kMismatch{3};
 
 /// gRPC ends the program without a word where the system refuses it a thread, so as many as it may take are tried
 /// before. Throws std::system_error.
@@ -141,21 +144,29 @@ class RemoteControl : public Member {
   /// `why`: what may keep the chief from answering.
   void connect(double seconds, const std::string& why) {
     const ClusterSpec& all = cluster();
-    const std::string chief = all.describe(all.chief_task());
+    const std::string chief = all.describe_chief();
+    const std::string waits = fmt::format("waiting for {}", chief.substr(0, chief.find_last_not_of(',') + 1));
     const auto begin = Deadline::now();
     const auto end = begin + std::chrono::duration_cast<Deadline::duration>(std::chrono::duration<double>(seconds));
-    while (!channel_->WaitForConnected(seconds > 0 ? std::min(end, Deadline::now() + kReminder)
-                                                   : Deadline::now() + kReminder)) {
+    std::chrono::seconds patience = kMismatch;  // of whom nobody tells later
+    while (!channel_->WaitForConnected(seconds > 0 ? std::min(end, Deadline::now() + patience)
+                                                   : Deadline::now() + patience)) {
       // A name may become known while tasks start, as a pod's does, so it is an error at the end only.
       const std::string unknown = name_error(Address::of(all.address(all.chief_task())).host);
       if (seconds > 0 && Deadline::now() >= end) {
-        throw Error(fmt::format("{}: {}{} within {:g} s: {}", all.task.text(), chief, kChiefIsSilent, seconds,
+        throw Error(fmt::format("{}: {}{} within {:g} s: {}", all.task.text(), chief, kIsSilent, seconds,
                                 unknown.empty() ? why : fmt::format("its name has no address here ({})", unknown)));
       }
-      if (unknown.empty()) {
-        spdlog::info("waiting for {}, the chief", chief);
+      const bool is_first = std::exchange(patience, kReminder) == kMismatch;
+      const std::string differs = unknown.empty() ? tls_difference() : "";
+      if (!differs.empty()) {
+        spdlog::warn("{}: {}", waits, differs);
+      } else if (is_first) {
+        continue;
+      } else if (unknown.empty()) {
+        spdlog::info(waits);
       } else {
-        spdlog::warn("waiting for {}, the chief: its name has no address here ({})", chief, unknown);
+        spdlog::warn("{}: its name has no address here ({})", waits, unknown);
       }
     }
     stub_ = Coordination::NewStub(channel_);
@@ -166,6 +177,25 @@ class RemoteControl : public Member {
   }
 
  private:
+  /// Why the chief, which listens, is not understood; empty where it does not listen.
+  std::string tls_difference() {
+    grpc::ClientContext call;  // its status tells why there is no connection
+    security_.sign(call);
+    call.set_deadline(Deadline::now() + std::chrono::seconds(1));
+    const grpc::Status status = Coordination::NewStub(channel_)->Session(&call)->Finish();
+    const std::string& text = status.error_message();
+    spdlog::debug("no connection: {}", text);
+    // "...; last error: UNKNOWN: ipv4:127.0.0.1:2222: Ssl handshake failed: ..."
+    for (const char* const tells : {"handshake failed: ", "Peer name "}) {
+      const std::size_t begin = text.find(tells);
+      if (begin == std::string::npos) continue;
+      return handshake_text(text.substr(tells[0] == 'P' ? begin : begin + std::string_view(tells).size()));
+    }
+    const auto says = [&](const char* word) { return text.find(word) != std::string::npos; };
+    const bool is_ended = says("closed") || says("reset by peer") || says("Broken pipe") || says("closing");
+    return is_ended ? "it ends every connection, as one with tls does" : "";
+  }
+
   void read() {
     ToTask message;
     while (stream_->Read(&message)) hear(message);
@@ -173,12 +203,11 @@ class RemoteControl : public Member {
     const grpc::Status status = stream_->Finish();
     if (status.error_code() == grpc::StatusCode::UNAUTHENTICATED) {
       ToTask refusal;
-      refusal.set_refusal(
-          fmt::format("{}, the chief, refuses {}: {}; give every task the same strategy.cluster.token_file",
-                      cluster().describe(cluster().chief_task()), cluster().task.text(), status.error_message()));
+      refusal.set_refusal(fmt::format("{} refuses {}: {}; give every task the same strategy.cluster.token_file",
+                                      cluster().describe_chief(), cluster().task.text(), status.error_message()));
       return hear(refusal);
     }
-    lose_chief("ended unexpectedly");
+    lose_chief(kHasEnded);
   }
 
   const Security security_;
@@ -191,11 +220,6 @@ class RemoteControl : public Member {
   std::promise<void> read_all_;
   std::thread reader_;
 };
-
-/// What gRPC writes to stderr by itself; errors reach the user as exceptions.
-void quiet_grpc() {
-  gpr_set_log_function([](gpr_log_func_args* line) { spdlog::debug("gRPC: {}", line->message); });
-}
 
 }  // namespace
 
@@ -222,7 +246,7 @@ std::unique_ptr<ControlPlane> ControlPlane::join(const ClusterSpec& cluster, con
                                        "it has not started, the address in {} is another, a firewall is "
                                        "between, or the two differ in tls",
                                        cluster.source)
-                                 : "it is stopped, or the network is cut";
+                                 : "the run is over, it is stopped, or the network is cut";
   const auto begin = std::chrono::steady_clock::now();
   while (true) {
     auto remote = std::make_unique<RemoteControl>(cluster, security, patience, services);

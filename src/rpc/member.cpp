@@ -100,7 +100,7 @@ void Member::hear(const ToTask& message) {
     case ToTask::kValue: values_[message.value().key()] = message.value().value(); break;
     case ToTask::kFailure:
       lock.unlock();
-      return learn_failure(message.failure().reason(), message.failure().regroups());
+      return learn_failure(message.failure().reason(), message.failure().regroups(), message.failure().exit_code());
     case ToTask::kStop: {
       stop_signal_ = message.stop().signal();
       if (message.stop().after_step() > 0) {
@@ -129,23 +129,24 @@ void Member::take_welcome(const Welcome& welcome) {
   welcomed_ = true;
 }
 
-void Member::lose_chief(const std::string& why) {
+void Member::lose_chief(std::string_view why) {
   if (patience_.elastic) {  // it may just be changing from one generation to the next
     const std::scoped_lock lock(mutex_);
     again_ = !welcomed_;
     changed_.notify_all();
     if (again_) return;
   }
-  learn_failure(fmt::format("{}, the chief, {}", cluster_.describe(cluster_.chief_task()), why));
+  learn_failure(fmt::format("{}{}", cluster_.describe_chief(), why));
 }
 
-void Member::learn_failure(const std::string& reason, bool regroups) {
+void Member::learn_failure(const std::string& reason, bool regroups, int exit_code) {
   const std::scoped_lock calling(callback_mutex_);
   {
     const std::scoped_lock lock(mutex_);
     if (is_over_ || !failure_.empty()) return;
     failure_ = with_own_place(reason);
     regroups_ = regroups;
+    failed_exit_code_ = exit_code;
   }
   changed_.notify_all();
   if (on_failure_) on_failure_(failure_);
@@ -179,7 +180,7 @@ std::string Member::get(const std::string& key) {
   return values_.at(key);
 }
 
-void Member::fail(const std::string& reason) {
+void Member::fail(const std::string& reason, int exit_code) {
   {
     const std::scoped_lock lock(mutex_);
     if (!failure_.empty()) return;  // they know
@@ -187,14 +188,15 @@ void Member::fail(const std::string& reason) {
   }
   changed_.notify_all();
   FromTask message;
-  message.set_failure(reason);
+  message.mutable_failure()->set_reason(reason);
+  message.mutable_failure()->set_exit_code(exit_code);
   send_(message);
 }
 
 std::string Member::silence_of_chief(double longest_seconds) const {
   const double silent = std::chrono::duration<double>(Clock::now() - heard_).count();
   if (cluster_.is_chief() || silent < longest_seconds) return "";
-  return fmt::format("{}{} for {:.0f} s", cluster_.describe(cluster_.chief_task()), kChiefIsSilent, silent);
+  return fmt::format("{}{} for {:.0f} s", cluster_.describe_chief(), kIsSilent, silent);
 }
 
 std::string Member::explain(const std::string& error) {
@@ -218,6 +220,11 @@ std::string Member::explain(const std::string& error) {
 bool Member::regroups() const {
   const std::scoped_lock lock(mutex_);
   return regroups_;
+}
+
+int Member::failed_exit_code() const {
+  const std::scoped_lock lock(mutex_);
+  return failed_exit_code_;
 }
 
 std::string Member::failure() const {

@@ -37,8 +37,8 @@ class Member : public ControlPlane {
 
   /// What the chief says. Never blocks for long.
   void hear(const ToTask& message);
-  /// The connection to the chief has ended, for `why`.
-  void lose_chief(const std::string& why);
+  /// The connection to the chief has ended, for `why` (" ended unexpectedly").
+  void lose_chief(std::string_view why);
 
   const ClusterSpec& cluster() const override { return cluster_; }
   int generation() const override { return generation_; }
@@ -46,9 +46,10 @@ class Member : public ControlPlane {
   std::vector<Task> lost() const override { return {}; }
   void put(const std::string& key, const std::string& value) override;
   std::string get(const std::string& key) override;
-  void fail(const std::string& reason) override;
+  void fail(const std::string& reason, int exit_code) override;
   std::string explain(const std::string& error) override;
   std::string failure() const override;
+  int failed_exit_code() const override;
   void on_failure(std::function<void(const std::string&)> callback) override;
   void begin_step(std::int64_t step) override;
   void begin_operation(std::string_view what) override;
@@ -57,7 +58,7 @@ class Member : public ControlPlane {
 
  private:
   using Clock = std::chrono::steady_clock;
-  void learn_failure(const std::string& reason, bool regroups = false);
+  void learn_failure(const std::string& reason, bool regroups = false, int exit_code = 0);
   void take_welcome(const Welcome& welcome);
   std::string with_own_place(const std::string& reason) const;
   void beat();
@@ -73,6 +74,7 @@ class Member : public ControlPlane {
   bool regroups_ = false;  ///< after the failure
   int generation_ = 1;
   std::string refusal_, failure_;
+  int failed_exit_code_ = 0;
   std::map<std::string, std::string> values_;
   std::mutex callback_mutex_;  ///< held while the callback runs, and locked before mutex_
   std::function<void(const std::string&)> on_failure_;

@@ -19,7 +19,8 @@ namespace mirrortrain::rpc {
 /// files. gRPC's own names appear only below `rpc`.
 class Security {
  public:
-  /// Throws UsageError, naming the key, for a file that cannot be read or is empty.
+  /// Throws UsageError, naming the key, for a file that cannot be read, is empty or is no PEM file, and for a key that
+  /// is another certificate's.
   static Security from(const ClusterOptions& options);
 
   std::shared_ptr<grpc::ServerCredentials> server() const;
@@ -30,9 +31,12 @@ class Security {
   /// Whether a call that came in has the token; always, where there is none.
   bool accepts(const grpc::ServerContextBase& call) const;
 
+  bool has_token() const { return !token_.empty(); }
   bool uses_tls() const { return !certificate_.empty(); }
 
  private:
+  void require_usable(const TlsOptions& files) const;
+
   std::string token_, certificate_, key_, authority_;
 };
 

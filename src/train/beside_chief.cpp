@@ -1,5 +1,6 @@
 #include "train/beside_chief.h"
 
+#include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
 #include <atomic>
@@ -54,7 +55,15 @@ void work_beside_chief(const CheckedConfiguration& checked, const RunCluster& cl
     if (signal != 0) control.agree_to_stop(0, signal);
   });
   if (cluster.spec().task.job == Job::kEvaluator) return evaluate_beside(checked, control);
-  cluster.parameter_server_task()->work(this_hardware(), [&control] { return control.failure(); });
+  try {
+    cluster.parameter_server_task()->work(
+        this_hardware(), [&control] { return control.failure(); },
+        [&control](std::int64_t step) { control.begin_step(step); });
+  } catch (const Error& error) {
+    if (control.failure().empty() || dynamic_cast<const UsageError*>(&error) != nullptr) throw;
+    throw Error(fmt::format("{}; start every task again with --resume, which continues from the last checkpoint",
+                            error.what()));
+  }
 }
 
 }  // namespace mirrortrain

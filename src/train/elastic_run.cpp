@@ -17,7 +17,8 @@ struct GenerationEnd {
   std::optional<int> exit_code;  ///< nothing: the run continues
   rpc::Generation next;
   RunFolder folder;
-  std::string lost;  ///< why, where a task was
+  std::string lost;             ///< why, where a task was
+  bool is_lost_itself = false;  ///< to the others
   bool has_progressed = false;
 };
 
@@ -33,6 +34,7 @@ GenerationEnd run_generation(const FitArguments& arguments, const CheckedConfigu
   } catch (const Error& error) {
     if (!run.regroups()) throw;
     end.lost = error.what();
+    end.is_lost_itself = end.lost.starts_with(run.own_name());
   }
   end.next = run.next_generation();
   end.folder = run.folder();
@@ -55,7 +57,11 @@ int fit(FitArguments arguments) {
     generation = end.next;
     if (end.has_progressed) fruitless = 0;
     if (!end.lost.empty()) {
-      spdlog::warn("{}; continuing from the last checkpoint with the workers that are left", end.lost);
+      if (end.is_lost_itself) {
+        spdlog::warn("the others continue without this task: {}; joining them again", end.lost);
+      } else {
+        spdlog::warn("{}; continuing from the last checkpoint with the workers that are left", end.lost);
+      }
       // The chief decides, and tells the others in the next generation.
       if (++fruitless == kMostFruitless) generation.give_up = end.lost;
     }

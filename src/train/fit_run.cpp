@@ -36,8 +36,7 @@ std::optional<int> FitRun::run() {
     work_beside_chief(checked_, *cluster_, arguments_.catch_stop_signals());
     return 0;
   } catch (const std::exception& error) {
-    cluster_->control().fail(error.what());
-    throw;
+    cluster_->end_with(error);
   }
 }
 
@@ -140,7 +139,9 @@ void FitRun::end_with(const std::exception& error) {
                           trainer_ ? trainer_->seconds() : 0});
   } catch (const std::exception&) {  // on a full disk; what ended the run is what to tell
   }
-  if (cluster_) cluster_->control().fail(error.what());  // without the checkpoint, which every task names itself
+  if (cluster_) {  // without the checkpoint, which every task names itself
+    cluster_->control().fail(error.what(), dynamic_cast<const NonFinite*>(&error) != nullptr ? 3 : 1);
+  }
   if (is_chief() && !lock_.is_lost()) write_report();
   if (lane_is_left_behind()) {  // it computes on what would be freed
     fmt::print(stderr, "error: {}\n", told);
@@ -153,8 +154,7 @@ void FitRun::end_with(const std::exception& error) {
 
 /// The threads that hang cannot be waited for, and neither can who waits for them.
 void FitRun::end_stalled(const std::string& what) {
-  const std::string told = fmt::format("{}; once it can be read, `mirrortrain fit --resume {}` continues the run", what,
-                                       launch::quoted(folder_.path.string()));
+  const std::string told = fmt::format("{}; once it can be read, this continues the run: {}", what, how_to_resume());
   fmt::print(stderr, "{}error: {}\n", report::is_terminal(stderr) ? "\n" : "", told);
   std::thread([] {  // the log may lie on the same disk
     std::this_thread::sleep_for(std::chrono::seconds(2));
@@ -211,8 +211,8 @@ void FitRun::log_header() const {
     return;
   }
   const ClusterSpec& cluster = cluster_->spec();
-  spdlog::info("{}: {}; {}, the chief, writes the run folder {}", cluster.describe(cluster.task),
-               replicas_text(run_.strategy->topology()), cluster.describe(cluster.chief_task()), folder_.path.string());
+  spdlog::info("{}: {}; {} writes the run folder {}", cluster.describe(cluster.task),
+               replicas_text(run_.strategy->topology()), cluster.describe_chief(), folder_.path.string());
 }
 
 /// The table of variables is on the screen only where the configuration says something of them.

@@ -54,6 +54,8 @@ class FitRun {
   /// Whether the run continues: another task was lost, or has come back.
   bool regroups() const;
   rpc::Generation next_generation() const;
+  /// "worker 1 (10.0.0.2:2222)"
+  std::string own_name() const { return cluster_->spec().describe(cluster_->spec().task); }
   /// Whether the run has got on: a checkpoint was saved after that which it began from.
   bool has_progressed() const { return checkpoints_ && checkpoints_->last_saved() > first_step_; }
   /// Empty where there is none yet.
@@ -87,6 +89,7 @@ class FitRun {
   void finish(const TrainingState& state, const std::atomic<int>& signal);
   void write_report() const;
   void print_profile(std::int64_t last_step) const;
+  std::string how_to_resume() const;
   void tell_results(const RunResult& result) const;
 
   const FitArguments& arguments_;

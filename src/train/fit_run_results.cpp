@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <csignal>
 
 #include "base/files.h"
@@ -121,6 +122,19 @@ void FitRun::print_profile(std::int64_t last_step) const {
              arguments_.profile_json == "-" ? profile_json(rows, profiled) : profile_text(rows, profiled, width));
 }
 
+/// The command, for all tasks at once where they are processes of this machine.
+std::string FitRun::how_to_resume() const {
+  const std::string fit = "fit --resume " + launch::quoted(folder_.path.string());
+  if (!cluster_) return "mirrortrain " + fit;
+  const ClusterSpec& cluster = cluster_->spec();
+  const bool is_here = std::ranges::all_of(
+      cluster.tasks(), [&](const Task& task) { return cluster.address(task).starts_with("127.0.0.1:"); });
+  if (!is_here) return fmt::format("mirrortrain {}, on every task", fit);
+  return fmt::format("mirrortrain launch --workers {}{}{} -- {}", cluster.workers.size(),
+                     cluster.ps.empty() ? "" : fmt::format(" --ps {}", cluster.ps.size()),
+                     cluster.evaluator ? " --evaluator" : "", fit);
+}
+
 void FitRun::tell_results(const RunResult& result) const {
   if (const std::string text = staleness_text(run_.strategy->staleness()); !text.empty()) {
     spdlog::info("staleness of all updates: {}", text);
@@ -140,8 +154,8 @@ void FitRun::tell_results(const RunResult& result) const {
   if (stop_signal_ != 0) {
     const std::string folder = folder_.path.string(), run = launch::quoted(folder);
     if (values().logging.report) spdlog::info("for a page of the run so far: mirrortrain report {}", run);
-    spdlog::warn("stopped by {} after step {}; its checkpoint is in {}, resume with: mirrortrain fit --resume {}",
-                 signal_name(stop_signal_), result.state.step, folder, run);
+    spdlog::warn("stopped by {} after step {}; its checkpoint is in {}, resume with: {}", signal_name(stop_signal_),
+                 result.state.step, folder, how_to_resume());
   }
 }
 

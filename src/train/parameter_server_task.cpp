@@ -58,12 +58,14 @@ rpc::Patience ParameterServerTask::patience() const {
 
 ParameterServerRole ParameterServerTask::role() const { return {cluster_.ps, security_, dispatch_.get()}; }
 
-void ParameterServerTask::work(const Hardware& hardware, const std::function<std::string()>& failure) const {
+void ParameterServerTask::work(const Hardware& hardware, const std::function<std::string()>& failure,
+                               const std::function<void(std::int64_t)>& begin_step) const {
   if (server_) return server_->serve(failure);
-  compute(hardware, failure);
+  compute(hardware, failure, begin_step);
 }
 
-void ParameterServerTask::compute(const Hardware& hardware, const std::function<std::string()>& failure) const {
+void ParameterServerTask::compute(const Hardware& hardware, const std::function<std::string()>& failure,
+                                  const std::function<void(std::int64_t)>& begin_step) const {
   RunParts parts = parts_of_every_task();
   parts.parameter_servers = role();
   const Run run = build_run(checked_, parts, hardware);
@@ -77,6 +79,7 @@ void ParameterServerTask::compute(const Hardware& hardware, const std::function<
                      .security = security_,
                      .timeout_seconds = checked_.values().strategy.communication.timeout_seconds};
   if (failure) worker.failure = failure;
+  if (begin_step) worker.begin_step = begin_step;
   run_worker(worker);
 }
 

@@ -29,11 +29,14 @@ class ParameterServerTask {
   ParameterServerRole role() const;
 
   /// Of a parameter server or a worker: returns when the run is done. `failure`: asked now and then whether the run has
-  /// failed elsewhere, and why; empty while it has not. Throws Error where it has, or this task fails.
-  void work(const Hardware& hardware, const std::function<std::string()>& failure = {}) const;
+  /// failed elsewhere, and why; empty while it has not. `begin_step`: told which step a worker computes. Throws Error
+  /// where the run has failed, or this task fails.
+  void work(const Hardware& hardware, const std::function<std::string()>& failure = {},
+            const std::function<void(std::int64_t)>& begin_step = {}) const;
 
  private:
-  void compute(const Hardware& hardware, const std::function<std::string()>& failure) const;
+  void compute(const Hardware& hardware, const std::function<std::string()>& failure,
+               const std::function<void(std::int64_t)>& begin_step) const;
 
   const CheckedConfiguration& checked_;
   const ClusterSpec& cluster_;

@@ -15,9 +15,14 @@
 #include "collective/nccl/nccl_communicator.h"
 #include "collective/shared_memory/shared_memory_communicator.h"
 #include "config/flatten.h"
+#include "train/non_finite.h"
+#include "train/run.h"
 
 namespace mirrortrain {
 namespace {
+
+/// Exit codes of the program.
+constexpr int kUsage = 2, kNonFinite = 3;
 
 /// What must be the same on every task: all but who it is. Files may lie in another folder on another machine, so only
 /// their names count.
@@ -61,11 +66,22 @@ void require_cluster(const CheckedConfiguration& checked, const Environment& env
           "or set TF_CONFIG",
           checked.cluster->source));
     }
+    const data::DataOptions& data = checked.values().data;
+    if (checked.cluster && checked.cluster->evaluator && !data.validation.value && !data.test.value) {
+      throw UsageError(fmt::format(
+          "{}: the evaluator has nothing to evaluate on: give data.validation or data.test, or leave it out",
+          checked.cluster->source));
+    }
+    // Which shards are each server's, and whether the optimizer can update them there.
+    if (checked.cluster && is_served(options.type) && checked.has_model() && checked.values().optimizer) {
+      placement_of(checked, static_cast<int>(checked.cluster->ps.size()));
+    }
     if (checked.cluster) return;
-    throw UsageError(fmt::format(
-        "strategy.type: {} needs a cluster, and nothing tells of one: start the tasks with `mirrortrain launch`, "
-        "mpirun, srun or torchrun, set TF_CONFIG, or list them in strategy.cluster",
-        type));
+    const bool is_set = !environment("TF_CONFIG").value_or("").empty();
+    throw UsageError(
+        fmt::format("strategy.type: {} needs a cluster, and {}: start the tasks with `mirrortrain launch`, "
+                    "mpirun, srun or torchrun, set TF_CONFIG, or list them in strategy.cluster",
+                    type, is_set ? "TF_CONFIG has no `cluster`" : "nothing tells of one"));
   }
   if (options.elastic) {
     throw UsageError(
@@ -98,6 +114,7 @@ RunCluster::RunCluster(const CheckedConfiguration& checked, const std::string& c
   }
   rpc::Introduction introduction{MIRRORTRAIN_VERSION, shared_keys(checked.values())};
   introduction.configuration.emplace_back("the command", command);
+  introduction.configuration.emplace_back("strategy.cluster.token_file", security_.has_token() ? "given" : "");
   for (const Task& task : spec_.tasks()) {
     introduction.configuration.emplace_back("the address of " + task.text(), spec_.address(task));
   }
@@ -106,6 +123,17 @@ RunCluster::RunCluster(const CheckedConfiguration& checked, const std::string& c
 }
 
 bool RunCluster::trains_in_step() const { return !servers_ && std::ranges::count(spec_.trainers(), spec_.task) > 0; }
+
+void RunCluster::end_with(const std::exception& error) const {
+  const bool is_usage = dynamic_cast<const UsageError*>(&error) != nullptr;
+  const bool is_non_finite = dynamic_cast<const NonFinite*>(&error) != nullptr;
+  control_->fail(error.what(), is_usage ? kUsage : is_non_finite ? kNonFinite : 1);
+  if (!control_->regroups()) {
+    if (control_->failed_exit_code() == kUsage) throw UsageError(error.what());
+    if (control_->failed_exit_code() == kNonFinite) throw NonFinite(error.what());
+  }
+  throw;
+}
 
 std::optional<ParameterServerRole> RunCluster::parameter_servers() const {
   if (!servers_) return std::nullopt;

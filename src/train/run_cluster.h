@@ -35,6 +35,9 @@ class RunCluster {
   const ClusterSpec& spec() const { return spec_; }
   /// For multi_worker_mirrored: which worker this is, of how many.
   Cluster workers() const;
+  /// Where this task is ended by the exception that is being handled: the others learn of it. Throws it again; where
+  /// another task's failure is the cause, as what ends this task with the same exit code.
+  [[noreturn]] void end_with(const std::exception& error) const;
   /// Every task that trains in step calls it: throws UsageError where `value` is not the chief's.
   void require_same(const std::string& what, const std::string& value) const;
   /// This machine's CPUs and GPUs, with ways to add across the workers.

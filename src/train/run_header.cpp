@@ -43,8 +43,9 @@ std::string run_header(const CheckedConfiguration& checked, const Strategy& stra
   for (const std::string& note : strategy.topology().notes) text += note + "\n";
   const bool served = is_served(checked.values().strategy.type);
   if (checked.cluster && !served) {
-    text += fmt::format("{} workers, from {}; this is {}\n", strategy.topology().cluster.workers,
-                        checked.cluster->source, checked.cluster->describe(checked.cluster->task));
+    const int workers = strategy.topology().cluster.workers;
+    text += fmt::format("{} worker{}, from {}; this is {}\n", workers, workers == 1 ? "" : "s", checked.cluster->source,
+                        checked.cluster->describe(checked.cluster->task));
   }
   if (!served) text += replicas_text(strategy.topology(), "\n") + "\n";  // else workers have their own
   text += split_text(checked.values().data.global_batch_size, strategy.num_replicas_in_sync()) + "\n\n";

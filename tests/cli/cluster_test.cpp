@@ -92,7 +92,8 @@ TEST_CASE_FIXTURE(Fixture, "with reduction_to_one_device the weights are one mac
   CHECK(read_text_file(folder / "one/model.safetensors") == read_text_file(folder / "two/model.safetensors"));
 }
 
-TEST_CASE_FIXTURE(Fixture, "compressed gradients train over the network, and a resume gives the bits of a run without one") {
+TEST_CASE_FIXTURE(Fixture,
+                  "compressed gradients train over the network, and a resume gives the bits of a run without one") {
   const std::string options =
       "fit net.yaml --set strategy.communication.compression=bfloat16 --set strategy.communication.implementation=ring "
       "--set strategy.communication.bytes_per_pack=64 ";
@@ -124,7 +125,8 @@ training: {epochs: 2}
         std::tuple{"data", 8, "data.auto_shard: data: each worker takes its part of every global batch"},
         std::tuple{"off", 14, "data.auto_shard: off: every worker goes through all examples"}}) {
     CAPTURE(shard);
-    const Outcome outcome = launch(2, fmt::format("fit files.yaml --run-dir {} --set data.auto_shard={}", shard, shard));
+    const Outcome outcome =
+        launch(2, fmt::format("fit files.yaml --run-dir {} --set data.auto_shard={}", shard, shard));
     CHECK_MESSAGE(outcome.exit_code == 0, outcome.err);
     CHECK(events(shard).back()["step"] == steps);
     CHECK(contains(read_text_file(folder / shard / "run.log"), note));
@@ -300,7 +302,7 @@ TEST_CASE_FIXTURE(Fixture, "workers with another configuration or other data do 
                              csv + "other/a.csv, labels: label}' & \n" + R"(
       TF_CONFIG="{$cluster, \"task\": {\"type\": \"worker\", \"index\": 0}}" "$MIRRORTRAIN" fit )" +
                              csv + "a.csv, labels: label}'\n chief=$?; wait $!; exit $((chief * 10 + $?))");
-  CHECK(other_data.exit_code == 12);
+  CHECK(other_data.exit_code == 22);
   CHECK_MESSAGE(contains(other_data.err, "the training data is 2 examples, labels "), other_data.err);
 }
 
@@ -345,6 +347,75 @@ TEST_CASE_FIXTURE(Fixture, "the chief names a parameter server that is suspended
   REQUIRE_MESSAGE(error != std::string::npos, outcome.err);
   CHECK(contains(outcome.err.substr(error), "; the last checkpoint is "));
   CHECK_MESSAGE(error < outcome.err.find("launch: after 5.5 s: signal 15 (SIGTERM) to ps 1\n"), outcome.err);
+}
+
+constexpr const char* kServed =
+    "--set 'strategy={type: parameter_server, devices: [cpu:0], communication: {timeout_seconds: 5}}' "
+    "--set 'model.layers=[{dense: {units: 7}}, {dense: {units: 3}}]' ";
+
+TEST_CASE_FIXTURE(Fixture, "what only a server or an evaluator would find wrong, every task finds before it connects") {
+  const auto refused = [&](const std::string& options, const std::string& message) {
+    const Outcome outcome = run_program(folder, "launch --workers 1 " + options);
+    CHECK(outcome.exit_code == 2);
+    CHECK_MESSAGE(contains(outcome.err, message), outcome.err);
+    CHECK_FALSE(contains(outcome.err, "[chief]"));
+    const Outcome alone =
+        run_script(folder, R"(TF_CONFIG='{"cluster": {"chief": ["127.0.0.1:1"], "worker": ["127.0.0.1:2"],
+      "ps": ["127.0.0.1:3"], "evaluator": ["127.0.0.1:4"]}, "task": {"type": "chief", "index": 0}}' "$MIRRORTRAIN" )" +
+                               options.substr(options.find("fit ")));
+    CHECK(alone.exit_code == 2);
+    CHECK_MESSAGE(contains(alone.err, message), alone.err);
+  };
+  refused(std::string("--ps 2 -- fit net.yaml ") + kServed +
+              "--set 'strategy.partitioner={fixed_shards: {num_shards: 2}}' --set optimizer=lamb",
+          "strategy.partitioner: it would split");
+  refused(
+      std::string("--ps 1 --evaluator -- fit net.yaml ") + kServed + "--set data.validation=null --set data.test=null",
+      "the evaluator has nothing to evaluate on");
+}
+
+TEST_CASE_FIXTURE(Fixture, "a worker of parameter servers names the chief that died, its own step and the way on") {
+  const Outcome outcome = run_script(folder, fmt::format(R"(
+    "$MIRRORTRAIN" launch --workers 1 --ps 1 -- fit net.yaml --run-dir run --set training.epochs=1000000 {} &
+    while ! ls run/checkpoints/step-* > /dev/null 2>&1; do sleep 0.05; done
+    set -- $(cat /proc/$!/task/$!/children)
+    kill -KILL $1
+    wait $!)",
+                                                         kServed));
+  CHECK(outcome.exit_code == 128 + 9);
+  const std::size_t error = outcome.err.find("[worker 0] error: chief (127.0.0.1:");
+  REQUIRE_MESSAGE(error != std::string::npos, outcome.err);
+  const std::string line = outcome.err.substr(error, outcome.err.find('\n', error) - error);
+  CHECK_MESSAGE(contains(line, ") ended unexpectedly; worker 0 was in step "), line);
+  CHECK_MESSAGE(contains(line, "; start every task again with --resume"), line);
+}
+
+TEST_CASE_FIXTURE(Fixture, "a token that the chief does not ask for, and a TF_CONFIG without a cluster, are told of") {
+  std::ofstream(folder / "token") << "secret\n";
+  const Outcome outcome = run_script(folder, R"(
+    cluster='"cluster": {"worker": ["127.0.0.1:'$((20000 + $$ % 20000))'", "127.0.0.1:'$((40000 + $$ % 20000))'"]}'
+    TF_CONFIG="{$cluster, \"task\": {\"type\": \"worker\", \"index\": 1}}" "$MIRRORTRAIN" fit net.yaml \
+      --set strategy.cluster.token_file=token &
+    TF_CONFIG="{$cluster, \"task\": {\"type\": \"worker\", \"index\": 0}}" "$MIRRORTRAIN" fit net.yaml
+    chief=$?; wait $!; exit $((chief * 10 + $?)))");
+  CHECK(outcome.exit_code == 22);
+  CHECK_MESSAGE(contains(outcome.err, "strategy.cluster.token_file is given, but absent on worker 0"), outcome.err);
+  const Outcome task =
+      run_script(folder, R"(TF_CONFIG='{"task": {"type": "worker", "index": 0}}' "$MIRRORTRAIN" fit net.yaml)");
+  CHECK(task.exit_code == 2);
+  CHECK_MESSAGE(contains(task.err, "needs a cluster, and TF_CONFIG has no `cluster`: "), task.err);
+}
+
+TEST_CASE_FIXTURE(Fixture, "a launch that is stopped says how to launch it again") {
+  const Outcome outcome = run_script(folder, R"(
+    "$MIRRORTRAIN" launch --workers 2 -- fit net.yaml --run-dir run --set training.epochs=1000000 &
+    while ! ls run/checkpoints/step-* > /dev/null 2>&1; do sleep 0.05; done
+    kill -TERM $!
+    wait $!)");
+  CHECK(outcome.exit_code == 128 + 15);
+  CHECK_MESSAGE(
+      contains(outcome.err, "resume with: mirrortrain launch --workers 2 -- fit --resume " + (folder / "run").string()),
+      outcome.err);
 }
 
 }  // namespace

@@ -125,6 +125,32 @@ TEST_CASE_FIXTURE(Fixture,
   CHECK_FALSE(contains(starts, "--resume"));
 }
 
+TEST_CASE_FIXTURE(Fixture, "a folder that held another run before the start is not resumed, whoever fails") {
+  fs::create_directory(folder / "run");
+  std::ofstream(folder / "run/config.yaml") << "name: other\n";
+  const Outcome outcome = launch_script(R"(echo "$*" >> starts.$me; [ $me = worker1 ] && exit 7
+exec sleep 1000
+)",
+                                        "--restarts 1 --grace 0", "fit " + multi_worker() + " --run-dir run");
+  CHECK(outcome.exit_code == 7);
+  const std::string line = "fit " + multi_worker() + " --run-dir run\n";
+  CHECK(read_text_file(folder / "starts.worker1") == line + line);
+}
+
+TEST_CASE_FIXTURE(Fixture, "an occupied run folder is refused by the chief alone, with its exit code") {
+  for (int i = 0; i < 3; ++i) {
+    fs::create_directories(folder / "run");
+    std::ofstream(folder / "run/config.yaml") << "name: other\n";
+    const Outcome outcome =
+        launch("--workers 2 --restarts 1 -- fit " + multi_worker() +
+               " --set data.global_batch_size=8 --set strategy.threads_per_replica=1 --run-dir run");
+    CHECK_MESSAGE(outcome.exit_code == 2, outcome.err);
+    CHECK(contains(outcome.err, "launch: worker 0 ended with exit code 2; its last lines:"));
+    CHECK_FALSE(contains(outcome.err, "restart"));
+    CHECK(read_text_file(folder / "run/config.yaml") == "name: other\n");
+  }
+}
+
 TEST_CASE_FIXTURE(Fixture, "what would fail in the same way is not started again") {
   for (const int code : {2, 127, 129, 130, 143}) {
     const Outcome outcome = launch_script(fmt::format("exit {}\n", code), "--restarts 2 --grace 0",

@@ -17,7 +17,7 @@ TEST_CASE("plan prints a row for each number of workers, and the same as JSON") 
   REQUIRE(outcome.exit_code == 0);
   CHECK(contains(outcome.out, "each worker: 2 replicas on cpu:0, cpu:1"));
   CHECK(contains(outcome.out, "network: 20 us and 1.25 GB/s in each direction, as given"));
-  CHECK(contains(outcome.out, "auto: 64 workers have no memory in common, so their communicator adds"));
+  CHECK(contains(outcome.out, "auto: 64 workers are processes of their own, so their communicator adds"));
   CHECK(contains(outcome.out, "batch 64 over 128 replicas: 64 of them, all those of 32 workers, have no examples"));
 
   const json plan = json::parse(read_text_file(folder / "plan.json"));
@@ -39,11 +39,18 @@ TEST_CASE("plan prints a row for each number of workers, and the same as JSON") 
   CHECK(most["communication_seconds"] > two["communication_seconds"]);
 }
 
-TEST_CASE("plan without a network measures the loopback, and --json - is all of stdout") {
+TEST_CASE("plan without a network measures what processes here have, and --json - is all of stdout") {
   TemporaryFolder folder;
   const Outcome table = run_program(folder, kPlan + "--workers 2");
   CHECK(table.exit_code == 0);
-  CHECK(contains(table.out, "measured over this machine's loopback; all workers are processes of this machine"));
+  CHECK(contains(table.out, "measured over shared memory; all workers are processes of this machine"));
+  CHECK(contains(
+      run_program(
+          folder,
+          kPlan +
+              "--workers 2 --set strategy.type=multi_worker_mirrored --set strategy.communication.implementation=ring")
+          .out,
+      "measured over this machine's loopback; all workers are processes of this machine"));
   const Outcome outcome = run_program(folder, kPlan + "--workers 1..2 --scale-batch --json -");
   REQUIRE(outcome.exit_code == 0);
   const json plan = json::parse(outcome.out);

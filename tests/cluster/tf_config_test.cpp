@@ -105,6 +105,16 @@ TEST_CASE("every wrong address is refused with its place and the remedy") {
   }
 }
 
+TEST_CASE("what is invisible in an address is shown, and ends no message") {
+  for (const std::string cluster : {R"({"worker": ["a:4100\u0000", "b:1"]})", R"({"worker": {"0\u0000": "a:1"}})"}) {
+    const std::string error = error_of(R"({"cluster": )" + cluster + R"(, "task": {"type": "worker", "index": 0}})");
+    CHECK(error.find('\0') == std::string::npos);
+    CHECK_MESSAGE(
+        error.find(cluster[11] == '[' ? "\"a:4100\\x00\"; the port is" : "\"0\\x00\"; every") != std::string::npos,
+        error);
+  }
+}
+
 TEST_CASE("a cluster that cannot be is refused at the key to blame") {
   const std::pair<const char*, const char*> rows[] = {
       {R"("worker": ["a:1", "b:1", "A:1"])",

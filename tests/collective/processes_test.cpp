@@ -1,6 +1,11 @@
 // Sums between processes: here between threads, each with its own connections to the others.
 #include <doctest/doctest.h>
+#include <fmt/format.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <map>
@@ -215,6 +220,53 @@ TEST_CASE("an operation that waits ends with the reason for which its rank is ab
     });
     CHECK(errors[0] == "worker 1 is gone");
   }
+}
+
+/// Connects to whatever this process listens at, and stays.
+void meet_every_listener(std::vector<int>& strangers) {
+  for (int descriptor = 0; descriptor < 1024; ++descriptor) {
+    int listens = 0;
+    socklen_t size = sizeof(listens);
+    if (::getsockopt(descriptor, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size) != 0 || listens == 0) continue;
+    sockaddr_in address{};
+    size = sizeof(address);
+    if (::getsockname(descriptor, reinterpret_cast<sockaddr*>(&address), &size) != 0) continue;
+    strangers.push_back(::socket(AF_INET, SOCK_STREAM, 0));
+    ::connect(strangers.back(), reinterpret_cast<const sockaddr*>(&address), size);
+  }
+}
+
+TEST_CASE("a stranger who connects first while the mesh is made delays it, and no more") {
+  if (!why_no_gloo().empty()) return;
+  Board board;
+  std::vector<int> strangers;
+  std::mutex mutex;
+  std::atomic<bool> began_anew = false;
+  std::vector<std::string> errors(2);
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < 2; ++rank) {
+    threads.emplace_back([&, rank] {
+      errors[static_cast<std::size_t>(rank)] = error_text([&] {
+        MeetingPoint point = board.point();
+        // Before the ranks know each other's ports of the first two attempts.
+        const auto put = point.put;
+        point.put = [&, put](const std::string& key, const std::string& value) {
+          began_anew = began_anew || key.starts_with("gloo/2/");
+          if (key == fmt::format("gloo/1/{}", rank) || key == fmt::format("gloo/2/{}", rank)) {
+            const std::scoped_lock lock(mutex);
+            meet_every_listener(strangers);
+          }
+          put(key, value);
+        };
+        const auto communicator = make_gloo_communicator({rank, 2, "127.0.0.1", 10}, point, {});
+        check_operations<float>(*communicator, 5);
+      });
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (const std::string& error : errors) CHECK(error == "no error");
+  CHECK(began_anew);
+  for (const int stranger : strangers) ::close(stranger);
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Starts a script as the tasks of a cluster: script_launcher [workers=N] [ps=N] [hosts=a,b] [ssh=COMMAND] [grace=S]
-// [kill=S] [restarts=N] [may_leave=JOB] SCRIPT WORDS...
+// Starts a script as the tasks of a cluster: script_launcher [workers=N] [ps=N] [evaluator=1] [hosts=a,b] [ssh=COMMAND]
+// [grace=S] [kill=S] [restarts=N] [may_leave=JOB] SCRIPT WORDS...
 #include <fmt/format.h>
 
 #include <cstdio>
@@ -23,6 +23,7 @@ int main(int argc, char** argv) {
     const std::string name = words[0].substr(0, equals), value = words[0].substr(equals + 1);
     if (name == "workers") options.workers = std::stoi(value);
     if (name == "ps") options.ps = std::stoi(value);
+    if (name == "evaluator") options.evaluator = true;
     if (name == "hosts") options.hosts = {value.substr(0, value.find(',')), value.substr(value.find(',') + 1)};
     if (name == "ssh") options.ssh = value;
     if (name == "grace") patience.grace_seconds = std::stod(value);
@@ -37,8 +38,9 @@ int main(int argc, char** argv) {
     const Plan plan = make_plan(options, ports.numbers(), usable_cores());
     std::vector<TaskCommand> tasks;
     for (const PlacedTask& task : plan.tasks) {
-      tasks.push_back({task.task, task.host, process_of(plan, task, options, words[0], std::span(words).subspan(1)),
-                       !may_leave.empty() && task.task.text().starts_with(may_leave)});
+      tasks.push_back(
+          {task.task, task.host, process_of(plan, task, options, words[0], std::span(words).subspan(1)),
+           task.task.job == Job::kEvaluator || (!may_leave.empty() && task.task.text().starts_with(may_leave))});
     }
     LineOutput out(1), err(2);
     const Outcome outcome = supervise(tasks, patience, signals, {out, err});

@@ -50,6 +50,43 @@ exit 1
   CHECK_FALSE(has(outcome.out, "got a signal"));
 }
 
+TEST_CASE("a task that ends as another has failed is not the first to fail, though it ends first") {
+  // Worker 2 says so of worker 1, and that of worker 0, which ends last.
+  LaunchFolder tasks(R"sh(case $me in
+worker2) echo "error: worker 1 (127.0.0.1:4101) ended unexpectedly; worker 2 was in step 7" >&2; echo > two; exit 1 ;;
+worker1) while [ ! -e two ]; do sleep 0.02; done; sleep 0.1
+  echo "worker 0 (127.0.0.1:4100), the chief, failed: the disk is full" >&2; echo > one; exit 1 ;;
+worker0) while [ ! -e one ]; do sleep 0.02; done; sleep 0.3; echo "the disk is full" >&2; exit 5 ;;
+esac
+)sh");
+  const Outcome outcome = tasks.launch("workers=3 grace=20");
+  CHECK(outcome.exit_code == 5);
+  CHECK(has(outcome.err, "launch: worker 2 ended with exit code 1, as worker 1 has failed; waiting up to 20 s"));
+  CHECK(has(outcome.err, "first: worker 0 ended with exit code 5; its last lines:\n  the disk is full\n"));
+}
+
+TEST_CASE("a failure is the task's own where nobody else's is known, or where two blame each other") {
+  for (const char* const other : {"0.2; exit 0", "0.2; echo 'error: worker 1 (a:1) failed: x' >&2; exit 4"}) {
+    LaunchFolder tasks(std::string("[ $me = worker0 ] && { sleep ") + other + R"sh(; }
+echo "error: worker 0 (127.0.0.1:4101) failed: no reason" >&2
+exit 3
+)sh");
+    const Outcome outcome = tasks.launch("workers=2 grace=20");
+    CHECK(outcome.exit_code == 3);
+    CHECK(has(outcome.err, "first: worker 1 ended with exit code 3"));
+  }
+}
+
+TEST_CASE("a task that saves and fails after SIGTERM still tells what ended the others") {
+  LaunchFolder tasks(R"sh(ready
+if [ $me = worker0 ]; then trap 'exit 2' TERM; while true; do sleep 0.02; done; fi
+while [ ! -e ready.worker0 ]; do sleep 0.02; done; sleep 0.1
+echo "worker 0 (127.0.0.1:4101), the chief, failed: no folder" >&2
+exit 1
+)sh");
+  CHECK(tasks.launch("workers=2 grace=0.1").exit_code == 2);
+}
+
 TEST_CASE("who does not end at SIGTERM is killed") {
   LaunchFolder tasks(R"([ $me = worker0 ] || { trap '' TERM; ready; while true; do sleep 0.05; done; }
 while [ ! -e ready.worker1 ]; do sleep 0.02; done
@@ -115,6 +152,33 @@ esac
   CHECK(has(outcome.err, "launch: worker 0 ended with exit code 1; the others continue without it\n"));
   CHECK(has(outcome.err, "launch: worker 1 ended with exit code 2; the others continue without it\n"));
   CHECK(has(outcome.out, "[chief] 3 starts, 1 mistake\n"));
+}
+
+TEST_CASE("an evaluator that dies is started again or left, and its last evaluation is waited for") {
+  const std::string body = R"sh(case $me in
+evaluator0) echo x >> starts; [ $(cat starts | wc -l) = 3 ] || kill -KILL $$
+  while [ ! -e over ]; do sleep 0.02; done; sleep 0.5; echo evaluated ;;
+worker0) while [ "$(cat starts 2>/dev/null | wc -l)" -lt $MOST ]; do sleep 0.02; done; sleep 0.3; echo > over ;;
+esac
+)sh";
+  LaunchFolder tasks(body);
+  const Outcome again = tasks.run("MOST=3 \"$MIRRORTRAIN\" workers=1 evaluator=1 restarts=2 grace=0.1 ./task.sh");
+  CHECK(again.exit_code == 0);
+  CHECK(has(again.err, "launch: evaluator was killed by signal 9 (SIGKILL); it is started again\n"));
+  CHECK(has(again.out, "[evaluator] evaluated\n"));
+  CHECK_FALSE(has(again.err, "SIGTERM"));
+  LaunchFolder others(body);
+  const Outcome left = others.run("MOST=1 \"$MIRRORTRAIN\" workers=1 evaluator=1 grace=0.1 ./task.sh");
+  CHECK(left.exit_code == 0);
+  CHECK(has(left.err, "launch: evaluator was killed by signal 9 (SIGKILL); "));
+  CHECK_FALSE(has(left.err, "first:"));
+}
+
+TEST_CASE("a task that may leave and fails when the run is over changes nothing") {
+  LaunchFolder tasks("[ $me = worker0 ] && exit 0\nsleep 0.3\nexit 1\n");
+  const Outcome outcome = tasks.launch("workers=2 may_leave='worker 1' grace=20");
+  CHECK(outcome.exit_code == 0);
+  CHECK(has(outcome.err, "launch: worker 1 ended with exit code 1, when the run was over\n"));
 }
 
 /// Worker 0, the chief, is stopped; worker 1, which may leave, ends as it hears nothing from it.

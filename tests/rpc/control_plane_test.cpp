@@ -89,12 +89,38 @@ TEST_CASE("a task with another configuration, version or cluster is refused, and
     CHECK(contains(error, "worker 0 ("));
     CHECK(contains(error, "has name, which worker 1 ("));
   }
+  for (const int longer : {0, 1}) {  // the key behind it is the next one there
+    for (const std::string& error : run_tasks(cluster_of(2), nothing, [&](int worker) {
+           Introduction own = introduction();
+           if (worker == longer) own.configuration.insert(own.configuration.begin() + 1, {"devices[1]", "cpu:1"});
+           return own;
+         })) {
+      CHECK(contains(error, longer == 1 ? "devices[1] is cpu:1, but absent on" : "devices[1] is absent, but cpu:1 on"));
+    }
+  }
+}
+
+TEST_CASE("tasks with clusters of other lengths all learn it, and a second process as one task is told of") {
+  const ClusterSpec two = cluster_of(2);
+  ClusterSpec three = two;
+  three.workers.push_back("127.0.0.1:1");
+  three.task.index = 1;
+  std::string error;
+  std::thread other([&] {
+    error = error_text([&] { ControlPlane::join(three, Security::from({}), introduction(), {10, 10}); });
+  });
+  const std::string chiefs = error_text([&] { ControlPlane::join(two, Security::from({}), introduction(), {10, 10}); });
+  other.join();
+  CHECK(chiefs ==
+        "worker 1: the chief's cluster (TF_CONFIG) has 2 tasks, worker 1's has 3 tasks; give every task the same "
+        "cluster");
+  CHECK(error == chiefs);
 }
 
 TEST_CASE("a task that fails ends the others with its name and reason") {
   const ClusterSpec cluster = cluster_of(3);
   const auto errors = run_tasks(cluster, [](int worker, ControlPlane& control) {
-    if (worker == 1) return control.fail("the disk is full");
+    if (worker == 1) return control.fail("the disk is full", 5);
     std::string told;
     std::mutex mutex;
     control.on_failure([&](const std::string& reason) {
@@ -104,6 +130,7 @@ TEST_CASE("a task that fails ends the others with its name and reason") {
     const std::string message = error_text([&] { control.get("what never comes"); });
     control.on_failure({});
     CHECK(told == message);
+    CHECK(control.failed_exit_code() == 5);
     throw Error(message);
   });
   for (const int other : {0, 2}) {
@@ -201,7 +228,7 @@ TEST_CASE("a task of a job that may leave can die, be silent or fail, and come b
       again.wait_for_welcome();
       welcomed.emplace_back(task);
       FromTask message;
-      message.set_failure("the disk is full");
+      message.mutable_failure()->set_reason("the disk is full");
       again.stream->Write(message);
       again.stream->WritesDone();
     }
@@ -282,7 +309,8 @@ TEST_CASE("a chief that is suspended between generations is named after the pati
   const auto error =
       error_text([&] { ControlPlane::join(cluster, Security::from({}), introduction(), patience, {}, {2}); });
   CHECK(std::chrono::steady_clock::now() - begin < 6s);
-  CHECK_MESSAGE(contains(error, "worker 0 (" + cluster.workers[0] + ")" + std::string(kChiefIsSilent)), error);
+  CHECK_MESSAGE(contains(error, "worker 0 (" + cluster.workers[0] + ")" + ", the chief," + std::string(kIsSilent)),
+                error);
   ::close(chief);
 }
 
@@ -302,7 +330,8 @@ TEST_CASE("a chief that is suspended before all tasks have come is named after t
   const std::string error = error_text([&] {
     ControlPlane::join(cluster, Security::from({}), introduction(), {60, 2});
   });
-  CHECK_MESSAGE(contains(error, "worker 0 (" + cluster.workers[0] + ")" + std::string(kChiefIsSilent)), error);
+  CHECK_MESSAGE(contains(error, "worker 0 (" + cluster.workers[0] + ")" + ", the chief," + std::string(kIsSilent)),
+                error);
   server->Shutdown(std::chrono::system_clock::now());
 }
 

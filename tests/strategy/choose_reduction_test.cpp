@@ -88,8 +88,9 @@ TEST_CASE("gradients are compressed between memories, and where that cannot be i
   CHECK(contains(within.note, "; compression has no effect: no gradients leave this memory"));
   CHECK(choose(options, replicas(1)).note ==
         "strategy.communication.compression has no effect: no gradients leave this memory");
-  for (const auto& [operation, topology] : {std::pair{CrossDeviceOps::kReductionToOneDevice, replicas(1, {.workers = 2})},
-                                            std::pair{CrossDeviceOps::kHierarchicalCopy, gpus(4)}}) {
+  for (const auto& [operation, topology] :
+       {std::pair{CrossDeviceOps::kReductionToOneDevice, replicas(1, {.workers = 2})},
+        std::pair{CrossDeviceOps::kHierarchicalCopy, gpus(4)}}) {
     options.cross_device_ops = operation;
     CHECK(contains(error_text([&] { choose(options, topology); }), "strategy.communication.compression: bfloat16 is"));
   }
@@ -105,13 +106,15 @@ TEST_CASE("across workers reduction_to_one_device is over replicas, other operat
   const ReductionChoice ring = choose({}, second);
   CHECK(ring.body == ReductionChoice::Body::kCollective);
   CHECK_FALSE(ring.stages.has_value());  // their communicator's
-  CHECK(ring.note ==
-        "cross_device_ops: auto: 3 workers have no memory in common, so their communicator adds the gradients, in its "
-        "own order, once each has added its own replicas' gradients");
+  CHECK(
+      ring.note ==
+      "cross_device_ops: auto: 3 workers are processes of their own, so their communicator adds the gradients, in its "
+      "own order, once each has added its own replicas' gradients");
   const ReductionChoice named = choose(with(CrossDeviceOps::kHierarchicalCopy), replicas(1, {.workers = 2}));
-  CHECK(named.note ==
-        "cross_device_ops: hierarchical_copy has no effect: 2 workers have no memory in common, so their communicator "
-        "adds the gradients, in its own order");
+  CHECK(
+      named.note ==
+      "cross_device_ops: hierarchical_copy has no effect: 2 workers are processes of their own, so their communicator "
+      "adds the gradients, in its own order");
 }
 
 TEST_CASE("without gradients to add there is nothing to choose") {

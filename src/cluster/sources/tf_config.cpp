@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "base/utf8.h"
 #include "cluster/address.h"
 #include "cluster/cluster_options.h"
 #include "cluster/cluster_rules.h"
@@ -52,7 +53,7 @@ std::vector<std::string> addresses_by_index(const Json& tasks, const std::string
     if (!index || *index >= static_cast<int>(addresses.size()) ||
         !addresses[static_cast<std::size_t>(*index)].empty()) {
       wrong(place, fmt::format("expected the indices 0 to {}, found \"{}\"; every task's address must be told",
-                               addresses.size() - 1, key));
+                               addresses.size() - 1, shortened(key)));
     }
     addresses[static_cast<std::size_t>(*index)] = address_in(value, fmt::format("{}[{}]", place, key));
   }

@@ -11,7 +11,10 @@
 #include <chrono>
 #include <cstring>
 #include <exception>
+#include <stdexcept>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "base/error.h"
 #include "collective/host_communicator.h"
@@ -22,7 +25,7 @@ namespace {
 /// gloo has no waiting without end.
 constexpr std::chrono::hours kNoLimit{24 * 365};
 /// Of no operation: theirs have a number in the upper half too.
-constexpr std::uint64_t kUnansweredSlot = 1;
+constexpr std::uint64_t kUnansweredSlot = 1, kGreetingSlot = 2;
 
 std::chrono::milliseconds milliseconds(double seconds) {
   if (seconds <= 0) return kNoLimit;
@@ -32,17 +35,100 @@ std::chrono::milliseconds milliseconds(double seconds) {
 /// gloo's way to hand out addresses, over the meeting point.
 class Store : public gloo::rendezvous::Store {
  public:
-  explicit Store(const MeetingPoint& meeting) : meeting_(meeting) {}
+  Store(const MeetingPoint& meeting, std::string prefix) : meeting_(meeting), prefix_(std::move(prefix)) {}
   void set(const std::string& key, const std::vector<char>& data) override {
-    meeting_.put("gloo/" + key, std::string(data.begin(), data.end()));
+    meeting_.put(prefix_ + key, std::string(data.begin(), data.end()));
   }
   std::vector<char> get(const std::string& key) override {
-    const std::string value = meeting_.get("gloo/" + key);
+    const std::string value = meeting_.get(prefix_ + key);
     return {value.begin(), value.end()};
   }
   void wait(const std::vector<std::string>&) override {}  // `get` does
 
  private:
+  const MeetingPoint& meeting_;
+  const std::string prefix_;
+};
+
+/// Makes the connections among all ranks. gloo takes whoever comes first to a port that it has just opened for a rank
+/// (a port scanner does), so that rank is refused, or its connection ends: then all ranks begin anew, at other ports.
+class Mesh {
+ public:
+  Mesh(const GlooOptions& options, const MeetingPoint& meeting) : options_(options), meeting_(meeting) {}
+
+  std::shared_ptr<gloo::rendezvous::Context> connect() {
+    gloo::transport::tcp::attr attributes;
+    attributes.hostname = options_.host;
+    auto device = gloo::transport::tcp::CreateDevice(attributes);
+    for (int attempt = 1;; ++attempt) {
+      const std::string prefix = fmt::format("gloo/{}/", attempt);
+      agree(prefix + "begins/", "");  // all are there, so that nothing below waits for a rank that starts late
+      auto context = std::make_shared<gloo::rendezvous::Context>(options_.rank, options_.size);
+      context->setTimeout(kConnect);
+      const std::string made = agree(prefix + "made/", error_of([&] {
+                                       Store store(meeting_, prefix);
+                                       context->connectFullMesh(store, device);
+                                     }));
+      const std::string error = made.empty() ? agree(prefix + "tried/", error_of([&] { greet(*context); })) : made;
+      context->setTimeout(milliseconds(options_.timeout_seconds));
+      if (error.empty()) return context;
+      if (attempt == kAttempts) throw std::runtime_error(error);
+    }
+  }
+
+ private:
+  static constexpr int kAttempts = 5;
+  static constexpr std::chrono::seconds kConnect{10};
+
+  template <class Work>
+  static std::string error_of(const Work& work) {
+    try {
+      work();
+    } catch (const Error&) {  // another task has failed
+      throw;
+    } catch (const std::exception& error) {
+      return error.what();
+    }
+    return "";
+  }
+
+  /// Every rank tells its error, empty where there is none; returns the own one, or the first of the others.
+  std::string agree(const std::string& key, const std::string& own) const {
+    meeting_.put(key + std::to_string(options_.rank), own);
+    std::string first = own;
+    for (int rank = 0; rank < options_.size; ++rank) {
+      if (rank == options_.rank) continue;
+      const std::string error = meeting_.get(key + std::to_string(rank));
+      if (first.empty()) first = error;
+    }
+    return first;
+  }
+
+  /// Whether every other rank is at the other end of its connection.
+  void greet(gloo::Context& context) const {
+    std::vector<int> ranks(static_cast<std::size_t>(options_.size), -1);
+    int own = options_.rank;
+    const auto to = context.createUnboundBuffer(&own, sizeof(int));
+    const auto from = context.createUnboundBuffer(ranks.data(), ranks.size() * sizeof(int));
+    const auto for_others = [this](const auto& work) {
+      for (int rank = 0; rank < options_.size; ++rank) {
+        if (rank != options_.rank) work(rank);
+      }
+    };
+    for_others([&](int rank) {
+      from->recv(rank, kGreetingSlot, static_cast<std::size_t>(rank) * sizeof(int), sizeof(int));
+      to->send(rank, kGreetingSlot);
+    });
+    for_others([&](int) {
+      to->waitSend(kConnect);
+      from->waitRecv(kConnect);
+    });
+    for_others([&](int rank) {
+      if (ranks[static_cast<std::size_t>(rank)] != rank) throw std::runtime_error("another answers");
+    });
+  }
+
+  const GlooOptions& options_;
   const MeetingPoint& meeting_;
 };
 
@@ -56,17 +142,11 @@ void add(void* to, const void* a, const void* b, std::size_t count) {
 class GlooCommunicator : public HostCommunicator {
  public:
   GlooCommunicator(const GlooOptions& options, const MeetingPoint& meeting, OperationWatch watch)
-      : HostCommunicator(options.rank, options.size, std::move(watch)),
-        context_(std::make_shared<gloo::rendezvous::Context>(options.rank, options.size)) {
-    context_->setTimeout(milliseconds(options.timeout_seconds));
-    if (options.size == 1) return;
+      : HostCommunicator(options.rank, options.size, std::move(watch)) {
     // gloo writes to sockets as to files: where the other end died, the system would end this process without a word.
     ::signal(SIGPIPE, SIG_IGN);
-    gloo::transport::tcp::attr attributes;
-    attributes.hostname = options.host;
-    auto device = gloo::transport::tcp::CreateDevice(attributes);
-    Store store(meeting);
-    context_->connectFullMesh(store, device);
+    context_ = options.size == 1 ? std::make_shared<gloo::rendezvous::Context>(options.rank, options.size)
+                                 : Mesh(options, meeting).connect();
   }
 
  protected:
@@ -118,8 +198,8 @@ class GlooCommunicator : public HostCommunicator {
   }
 
   /// Every other rank gets the part `sent_to(rank)` of the elements, and its own comes to its place in `received`. Who
-  /// receives says so before it sends: gloo's message about it would wait behind what is sent, and one direction for the
-  /// other. gloo's own alltoall and allgather take 2 and 1.5 times as long between two ranks.
+  /// receives says so before it sends: gloo's message about it would wait behind what is sent, and one direction for
+  /// the other. gloo's own alltoall and allgather take 2 and 1.5 times as long between two ranks.
   template <class SentTo>
   void exchange_parts(const Elements& elements, std::byte* received, const SentTo& sent_to) {
     const std::size_t bytes = elements.bytes() / static_cast<std::size_t>(size());

@@ -13,7 +13,7 @@ namespace mirrortrain {
 struct GlooOptions {
   int rank = 0, size = 1;
   std::string host;             ///< a name or address of this machine, at which the others connect
-  double timeout_seconds = 60;  ///< of connecting, and of each operation; 0: none
+  double timeout_seconds = 60;  ///< of each operation; 0: none
 };
 
 /// Connects to every other rank; each makes its own at the same time. Throws Error where a rank does not come in time

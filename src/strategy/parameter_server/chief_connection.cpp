@@ -6,6 +6,7 @@
 #include <mutex>
 
 #include "base/error.h"
+#include "rpc/status_text.h"
 #include "strategy/parameter_server/parameter_server.grpc.pb.h"
 
 namespace mirrortrain {
@@ -73,11 +74,7 @@ class ChiefConnection::Body {
     return stream_->Finish();
   }
 
-  std::string why_broken() {
-    const grpc::Status status = finish();
-    return fmt::format("the chief ({}) is gone: {}", address_,
-                       status.error_message().empty() ? "the connection broke" : status.error_message());
-  }
+  std::string why_broken() { return fmt::format("the chief ({}) is gone: {}", address_, rpc::status_text(finish())); }
 
   const std::string address_;
   grpc::ClientContext context_;

@@ -10,6 +10,7 @@
 #include <functional>
 #include <future>
 
+#include "rpc/status_text.h"
 #include "strategy/parameter_server/messages.h"
 #include "strategy/parameter_server/parameter_server.grpc.pb.h"
 
@@ -31,11 +32,6 @@ struct Call {
   grpc::ClientContext context;
 };
 
-std::string reason(const grpc::Status& status) {
-  if (status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED) return "it did not answer in time";
-  return status.error_message().empty() ? "the connection broke" : status.error_message();
-}
-
 }  // namespace
 
 struct ParameterClient::Server {
@@ -51,7 +47,7 @@ struct ParameterClient::Server {
 
   void require(const grpc::Status& status, std::string_view doing) const {
     if (status.ok()) return;
-    throw ServerError(index, fmt::format("ps {} ({}): {}: {}", index, address, doing, reason(status)));
+    throw ServerError(index, fmt::format("ps {} ({}): {}: {}", index, address, doing, rpc::status_text(status)));
   }
 };
 
@@ -196,7 +192,7 @@ std::string ParameterClient::check(int server, std::int64_t generation) const {
   Call call(security_, timeout_seconds_ > 0 ? std::min(timeout_seconds_, kShortSeconds) : kShortSeconds);
   StatusReply reply;
   const grpc::Status status = asked.stub->Status(&call.context, {}, &reply);
-  if (!status.ok()) return fmt::format("{} is gone, and its variables with it: {}", name, reason(status));
+  if (!status.ok()) return fmt::format("{} is gone, and its variables with it: {}", name, rpc::status_text(status));
   if (reply.generation() == generation) return "";
   return fmt::format("{} was started again and has lost its variables", name);
 }

@@ -109,7 +109,13 @@ class Worker {
     try {
       while (auto step = chief_.take()) orders_.put(std::move(*step));
     } catch (const Error& error) {
-      throw ChiefGone{error.what()};
+      // The control plane, which loses it at the same time, says who it is and where this task stood.
+      std::string reason = parts_.failure();
+      for (int i = 0; i < 100 && reason.empty(); ++i) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(10));
+        reason = parts_.failure();
+      }
+      throw ChiefGone{reason.empty() ? error.what() : reason};
     }
     orders_.close();
   }
@@ -146,6 +152,7 @@ class Worker {
       spec.rows = step->step.rows;
       spec.epoch = step->step.epoch;
       spec.step = step->step.step;
+      parts_.begin_step(spec.step);
       if (step->step.trains) {
         spec.gradients = 1;  // accumulated, and applied by the servers
         parts_.strategy.train(spec);

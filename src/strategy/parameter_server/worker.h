@@ -26,6 +26,8 @@ struct WorkerParts {
   double timeout_seconds = 60;  ///< of a call to a server; 0: no limit
   /// Asked now and then, on any thread: why the run has failed elsewhere; empty while it has not.
   std::function<std::string()> failure = [] { return std::string(); };
+  /// Told of each step that is about to be computed.
+  std::function<void(std::int64_t)> begin_step = [](std::int64_t) {};
 };
 
 /// Does the chief's work until it says that the run is done: pulls variables, computes a step and pushes its gradients,

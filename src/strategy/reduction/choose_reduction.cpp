@@ -145,7 +145,7 @@ ReductionChoice choose_reduction(const StrategyOptions& options, const Topology&
                     plural(ranks, topology.on_gpus() ? "GPU" : "worker"), why, order_note(by_method, method), before);
   } else {
     choice.note = fmt::format(
-        "cross_device_ops: {}: {} have no memory in common, so their communicator adds the gradients, in its own "
+        "cross_device_ops: {}: {} are processes of their own, so their communicator adds the gradients, in its own "
         "order{}",
         is_auto ? "auto" : fmt::format("{} has no effect", name), plural(ranks, "worker"), before);
   }

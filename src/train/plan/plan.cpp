@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "train/plan/loopback.h"
+#include "train/plan/shared_memory_network.h"
 
 namespace mirrortrain::plan {
 namespace {
@@ -121,7 +122,11 @@ Plan make_plan(const CheckedConfiguration& checked, const PlanOptions& options, 
         "--network: the replicas are on GPUs, whose network cannot be measured here; give its latency and "
         "bandwidth, such as --network 5us,100Gbit/s");
   }
-  plan.assumptions.network = options.network ? *options.network : measure_loopback();
+  // As a run of several processes here would choose.
+  const bool may_share = checked.values().strategy.communication.implementation == Transport::kAuto;
+  const std::optional<Network> shared = plan.network_measured && may_share ? measure_shared_memory() : std::nullopt;
+  plan.shares_memory = shared.has_value();
+  plan.assumptions.network = options.network ? *options.network : shared ? *shared : measure_loopback();
   plan.assumptions.add_seconds = measure_add_seconds();
   if (plan.network_measured) plan.assumptions.shared_cores = static_cast<int>(hardware.machine.cores.size());
   plan.gradient_bytes = reduced_gradient_bytes(*checked.model, checked.policies());

@@ -12,7 +12,7 @@ namespace mirrortrain::plan {
 /// What `mirrortrain plan` is asked for.
 struct PlanOptions {
   std::vector<int> workers;        ///< ascending
-  std::optional<Network> network;  ///< none: all workers are processes of this machine, over its loopback
+  std::optional<Network> network;  ///< none: all workers are processes of this machine
   bool scales_batch = false;       ///< the global batch grows with the workers, else it is the configuration's
   double seconds = 1;              ///< to measure each size of batch
 };
@@ -47,6 +47,7 @@ struct Plan {
   std::vector<PlannedRun> runs;  ///< as asked for
   Assumptions assumptions;
   bool network_measured = false;
+  bool shares_memory = false;  ///< the measured network is memory that the processes share, else the loopback
   std::uint64_t gradient_bytes = 0;
   std::size_t buckets = 0;  ///< 0 where no more than one worker is planned
   bool overlaps = false;    ///< buckets with backward

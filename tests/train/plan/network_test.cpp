@@ -4,6 +4,7 @@
 
 #include "error_text.h"
 #include "train/plan/loopback.h"
+#include "train/plan/shared_memory_network.h"
 
 namespace mirrortrain::plan {
 namespace {
@@ -67,6 +68,14 @@ TEST_CASE("the loopback of this machine has a latency and a bandwidth") {
   CHECK(network.latency < 0.1);
   CHECK(network.bandwidth > 1e6);
   CHECK(network.bandwidth < 1e12);
+}
+
+TEST_CASE("memory that processes share is a network, too") {
+  const std::optional<Network> network = measure_shared_memory();
+  REQUIRE(network.has_value());
+  CHECK(network->latency > 1e-9);
+  CHECK(network->latency < 0.1);
+  CHECK(network->bandwidth > 1e6);
 }
 
 }  // namespace

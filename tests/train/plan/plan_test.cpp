@@ -200,7 +200,7 @@ TEST_CASE("a plan divides the batch among workers, or gives each as much as one 
   CHECK(divided.buckets == 3);
   CHECK_FALSE(divided.network_measured);
   CHECK(divided.worker == "2 replicas on cpu:0, cpu:1, 2 threads");
-  CHECK(contains(divided.note, "auto: 4 workers have no memory in common, so their communicator adds"));
+  CHECK(contains(divided.note, "auto: 4 workers are processes of their own, so their communicator adds"));
   CHECK(divided.runs[0].communication == 0);
   CHECK(divided.runs[0].step == divided.one.step);
   CHECK(divided.runs[2].rows == 4);

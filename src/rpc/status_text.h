@@ -1,0 +1,20 @@
+#pragma once
+
+#include <grpcpp/support/status.h>
+
+#include <string>
+
+namespace mirrortrain::rpc {
+
+/// Why a call failed, for messages: what the other side says; in plain words where gRPC itself tells of the connection.
+inline std::string status_text(const grpc::Status& status) {
+  switch (status.error_code()) {
+    case grpc::StatusCode::DEADLINE_EXCEEDED: return "it did not answer in time";
+    case grpc::StatusCode::UNAVAILABLE:
+    case grpc::StatusCode::INTERNAL:
+    case grpc::StatusCode::CANCELLED: return "the connection has ended";
+    default: return status.error_message().empty() ? "the connection has ended" : status.error_message();
+  }
+}
+
+}  // namespace mirrortrain::rpc
