@@ -236,22 +236,20 @@ void meet_every_listener(std::vector<int>& strangers) {
   }
 }
 
-TEST_CASE("a stranger who connects first while the mesh is made delays it, and no more") {
+TEST_CASE("strangers who connect first while the mesh is made delay it, and no more") {
   if (!why_no_gloo().empty()) return;
   Board board;
   std::vector<int> strangers;
   std::mutex mutex;
-  std::atomic<bool> began_anew = false;
   std::vector<std::string> errors(2);
   std::vector<std::thread> threads;
   for (int rank = 0; rank < 2; ++rank) {
     threads.emplace_back([&, rank] {
       errors[static_cast<std::size_t>(rank)] = error_text([&] {
         MeetingPoint point = board.point();
-        // Before the ranks know each other's ports of the first two attempts.
+        // Before the ranks know each other's ports of the first two attempts. Newer gloo needs no second one.
         const auto put = point.put;
         point.put = [&, put](const std::string& key, const std::string& value) {
-          began_anew = began_anew || key.starts_with("gloo/2/");
           if (key == fmt::format("gloo/1/{}", rank) || key == fmt::format("gloo/2/{}", rank)) {
             const std::scoped_lock lock(mutex);
             meet_every_listener(strangers);
@@ -265,7 +263,6 @@ TEST_CASE("a stranger who connects first while the mesh is made delays it, and n
   }
   for (std::thread& thread : threads) thread.join();
   for (const std::string& error : errors) CHECK(error == "no error");
-  CHECK(began_anew);
   for (const int stranger : strangers) ::close(stranger);
 }
 

@@ -11,6 +11,8 @@
 #include <chrono>
 #include <cstring>
 #include <exception>
+#include <memory>
+#include <mutex>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -60,6 +62,14 @@ class Mesh {
     gloo::transport::tcp::attr attributes;
     attributes.hostname = options_.host;
     auto device = gloo::transport::tcp::CreateDevice(attributes);
+    // Never destroyed: a stranger's connection may hold the device until after the communicator is gone, and newer gloo
+    // would then join the device's thread from that thread itself, which ends the process.
+    static auto* const devices = new std::vector<std::shared_ptr<gloo::transport::Device>>;
+    static std::mutex devices_mutex;
+    {
+      const std::scoped_lock lock(devices_mutex);
+      devices->push_back(device);
+    }
     for (int attempt = 1;; ++attempt) {
       const std::string prefix = fmt::format("gloo/{}/", attempt);
       agree(prefix + "begins/", "");  // all are there, so that nothing below waits for a rank that starts late
