@@ -12,10 +12,11 @@ class Error : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// The command line or the configuration is wrong (an occupied run folder and an absent GPU included): exit code 2.
+/// The command line or the configuration is wrong (an occupied run folder and an absent GPU included).
 class UsageError : public Error {
  public:
   using Error::Error;
+  static constexpr int kExitCode = 2;  ///< of the program
 };
 
 }  // namespace mirrortrain

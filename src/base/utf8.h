@@ -27,6 +27,9 @@ std::size_t display_width(std::string_view text);
 /// The text and as many spaces as fill `width` columns.
 std::string padded(std::string_view text, std::size_t width);
 
+/// The text without spaces before and behind it.
+std::string_view without_outer_spaces(std::string_view text);
+
 /// The text on one line for a message: cut off with "..." after about `limit` bytes, with controls, invisible
 /// characters and bytes that are no UTF-8 as escapes.
 std::string shortened(std::string_view text, std::size_t limit = 48);

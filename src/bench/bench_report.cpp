@@ -44,32 +44,28 @@ void print_setup(std::FILE* out, std::span<Device* const> devices, int replicas)
     report::print_fitted(out, fmt::format("# sums float elements in place over {} rank{}: {}\n", names.size(),
                                           names.size() == 1 ? "" : "s", fmt::join(names, ", ")));
   }
-  report::print_fitted(out, fmt::format("# one_pass is the pass that an update has in itself and leaves the sum in one "
-                                        "memory; the other algorithms\n"));
-  report::print_fitted(out, fmt::format("# leave it with every rank\n"));
   report::print_fitted(
-      out, fmt::format("# every sum of every operation is checked; time is the median of the repetitions\n"));
+      out,
+      "# one_pass is the pass that an update has in itself and leaves the sum in one memory; the other algorithms\n"
+      "# leave it with every rank\n"
+      "# every sum of every operation is checked; time is the median of the repetitions\n");
 }
 
 void print_busbw(std::FILE* out, int n, bool in_one_memory) {
   if (in_one_memory) {
     report::print_fitted(
         out,
-        fmt::format(
-            "# algbw = size / time; busbw = algbw x (n+1), n = {}: n times the size is read and once written,\n", n));
-    report::print_fitted(
-        out,
-        fmt::format(
-            "# so busbw compares with the speed of the GPU's memory, or of its cache where all sizes fit in there\n"));
+        fmt::format("# algbw = size / time; busbw = algbw x (n+1), n = {}: n times the size is read and once written,\n"
+                    "# so busbw compares with the speed of the GPU's memory, or of its cache where all sizes fit in "
+                    "there\n",
+                    n));
     return;
   }
   report::print_fitted(
-      out,
-      fmt::format(
-          "# algbw = size / time; busbw = algbw x 2(n-1)/n, n = {}: whatever the algorithm, each rank must send\n", n));
-  report::print_fitted(
       out, fmt::format(
-               "# and receive 2(n-1)/n of the size, so busbw compares with the speed of memory or links at any n\n"));
+               "# algbw = size / time; busbw = algbw x 2(n-1)/n, n = {}: whatever the algorithm, each rank must send\n"
+               "# and receive 2(n-1)/n of the size, so busbw compares with the speed of memory or links at any n\n",
+               n));
 }
 
 AllReduceReport::AllReduceReport(std::FILE* out) : out_(out) {

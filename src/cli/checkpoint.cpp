@@ -58,7 +58,8 @@ bool is_gone(const fs::path& checkpoint) {
 bool list(const std::vector<fs::path>& checkpoints) {
   bool all_readable = true;
   constexpr std::size_t kWhole = 71;  // columns
-  const bool has_time = !report::is_terminal(stdout) || report::terminal_width(stdout) >= kWhole;
+  const std::size_t width = report::fitting_width(stdout);
+  const bool has_time = width == 0 || width >= kWhole;
   const auto print_row = [&](const std::string& name, const std::string& step, const std::string& epoch,
                              const std::string& saved, const std::string& bytes, const std::string& note) {
     const std::string time = has_time ? fmt::format("  {:<19}", saved) : "";

@@ -30,10 +30,7 @@ void print_plan(const PlanArguments& arguments) {
   options.scales_batch = arguments.scales_batch;
   const CheckedConfiguration checked = check_configuration(arguments.config, arguments.overrides);
   const plan::Plan planned = plan::make_plan(checked, options);
-  if (arguments.json != "-") {
-    const std::size_t width = report::is_terminal(stdout) ? report::terminal_width(stdout) : 0;
-    report::print_fitted(stdout, plan_text(planned, width));
-  }
+  if (arguments.json != "-") report::print_fitted(stdout, plan_text(planned, report::fitting_width(stdout)));
   if (arguments.json) write_json(*arguments.json, plan_json(planned));
 }
 

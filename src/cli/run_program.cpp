@@ -72,12 +72,12 @@ int run_program(int argc, const char* const* argv) {
     } catch (const CLI::ParseError& error) {
       if (error.get_exit_code() == 0) return checked(app.exit(error));  // help and version
       print_error(refused_text(app, error));
-      return 2;
+      return UsageError::kExitCode;
     }
     return checked(exit_code);
   } catch (const UsageError& error) {
     print_error(error.what());
-    return 2;
+    return UsageError::kExitCode;
   } catch (const std::filesystem::filesystem_error& error) {
     print_error("error: cannot access " + error.path1().string() + ": " + error.code().message());
     return error.code() == std::errc::filename_too_long ? 2 : 1;
@@ -95,7 +95,7 @@ int run_program(int argc, const char* const* argv) {
     return 1;
   } catch (const NonFinite& error) {
     print_error(std::string("error: ") + error.what());
-    return 3;
+    return NonFinite::kExitCode;
   } catch (const std::exception& error) {
     print_error(std::string("error: ") + error.what());
     return 1;

@@ -57,7 +57,7 @@ void print_runs(const RunsArguments& arguments) {
   sort_runs(runs, columns().at(arguments.sort));
   if (arguments.json) write_json(*arguments.json, run_table_json(runs));
   if (arguments.json == "-") return;
-  fmt::print("{}", run_table(runs, report::is_terminal(stdout) ? report::terminal_width(stdout) : 0));
+  fmt::print("{}", run_table(runs, report::fitting_width(stdout)));
 }
 
 }  // namespace

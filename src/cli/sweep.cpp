@@ -17,6 +17,7 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "base/utf8.h"
 #include "cli/stop_signals.h"
 #include "config/document.h"
 #include "device/cuda/gpus.h"
@@ -37,9 +38,7 @@ std::vector<std::string> values_of(const std::string& text) {
   int depth = 0;
   for (const char c : text + ",") {
     if (c == ',' && depth == 0) {
-      value.erase(0, std::min(value.find_first_not_of(' '), value.size()));
-      value.erase(value.find_last_not_of(' ') + 1);
-      values.push_back(std::move(value));
+      values.emplace_back(without_outer_spaces(value));
       value.clear();
       continue;
     }
@@ -80,12 +79,12 @@ void require_different_keys(const std::vector<std::string>& sweeps) {
   }
 }
 
-/// What is wrong with a combination, in the words of who gave it.
-void require_valid(const FitArguments& fit, const std::vector<std::string>& settings, std::string& name) {
+/// The name of a combination's configuration. Throws what is wrong with it, in the words of who gave it.
+std::string checked_name(const FitArguments& fit, const std::vector<std::string>& settings) {
   std::vector<std::string> overrides = fit.overrides;
   overrides.insert(overrides.end(), settings.begin(), settings.end());
   try {
-    name = check_configuration(fit.config, overrides).values().name.text;
+    return check_configuration(fit.config, overrides).values().name.text;
   } catch (const UsageError& error) {
     std::string text = error.what();
     for (const std::string& setting : settings) {
@@ -198,7 +197,7 @@ int sweep(const FitArguments& fit, const SweepArguments& arguments) {
   require_parts(arguments.side_by_side);
   std::string name;
   for (const auto& settings : all) {  // whatever is wrong shows before the first run
-    require_valid(fit, settings, name);
+    name = checked_name(fit, settings);
   }
   const fs::path folder = new_sweep_folder(fit, name);
   if (!fit.dry_run) create_folders(folder);
@@ -249,7 +248,7 @@ int sweep(const FitArguments& fit, const SweepArguments& arguments) {
   if (fit.dry_run) return exit_code;
   std::vector<RunRow> runs = list_runs(folder, std::nullopt);
   sort_runs(runs, RunColumn::kBest);
-  fmt::print("{}", run_table(runs, report::is_terminal(stdout) ? report::terminal_width(stdout) : 0));
+  fmt::print("{}", run_table(runs, report::fitting_width(stdout)));
   spdlog::info("`mirrortrain runs {}` prints this table again", folder.string());
   return exit_code;
 }

@@ -62,13 +62,13 @@ bool is_bare_list(const Value& value) {
          meaning_of(value) == Meaning::kNumber;
 }
 
-std::string list_hint(const Node& node, const Rules& rules, const ReadList& read, const MeantItem& meant) {
+std::string list_hint(const Node& node, const ReadList& read, const MeantItem& meant) {
   const Value& value = node.value();
   if (!value.is_scalar() || value.text().find_first_of("[]\n") != std::string::npos) return "";
   Errors errors;
   std::unordered_map<std::string, Place> origins;
   Reading trial{errors, origins, node.reading().replaced};
-  const Node alone = node.on_trial(trial, rules);
+  const Node alone = node.on_trial(trial);
   Value list = value.quoted() ? Value::sequence({value}, value.place()) : with_brackets(alone);
   if (!list.is_sequence()) return "";
   for (Value& item : list.items()) {

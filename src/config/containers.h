@@ -19,7 +19,7 @@ using ReadList = std::function<void(const Node&)>;
 /// What an item was probably meant to be: "cuda:0" for `gpu`; "" where that is not known.
 using MeantItem = std::function<std::string(const Value&)>;
 /// "write [x]", for what is no list but would be one in brackets, as `read` finds on trial.
-std::string list_hint(const Node& node, const Rules& rules, const ReadList& read, const MeantItem& meant);
+std::string list_hint(const Node& node, const ReadList& read, const MeantItem& meant);
 /// Its items, as if it had brackets. What is wrong with it is added to the node.
 Value with_brackets(const Node& node);
 /// Whether the value is a list that satisfies the node's rules and, where `length` is given, has as many items.
@@ -73,7 +73,7 @@ struct Codec<std::vector<T>> {
       std::vector<T> items;
       read(list, items);
     };
-    return detail::list_hint(node, node.rules(), read_list, meant);
+    return detail::list_hint(node, read_list, meant);
   }
   static Value show(const std::vector<T>& values) {
     std::vector<Value> items;
@@ -106,7 +106,7 @@ struct Codec<std::array<T, N>> {
       std::array<T, N> items;
       read(list, items);
     };
-    return detail::list_hint(node, node.rules(), read_list, {});
+    return detail::list_hint(node, read_list, {});
   }
   static Value show(const std::array<T, N>& values) {
     std::vector<Value> items;

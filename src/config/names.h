@@ -8,7 +8,10 @@
 
 namespace mirrortrain::config {
 
-// What suggest.cpp and advice.cpp share.
+// What the parts that tell mistakes share.
+
+/// What the names of keys are made of.
+inline constexpr std::string_view kNameCharacters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_";
 
 /// "MaxPooling2D" and "max_pooling2d" alike: "maxpooling2d".
 std::string plain(std::string_view name);

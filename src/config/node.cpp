@@ -46,9 +46,9 @@ Node Node::without(std::string_view tag) const {
   return node;
 }
 
-Node Node::on_trial(Reading& reading, const Rules& rules) const {
+Node Node::on_trial(Reading& reading) const {
   Node node(*value_, reading);
-  node.rules_ = &rules;
+  node.rules_ = rules_;
   return node;
 }
 

@@ -55,8 +55,8 @@ class Node {
   /// This node with another value in place of its own.
   Node with_value(const Value& value) const;
 
-  /// This value alone, as if it were read with other rules, errors and origins: whether it would do.
-  Node on_trial(Reading& reading, const Rules& rules) const;
+  /// This value alone, by the same rules, with other errors and origins: whether it would do.
+  Node on_trial(Reading& reading) const;
 
   /// This node, with `tag` not counted among its keys.
   Node without(std::string_view tag) const;

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 
+#include "base/utf8.h"
 #include "config/codec.h"
 
 namespace mirrortrain::config::detail {
@@ -43,10 +44,8 @@ std::optional<double> quotient_of(const std::string& text) {
   const std::size_t slash = text.find('/');
   const bool is_percent = text.ends_with('%');
   if (slash == std::string::npos && !is_percent) return std::nullopt;
-  const auto number = [](std::string part) {
-    part.erase(0, std::min(part.find_first_not_of(' '), part.size()));
-    part.erase(part.find_last_not_of(' ') + 1);
-    return as_number(Value::scalar(part, false));
+  const auto number = [](std::string_view part) {
+    return as_number(Value::scalar(std::string(without_outer_spaces(part)), false));
   };
   const auto above = number(text.substr(0, is_percent ? text.size() - 1 : slash));
   const auto below = is_percent ? std::optional(100.0) : number(text.substr(slash + 1));

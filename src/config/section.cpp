@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "config/names.h"
+
 namespace mirrortrain::config::detail {
 namespace {
 
@@ -23,9 +25,8 @@ std::vector<std::string> names_of(const Keys& keys) {
 
 /// For `seed:1` and `seed=1`, which are texts.
 std::string space_hint(const Value& value) {
-  constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_";
   const auto text = as_text(value);
-  const std::size_t equals = text ? text->find_first_not_of(kLetters) : std::string::npos;
+  const std::size_t equals = text ? text->find_first_not_of(kNameCharacters) : std::string::npos;
   if (equals != std::string::npos && equals > 0 && (*text)[equals] == '=') {
     return fmt::format("write '{}: {}', with a colon", shortened(text->substr(0, equals)),
                        shortened(without_odd_characters(text->substr(equals + 1))));

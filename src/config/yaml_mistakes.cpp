@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/utf8.h"
+#include "config/names.h"
 #include "config/scalar.h"
 
 namespace mirrortrain::config {
@@ -82,10 +83,9 @@ std::optional<YamlMistake> tab(std::string_view text, std::size_t stopped) {
 
 /// `seed:1`. Not `http://...`, nor what stands in quotes, brackets or behind a proper key.
 std::optional<YamlMistake> missing_space(std::string_view text, std::size_t stopped) {
-  constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_";
   return in_lines(text, stopped, [&](std::size_t start, std::string_view line) -> std::optional<YamlMistake> {
     const std::size_t name = std::min(line.find_first_not_of(" -"), line.size());
-    const std::size_t colon = std::min(line.find_first_not_of(kLetters, name), line.size());
+    const std::size_t colon = std::min(line.find_first_not_of(kNameCharacters, name), line.size());
     if (colon == name || colon + 1 >= line.size() || line[colon] != ':') return std::nullopt;
     if (std::string_view(" \t\r/").find(line[colon + 1]) != std::string_view::npos) return std::nullopt;
     return at(
@@ -97,14 +97,14 @@ std::optional<YamlMistake> missing_space(std::string_view text, std::size_t stop
 
 /// `seed=1`, in the line where the parser stopped or the one before.
 std::optional<YamlMistake> equals_sign(std::string_view text, std::size_t stopped) {
-  constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.";
+  const std::string of_path = std::string(kNameCharacters) + ".";
   const auto lines_between = [&](std::size_t start) {
     return std::count(text.begin() + static_cast<std::ptrdiff_t>(start),
                       text.begin() + static_cast<std::ptrdiff_t>(std::min(stopped, text.size())), '\n');
   };
   return in_lines(text, stopped, [&](std::size_t start, std::string_view line) -> std::optional<YamlMistake> {
     const std::size_t name = std::min(line.find_first_not_of(" -"), line.size());
-    const std::size_t after = std::min(line.find_first_not_of(kLetters, name), line.size());
+    const std::size_t after = std::min(line.find_first_not_of(of_path, name), line.size());
     const std::size_t equals = std::min(line.find_first_not_of(' ', after), line.size());
     if (after == name || equals >= line.size() || line[equals] != '=' || lines_between(start) > 2) return std::nullopt;
     std::string_view value = line.substr(equals + 1);

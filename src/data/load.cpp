@@ -109,7 +109,7 @@ SplitRows split_rows(std::int64_t rows, const std::string& origin, const DataOpt
   std::vector<std::int64_t> all(static_cast<std::size_t>(rows));
   std::iota(all.begin(), all.end(), std::int64_t{0});
   if (fraction == nullptr) return {std::move(all), {}};
-  const auto kept = static_cast<std::int64_t>(std::floor(static_cast<double>(rows) * (1 - fraction->fraction)));
+  const std::int64_t kept = fraction->kept_of(rows);
   if (kept == 0 || kept == rows) {
     throw FractionError(options.validation.place,
                         fmt::format("a fraction of {} of the {} examples in {} leaves {} without any; change the "
@@ -185,30 +185,27 @@ Training adapt(const Csv& source, const DataOptions& options, std::uint64_t seed
 Training read_training(const DataOptions& options, std::uint64_t seed, const Terms& terms) {
   return std::visit(
       [&](const auto& source) -> Training {
+        using Format = std::decay_t<decltype(source)>;
         BadExamples bad = terms.gather();
-        if constexpr (std::is_same_v<std::decay_t<decltype(source)>, Csv>) {
-          return adapt(source, options, seed, terms);
-        } else if constexpr (std::is_same_v<std::decay_t<decltype(source)>, ImageFolder>) {
-          FoundPictures found = find_pictures(source, nullptr, bad.if_skips());
-          const Dataset whole = usable(std::move(found.examples), terms.wanted, std::move(bad));
-          const SplitRows rows = split_rows(whole.rows(), whole.labels().origin, options, seed, true);
-          return make_parts(whole, rows, {std::move(found.classes), {}});
-        } else if constexpr (std::is_same_v<std::decay_t<decltype(source)>, Text>) {
-          TokenWindows windows = read_windows(source);
-          const Dataset whole = usable(std::move(windows.examples), terms.wanted, std::move(bad));
-          const SplitRows rows = split_rows(whole.rows(), whole.features().origin, options, seed);
-          return make_parts(whole, rows, {std::move(windows.tokens), {}});
-        } else {
-          Examples examples = [&] {
-            if constexpr (requires { read(source, bad.if_skips()); }) {
-              return read(source, bad.if_skips());
-            } else {
-              return read(source);
-            }
-          }();
+        const auto parts_of = [&](Examples examples, std::vector<std::string> classes) {
+          constexpr bool kIsSortedByClass = std::is_same_v<Format, ImageFolder>;
           const Dataset whole = usable(std::move(examples), terms.wanted, std::move(bad));
-          const SplitRows rows = split_rows(whole.rows(), whole.features().origin, options, seed);
-          return make_parts(whole, rows, {});
+          const std::string& origin = kIsSortedByClass ? whole.labels().origin : whole.features().origin;
+          const SplitRows rows = split_rows(whole.rows(), origin, options, seed, kIsSortedByClass);
+          return make_parts(whole, rows, {std::move(classes), {}});
+        };
+        if constexpr (std::is_same_v<Format, Csv>) {
+          return adapt(source, options, seed, terms);
+        } else if constexpr (std::is_same_v<Format, ImageFolder>) {
+          FoundPictures found = find_pictures(source, nullptr, bad.if_skips());
+          return parts_of(std::move(found.examples), std::move(found.classes));
+        } else if constexpr (std::is_same_v<Format, Text>) {
+          TokenWindows windows = read_windows(source);
+          return parts_of(std::move(windows.examples), std::move(windows.tokens));
+        } else if constexpr (requires { read(source, bad.if_skips()); }) {
+          return parts_of(read(source, bad.if_skips()), {});
+        } else {
+          return parts_of(read(source), {});
         }
       },
       options.train.value);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <cmath>
 #include <cstdint>
 #include <optional>
 #include <string_view>
@@ -31,6 +32,11 @@ struct ValidationFraction {
   double fraction = 0;
   std::optional<bool> shuffle;  ///< null: where the files are sorted by class, as image_folder's
   static config::Section<ValidationFraction> section();
+
+  /// How many of so many examples train keeps.
+  std::int64_t kept_of(std::int64_t rows) const {
+    return static_cast<std::int64_t>(std::floor(static_cast<double>(rows) * (1 - fraction)));
+  }
 };
 
 /// A part of train, or a source of its own.

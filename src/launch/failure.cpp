@@ -9,6 +9,7 @@
 #include <ranges>
 #include <string_view>
 
+#include "base/signal_name.h"
 #include "base/utf8.h"
 #include "cluster/cluster_spec.h"
 
@@ -45,8 +46,8 @@ Told teller(std::string_view line, std::string_view what) {
 }  // namespace
 
 std::string signal_text(int number) {
-  const char* const name = ::sigabbrev_np(number);
-  return name == nullptr ? fmt::format("signal {}", number) : fmt::format("signal {} (SIG{})", number, name);
+  const std::string name = signal_name(number);
+  return name.empty() ? fmt::format("signal {}", number) : fmt::format("signal {} ({})", number, name);
 }
 
 int Failure::exit_code() const { return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status); }

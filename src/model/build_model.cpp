@@ -202,10 +202,7 @@ class GraphMaker {
     const Masking masking = std::visit([](const auto& options) { return options.kMasking; }, layer.value);
     if (masking == Masking::kPasses) builder_.set_output_mask(builder_.mask(0));
     if (masking == Masking::kEnds && builder_.has_masks()) {
-      builder_.warn(
-          fmt::format("the mask of the padding ends here, as {} carries none on: later layers, loss and metrics count "
-                      "padding like anything else",
-                      type_name(layer.value)));
+      builder_.warn_of_lost_mask(fmt::format("{} carries none on", type_name(layer.value)));
     }
     for (const std::string& warning : builder_.warnings()) {
       if (builder_.mode() == Mode::kTraining) in_.errors.warn(layer.place, layer.path, warning);

@@ -1,8 +1,6 @@
 #include "model/constraint.h"
 
-#include <fmt/format.h>
-
-#include <algorithm>
+#include "model/axes.h"
 
 namespace mirrortrain::constraints {
 
@@ -12,12 +10,7 @@ config::Section<MaxNorm> MaxNorm::section() {
       .key("axis", &MaxNorm::axis,
            "The axis along which norms are taken, or a list: 0 is the inputs of a dense layer, [0, 1, 2] each filter "
            "of a 2D convolution.")
-      .check("axis", [](const MaxNorm& options) -> std::string {
-        std::vector<std::int64_t> axes = options.axes();
-        std::ranges::sort(axes);
-        const auto twice = std::ranges::adjacent_find(axes);
-        return twice == axes.end() ? "" : fmt::format("the axis {} is listed twice", *twice);
-      });
+      .check("axis", [](const MaxNorm& options) { return repeated_axis(options.axes()); });
 }
 
 }  // namespace mirrortrain::constraints

@@ -86,8 +86,7 @@ config::Section<WeightsFile> WeightsFile::section() {
           "names", &WeightsFile::names,
           "The file's tensors by globs of the model's variables, as `block_*/kernel: \"layers.*.weight\"`; `*` matches "
           "`/` too, and the n-th `*` of a tensor's name stands for what the n-th one of the glob matched. The first "
-          "glob "
-          "that matches counts; a variable that none matches has the tensor of its own name. Axes may be split or "
+          "glob that matches counts; a variable that none matches has the tensor of its own name. Axes may be split or "
           "joined: [64, 128] fits [64, 4, 32]. What else the file holds is left out.",
           config::required);
 }

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "base/utf8.h"
+#include "graph/ops/combine.h"
 #include "graph/ops/elementwise.h"
 
 namespace mirrortrain {
@@ -34,6 +35,18 @@ void LayerBuilder::begin_layer(const std::string& name, bool trainable, bool inp
   output_mask_ = kNoValue;
   warnings_.clear();
   graph().set_layer(name);
+}
+
+ValueId LayerBuilder::plus_along_last(ValueId value, ValueId vector) {
+  Shape along_last(std::vector<std::int64_t>(shape(value).rank(), 1));
+  along_last[along_last.rank() - 1] = shape(value).back();
+  return apply(ops::Combine(ops::CombineKind::kAdd), {value, apply(ops::Reshape(along_last), {vector})});
+}
+
+void LayerBuilder::warn_of_lost_mask(std::string_view why) {
+  warn(fmt::format(
+      "the mask of the padding ends here, as {}: later layers, loss and metrics count padding like anything else",
+      why));
 }
 
 bool LayerBuilder::has_masks() const {

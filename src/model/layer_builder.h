@@ -51,6 +51,9 @@ class LayerBuilder {
     return graph().apply_one(std::move(op), std::move(inputs));
   }
 
+  /// `value` plus a vector, along the last axis: a bias that no op adds by itself.
+  ValueId plus_along_last(ValueId value, ValueId vector);
+
   /// The mask that an input of the layer carries; kNoValue where it carries none.
   ValueId mask(std::size_t input) const { return input < masks_.size() ? masks_[input] : kNoValue; }
   /// Whether any input carries one.
@@ -60,6 +63,8 @@ class LayerBuilder {
   ValueId output_mask() const { return output_mask_; }
   /// Something that the user is told of at the layer's place.
   void warn(std::string message) { warnings_.push_back(std::move(message)); }
+  /// That the mask of the padding ends at this layer, `why`.
+  void warn_of_lost_mask(std::string_view why);
   const std::vector<std::string>& warnings() const { return warnings_; }
 
   /// For messages: "[784] of 'flatten'".

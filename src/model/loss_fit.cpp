@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <limits>
-#include <map>
 #include <string_view>
 
 #include "graph/ops/elementwise.h"
@@ -53,13 +53,21 @@ constexpr double kUnbounded = std::numeric_limits<double>::infinity();
 
 /// What an activation can give; nullopt where it has no bound that matters.
 std::optional<std::pair<double, double>> range_of(std::string_view activation) {
-  using Range = std::pair<double, double>;
-  const std::map<std::string_view, Range> ranges = {
-      {"softmax", {0, 1}},       {"sigmoid", {0, 1}},           {"hard_sigmoid", {0, 1}},
-      {"tanh", {-1, 1}},         {"softsign", {-1, 1}},         {"relu6", {0, 6}},
-      {"relu", {0, kUnbounded}}, {"softplus", {0, kUnbounded}}, {"exponential", {0, kUnbounded}}};
-  const auto found = ranges.find(activation);
-  return found != ranges.end() ? std::optional(found->second) : std::nullopt;
+  struct Range {
+    std::string_view activation;
+    double least, most;
+  };
+  constexpr auto kRanges = std::to_array<Range>({{"softmax", 0, 1},
+                                                 {"sigmoid", 0, 1},
+                                                 {"hard_sigmoid", 0, 1},
+                                                 {"tanh", -1, 1},
+                                                 {"softsign", -1, 1},
+                                                 {"relu6", 0, 6},
+                                                 {"relu", 0, kUnbounded},
+                                                 {"softplus", 0, kUnbounded},
+                                                 {"exponential", 0, kUnbounded}});
+  const auto found = std::ranges::find(kRanges, activation, &Range::activation);
+  return found != kRanges.end() ? std::optional(std::pair(found->least, found->most)) : std::nullopt;
 }
 
 std::string range_text(const std::pair<double, double>& range) {

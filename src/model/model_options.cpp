@@ -9,8 +9,7 @@ config::Section<ModelOptions> ModelOptions::section() {
            config::non_empty, config::at_least(1))
       .key("initial_weights", &ModelOptions::initial_weights,
            "A safetensors file with the initial values of all variables, by name, or a file of another program with "
-           "its own "
-           "names; null: the layers' initializers.")
+           "its own names; null: the layers' initializers.")
       .key("blocks", &ModelOptions::blocks,
            "Parts of a model by name, as {parameters: {NAME: default, ...}, layers: [...]}, to be used among the "
            "layers as "

@@ -255,8 +255,11 @@ std::size_t terminal_width(std::FILE* out) {
   return ::ioctl(::fileno(out), TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
 }
 
+std::size_t fitting_width(std::FILE* out) { return is_terminal(out) ? terminal_width(out) : 0; }
+
 void print_fitted(std::FILE* out, const std::string& text) {
-  fmt::print(out, "{}", is_terminal(out) ? fitted(text, terminal_width(out)) : text);
+  const std::size_t width = fitting_width(out);
+  fmt::print(out, "{}", width > 0 ? fitted(text, width) : text);
 }
 
 std::unique_ptr<Writer> make_console_writer(std::FILE* out, const RunLength& length, bool quiet) {

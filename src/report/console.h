@@ -79,6 +79,9 @@ bool is_terminal(std::FILE* out);
 /// Columns of a terminal, 80 where it does not tell.
 std::size_t terminal_width(std::FILE* out);
 
+/// Columns that text has to fit in: a terminal's, 0 where there is none and so no limit.
+std::size_t fitting_width(std::FILE* out);
+
 /// `text`, in lines that fit where `out` is a terminal.
 void print_fitted(std::FILE* out, const std::string& text);
 

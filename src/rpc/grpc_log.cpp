@@ -38,8 +38,7 @@ std::string take_handshake_error() {
 std::string handshake_text(const std::string& error) {
   return fmt::format(
       "a TLS handshake failed ({}); give every task strategy.cluster.tls, with a certificate of its machine's name "
-      "that "
-      "the authority has signed",
+      "that the authority has signed",
       error);
 }
 

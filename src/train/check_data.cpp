@@ -11,6 +11,7 @@
 #include "data/adapt.h"
 #include "data/feeder.h"
 #include "data/load.h"
+#include "train/data_warnings.h"
 #include "train/hardware.h"
 #include "train/run.h"
 
@@ -89,8 +90,7 @@ std::optional<std::int64_t> rows_of_train(const data::DataOptions& data) {
   if (rows == 0) return std::nullopt;
   if (!data.validation.value) return rows;
   const auto* const part = std::get_if<data::ValidationFraction>(&*data.validation.value);
-  if (part == nullptr) return rows;
-  return static_cast<std::int64_t>(std::floor(static_cast<double>(rows) * (1 - part->fraction)));
+  return part == nullptr ? rows : part->kept_of(rows);
 }
 
 /// Adds the error of a data set that gives no batch.

@@ -1,4 +1,5 @@
-// What can be trained with the data but is hardly meant.
+#include "train/data_warnings.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,8 +9,6 @@
 #include <set>
 #include <type_traits>
 #include <vector>
-
-#include "train/check_data.h"
 
 namespace mirrortrain {
 namespace {

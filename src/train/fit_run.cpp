@@ -15,6 +15,7 @@
 #include "strategy/steps/lane_team.h"
 #include "train/beside_chief.h"
 #include "train/check_data.h"
+#include "train/data_warnings.h"
 #include "train/evaluator.h"
 #include "train/non_finite.h"
 #include "train/run_header.h"
@@ -131,6 +132,7 @@ void FitRun::train(const TrainingState& state) {
 }
 
 void FitRun::end_with(const std::exception& error) {
+  const bool is_non_finite = dynamic_cast<const NonFinite*>(&error) != nullptr;
   const TrainingState reached = trainer_ ? trainer_->state() : TrainingState{};
   const std::string told = fmt::format("{}; {}", error.what(), checkpoints_->how_to_resume(reached.step));
   log_to_file_alone(told);
@@ -140,7 +142,7 @@ void FitRun::end_with(const std::exception& error) {
   } catch (const std::exception&) {  // on a full disk; what ended the run is what to tell
   }
   if (cluster_) {  // without the checkpoint, which every task names itself
-    cluster_->control().fail(error.what(), dynamic_cast<const NonFinite*>(&error) != nullptr ? 3 : 1);
+    cluster_->control().fail(error.what(), is_non_finite ? NonFinite::kExitCode : 1);
   }
   if (is_chief() && !lock_.is_lost()) write_report();
   if (lane_is_left_behind()) {  // it computes on what would be freed
@@ -148,7 +150,7 @@ void FitRun::end_with(const std::exception& error) {
     std::fflush(stdout);
     std::_Exit(1);
   }
-  if (dynamic_cast<const NonFinite*>(&error) != nullptr) throw NonFinite(told);
+  if (is_non_finite) throw NonFinite(told);
   throw Error(told);
 }
 

@@ -3,9 +3,9 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
-#include <csignal>
 
 #include "base/files.h"
+#include "base/signal_name.h"
 #include "launch/shell.h"
 #include "report/jsonl.h"
 #include "train/fit_run.h"
@@ -16,18 +16,6 @@
 #include "train/weights.h"
 
 namespace mirrortrain {
-namespace {
-
-std::string signal_name(int signal) {
-  switch (signal) {
-    case SIGINT: return "SIGINT";
-    case SIGTERM: return "SIGTERM";
-    case SIGHUP: return "SIGHUP";
-    default: return fmt::format("signal {}", signal);
-  }
-}
-
-}  // namespace
 
 /// Whether the weights' averages are there: from the first update on.
 bool FitRun::uses_averages(const TrainingState& state) const {
@@ -117,9 +105,8 @@ void FitRun::print_profile(std::int64_t last_step) const {
   if (arguments_.profile_json && arguments_.profile_json != "-") {
     write_file(*arguments_.profile_json, profile_json(rows, profiled) + "\n");
   }
-  const std::size_t width = report::is_terminal(stdout) ? report::terminal_width(stdout) : 0;
-  fmt::print("{}\n",
-             arguments_.profile_json == "-" ? profile_json(rows, profiled) : profile_text(rows, profiled, width));
+  fmt::print("{}\n", arguments_.profile_json == "-" ? profile_json(rows, profiled)
+                                                    : profile_text(rows, profiled, report::fitting_width(stdout)));
 }
 
 /// The command, for all tasks at once where they are processes of this machine.

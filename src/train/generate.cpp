@@ -104,7 +104,7 @@ TextGenerator::TextGenerator(CheckedConfiguration checked, data::Adapted adapted
       vocabulary_(vocabulary_of(checked_, adapted)),
       classes_(vocabulary_ ? vocabulary_->size() : kByteValues),
       meaning_(output_meaning(checked_, {})),
-      window_(window_of(checked_, meaning_, classes_, vocabulary_ ? "token" : "byte", name_)),
+      window_(window_of(checked_, meaning_, classes_, unit(), name_)),
       run_(run_to_predict(checked_, one_window(window_), std::move(adapted), {.rows = 1, .one_replica = true})),
       outputs_(static_cast<std::size_t>(meaning_.elements())) {}
 
@@ -157,7 +157,7 @@ void TextGenerator::require_causal() {
         fmt::format("{}: expected a causal model, whose output at a position depends on the {}s up to it alone, found "
                     "that position {} of {} sees {}s that follow it; train one whose layers look back only, such as "
                     "multi_head_attention with use_causal_mask: true, or lstm",
-                    name_, vocabulary_ ? "token" : "byte", i / outputs, window_, vocabulary_ ? "token" : "byte"));
+                    name_, unit(), i / outputs, window_, unit()));
   }
 }
 

@@ -46,6 +46,7 @@ class TextGenerator {
                 const std::function<bool(std::string_view)>& take);
 
  private:
+  const char* unit() const { return vocabulary_ ? "token" : "byte"; }
   std::vector<std::int32_t> tokens_of(const std::string& prompt) const;
   std::string text_of(std::int32_t token) const;
   std::span<const float> outputs_of(std::span<const std::int32_t> window);

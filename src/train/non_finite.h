@@ -11,10 +11,11 @@
 
 namespace mirrortrain {
 
-/// A value of the training is NaN or infinite, and training.on_non_finite is stop: exit code 3.
+/// A value of the training is NaN or infinite, and training.on_non_finite is stop.
 class NonFinite : public Error {
  public:
   using Error::Error;
+  static constexpr int kExitCode = 3;  ///< of the program
 };
 
 bool all_finite(std::span<const float> numbers);

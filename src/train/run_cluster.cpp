@@ -21,9 +21,6 @@
 namespace mirrortrain {
 namespace {
 
-/// Exit codes of the program.
-constexpr int kUsage = 2, kNonFinite = 3;
-
 /// What must be the same on every task: all but who it is. Files may lie in another folder on another machine, so only
 /// their names count.
 std::vector<std::pair<std::string, std::string>> shared_keys(const Configuration& values) {
@@ -127,10 +124,10 @@ bool RunCluster::trains_in_step() const { return !servers_ && std::ranges::count
 void RunCluster::end_with(const std::exception& error) const {
   const bool is_usage = dynamic_cast<const UsageError*>(&error) != nullptr;
   const bool is_non_finite = dynamic_cast<const NonFinite*>(&error) != nullptr;
-  control_->fail(error.what(), is_usage ? kUsage : is_non_finite ? kNonFinite : 1);
+  control_->fail(error.what(), is_usage ? UsageError::kExitCode : is_non_finite ? NonFinite::kExitCode : 1);
   if (!control_->regroups()) {
-    if (control_->failed_exit_code() == kUsage) throw UsageError(error.what());
-    if (control_->failed_exit_code() == kNonFinite) throw NonFinite(error.what());
+    if (control_->failed_exit_code() == UsageError::kExitCode) throw UsageError(error.what());
+    if (control_->failed_exit_code() == NonFinite::kExitCode) throw NonFinite(error.what());
   }
   throw;
 }

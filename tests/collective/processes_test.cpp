@@ -7,8 +7,6 @@
 
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <numeric>
@@ -17,34 +15,13 @@
 #include <vector>
 
 #include "collective/gloo/gloo_communicator.h"
+#include "collective/meeting_board.h"
 #include "collective/shared_memory/shared_memory_communicator.h"
 #include "device/cpu/cpu_device.h"
 #include "error_text.h"
 
 namespace mirrortrain {
 namespace {
-
-/// What the control plane is for processes.
-class Board {
- public:
-  MeetingPoint point() {
-    return {[this](const std::string& key, const std::string& value) {
-              const std::scoped_lock lock(mutex_);
-              values_[key] = value;
-              changed_.notify_all();
-            },
-            [this](const std::string& key) {
-              std::unique_lock lock(mutex_);
-              changed_.wait(lock, [&] { return values_.contains(key); });
-              return values_[key];
-            }};
-  }
-
- private:
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::map<std::string, std::string> values_;
-};
 
 enum class Way { kGloo, kSharedMemory };
 
@@ -56,7 +33,7 @@ std::vector<Way> ways() {
 /// Calls body(communicator) on a thread for each rank; returns what each threw.
 template <class Body>
 std::vector<std::string> run_processes(Way way, int size, double timeout_seconds, const Body& body) {
-  Board board;
+  MeetingBoard board;
   std::vector<std::string> errors(static_cast<std::size_t>(size));
   std::vector<std::thread> threads;
   for (int rank = 0; rank < size; ++rank) {
@@ -238,7 +215,7 @@ void meet_every_listener(std::vector<int>& strangers) {
 
 TEST_CASE("strangers who connect first while the mesh is made delay it, and no more") {
   if (!why_no_gloo().empty()) return;
-  Board board;
+  MeetingBoard board;
   std::vector<int> strangers;
   std::mutex mutex;
   std::vector<std::string> errors(2);

@@ -31,10 +31,12 @@ inline void prefetch_to_write(const float* line) {
 /// Weight and slots come from far while the gradient is being made; the weight, from the caches of the cores that have
 /// read it, to be written. (Writing it past the caches is up to twice as slow: each line waits for those cores.)
 inline void prefetch(const UpdateGroupView& group, std::int64_t element, std::int64_t columns) {
-  for (std::int64_t i = 0; i < columns; i += kLine) prefetch_to_write(group.master + element + i);
+  const auto bring = [=](const float* from) {
+    for (std::int64_t i = 0; i < columns; i += kLine) prefetch_to_write(from + element + i);
+  };
+  bring(group.master);
   for (const float* slot : group.slots) {
-    if (slot == nullptr) continue;
-    for (std::int64_t i = 0; i < columns; i += kLine) prefetch_to_write(slot + element + i);
+    if (slot != nullptr) bring(slot);
   }
 }
 

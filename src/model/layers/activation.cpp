@@ -25,8 +25,8 @@ ValueId Softmax::build(LayerBuilder& builder, std::span<const ValueId> sources) 
   if (builder.has_masks()) {
     throw Error(
         "a softmax layer would leave out what the mask leaves out of the last axis, but the mask that its input "
-        "carries "
-        "is one of steps, which Keras refuses; use `activation: {activation: softmax}`, which passes the mask on");
+        "carries is one of steps, which Keras refuses; use `activation: {activation: softmax}`, which passes the mask "
+        "on");
   }
   return builder.apply(ops::Softmax{}, {sources[0]});
 }

@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "graph/ops/combine.h"
 #include "graph/ops/conv2d.h"
 #include "graph/ops/elementwise.h"
 #include "graph/ops/window.h"
@@ -111,8 +110,7 @@ ValueId Conv2dTranspose::build(LayerBuilder& builder, std::span<const ValueId> s
   const ops::Conv2dInputGradient transposed({strides, dilation_rate, padding, 1}, {height, width, filters});
   ValueId output = builder.apply(transposed, {sources[0], kernel});
   if (const ValueId offset = bias(builder, filters); offset != kNoValue) {
-    const ValueId of_channel = builder.apply(ops::Reshape({1, 1, filters}), {offset});
-    output = builder.apply(ops::Combine(ops::CombineKind::kAdd), {output, of_channel});
+    output = builder.plus_along_last(output, offset);
   }
   return apply_activation(builder.graph(), activation, output);
 }

@@ -3,9 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
-#include "graph/ops/combine.h"
 #include "graph/ops/dense.h"
-#include "graph/ops/elementwise.h"
 
 namespace mirrortrain::layers {
 namespace {
@@ -25,8 +23,7 @@ config::Section<Dense> Dense::section() {
       .key("use_bias", &Dense::use_bias, "Whether the layer uses a bias vector.")
       .key("tied_to", &Dense::tied_to,
            "Whole name of an embedding whose table, transposed, is the kernel, as in a language model whose output "
-           "layer has "
-           "the weights of its input; null: a kernel of this layer's own.")
+           "layer has the weights of its input; null: a kernel of this layer's own.")
       .key("kernel_initializer", &Dense::kernel_initializer, "Initializer of the kernel.")
       .key("bias_initializer", &Dense::bias_initializer, "Initializer of the bias.")
       .key("kernel_regularizer", &Dense::kernel_regularizer, "Regularizer of the kernel; null: none.")
@@ -60,9 +57,7 @@ ValueId Dense::multiply_by_table(LayerBuilder& builder, ValueId x) const {
   const ValueId y = builder.apply(ops::DenseInputGradient(), {x, table});
   if (!use_bias) return y;
   const ValueId bias = builder.weight("bias", {units}, bias_initializer, bias_regularizer, bias_constraint);
-  Shape along_last(std::vector<std::int64_t>(builder.shape(y).rank(), 1));
-  along_last[along_last.rank() - 1] = units;
-  return builder.apply(ops::Combine(ops::CombineKind::kAdd), {y, builder.apply(ops::Reshape(along_last), {bias})});
+  return builder.plus_along_last(y, bias);
 }
 
 ValueId Dense::build(LayerBuilder& builder, std::span<const ValueId> sources) const {

@@ -52,10 +52,8 @@ void merge_masks(LayerBuilder& builder, std::span<const ValueId> sources) {
   for (std::size_t i = 0; i < sources.size(); ++i) {
     const ValueId mask = builder.mask(i);
     if (mask == kNoValue) {
-      return builder.warn(fmt::format(
-          "the mask of the padding ends here, as the input of shape {} carries none: later layers, loss and "
-          "metrics count padding like anything else",
-          builder.described(sources[i])));
+      return builder.warn_of_lost_mask(
+          fmt::format("the input of shape {} carries none", builder.described(sources[i])));
     }
     if (builder.shape(mask) != builder.shape(merged)) {
       throw mismatch(builder, "whose masks are of one shape", sources[0], sources[i]);

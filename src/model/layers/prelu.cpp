@@ -2,11 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "base/error.h"
 #include "graph/ops/combine.h"
 #include "graph/ops/elementwise.h"
+#include "model/axes.h"
 
 namespace mirrortrain::layers {
 
@@ -17,13 +16,7 @@ config::Section<Prelu> Prelu::section() {
       .key("alpha_constraint", &Prelu::alpha_constraint, "Constraint of alpha after each update; null: none.")
       .key("shared_axes", &Prelu::shared_axes, "Axes, counted from 1, along which one alpha serves all elements.",
            config::at_least(1))
-      .check("shared_axes",
-             [](const Prelu& layer) -> std::string {
-               std::vector<std::int64_t> axes = layer.shared_axes;
-               std::ranges::sort(axes);
-               const auto twice = std::ranges::adjacent_find(axes);
-               return twice == axes.end() ? "" : fmt::format("the axis {} is listed twice", *twice);
-             })
+      .check("shared_axes", [](const Prelu& layer) { return repeated_axis(layer.shared_axes); })
       .include<LayerCommon>();
 }
 

@@ -2,16 +2,14 @@
 
 #include <algorithm>
 #include <chrono>
-#include <condition_variable>
-#include <map>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "base/median.h"
+#include "collective/meeting_board.h"
 #include "collective/shared_memory/shared_memory_communicator.h"
 #include "device/cpu/cpu_device.h"
 
@@ -19,28 +17,6 @@ namespace mirrortrain::plan {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-/// Where the two threads find each other.
-class Board {
- public:
-  MeetingPoint point() {
-    return {[this](const std::string& key, const std::string& value) {
-              const std::scoped_lock lock(mutex_);
-              values_[key] = value;
-              changed_.notify_all();
-            },
-            [this](const std::string& key) {
-              std::unique_lock lock(mutex_);
-              changed_.wait(lock, [&] { return values_.contains(key); });
-              return values_[key];
-            }};
-  }
-
- private:
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::map<std::string, std::string> values_;
-};
 
 double sum_seconds(Communicator& communicator, std::size_t bytes, int times) {
   InlineStream stream;
@@ -58,7 +34,7 @@ double sum_seconds(Communicator& communicator, std::size_t bytes, int times) {
 
 std::optional<Network> measure_shared_memory() {
   constexpr std::size_t kSmall = 8, kLarge = 1 << 20;
-  Board board;
+  MeetingBoard board;
   double small = 0, large = 0;
   const auto take_part = [&](int rank) {
     const auto communicator = make_shared_memory_communicator(rank, 2, 0, board.point(), {});
