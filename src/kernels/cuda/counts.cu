@@ -1,3 +1,5 @@
+#include <cstring>
+
 #include "kernels/cuda/custom_kernels.h"
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/pack.h"
@@ -6,29 +8,30 @@
 #include "kernels/scalar/counts.h"
 #include "kernels/scalar/row.h"
 
-// A block has a column of the counts at a time and goes over all elements: no atomic additions, so the same bits
-// always.
 namespace mirrortrain::cuda {
 namespace {
 
+/// A count of elements while it is an integer: it lies where the output has it as a double afterwards.
+using Count = unsigned long long;
+static_assert(sizeof(Count) == sizeof(double));
+
+/// Integers are added in whatever order, so the counts have the same bits always.
 __global__ void __launch_bounds__(kBlock)
     count_bins(std::int64_t elements, const float* y, scalar::CountedTargets targets, scalar::PositionMask mask,
-               ops::Thresholds thresholds, double* counts) {
-  const std::int32_t bins = thresholds.count + 1;
-  for (std::int32_t bin = static_cast<std::int32_t>(blockIdx.x); bin < bins;
-       bin += static_cast<std::int32_t>(gridDim.x)) {
-    double negative = 0, positive = 0;
-    for (std::int64_t i = threadIdx.x; i < elements; i += blockDim.x) {
-      if (scalar::bin_of(y[i], thresholds) != bin) continue;
-      const Division place = divide(i, targets.count);
-      if (!mask.counts(place.quotient)) continue;
-      (targets(place.quotient, place.rest) > 0 ? positive : negative) += 1;
-    }
-    negative = block_sum(negative);
-    positive = block_sum(positive);
-    if (threadIdx.x > 0) continue;
-    counts[bin] = negative;
-    counts[bins + bin] = positive;
+               ops::Thresholds thresholds, Count* counts) {
+  for (std::int64_t i = grid_thread(); i < elements; i += grid_threads()) {
+    const Division place = divide(i, targets.count);
+    if (!mask.counts(place.quotient)) continue;
+    const std::int32_t bin = scalar::bin_of(y[i], thresholds);
+    atomicAdd(counts + (targets(place.quotient, place.rest) > 0 ? thresholds.count + 1 + bin : bin), 1);
+  }
+}
+
+__global__ void __launch_bounds__(kBlock) convert_counts(std::int64_t number, double* counts) {
+  for (std::int64_t i = grid_thread(); i < number; i += grid_threads()) {
+    Count count;
+    memcpy(&count, counts + i, sizeof count);
+    counts[i] = static_cast<double>(count);
   }
 }
 
@@ -38,6 +41,7 @@ __global__ void __launch_bounds__(kBlock) find_largest(std::int64_t positions, T
   for (std::int64_t i = grid_thread(); i < positions; i += grid_threads()) largest[i] = terms.find(y, targets, i);
 }
 
+/// A block has a class at a time and goes over all positions, in a fixed order: the same bits always.
 template <class Terms>
 __global__ void __launch_bounds__(kBlock)
     sum_classes(std::int64_t positions, Terms terms, const float* y, scalar::CountedTargets targets,
@@ -61,9 +65,13 @@ std::unique_ptr<Kernel> make_bin_counts(const ops::BinCounts& op, const KernelSp
   return stream_kernel([=, thresholds = op.thresholds](Stream& stream, const KernelArgs& args) {
     double* counts = output<double>(args, 0);
     if (counts == nullptr) return;
-    launch(stream, blocks_for(thresholds.count + 1, 1), kBlock, 0, count_bins, shape.count * shape.classes,
-           input<float>(args, 0), scalar::CountedTargets(args.inputs[1], shape.classes),
-           scalar::PositionMask(args.inputs, 2, shape), thresholds, counts);
+    stream.zero(args.outputs[0].data, args.outputs[0].bytes());
+    if (shape.count == 0) return;
+    const std::int64_t elements = shape.count * shape.classes, number = 2 * (thresholds.count + 1);
+    launch(stream, blocks_for(elements), kBlock, 0, count_bins, elements, input<float>(args, 0),
+           scalar::CountedTargets(args.inputs[1], shape.classes), scalar::PositionMask(args.inputs, 2, shape),
+           thresholds, reinterpret_cast<Count*>(counts));
+    launch(stream, blocks_for(number), kBlock, 0, convert_counts, number, counts);
   });
 }
 
