@@ -152,8 +152,8 @@ class Worker {
       spec.rows = step->step.rows;
       spec.epoch = step->step.epoch;
       spec.step = step->step.step;
-      parts_.begin_step(spec.step);
       if (step->step.trains) {
+        parts_.begin_step(spec.step);
         spec.gradients = 1;  // accumulated, and applied by the servers
         parts_.strategy.train(spec);
       } else {

@@ -26,7 +26,7 @@ struct WorkerParts {
   double timeout_seconds = 60;  ///< of a call to a server; 0: no limit
   /// Asked now and then, on any thread: why the run has failed elsewhere; empty while it has not.
   std::function<std::string()> failure = [] { return std::string(); };
-  /// Told of each step that is about to be computed.
+  /// Told of each training step that is about to be computed.
   std::function<void(std::int64_t)> begin_step = [](std::int64_t) {};
 };
 
