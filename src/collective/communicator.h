@@ -67,6 +67,10 @@ class Communicator {
   /// Memory of the rank's device that it holds for the operations itself; a library's own is not known.
   virtual std::size_t bytes() const { return 0; }
 
+  /// Memory whose elements this rank's `all_reduce` adds without copying them about; empty where it has none, as then
+  /// on every rank. Called by every rank alike, with the same sizes in the same order. May outlive this.
+  virtual Buffer allocate(std::size_t /*bytes*/) { return {}; }
+
   /// Every rank's elements become their sum over the ranks.
   virtual void all_reduce(Stream& stream, Elements elements) = 0;
   /// Every rank's elements are one part for each rank, all of the same length, in the ranks' order; every rank gets

@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <memory>
@@ -151,6 +152,35 @@ TEST_CASE("a sum between processes gives every rank the same bits, and the same 
     CHECK(first[0] == first[1]);
     CHECK(first[0] == first[2]);
     CHECK(train() == first);
+  }
+}
+
+TEST_CASE("what a communicator allocated is added in place, with the bits of other memory") {
+  constexpr std::size_t kCount = 300001, kFirst = 16;
+  for (const int size : {1, 2, 3, 4}) {
+    CAPTURE(size);
+    const auto errors = run_processes(Way::kSharedMemory, size, 20, [](Communicator& communicator) {
+      const Buffer memory = communicator.allocate((kFirst + kCount) * sizeof(float));
+      const Buffer other = communicator.allocate(kCount * sizeof(float));
+      REQUIRE(memory.data() != nullptr);
+      REQUIRE(other.data() != nullptr);
+      InlineStream stream;
+      for (const std::span<float> values :
+           {std::span(memory.as<float>() + kFirst, kCount), std::span(other.as<float>(), kCount)}) {
+        for (int time = 0; time < 3; ++time) {
+          std::vector<float> copied(kCount);
+          for (std::size_t i = 0; i < kCount; ++i) {
+            copied[i] = 1.0f / static_cast<float>(time + 1 + communicator.rank() * 3 + static_cast<int>(i % 1000));
+          }
+          std::ranges::copy(copied, values.begin());
+          communicator.all_reduce(stream, {values, "in place"});
+          communicator.all_reduce(stream, {std::span(copied), "elsewhere"});
+          CHECK(std::ranges::equal(values, copied));
+        }
+      }
+      CHECK(memory.as<float>()[kFirst - 1] == 0);
+    });
+    for (const std::string& error : errors) CHECK(error == "no error");
   }
 }
 

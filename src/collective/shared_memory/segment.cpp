@@ -13,31 +13,27 @@ std::size_t rounded(std::size_t bytes) { return (bytes + kLine - 1) / kLine * kL
 
 }  // namespace
 
-std::size_t SharedSegment::bytes(std::size_t size, std::size_t buffer_bytes) {
-  return size * (kLine + 2 * rounded(buffer_bytes));
-}
-
-std::unique_ptr<SharedSegment> SharedSegment::open(int rank, int size, std::size_t buffer_bytes,
-                                                   const MeetingPoint& meeting) {
-  const std::size_t all = bytes(static_cast<std::size_t>(size), buffer_bytes);
+std::unique_ptr<SharedSegment> SharedSegment::open(int rank, int size, const SegmentLayout& layout,
+                                                   const MeetingPoint& meeting, const std::string& what) {
+  const std::size_t all = static_cast<std::size_t>(size) * (kLine + layout.buffers * rounded(layout.buffer_bytes));
   // The name is there for a moment only: once everybody is here, until everybody has opened it.
-  meeting.put(fmt::format("ready for shared memory: {}", rank), "");
-  for (int other = 0; other < size; ++other) meeting.get(fmt::format("ready for shared memory: {}", other));
+  meeting.put(fmt::format("ready for {}: {}", what, rank), "");
+  for (int other = 0; other < size; ++other) meeting.get(fmt::format("ready for {}: {}", what, other));
   std::unique_ptr<SharedMemory> memory;
   if (rank == 0) {
     memory = SharedMemory::make(all);
-    meeting.put("shared memory", memory ? memory->name() : "");
+    meeting.put(what, memory ? memory->name() : "");
   } else {
-    memory = SharedMemory::open(meeting.get("shared memory"), all);
+    memory = SharedMemory::open(meeting.get(what), all);
   }
-  meeting.put(fmt::format("shared memory of {}", rank), memory ? "open" : "closed");
+  meeting.put(fmt::format("{} of {}", what, rank), memory ? "open" : "closed");
   bool all_have_it = true;
   for (int other = 0; other < size; ++other) {
-    all_have_it &= meeting.get(fmt::format("shared memory of {}", other)) == "open";
+    all_have_it &= meeting.get(fmt::format("{} of {}", what, other)) == "open";
   }
   if (!all_have_it) return nullptr;
   memory->remove_name();
-  return std::unique_ptr<SharedSegment>(new SharedSegment(std::move(memory), size, buffer_bytes));
+  return std::unique_ptr<SharedSegment>(new SharedSegment(std::move(memory), size, layout));
 }
 
 SharedSegment::Phase& SharedSegment::phase(int rank) const {
@@ -45,9 +41,9 @@ SharedSegment::Phase& SharedSegment::phase(int rank) const {
   return *reinterpret_cast<Phase*>(memory_->bytes().data() + static_cast<std::size_t>(rank) * kLine);
 }
 
-std::byte* SharedSegment::buffer(int rank, int which) const {
-  const std::size_t number = static_cast<std::size_t>(rank) * 2 + static_cast<std::size_t>(which);
-  return memory_->bytes().data() + size_ * kLine + number * rounded(buffer_bytes_);
+std::byte* SharedSegment::buffer(int rank, std::size_t which) const {
+  const std::size_t number = static_cast<std::size_t>(rank) * layout_.buffers + which;
+  return memory_->bytes().data() + size_ * kLine + number * rounded(layout_.buffer_bytes);
 }
 
 }  // namespace mirrortrain

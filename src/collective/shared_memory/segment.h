@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <utility>
 
 #include "collective/process_group.h"
@@ -11,31 +12,35 @@
 
 namespace mirrortrain {
 
-/// Memory that the processes of a group on one machine share: for each rank a counter of the phases that it has
-/// reached, and buffers.
+/// What a segment has for each rank, beside a counter of the phases that it has reached.
+struct SegmentLayout {
+  std::size_t buffers = 1, buffer_bytes = 0;
+};
+
+/// Memory that the processes of a group on one machine share: for each rank a counter and buffers, all zero at first.
 class SharedSegment {
  public:
   /// Called by every rank at once: rank 0 makes the segment, the others open it, and its name is gone when all have it,
   /// so that nothing stays behind whoever dies. Null on every rank where one of them cannot open it: ranks on other
-  /// machines, or too little space in /dev/shm. `buffer_bytes`: of each buffer.
-  static std::unique_ptr<SharedSegment> open(int rank, int size, std::size_t buffer_bytes, const MeetingPoint& meeting);
+  /// machines, or too little space in /dev/shm. `what`: a name that the group has not met with before.
+  static std::unique_ptr<SharedSegment> open(int rank, int size, const SegmentLayout& layout,
+                                             const MeetingPoint& meeting, const std::string& what);
 
   /// How often the rank has met the others; begins anew after 2^32. And how many ranks sleep until it changes.
   struct Phase {
     std::atomic<std::uint32_t> number, sleepers;
   };
   Phase& phase(int rank) const;
-  /// Each rank has two buffers, so that it can fill one while others still read the other.
-  std::byte* buffer(int rank, int which) const;
-  std::size_t buffer_bytes() const { return buffer_bytes_; }
+  std::byte* buffer(int rank, std::size_t which = 0) const;
+  std::size_t buffer_bytes() const { return layout_.buffer_bytes; }
 
  private:
-  SharedSegment(std::unique_ptr<SharedMemory> memory, int size, std::size_t buffer_bytes)
-      : memory_(std::move(memory)), size_(static_cast<std::size_t>(size)), buffer_bytes_(buffer_bytes) {}
-  static std::size_t bytes(std::size_t size, std::size_t buffer_bytes);
+  SharedSegment(std::unique_ptr<SharedMemory> memory, int size, const SegmentLayout& layout)
+      : memory_(std::move(memory)), size_(static_cast<std::size_t>(size)), layout_(layout) {}
 
   const std::unique_ptr<SharedMemory> memory_;
-  const std::size_t size_, buffer_bytes_;
+  const std::size_t size_;
+  const SegmentLayout layout_;
 };
 
 }  // namespace mirrortrain

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <functional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -21,6 +22,8 @@ namespace {
 
 /// Few enough to stay in the caches of two ranks, enough that meeting costs little beside copying.
 constexpr std::size_t kBufferBytes = std::size_t{1} << 20;
+/// So that a rank fills one while others still read the other.
+constexpr std::size_t kBuffers = 2;
 /// A waiting rank keeps its core for as long as the others may take when they run, then it sleeps, as in Barrier.
 constexpr std::chrono::microseconds kSpinTime{100};
 /// A rank that sleeps looks this often whether the operation has failed.
@@ -29,11 +32,21 @@ constexpr std::chrono::milliseconds kSleep{10};
 class SharedMemoryCommunicator : public HostCommunicator {
  public:
   SharedMemoryCommunicator(int rank, int size, double timeout_seconds, std::unique_ptr<SharedSegment> segment,
-                           OperationWatch watch)
+                           MeetingPoint meeting, OperationWatch watch)
       : HostCommunicator(rank, size, std::move(watch)),
         timeout_seconds_(timeout_seconds),
         segment_(std::move(segment)),
+        meeting_(std::move(meeting)),
         terms_(static_cast<std::size_t>(size)) {}
+
+  Buffer allocate(std::size_t bytes) override {
+    if (bytes == 0) return {};
+    const std::string what = fmt::format("shared memory {}", ++allocations_);
+    std::shared_ptr<SharedSegment> memory = SharedSegment::open(rank(), size(), {1, bytes}, meeting_, what);
+    if (!memory) return {};
+    allocated_.push_back(memory);
+    return {memory->buffer(rank()), bytes, [memory](std::byte*) {}};
+  }
 
  protected:
   void perform(const CollectiveCall& call) override {
@@ -42,6 +55,8 @@ class SharedMemoryCommunicator : public HostCommunicator {
     const auto ranks = static_cast<std::size_t>(size());
     const bool adds = call.operation == CollectiveCall::Operation::kAllReduce;
     const bool deals = call.operation == CollectiveCall::Operation::kAllToAll;
+    if (const SharedSegment* const place = adds ? allocation_of(elements) : nullptr)
+      return add_in_place(elements, *place);
     const std::size_t count = adds ? elements.count : elements.count / ranks;
     const std::size_t most = segment_->buffer_bytes() / item / (deals ? ranks : 1);
     for (std::size_t first = 0; first < count; first += most) {
@@ -63,7 +78,7 @@ class SharedMemoryCommunicator : public HostCommunicator {
   void add(const Elements& elements, Shard part) {
     const std::size_t item = size_of(elements.dtype);
     std::byte* const own = elements.data + part.begin * item;
-    const int which = next_buffer_++ % 2;
+    const std::size_t which = next_buffer_++ % kBuffers;
     std::memcpy(segment_->buffer(rank(), which), own, part.size() * item);
     meet();
     for (int other = 0; other < size(); ++other) {
@@ -80,12 +95,35 @@ class SharedMemoryCommunicator : public HostCommunicator {
     }
   }
 
+  /// The memory from `allocate` in which the elements lie; null where they lie elsewhere.
+  const SharedSegment* allocation_of(const Elements& elements) const {
+    for (const auto& memory : allocated_) {
+      const std::byte* const begin = memory->buffer(rank());
+      // By std::less, as the pointers may be into different objects.
+      if (!std::less<>()(elements.data, begin) && std::less<>()(elements.data, begin + memory->buffer_bytes())) {
+        return memory.get();
+      }
+    }
+    return nullptr;
+  }
+
+  /// Each rank adds its shard of everybody's, and writes the sum to everybody.
+  void add_in_place(const Elements& elements, const SharedSegment& memory) {
+    const std::ptrdiff_t offset = elements.data - memory.buffer(rank());
+    for (int other = 0; other < size(); ++other)
+      terms_[static_cast<std::size_t>(other)] = memory.buffer(other) + offset;
+    meet();
+    shared_memory_work().combine(AggregationMethod::kAddN, elements.dtype, terms_, terms_,
+                                 shard_of(elements.count, rank(), size()));
+    meet();
+  }
+
   void gather(const Elements& elements, std::size_t part_count, Shard part) {
     const std::size_t item = size_of(elements.dtype);
     const auto place = [&](int of) {
       return elements.data + (static_cast<std::size_t>(of) * part_count + part.begin) * item;
     };
-    const int which = next_buffer_++ % 2;
+    const std::size_t which = next_buffer_++ % kBuffers;
     std::memcpy(segment_->buffer(rank(), which), place(rank()), part.size() * item);
     meet();
     for (int other = 0; other < size(); ++other) {
@@ -99,7 +137,7 @@ class SharedMemoryCommunicator : public HostCommunicator {
   void deal(const Elements& elements, std::size_t part_count, Shard part, std::byte* received) {
     const std::size_t item = size_of(elements.dtype), bytes = part.size() * item;
     const auto place = [&](int of) { return (static_cast<std::size_t>(of) * part_count + part.begin) * item; };
-    const int which = next_buffer_++ % 2;
+    const std::size_t which = next_buffer_++ % kBuffers;
     for (int other = 0; other < size(); ++other) {
       std::memcpy(segment_->buffer(rank(), which) + static_cast<std::size_t>(other) * bytes,
                   elements.data + place(other), bytes);
@@ -155,18 +193,22 @@ class SharedMemoryCommunicator : public HostCommunicator {
 
   const double timeout_seconds_;
   const std::unique_ptr<SharedSegment> segment_;
+  const MeetingPoint meeting_;
+  std::vector<std::shared_ptr<SharedSegment>> allocated_;
+  int allocations_ = 0;
   std::vector<std::byte*> terms_;  ///< by rank
   std::uint32_t phase_ = 0;
-  unsigned next_buffer_ = 0;
+  std::size_t next_buffer_ = 0;
 };
 
 }  // namespace
 
 std::unique_ptr<Communicator> make_shared_memory_communicator(int rank, int size, double timeout_seconds,
                                                               const MeetingPoint& meeting, OperationWatch watch) {
-  auto segment = SharedSegment::open(rank, size, kBufferBytes, meeting);
+  auto segment = SharedSegment::open(rank, size, {kBuffers, kBufferBytes}, meeting, "shared memory");
   if (!segment) return nullptr;
-  return std::make_unique<SharedMemoryCommunicator>(rank, size, timeout_seconds, std::move(segment), std::move(watch));
+  return std::make_unique<SharedMemoryCommunicator>(rank, size, timeout_seconds, std::move(segment), meeting,
+                                                    std::move(watch));
 }
 
 }  // namespace mirrortrain

@@ -55,7 +55,10 @@ MirroredStrategy::MirroredStrategy(Topology topology, const Model& model, Mirror
   reduction_.emplace(exchanges
                          ? parts_.communicators(topology_, parts_.options, choice, *parts_.backend, lanes_.devices)
                          : RunCommunicators());
-  StoreOptions store{parts_.policies, 1, 1, parts_.slots, keeps_gradients, measures, choice.compresses ? 1 : 0, {}};
+  StoreOptions store{parts_.policies,           1,  1,      parts_.slots, keeps_gradients, measures,
+                     choice.compresses ? 1 : 0, {}, nullptr};
+  const bool adds_on_host = choice.body == ReductionChoice::Body::kCollective && !topology_.on_gpus();
+  if (adds_on_host && !choice.compresses) store.adds_gradients = reduction_->workers();
   for (const ProductGradient& product : products_) store.without_gradient.push_back(product.variable);
   variables_.emplace(model, std::move(store),
                      UpdateOptions{parts_.rule, parts_.gradients, choice.adds_before_update(), keeps_gradients},

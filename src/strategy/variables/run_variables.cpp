@@ -66,6 +66,7 @@ RunVariables::RunVariables(const Model& model, StoreOptions store, const UpdateO
   if (first.on_host && static_cast<int>(first.replicas.size()) == topology.replicas) return;
   store.replicas = topology.replicas;
   if (store.residuals > 0) store.residuals = topology.ranks();
+  store.adds_gradients = nullptr;
   for (std::size_t i = 0; i < model.variables.size(); ++i) store.without_gradient.push_back(i);
   host_ = make_cpu_device(0, 1, {});
   host_variables_ = std::make_unique<VariableStore>(model, store, *host_);

@@ -36,7 +36,11 @@ void VariableGroup::allocate(const GroupMemory& memory, Device& device) {
   const auto bytes = static_cast<std::size_t>(elements_) * sizeof(float);
   const std::size_t chunk_bytes = static_cast<std::size_t>(chunks()) * sizeof(double);
   const auto gradient_bytes = static_cast<std::size_t>(gradient_elements_) * sizeof(float);
-  for (int r = 0; r < memory.replicas; ++r) gradients_.push_back(device.allocate(gradient_bytes));
+  if (memory.adds_gradients != nullptr && shared()) {
+    gradients_.push_back(memory.adds_gradients->allocate(gradient_bytes));
+    if (gradients_[0].data() == nullptr) gradients_.clear();  // then in memory of its own
+  }
+  while (std::ssize(gradients_) < memory.replicas) gradients_.push_back(device.allocate(gradient_bytes));
   for (int r = 0; shared() && r < memory.residuals; ++r) residuals_.push_back(device.allocate(bytes));
   segments_ = on_device(regularized_, device);
   if (memory.measures) normed_ = on_device(variables_, device);

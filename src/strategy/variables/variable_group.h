@@ -4,6 +4,7 @@
 #include <span>
 #include <vector>
 
+#include "collective/communicator.h"
 #include "device/device.h"
 #include "kernels/scalar/update_group.h"
 #include "strategy/variables/variable_policy.h"
@@ -17,6 +18,7 @@ struct GroupMemory {
   bool keeps_gradients = false;  ///< beside those of a step, and the sums of their squares
   bool measures = false;         ///< sums for a rule that scales by norms
   int residuals = 0;             ///< what compression leaves of gradients: so many memories' of the run
+  Communicator* adds_gradients = nullptr;  ///< those of the first replica become the sum; null where none does
 };
 
 /// Trainable variables with the same aggregation and traits, flat: values, gradients and optimizer slots are a buffer

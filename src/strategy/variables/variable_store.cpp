@@ -39,7 +39,8 @@ VariableStore::VariableStore(const Model& model, const StoreOptions& options, De
     }
   }
   for (VariableGroup& group : groups_) {
-    group.allocate({replicas_, slots_, keeps_gradients_, options.measures, options.residuals}, device);
+    group.allocate({replicas_, slots_, keeps_gradients_, options.measures, options.residuals, options.adds_gradients},
+                   device);
   }
 
   for (std::size_t i = 0; i < model.variables.size(); ++i) {

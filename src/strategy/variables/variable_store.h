@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "collective/communicator.h"
 #include "device/device.h"
 #include "model/model.h"
 #include "strategy/variables/distributed_variable.h"
@@ -22,6 +23,7 @@ struct StoreOptions {
   bool measures = false;                      ///< norms, for the update rule
   int residuals = 0;                          ///< of compressed gradients: so many memories'
   std::vector<std::size_t> without_gradient;  ///< trainable variables whose gradients are never stored
+  Communicator* adds_gradients = nullptr;     ///< in host memory; null where none does
 };
 
 /// The variables of the replicas on one memory: trainable ones in groups by their aggregation, the others on their own.
