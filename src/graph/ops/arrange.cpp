@@ -66,14 +66,19 @@ std::vector<ValueId> Concatenate::gradient(Graph& graph, const Node& node, std::
                                            const std::vector<bool>& wanted) const {
   std::vector<ValueId> gradients(node.inputs.size(), kNoValue);
   const Shape all = graph.spec(node.outputs[0]).shape;
-  std::vector<std::int64_t> before(all.rank(), 0), after(all.rank(), 0);
+  std::int64_t before = 0;  // elements of the axis that other inputs take
   for (std::size_t i = 0; i < gradients.size(); ++i) {
     const std::int64_t own = graph.spec(node.inputs[i]).shape[axis];
-    after[axis] = all[axis] - before[axis] - own;
     if (wanted[i] && output_gradients[0] != kNoValue) {
-      gradients[i] = graph.apply_one(Crop(before, after), {output_gradients[0]});
+      const auto along_axis = [&](std::int64_t count) {
+        std::vector<std::int64_t> counts(all.rank(), 0);
+        counts.at(axis) = count;
+        return counts;
+      };
+      gradients[i] =
+          graph.apply_one(Crop(along_axis(before), along_axis(all[axis] - before - own)), {output_gradients[0]});
     }
-    before[axis] += own;
+    before += own;
   }
   return gradients;
 }
