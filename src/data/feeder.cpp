@@ -70,6 +70,7 @@ Feeder::Feeder(const Dataset& dataset, const Parts& parts, const InputSpec& spec
       to_bfloat16_(features(), affine_, DType::kBfloat16),
       labels_(dataset_.labels(), spec.labels_dtype, one_hot_depth_),
       weights_(spec.weighted ? weights_of(dataset_, options.classes) : std::vector<float>()) {
+  if (!options.bucket_boundaries.empty()) buckets_ = LengthBuckets(dataset_, to_float32_, options.bucket_boundaries);
   if (!maker_) return;
   ahead_ = std::make_shared<RowsAhead>(
       [maker = maker_](const ExampleKey& key, std::span<float> to) { maker->make(key, to); },
@@ -95,7 +96,9 @@ void Feeder::copy_features(std::span<const std::int64_t> rows, std::byte* to, st
 
 void Feeder::fill(std::span<const std::int64_t> rows, const TensorView& features, const TensorView& labels,
                   float* weights, std::int64_t epoch) const {
+  if (rows.empty()) return;
   const RowConverter& converter = features.dtype == DType::kBfloat16 ? to_bfloat16_ : to_float32_;
+  const auto count = static_cast<std::int64_t>(rows.size());
   if (ahead_) {
     std::byte* to = features.data;
     for (const std::int64_t row : rows) {
@@ -105,9 +108,10 @@ void Feeder::fill(std::span<const std::int64_t> rows, const TensorView& features
       to += converter.row_bytes_to();
     }
   } else {
-    converter(dataset_.first_row(), rows, features.data);
+    converter(dataset_.first_row(), rows, features.data, features.elements() / count);
   }
-  labels_(dataset_.first_row(), rows, labels.data);
+  labels_(dataset_.first_row(), rows, labels.data,
+          labels.elements() / count / std::max<std::int64_t>(one_hot_depth_, 1));
   if (weights == nullptr) return;
   for (const std::int64_t row : rows) *weights++ = weights_[static_cast<std::size_t>(row)];
 }

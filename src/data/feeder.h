@@ -13,6 +13,7 @@
 #include "data/gather.h"
 #include "data/preprocessing.h"
 #include "data/rows_ahead.h"
+#include "data/sequences.h"
 #include "data/stall_watch.h"
 
 namespace mirrortrain::data {
@@ -20,9 +21,10 @@ namespace mirrortrain::data {
 /// How a feeder makes what is not in memory as it is to be fed.
 struct FeederOptions {
   RowsAhead::Options ahead{};
-  bool trains = false;          ///< whether preprocessing steps that draw act, in epochs from 1 on
-  std::uint64_t seed = 0;       ///< of what they draw
-  ClassWeights classes{};       ///< where the data set has no weights and the spec wants some
+  bool trains = false;                            ///< whether preprocessing steps that draw act, in epochs from 1 on
+  std::uint64_t seed = 0;                         ///< of what they draw
+  ClassWeights classes{};                         ///< where the data set has no weights and the spec wants some
+  std::vector<std::int64_t> bucket_boundaries{};  ///< of sequences; none: all are fed whole
   StallWatch* watch = nullptr;  ///< told of what is read from a disk, if not null; must outlive the feeder
 };
 
@@ -36,8 +38,8 @@ class Feeder {
   // `epoch` is 0 outside of training.
 
   /// Writes the examples `rows` (of the data set) to `features`, [rows, ...] float32 or bfloat16, and to `labels`,
-  /// [rows, ...] int32 or float32 as the spec says; to `weights`, unless null, how much each counts. Allocates nothing;
-  /// may run in many threads at once.
+  /// [rows, ...] int32 or float32 as the spec says, of each row as many elements as they hold; to `weights`, unless
+  /// null, how much each counts. Allocates nothing; may run in many threads at once.
   void fill(std::span<const std::int64_t> rows, const TensorView& features, const TensorView& labels,
             float* weights = nullptr, std::int64_t epoch = 0) const;
 
@@ -54,6 +56,8 @@ class Feeder {
   void copy_features(std::span<const std::int64_t> rows, std::byte* to, std::int64_t epoch = 0) const;
 
   const Dataset& dataset() const { return dataset_; }
+  /// By the lengths of sequences; one for all where there are no boundaries.
+  const LengthBuckets& buckets() const { return buckets_; }
   /// How much each example of the data set counts, where the spec says that examples are weighted; else empty.
   std::span<const float> weights() const { return weights_; }
   /// What `fill` does to features and labels, for who does it elsewhere; `one_hot_depth` 0 for none.
@@ -73,6 +77,7 @@ class Feeder {
   RowConverter to_float32_, to_bfloat16_;      // features
   LabelConverter labels_;
   std::vector<float> weights_;
+  LengthBuckets buckets_;
   std::shared_ptr<RowsAhead> ahead_;  ///< of the maker
 };
 

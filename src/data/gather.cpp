@@ -154,16 +154,17 @@ RowConverter::RowConverter(const Array& from, const Affine& affine, DType to)
   });
 }
 
-void RowConverter::operator()(std::int64_t first_row, std::span<const std::int64_t> rows, std::byte* to) const {
+void RowConverter::operator()(std::int64_t first_row, std::span<const std::int64_t> rows, std::byte* to,
+                              std::int64_t taken) const {
   for_each_row(source_, first_row, rows, [&](const std::byte* row) {
-    convert_(row, to, source_.elements, constants_);
-    to += static_cast<std::size_t>(source_.elements) * to_bytes_;
+    convert_(row, to, taken, constants_);
+    to += static_cast<std::size_t>(taken) * to_bytes_;
   });
 }
 
 LabelConverter::LabelConverter(const Array& from, DType to, std::int64_t one_hot_depth)
     : source_(from), depth_(one_hot_depth) {
-  to_bytes_ = static_cast<std::size_t>(source_.elements * std::max<std::int64_t>(depth_, 1)) * size_of(to);
+  to_bytes_ = static_cast<std::size_t>(std::max<std::int64_t>(depth_, 1)) * size_of(to);
   convert_ = with_element_type(from.dtype, [&](auto* type) -> Convert {
     using From = std::remove_pointer_t<decltype(type)>;
     if (depth_ > 0) return &convert_to_one_hot<From>;
@@ -171,10 +172,11 @@ LabelConverter::LabelConverter(const Array& from, DType to, std::int64_t one_hot
   });
 }
 
-void LabelConverter::operator()(std::int64_t first_row, std::span<const std::int64_t> rows, std::byte* to) const {
+void LabelConverter::operator()(std::int64_t first_row, std::span<const std::int64_t> rows, std::byte* to,
+                                std::int64_t taken) const {
   for_each_row(source_, first_row, rows, [&](const std::byte* row) {
-    convert_(row, to, source_.elements, depth_);
-    to += to_bytes_;
+    convert_(row, to, taken, depth_);
+    to += static_cast<std::size_t>(taken) * to_bytes_;
   });
 }
 

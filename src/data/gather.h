@@ -30,8 +30,12 @@ class RowConverter {
   /// what the rows mean.
   RowConverter(const Array& from, const Affine& affine, DType to);
 
-  /// Row r of the result is row first_row + rows[r] of the array. Allocates nothing.
-  void operator()(std::int64_t first_row, std::span<const std::int64_t> rows, std::byte* to) const;
+  /// Row r of the result is row first_row + rows[r] of the array, or the first `taken` elements of it. Allocates
+  /// nothing.
+  void operator()(std::int64_t first_row, std::span<const std::int64_t> rows, std::byte* to, std::int64_t taken) const;
+  void operator()(std::int64_t first_row, std::span<const std::int64_t> rows, std::byte* to) const {
+    (*this)(first_row, rows, to, source_.elements);
+  }
 
   /// One row that lies elsewhere.
   void convert_row(const std::byte* row, std::byte* to) const { convert_(row, to, source_.elements, constants_); }
@@ -64,7 +68,11 @@ class LabelConverter {
   /// checked here.
   LabelConverter(const Array& from, DType to, std::int64_t one_hot_depth);
 
-  void operator()(std::int64_t first_row, std::span<const std::int64_t> rows, std::byte* to) const;
+  /// Of each row the first `taken` labels.
+  void operator()(std::int64_t first_row, std::span<const std::int64_t> rows, std::byte* to, std::int64_t taken) const;
+  void operator()(std::int64_t first_row, std::span<const std::int64_t> rows, std::byte* to) const {
+    (*this)(first_row, rows, to, source_.elements);
+  }
 
  private:
   using Convert = void (*)(const std::byte* from, std::byte* to, std::int64_t elements, std::int64_t depth);
@@ -72,7 +80,7 @@ class LabelConverter {
   RowSource source_;
   Convert convert_ = nullptr;
   std::int64_t depth_ = 0;
-  std::size_t to_bytes_ = 0;  // of one row
+  std::size_t to_bytes_ = 0;  // of one label
 };
 
 }  // namespace mirrortrain::data

@@ -53,6 +53,10 @@ config::Section<DataOptions> DataOptions::section() {
       .key("test", &DataOptions::test, "The test data, evaluated at the end of training.")
       .key("preprocessing", &DataOptions::preprocessing,
            "Preprocessing steps, applied in this order to every split; those that draw at random, to training alone.")
+      .key("sequences", &DataOptions::sequences,
+           "How sequences of different lengths, padded at the end with 0, are computed: each batch at the steps that "
+           "its "
+           "longest one needs; null: all at the steps of `input_shape`.")
       .key("cache", &DataOptions::cache,
            "Where GPUs keep the examples: in their own memory if they fit (`auto`), always there (`device`), or in the "
            "host's memory (`host`).")
@@ -74,6 +78,17 @@ config::Section<DataOptions> DataOptions::section() {
           "files where there are as many as workers (`auto`), or not: each goes through all of them (`off`).")
       .check("validation", [](const DataOptions& options) { return table_mismatch(options, options.validation.value); })
       .check("test", [](const DataOptions& options) { return table_mismatch(options, options.test.value); })
+      .check("sequences",
+             [](const DataOptions& options) -> std::string {
+               const bool groups = options.sequences.value && options.sequences.value->group_by_length;
+               const bool deals = options.auto_shard == AutoShard::kFile || options.auto_shard == AutoShard::kOff;
+               return groups && deals
+                          ? fmt::format(
+                                "group_by_length groups the examples of all workers, and auto_shard: {} gives each "
+                                "worker its own; use auto_shard: data, or leave group_by_length out",
+                                config::name_of(options.auto_shard))
+                          : "";
+             })
       .check("preprocessing", [](const DataOptions& options) -> std::string {
         const auto one_hots = std::count_if(options.preprocessing.begin(), options.preprocessing.end(),
                                             [](const auto& step) { return std::holds_alternative<OneHot>(step); });

@@ -17,6 +17,7 @@
 #include "data/npy.h"
 #include "data/npz.h"
 #include "data/preprocessing.h"
+#include "data/sequences.h"
 #include "data/synthetic.h"
 #include "data/text.h"
 #include "data/tfrecord.h"
@@ -66,6 +67,7 @@ struct DataOptions {
   config::Located<std::optional<Validation>> validation;
   config::Located<std::optional<Source>> test;
   std::vector<PreprocessingStep> preprocessing;
+  config::Located<std::optional<Sequences>> sequences;
   Cache cache = Cache::kAuto;
   AutoShard auto_shard = AutoShard::kAuto;
   std::optional<std::int64_t> threads;          ///< that read ahead of the steps; null: as many as there are cores
@@ -73,6 +75,11 @@ struct DataOptions {
   OnBadExample on_bad_example = OnBadExample::kError;
   static config::Section<DataOptions> section();
 };
+
+/// Of data.sequences; none where it is left out.
+inline std::vector<std::int64_t> bucket_boundaries(const DataOptions& options) {
+  return options.sequences.value ? options.sequences.value->bucket_boundaries.value : std::vector<std::int64_t>();
+}
 
 }  // namespace mirrortrain::data
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 #include <string>
 #include <utility>
@@ -158,6 +159,19 @@ void Order::deal(std::int64_t epoch) {
   rows_.insert(rows_.end(), left.begin(), left.end());
 }
 
+void Order::group() {
+  std::map<int, std::vector<std::int64_t>> waiting;
+  auto next = rows_.begin();  // never ahead of what was dealt
+  for (std::size_t i = 0; i < rows_.size(); ++i) {
+    std::vector<std::int64_t>& rows = waiting[options_.group_of[static_cast<std::size_t>(rows_[i])]];
+    rows.push_back(rows_[i]);
+    if (static_cast<std::int64_t>(rows.size()) < options_.batch_size) continue;
+    next = std::ranges::copy(rows, next).out;
+    rows.clear();
+  }
+  for (const auto& [group, rows] : waiting) next = std::ranges::copy(rows, next).out;
+}
+
 void Order::begin_epoch(std::int64_t epoch) {
   if (!owned_.empty()) {
     if (options_.shuffle || epoch == 1) deal(epoch);
@@ -166,6 +180,7 @@ void Order::begin_epoch(std::int64_t epoch) {
   } else if (epoch == 1) {
     std::iota(rows_.begin(), rows_.end(), std::int64_t{0});
   }
+  if (!options_.group_of.empty() && (options_.shuffle || epoch == 1)) group();
   position_ = {epoch, 0, workers()};
 }
 

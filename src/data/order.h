@@ -28,6 +28,10 @@ class Order {
     bool drop_remainder = false;
     std::uint64_t seed = 0;
     Shards shards{};
+    /// Whom each example shares batches with, where there are no shards; none: all are alike. The order deals examples
+    /// to their groups; whenever one holds a full batch, it is the next. What is left at the end follows group by
+    /// group.
+    std::vector<int> group_of{};
   };
 
   /// Where the next batch begins: enough to resume exactly from there.
@@ -70,10 +74,11 @@ class Order {
  private:
   void begin_epoch(std::int64_t epoch);
   void deal(std::int64_t epoch);
+  void group();
 
   Options options_;
   std::vector<std::vector<std::int64_t>> owned_;  // rows of each worker, in ascending order; none where all share all
-  std::vector<std::int64_t> rows_;  // the order of the epoch of position_
+  std::vector<std::int64_t> rows_;                // the order of the epoch of position_
   Position position_;
 };
 

@@ -77,4 +77,21 @@ Graph Graph::with_nodes(std::vector<Node> nodes) const {
   return graph;
 }
 
+bool same_but_for_shapes(const Graph& a, const Graph& b) {
+  const auto same_value = [](const Graph::Value& one, const Graph::Value& other) {
+    return one.source == other.source && one.producer == other.producer && one.output == other.output &&
+           one.name == other.name && one.spec.dtype == other.spec.dtype && one.spec.batched == other.spec.batched;
+  };
+  const auto same_node = [](const Node& one, const Node& other) {
+    return one.op->name() == other.op->name() && one.op->is_alias() == other.op->is_alias() &&
+           one.inputs == other.inputs && one.outputs == other.outputs && one.layer == other.layer;
+  };
+  const auto same_sum = [](const ReplicaSum& one, const ReplicaSum& other) {
+    return one.own == other.own && one.total == other.total;
+  };
+  return std::ranges::equal(a.values(), b.values(), same_value) &&
+         std::ranges::equal(a.nodes(), b.nodes(), same_node) &&
+         std::ranges::equal(a.replica_sums(), b.replica_sums(), same_sum);
+}
+
 }  // namespace mirrortrain

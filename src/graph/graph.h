@@ -55,7 +55,8 @@ class Op {
   virtual std::vector<ValueId> gradient(Graph& graph, const Node& node, std::span<const ValueId> output_gradients,
                                         const std::vector<bool>& wanted) const;
 
-  /// The outputs whose value is input 0's bytes unchanged (reshape): no kernel runs, storage is shared.
+  /// The outputs whose value is input 0's bytes unchanged (reshape), or the first of them: no kernel runs, storage is
+  /// shared.
   virtual bool is_alias() const { return false; }
 
   /// Whether output 0 may have the storage of this input, where both have the same number of bytes and nobody reads the
@@ -143,5 +144,8 @@ class Graph {
   std::vector<ReplicaSum> replica_sums_;
   std::string layer_;
 };
+
+/// Whether two graphs have the same values and nodes, by their ids, and differ in shapes at most.
+bool same_but_for_shapes(const Graph& a, const Graph& b);
 
 }  // namespace mirrortrain

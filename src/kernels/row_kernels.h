@@ -14,6 +14,7 @@ struct DeviceRows {
   const std::byte* data = nullptr;
   DType dtype = DType::kFloat32;
   std::int64_t elements = 0;  ///< of one row
+  std::int64_t taken = 0;     ///< the first so many of each
 };
 
 /// Which rows: row r of a batch is row first + chosen[r]. `chosen` is device memory.

@@ -52,6 +52,13 @@ struct ModelGraph {
   std::vector<Assignment> assignments;
 };
 
+/// The model at fewer steps than its input's sequences have: the same values and nodes in other shapes, so that ids and
+/// variables are those of the whole.
+struct ShorterGraphs {
+  std::int64_t length = 0;  ///< steps
+  ModelGraph training, evaluation;
+};
+
 struct LayerSummary {
   std::string name, type;
   Shape output_shape;
@@ -73,6 +80,7 @@ struct Model {
   /// What the last layer's activation can give, where it has bounds.
   std::optional<std::pair<double, double>> output_range;
   ModelGraph training, evaluation;
+  std::vector<ShorterGraphs> shorter{};  ///< ascending; none where all sequences are computed whole
 
   /// Whether the output carries a mask, so that loss and metrics leave padding out.
   bool is_masked() const { return loss_sums() > 1; }

@@ -14,6 +14,7 @@ struct StepKey {
   const void* data_set = nullptr;
   std::int64_t examples = 0, gradients = 0;
   bool applies = false;
+  std::int64_t length = 0;  ///< how many steps of its sequences are computed; 0: all
   friend auto operator<=>(const StepKey&, const StepKey&) = default;
 };
 
@@ -31,7 +32,11 @@ struct StepSpec {
 
   std::int64_t global_examples() const { return static_cast<std::int64_t>(rows.size()); }
   StepKey key() const {
-    return {.data_set = data_set, .examples = global_examples(), .gradients = gradients, .applies = applies};
+    return {.data_set = data_set,
+            .examples = global_examples(),
+            .gradients = gradients,
+            .applies = applies,
+            .length = data_set != nullptr ? data_set->buckets().length_of(rows) : 0};
   }
 };
 

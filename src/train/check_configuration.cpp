@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 
 #include "base/error.h"
+#include "model/shorter_graphs.h"
 #include "strategy/topology.h"
 #include "train/check_callbacks.h"
 #include "train/check_data.h"
@@ -72,6 +74,28 @@ void warn_of_idle_options(const Optimizer& optimizer, config::Errors& errors) {
   errors.warn({}, "optimizer.nesterov", "changes nothing while momentum is 0; set a momentum, such as 0.9");
 }
 
+using BuildModel = std::function<Model(const ModelOptions&, config::Errors&)>;
+
+/// The model's graphs for data.sequences.
+void add_lengths(const Configuration& values, Model& model, const BuildModel& build, config::Errors& errors) {
+  const auto& [sequences, place, path] = values.data.sequences;
+  if (!sequences) return;
+  const std::vector<std::int64_t>& lengths = sequences->bucket_boundaries.value;
+  if (lengths.back() >= values.model->input_shape.value[0]) {
+    errors.add(
+        sequences->bucket_boundaries.place, sequences->bucket_boundaries.path,
+        fmt::format("expected numbers of steps below {}, the steps of model.input_shape, which the last bucket has; "
+                    "found {}",
+                    values.model->input_shape.value[0], lengths.back()));
+    return;
+  }
+  try {
+    add_shorter_graphs(model, *values.model, lengths, build);
+  } catch (const Error& error) {
+    errors.add(place, path, error.what());
+  }
+}
+
 /// Builds the model and looks at everything that the file shows together with it.
 void check_model(CheckedConfiguration& checked, bool readable, config::Errors& errors) {
   const Configuration& values = checked.values();
@@ -79,11 +103,19 @@ void check_model(CheckedConfiguration& checked, bool readable, config::Errors& e
       values.model && values.loss && !values.model->layers.empty() && !values.model->input_shape.value.empty();
   if (!described) {
     if (!values.model) check_callbacks(values, *checked.model, errors);
+    if (!values.model && values.data.sequences.value) {
+      errors.add(values.data.sequences.place, values.data.sequences.path,
+                 "without a model there is nothing to compute; leave it out");
+    }
     return;
   }
   const std::size_t errors_before = errors.count();
-  *checked.model = build_model(*values.model, *values.loss, values.metrics, values.training.precision, errors,
-                               values.gradients.aggregation_method, weighted_loss(values, errors));
+  const WeightedLoss weighted = weighted_loss(values, errors);
+  const BuildModel build = [&](const ModelOptions& options, config::Errors& found) {
+    return build_model(options, *values.loss, values.metrics, values.training.precision, found,
+                       values.gradients.aggregation_method, weighted);
+  };
+  *checked.model = build(*values.model, errors);
   if (errors.count() != errors_before || errors.concern("model")) return;
   if (values.optimizer && !errors.concern("optimizer")) set_update_traits(*values.optimizer, *checked.model, errors);
   if (!errors.concern("callbacks") && !errors.concern("checkpoint") && !errors.concern("metrics")) {
@@ -101,6 +133,7 @@ void check_model(CheckedConfiguration& checked, bool readable, config::Errors& e
   if (values.optimizer) warn_of_idle_options(*values.optimizer, errors);
   if (!readable || !errors.empty()) return;
   checked.input = input_spec(*checked.model, values.loss->value);
+  add_lengths(values, *checked.model, build, errors);
   data::check_fit(values.data, checked.input, errors);
 }
 

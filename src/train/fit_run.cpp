@@ -67,9 +67,7 @@ std::optional<int> FitRun::run_to_the_end() {
     tell_left_out(run_, LeftOutList::kFirst);
     std::string text = run_header(checked_, *run_.strategy);
     if (checked_.has_model()) text += "\n" + variables_text(checked_);
-    for (const std::string& note : {run_.strategy->note(), run_.shards_note}) {
-      if (!note.empty()) text += fmt::format("\n{}\n", note);
-    }
+    for (const std::string& note : run_.notes()) text += fmt::format("\n{}\n", note);
     report::print_fitted(stdout, text);
     return 0;
   }
@@ -223,9 +221,7 @@ void FitRun::log_distribution() const {
     spdlog::log(values().variables.empty() ? spdlog::level::debug : spdlog::level::info, "{}",
                 variables_text(checked_));
   }
-  for (const std::string& note : {run_.strategy->note(), run_.shards_note}) {
-    if (!note.empty()) spdlog::info("{}\n", note);
-  }
+  for (const std::string& note : run_.notes()) spdlog::info("{}\n", note);
 }
 
 report::RunLength FitRun::run_length() const {

@@ -32,6 +32,7 @@ Run run_to_predict(const CheckedConfiguration& checked, const data::Dataset& dat
   run.watch = make_stall_watch(checked.values());
   data::FeederOptions feeding = feeder_options(checked.values(), false);
   feeding.watch = run.watch.get();
+  feeding.bucket_boundaries.clear();  // outputs have all steps
   run.test =
       std::make_unique<data::Feeder>(dataset, adapted_preprocessing(checked, run.adapted), checked.input, feeding);
   run.strategy = make_strategy(

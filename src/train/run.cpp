@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <map>
 #include <numeric>
 #include <set>
 #include <thread>
@@ -77,14 +78,33 @@ std::vector<std::int64_t> rows_of_workers(std::int64_t batch, int replicas, int 
   return rows;
 }
 
+/// At how many steps the first epoch's batches are computed; empty where all have the same.
+std::string lengths_note(data::Order order, const data::Feeder& train) {
+  if (train.buckets().boundaries().empty()) return "";
+  std::map<std::int64_t, std::int64_t> batches;
+  for (bool more = true; more;) {
+    const data::Order::Batch batch = order.next();
+    const std::int64_t length = train.buckets().length_of(batch.rows);
+    ++batches[length > 0 ? length : train.features().row_elements()];
+    more = !batch.ends_epoch;
+  }
+  std::string text;
+  for (const auto& [length, count] : batches) {
+    text += fmt::format("{}{} at {} steps", text.empty() ? "" : ", ", count, length);
+  }
+  return fmt::format("data.sequences: batches of epoch 1: {}", text);
+}
+
 void set_order(const CheckedConfiguration& checked, const data::Dataset& train, const Hardware& hardware, Run& run) {
   const Configuration& values = checked.values();
   const data::DataOptions& data = values.data;
   const int workers = hardware.cluster.workers;
   const int replicas =
       workers == 1 ? 1 : count_replicas(values.strategy, data.global_batch_size, hardware.machine, workers);
-  data::ChosenShards chosen = choose_shards(
-      data.auto_shard, train, rows_of_workers(data.global_batch_size, replicas, workers), values.strategy.elastic);
+  const bool groups = data.sequences.value && data.sequences.value->group_by_length;
+  data::ChosenShards chosen =
+      choose_shards(groups ? data::AutoShard::kData : data.auto_shard, train,
+                    rows_of_workers(data.global_batch_size, replicas, workers), values.strategy.elastic);
   run.shards_note = std::move(chosen.note);
   if (data.auto_shard == data::AutoShard::kOff && workers > 1 && !data.shuffle) {
     spdlog::warn(
@@ -93,8 +113,10 @@ void set_order(const CheckedConfiguration& checked, const data::Dataset& train, 
   }
   if (workers == 1) require_batches(checked, train.rows());
   run.order = std::make_unique<data::Order>(
-      train.rows(), data::Order::Options{data.global_batch_size, data.shuffle, data.drop_remainder, values.seed,
-                                         std::move(chosen.shards)});
+      train.rows(),
+      data::Order::Options{data.global_batch_size, data.shuffle, data.drop_remainder, values.seed,
+                           std::move(chosen.shards), groups ? run.train->buckets().of_rows() : std::vector<int>()});
+  if (run.train) run.lengths_note = lengths_note(*run.order, *run.train);
 }
 
 /// The chief's, which computes nothing itself.
@@ -132,6 +154,7 @@ data::FeederOptions feeder_options(const Configuration& values, bool trains) {
   data::FeederOptions options{{values.data.memory.bytes, threads}, trains, values.seed};
   const losses::ClassWeight* const classes = values.loss ? class_weight_of(values.loss->value) : nullptr;
   if (trains && classes != nullptr) options.classes = classes->by_class();
+  options.bucket_boundaries = data::bucket_boundaries(values.data);
   return options;
 }
 
@@ -232,6 +255,12 @@ std::vector<const data::Feeder*> Run::examples() const {
     if (split(one) != nullptr) all.push_back(split(one));
   }
   return all;
+}
+
+std::vector<std::string> Run::notes() const {
+  std::vector<std::string> notes{strategy->note(), shards_note, lengths_note};
+  std::erase(notes, "");
+  return notes;
 }
 
 TrainingSteps Run::steps(const Configuration& values) {

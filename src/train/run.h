@@ -54,11 +54,14 @@ struct Run {
   data::Adapted adapted;               ///< from the training data, as far as the splits depend on it
   std::unique_ptr<data::Order> order;  ///< null unless it trains
   std::string shards_note;             ///< how workers share the examples, for the log; may be empty
+  std::string lengths_note;            ///< at how many steps sequences are computed, for the log; may be empty
   std::unique_ptr<Strategy> strategy;
 
   const data::Feeder* split(data::Split split) const;
   /// Those that there are.
   std::vector<const data::Feeder*> examples() const;
+  /// For the log: the strategy's, and those above.
+  std::vector<std::string> notes() const;
   /// By the configuration's accumulate_steps and learning rate.
   TrainingSteps steps(const Configuration& values);
 };

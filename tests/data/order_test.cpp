@@ -193,5 +193,46 @@ TEST_CASE("with another number of workers the share of the epoch is kept") {
   CHECK(all_share.position() == Order::Position{1, 4, 1});
 }
 
+TEST_CASE("groups have batches of their own, and what is left of an epoch follows group by group") {
+  std::vector<int> group_of(23);
+  for (std::size_t row = 0; row < group_of.size(); ++row) group_of[row] = row % 5 == 0 ? 2 : static_cast<int>(row % 2);
+  for (const bool shuffle : {false, true}) {
+    Order order(23, {.batch_size = 4, .shuffle = shuffle, .seed = 5, .group_of = group_of});
+    const Order plain(23, {.batch_size = 4, .shuffle = shuffle, .seed = 5});
+    CHECK(order.batches_per_epoch() == plain.batches_per_epoch());
+    Rows first;
+    for (std::int64_t epoch = 1; epoch <= 3; ++epoch) {
+      int full_of_one = 0;
+      Rows rows, left;
+      for (bool more = true; more;) {
+        const Order::Batch batch = order.next();
+        const auto in_group = [&](std::int64_t row) {
+          return group_of[static_cast<std::size_t>(row)] == group_of[static_cast<std::size_t>(batch.rows[0])];
+        };
+        if (left.empty() && batch.rows.size() == 4 && std::ranges::all_of(batch.rows, in_group)) {
+          ++full_of_one;
+        } else {
+          left.insert(left.end(), batch.rows.begin(), batch.rows.end());
+        }
+        rows.insert(rows.end(), batch.rows.begin(), batch.rows.end());
+        more = !batch.ends_epoch;
+      }
+      CHECK(full_of_one >= 4);  // of 9, 9 and 5 examples: 2 + 2 + 1, the last ones perhaps as what is left
+      CHECK(sorted(rows) == counted(23));
+      CHECK(
+          std::ranges::is_sorted(left, {}, [&](std::int64_t row) { return group_of[static_cast<std::size_t>(row)]; }));
+      if (epoch == 1) first = rows;
+      CHECK((rows == first) == (epoch == 1 || !shuffle));
+
+      Order other(23, {.batch_size = 4, .shuffle = shuffle, .seed = 5, .group_of = group_of});
+      other.seek({epoch, 8});
+      const Rows next = copy(other.next().rows);
+      CHECK(std::ranges::equal(next, std::span(rows).subspan(8, 4)));
+      other.seek({1, 0});
+      CHECK(copy(other.next().rows) == Rows(first.begin(), first.begin() + 4));
+    }
+  }
+}
+
 }  // namespace
 }  // namespace mirrortrain::data

@@ -150,6 +150,40 @@ TEST_CASE("sequences with padding train as on the CPU") {
   }
 }
 
+TEST_CASE("batches of short sequences train as on the CPU, wherever the examples lie") {
+  std::string features, labels;
+  for (int row = 0; row < 23; ++row) {
+    const int length = 1 + row * row % (row % 5 == 0 ? 7 : 3);
+    std::string words, classes;
+    for (int step = 0; step < 7; ++step) {
+      words += fmt::format("{}, ", step < length ? 1 + (row + step * 3) % 8 : 0);
+      classes += fmt::format("{}, ", (row + step) % 3);
+    }
+    features += fmt::format("[{}], ", words);
+    labels += fmt::format("[{}], ", classes);
+  }
+  for (const char* cache : {"device", "host"}) {
+    for (const char* precision : {"float32", "mixed_bfloat16"}) {
+      for (const int replicas : {1, 3}) {
+        CAPTURE(cache);
+        CAPTURE(precision);
+        Twins twins(kNetwork,
+                    {fmt::format("data.train={{format: inline, features: [{}], labels: [{}]}}", features, labels),
+                     fmt::format("data.cache={}", cache), fmt::format("training.precision={}", precision),
+                     "data.preprocessing=[]", "data.sequences={bucket_boundaries: [3, 5], group_by_length: true}",
+                     "model.input_shape=[7]",
+                     "model.layers=[{embedding: {input_dim: 9, output_dim: 4, mask_zero: true}}, {position_embedding: "
+                     "{sequence_length: 8}}, {gru: {units: 5, return_sequences: true}}, {dense: {units: 3}}]"},
+                    replicas);
+        twins.check_equal(20);  // the second time, and more, that each kind of step comes
+        const StepSums on_gpu = evaluate_all(*twins.on_gpu.strategy, twins.on_gpu.examples(), 6);
+        const StepSums on_cpus = evaluate_all(*twins.on_cpus.strategy, twins.on_cpus.examples(), 6);
+        CHECK(on_gpu.loss == doctest::Approx(on_cpus.loss).epsilon(precision == std::string("float32") ? 1e-4 : 2e-2));
+      }
+    }
+  }
+}
+
 TEST_CASE("transformers with class tokens and gelu_tanh train as on the CPU") {
   const std::string layers =
       "model.layers=[{conv2d: {filters: 6, kernel_size: 7, strides: 7}}, {reshape: {target_shape: [4, 6]}}, "

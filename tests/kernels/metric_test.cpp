@@ -50,7 +50,7 @@ Reference reference_of(const ops::Metric& metric) {
         }
       }
     }
-    if (inputs.size() > 2) return std::vector<Values>{{Shape{2}, {sum / positions, counted / positions}}};
+    if (inputs.size() > 2) return std::vector<Values>{{Shape{2}, {sum, counted}}};
     return std::vector<Values>{{Shape{}, {sum / positions}}};
   };
 }

@@ -47,7 +47,7 @@ struct CopiedRows {
   DeviceRows rows;
   explicit CopiedRows(const data::Array& array)
       : bytes(std::span<const std::byte>(array.bytes.data(), array.bytes.size())),
-        rows{bytes.data(), array.dtype, array.row_elements()} {}
+        rows{bytes.data(), array.dtype, array.row_elements(), array.row_elements()} {}
 };
 struct CopiedAffine {
   Copied<double> shift, scale, offset;
@@ -151,6 +151,35 @@ TEST_CASE("labels gathered on a device are the host's, also one-hot") {
           }
         }
       }
+    }
+  }
+}
+
+TEST_CASE("of each row the first elements are gathered where fewer are taken") {
+  Stream& stream = stream_under_test();
+  for (const DType from : kTypes) {
+    for (const std::int64_t taken : {1, 4, 7, 8, 16}) {
+      const data::Array array = array_of(from, {16});
+      CopiedRows rows(array);
+      rows.rows.taken = taken;
+      const std::vector<std::int64_t>& chosen = kChoices[0];
+      const std::int64_t elements = 5 * taken;
+      const auto bytes = static_cast<std::size_t>(elements) * sizeof(float);
+      const Storage expected(bytes), found(bytes), expected_classes(bytes), classes(bytes);
+      data::RowConverter(array, {}, DType::kFloat32)(kFirst, chosen, expected.data(), taken);
+      data::LabelConverter(array, DType::kInt32, 0)(kFirst, chosen, expected_classes.data(), taken);
+      const Copied<std::int64_t> choice(chosen);
+      DeviceBatch batch;
+      batch.rows = {choice.data(), 5, kFirst};
+      batch.features = batch.labels = rows.rows;
+      batch.affine.identity = true;
+      batch.features_to = found.data();
+      batch.labels_dtype = DType::kInt32;
+      batch.labels_to = classes.data();
+      cuda::gather(stream, batch);
+      stream.synchronize();
+      CHECK(values(found, DType::kFloat32, elements) == values(expected, DType::kFloat32, elements));
+      CHECK(values(classes, DType::kInt32, elements) == values(expected_classes, DType::kInt32, elements));
     }
   }
 }

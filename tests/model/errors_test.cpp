@@ -162,12 +162,12 @@ TEST_CASE("inputs must be as many as the layer takes, and every output must be u
   CHECK(contains(errors_of("    - flatten: {inputs: [flatten]}\n"), "no earlier layer is named 'flatten'"));
 }
 
-TEST_CASE("a table of positions is as long as the sequences") {
+TEST_CASE("a table of positions is at least as long as the sequences") {
   const std::string errors = build_layers("[9, 4]", "    - position_embedding: {sequence_length: 8}\n").errors;
   CHECK_MESSAGE(
       contains(errors,
-               "a.yaml:4:7: model.layers[0].position_embedding: expected sequences of 8 steps, found [9, 4] of the "
-               "model's input; set sequence_length to 9"),
+               "a.yaml:4:7: model.layers[0].position_embedding: expected sequences of at most 8 steps, found [9, 4] of "
+               "the model's input; set sequence_length to 9"),
       errors);
 }
 

@@ -186,6 +186,7 @@ const std::vector<Row> kRows = {
      {5},
      {{"gru/kernel", {6, 15}}, {"gru/recurrent_kernel", {5, 15}}, {"gru/bias", {15}}}},
     {"[9, 6]", "position_embedding: {sequence_length: 9}", {9, 6}, {{"position_embedding/embeddings", {9, 6}}}},
+    {"[9, 6]", "position_embedding: {sequence_length: 12}", {9, 6}, {{"position_embedding/embeddings", {12, 6}}}},
     {"[9, 6]", "class_token", {10, 6}, {{"class_token/token", {1, 6}}}},
     {"[9, 6]", "cropping1d", {7, 6}, {}},
     {"[9, 6]", "cropping1d: {cropping: 3}", {3, 6}, {}},

@@ -233,6 +233,13 @@ TEST_CASE("what counts is counted over the words of all workers' replicas") {
   check_against_one_machine(3, 1, "", masked_sequences(), false, 1e-5);
 }
 
+TEST_CASE("batches of short sequences are the same for all workers") {
+  Overrides grouped = masked_sequences();
+  grouped.emplace_back("data.sequences={bucket_boundaries: [1, 3], group_by_length: true}");
+  check_against_one_machine(2, 2, ", cross_device_ops: reduction_to_one_device", grouped, true);
+  check_against_one_machine(3, 1, "", grouped, false, 1e-5);
+}
+
 TEST_CASE("policies, clipping, accumulation and state mean the same across workers") {
   for (const char* aggregation : {"sum", "none", "only_first_replica"}) {
     for (const char* gradients : {"{clip_value: 0.05}", "{clip_norm: 0.1, accumulate_steps: 2}"}) {

@@ -49,6 +49,24 @@ std::vector<ValueId> Crop::gradient(Graph& graph, const Node&, std::span<const V
   return {graph.apply_one(Pad(before, after), {output_gradients[0]})};
 }
 
+std::vector<ValueSpec> FirstRows::infer(std::span<const ValueSpec> inputs) const {
+  ValueSpec y = inputs[0];
+  expect(!y.batched && y.shape.rank() > 0 && y.shape[0] >= rows, name(),
+         fmt::format("one tensor with at least {} rows", rows), y);
+  y.shape[0] = rows;
+  return {y};
+}
+
+std::vector<ValueId> FirstRows::gradient(Graph& graph, const Node& node, std::span<const ValueId> output_gradients,
+                                         const std::vector<bool>& wanted) const {
+  if (!flows(output_gradients, wanted)) return {kNoValue};
+  const Shape& all = graph.spec(node.inputs[0]).shape;
+  const std::vector<std::int64_t> before(all.rank(), 0);
+  std::vector<std::int64_t> after = before;
+  after[0] = all[0] - rows;
+  return {graph.apply_one(Pad(before, after), {output_gradients[0]})};
+}
+
 std::vector<ValueSpec> Concatenate::infer(std::span<const ValueSpec> inputs) const {
   ValueSpec y = inputs[0];
   expect(y.batched && is_float(y.dtype) && axis < y.shape.rank(), name(),

@@ -25,6 +25,16 @@ struct Crop : Op {
   std::vector<ValueId> gradient(Graph&, const Node&, std::span<const ValueId>, const std::vector<bool>&) const override;
 };
 
+/// The first `rows` along the first axis of one tensor without rows, [all, ...].
+struct FirstRows : Op {
+  std::int64_t rows;
+  explicit FirstRows(std::int64_t count) : rows(count) {}
+  std::string_view name() const override { return "first_rows"; }
+  std::vector<ValueSpec> infer(std::span<const ValueSpec> inputs) const override;
+  std::vector<ValueId> gradient(Graph&, const Node&, std::span<const ValueId>, const std::vector<bool>&) const override;
+  bool is_alias() const override { return true; }
+};
+
 /// The rows' tensors one after the other along `axis`, which does not count the batch.
 /// Inputs: batched, of one dtype, equal in all other axes.
 struct Concatenate : Op {

@@ -17,8 +17,7 @@ enum class MetricKind : std::uint8_t {
 
 /// A metric as a sum over rows of per-row means, so that sum / rows is the metric.
 /// Inputs: y batched [..., k] float32; targets as the loss has them; an optional mask. Output: the sum over rows,
-/// float64
-/// []; with a mask float64 [2], as the loss has it.
+/// float64 []; with a mask float64 [2]: the sum over the positions that count, and how many these are.
 struct Metric : Op {
   MetricKind kind;
   float threshold = 0.5f;  ///< for kBinaryAccuracy; 0 for logits

@@ -15,8 +15,8 @@ namespace {
 /// Positions of one element that are taken as one of many, in whole vectors.
 constexpr std::int64_t kTogether = 256;
 
-/// The sum of body(row, first position, how many) over all positions, divided by those of a batch's row. Parts of it go
-/// to the workspace first, so that the sum does not depend on the threads. `alone`: positions cannot be taken together.
+/// The sum of body(row, first position, how many) over all positions. Parts of it go to the workspace first, so that
+/// the sum does not depend on the threads. `alone`: positions cannot be taken together.
 template <class Functor, class Body>
 double sum_of_positions(const scalar::PositionShape& shape, bool alone, int threads, std::byte* workspace,
                         const Body& body) {
@@ -34,7 +34,7 @@ double sum_of_positions(const scalar::PositionShape& shape, bool alone, int thre
   });
   double sum = 0;
   for (std::int64_t p = 0; p < parts; ++p) sum += sums[p];
-  return sum / static_cast<double>(shape.per_row);
+  return sum;
 }
 
 std::size_t workspace_for(const scalar::PositionShape& shape) {
@@ -46,7 +46,7 @@ std::size_t workspace_for(const scalar::PositionShape& shape) {
 double sum_of_counted(const scalar::PositionShape& shape, const scalar::PositionMask& mask) {
   std::int64_t counted = 0;
   for (std::int64_t i = 0; i < shape.count; ++i) counted += mask.counts(i) ? 1 : 0;
-  return static_cast<double>(counted) / static_cast<double>(shape.per_row);
+  return static_cast<double>(counted);
 }
 
 std::unique_ptr<Kernel> make_loss(const ops::Loss& op, const KernelSpecs& specs) {
@@ -69,8 +69,9 @@ std::unique_ptr<Kernel> make_loss(const ops::Loss& op, const KernelSpecs& specs)
       const double sum = sum_of_positions<Loss>(shape, alone, threads, args.workspace, scaled);
       double* const total = output<double>(args, 0);
       if (total == nullptr) return;
-      total[0] = sum;
-      if (masked) total[1] = sum_of_counted(shape, of_position.mask);
+      const auto of_row = static_cast<double>(shape.per_row);
+      total[0] = sum / of_row;
+      if (masked) total[1] = sum_of_counted(shape, of_position.mask) / of_row;
     };
     return loop_kernel(body, workspace_for(shape));
   });
@@ -86,6 +87,7 @@ std::unique_ptr<Kernel> make_metric(const ops::Metric& op, const KernelSpecs& sp
           metric, input<float>(args, 0), input<typename Metric::Target>(args, 1), shape, {args.inputs, 2, shape}};
       const bool masked = of_position.mask.of != nullptr;
       total[0] = sum_of_positions<Metric>(shape, masked, threads, args.workspace, of_position);
+      if (!masked) total[0] /= static_cast<double>(shape.per_row);
       if (masked) total[1] = sum_of_counted(shape, of_position.mask);
     };
     return loop_kernel(body, workspace_for(shape));

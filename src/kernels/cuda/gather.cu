@@ -52,7 +52,7 @@ struct Worker {
 template <class From>
 struct Features {
   const From* source;
-  std::int64_t elements;  ///< of a row
+  std::int64_t stride, elements;  ///< of a row, and those that are taken
   Affine<From> affine;
   bool aligned;
 };
@@ -67,7 +67,7 @@ __device__ void gather_features(const Features<From>& features, const RowChoice&
     const std::int64_t first = place.rest * kCount, left = elements - first;
     const bool whole = features.aligned && left >= kCount;
     Real value[kCount];
-    load(value, features.source + (rows.first + rows.chosen[place.quotient]) * elements + first, left, whole);
+    load(value, features.source + (rows.first + rows.chosen[place.quotient]) * features.stride + first, left, whole);
     auto convert = features.affine.from(first);
     float converted[kCount];
 #pragma unroll
@@ -80,7 +80,7 @@ __device__ void gather_features(const Features<From>& features, const RowChoice&
 struct Labels {
   const std::byte* source;
   DType from, to_dtype;
-  std::int64_t elements, depth;
+  std::int64_t stride, elements, depth;  ///< of a row, and those that are taken
   std::byte* to;
 
   MIRRORTRAIN_HOST_DEVICE std::int64_t count(const RowChoice& rows) const {
@@ -94,7 +94,7 @@ __device__ void gather_labels_from(const From* source, const Labels& labels, con
   const std::int64_t depth = labels.depth > 0 ? labels.depth : 1;
   for (std::int64_t i = worker.number; i < labels.count(rows); i += worker.all) {
     const Division vector = divide(i, depth), label = divide(vector.quotient, labels.elements);
-    const From stored = source[(rows.first + rows.chosen[label.quotient]) * labels.elements + label.rest];
+    const From stored = source[(rows.first + rows.chosen[label.quotient]) * labels.stride + label.rest];
     const auto value = static_cast<std::conditional_t<std::is_same_v<From, bfloat16>, float, From>>(stored);
     if (labels.depth > 0) {
       reinterpret_cast<float*>(labels.to)[i] = static_cast<std::int64_t>(value) == vector.rest ? 1.0f : 0.0f;
@@ -153,12 +153,14 @@ void launch_gather(Stream& stream, const DeviceBatch& batch) {
   constexpr std::int64_t kCount = kPackOf<To>;
   const DeviceRows& source = batch.features;
   auto* const to = reinterpret_cast<To*>(batch.features_to);
-  const bool aligned = source.elements % kCount == 0 && in_packs(source.data, batch.features_to);
-  const Features<From> features{reinterpret_cast<const From*>(source.data), source.elements, {batch.affine}, aligned};
-  const Labels labels{batch.labels.data,     batch.labels.dtype,  batch.labels_dtype,
-                      batch.labels.elements, batch.one_hot_depth, batch.labels_to};
+  const bool aligned =
+      source.elements % kCount == 0 && source.taken % kCount == 0 && in_packs(source.data, batch.features_to);
+  const Features<From> features{
+      reinterpret_cast<const From*>(source.data), source.elements, source.taken, {batch.affine}, aligned};
+  const Labels labels{batch.labels.data,  batch.labels.dtype,  batch.labels_dtype, batch.labels.elements,
+                      batch.labels.taken, batch.one_hot_depth, batch.labels_to};
   const SmallCopies copies{{batch.copies[0], batch.copies[1]}};
-  const unsigned features_blocks = blocks_for(batch.rows.count * ((source.elements + kCount - 1) / kCount)),
+  const unsigned features_blocks = blocks_for(batch.rows.count * ((source.taken + kCount - 1) / kCount)),
                  labels_blocks = blocks_for(labels.count(batch.rows)),
                  copies_blocks = copies.copy[0].bytes + copies.copy[1].bytes > 0 ? 1 : 0;
   launch(stream, features_blocks + labels_blocks + copies_blocks, kBlock, 0, gather_batch<From, To>, batch.rows,

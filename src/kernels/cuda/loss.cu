@@ -56,7 +56,7 @@ std::unique_ptr<Kernel> make_metric(const ops::Metric& op, const KernelSpecs& sp
       double* total = output<double>(args, 0);
       if (total == nullptr) return;
       const auto of_position = bind_metric<float>(metric, shape, args);
-      run_sum(stream, sum, of_position, args, total);
+      run_sum(stream, of_position.mask.of == nullptr ? sum : sum.undivided(), of_position, args, total);
     };
     return stream_kernel(body, sum.bytes(2));
   });

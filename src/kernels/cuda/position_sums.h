@@ -80,6 +80,13 @@ class PositionSum {
     });
   }
 
+  /// The sums over positions themselves.
+  PositionSum undivided() const {
+    PositionSum sum = *this;
+    sum.divisor_ = 1;
+    return sum;
+  }
+
   /// Of the workspace that `run` needs for so many sums.
   std::size_t bytes(int sums = 1) const {
     return blocks_ > 1 ? blocks_ * static_cast<std::size_t>(sums) * sizeof(double) : 0;

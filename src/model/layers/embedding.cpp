@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "graph/ops/arrange.h"
 #include "graph/ops/combine.h"
 #include "graph/ops/embedding.h"
 #include "graph/ops/mask.h"
@@ -36,20 +37,23 @@ ValueId Embedding::build(LayerBuilder& builder, std::span<const ValueId> sources
 
 config::Section<PositionEmbedding> PositionEmbedding::section() {
   return config::Section<PositionEmbedding>("Adds a trained vector to each step of a sequence: where it is.")
-      .key("sequence_length", &PositionEmbedding::sequence_length, "Number of steps of the sequences.",
-           config::required, config::at_least(1))
+      .key("sequence_length", &PositionEmbedding::sequence_length,
+           "The most steps that a sequence has. One of fewer takes the first vectors.", config::required,
+           config::at_least(1))
       .key("initializer", &PositionEmbedding::initializer, "Initializer of the vectors.")
       .include<LayerCommon>();
 }
 
 ValueId PositionEmbedding::build(LayerBuilder& builder, std::span<const ValueId> sources) const {
   const Shape& sequence = builder.sequence(sources[0]);
-  if (sequence[0] != sequence_length) {
-    throw Error(fmt::format("expected sequences of {} steps, found {}; set sequence_length to {}", sequence_length,
-                            builder.described(sources[0]), sequence[0]));
+  if (sequence[0] > sequence_length) {
+    throw Error(fmt::format("expected sequences of at most {} steps, found {}; set sequence_length to {}",
+                            sequence_length, builder.described(sources[0]), sequence[0]));
   }
-  const ValueId table = builder.weight("embeddings", sequence, initializer);
-  return builder.apply(ops::Combine(ops::CombineKind::kAdd), {sources[0], table});
+  const std::int64_t steps = sequence[0];
+  const ValueId table = builder.weight("embeddings", {sequence_length, sequence.back()}, initializer);
+  const ValueId vectors = builder.apply(ops::FirstRows(steps), {table});
+  return builder.apply(ops::Combine(ops::CombineKind::kAdd), {sources[0], vectors});
 }
 
 }  // namespace mirrortrain::layers

@@ -24,7 +24,8 @@ struct Embedding : LayerCommon {
   ValueId build(LayerBuilder& builder, std::span<const ValueId> sources) const;
 };
 
-/// [steps, channels] -> the same plus a vector for each step; variable embeddings [sequence_length, channels].
+/// [steps, channels], of sequence_length steps or fewer -> the same plus a vector for each step; variable embeddings
+/// [sequence_length, channels].
 struct PositionEmbedding : LayerCommon {
   static constexpr std::string_view kName = "position_embedding";
   static constexpr Masking kMasking = Masking::kPasses;

@@ -27,7 +27,7 @@ void MirroredStrategy::profile() {
   bursts_.reset();
   for (const auto& lane : lane_steps_) lane->profile();
   for (const auto& [lane, replica] : lanes_.replicas) {
-    for (auto& [rows, bound] : replica->train) bound.program.profile();
+    for (auto& [size, bound] : replica->train) bound.program.profile();
   }
 }
 
@@ -46,10 +46,12 @@ std::vector<ProfileEntry> MirroredStrategy::profile_entries() const {
     without_weights.emplace(node.layer, node.op->name());
   }
   for (const auto& [lane, replica] : lanes_.replicas) {
-    if (replica->train.empty()) continue;
-    for (const auto& [layer, op, seconds] : replica->train.rbegin()->second.program.step_times()) {
-      const bool of_bias = without_weights.contains({layer, op});
-      entries.push_back({fmt::format("replica {}", replica->index), layer, of_bias ? "bias_gradient" : op, seconds});
+    for (const auto& [size, bound] : replica->train) {
+      if (size.rows != replica->train.rbegin()->first.rows) continue;
+      for (const auto& [layer, op, seconds] : bound.program.step_times()) {
+        const bool of_bias = without_weights.contains({layer, op});
+        entries.push_back({fmt::format("replica {}", replica->index), layer, of_bias ? "bias_gradient" : op, seconds});
+      }
     }
   }
   return entries;

@@ -27,8 +27,9 @@ MirroredStrategy::~MirroredStrategy() {
 }
 
 void MirroredStrategy::train(const StepSpec& step) {
-  if (step.key() != step_.key) enqueue_deferred();
-  begin_step(step, std::nullopt);
+  const StepKey key = step.key();
+  if (key != step_.key) enqueue_deferred();
+  begin_step(step, key, std::nullopt);
   evaluation_regularization_.reset();
   step_.params = variables_->begin_update(step);
   state_->write_step();
@@ -65,15 +66,19 @@ void MirroredStrategy::run_training() {
   run_lanes([this](int lane) { steps_of_lane(lane).train(step_.start, step_.key); });
 }
 
-void MirroredStrategy::evaluate(const StepSpec& step) {
+void MirroredStrategy::evaluate(const StepSpec& step) { run_evaluation(step, step.key()); }
+
+void MirroredStrategy::run_evaluation(const StepSpec& step, const StepKey& key) {
   enqueue_deferred();
   if (!evaluation_regularization_) begin_evaluation();
-  begin_step(step, evaluation_regularization_);
+  begin_step(step, key, evaluation_regularization_);
   run_lanes([this](int lane) { steps_of_lane(lane).evaluation().run(step_.start, step_.key); });
 }
 
 void MirroredStrategy::predict(const StepSpec& step, std::span<float> outputs) {
-  evaluate(step);
+  StepKey whole = step.key();
+  whole.length = 0;  // outputs have all steps
+  run_evaluation(step, whole);
   synchronize();
   const auto elements = static_cast<std::size_t>(lanes_[0].output_elements());
   for (const auto& [lane, replica] : lanes_.replicas) {
@@ -97,8 +102,8 @@ void MirroredStrategy::begin_evaluation() {
   evaluation_regularization_ = host.regularization();
 }
 
-void MirroredStrategy::begin_step(const StepSpec& step, std::optional<double> regularization) {
-  step_ = {step, step.key(), {}, in_flight_.begin(step.global_examples(), regularization)};
+void MirroredStrategy::begin_step(const StepSpec& step, const StepKey& key, std::optional<double> regularization) {
+  step_ = {step, key, {}, in_flight_.begin(step.global_examples(), regularization)};
 }
 
 std::span<const StepSums> MirroredStrategy::take_sums() {

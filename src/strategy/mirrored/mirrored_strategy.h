@@ -97,9 +97,10 @@ class MirroredStrategy : public Strategy {
   }
   LaneSteps& steps_of_lane(int lane) const { return *lane_steps_[static_cast<std::size_t>(lane)]; }
 
-  void begin_step(const StepSpec& step, std::optional<double> regularization);
+  void begin_step(const StepSpec& step, const StepKey& key, std::optional<double> regularization);
   void begin_evaluation();
   void run_training();
+  void run_evaluation(const StepSpec& step, const StepKey& key);
   void run_lanes(const std::function<void(int)>& work);
   void enter_thread() const;
   void enqueue_deferred();

@@ -146,12 +146,14 @@ void DeviceExamples::gather(Stream& stream, const data::Feeder& examples, const 
   const std::byte* const staged = stagings_[staging_].device.data();
   DeviceBatch batch;
   batch.rows = {choice, count, 0};
-  batch.features = {source.features != nullptr ? source.features : staged, from.dtype, from.row_elements()};
+  batch.features = {source.features != nullptr ? source.features : staged, from.dtype, from.row_elements(),
+                    to.features.elements() / count};
   batch.affine = source.conversion;
   batch.features_dtype = to.features.dtype;
   batch.features_to = to.features.data;
   batch.labels = {source.labels != nullptr ? source.labels : staged + staged_labels_, classes.dtype,
-                  classes.row_elements()};
+                  classes.row_elements(),
+                  to.labels.elements() / count / std::max<std::int64_t>(examples.one_hot_depth(), 1)};
   batch.labels_dtype = to.labels.dtype;
   batch.one_hot_depth = examples.one_hot_depth();
   batch.labels_to = to.labels.data;
@@ -163,7 +165,7 @@ void DeviceExamples::gather(Stream& stream, const data::Feeder& examples, const 
   const bool is_resident = source.features != nullptr;
   DeviceBatch weights;
   weights.rows = {choice, count, is_resident ? -examples.dataset().first_row() : 0};
-  weights.features = {is_resident ? source.weights.data() : staged + staged_weights_, DType::kFloat32, 1};
+  weights.features = {is_resident ? source.weights.data() : staged + staged_weights_, DType::kFloat32, 1, 1};
   weights.affine.identity = true;
   weights.features_to = reinterpret_cast<std::byte*>(to.weights);
   kernels_.gather(stream, weights);

@@ -13,7 +13,7 @@
 
 namespace mirrortrain {
 
-/// A replica's inputs.
+/// A replica's inputs. Where they hold fewer elements of a row than the data set has, these are its first.
 struct ExampleInputs {
   TensorView features, labels;
   float* weights = nullptr;  ///< null where none are read

@@ -156,18 +156,19 @@ std::vector<std::byte*> Lane::derived_copies(const Replica& replica, StepKind ki
 
 void Lane::bind_programs(Replica& replica, StepKind kind, MemoryDomain& domain, const ReplicaSums& sums) {
   const ModelGraph& graph = programs_.graph_of(kind);
-  const ValueSpec &features = graph.graph.spec(graph.features), &labels = graph.graph.spec(graph.labels);
   const DType features_dtype = programs_.features_dtype(kind);
   Bindings bound = bindings_of(replica, kind, domain.variables, sums);
   if (kind == StepKind::kTrain && programs_.without_rows())
     replica.without_rows.emplace(*programs_.without_rows(), bound);
-  for (const auto& [rows, program] : programs_.of(kind)) {
+  for (const auto& [size, program] : programs_.of(kind)) {
+    const Graph& sized = programs_.graph_of(kind, size.length).graph;
+    const ValueSpec &features = sized.spec(graph.features), &labels = sized.spec(graph.labels);
     bound.derived = derived_copies(replica, kind, program, domain);
-    replica.programs(kind).emplace(rows,
-                                   ReplicaProgram{{features_dtype, features.shape_at(rows), replica.features.data()},
-                                                  {labels.dtype, labels.shape_at(rows), replica.labels.data()},
-                                                  graph.weights != kNoValue ? replica.weights.as<float>() : nullptr,
-                                                  BoundProgram(program, bound)});
+    replica.programs(kind).emplace(
+        size, ReplicaProgram{{features_dtype, features.shape_at(size.rows), replica.features.data()},
+                             {labels.dtype, labels.shape_at(size.rows), replica.labels.data()},
+                             graph.weights != kNoValue ? replica.weights.as<float>() : nullptr,
+                             BoundProgram(program, bound)});
   }
 }
 

@@ -36,12 +36,10 @@ struct Replica {
   Buffer assigned;                          ///< float32: new values of assigned variables, one after the other
   std::map<ValueId, Buffer> operands;       ///< of gradients that the update makes: values of the training graph
   std::vector<std::byte*> assigned_values;  ///< where each is, in the order of ModelGraph::assignments
-  std::map<std::int64_t, ReplicaProgram> train, evaluate;  ///< by rows
-  std::optional<BoundProgram> without_rows;                ///< what a training step assigns where it has no examples
+  std::map<ProgramSize, ReplicaProgram> train, evaluate;
+  std::optional<BoundProgram> without_rows;  ///< what a training step assigns where it has no examples
 
-  std::map<std::int64_t, ReplicaProgram>& programs(StepKind kind) {
-    return kind == StepKind::kTrain ? train : evaluate;
-  }
+  std::map<ProgramSize, ReplicaProgram>& programs(StepKind kind) { return kind == StepKind::kTrain ? train : evaluate; }
 };
 
 /// A replica and the lane that runs it.

@@ -56,6 +56,8 @@ struct LaneContext {
   RowRange rows_of(const Replica& replica) const {
     return rows_of_replica(step.key.examples, replica.index, around.topology.replicas);
   }
+  /// Of the program that computes it.
+  ProgramSize size_of(const Replica& replica) const { return {rows_of(replica).count, step.key.length}; }
   /// In the first steps of a kind kernels are loaded and recordings made, for which CUDA may wait for all that runs on
   /// a GPU and keep every thread out meanwhile. An operation that waits for another lane must not be among that: so all
   /// lanes enqueue it before any continues.

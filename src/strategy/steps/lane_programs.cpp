@@ -1,8 +1,19 @@
 #include "strategy/steps/lane_programs.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
+#include "base/error.h"
+
 namespace mirrortrain {
+
+const ModelGraph& LanePrograms::graph_of(StepKind kind, std::int64_t length) const {
+  const bool train = kind == StepKind::kTrain;
+  if (length == 0) return train ? model_.training : model_.evaluation;
+  const ShorterGraphs& shorter = *std::ranges::find(model_.shorter, length, &ShorterGraphs::length);
+  return train ? shorter.training : shorter.evaluation;
+}
 
 /// What a program writes for the step: sums, and when training gradients and new values of variables. Where the update
 /// makes a gradient itself, the program leaves what it is made from.
@@ -54,34 +65,47 @@ void LanePrograms::build(const RowCounts& rows, Device& device) {
   keeps_output_ = rows.keeps_output;
   if (model_.layers.empty()) return;
   registry_ = backend_.make_registry(device);
-  const auto build_for = [&](const std::set<std::int64_t>& counts, StepKind kind, ByRows& programs) {
-    const ModelGraph& graph = graph_of(kind);
-    const Graph merged = backend_.merged(graph.graph, outputs_of(kind));
-    features_dtype_[static_cast<std::size_t>(kind)] = merged.spec(graph.features).dtype;
-    for (const std::int64_t count : counts) {
-      if (count > 0) {
-        programs.try_emplace(count, merged, count, outputs_of(kind), *registry_, device.threads());
-      } else if (kind == StepKind::kTrain && !outputs_without_rows().empty()) {
-        without_rows_.emplace(merged, 0, outputs_without_rows(), *registry_, device.threads());
+  for (const StepKind kind : {StepKind::kTrain, StepKind::kEvaluate}) {
+    const std::set<std::int64_t>& counts = kind == StepKind::kTrain ? rows.train : rows.evaluate;
+    const Graph merged = backend_.merged(graph_of(kind).graph, outputs_of(kind));
+    features_dtype_[static_cast<std::size_t>(kind)] = merged.spec(graph_of(kind).features).dtype;
+    build_for(counts, kind, 0, merged, device.threads());
+    for (const auto& [length, training, evaluation] : model_.shorter) {
+      const Graph shorter = backend_.merged(graph_of(kind, length).graph, outputs_of(kind));
+      if (!same_but_for_shapes(merged, shorter)) {
+        throw Error(
+            fmt::format("data.sequences: {} merges other layers at {} steps than at all of them; leave this boundary out",
+                        device.id().text(), length));
       }
+      build_for(counts, kind, length, shorter, device.threads());
     }
-  };
-  build_for(rows.train, StepKind::kTrain, train_);
-  build_for(rows.evaluate, StepKind::kEvaluate, evaluate_);
+  }
+}
+
+void LanePrograms::build_for(const std::set<std::int64_t>& rows, StepKind kind, std::int64_t length,
+                             const Graph& merged, int threads) {
+  BySize& programs = kind == StepKind::kTrain ? train_ : evaluate_;
+  for (const std::int64_t count : rows) {
+    if (count > 0) {
+      programs.try_emplace({count, length}, merged, count, outputs_of(kind), *registry_, threads);
+    } else if (kind == StepKind::kTrain && length == 0 && !outputs_without_rows().empty()) {
+      without_rows_.emplace(merged, 0, outputs_without_rows(), *registry_, threads);
+    }
+  }
 }
 
 std::int64_t LanePrograms::most_rows() const {
   std::int64_t rows = 0;
-  for (const ByRows* programs : {&train_, &evaluate_}) {
-    if (!programs->empty()) rows = std::max(rows, programs->rbegin()->first);
+  for (const BySize* programs : {&train_, &evaluate_}) {
+    if (!programs->empty()) rows = std::max(rows, programs->rbegin()->first.rows);
   }
   return rows;
 }
 
 std::size_t LanePrograms::arena_bytes() const {
   std::size_t bytes = 0;
-  for (const ByRows* programs : {&train_, &evaluate_}) {
-    for (const auto& [rows, program] : *programs) bytes = std::max(bytes, program.arena_bytes());
+  for (const BySize* programs : {&train_, &evaluate_}) {
+    for (const auto& [size, program] : *programs) bytes = std::max(bytes, program.arena_bytes());
   }
   if (without_rows_) bytes = std::max(bytes, without_rows_->arena_bytes());
   return bytes;

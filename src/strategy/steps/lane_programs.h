@@ -25,10 +25,17 @@ struct RowCounts {
   bool keeps_output = false;  ///< of evaluation
 };
 
-/// The programs of a lane's replicas, one for each number of rows, and what they leave for the rest of a step.
+/// What a program computes of a replica's part of a batch.
+struct ProgramSize {
+  std::int64_t rows = 0;
+  std::int64_t length = 0;  ///< steps of sequences; 0: all
+  friend auto operator<=>(const ProgramSize&, const ProgramSize&) = default;
+};
+
+/// The programs of a lane's replicas, one for each size, and what they leave for the rest of a step.
 class LanePrograms {
  public:
-  using ByRows = std::map<std::int64_t, Program>;
+  using BySize = std::map<ProgramSize, Program>;
 
   /// `products`: the gradients that the training programs leave to the update. All must outlive it.
   LanePrograms(const Model& model, const std::vector<ProductGradient>& products, const Backend& backend)
@@ -37,12 +44,10 @@ class LanePrograms {
   /// Call it on the lane's thread: kernels take its number of threads.
   void build(const RowCounts& rows, Device& device);
 
-  const ByRows& of(StepKind kind) const { return kind == StepKind::kTrain ? train_ : evaluate_; }
+  const BySize& of(StepKind kind) const { return kind == StepKind::kTrain ? train_ : evaluate_; }
   /// What training assigns in a replica without examples; may be none.
   const std::optional<Program>& without_rows() const { return without_rows_; }
-  const ModelGraph& graph_of(StepKind kind) const {
-    return kind == StepKind::kTrain ? model_.training : model_.evaluation;
-  }
+  const ModelGraph& graph_of(StepKind kind, std::int64_t length = 0) const;
   /// In which the programs take the features.
   DType features_dtype(StepKind kind) const { return features_dtype_[static_cast<std::size_t>(kind)]; }
 
@@ -69,6 +74,8 @@ class LanePrograms {
   bool is_assigned_without_rows(std::size_t assignment) const;
 
  private:
+  void build_for(const std::set<std::int64_t>& rows, StepKind kind, std::int64_t length, const Graph& merged,
+                 int threads);
   std::vector<ValueId> outputs_of(StepKind kind) const;
   std::vector<ValueId> outputs_without_rows() const;
 
@@ -76,7 +83,7 @@ class LanePrograms {
   const std::vector<ProductGradient>& products_;
   const Backend& backend_;
   std::shared_ptr<const KernelRegistry> registry_;
-  ByRows train_, evaluate_;
+  BySize train_, evaluate_;
   std::optional<Program> without_rows_;
   bool keeps_output_ = false;
   std::array<DType, 2> features_dtype_{};  ///< by StepKind

@@ -40,9 +40,9 @@ void LaneSteps::profile() {
 }
 
 void LaneSteps::run_program(Replica& replica, StepKind kind, std::size_t first, std::size_t last) const {
-  const RowRange rows = context_.rows_of(replica);
-  if (rows.count == 0) return run_without_rows(replica, kind, first, last);
-  BoundProgram& program = replica.programs(kind).at(rows.count).program;
+  const ProgramSize size = context_.size_of(replica);
+  if (size.rows == 0) return run_without_rows(replica, kind, first, last);
+  BoundProgram& program = replica.programs(kind).at(size).program;
   last = std::min(last, program.steps());
   if (first >= last) return;
   try {

@@ -45,9 +45,10 @@ void StepInputs::gather_on_device(StepKind kind) const {
   Lane& lane = context_.lane;
   const std::int64_t* choice = lane.buffers().rows();
   for (Replica& replica : lane.replicas()) {
-    const std::int64_t own = context_.rows_of(replica).count;
+    const ProgramSize size = context_.size_of(replica);
+    const std::int64_t own = size.rows;
     if (own == 0) continue;
-    const ReplicaProgram& bound = replica.programs(kind).at(own);
+    const ReplicaProgram& bound = replica.programs(kind).at(size);
     lane.examples()->gather(lane.stream(), *context_.step.spec.data_set, choice, own,
                             {bound.features, bound.labels, bound.weights});
     choice += own;
@@ -59,7 +60,7 @@ void StepInputs::gather(Replica& replica, StepKind kind) const {
   const RowRange rows = context_.rows_of(replica);
   if (rows.count == 0) return;
   const StepSpec& spec = context_.step.spec;
-  const ReplicaProgram& bound = replica.programs(kind).at(rows.count);
+  const ReplicaProgram& bound = replica.programs(kind).at(context_.size_of(replica));
   const auto first = static_cast<std::size_t>(rows.first), count = static_cast<std::size_t>(rows.count);
   spec.data_set->fill(spec.rows.subspan(first, count), bound.features, bound.labels, bound.weights, spec.epoch);
 }

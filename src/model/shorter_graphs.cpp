@@ -1,0 +1,130 @@
+#include "model/shorter_graphs.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "base/error.h"
+#include "model/wiring.h"
+
+namespace mirrortrain {
+namespace {
+
+/// Whatever reads the input has to know the padding.
+void require_masked_input(const ModelOptions& options) {
+  const Shape input(options.input_shape.value);
+  if (input.rank() != 1) {
+    throw Error(
+        fmt::format("expected sequences of whole numbers as model.input_shape, [steps], found {}", input.text()));
+  }
+  config::Errors reported;
+  const Wiring wiring = wire_layers(options.layers, reported);
+  for (std::size_t i = 0; i < options.layers.size(); ++i) {
+    if (std::ranges::count(wiring.sources[i], Wiring::kModelInput) == 0) continue;
+    const auto* const embedding = std::get_if<layers::Embedding>(&options.layers[i].value);
+    if (embedding != nullptr && embedding->mask_zero) continue;
+    throw Error(
+        fmt::format("'{}' reads the model's input and counts padding like anything else; expected an embedding "
+                    "with mask_zero: true",
+                    wiring.names[i]));
+  }
+}
+
+/// A layer whose output depends on how much padding there is, though it passes the mask on.
+void require_no_counted_padding(const ModelOptions& options, const Model& whole, const Model& shorter) {
+  for (std::size_t i = 0; i < whole.layers.size(); ++i) {
+    const LayerSummary& layer = whole.layers[i];
+    const bool has_steps = layer.output_shape != shorter.layers[i].output_shape;
+    const bool is_backwards = std::visit(
+        [](const auto& one) {
+          if constexpr (requires { one.go_backwards; }) return one.go_backwards;
+          return false;
+        },
+        options.layers[i].value);
+    if (has_steps && is_backwards) {
+      throw Error(
+          fmt::format("go_backwards with return_sequences has '{}' give the steps of the padding first, so how "
+                      "many there are counts; leave one of the two out",
+                      layer.name));
+    }
+    if (has_steps && std::holds_alternative<layers::GroupNormalization>(options.layers[i].value)) {
+      throw Error(
+          fmt::format("'{}' normalizes over all steps, those of padding too, so how many there are counts; use "
+                      "layer_normalization",
+                      layer.name));
+    }
+  }
+}
+
+void require_same_variables(const Model& whole, const Model& shorter, std::int64_t steps, std::int64_t length) {
+  for (std::size_t i = 0; i < whole.variables.size(); ++i) {
+    const VariableSpec &one = whole.variables[i].spec, &other = shorter.variables[i].spec;
+    if (one.shape == other.shape) continue;
+    throw Error(
+        fmt::format("the shape of '{}' depends on the number of steps: {} at {}, {} at {}; use a layer that takes any "
+                    "number of steps before it, such as lstm or global_average_pooling1d",
+                    one.name, one.shape.text(), steps, other.shape.text(), length));
+  }
+}
+
+bool same_ids(const ModelGraph& a, const ModelGraph& b) {
+  const auto same_assignment = [](const Assignment& one, const Assignment& other) {
+    return one.variable == other.variable && one.value == other.value;
+  };
+  return a.features == b.features && a.labels == b.labels && a.weights == b.weights && a.output == b.output &&
+         a.loss == b.loss && a.metrics == b.metrics && a.variables == b.variables && a.gradients == b.gradients &&
+         std::ranges::equal(a.assignments, b.assignments, same_assignment);
+}
+
+/// Whether all that a step takes from one graph can come from the other.
+bool are_alike(const ModelGraph& a, const ModelGraph& b) {
+  if (!same_but_for_shapes(a.graph, b.graph) || !same_ids(a, b)) return false;
+  const auto same_spec = [&](ValueId value) { return a.graph.spec(value) == b.graph.spec(value); };
+  return same_spec(a.loss) && std::ranges::all_of(a.metrics, same_spec) &&
+         std::ranges::all_of(a.graph.replica_sums(), [&](const ReplicaSum& sum) { return same_spec(sum.own); });
+}
+
+void require_labels(const Model& model, const ModelGraph& shorter, std::int64_t steps, std::int64_t length) {
+  const ModelGraph& whole = model.training;
+  const Shape &all = whole.graph.spec(whole.labels).shape, &cut = shorter.graph.spec(shorter.labels).shape;
+  if (all == cut) return;
+  if (!model.is_masked()) {
+    throw Error(
+        "the loss counts the steps of padding, as the output carries no mask of them; use layers that pass it on");
+  }
+  const auto rest = [](const Shape& shape) { return std::vector(shape.dims().begin() + 1, shape.dims().end()); };
+  if (all[0] == steps && cut[0] == length && rest(all) == rest(cut)) return;
+  throw Error(
+      fmt::format("expected labels of an example, or of each of its steps, found the shape {}, and {} at {} steps",
+                  all.text(), cut.text(), length));
+}
+
+}  // namespace
+
+void add_shorter_graphs(Model& model, const ModelOptions& options, std::span<const std::int64_t> lengths,
+                        const std::function<Model(const ModelOptions&, config::Errors&)>& build) {
+  require_masked_input(options);
+  const std::int64_t steps = options.input_shape.value[0];
+  for (const std::int64_t length : lengths) {
+    ModelOptions of_length = options;
+    of_length.input_shape.value[0] = length;
+    config::Errors found;
+    Model shorter = build(of_length, found);
+    if (!found.empty()) {
+      const std::string text = found.text();
+      throw Error(fmt::format("at {} steps the model does not fit: {}", length, text.substr(0, text.find('\n'))));
+    }
+    require_same_variables(model, shorter, steps, length);
+    require_no_counted_padding(options, model, shorter);
+    require_labels(model, shorter.training, steps, length);
+    if (!are_alike(model.training, shorter.training) || !are_alike(model.evaluation, shorter.evaluation)) {
+      throw Error(
+          fmt::format("at {} steps the model has other operations than at {}; use another boundary", length, steps));
+    }
+    model.shorter.push_back({length, std::move(shorter.training), std::move(shorter.evaluation)});
+  }
+}
+
+}  // namespace mirrortrain
