@@ -71,16 +71,21 @@ TEST_CASE("the statistics of the global batch are added across GPUs, whatever ad
 TEST_CASE("what a mask leaves is counted over all GPUs, whatever adds the gradients") {
   if (testing::skip_without(testing::has_gpus(4), "4 GPUs")) return;
   for (const char* ops : {"auto", "ring", "reduction_to_one_device"}) {
-    CAPTURE(ops);
-    Overrides on_one = masked_sequences(), on_several = masked_sequences();
-    on_one.push_back(strategy_of("cuda", 1));
-    on_several.push_back(fmt::format(
-        "strategy={{type: mirrored, devices: [cuda:0, cuda:1, cuda:2, cuda:3], cross_device_ops: {}}}", ops));
-    Training one_replica(kNetwork, on_one, testing::gpus_under_test(1));
-    Training several(kNetwork, on_several, testing::gpus_under_test(4));
-    const auto expected = one_replica.steps(8), found = several.steps_in_flight(8);
-    for (std::size_t i = 0; i < expected.size(); ++i) CHECK(found[i] == near(expected[i]));
-    CHECK(difference(one_replica.variables(), several.variables(3)) < testing::tolerance().variables);
+    for (const char* lengths : {"null", "{bucket_boundaries: [1, 3], group_by_length: true}"}) {
+      CAPTURE(ops);
+      CAPTURE(lengths);
+      Overrides on_one = masked_sequences(), on_several = masked_sequences();
+      for (Overrides* overrides : {&on_one, &on_several})
+        overrides->push_back(fmt::format("data.sequences={}", lengths));
+      on_one.push_back(strategy_of("cuda", 1));
+      on_several.push_back(fmt::format(
+          "strategy={{type: mirrored, devices: [cuda:0, cuda:1, cuda:2, cuda:3], cross_device_ops: {}}}", ops));
+      Training one_replica(kNetwork, on_one, testing::gpus_under_test(1));
+      Training several(kNetwork, on_several, testing::gpus_under_test(4));
+      const auto expected = one_replica.steps(8), found = several.steps_in_flight(8);
+      for (std::size_t i = 0; i < expected.size(); ++i) CHECK(found[i] == near(expected[i]));
+      CHECK(difference(one_replica.variables(), several.variables(3)) < testing::tolerance().variables);
+    }
   }
 }
 
