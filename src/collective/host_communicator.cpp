@@ -63,15 +63,30 @@ void HostCommunicator::enqueue(Stream& stream, const CollectiveCall& call) {
 /// On the stream's thread, where nobody could catch anything: the reason is kept, and thrown by the next call.
 void HostCommunicator::run(const CollectiveCall& call) {
   if (has_failed()) return;
-  if (watch_.begin) watch_.begin(call.elements.what);
   try {
+    if (watch_.begin) watch_.begin(call.elements.what);
     perform(call);
+    if (watch_.end) watch_.end();
+    return;
   } catch (const std::exception& error) {
     // Where somebody aborted the group meanwhile, that is the reason, and this its consequence.
     const std::string message = message_of_exception(error);
-    if (!has_failed()) fail(watch_.explain ? watch_.explain(message) : message);
+    if (!has_failed()) fail(explained(message));
+  } catch (...) {
+    fail("an operation failed for an unknown reason");
   }
-  if (watch_.end) watch_.end();
+  try {
+    if (watch_.end) watch_.end();
+  } catch (...) {  // the first error is what to tell
+  }
+}
+
+std::string HostCommunicator::explained(const std::string& message) const {
+  try {
+    return watch_.explain ? watch_.explain(message) : message;
+  } catch (...) {
+    return message;
+  }
 }
 
 }  // namespace mirrortrain

@@ -51,6 +51,7 @@ class HostCommunicator : public Communicator {
   };
   void enqueue(Stream& stream, const CollectiveCall& call);
   void run(const CollectiveCall& call);
+  std::string explained(const std::string& message) const;
   void fail(const std::string& reason);
 
   const int rank_, size_;

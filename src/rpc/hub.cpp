@@ -185,7 +185,7 @@ void Hub::hear(const Session& session, const FromTask& message) {
       send_value(message.put().key());
       break;
     case FromTask::kGet:
-      member.waits_for = message.get();
+      member.waits_for.insert(message.get());
       send_value(message.get());
       break;
     case FromTask::kFailure:
@@ -234,9 +234,7 @@ void Hub::send_value(const std::string& key) {
   message.mutable_value()->set_key(key);
   message.mutable_value()->set_value(found->second);
   for (Member& member : members_) {
-    if (member.waits_for != key || !member.send) continue;
-    member.send(message);
-    member.waits_for.clear();
+    if (member.send && member.waits_for.erase(key) > 0) member.send(message);
   }
 }
 

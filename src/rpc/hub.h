@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <mutex>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -57,7 +58,7 @@ class Hub {
     bool late = false;  ///< waits for the next generation
     Clock::time_point heard;
     Progress progress;
-    std::string waits_for;  ///< the key of a value
+    std::set<std::string> waits_for;  ///< keys of values
     std::int64_t stop_step = -1;
 
     bool takes_part() const { return !left && !gone && !late; }

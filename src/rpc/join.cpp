@@ -136,7 +136,7 @@ class RemoteControl : public Member {
       // The chief ends the session once it has read all; a dead one never does.
       const auto patience = failure().empty() ? std::chrono::milliseconds(kLeave) : kLeaveFailed;
       if (read_all_.get_future().wait_for(patience) == std::future_status::timeout) call_.TryCancel();
-      reader_.join();
+      if (reader_.joinable()) reader_.join();  // not where it could not be started
     }
     if (server_) server_->Shutdown(Deadline::now());
   }

@@ -53,7 +53,7 @@ void Member::wait_for_welcome(double seconds) {
   if (seconds <= 0) {
     changed_.wait(lock, decided);
   } else if (!changed_.wait_for(lock, std::chrono::duration<double>(seconds), decided)) {
-    throw Error(fmt::format("not every task of the cluster ({}) has come within {:g} s", cluster_.source, seconds));
+    throw Error(fmt::format("not every task of the cluster ({}) has joined within {:g} s", cluster_.source, seconds));
   }
   if (!refusal_.empty()) throw UsageError(refusal_);
   if (again_) throw JoinAgain();

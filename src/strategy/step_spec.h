@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <compare>
 #include <cstdint>
 #include <span>
@@ -52,8 +53,8 @@ struct StepSums {
 
   StepSums& operator+=(const StepSums& other) {
     loss += other.loss;
-    metrics.resize(other.metrics.size());
-    for (std::size_t i = 0; i < metrics.size(); ++i) metrics[i] += other.metrics[i];
+    metrics.resize(std::max(metrics.size(), other.metrics.size()));
+    for (std::size_t i = 0; i < other.metrics.size(); ++i) metrics[i] += other.metrics[i];
     examples += other.examples;
     return *this;
   }

@@ -58,7 +58,8 @@ void work_beside_chief(const CheckedConfiguration& checked, const RunCluster& cl
   try {
     cluster.parameter_server_task()->work(
         this_hardware(), [&control] { return control.failure(); },
-        [&control](std::int64_t step) { control.begin_step(step); });
+        [&control](std::int64_t step) { control.begin_step(step); },
+        [&cluster](const Run& run) { cluster.require_same_data(run); });
   } catch (const Error& error) {
     if (control.failure().empty() || dynamic_cast<const UsageError*>(&error) != nullptr) throw;
     throw Error(fmt::format("{}; start every task again with --resume, which continues from the last checkpoint",

@@ -34,7 +34,7 @@ GenerationEnd run_generation(const FitArguments& arguments, const CheckedConfigu
   } catch (const Error& error) {
     if (!run.regroups()) throw;
     end.lost = error.what();
-    end.is_lost_itself = end.lost.starts_with(run.own_name());
+    end.is_lost_itself = end.lost.starts_with(run.own_name() + ' ');  // not worker 10's, of worker 1
   }
   end.next = run.next_generation();
   end.folder = run.folder();

@@ -44,8 +44,7 @@ void evaluate_checkpoints(const CheckedConfiguration& checked, const Hardware& h
   while (true) {
     const bool ends = is_over();  // before looking: what was saved until then is found
     const auto newest = newest_checkpoint(checkpoints);
-    if (newest && *newest != last) {
-      if (!load(*newest, *run.strategy)) continue;
+    if (newest && *newest != last && load(*newest, *run.strategy)) {
       last = *newest;
       const StepSums sums = evaluate_all(*run.strategy, *run.split(split), data.global_batch_size);
       emit({validates ? "validation" : "test", step_of_checkpoint(last), sums.examples,

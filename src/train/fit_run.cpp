@@ -10,7 +10,6 @@
 
 #include "base/error.h"
 #include "cluster/discover.h"
-#include "data/fingerprint.h"
 #include "launch/shell.h"
 #include "strategy/steps/lane_team.h"
 #include "train/beside_chief.h"
@@ -146,7 +145,7 @@ void FitRun::end_with(const std::exception& error) {
   if (lane_is_left_behind()) {  // it computes on what would be freed
     fmt::print(stderr, "error: {}\n", told);
     std::fflush(stdout);
-    std::_Exit(1);
+    std::_Exit(is_non_finite ? NonFinite::kExitCode : 1);
   }
   if (is_non_finite) throw NonFinite(told);
   throw Error(told);
@@ -173,15 +172,7 @@ void FitRun::prepare() {
   parts.on_stall = [this](const std::string& what) { end_stalled(what); };
   run_ = build_run(checked_, parts, cluster_ ? cluster_->hardware() : this_hardware());
   require_updates(checked_, run_length().steps);
-  if (cluster_ && cluster_->trains_in_step()) {
-    for (const auto& [split, name] :
-         {std::pair(data::Split::kTrain, "training data"), std::pair(data::Split::kValidation, "validation data"),
-          std::pair(data::Split::kTest, "test data")}) {
-      if (const data::Feeder* const feeder = run_.split(split)) {
-        cluster_->require_same(name, data::fingerprint(feeder->dataset()));
-      }
-    }
-  }
+  if (cluster_) cluster_->require_same_data(run_);
   if (!resumes_) set_first_values();
 }
 

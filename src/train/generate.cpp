@@ -147,7 +147,7 @@ void TextGenerator::require_causal() {
   const auto before = outputs_of(tokens);
   const std::vector<float> expected(before.begin(), before.end());
   const std::size_t changed = (tokens.size() + 1) / 2;
-  for (std::size_t i = changed; i < tokens.size(); ++i) tokens[i] = others + 1 - tokens[i];
+  for (std::size_t i = changed; i < tokens.size(); ++i) tokens[i] = others > 1 ? 1 + tokens[i] % others : 0;
   const auto found = outputs_of(tokens);
   const auto outputs = static_cast<std::size_t>(meaning_.shape[1]);
   for (std::size_t i = 0; i < changed * outputs; ++i) {

@@ -59,16 +59,19 @@ rpc::Patience ParameterServerTask::patience() const {
 ParameterServerRole ParameterServerTask::role() const { return {cluster_.ps, security_, dispatch_.get()}; }
 
 void ParameterServerTask::work(const Hardware& hardware, const std::function<std::string()>& failure,
-                               const std::function<void(std::int64_t)>& begin_step) const {
+                               const std::function<void(std::int64_t)>& begin_step,
+                               const std::function<void(const Run&)>& require_data) const {
   if (server_) return server_->serve(failure);
-  compute(hardware, failure, begin_step);
+  compute(hardware, failure, begin_step, require_data);
 }
 
 void ParameterServerTask::compute(const Hardware& hardware, const std::function<std::string()>& failure,
-                                  const std::function<void(std::int64_t)>& begin_step) const {
+                                  const std::function<void(std::int64_t)>& begin_step,
+                                  const std::function<void(const Run&)>& require_data) const {
   RunParts parts = parts_of_every_task();
   parts.parameter_servers = role();
   const Run run = build_run(checked_, parts, hardware);
+  if (require_data) require_data(run);
   WorkerParts worker{.task = cluster_.task.text(),
                      .strategy = *run.strategy,
                      .placement = placement_of(checked_, static_cast<int>(cluster_.ps.size())),

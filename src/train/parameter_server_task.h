@@ -32,11 +32,13 @@ class ParameterServerTask {
   /// failed elsewhere, and why; empty while it has not. `begin_step`: told which step a worker computes. Throws Error
   /// where the run has failed, or this task fails.
   void work(const Hardware& hardware, const std::function<std::string()>& failure = {},
-            const std::function<void(std::int64_t)>& begin_step = {}) const;
+            const std::function<void(std::int64_t)>& begin_step = {},
+            const std::function<void(const Run&)>& require_data = {}) const;
 
  private:
   void compute(const Hardware& hardware, const std::function<std::string()>& failure,
-               const std::function<void(std::int64_t)>& begin_step) const;
+               const std::function<void(std::int64_t)>& begin_step,
+               const std::function<void(const Run&)>& require_data) const;
 
   const CheckedConfiguration& checked_;
   const ClusterSpec& cluster_;

@@ -15,8 +15,8 @@
 #include "collective/nccl/nccl_communicator.h"
 #include "collective/shared_memory/shared_memory_communicator.h"
 #include "config/flatten.h"
+#include "data/fingerprint.h"
 #include "train/non_finite.h"
-#include "train/run.h"
 
 namespace mirrortrain {
 namespace {
@@ -144,6 +144,16 @@ void RunCluster::require_same(const std::string& what, const std::string& value)
   if (chiefs == value) return;
   throw UsageError(fmt::format("{}: the {} is {} here, but {} on {}; it must be the same on every worker",
                                spec_.describe(spec_.task), what, value, chiefs, spec_.describe(spec_.chief_task())));
+}
+
+void RunCluster::require_same_data(const Run& run) const {
+  for (const auto& [split, name] :
+       {std::pair(data::Split::kTrain, "training data"), std::pair(data::Split::kValidation, "validation data"),
+        std::pair(data::Split::kTest, "test data")}) {
+    if (const data::Feeder* const feeder = run.split(split)) {
+      require_same(name, data::fingerprint(feeder->dataset()));
+    }
+  }
 }
 
 Cluster RunCluster::workers() const {

@@ -13,6 +13,7 @@
 #include "train/check_configuration.h"
 #include "train/hardware.h"
 #include "train/parameter_server_task.h"
+#include "train/run.h"
 
 namespace mirrortrain {
 
@@ -40,6 +41,8 @@ class RunCluster {
   [[noreturn]] void end_with(const std::exception& error) const;
   /// Every task that trains in step calls it: throws UsageError where `value` is not the chief's.
   void require_same(const std::string& what, const std::string& value) const;
+  /// The same of every data set of the run: the chief calls it, and every task that is given rows of them.
+  void require_same_data(const Run& run) const;
   /// This machine's CPUs and GPUs, with ways to add across the workers.
   Hardware hardware() const;
 

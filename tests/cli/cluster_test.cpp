@@ -306,6 +306,26 @@ TEST_CASE_FIXTURE(Fixture, "workers with another configuration or other data do 
   CHECK_MESSAGE(contains(other_data.err, "the training data is 2 examples, labels "), other_data.err);
 }
 
+TEST_CASE_FIXTURE(Fixture, "a worker of parameter servers whose data is not the chief's is refused") {
+  std::ofstream(folder / "a.csv") << "label,x0,x1,x2,x3,x4,x5\n0,1,2,3,4,5,6\n1,6,5,4,3,2,1\n";
+  fs::create_directory(folder / "other");
+  std::ofstream(folder / "other/a.csv") << "label,x0,x1,x2,x3,x4,x5\n0,1,2,3,4,5,6\n1,6,5,4,3,2,2\n";
+  const Outcome outcome = run_script(folder, R"(
+    base=$((20000 + $$ % 20000))
+    cluster='"cluster": {"chief": ["127.0.0.1:'$base'"], "worker": ["127.0.0.1:'$((base + 20000))'"], "ps": ["127.0.0.1:'$((base + 21000))'"]}'
+    start() {
+      TF_CONFIG="{$cluster, \"task\": {\"type\": \"$1\", \"index\": 0}}" "$MIRRORTRAIN" fit net.yaml --set data.validation=null \
+        --set data.test=null --set "data.train={format: csv, file: $2, labels: label}" --set 'model.layers=[{dense: {units: 3}}]' \
+        --set 'strategy={type: parameter_server, devices: [cpu:0], communication: {timeout_seconds: 2}}'
+    }
+    start ps a.csv &
+    start chief a.csv &
+    start worker other/a.csv
+    worker=$?; wait; exit $worker)");
+  CHECK(outcome.exit_code == 2);
+  CHECK_MESSAGE(contains(outcome.err, "the training data is 2 examples, labels "), outcome.err);
+}
+
 TEST_CASE_FIXTURE(Fixture, "a strategy of several machines without a cluster, and the other way round, are refused") {
   const Outcome none = run_program(folder, "fit net.yaml");
   CHECK(none.exit_code == 2);

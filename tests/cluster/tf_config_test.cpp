@@ -76,6 +76,13 @@ TEST_CASE("what is no JSON is refused with its place in the text") {
   CHECK(error_of("[1]") == "TF_CONFIG: expected a mapping, found [1]");
   CHECK(error_of(std::string(100000, '[')).starts_with("TF_CONFIG: expected JSON, found its end"));
   CHECK(error_of("{\"cluster\": \"\xff\"}").starts_with("TF_CONFIG: expected JSON"));
+  CHECK(error_of("{\"cluster\": 1e999}").starts_with("TF_CONFIG: expected JSON that can be read: "));
+}
+
+TEST_CASE("a mapping of more tasks than a cluster may have is refused") {
+  std::string tasks = "\"0\": \"a:1\"";
+  for (int i = 1; i <= 65536; ++i) tasks += ", \"" + std::to_string(i) + "\": \"a:1\"";
+  CHECK(error_in("\"worker\": {" + tasks + "}") == "TF_CONFIG: cluster.worker: expected at most 65536 tasks");
 }
 
 TEST_CASE("every wrong address is refused with its place and the remedy") {

@@ -162,6 +162,34 @@ TEST_CASE("a server opens no memory but what workers make") {
   CHECK(SharedMemory::open(memory->name(), 100) == nullptr);
 }
 
+TEST_CASE("a server sees that whoever has made memory is gone, whatever its number") {
+  auto memory = SharedMemory::make(sizeof(float));
+  REQUIRE(memory);
+  const auto opened = SharedMemory::open(memory->name(), sizeof(float));
+  REQUIRE(opened);
+  CHECK_FALSE(opened->is_abandoned());
+  memory.reset();
+  CHECK(opened->is_abandoned());
+  opened->bytes()[0] = std::byte{1};  // still mapped here
+}
+
+TEST_CASE("a report whose numbers cannot be is refused") {
+  for (const std::int64_t staleness : {std::int64_t{-1}, std::int64_t{1} << 40}) {
+    TaskThreads tasks(kCounter, kOneThread, 1, 0);
+    ChiefConnection worker(*tasks.cluster().chief, "worker 0", tasks.chief().security);
+    tasks.chief().task.role().dispatch->dispatcher().wait_for_workers(1);
+    auto error = std::async(std::launch::async, [&] { return error_text([&] { tasks.steps(1); }); });
+    worker.report(worker.take().value().number, {{}, staleness});
+    CHECK(contains(error.get(), fmt::format("a worker reported a staleness of {}, expected 0 to 1", staleness)));
+  }
+  TaskThreads tasks(kCounter, kOneThread, 1, 0);
+  ChiefConnection worker(*tasks.cluster().chief, "worker 0", tasks.chief().security);
+  tasks.chief().task.role().dispatch->dispatcher().wait_for_workers(1);
+  auto error = std::async(std::launch::async, [&] { return error_text([&] { tasks.steps(1); }); });
+  worker.report(worker.take().value().number, {StepSums(3), 0});
+  CHECK(contains(error.get(), "a worker reported 3 sums of metrics, expected 0"));
+}
+
 TEST_CASE("messages of the wrong size are refused") {
   TaskThreads tasks(kCounter, kOneThread, 1, 1);
   Model model;

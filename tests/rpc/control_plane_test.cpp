@@ -66,6 +66,24 @@ TEST_CASE("tasks join and leave values for each other") {
   for (const std::string& error : errors) CHECK(error == "no error");
 }
 
+TEST_CASE("several threads of a task wait for values at once") {
+  const auto errors = run_tasks(cluster_of(2), [](int worker, ControlPlane& control) {
+    if (worker == 0) {
+      control.get("both wait");
+      std::this_thread::sleep_for(200ms);
+      control.put("b", "second");
+      control.put("a", "first");
+      return;
+    }
+    std::jthread other([&] { CHECK(error_text([&] { CHECK(control.get("a") == "first"); }) == "no error"); });
+    std::this_thread::sleep_for(200ms);
+    std::jthread last([&] { CHECK(error_text([&] { CHECK(control.get("b") == "second"); }) == "no error"); });
+    std::this_thread::sleep_for(200ms);
+    control.put("both wait", "");
+  });
+  for (const std::string& error : errors) CHECK(error == "no error");
+}
+
 TEST_CASE("a task with another configuration, version or cluster is refused, and all learn what differs") {
   const ClusterSpec cluster = cluster_of(2);
   const auto nothing = [](int, ControlPlane&) {};

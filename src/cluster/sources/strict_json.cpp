@@ -33,6 +33,8 @@ Json strict_json(const std::string& text, const std::string& variable) {
         "{}='{{\"cluster\": ...}}'",
         variable, at == text.size() ? "its end" : fmt::format("'{}'", text.substr(at, 1)), at + 1, text.substr(0, 200),
         text.size() > 200 ? "..." : "", variable));
+  } catch (const Json::exception& error) {  // such as a number out of range
+    throw UsageError(fmt::format("{}: expected JSON that can be read: {}", variable, error.what()));
   }
   if (!twice.empty()) {
     throw UsageError(fmt::format("{}: the key '{}' is listed twice in one mapping; write it once", variable, twice));

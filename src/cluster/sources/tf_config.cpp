@@ -61,9 +61,11 @@ std::vector<std::string> addresses_by_index(const Json& tasks, const std::string
 }
 
 std::vector<std::string> addresses_in(const Json& tasks, const std::string& place) {
+  if (tasks.is_structured() && tasks.size() > kMostTasks) {
+    wrong(place, fmt::format("expected at most {} tasks", kMostTasks));
+  }
   if (tasks.is_object()) return addresses_by_index(tasks, place);
   if (!tasks.is_array()) wrong(place, fmt::format("expected a list of host:port, found {}", shown(tasks)));
-  if (tasks.size() > kMostTasks) wrong(place, fmt::format("expected at most {} tasks", kMostTasks));
   std::vector<std::string> addresses;
   for (std::size_t i = 0; i < tasks.size(); ++i) {
     addresses.push_back(address_in(tasks[i], fmt::format("{}[{}]", place, i)));

@@ -113,12 +113,20 @@ class NcclCommunicator : public Communicator {
       const std::size_t part = elements.count / static_cast<std::size_t>(size());
       const std::size_t bytes = part * size_of(elements.dtype);
       require(nccl_.group_start(), "ncclGroupStart");
+      ncclResult_t sent = ncclSuccess, got = ncclSuccess;
       for (int other = 0; other < size(); ++other) {
         const std::size_t place = static_cast<std::size_t>(other) * bytes;
-        require(nccl_.send(elements.data + place, part, type_of(elements.dtype), other, comm_, native), "ncclSend");
-        require(nccl_.receive(received + place, part, type_of(elements.dtype), other, comm_, native), "ncclRecv");
+        if (sent == ncclSuccess) {
+          sent = nccl_.send(elements.data + place, part, type_of(elements.dtype), other, comm_, native);
+        }
+        if (got == ncclSuccess) {
+          got = nccl_.receive(received + place, part, type_of(elements.dtype), other, comm_, native);
+        }
       }
-      require(nccl_.group_end(), "ncclGroupEnd");
+      const ncclResult_t ended = nccl_.group_end();  // always: what this thread calls next would join an open group
+      require(sent, "ncclSend");
+      require(got, "ncclRecv");
+      require(ended, "ncclGroupEnd");
     });
   }
 
@@ -223,7 +231,7 @@ class NcclCommunicator : public Communicator {
                        group_->timeout_seconds, number + 1, watch_.call(number).text(),
                        late.empty() ? "every rank here has enqueued it, so a GPU or a link is stuck, another process "
                                       "is late, or strategy.communication.timeout_seconds is too short"
-                                    : late + " did not come to it");
+                                    : late + " did not reach it");
   }
 
   const nccl::Library& nccl_ = nccl::library();
@@ -268,6 +276,7 @@ ncclResult_t init_ranks(const nccl::Library& nccl, std::span<const int> gpus, co
                         std::vector<ncclComm_t>& comms) {
   if (world.ranks == 0) return nccl.comm_init_all(comms.data(), static_cast<int>(gpus.size()), gpus.data());
   ncclUniqueId id;
+  if (world.id.size() != sizeof(id.internal)) throw Error("the id of NCCL's ranks has another size than NCCL's here");
   world.id.copy(id.internal, sizeof(id.internal));
   // In one group: each call alone waits for every rank.
   ncclResult_t result = nccl.group_start();

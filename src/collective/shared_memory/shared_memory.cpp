@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -36,8 +37,13 @@ bool is_a_name(std::string_view name) {
                              [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
 }
 
-/// Empty where that cannot be. A new object is filled with zeros.
-std::span<std::byte> map(const std::string& name, std::size_t bytes, bool makes) {
+struct Mapping {
+  std::span<std::byte> bytes;
+  int file = -1;
+};
+
+/// Empty where that cannot be. A new object is filled with zeros, and locked by who makes it.
+Mapping map(const std::string& name, std::size_t bytes, bool makes) {
   if (!is_a_name(name) || bytes == 0) return {};
   const int file = ::shm_open(name.c_str(), O_RDWR | O_CLOEXEC | (makes ? O_CREAT | O_EXCL : 0), 0600);
   if (file < 0) return {};
@@ -47,8 +53,10 @@ std::span<std::byte> map(const std::string& name, std::size_t bytes, bool makes)
   const bool is_whole = has_room && ::fstat(file, &found) == 0 && static_cast<std::size_t>(found.st_size) == bytes &&
                         found.st_uid == ::geteuid();
   void* const data = is_whole ? ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0) : MAP_FAILED;
+  const bool is_held = data != MAP_FAILED && (!makes || ::flock(file, LOCK_EX | LOCK_NB) == 0);
+  if (is_held) return {{static_cast<std::byte*>(data), bytes}, file};
+  if (data != MAP_FAILED) ::munmap(data, bytes);
   ::close(file);
-  if (data != MAP_FAILED) return {static_cast<std::byte*>(data), bytes};
   if (makes) ::shm_unlink(name.c_str());
   return {};
 }
@@ -57,20 +65,28 @@ std::span<std::byte> map(const std::string& name, std::size_t bytes, bool makes)
 
 std::unique_ptr<SharedMemory> SharedMemory::make(std::size_t bytes) {
   std::string name = random_name();
-  const std::span<std::byte> memory = map(name, bytes, true);
-  if (memory.empty()) return nullptr;
-  return std::unique_ptr<SharedMemory>(new SharedMemory(std::move(name), memory, true));
+  const Mapping memory = map(name, bytes, true);
+  if (memory.bytes.empty()) return nullptr;
+  return std::unique_ptr<SharedMemory>(new SharedMemory(std::move(name), memory.bytes, memory.file, true));
 }
 
 std::unique_ptr<SharedMemory> SharedMemory::open(const std::string& name, std::size_t bytes) {
-  const std::span<std::byte> memory = map(name, bytes, false);
-  if (memory.empty()) return nullptr;
-  return std::unique_ptr<SharedMemory>(new SharedMemory(name, memory, false));
+  const Mapping memory = map(name, bytes, false);
+  if (memory.bytes.empty()) return nullptr;
+  return std::unique_ptr<SharedMemory>(new SharedMemory(name, memory.bytes, memory.file, false));
 }
 
 SharedMemory::~SharedMemory() {
   remove_name();
   ::munmap(bytes_.data(), bytes_.size());
+  ::close(file_);
+}
+
+bool SharedMemory::is_abandoned() const {
+  // Shared, so that several who look at once do not take each other for the maker.
+  if (::flock(file_, LOCK_SH | LOCK_NB) != 0) return false;
+  ::flock(file_, LOCK_UN);
+  return true;
 }
 
 void SharedMemory::remove_name() {

@@ -24,15 +24,19 @@ class SharedMemory {
   const std::string& name() const { return name_; }
   std::span<std::byte> bytes() const { return bytes_; }
 
+  /// Of memory that another process has made: whether that process is gone, or has given it up.
+  bool is_abandoned() const;
+
   /// Nobody opens it from here on; it lasts as long as somebody has it. So nothing stays behind, whoever dies.
   void remove_name();
 
  private:
-  SharedMemory(std::string name, std::span<std::byte> bytes, bool has_made)
-      : name_(std::move(name)), bytes_(bytes), owns_name_(has_made) {}
+  SharedMemory(std::string name, std::span<std::byte> bytes, int file, bool has_made)
+      : name_(std::move(name)), bytes_(bytes), file_(file), owns_name_(has_made) {}
 
   const std::string name_;
   const std::span<std::byte> bytes_;
+  const int file_;  ///< locked by the maker while it lives, wherever its process is visible
   bool owns_name_;
 };
 

@@ -67,7 +67,7 @@ class ParameterServer::Body final : public Parameters::Service {
     return status_of([&]() -> grpc::Status {
       Pulled message;
       if (const auto place = places_.find(*request, placement_.elements(index_, content))) {
-        message.set_version(variables_.pull(request->generation(), content, *place));
+        message.set_version(variables_.pull(request->generation(), content, place->elements));
         message.set_is_in_place(true);
         writer->Write(message);
         return grpc::Status::OK;
@@ -88,15 +88,14 @@ class ParameterServer::Body final : public Parameters::Service {
     const PushMessage::Header header = message.header();
     return status_of([&]() -> grpc::Status {
       const std::int64_t count = placement_.elements(index_, Content::kChanging);
-      auto pushed = places_.find(header, count);
-      if (header.has_place() && !pushed) throw Error("the gradients are not in the memory that is shared");
-      const Room elements(pushed ? 0 : count);
-      if (!pushed && !receive(*reader, message, elements.span())) return wrong_size(count);
-      if (!pushed) pushed = elements.span();
+      const auto place = places_.find(header, count);  // mapped until the push is applied
+      if (header.has_place() && !place) throw Error("the gradients are not in the memory that is shared");
+      const Room elements(place ? 0 : count);
+      if (!place && !receive(*reader, message, elements.span())) return wrong_size(count);
       const PushResult result =
           variables_.push({header.generation(), header.version(), header.step(), header.oldest_open_step(),
                            header.updates(), header.learning_rate(), header.scale()},
-                          *pushed);
+                          place ? place->elements : elements.span());
       reply->set_applied(result.applied);
       reply->set_staleness(result.staleness);
       return grpc::Status::OK;

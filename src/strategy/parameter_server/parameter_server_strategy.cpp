@@ -45,6 +45,7 @@ class ParameterServerStrategy : public Strategy {
 
  private:
   DispatchedStep dispatched(const StepSpec& step) const;
+  void require(const StepResult& result) const;
   void collect();
   void end(const std::string& failure);
 
@@ -59,6 +60,8 @@ class ParameterServerStrategy : public Strategy {
   std::vector<const data::Feeder*> examples_;
   std::vector<float> message_;
   std::atomic<std::int64_t> generation_ = 0;  ///< counts the writes
+  const std::size_t metric_sums_;
+  std::int64_t updates_ = 0;                  ///< given to workers
   std::int64_t snapshot_ = 0;                 ///< counts the changes of the variables
   bool is_training_ = false;                  ///< steps are open that change them
   bool is_outdated_ = false;                  ///< the store
@@ -77,7 +80,8 @@ ParameterServerStrategy::ParameterServerStrategy(const Model& model, ParameterSe
       state_(parts_.state, 1, true, *device_),
       exchange_(parts_.placement, store_),
       servers_(parts_.placement, parts_.servers, parts_.security, parts_.timeout_seconds),
-      message_(static_cast<std::size_t>(parts_.placement.elements(Content::kState))) {
+      message_(static_cast<std::size_t>(parts_.placement.elements(Content::kState))),
+      metric_sums_(model.metric_sums()) {
   dispatch_.set_server_check([this](int server) { return servers_.check(server, generation_); });
 }
 
@@ -105,6 +109,7 @@ void ParameterServerStrategy::train(const StepSpec& step) {
   if (!is_training_) dispatch_.dispatcher().wait();  // an evaluation reads the variables as they are
   state_.write_step();
   dispatch_.dispatcher().give(dispatched(step));
+  updates_ = std::max(updates_, step.updates);
   is_training_ = is_outdated_ = true;
 }
 
@@ -116,9 +121,23 @@ void ParameterServerStrategy::evaluate(const StepSpec& step) {
   dispatch_.dispatcher().give(std::move(order));
 }
 
+/// What a worker reports: sums and counts are indexed by it.
+void ParameterServerStrategy::require(const StepResult& result) const {
+  if (result.sums.metrics.size() != metric_sums_) {
+    throw Error(fmt::format("a worker reported {} sums of metrics, expected {}; all tasks need the same configuration",
+                            result.sums.metrics.size(), metric_sums_));
+  }
+  const std::int64_t staleness = result.staleness.value_or(0);
+  if (staleness < 0 || staleness > updates_) {
+    throw Error(fmt::format("a worker reported a staleness of {}, expected 0 to {}, the updates so far", staleness,
+                            updates_));
+  }
+}
+
 /// Waits for all steps.
 void ParameterServerStrategy::collect() {
   for (StepResult& result : dispatch_.dispatcher().take()) {
+    require(result);
     collected_.push_back(std::move(result.sums));
     if (!result.staleness) continue;
     const auto staleness = static_cast<std::size_t>(*result.staleness);

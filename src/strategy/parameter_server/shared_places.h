@@ -1,8 +1,5 @@
 #pragma once
 
-#include <signal.h>
-
-#include <cerrno>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -17,43 +14,44 @@
 
 namespace mirrortrain::parameter_server {
 
+/// Elements in memory that a worker shares, which stays mapped as long as this lives.
+struct PlacedElements {
+  std::shared_ptr<SharedMemory> memory;
+  std::span<float> elements;
+};
+
 /// The memory that workers of this machine share with this server.
 class SharedPlaces {
  public:
   /// So many elements where a message says that they are; nothing where it does not, or this is another machine.
   template <class Message>
-  std::optional<std::span<float>> find(const Message& message, std::int64_t count) {
+  std::optional<PlacedElements> find(const Message& message, std::int64_t count) {
     if (!message.has_place()) return std::nullopt;
     const SharedPlace& place = message.place();
-    const auto memory = open(place);
+    auto memory = open(place);
     if (!memory) return std::nullopt;
     const std::int64_t all = place.bytes() / static_cast<std::int64_t>(sizeof(float));
     if (place.first() < 0 || place.first() > all || count > all - place.first()) return std::nullopt;
     auto* const elements = reinterpret_cast<float*>(memory->bytes().data()) + place.first();
-    return std::span(elements, static_cast<std::size_t>(count));
+    return PlacedElements{std::move(memory), {elements, static_cast<std::size_t>(count)}};
   }
 
  private:
-  struct Opened {
-    std::unique_ptr<SharedMemory> memory;
-    pid_t process = 0;
-  };
-
-  const SharedMemory* open(const SharedPlace& place) {
+  std::shared_ptr<SharedMemory> open(const SharedPlace& place) {
     const std::scoped_lock lock(mutex_);
     if (const auto found = opened_.find(place.name()); found != opened_.end()) {
-      return std::cmp_equal(found->second.memory->bytes().size(), place.bytes()) ? found->second.memory.get() : nullptr;
+      return std::cmp_equal(found->second->bytes().size(), place.bytes()) ? found->second : nullptr;
     }
     if (place.bytes() <= 0) return nullptr;
-    auto memory = SharedMemory::open(place.name(), static_cast<std::size_t>(place.bytes()));
+    std::shared_ptr<SharedMemory> memory = SharedMemory::open(place.name(), static_cast<std::size_t>(place.bytes()));
     if (!memory) return nullptr;
-    // What workers had that are gone.
-    std::erase_if(opened_, [](const auto& one) { return ::kill(one.second.process, 0) != 0 && errno == ESRCH; });
-    return (opened_[place.name()] = {std::move(memory), static_cast<pid_t>(place.process())}).memory.get();
+    // What workers had that are gone; calls that still use it keep it mapped.
+    std::erase_if(opened_, [](const auto& one) { return one.second->is_abandoned(); });
+    return opened_[place.name()] = std::move(memory);
   }
 
   std::mutex mutex_;
-  std::map<std::string, Opened> opened_;
+  std::map<std::string, std::shared_ptr<SharedMemory>> opened_;
 };
 
 }  // namespace mirrortrain::parameter_server

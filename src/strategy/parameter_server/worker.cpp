@@ -1,5 +1,7 @@
 #include "strategy/parameter_server/worker.h"
 
+#include <fmt/format.h>
+
 #include <chrono>
 #include <cmath>
 #include <exception>
@@ -26,6 +28,16 @@ struct WorkerStep {
   std::span<float> elements;           ///< variables, then the push
   StepSums sums;
 };
+
+/// They come from another task, and addresses are computed of them.
+void require_rows(const data::Feeder* data_set, std::span<const std::int64_t> rows) {
+  if (data_set == nullptr) return;
+  for (const std::int64_t row : rows) {
+    if (row >= 0 && row < data_set->rows()) continue;
+    throw Error(fmt::format("the chief asks for row {} of a data set that has {} here; it must be the same on every task",
+                            row, data_set->rows()));
+  }
+}
 
 class Worker {
  public:
@@ -150,6 +162,7 @@ class Worker {
       StepSpec spec;
       spec.data_set = parts_.examples.at(static_cast<std::size_t>(step->step.data_set));
       spec.rows = step->step.rows;
+      require_rows(spec.data_set, spec.rows);
       spec.epoch = step->step.epoch;
       spec.step = step->step.step;
       if (step->step.trains) {
