@@ -455,7 +455,7 @@ TEST_CASE("an address in use, a chief that never comes and two processes as one 
   CHECK(contains(error_text([&] {
                    ControlPlane::join(cluster, Security::from({}), introduction(), {0.5, 10});
                  }),
-                 "not every task of the cluster (TF_CONFIG) has come within 0.5 s"));
+                 "not every task of the cluster (TF_CONFIG) has joined within 0.5 s"));
   ClusterSpec alone = cluster_of(1);
   const auto control = ControlPlane::join(alone, Security::from({}), introduction(), {10, 10});
   CHECK(contains(error_text([&] {
