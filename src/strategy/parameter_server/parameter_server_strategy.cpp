@@ -61,10 +61,10 @@ class ParameterServerStrategy : public Strategy {
   std::vector<float> message_;
   std::atomic<std::int64_t> generation_ = 0;  ///< counts the writes
   const std::size_t metric_sums_;
-  std::int64_t updates_ = 0;                  ///< given to workers
-  std::int64_t snapshot_ = 0;                 ///< counts the changes of the variables
-  bool is_training_ = false;                  ///< steps are open that change them
-  bool is_outdated_ = false;                  ///< the store
+  std::int64_t updates_ = 0;   ///< given to workers
+  std::int64_t snapshot_ = 0;  ///< counts the changes of the variables
+  bool is_training_ = false;   ///< steps are open that change them
+  bool is_outdated_ = false;   ///< the store
   std::atomic<bool> has_ended_ = false;
   std::vector<StepSums> collected_, taken_;
   std::vector<std::int64_t> staleness_;  ///< pushes by staleness
@@ -129,8 +129,8 @@ void ParameterServerStrategy::require(const StepResult& result) const {
   }
   const std::int64_t staleness = result.staleness.value_or(0);
   if (staleness < 0 || staleness > updates_) {
-    throw Error(fmt::format("a worker reported a staleness of {}, expected 0 to {}, the updates so far", staleness,
-                            updates_));
+    throw Error(
+        fmt::format("a worker reported a staleness of {}, expected 0 to {}, the updates so far", staleness, updates_));
   }
 }
 

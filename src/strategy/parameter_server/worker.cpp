@@ -34,8 +34,9 @@ void require_rows(const data::Feeder* data_set, std::span<const std::int64_t> ro
   if (data_set == nullptr) return;
   for (const std::int64_t row : rows) {
     if (row >= 0 && row < data_set->rows()) continue;
-    throw Error(fmt::format("the chief asks for row {} of a data set that has {} here; it must be the same on every task",
-                            row, data_set->rows()));
+    throw Error(
+        fmt::format("the chief asks for row {} of a data set that has {} here; it must be the same on every task", row,
+                    data_set->rows()));
   }
 }
 
