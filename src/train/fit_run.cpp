@@ -21,6 +21,13 @@
 #include "train/weights.h"
 
 namespace mirrortrain {
+namespace {
+
+/// What the control plane was told goes out on threads of its own, which a process that ends at once takes along.
+void await_delivery() { std::this_thread::sleep_for(std::chrono::milliseconds(200)); }
+
+}  // namespace
+
 /// What ends this task ends the others, who learn the reason.
 std::optional<int> FitRun::run() {
   require_cluster(checked_, process_environment());
@@ -145,6 +152,7 @@ void FitRun::end_with(const std::exception& error) {
   if (lane_is_left_behind()) {  // it computes on what would be freed
     fmt::print(stderr, "error: {}\n", told);
     std::fflush(stdout);
+    if (cluster_) await_delivery();
     std::_Exit(is_non_finite ? NonFinite::kExitCode : 1);
   }
   if (is_non_finite) throw NonFinite(told);
@@ -160,8 +168,9 @@ void FitRun::end_stalled(const std::string& what) {
     std::_Exit(1);
   })
       .detach();
-  log_to_file_alone(told);
   if (cluster_) cluster_->control().fail(what);
+  log_to_file_alone(told);
+  if (cluster_) await_delivery();
   std::_Exit(1);
 }
 

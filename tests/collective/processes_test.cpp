@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <numeric>
@@ -154,6 +155,32 @@ TEST_CASE("a sum between processes gives every rank the same bits, and the same 
     CHECK(first[0] == first[2]);
     CHECK(train() == first);
   }
+}
+
+TEST_CASE("ranks that share memory and are in different operations learn of it") {
+  const auto disagree = [](const std::function<void(Communicator&, Stream&, std::span<float>)>& ranks_1s) {
+    return run_processes(Way::kSharedMemory, 2, 20, [&](Communicator& communicator) {
+      InlineStream stream;
+      std::vector<float> values(200);
+      communicator.all_reduce(stream, {std::span(values).first(10), "the same"});
+      communicator.all_gather(stream, {std::span(values).first(64), "the same"});
+      if (communicator.rank() == 0) return communicator.all_reduce(stream, {std::span(values).first(100), "a sum"});
+      ranks_1s(communicator, stream, values);
+    });
+  };
+  const auto of_count = disagree([](Communicator& communicator, Stream& stream, std::span<float> values) {
+    communicator.all_reduce(stream, {values, "more"});
+  });
+  CHECK(of_count[0] ==
+        "rank 0 is in all_reduce of 100 float32 elements (a sum), but rank 1 in all_reduce of 200 "
+        "float32 elements");
+  CHECK(
+      of_count[1].starts_with("rank 1 is in all_reduce of 200 float32 elements (more), but rank 0 in all_reduce of "
+                              "100 float32 elements"));
+  const auto of_kind = disagree([](Communicator& communicator, Stream& stream, std::span<float> values) {
+    communicator.all_gather(stream, {values.first(100), "parts"});
+  });
+  CHECK(of_kind[0].ends_with("but rank 1 in all_gather of 100 float32 elements"));
 }
 
 TEST_CASE("what a communicator allocated is added in place, with the bits of other memory") {

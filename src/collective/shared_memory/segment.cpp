@@ -38,6 +38,7 @@ std::unique_ptr<SharedSegment> SharedSegment::open(int rank, int size, const Seg
 
 SharedSegment::Phase& SharedSegment::phase(int rank) const {
   static_assert(std::atomic<std::uint32_t>::is_always_lock_free);  // so that it works between processes
+  static_assert(sizeof(Phase) <= kLine);
   return *reinterpret_cast<Phase*>(memory_->bytes().data() + static_cast<std::size_t>(rank) * kLine);
 }
 

@@ -26,9 +26,17 @@ class SharedSegment {
   static std::unique_ptr<SharedSegment> open(int rank, int size, const SegmentLayout& layout,
                                              const MeetingPoint& meeting, const std::string& what);
 
-  /// How often the rank has met the others; begins anew after 2^32. And how many ranks sleep until it changes.
+  /// An operation as a rank tells the others of it.
+  struct Call {
+    std::uint8_t operation, dtype;
+    std::uint64_t count;
+    friend bool operator==(const Call&, const Call&) = default;
+  };
+  /// How often the rank has met the others; begins anew after 2^32. How many ranks sleep until it changes. And its
+  /// operations, in turns: it begins the next one while others may still read of the last.
   struct Phase {
     std::atomic<std::uint32_t> number, sleepers;
+    Call calls[2];
   };
   Phase& phase(int rank) const;
   std::byte* buffer(int rank, std::size_t which = 0) const;

@@ -14,6 +14,7 @@
 #include "base/futex.h"
 #include "base/relax.h"
 #include "collective/host_communicator.h"
+#include "collective/meeting.h"
 #include "collective/shared_memory/segment.h"
 #include "collective/stage_work.h"
 
@@ -51,6 +52,7 @@ class SharedMemoryCommunicator : public HostCommunicator {
  protected:
   void perform(const CollectiveCall& call) override {
     const Elements& elements = call.elements;
+    tell(call);
     const std::size_t item = size_of(elements.dtype);
     const auto ranks = static_cast<std::size_t>(size());
     const bool adds = call.operation == CollectiveCall::Operation::kAllReduce;
@@ -74,6 +76,30 @@ class SharedMemoryCommunicator : public HostCommunicator {
 
  private:
   using Clock = std::chrono::steady_clock;
+
+  /// Before the operation's first meeting, in which the others are compared.
+  void tell(const CollectiveCall& call) {
+    call_ = &call;
+    segment_->phase(rank()).calls[++calls_ % 2] = told(call);
+  }
+  static SharedSegment::Call told(const CollectiveCall& call) {
+    return {static_cast<std::uint8_t>(call.operation), static_cast<std::uint8_t>(call.elements.dtype),
+            call.elements.count};
+  }
+
+  /// Throws Error where another rank is in another operation.
+  void compare() {
+    const CollectiveCall& own = *std::exchange(call_, nullptr);
+    for (int other = 0; other < size(); ++other) {
+      const SharedSegment::Call& others = segment_->phase(other).calls[calls_ % 2];
+      if (others == told(own)) continue;
+      CollectiveCall call;
+      call.operation = static_cast<CollectiveCall::Operation>(others.operation);
+      call.elements.dtype = static_cast<DType>(others.dtype);
+      call.elements.count = others.count;
+      throw Error(fmt::format("rank {} is in {}, but rank {} in {}", rank(), own.text(), other, call.text()));
+    }
+  }
 
   void add(const Elements& elements, Shard part) {
     const std::size_t item = size_of(elements.dtype);
@@ -156,6 +182,7 @@ class SharedMemoryCommunicator : public HostCommunicator {
     own.number.store(++phase_);
     if (own.sleepers.load() > 0) futex_wake_all(own.number, FutexScope::kSharedMemory);
     for (int other = 0; other < size(); ++other) wait_for(other);
+    if (call_ != nullptr) compare();
   }
 
   void wait_for(int other) {
@@ -198,6 +225,8 @@ class SharedMemoryCommunicator : public HostCommunicator {
   int allocations_ = 0;
   std::vector<std::byte*> terms_;  ///< by rank
   std::uint32_t phase_ = 0;
+  const CollectiveCall* call_ = nullptr;  ///< that was not yet compared with the others'
+  std::size_t calls_ = 0;
   std::size_t next_buffer_ = 0;
 };
 
