@@ -199,6 +199,11 @@ TEST_CASE_FIXTURE(Fixture, "slips in writing YAML are named where they are") {
 
 TEST_CASE_FIXTURE(Fixture, "what does not fit together gets the remedy that helps") {
   CHECK(contains(check("    - flatten\n", "").err, "add a flatten or global_average_pooling2d layer"));
+  CHECK(contains(check("    - flatten\n", "    - reshape: {target_shape: [64, 3]}\n    - lstm: {units: 4, "
+                                             "return_sequences: true}\n")
+                     .err,
+                 "after lstm or gru, return_sequences: false does it too"));
+  CHECK(contains(check("shape: [8, 8, 3], classes", "shape: [8, 8], classes").err, "write input_shape: [8, 8, 1]"));
   const Outcome channels = check("shape: [8, 8, 3], classes", "shape: [3, 8, 8], classes");
   CHECK_MESSAGE(contains(channels.err, "channels first"), channels.err);
   CHECK(contains(check("input_shape: [8, 8, 3]\n  layers:\n    - flatten",

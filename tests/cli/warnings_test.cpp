@@ -190,7 +190,7 @@ TEST_CASE_FIXTURE(Fixture, "an output that a loss cannot take the logarithm of i
   CHECK(contains(fit("{units: 1}", "poisson").err,
                  "has to be above 0, but the last layer has no activation; add activation: exponential"));
   CHECK(contains(fit("{units: 1, activation: relu}", "kl_divergence", "", "--set 'data.train.labels=width'").err,
-                 "kl_divergence compares probabilities"));
+                 "for one output take binary_crossentropy with activation: sigmoid"));
 }
 
 TEST_CASE_FIXTURE(Fixture, "counts and one-hot labels are no class numbers") {
