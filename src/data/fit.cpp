@@ -52,9 +52,10 @@ std::string labels_remedy(const Shape& label, const InputSpec& spec) {
     return "the labels are one-hot: take categorical_crossentropy";
   }
   if (spec.labels.rank() > label.rank() && spec.labels.elements() > 1 && (spec.classes > 0 || spec.labels.rank() > 1)) {
+    const bool of_pictures = spec.labels.rank() >= (spec.classes > 0 ? 2 : 3);
     return fmt::format("the output has one prediction for each place: add a {} layer before the last dense layer{}",
-                       spec.features.rank() >= 3 ? "flatten or global_average_pooling2d" : "global_average_pooling1d",
-                       spec.features.rank() >= 3 ? "" : "; after lstm or gru, return_sequences: false does it too");
+                       of_pictures ? "flatten or global_average_pooling2d" : "global_average_pooling1d",
+                       of_pictures ? "" : "; after lstm or gru, return_sequences: false does it too");
   }
   if (label.rank() >= 2 && spec.labels.rank() <= 1) {
     return "labels of such a shape look like images: are features and labels swapped?";
