@@ -88,7 +88,8 @@ std::string unknown_option(const std::string& given, const std::optional<std::st
     if (const auto key = config::key_elsewhere(name, config::schema<Configuration>())) {
       const auto value = equals != std::string::npos ? std::optional(given.substr(equals + 1)) : next;
       const bool is_section = key->find('.') == std::string::npos && !is_taken(*key, value.value_or("1"));
-      if (!is_section || value_meant(name, *key, value.value_or("")) != "VALUE") hint = fmt::format("; did you mean --set {}={}?", *key, value ? value_meant(name, *key, *value) : "VALUE");
+      if (!is_section || value_meant(name, *key, value.value_or("")) != "VALUE")
+        hint = fmt::format("; did you mean --set {}={}?", *key, value ? value_meant(name, *key, *value) : "VALUE");
     }
   }
   if (hint.empty() && option.starts_with("--")) hint = config::suggestion(option, options);
@@ -134,10 +135,10 @@ std::string refused_text(const CLI::App& app, const CLI::ParseError& error) {
   if (const std::vector<std::string> before = app.remaining(); !before.empty() && !app.get_subcommands().empty()) {
     const CommandText text = describe(app, "");
     const std::string command = app.get_subcommands().front()->get_name();
-    return fmt::format("{}: {}\nUsage: {}\n`{} {} -h` describes {}", text.name,
-                       before[0].starts_with("-") ? option_before_command(before[0], text)
-                                                  : unknown_command(before[0], text),
-                       text.usage(), text.name, command, command);
+    return fmt::format(
+        "{}: {}\nUsage: {}\n`{} {} -h` describes {}", text.name,
+        before[0].starts_with("-") ? option_before_command(before[0], text) : unknown_command(before[0], text),
+        text.usage(), text.name, command, command);
   }
   const Typed typed = typed_command(app);
   const CommandText text = describe(*typed.command, typed.above);

@@ -167,7 +167,8 @@ void apply_overrides(std::span<const std::string> overrides, Value& root, std::m
 /// What a file is by its ending that is no configuration, and what takes it; "" for others.
 std::string no_configuration(const std::filesystem::path& file) {
   const std::string ending = file.extension().string();
-  constexpr std::array<std::string_view, 8> kData = {".csv", ".npy", ".npz", ".gz", ".tfrecord", ".txt", ".png", ".jpg"};
+  constexpr std::array<std::string_view, 8> kData = {".csv",      ".npy", ".npz", ".gz",
+                                                     ".tfrecord", ".txt", ".png", ".jpg"};
   std::error_code ignored;
   if (!std::filesystem::exists(file, ignored)) return "";
   if (ending == ".safetensors") {

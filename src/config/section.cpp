@@ -182,8 +182,7 @@ void read_entry(const Keys& keys, const Node& node, const Value::Entry& entry, v
   if (key == nullptr) return unknown_key(keys, node, entry);
   if (key->planned) return node.error(entry.key_place, entry.key, "this key is not built yet; leave it out");
   if (const std::string list = without_brackets(keys, *key, node, entry); !list.empty()) {
-    return node.error(entry.value.place(), entry.key,
-                      fmt::format("a list has brackets: {}: [{}]", key->name, list));
+    return node.error(entry.value.place(), entry.key, fmt::format("a list has brackets: {}: [{}]", key->name, list));
   }
   const Node value = node.key(entry, key->rules);
   if (entry.value.is_reported()) return node.errors().note_reported(value.path());

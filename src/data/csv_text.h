@@ -131,7 +131,8 @@ class CsvText {
       has_digits = has_digits || behind_point > 0;
     }
     const bool ends = at == end || *at == delimiter || *at == '\n' || *at == '\r';
-    if (!has_digits || !ends || !divide(whole, behind_point, value)) return parse_any(from, end, value, point, delimiter);
+    if (!has_digits || !ends || !divide(whole, behind_point, value))
+      return parse_any(from, end, value, point, delimiter);
     if (is_negative) value = -value;
     return at;
   }
@@ -159,8 +160,7 @@ class CsvText {
   static const char* parse_any(const char* from, const char* end, T& value, char point, char delimiter) {
     if (point == '.') return parse_with_point(from, end, value);
     // What the standard library reads has a point; the other character's place in the cell shows where it ends.
-    std::string cell(from,
-                     std::find_if(from, end, [&](char c) { return c == delimiter || c == '\n' || c == '\r'; }));
+    std::string cell(from, std::find_if(from, end, [&](char c) { return c == delimiter || c == '\n' || c == '\r'; }));
     if (cell.find('.') != std::string::npos) return nullptr;
     std::ranges::replace(cell, point, '.');
     const char* const after = parse_with_point(cell.data(), cell.data() + cell.size(), value);

@@ -73,9 +73,10 @@ std::string features_mismatch(const Shape& example, const InputSpec& spec) {
   const std::string found =
       fmt::format("one example has the shape {}, but model.input_shape is {}; ", example.text(), spec.features.text());
   if (spec.trained) {
-    return fmt::format("one example has the shape {}, but the model was trained on examples of {}; give data of that "
-                       "shape",
-                       example.text(), spec.features.text());
+    return fmt::format(
+        "one example has the shape {}, but the model was trained on examples of {}; give data of that "
+        "shape",
+        example.text(), spec.features.text());
   }
   if (example.rank() == 0 && spec.features.elements() > 1) {
     return found + (spec.features.rank() >= 2
@@ -89,7 +90,8 @@ std::string features_mismatch(const Shape& example, const InputSpec& spec) {
     return found + fmt::format("channels go last: write input_shape: {}", example.text());
   }
   if (example.rank() == 2 && spec.features.rank() == 3) {
-    return found + fmt::format("these are pictures of one channel: write input_shape: [{}, {}, 1]", example[0], example[1]);
+    return found +
+           fmt::format("these are pictures of one channel: write input_shape: [{}, {}, 1]", example[0], example[1]);
   }
   return found + fmt::format(
                      "write input_shape: {}, and let a flatten or reshape layer follow where another shape is "

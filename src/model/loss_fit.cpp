@@ -109,11 +109,9 @@ std::string outside_of_logarithm(const Loss& loss, std::string_view activation, 
         found);
   }
   if (std::holds_alternative<losses::KlDivergence>(loss) && activation != "softmax" && activation != "sigmoid") {
-    return fmt::format(
-        "kl_divergence compares probabilities, and an output below 0 has no gradient, but {}; {}",
-        found,
-        one_output ? "for one output take binary_crossentropy with activation: sigmoid in the last layer"
-                   : "add activation: softmax to the last layer");
+    return fmt::format("kl_divergence compares probabilities, and an output below 0 has no gradient, but {}; {}", found,
+                       one_output ? "for one output take binary_crossentropy with activation: sigmoid in the last layer"
+                                  : "add activation: softmax to the last layer");
   }
   return "";
 }
@@ -208,7 +206,8 @@ void check_loss_fit(const ModelGraph& made, const ModelOptions& options, const s
         "mean_squared_error");
     return;
   }
-  if (const std::string message = outside_of_logarithm(loss.value, last.name, output.back() == 1); !message.empty()) warn(message);
+  if (const std::string message = outside_of_logarithm(loss.value, last.name, output.back() == 1); !message.empty())
+    warn(message);
   if (const std::string message = applied_to_activation(last); !message.empty()) {
     errors.warn(layer.place, layer.path, message);
   }

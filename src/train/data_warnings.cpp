@@ -193,10 +193,11 @@ void warn_of_large_labels(const CheckedConfiguration& checked, double least, dou
       std::holds_alternative<losses::Poisson>(loss.value)) {
     return;
   }
-  errors.warn(loss.place, loss.path,
-              fmt::format("the labels go from {:g} to {:g}, and outputs begin around 0, so that training takes very long "
-                          "or diverges; divide the labels in the data by {:g}",
-                          least, most, std::pow(10.0, std::floor(std::log10(largest)))));
+  errors.warn(
+      loss.place, loss.path,
+      fmt::format("the labels go from {:g} to {:g}, and outputs begin around 0, so that training takes very long "
+                  "or diverges; divide the labels in the data by {:g}",
+                  least, most, std::pow(10.0, std::floor(std::log10(largest)))));
 }
 
 void warn_of_labels(const CheckedConfiguration& checked, const SplitsToCheck& splits, config::Errors& errors) {

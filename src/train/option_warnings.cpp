@@ -34,10 +34,11 @@ void warn_of_layers(const CheckedConfiguration& checked, config::Errors& errors)
     }
     const auto* const norm = std::get_if<layers::BatchNormalization>(&layer.value);
     if (norm != nullptr && norm->momentum > 0 && norm->momentum < 0.5) {
-      errors.warn(layer.place, layer.path,
-                  fmt::format("momentum is the part of the moving statistics that each step keeps, as in Keras, so that "
-                              "{:g} makes them follow single batches; PyTorch's {:g} is {:g} here",
-                              norm->momentum, norm->momentum, 1 - norm->momentum));
+      errors.warn(
+          layer.place, layer.path,
+          fmt::format("momentum is the part of the moving statistics that each step keeps, as in Keras, so that "
+                      "{:g} makes them follow single batches; PyTorch's {:g} is {:g} here",
+                      norm->momentum, norm->momentum, 1 - norm->momentum));
     }
   }
 }
@@ -54,7 +55,8 @@ void warn_of_same_data(const CheckedConfiguration& checked, config::Errors& erro
   constexpr std::size_t kWhole = 1 << 20;
   for (const char* const name : {"validation", "test"}) {
     const config::Value::Entry* const split = data->value.find(name);
-    if (split == nullptr || config::flow_text(split->value, kWhole) != config::flow_text(train->value, kWhole)) continue;
+    if (split == nullptr || config::flow_text(split->value, kWhole) != config::flow_text(train->value, kWhole))
+      continue;
     errors.warn(split->key_place, fmt::format("data.{}", name),
                 fmt::format("these are the training data, on which a model may only seem good; {}",
                             split->key == "validation" ? "write validation: {fraction: 0.1}, or name other data"

@@ -113,9 +113,12 @@ TEST_CASE_FIXTURE(Fixture, "names from Keras, PyTorch and everyday speech get th
       {"{type: adam, learning_rate: 0.001}", "{type: rmsprop, alpha: 0.9}", "did you mean 'rho'?"},
       {"{type: adam, learning_rate: 0.001}", "{type: adam, betas: [0.9, 0.999]}", "write beta_1: 0.9, beta_2: 0.999"},
       {"{type: adam, learning_rate: 0.001}", "{name: adam}", "optimizer.name: unknown key; did you mean 'type'?"},
-      {"- dense: {units: 8, activation: relu}", "- dense: {units: 8}\n      batch_normalization: {}", "begin an item of its own: - batch_normalization"},
-      {"- dense: {units: 8, activation: relu}", "- relu", "unknown layer 'relu'; write - activation: {activation: relu}"},
-      {"- dense: {units: 8, activation: relu}", "- leaky_relu: {negative_slope: 0.1}", "write - activation: {activation: leaky_relu}"},
+      {"- dense: {units: 8, activation: relu}", "- dense: {units: 8}\n      batch_normalization: {}",
+       "begin an item of its own: - batch_normalization"},
+      {"- dense: {units: 8, activation: relu}", "- relu",
+       "unknown layer 'relu'; write - activation: {activation: relu}"},
+      {"- dense: {units: 8, activation: relu}", "- leaky_relu: {negative_slope: 0.1}",
+       "write - activation: {activation: leaky_relu}"},
       {"- dense: {units: 8, activation: relu}", "- swish", "write - activation: {activation: silu}"},
       {"- flatten", "- upsampling2d: {mode: bilinear}\n    - flatten", "did you mean 'interpolation'?"},
       {"- flatten", "- concat\n    - flatten", "did you mean 'concatenate'?"},
@@ -125,14 +128,18 @@ TEST_CASE_FIXTURE(Fixture, "names from Keras, PyTorch and everyday speech get th
       {"- flatten", "- max_pooling2d: 2\n    - flatten", "write max_pooling2d: {pool_size: 2}"},
       {"- flatten", "- reshape: [192]", "write reshape: {target_shape: [192]}"},
       {"- dense: {units: 4}", "- dense: {units: 4, kernel_regularizer: l2}", "write kernel_regularizer: {l2: 0.01}"},
-      {"- flatten", "- conv2d: {filters: 2, kernel_size: 3, padding: 1}\n    - flatten", "found the number 1; write same"},
+      {"- flatten", "- conv2d: {filters: 2, kernel_size: 3, padding: 1}\n    - flatten",
+       "found the number 1; write same"},
       {"- flatten", "- group_normalization: {num_groups: 1}\n    - flatten", "did you mean 'groups'?"},
       {"- flatten", "- reshape: {shape: [192]}", "did you mean 'target_shape'?"},
-      {"input_shape: [8, 8, 3]", "input_shape: [null, 8, 8, 3]", "found null; it is the shape of one example: leave the axis of the batch out"},
+      {"input_shape: [8, 8, 3]", "input_shape: [null, 8, 8, 3]",
+       "found null; it is the shape of one example: leave the axis of the batch out"},
       {"input_shape: [8, 8, 3]", "input_shape: [-1, 8, 8, 3]", "leave the axis of the batch out"},
       {"input_shape: [8, 8, 3]", "input_shape: [None, 8, 8, 3]", "leave the axis of the batch out"},
       {"- dense: {units: 8, activation: relu}", "- lstm: {units: 4}", "found the shape [192] of 'flatten'"},
-      {"- dense: {units: 8, activation: relu}", "- reshape: {target_shape: [64, 3]}\n    - lstm: {units: 4}\n    - lstm: {units: 4}", "give 'lstm' return_sequences: true"},
+      {"- dense: {units: 8, activation: relu}",
+       "- reshape: {target_shape: [64, 3]}\n    - lstm: {units: 4}\n    - lstm: {units: 4}",
+       "give 'lstm' return_sequences: true"},
       {"training: {epochs: 1}", "drop_last: true", "did you mean 'data.drop_remainder'?"},
       {"training: {epochs: 1}", "steps_per_epoch: 3", "training.steps ends the run"},
       {"training: {epochs: 1}", "manual_seed: 3", "did you mean 'seed'?"},
@@ -199,8 +206,9 @@ TEST_CASE_FIXTURE(Fixture, "slips in writing YAML are named where they are") {
 
 TEST_CASE_FIXTURE(Fixture, "what does not fit together gets the remedy that helps") {
   CHECK(contains(check("    - flatten\n", "").err, "add a flatten or global_average_pooling2d layer"));
-  CHECK(contains(check("    - flatten\n", "    - reshape: {target_shape: [64, 3]}\n    - lstm: {units: 4, "
-                                             "return_sequences: true}\n")
+  CHECK(contains(check("    - flatten\n",
+                       "    - reshape: {target_shape: [64, 3]}\n    - lstm: {units: 4, "
+                       "return_sequences: true}\n")
                      .err,
                  "after lstm or gru, return_sequences: false does it too"));
   CHECK(contains(check("shape: [8, 8, 3], classes", "shape: [8, 8], classes").err, "write input_shape: [8, 8, 1]"));

@@ -223,17 +223,21 @@ TEST_CASE_FIXTURE(Fixture, "options that are hardly meant are warned of at their
     const char *last, *more, *set, *warning;
   };
   const Row rows[] = {
-      {"{units: 3, activation: softmax}\n    - softmax", "", "", "softmax is applied to the output of softmax, which is"},
-      {"{units: 3, activation: relu}\n    - softmax", "", "", "m.yaml:9:7: model.layers[2].softmax: softmax is applied to"},
+      {"{units: 3, activation: softmax}\n    - softmax", "", "",
+       "softmax is applied to the output of softmax, which is"},
+      {"{units: 3, activation: relu}\n    - softmax", "", "",
+       "m.yaml:9:7: model.layers[2].softmax: softmax is applied to"},
       {"{units: 3}", "", "--set optimizer.learning_rate=0", "optimizer.learning_rate: is 0, so no weight ever changes"},
-      {"{units: 3}", "metrics: [accuracy]\ncallbacks:\n  - early_stopping: {metric: accuracy, mode: min, split: train}\n",
-       "", "m.yaml:13:30: callbacks[0].early_stopping.metric: 'accuracy' is better the larger it is"},
+      {"{units: 3}",
+       "metrics: [accuracy]\ncallbacks:\n  - early_stopping: {metric: accuracy, mode: min, split: train}\n", "",
+       "m.yaml:13:30: callbacks[0].early_stopping.metric: 'accuracy' is better the larger it is"},
       {"{units: 3}\n    - batch_normalization: {momentum: 0.1}", "", "", "PyTorch's 0.1 is 0.9 here"},
       {"{units: 3}", "", "--set 'data.validation={format: csv, file: flowers.csv, labels: kind}'",
        "data.validation: these are the training data"},
       {"{units: 3}", "", "--set 'data.preprocessing=[{rescaling: {scale: 0.00392}}]'", "remove rescaling from"},
       {"{units: 3}", "",
-       "--set 'optimizer={type: adam, learning_rate: {schedule: cosine_decay, initial_learning_rate: 0, decay_steps: 9, "
+       "--set 'optimizer={type: adam, learning_rate: {schedule: cosine_decay, initial_learning_rate: 0, decay_steps: "
+       "9, "
        "warmup_target: 0.1, warmup_steps: 50}}'",
        "50 is not less than the 3 steps of this run"},
   };
