@@ -36,11 +36,15 @@ void check(const ConfigArguments& arguments) {
     try {
       make_topology(checked.values().strategy, checked.values().data.global_batch_size, this_machine());
     } catch (const UsageError& error) {  // a device that is not here may be where the run will be
-      spdlog::warn(error.what());
+      const std::string path = "strategy.devices", text = error.what();
+      const bool is_of_devices = text.starts_with(path + ": ");
+      const config::Place place = is_of_devices ? checked.place_of(path) : config::Place{};
+      errors.warn(place, is_of_devices ? path : "", is_of_devices ? text.substr(path.size() + 2) : text);
     }
   }
   for (const std::string& warning : errors.warnings()) spdlog::warn(warning);
-  if (in_configuration > 0) throw UsageError(errors.text());
+  // Whether the gradients of so many steps can be accumulated, the data told; the number is the configuration's.
+  if (in_configuration > 0 || errors.concern("gradients")) throw UsageError(errors.text());
   if (!errors.empty()) throw Error(errors.text());  // the data may be wrong where the configuration is right
   fmt::print("{}: no errors\n", arguments.config);
 }

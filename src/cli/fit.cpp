@@ -17,7 +17,11 @@ namespace {
 
 /// A run that is resumed has a configuration of its own. `--resume CONFIG` is CONFIG with --resume.
 void find_configuration(FitArguments& arguments) {
-  if (!arguments.config.empty()) return;
+  if (!arguments.config.empty()) {
+    if (arguments.resume || !RunFolder{arguments.config}.exists()) return;
+    throw UsageError(fmt::format("{}: this is a run's folder, not a configuration; resume it with fit --resume {}",
+                                 arguments.config, arguments.config));
+  }
   if (!arguments.resume) throw CLI::RequiredError("CONFIG");
   if (std::filesystem::is_regular_file(*arguments.resume)) {
     arguments.config = std::move(*arguments.resume);

@@ -73,9 +73,14 @@ bool has_decimal_commas(const std::vector<Column>& columns, char delimiter) {
     data::CsvText text(word, ';', ',');
     return text.whole_number<double>() && text.at_end();
   };
-  return delimiter != ',' && std::ranges::any_of(columns, [&](const Column& column) {
-           return !column.has_numbers && std::ranges::all_of(column.words, is_number);
-         });
+  // Quoted between commas, "1,500" may be a thousand and a half, but "1,5" is none.
+  const auto has_fraction = [&](const std::string& word) {
+    return delimiter != ',' || (word.find(',') != std::string::npos && word.size() - word.find(',') != 4);
+  };
+  return std::ranges::any_of(columns, [&](const Column& column) {
+    return !column.has_numbers && std::ranges::all_of(column.words, is_number) &&
+           std::ranges::any_of(column.words, has_fraction);
+  });
 }
 
 std::size_t label_column(const std::vector<Column>& columns, const std::optional<std::string>& label,

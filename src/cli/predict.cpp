@@ -148,7 +148,7 @@ int predict(const PredictArguments& arguments) {
                  arguments.output ? fmt::format("; {} is not written", *arguments.output) : "");
     return 128 + stopped.signal;
   }
-  spdlog::info("{} predictions", examples.rows());
+  spdlog::info("{} prediction{}", examples.rows(), examples.rows() == 1 ? "" : "s");
   return 0;
 }
 

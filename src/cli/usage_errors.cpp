@@ -87,10 +87,12 @@ std::string unknown_option(const std::string& given, const std::optional<std::st
   if (takes_set && !is_written_otherwise && name != "data") {  // which is a section, and what others take
     if (const auto key = config::key_elsewhere(name, config::schema<Configuration>())) {
       const auto value = equals != std::string::npos ? std::optional(given.substr(equals + 1)) : next;
-      hint = fmt::format("; did you mean --set {}={}?", *key, value ? value_meant(name, *key, *value) : "VALUE");
+      const bool is_section = key->find('.') == std::string::npos && !is_taken(*key, value.value_or("1"));
+      if (!is_section || value_meant(name, *key, value.value_or("")) != "VALUE")
+        hint = fmt::format("; did you mean --set {}={}?", *key, value ? value_meant(name, *key, *value) : "VALUE");
     }
   }
-  if (hint.empty()) hint = config::suggestion(option, options);
+  if (hint.empty() && option.starts_with("--")) hint = config::suggestion(option, options);
   return fmt::format("there is no option {}{}", shortened(option), hint);
 }
 
@@ -130,6 +132,14 @@ std::string what_is_wrong(const CLI::App& command, const CommandText& text, cons
 }  // namespace
 
 std::string refused_text(const CLI::App& app, const CLI::ParseError& error) {
+  if (const std::vector<std::string> before = app.remaining(); !before.empty() && !app.get_subcommands().empty()) {
+    const CommandText text = describe(app, "");
+    const std::string command = app.get_subcommands().front()->get_name();
+    return fmt::format(
+        "{}: {}\nUsage: {}\n`{} {} -h` describes {}", text.name,
+        before[0].starts_with("-") ? option_before_command(before[0], text) : unknown_command(before[0], text),
+        text.usage(), text.name, command, command);
+  }
   const Typed typed = typed_command(app);
   const CommandText text = describe(*typed.command, typed.above);
   if (!text.commands.empty() && typed.command->remaining().empty()) return help_text(text, 80);

@@ -17,10 +17,13 @@ namespace mirrortrain::config {
 namespace {
 
 /// What no name here says in a word, by the kind of thing that was named: a key, or what choice_errors.cpp calls a
-/// choice's kind.
+/// choice's kind; or, of a key's value, by the key.
 struct Advice {
   std::string_view kind, name, text;
 };
+constexpr std::string_view kSchedules =
+    "the learning rate follows a schedule given in its place: write optimizer: {type: adam, learning_rate: {schedule: "
+    "cosine_decay, initial_learning_rate: 0.001, decay_steps: 1000}}";
 constexpr auto kAdvice = std::to_array<Advice>({
     {"key", "clipnorm",
      "gradients.clip_norm clips the norm of all gradients together, which is Keras's global_clipnorm; there is no norm "
@@ -28,14 +31,54 @@ constexpr auto kAdvice = std::to_array<Advice>({
     {"key", "outputdir", "a run's folder is runs/NAME: set name, or give fit --run-dir"},
     {"key", "logdir", "a run's folder is runs/NAME: set name, or give fit --run-dir"},
     {"key", "savedir", "a run's folder is runs/NAME: set name, or give fit --run-dir"},
+    {"key", "rundir", "a run's folder is runs/NAME: set name, or give fit --run-dir"},
+    {"key", "betas", "write beta_1: 0.9, beta_2: 0.999, each a key of its own"},
+    {"key", "stepsperepoch", "an epoch is all training examples once; training.steps ends the run after so many steps"},
+    {"key", "lrscheduler", kSchedules},
+    {"key", "lrschedule", kSchedules},
+    {"key", "learningratescheduler", kSchedules},
+    {"key", "scheduler", kSchedules},
+    {"key", "numclasses", "the classes are the outputs: write units in the last layer of model.layers"},
+    {"key", "nclasses", "the classes are the outputs: write units in the last layer of model.layers"},
+    {"callback", "modelcheckpoint",
+     "it is a section of its own: write checkpoint: {every_steps: 500}, or, with validation data, checkpoint: "
+     "{save_best: {metric: loss}}"},
+    {"callback", "tensorboard", "every run writes TensorBoard's files; logging.tensorboard: false leaves them out"},
+    {"callback", "csvlogger", "every run writes metrics.jsonl into its folder; leave it out"},
+    {"callback", "terminateonnan", "a run stops at NaN by itself: training.on_non_finite is stop; leave it out"},
+    {"callback", "learningratescheduler", kSchedules},
     {"key", "augmentation", "list random_flip, random_crop and the like in data.preprocessing"},
     {"key", "dataaugmentation", "list random_flip, random_crop and the like in data.preprocessing"},
     {"key", "augment", "list random_flip, random_crop and the like in data.preprocessing"},
     {"key", "normalize", "list rescaling or normalization in data.preprocessing"},
     {"key", "normalization", "list it in data.preprocessing"},
+    {"layer", "relu", "write - activation: {activation: relu}"},
+    {"layer", "elu", "write - activation: {activation: elu}"},
+    {"layer", "selu", "write - activation: {activation: selu}"},
+    {"layer", "sigmoid", "write - activation: {activation: sigmoid}"},
+    {"layer", "tanh", "write - activation: {activation: tanh}"},
+    {"layer", "softplus", "write - activation: {activation: softplus}"},
+    {"layer", "softsign", "write - activation: {activation: softsign}"},
+    {"layer", "silu", "write - activation: {activation: silu}"},
+    {"layer", "gelu", "write - activation: {activation: gelu}"},
+    {"layer", "relu6", "write - activation: {activation: relu6}"},
+    {"layer", "mish", "write - activation: {activation: mish}"},
+    {"layer", "exponential", "write - activation: {activation: exponential}"},
+    {"layer", "swish", "write - activation: {activation: silu}"},
+    {"layer", "leakyrelu", "write - activation: {activation: leaky_relu}"},
+    {"layer", "hardsigmoid", "write - activation: {activation: hard_sigmoid}"},
+    {"layer", "hardsilu", "write - activation: {activation: hard_silu}"},
+    {"layer", "hardswish", "write - activation: {activation: hard_silu}"},
     {"optimizer", "amsgrad", "write {type: adam, amsgrad: true}"},
     {"optimizer", "momentum", "write {type: sgd, momentum: 0.9}"},
     {"optimizer", "nesterov", "write {type: sgd, momentum: 0.9, nesterov: true}"},
+    {"input_shape", "null", "it is the shape of one example: leave the axis of the batch out"},
+    {"input_shape", "none", "it is the shape of one example: leave the axis of the batch out"},
+    {"input_shape", "1", "it is the shape of one example: leave the axis of the batch out"},  // -1
+    {"padding", "0", "write valid, which is no padding"},
+    {"padding", "1", "write same, which is what a kernel of 3 needs to keep the size"},
+    {"padding", "2", "write same, which is what a kernel of 5 needs to keep the size"},
+    {"padding", "3", "write same, which is what a kernel of 7 needs to keep the size"},
     {"loss", "rmse", "take mean_squared_error, whose root has its minimum at the same place"},
     {"loss", "rootmeansquarederror", "take mean_squared_error, whose root has its minimum at the same place"},
     {"metric", "rmse", "take mean_squared_error, whose root it is"},

@@ -29,10 +29,34 @@ std::string kind_of(const Choice& choice) { return choice.noun.empty() ? "name" 
 
 std::string words(const Choice& choice, const Node& node) { return in_words(choice_schema(choice, node.rules())); }
 
+namespace {
+
+/// "write - dense: {units: 4}" for `dense(4)`, as it is called in Keras and PyTorch; "" for other texts.
+std::string as_item(const Choice& choice, std::string_view text) {
+  const std::size_t open = text.find('(');
+  if (open == std::string_view::npos || open == 0 || !text.ends_with(')') || !choice.tag.empty()) return "";
+  const auto name = nearest_name(text.substr(0, open), names_of(choice));
+  if (!name) return "";
+  const std::string_view inside = text.substr(open + 1, text.size() - open - 2);
+  const std::vector<Schema::Key> keys = find_named(choice, *name)->schema({}).keys;
+  const auto is_required = [](const Schema::Key& key) { return key.required && !key.planned; };
+  const bool one_value = !inside.empty() && inside.find_first_of(",=:()") == std::string_view::npos;
+  if (one_value && std::ranges::count_if(keys, is_required) == 1) {
+    return fmt::format("write - {}: {{{}: {}}}", *name, std::ranges::find_if(keys, is_required)->name, inside);
+  }
+  return inside.empty() ? fmt::format("write - {}", *name)
+                        : fmt::format("write - {}: {{KEY: VALUE, ...}}, with the names of its options", *name);
+}
+
+}  // namespace
+
 std::string refusal(const Choice& choice, const std::string& name) {
   const std::vector<std::string> names = names_of(choice);
   const std::string available = fmt::format("; available: {}", fmt::join(names, ", "));
   if (is_planned(choice, name)) return fmt::format("'{}' is not built yet{}", shortened(name), available);
+  if (const std::string call = as_item(choice, name); !call.empty()) {
+    return fmt::format("unknown {} '{}'; {}", kind_of(choice), shortened(name), call);
+  }
   const std::string advice = advice_on(kind_of(choice), name);
   const std::string hint = advice.empty() ? suggestion(name, names) : advice;
   return fmt::format("unknown {} '{}'{}", kind_of(choice), shortened(name), hint.empty() ? available : hint);
@@ -68,6 +92,11 @@ std::vector<Value::Entry> options_meant(const Alternative& alternative, const No
 }  // namespace
 
 void refuse_sibling(const Choice& choice, const Node& node, const std::string& name, const Value::Entry& entry) {
+  const bool is_item = choice.tag.empty() && (find_named(choice, entry.key) || is_planned(choice, entry.key));
+  if (is_item && !entry.key_place.from_set()) {
+    return node.error(entry.key_place, entry.key,
+                      fmt::format("does not belong to the item '{}'; begin an item of its own: - {}", name, entry.key));
+  }
   if (!entry.key_place.from_set()) {
     return node.error(entry.key_place, entry.key,
                       fmt::format("does not belong beside '{0}'; indent it below '{0}'", name));
@@ -127,6 +156,8 @@ void refuse_mapping(const Choice& choice, const Node& node) {
   const bool one = entries.size() == 1;
   const std::vector<std::string> names = names_of(choice);
   for (const Value::Entry& entry : entries) {
+    const auto text = choice.tag.empty() || !is_type_key(choice, entry.key) ? std::nullopt : as_text(entry.value);
+    if (text && nearest_name(*text, names)) continue;  // {name: adam}
     const bool holds_options = one || entry.value.is_mapping() || entry.value.is_null();
     const bool is_close = is_planned(choice, entry.key) || !suggestion(entry.key, names).empty();
     if ((one && choice.tag.empty()) || (holds_options && is_close)) {

@@ -62,6 +62,17 @@ bool is_bare_list(const Value& value) {
          meaning_of(value) == Meaning::kNumber;
 }
 
+namespace {
+
+/// The number that stands in a list's place, where it may be how many of its items are meant: `devices: 2`; else 0.
+int count_meant(const Value& value) {
+  const std::string& text = value.text();
+  const bool is_count = text.size() == 1 && text[0] >= '1' && text[0] <= '9';
+  return is_count ? text[0] - '0' : 0;
+}
+
+}  // namespace
+
 std::string list_hint(const Node& node, const ReadList& read, const MeantItem& meant) {
   const Value& value = node.value();
   if (!value.is_scalar() || value.text().find_first_of("[]\n") != std::string::npos) return "";
@@ -71,6 +82,14 @@ std::string list_hint(const Node& node, const ReadList& read, const MeantItem& m
   const Node alone = node.on_trial(trial);
   Value list = value.quoted() ? Value::sequence({value}, value.place()) : with_brackets(alone);
   if (!list.is_sequence()) return "";
+  const std::string one = meant ? meant(value) : "";
+  if (const auto count = count_meant(value); count > 0 && one.ends_with(":" + value.text())) {
+    std::vector<Value> items;
+    for (int i = 0; i < count; ++i) {
+      items.push_back(Value::scalar(one.substr(0, one.size() - value.text().size()) + std::to_string(i), false));
+    }
+    return fmt::format("write {}", flow_text(Value::sequence(std::move(items)), 200));
+  }
   for (Value& item : list.items()) {
     const std::string text = meant && item.is_scalar() ? meant(item) : "";
     if (!text.empty()) item = Value::scalar(text, false, item.place());
@@ -136,7 +155,8 @@ void read_path(const Node& node, Path& out) {
 
 std::optional<std::size_t> read_name(const Node& node, const Schema& names) {
   if (meaning_of(node.value()) != Meaning::kText) {
-    node.wrong(in_words(names));
+    const std::string advice = node.value().is_scalar() ? advice_on(node.key_name(), node.value().text()) : "";
+    node.wrong(in_words(names), advice.empty() ? "" : advice.substr(2));
     return std::nullopt;
   }
   const std::string& text = node.value().text();

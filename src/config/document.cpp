@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <cctype>
 #include <cerrno>
 #include <charconv>
 #include <cstring>
@@ -122,6 +124,11 @@ class Override {
   std::string path_;
 };
 
+/// Whether the text is one character that is no letter, digit or null.
+bool is_one_mark(std::string_view text) {
+  return text.size() == 1 && std::ispunct(static_cast<unsigned char>(text[0])) != 0 && text[0] != '~';
+}
+
 /// Applies `key.path=value` overrides to the tree, in order. A section that is missing is made; below a bare name
 /// (`adam`,
 /// `- flatten`) the name becomes the key of its options. Names of list items that were replaced go to `replaced`, by
@@ -146,12 +153,30 @@ void apply_overrides(std::span<const std::string> overrides, Value& root, std::m
       continue;
     }
     if (text.find_first_not_of(" \t", equals + 1) == std::string::npos) {
-      errors.add(source.at(1, 1), path, "a value is missing after '='; write null if none is meant");
+      errors.add(source.at(1, 1), path, "a value is missing after '='; write one there, or leave this --set out");
       continue;
     }
-    auto value = read_yaml(std::string_view(text).substr(equals + 1), source, errors);
+    const std::string_view given = std::string_view(text).substr(equals + 1);
+    // A lone comma, as of decimal=, or delimiter=; which YAML takes for a part of a list.
+    auto value = is_one_mark(given) ? std::optional(Value::scalar(std::string(given), true, source.at(1, 1)))
+                                    : read_yaml(given, source, errors);
     if (value) Override(root, replaced, source, errors).apply(*steps, std::move(*value));
   }
+}
+
+/// What a file is by its ending that is no configuration, and what takes it; "" for others.
+std::string no_configuration(const std::filesystem::path& file) {
+  const std::string ending = file.extension().string();
+  constexpr std::array<std::string_view, 8> kData = {".csv",      ".npy", ".npz", ".gz",
+                                                     ".tfrecord", ".txt", ".png", ".jpg"};
+  std::error_code ignored;
+  if (!std::filesystem::exists(file, ignored)) return "";
+  if (ending == ".safetensors") {
+    return "these are weights, not a configuration; name the run that they are of, or give them as "
+           "model.initial_weights";
+  }
+  if (std::ranges::count(kData, ending) == 0) return "";
+  return fmt::format("these are data, not a configuration; `mirrortrain init {}` writes one for them", file.string());
 }
 
 // One byte more than is allowed, so that a file too large is seen as such however large it is.
@@ -160,6 +185,7 @@ std::string read_file(const std::string& file) {
   if (std::filesystem::is_directory(file, ignored)) {
     throw UsageError(fmt::format("{}: expected a configuration file, found a folder", file));
   }
+  if (const std::string what = no_configuration(file); !what.empty()) throw UsageError(file + ": " + what);
   std::ifstream stream(file, std::ios::binary);
   if (!stream) throw UsageError(fmt::format("{}: cannot open the configuration: {}", file, std::strerror(errno)));
   std::string text(kMostBytes + 4, '\0');

@@ -74,6 +74,8 @@ class Node {
   std::string path() const { return path(false); }
   /// The key whose value this is; empty for the root and a list's items.
   std::string_view name() const { return name_; }
+  /// name(), or of a list's item the list's.
+  std::string_view key_name() const { return index_ != kNoIndex && parent_ != nullptr ? parent_->key_name() : name_; }
   /// In the resolved configuration.
   std::string shown_path() const { return path(true); }
 

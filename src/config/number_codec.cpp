@@ -18,8 +18,16 @@ bool within(const Rules& rules, double number) {
   return !rules.high || (rules.below_high ? number < *rules.high : number <= *rules.high);
 }
 
+/// What advice_on knows of this value of this key.
+std::string advice_on_value(const Node& node) {
+  const Value& value = node.value();
+  if (!value.is_scalar() && !value.is_null()) return "";
+  const std::string advice = advice_on(node.key_name(), value.is_null() ? "null" : value.text());
+  return advice.empty() ? "" : advice.substr(2);  // "; "
+}
+
 void check_bounds(const Node& node, Schema::Kind kind, double number) {
-  if (!within(node.rules(), number)) node.wrong(words(kind, node));
+  if (!within(node.rules(), number)) node.wrong(words(kind, node), advice_on_value(node));
 }
 
 bool is_number(const std::string& text, NumberKind kind) {
@@ -56,6 +64,7 @@ std::optional<double> quotient_of(const std::string& text) {
 // Reports why the value is not an integer; `low` and `high` are the type's.
 void wrong_integer(const Node& node, std::string_view low, std::string_view high) {
   const std::string expected = words(Schema::Kind::kInteger, node);
+  if (const std::string advice = advice_on_value(node); !advice.empty()) return node.wrong(expected, advice);
   if (meaning_of(node.value()) == Meaning::kInteger)
     return node.wrong(fmt::format("an integer from {} to {}", low, high));
   const auto number = as_number(node.value());

@@ -37,14 +37,34 @@ std::string space_hint(const Value& value) {
                      shortened(without_odd_characters(text->substr(colon + 1))));
 }
 
-/// For a lone value where one key is required, which it can only be meant for: "{units: 64}".
-std::string as_required_key(const Keys& keys, const Node& node) {
+/// For a lone value the key that it can only be meant for: the one that is required, else the first where that takes
+/// it, or the one that it names, with a number: "{units: 64}", "{type: mirrored}", "{l2: 0.01}".
+std::string as_only_key(const Keys& keys, const Node& node) {
   const Value& value = node.value();
+  if (!value.is_scalar() && !value.is_sequence()) return "";
+  const auto write = [&](const std::string& key, const std::string& text) {
+    return fmt::format("{}{{{}: {}}}", node.name().empty() ? "" : fmt::format("{}: ", node.name()), key, text);
+  };
   const auto is_required = [](const Key& key) { return key.rules.required && !key.planned; };
-  if (!value.is_scalar() || std::ranges::count_if(keys.keys, is_required) != 1) return "";
-  const std::string& key = std::ranges::find_if(keys.keys, is_required)->name;
-  return fmt::format("{}{{{}: {}}}", node.name().empty() ? "" : fmt::format("{}: ", node.name()), key,
-                     shortened(value.text()));
+  const auto required = std::ranges::count_if(keys.keys, is_required);
+  if (required == 1) {
+    const Key& key = *std::ranges::find_if(keys.keys, is_required);
+    const bool fits = value.is_scalar() || key.schema(key.rules).kind == Schema::Kind::kList;
+    return fits ? write(key.name, value.is_scalar() ? shortened(value.text()) : flow_text(value)) : "";
+  }
+  if (required > 1 || keys.keys.empty() || !value.is_scalar()) return "";
+  const Key& first = keys.keys.front();
+  const Schema schema = first.planned ? Schema{} : first.schema(first.rules);
+  const auto text = as_text(value);
+  if (schema.kind == Schema::Kind::kNames && text) {
+    const auto name = nearest_name(*text, schema.names);
+    return name ? write(first.name, *name) : "";
+  }
+  const bool fills = schema.kind == Schema::Kind::kList && first.rules.scalar_fills;
+  if (fills && as_number(value)) return write(first.name, value.text());
+  const Key* const named = text ? find_key(keys, *text) : nullptr;
+  const bool takes_number = named != nullptr && named->schema(named->rules).kind == Schema::Kind::kNumber;
+  return takes_number ? write(named->name, "0.01") : "";
 }
 
 bool takes_list(const Schema& schema) {
@@ -93,10 +113,6 @@ std::string written_wrong(const Keys& keys, const Value::Entry& entry, const Val
   if (rest.key != nullptr) {
     const Schema type = rest.key->schema(rest.key->rules);
     const std::string whole = fmt::format("{}", fmt::join(rest.values, ","));
-    if (takes_list(type)) {
-      return fmt::format("; a list has brackets: {}: [{}]", rest.key->name,
-                         shortened(fmt::format("{}", fmt::join(rest.values, ", "))));
-    }
     const auto kind = takes_integer(type) ? NumberKind::kInteger : NumberKind::kAny;
     if (number_hint(Value::scalar(whole, false), kind).empty()) return "";
     if (kind == NumberKind::kInteger) {
@@ -119,8 +135,10 @@ std::string written_wrong(const Keys& keys, const Value::Entry& entry, const Val
 std::string hint_for(const Keys& keys, const Node& node, const Value::Entry& entry) {
   if (std::string wrong = written_wrong(keys, entry, node.value()); !wrong.empty()) return wrong;
   const std::vector<std::string> names = names_of(keys);
+  const auto is_here = [&](const std::string& name) { return plain(name) == plain(entry.key); };
+  const std::string advice = std::ranges::any_of(names, is_here) ? "" : advice_on("key", entry.key);
+  if (!advice.empty()) return advice;
   if (std::string hint = suggestion(entry.key, names); !hint.empty()) return hint;
-  if (std::string advice = advice_on("key", entry.key); !advice.empty()) return advice;
   if (node.reading().schema) {
     const auto path = key_elsewhere(entry.key, node.reading().schema());
     if (path && !path->starts_with(node.path() + ".")) {  // of another form of this section
@@ -133,7 +151,7 @@ std::string hint_for(const Keys& keys, const Node& node, const Value::Entry& ent
 
 void unknown_key(const Keys& keys, const Node& node, const Value::Entry& entry) {
   const Remainder rest = remainder_of(keys, entry, node.value());
-  if (rest.key != nullptr && !rest.is_first && takes_list(rest.key->schema(rest.key->rules))) return;  // already told
+  if (rest.key != nullptr && takes_list(rest.key->schema(rest.key->rules))) return;  // told at the list's key
   node.error(entry.key_place, entry.key, "unknown key" + hint_for(keys, node, entry));
 }
 
@@ -145,10 +163,27 @@ bool is_misspelled(const std::string& name, const Keys& keys, const Value& secti
   });
 }
 
+/// {devices: cpu:0, cpu:1}: the list without its brackets, as far as it goes; empty for other values.
+std::string without_brackets(const Keys& keys, const Key& key, const Node& node, const Value::Entry& entry) {
+  const auto& entries = node.value().entries();
+  const auto next = std::ranges::find_if(entries, [&](const Value::Entry& one) { return &one == &entry; }) + 1;
+  if (next == entries.end() || !takes_list(key.schema(key.rules))) return "";
+  const Remainder rest = remainder_of(keys, *next, node.value());
+  if (rest.key != &key) return "";
+  std::vector<std::string> values = rest.values;
+  for (auto at = next + 1; at != entries.end() && at->value.is_null() && !find_key(keys, at->key); ++at) {
+    if (std::ranges::count(values, at->key) == 0) values.push_back(at->key);
+  }
+  return shortened(fmt::format("{}", fmt::join(values, ", ")));
+}
+
 void read_entry(const Keys& keys, const Node& node, const Value::Entry& entry, void* object) {
   const Key* key = find_key(keys, entry.key);
   if (key == nullptr) return unknown_key(keys, node, entry);
   if (key->planned) return node.error(entry.key_place, entry.key, "this key is not built yet; leave it out");
+  if (const std::string list = without_brackets(keys, *key, node, entry); !list.empty()) {
+    return node.error(entry.value.place(), entry.key, fmt::format("a list has brackets: {}: [{}]", key->name, list));
+  }
   const Node value = node.key(entry, key->rules);
   if (entry.value.is_reported()) return node.errors().note_reported(value.path());
   value.remember_origin();
@@ -177,6 +212,9 @@ bool is_missing(const Key& key, const Value& section) {
 void read_missing(const Keys& keys, const Key& key, const Node& node, void* object) {
   if (is_required(key, node.value())) {
     if (is_misspelled(key.name, keys, node.value())) return;
+    if (const Value::Entry* given = node.value().is_mapping() ? node.value().find(key.name) : nullptr) {
+      return node.error(given->value.place(), key.name, "a value is required here, found null");
+    }
     node.error(node.section_place(), "", fmt::format("missing key '{}'", key.name));
   } else if (key.absent) {
     key.absent(node.absent_key(key.name, key.rules), object);
@@ -206,7 +244,7 @@ void run_check(const Check& check, const Node& node, const void* object) {
 void read_section(const Keys& keys, const Node& node, void* object) {
   const Value& value = node.value();
   if (!value.is_mapping() && !value.is_null()) {
-    const std::string hint = space_hint(value), meant = hint.empty() ? as_required_key(keys, node) : "";
+    const std::string hint = space_hint(value), meant = hint.empty() ? as_only_key(keys, node) : "";
     if (!meant.empty()) return node.wrong("a mapping", fmt::format("write {}", meant));
     std::string expected = fmt::format("a mapping with {}", fmt::join(names_of(keys), ", "));
     return node.wrong(names_of(keys).empty() ? "an empty mapping" : expected, hint);

@@ -61,7 +61,9 @@ config::Section<Csv> Csv::section() {
       .key("delimiter", &Csv::delimiter,
            "The character between cells; null: comma, semicolon or tab, whichever the first line has most of.")
       .key("decimal", &Csv::decimal,
-           "The character before a number's fraction: `.`, or `,` as many spreadsheets write it.")
+           "The character before a number's fraction: `.`, or `,` as many spreadsheets write it; where commas separate "
+           "the "
+           "cells too, such numbers are in quotes.")
       .key("missing", &Csv::missing,
            "What to do about empty feature cells; null: as in the training data, where they are an error.")
       .key("encoding", &Csv::encoding,
@@ -93,10 +95,7 @@ config::Section<Csv> Csv::section() {
                return possible ? "" : "expected one character that no number has, such as ';' or \"\\t\"";
              })
       .check("decimal", [](const Csv& options) -> std::string {
-        if (options.decimal != "." && options.decimal != ",") return "expected `.` or `,`";
-        return options.delimiter == options.decimal
-                   ? "cells are separated by commas (delimiter), so numbers cannot have them"
-                   : "";
+        return options.decimal != "." && options.decimal != "," ? "expected `.` or `,`" : "";
       });
 }
 

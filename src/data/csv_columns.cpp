@@ -82,10 +82,10 @@ std::vector<std::int64_t> columns_by_name(const FirstLine& line, const AdaptedTa
     const auto found = find_name(line, name);
     if (!found) {
       throw Error(
-          fmt::format("{}: there is no column '{}' in the header, which the training data has{}; the columns are {}; "
-                      "they are matched by name, in any order",
-                      line.file, shortened(name), config::suggestion(name, line.header),
-                      shortened(fmt::format("{}", fmt::join(line.header, ", ")), 400)));
+          fmt::format("{}: there is no column '{}' in the header, which the training data has; the columns are {}, "
+                      "matched by name, in any order{}",
+                      line.file, shortened(name), shortened(fmt::format("{}", fmt::join(line.header, ", ")), 400),
+                      config::suggestion(name, line.header)));
     }
     numbers.push_back(*found);
   }

@@ -16,11 +16,11 @@ bool is_number(const std::string& cell, char point) {
   return !cell.empty() && text.number<double>().has_value() && text.at_end();
 }
 
-/// What the first line with anything in it has most of, outside quotes; `point`, which numbers have, is none.
+/// What the first line with anything in it has most of, outside quotes; a comma that is the numbers' `point` only where
+/// there is nothing else.
 char likely_delimiter(std::string_view text, char point) {
-  constexpr std::string_view kAll = ",;\t";
-  const std::string_view candidates = point == kAll.front() ? kAll.substr(1) : kAll;
-  std::array<std::size_t, kAll.size()> counts{};
+  constexpr std::string_view candidates = ",;\t";
+  std::array<std::size_t, candidates.size()> counts{};
   bool quoted = false, begun = false;
   for (const char c : text) {
     if (c == '"') quoted = !quoted;
@@ -28,6 +28,7 @@ char likely_delimiter(std::string_view text, char point) {
     begun = begun || (c != '\n' && c != '\r' && c != ' ');
     if (const auto found = candidates.find(c); found != std::string_view::npos && !quoted) ++counts[found];
   }
+  if (point == ',' && counts[1] + counts[2] > 0) counts[0] = 0;
   return candidates[static_cast<std::size_t>(std::max_element(counts.begin(), counts.end()) - counts.begin())];
 }
 

@@ -235,9 +235,10 @@ class TableReader {
         cell_);
   }
 
-  /// What to tell of 1,5 where other characters than commas separate the cells; "" for other cells.
+  /// What to tell of 1,5 where other characters than commas separate the cells, and of "1,5"; "" for other cells.
   std::string decimal_comma_hint() const {
     std::string cell(text_->raw_cell(cell_));
+    if (cell.starts_with('"')) cell = CsvText(*text_).cell();
     const std::size_t comma = cell.find(',');
     if (comma == std::string::npos || comma == 0 || comma + 1 == cell.size()) return "";
     cell[comma] = '.';

@@ -15,7 +15,7 @@ namespace mirrortrain::data {
 /// Walks through the cells of a CSV text. Only looks at memory; who calls it makes the errors.
 class CsvText {
  public:
-  /// `point`: before a number's fraction.
+  /// `point`: before a number's fraction. Where it is the delimiter too, only quoted numbers have a fraction.
   explicit CsvText(std::string_view text, char delimiter = ',', char point = '.')
       : begin_(text.data()), at_(begin_), end_(begin_ + text.size()), delimiter_(delimiter), point_(point) {}
 
@@ -70,7 +70,7 @@ class CsvText {
     skip_spaces();
     if (at_ < end_ && *at_ == '"') return quoted_number<T>();
     T value;
-    const char* after = parse(at_, end_, value);
+    const char* after = parse(at_, end_, value, point_ == delimiter_ ? '\0' : point_, delimiter_);
     if (after == nullptr) return std::nullopt;
     at_ = after;
     return value;
@@ -113,7 +113,7 @@ class CsvText {
 
   // Returns where the number ends, null for none.
   template <class T>
-  const char* parse(const char* from, const char* end, T& value) const {
+  static const char* parse(const char* from, const char* end, T& value, char point, char delimiter) {
     // Most cells of most files are a few digits, with a point among them or not.
     const char* at = from;
     const bool is_negative = at < end && *at == '-';
@@ -124,14 +124,15 @@ class CsvText {
     while (at < last && is_digit(*at)) whole = whole * 10 + static_cast<std::uint64_t>(*at++ - '0');
     bool has_digits = at > digits;
     std::size_t behind_point = 0;
-    if (at < last && *at == point_) {
-      const char* const point = ++at;
+    if (at < last && *at == point) {
+      const char* const fraction = ++at;
       while (at < last && is_digit(*at)) whole = whole * 10 + static_cast<std::uint64_t>(*at++ - '0');
-      behind_point = static_cast<std::size_t>(at - point);
+      behind_point = static_cast<std::size_t>(at - fraction);
       has_digits = has_digits || behind_point > 0;
     }
-    const bool ends = at == end || *at == delimiter_ || *at == '\n' || *at == '\r';
-    if (!has_digits || !ends || !divide(whole, behind_point, value)) return parse_any(from, end, value);
+    const bool ends = at == end || *at == delimiter || *at == '\n' || *at == '\r';
+    if (!has_digits || !ends || !divide(whole, behind_point, value))
+      return parse_any(from, end, value, point, delimiter);
     if (is_negative) value = -value;
     return at;
   }
@@ -156,13 +157,12 @@ class CsvText {
   }
 
   template <class T>
-  const char* parse_any(const char* from, const char* end, T& value) const {
-    if (point_ == '.') return parse_with_point(from, end, value);
+  static const char* parse_any(const char* from, const char* end, T& value, char point, char delimiter) {
+    if (point == '.') return parse_with_point(from, end, value);
     // What the standard library reads has a point; the other character's place in the cell shows where it ends.
-    std::string cell(from,
-                     std::find_if(from, end, [this](char c) { return c == delimiter_ || c == '\n' || c == '\r'; }));
+    std::string cell(from, std::find_if(from, end, [&](char c) { return c == delimiter || c == '\n' || c == '\r'; }));
     if (cell.find('.') != std::string::npos) return nullptr;
-    std::ranges::replace(cell, point_, '.');
+    std::ranges::replace(cell, point, '.');
     const char* const after = parse_with_point(cell.data(), cell.data() + cell.size(), value);
     return after == nullptr ? nullptr : from + (after - cell.data());
   }
@@ -187,8 +187,8 @@ class CsvText {
     const char* const start = at_;
     const std::string text = cell();
     T value;
-    if (!text.empty() && parse(text.data(), text.data() + text.size(), value) == text.data() + text.size())
-      return value;
+    const char* const end = text.data() + text.size();
+    if (!text.empty() && parse(text.data(), end, value, point_, '\n') == end) return value;
     at_ = start;
     return std::nullopt;
   }

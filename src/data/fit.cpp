@@ -44,12 +44,18 @@ std::string wrong_label_text(double label, std::int64_t classes, bool signs) {
 }
 
 std::string labels_remedy(const Shape& label, const InputSpec& spec) {
+  if (spec.numbers_below > 0 && label.rank() == 1 && label == spec.features && spec.labels.rank() == 0) {
+    return "the labels are one for each place of the sequence, but the model has one prediction for all of it: set "
+           "return_sequences: true in every lstm and gru, and leave out flatten and pooling layers";
+  }
   if (spec.classes > 0 && label.rank() == 1 && label[0] == spec.classes && spec.labels.rank() == 0) {
     return "the labels are one-hot: take categorical_crossentropy";
   }
   if (spec.labels.rank() > label.rank() && spec.labels.elements() > 1 && (spec.classes > 0 || spec.labels.rank() > 1)) {
-    return "the output has one prediction for each place: add a flatten or global_average_pooling2d layer before the "
-           "last dense layer";
+    const bool of_pictures = spec.labels.rank() >= (spec.classes > 0 ? 2 : 3);
+    return fmt::format("the output has one prediction for each place: add a {} layer before the last dense layer{}",
+                       of_pictures ? "flatten or global_average_pooling2d" : "global_average_pooling1d",
+                       of_pictures ? "" : "; after lstm or gru, return_sequences: false does it too");
   }
   if (label.rank() >= 2 && spec.labels.rank() <= 1) {
     return "labels of such a shape look like images: are features and labels swapped?";
@@ -66,6 +72,12 @@ std::string features_mismatch(const Shape& example, const InputSpec& spec) {
   if (same_but_ones(example, spec.features)) return "";
   const std::string found =
       fmt::format("one example has the shape {}, but model.input_shape is {}; ", example.text(), spec.features.text());
+  if (spec.trained) {
+    return fmt::format(
+        "one example has the shape {}, but the model was trained on examples of {}; give data of that "
+        "shape",
+        example.text(), spec.features.text());
+  }
   if (example.rank() == 0 && spec.features.elements() > 1) {
     return found + (spec.features.rank() >= 2
                         ? "these look like labels: are features and labels swapped?"
@@ -76,6 +88,10 @@ std::string features_mismatch(const Shape& example, const InputSpec& spec) {
   }
   if (spec.features == channels_first(example)) {
     return found + fmt::format("channels go last: write input_shape: {}", example.text());
+  }
+  if (example.rank() == 2 && spec.features.rank() == 3) {
+    return found +
+           fmt::format("these are pictures of one channel: write input_shape: [{}, {}, 1]", example[0], example[1]);
   }
   return found + fmt::format(
                      "write input_shape: {}, and let a flatten or reshape layer follow where another shape is "

@@ -22,6 +22,7 @@ struct InputSpec {
   bool probabilities = false;            ///< labels are numbers from 0 to 1
   bool signs = false;                    ///< labels are -1, 0 or 1
   bool weighted = false;                 ///< each example's loss counts by a weight
+  bool trained = false;                  ///< the weights are there, so that it is the data that have to change
   std::int64_t numbers_below = 0;  ///< features are whole numbers from 0 to one less than this; 0: they need not be
 };
 

@@ -61,6 +61,18 @@ std::string LayerBuilder::described(ValueId input) const {
   return text + (layer.empty() ? " of the model's input" : fmt::format(" of '{}'", layer));
 }
 
+std::string LayerBuilder::sequence_remedy(ValueId input) const {
+  if (shape(input).rank() != 1) return "";
+  const Graph& graph = model_graph_.graph;
+  const NodeId producer = graph.value(input).producer;
+  if (producer < 0) return "; put an embedding before it, or describe the steps in model.input_shape";
+  const std::string& layer = graph.node(producer).layer;
+  for (NodeId id = producer; id >= 0 && graph.node(id).layer == layer; --id) {
+    if (graph.node(id).op->name() == "recurrent") return fmt::format("; give '{}' return_sequences: true", layer);
+  }
+  return "";
+}
+
 const Shape& LayerBuilder::image(ValueId input) const {
   if (shape(input).rank() == 3) return shape(input);
   throw WrongRank(fmt::format("expected images [height, width, channels], found the shape {}", described(input)));
@@ -68,7 +80,8 @@ const Shape& LayerBuilder::image(ValueId input) const {
 
 const Shape& LayerBuilder::sequence(ValueId input) const {
   if (shape(input).rank() == 2) return shape(input);
-  throw WrongRank(fmt::format("expected sequences [steps, channels], found the shape {}", described(input)));
+  throw WrongRank(fmt::format("expected sequences [steps, channels], found the shape {}{}", described(input),
+                              sequence_remedy(input)));
 }
 
 ValueId LayerBuilder::whole_numbers(ValueId input, std::int64_t limit) {

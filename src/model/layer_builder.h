@@ -69,6 +69,8 @@ class LayerBuilder {
 
   /// For messages: "[784] of 'flatten'".
   std::string described(ValueId input) const;
+  /// What makes a sequence of a vector; empty where that is not known.
+  std::string sequence_remedy(ValueId input) const;
 
   /// The shape of an image [height, width, channels]; throws WrongRank where the input is no image.
   const Shape& image(ValueId input) const;

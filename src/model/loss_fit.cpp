@@ -16,21 +16,34 @@ namespace {
 struct LastActivation {
   std::string_view name = "linear";
   std::string layer;
+  std::string_view before;  ///< the activation that it is applied to; empty where there is none between weights and it
 };
+
+/// What a node applies to each number, or to each example's numbers: "relu", "softmax"; else empty.
+std::string_view activation_of(const Node& node) {
+  if (const auto* activation = dynamic_cast<const ops::Activation*>(node.op.get())) {
+    return ops::name_of(activation->kind);
+  }
+  return node.op->name() == "softmax" ? node.op->name() : std::string_view();
+}
 
 /// Through what changes no number's meaning: other shapes, other types, dropout.
 LastActivation last_activation(const ModelGraph& made) {
   LastActivation last;
+  bool is_found = false;
   for (NodeId id = made.graph.value(made.output).producer; id >= 0;) {
     const Node& node = made.graph.node(id);
     const std::string_view op = node.op->name();
     const bool passes = node.op->is_alias() || op == "cast" || op == "dropout";
-    if (!passes || last.layer.empty()) last.layer = node.layer;
-    if (const auto* activation = dynamic_cast<const ops::Activation*>(node.op.get())) {
-      last.name = ops::name_of(activation->kind);
+    const std::string_view activation = activation_of(node);
+    if (is_found) {
+      last.before = activation;
+    } else {
+      if (!passes || last.layer.empty()) last.layer = node.layer;
+      if (!activation.empty()) last.name = activation;
     }
-    if (op == "softmax") last.name = op;
-    if (!passes) break;
+    if (!passes && (is_found || activation.empty())) break;
+    is_found = is_found || !passes;
     id = made.graph.value(node.inputs[0]).producer;
   }
   return last;
@@ -86,7 +99,7 @@ Wanted wanted_by(const Loss& loss) {
 }
 
 /// What is wrong with the output of a loss that takes logarithms of it, and the remedy; empty where nothing is.
-std::string outside_of_logarithm(const Loss& loss, std::string_view activation) {
+std::string outside_of_logarithm(const Loss& loss, std::string_view activation, bool one_output) {
   const std::string found = activation == "linear" ? std::string("the last layer has no activation")
                                                    : fmt::format("{} gives others too", activation);
   if (std::holds_alternative<losses::Poisson>(loss) && (activation == "linear" || activation == "tanh")) {
@@ -96,10 +109,9 @@ std::string outside_of_logarithm(const Loss& loss, std::string_view activation) 
         found);
   }
   if (std::holds_alternative<losses::KlDivergence>(loss) && activation != "softmax" && activation != "sigmoid") {
-    return fmt::format(
-        "kl_divergence compares probabilities, and an output below 0 has no gradient, but {}; add "
-        "activation: softmax to the last layer",
-        found);
+    return fmt::format("kl_divergence compares probabilities, and an output below 0 has no gradient, but {}; {}", found,
+                       one_output ? "for one output take binary_crossentropy with activation: sigmoid in the last layer"
+                                  : "add activation: softmax to the last layer");
   }
   return "";
 }
@@ -135,6 +147,14 @@ std::string mismatch(Wanted wanted, bool from_logits, std::string_view activatio
       activation == "linear" ? std::string("the last layer has no activation")
                              : fmt::format("{} makes none", activation),
       right);
+}
+
+/// What keeps the last activation from most of what it could give, and the remedy; empty where nothing does.
+std::string applied_to_activation(const LastActivation& last) {
+  const auto range = range_of(last.before);
+  if ((last.name != "softmax" && last.name != "sigmoid") || !range) return "";
+  return fmt::format("{0} is applied to the output of {1}, which is {2}; remove the {1}", last.name, last.before,
+                     range_text(*range));
 }
 
 /// What keeps a hinge's output from being below 0, as it has to be for one of the two classes.
@@ -186,7 +206,11 @@ void check_loss_fit(const ModelGraph& made, const ModelOptions& options, const s
         "mean_squared_error");
     return;
   }
-  if (const std::string message = outside_of_logarithm(loss.value, last.name); !message.empty()) warn(message);
+  if (const std::string message = outside_of_logarithm(loss.value, last.name, output.back() == 1); !message.empty())
+    warn(message);
+  if (const std::string message = applied_to_activation(last); !message.empty()) {
+    errors.warn(layer.place, layer.path, message);
+  }
   if (const std::string message = one_sided(loss.value, last.name); !message.empty()) warn(message);
   if (wanted == Wanted::kNumbers && last.name == "softmax") {
     warn(

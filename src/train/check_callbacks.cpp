@@ -9,6 +9,7 @@
 
 #include "base/utf8.h"
 #include "config/schema.h"
+#include "model/metrics/direction.h"
 
 namespace mirrortrain {
 namespace {
@@ -30,6 +31,13 @@ void check_watched(const WatchedMetric& watched, const Configuration& values, co
             : config::suggestion(plain, known);
     return refuse(fmt::format("expected loss or one of the run's metrics ({}), found '{}'{}", fmt::join(known, ", "),
                               shortened(metric.value, 200), hint.empty() ? "; add it to metrics" : hint));
+  }
+  const bool wants_less = watched.less_is_better();
+  if (wants_less != lower_is_better(metric.value)) {
+    errors.warn(metric.place, metric.path,
+                fmt::format("'{}' is better the {} it is, but mode: {} takes the {}; leave mode out",
+                            shortened(metric.value), wants_less ? "larger" : "smaller", wants_less ? "min" : "max",
+                            wants_less ? "smallest for the best" : "largest for the best"));
   }
   if (watched.split == MetricSplit::kValidation && !values.data.validation.value) {
     refuse(

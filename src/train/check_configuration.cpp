@@ -10,6 +10,7 @@
 #include "strategy/topology.h"
 #include "train/check_callbacks.h"
 #include "train/check_data.h"
+#include "train/option_warnings.h"
 #include "train/run_cluster.h"
 
 namespace mirrortrain {
@@ -68,12 +69,6 @@ void warn_of_dropped_outputs(const Configuration& values, config::Errors& errors
               "that has weights");
 }
 
-void warn_of_idle_options(const Optimizer& optimizer, config::Errors& errors) {
-  const auto* const sgd = std::get_if<optimizers::Sgd>(&optimizer);
-  if (sgd == nullptr || !sgd->nesterov || sgd->momentum > 0) return;
-  errors.warn({}, "optimizer.nesterov", "changes nothing while momentum is 0; set a momentum, such as 0.9");
-}
-
 using BuildModel = std::function<Model(const ModelOptions&, config::Errors&)>;
 
 /// The model's graphs for data.sequences.
@@ -130,7 +125,7 @@ void check_model(CheckedConfiguration& checked, bool readable, config::Errors& e
   warn_of_idle_rules(*checked.model, values.variables, errors);
   warn_of_nothing_to_train(values, *checked.model, errors);
   warn_of_dropped_outputs(values, errors);
-  if (values.optimizer) warn_of_idle_options(*values.optimizer, errors);
+  warn_of_options(checked, errors);
   if (!readable || !errors.empty()) return;
   checked.input = input_spec(*checked.model, values.loss->value);
   add_lengths(values, *checked.model, build, errors);

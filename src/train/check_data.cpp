@@ -111,14 +111,12 @@ void check_steps(const CheckedConfiguration& checked, std::int64_t rows, config:
   check_batches(checked, rows, errors);
   const std::int64_t batch = values.data.global_batch_size;
   const std::int64_t batches = values.data.drop_remainder ? rows / batch : (rows - 1) / batch + 1;
-  const std::int64_t epochs = values.training.epoch_limit(), limit = values.training.step_limit();
-  const std::int64_t steps = epochs == 0 ? limit : limit == 0 ? epochs * batches : std::min(limit, epochs * batches);
-  if (batches > 0) check_updates(checked, steps, errors);
+  if (batches > 0) check_updates(checked, values.training.total_steps(batches), errors);
 }
 
 /// Reads the weights as a run would, into variables that nothing computes with.
 void check_initial_weights(const CheckedConfiguration& checked, config::Errors& errors) {
-  if (!checked.has_model() || !errors.empty() || !checked.values().model->initial_weights) return;
+  if (!checked.has_model() || !checked.values().model->initial_weights) return;
   StrategyOptions alone;
   alone.type = StrategyType::kOneDevice;
   alone.devices = std::vector<DeviceId>{{DeviceId::Kind::kCpu, 0}};
@@ -158,7 +156,7 @@ void check_data(const CheckedConfiguration& checked, config::Errors& errors) {
   const auto pointer = [](const std::optional<data::Dataset>& dataset) { return dataset ? &*dataset : nullptr; };
   if (train) warn_of_data(checked, {&*train, pointer(validation), pointer(test)}, errors);
   const auto rows = train ? std::optional(train->rows()) : rows_of_train(data);
-  if (rows && !errors.concern("data")) check_steps(checked, *rows, errors);
+  if (rows && (train || !reads_train)) check_steps(checked, *rows, errors);
   check_initial_weights(checked, errors);
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <optional>
@@ -43,6 +44,12 @@ struct TrainingOptions {
   /// 0: no limit. One epoch where neither is given.
   std::int64_t epoch_limit() const { return epochs.value_or(steps ? 0 : 1); }
   std::int64_t step_limit() const { return steps.value_or(0); }
+  /// How many steps a run takes whose epochs have so many.
+  std::int64_t total_steps(std::int64_t steps_of_epoch) const {
+    const std::int64_t by_epochs = epoch_limit() * steps_of_epoch;
+    if (epoch_limit() == 0 || step_limit() == 0) return by_epochs + step_limit();
+    return std::min(step_limit(), by_epochs);
+  }
 };
 
 /// The section `checkpoint`.

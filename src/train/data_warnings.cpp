@@ -10,6 +10,8 @@
 #include <type_traits>
 #include <vector>
 
+#include "train/option_warnings.h"
+
 namespace mirrortrain {
 namespace {
 
@@ -95,6 +97,13 @@ void warn_of_scales(const CheckedConfiguration& checked, const data::Dataset& tr
     if (deviation > 0) least = std::min(least, deviation);
   }
   const auto& source = checked.values().data.train;
+  if (rescaling && scale < 0.1 && offset == 0 && largest > 0 && largest / scale <= 1) {
+    errors.warn(source.place, source.path,
+                fmt::format("features reach {:g} in the file and only {:g} after rescaling; remove rescaling from "
+                            "data.preprocessing",
+                            largest / scale, largest));
+    return;
+  }
   const bool images = train.features().row_shape().rank() >= 2;
   if (images && largest > kLarge) {
     errors.warn(source.place, source.path,
@@ -175,6 +184,22 @@ void warn_of_range(const CheckedConfiguration& checked, const data::Dataset& tra
                                             : fmt::format("{:g} to {:g}", range->first, range->second)));
 }
 
+/// A network's first outputs are around 0, and a step moves them by about the learning rate.
+void warn_of_large_labels(const CheckedConfiguration& checked, double least, double most, config::Errors& errors) {
+  constexpr double kLarge = 1000;
+  const auto& loss = *checked.values().loss;
+  const double largest = std::max(std::abs(least), std::abs(most));
+  if (largest <= kLarge || targets_of(loss.value) != Targets::kNumbers ||
+      std::holds_alternative<losses::Poisson>(loss.value)) {
+    return;
+  }
+  errors.warn(
+      loss.place, loss.path,
+      fmt::format("the labels go from {:g} to {:g}, and outputs begin around 0, so that training takes very long "
+                  "or diverges; divide the labels in the data by {:g}",
+                  least, most, std::pow(10.0, std::floor(std::log10(largest)))));
+}
+
 void warn_of_labels(const CheckedConfiguration& checked, const SplitsToCheck& splits, config::Errors& errors) {
   const data::Dataset& train = *splits.train;
   warn_of_range(checked, train, errors);
@@ -195,6 +220,7 @@ void warn_of_labels(const CheckedConfiguration& checked, const SplitsToCheck& sp
     warn_of_one_class(data.test, splits.test, "test", false, errors);
   }
   if (data::find_one_hot(data.preprocessing) != nullptr) return;
+  warn_of_large_labels(checked, *different.begin(), *different.rbegin(), errors);
   const bool counts_from_0 =
       *different.begin() == 0 && *different.rbegin() == static_cast<double>(different.size() - 1);
   const auto& loss = *checked.values().loss;
@@ -229,6 +255,9 @@ void warn_of_data(const CheckedConfiguration& checked, const SplitsToCheck& spli
                 fmt::format("validation has {} example{}: its loss and metrics say little; use a larger part",
                             validation->rows(), validation->rows() == 1 ? "" : "s"));
   }
+  const std::int64_t batch = values.data.global_batch_size, rows = train.rows();
+  const std::int64_t batches = values.data.drop_remainder ? rows / batch : (rows + batch - 1) / batch;
+  warn_of_long_warmup(checked, values.training.total_steps(batches), errors);
   warn_of_scales(checked, train, errors);
   warn_of_labels(checked, splits, errors);
 }

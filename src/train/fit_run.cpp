@@ -66,6 +66,7 @@ std::string FitRun::command() const {
 }
 
 std::optional<int> FitRun::run_to_the_end() {
+  if (arguments_.dry_run && is_chief()) check_folder();
   prepare();
   if (arguments_.dry_run) {
     if (!is_chief()) return 0;
@@ -225,12 +226,11 @@ void FitRun::log_distribution() const {
 }
 
 report::RunLength FitRun::run_length() const {
-  const std::int64_t epochs = values().training.epoch_limit(), limit = values().training.step_limit();
-  const std::int64_t steps = epochs * run_.order->batches_per_epoch();
+  const std::int64_t batches_of_epoch = run_.order->batches_per_epoch();
   const auto batches = [&](const std::unique_ptr<data::Feeder>& split) {
     return split ? (split->rows() - 1) / values().data.global_batch_size + 1 : 0;
   };
-  return {epochs, limit > 0 && (steps == 0 || limit < steps) ? limit : steps, run_.order->batches_per_epoch(),
+  return {values().training.epoch_limit(), values().training.total_steps(batches_of_epoch), batches_of_epoch,
           batches(run_.validation), batches(run_.test)};
 }
 

@@ -75,6 +75,7 @@ class FitRun {
   void log_header() const;
   void prepare();
   bool open_folder();
+  void check_folder() const;
   bool open_folder_as_chief();
   void write_configuration() const;
   void set_first_values();

@@ -40,6 +40,17 @@ std::string fingerprint_of(const Run& run) {
 
 }  // namespace
 
+/// What open_folder would refuse of the folder, without writing.
+void FitRun::check_folder() const {
+  if (!arguments_.resume) {
+    if (arguments_.run_dir) require_free(*arguments_.run_dir);
+    return;
+  }
+  const RunFolder folder = folder_to_resume(arguments_, values().name.text);
+  require_files(folder);
+  require_same_run(folder, values());
+}
+
 /// Returns false where the run to resume is finished.
 bool FitRun::open_folder() {
   const bool is_finished = is_chief() && !open_folder_as_chief();

@@ -14,7 +14,7 @@
 namespace mirrortrain {
 namespace {
 
-Configuration configuration_of(const RunFolder& folder) {
+Configuration configuration_before(const RunFolder& folder) {
   config::Errors errors;
   ReadConfiguration read = read_configuration(folder.config().string(), {}, errors);
   errors.throw_if_any();
@@ -92,7 +92,7 @@ RunFolder require_resumable(const std::string& run) {
 }
 
 std::vector<ChangedKey> require_same_run(const RunFolder& folder, const Configuration& now) {
-  const Configuration before = configuration_of(folder);
+  const Configuration before = configuration_before(folder);
   const auto refuse = [&](const std::string& what) {
     throw UsageError(fmt::format("--resume {}: {}; start a new run without --resume", folder.path.string(), what));
   };

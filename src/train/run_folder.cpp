@@ -32,19 +32,6 @@ bool is_free(const fs::path& folder) {
   return true;
 }
 
-void require_free(const fs::path& run_dir) {
-  if (!fs::exists(run_dir)) return;
-  if (!fs::is_directory(run_dir)) {
-    throw UsageError(fmt::format("--run-dir {}: expected a folder, found a file", run_dir.string()));
-  }
-  if (is_free(run_dir)) return;
-  const bool holds_run = RunFolder{run_dir}.exists();
-  throw UsageError(holds_run
-                       ? fmt::format("--run-dir {}: holds another run; resume it with --resume, or name another folder",
-                                     run_dir.string())
-                       : fmt::format("--run-dir {}: the folder is not empty; name another one", run_dir.string()));
-}
-
 /// The runs of runs/, in the order of their names.
 std::vector<RunFolder> all_runs() {
   std::vector<RunFolder> runs;
@@ -97,6 +84,19 @@ void log_to_file_alone(const std::string& error) {
 bool is_quiet() {
   const auto& sinks = spdlog::default_logger()->sinks();
   return !sinks.empty() && sinks.front()->level() > spdlog::level::info;
+}
+
+void require_free(const fs::path& run_dir) {
+  if (!fs::exists(run_dir)) return;
+  if (!fs::is_directory(run_dir)) {
+    throw UsageError(fmt::format("--run-dir {}: expected a folder, found a file", run_dir.string()));
+  }
+  if (is_free(run_dir)) return;
+  const bool holds_run = RunFolder{run_dir}.exists();
+  throw UsageError(holds_run
+                       ? fmt::format("--run-dir {}: holds another run; resume it with --resume, or name another folder",
+                                     run_dir.string())
+                       : fmt::format("--run-dir {}: the folder is not empty; name another one", run_dir.string()));
 }
 
 RunFolder create_run_folder(const std::string& name, const std::optional<fs::path>& run_dir, RunLock& lock) {

@@ -47,6 +47,9 @@ void log_to_file_alone(const std::string& error);
 /// Whether the console is to show warnings, errors and results alone.
 bool is_quiet();
 
+/// Throws a UsageError where the folder of --run-dir holds anything.
+void require_free(const std::filesystem::path& run_dir);
+
 /// Creates the folder of a new run and locks it: `run_dir` itself, which must not hold anything yet (UsageError), or
 /// runs/NAME, runs/NAME-2, ... the first that is free. Two processes never get the same.
 RunFolder create_run_folder(const std::string& name, const std::optional<std::filesystem::path>& run_dir,

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <numeric>
 
 #include "base/error.h"
 #include "base/files.h"
@@ -85,6 +86,26 @@ std::string differences_text(const RunRow& run, std::size_t width) {
   return line.empty() ? text : text + line + "\n";
 }
 
+/// The columns that fit, the first of which, the name, gives way before others do; `width` 0: all.
+std::vector<std::size_t> shown_columns(std::vector<std::size_t>& widths, std::size_t width) {
+  constexpr std::size_t kLeastName = 12;
+  std::vector<std::size_t> shown(widths.size());
+  std::iota(shown.begin(), shown.end(), std::size_t{0});
+  const auto others = [&] {
+    std::size_t all = 0;
+    for (const std::size_t i : shown) all += i > 0 ? widths[i] + 2 : 0;
+    return all;
+  };
+  if (width == 0 || widths[0] + others() <= width) return shown;
+  const std::size_t least = std::min(widths[0], kLeastName);
+  for (const std::size_t dropped : {1, 7, 6, 2, 3, 4, 5}) {  // the start, the speed, the metric's name, ...
+    if (least + others() <= width) break;
+    std::erase(shown, dropped);
+  }
+  widths[0] = std::min(widths[0], width - std::min(width - 4, others()));
+  return shown;
+}
+
 std::string score(const std::optional<double>& value) { return value ? report::score_text(*value) : "-"; }
 
 }  // namespace
@@ -149,19 +170,23 @@ std::string run_table(const std::vector<RunRow>& runs, std::size_t width) {
   for (const RunRow& run : runs) {
     cells.push_back({run.name, run.started.empty() ? "-" : run.started.substr(0, 16), run.status,
                      std::to_string(run.steps), score(run.last), score(run.best), run.last ? run.metric : "-",
-                     report::with_thousands(static_cast<std::int64_t>(run.examples_per_second))});
+                     run.examples_per_second > 0
+                         ? report::with_thousands(static_cast<std::int64_t>(run.examples_per_second))
+                         : "-"});
   }
   std::vector<std::size_t> widths(cells[0].size(), 0);
   for (const auto& row : cells) {
     for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], display_width(row[i]));
   }
+  const std::vector<std::size_t> shown = shown_columns(widths, width);
   std::string text;
   for (std::size_t r = 0; r < cells.size(); ++r) {
     std::string line;
-    for (std::size_t i = 0; i < cells[r].size(); ++i) {
-      line += (i > 0 ? "  " : "") + padded(cells[r][i], i + 1 < cells[r].size() ? widths[i] : 0);
+    for (const std::size_t i : shown) {
+      std::string& cell = cells[r][i];
+      if (display_width(cell) > widths[i]) cell = shortened(cell, widths[i] - 3);
+      line += (i > 0 ? "  " : "") + padded(cell, i != shown.back() ? widths[i] : 0);
     }
-    if (width > 0 && display_width(line) > width) line = shortened(line, width - 3);
     text += line + "\n";
     if (r > 0) text += differences_text(runs[r - 1], width);
   }

@@ -76,7 +76,7 @@ TEST_CASE_FIXTURE(Fixture, "names from Keras, PyTorch and everyday speech get th
       {"training: {epochs: 1}", "strategy: {devices: cpu}", "write [cpu:0]"},
       {"training: {epochs: 1}", "strategy: {devices: cuda}", "write [cuda:0]"},
       {"training: {epochs: 1}", "strategy: {devices: GPU}", "write [cuda:0]"},
-      {"training: {epochs: 1}", "strategy: {devices: 2}", "write [cuda:2]"},
+      {"training: {epochs: 1}", "strategy: {devices: 2}", "write [cuda:0, cuda:1]"},
       {"training: {epochs: 1}", "strategy: {devices: [gpu:0]}", "did you mean 'cuda:0'?"},
       {"training: {epochs: 1}", "strategy: {devices: [cpu:0], replicas: 1,000}",
        "unknown key; a number has no commas: replicas: 1000"},
@@ -110,6 +110,51 @@ TEST_CASE_FIXTURE(Fixture, "names from Keras, PyTorch and everyday speech get th
       {"[accuracy]", "[val_accuracy]", "did you mean 'accuracy'?"},
       {"[accuracy]", "[top5]", "did you mean 'top_k_accuracy'?"},
       {"format: synthetic", "type: synthetic", "data.train.type: unknown key; did you mean 'format'?"},
+      {"{type: adam, learning_rate: 0.001}", "{type: rmsprop, alpha: 0.9}", "did you mean 'rho'?"},
+      {"{type: adam, learning_rate: 0.001}", "{type: adam, betas: [0.9, 0.999]}", "write beta_1: 0.9, beta_2: 0.999"},
+      {"{type: adam, learning_rate: 0.001}", "{name: adam}", "optimizer.name: unknown key; did you mean 'type'?"},
+      {"- dense: {units: 8, activation: relu}", "- dense: {units: 8}\n      batch_normalization: {}",
+       "begin an item of its own: - batch_normalization"},
+      {"- dense: {units: 8, activation: relu}", "- relu",
+       "unknown layer 'relu'; write - activation: {activation: relu}"},
+      {"- dense: {units: 8, activation: relu}", "- leaky_relu: {negative_slope: 0.1}",
+       "write - activation: {activation: leaky_relu}"},
+      {"- dense: {units: 8, activation: relu}", "- swish", "write - activation: {activation: silu}"},
+      {"- flatten", "- upsampling2d: {mode: bilinear}\n    - flatten", "did you mean 'interpolation'?"},
+      {"- flatten", "- concat\n    - flatten", "did you mean 'concatenate'?"},
+      {"- flatten", "- ZeroPad2d: {padding: 1}\n    - flatten", "did you mean 'zero_padding2d'?"},
+      {"- dense: {units: 4}", "- dense(4)", "write - dense: {units: 4}"},
+      {"- dense: {units: 4}", "- Dropout(0.5)\n    - dense: {units: 4}", "write - dropout: {rate: 0.5}"},
+      {"- flatten", "- max_pooling2d: 2\n    - flatten", "write max_pooling2d: {pool_size: 2}"},
+      {"- flatten", "- reshape: [192]", "write reshape: {target_shape: [192]}"},
+      {"- dense: {units: 4}", "- dense: {units: 4, kernel_regularizer: l2}", "write kernel_regularizer: {l2: 0.01}"},
+      {"- flatten", "- conv2d: {filters: 2, kernel_size: 3, padding: 1}\n    - flatten",
+       "found the number 1; write same"},
+      {"- flatten", "- group_normalization: {num_groups: 1}\n    - flatten", "did you mean 'groups'?"},
+      {"- flatten", "- reshape: {shape: [192]}", "did you mean 'target_shape'?"},
+      {"input_shape: [8, 8, 3]", "input_shape: [null, 8, 8, 3]",
+       "found null; it is the shape of one example: leave the axis of the batch out"},
+      {"input_shape: [8, 8, 3]", "input_shape: [-1, 8, 8, 3]", "leave the axis of the batch out"},
+      {"input_shape: [8, 8, 3]", "input_shape: [None, 8, 8, 3]", "leave the axis of the batch out"},
+      {"- dense: {units: 8, activation: relu}", "- lstm: {units: 4}", "found the shape [192] of 'flatten'"},
+      {"- dense: {units: 8, activation: relu}",
+       "- reshape: {target_shape: [64, 3]}\n    - lstm: {units: 4}\n    - lstm: {units: 4}",
+       "give 'lstm' return_sequences: true"},
+      {"training: {epochs: 1}", "drop_last: true", "did you mean 'data.drop_remainder'?"},
+      {"training: {epochs: 1}", "steps_per_epoch: 3", "training.steps ends the run"},
+      {"training: {epochs: 1}", "manual_seed: 3", "did you mean 'seed'?"},
+      {"training: {epochs: 1}", "num_gpus: 2", "did you mean 'strategy.devices'?"},
+      {"training: {epochs: 1}", "lr_scheduler: cosine", "learning_rate: {schedule: cosine_decay"},
+      {"training: {epochs: 1}", "val_split: 0.1", "did you mean 'data.validation'?"},
+      {"training: {epochs: 1}", "accumulation_steps: 2", "did you mean 'gradients.accumulate_steps'?"},
+      {"training: {epochs: 1}", "max_norm: 1.0", "did you mean 'gradients.clip_norm'?"},
+      {"training: {epochs: 1}", "run_dir: a", "a run's folder is runs/NAME"},
+      {"training: {epochs: 1}", "num_classes: 4", "write units in the last layer"},
+      {"training: {epochs: 1}", "callbacks: [ModelCheckpoint]", "write checkpoint: {every_steps: 500}"},
+      {"training: {epochs: 1}", "callbacks: [TensorBoard]", "logging.tensorboard: false leaves them out"},
+      {"training: {epochs: 1}", "callbacks: [terminate_on_nan]", "a run stops at NaN by itself"},
+      {"training: {epochs: 1}", "strategy: {type: MirroredStrategy}", "did you mean 'mirrored'?"},
+      {"training: {epochs: 1}", "strategy: mirrored", "write strategy: {type: mirrored}"},
   };
   for (const Row& row : rows) {
     CAPTURE(row.to);
@@ -143,7 +188,7 @@ TEST_CASE_FIXTURE(Fixture, "slips in writing YAML are named where they are") {
       {"epochs: 1", "epochs: 1\u00a0", "write 1, without the characters around it"},
       {"epochs: 1", "\u00a0epochs: 1", "did you mean 'epochs'?"},
       {"training: {epochs: 1}", "training: {epochs: 1}\nstrategy: {type: mirrored, devices: cpu:0, cpu:1}",
-       "strategy.cpu:1: unknown key; a list has brackets: devices: [cpu:0, cpu:1]"},
+       "m.yaml:15:37: strategy.devices: a list has brackets: devices: [cpu:0, cpu:1]\n1 error"},
       {"training: {epochs: 1}", "name: \"abc\ntraining: {epochs: 1}",
        "m.yaml:14:7: not valid YAML: the quoted text that opens here is not closed"},
       {"data:\n", "name: 'abc\ndata:\n", "m.yaml:1:7: not valid YAML: the quoted text that opens here is not closed"},
@@ -161,6 +206,12 @@ TEST_CASE_FIXTURE(Fixture, "slips in writing YAML are named where they are") {
 
 TEST_CASE_FIXTURE(Fixture, "what does not fit together gets the remedy that helps") {
   CHECK(contains(check("    - flatten\n", "").err, "add a flatten or global_average_pooling2d layer"));
+  CHECK(contains(check("    - flatten\n",
+                       "    - reshape: {target_shape: [64, 3]}\n    - lstm: {units: 4, "
+                       "return_sequences: true}\n")
+                     .err,
+                 "after lstm or gru, return_sequences: false does it too"));
+  CHECK(contains(check("shape: [8, 8, 3], classes", "shape: [8, 8], classes").err, "write input_shape: [8, 8, 1]"));
   const Outcome channels = check("shape: [8, 8, 3], classes", "shape: [3, 8, 8], classes");
   CHECK_MESSAGE(contains(channels.err, "channels first"), channels.err);
   CHECK(contains(check("input_shape: [8, 8, 3]\n  layers:\n    - flatten",
@@ -211,7 +262,16 @@ TEST_CASE_FIXTURE(Fixture, "options that are none are told with what is meant, a
       {"config shw", "did you mean 'show'?"},
       {"evaluate", "there is no command 'evaluate'"},
       {"bench-allreduce --set seed=1", "--from"},
+      {"train right.yaml", "there is no command 'train'"},
+      {"evaluate right", "did you mean 'eval'?"},
+      {"help fit", "`mirrortrain fit -h` describes fit"},
+      {"-q fit", "there is no option -q here; it follows the command: mirrortrain COMMAND -q"},
+      {"fit table.csv", "these are data, not a configuration; `mirrortrain init table.csv` writes one"},
+      {"fit right.yaml --set optimizer=null", "--set optimizer: a value is required here, found null"},
+      {"fit right.yaml --set 'data.test={format: csv, file: table.csv, labels: y}' --set data.test.decimal=\\;",
+       "expected `.` or `,`"},
   };
+  write_file(folder / "table.csv", "a,y\n1,0\n");
   for (const Row& row : rows) {
     CAPTURE(row.arguments);
     const Outcome outcome = run_program(folder, row.arguments);
@@ -220,6 +280,8 @@ TEST_CASE_FIXTURE(Fixture, "options that are none are told with what is meant, a
     CHECK(outcome.out.empty());
   }
   CHECK(contains(run_program(folder, "fit right.yaml --epochs 3").err, "Usage: mirrortrain fit [OPTIONS] [CONFIG]"));
+  CHECK_FALSE(contains(run_program(folder, "fit right.yaml --checkpoint x").err, "--set checkpoint=VALUE"));
+  CHECK_FALSE(contains(run_program(folder, "fit right.yaml -e 3").err, "did you mean '-h'?"));
   CHECK(contains(run_program(folder, "").err, "\nCommands:\n  fit "));
   CHECK(contains(run_program(folder, "config").err, "Usage: mirrortrain config"));
   CHECK(contains(run_program(folder, "fit -h").out, "Usage: mirrortrain fit [OPTIONS] [CONFIG]"));

@@ -94,7 +94,8 @@ TEST_CASE_FIXTURE(Fixture, "a table with words trains, evaluates and predicts wi
   write_file(folder / "new.csv", "colour,size\nred,1\n");
   const Outcome refused = run("predict run --data new.csv --output out.csv");
   CHECK(refused.exit_code == 1);
-  CHECK(contains(refused.err, "there is no column 'color' in the header, which the training data has; did you mean"));
+  CHECK(
+      contains(refused.err, "there is no column 'color' in the header, which the training data has; the columns are"));
   CHECK_FALSE(fs::exists(folder / "out.csv"));
 }
 

@@ -85,6 +85,19 @@ TEST_CASE_FIXTURE(Fixture, "eval and predict show how far they are, and tables f
   }
 }
 
+TEST_CASE_FIXTURE(Fixture, "a table of runs keeps its figures on a narrow terminal by shortening names" *
+                               doctest::skip(no_terminals())) {
+  const std::string name(60, 'n');
+  REQUIRE(run_program(folder, "fit net.yaml --set training.steps=2 --run-dir runs/" + name).exit_code == 0);
+  for (const unsigned short columns : {80, 60}) {
+    CAPTURE(columns);
+    const Screen screen = run_in_terminal(folder, "exec \"$MIRRORTRAIN\" runs", columns);
+    CHECK_MESSAGE(contains(screen.text, "best"), screen.text);
+    CHECK(contains(screen.text, "nnn..."));
+    for (const std::string& line : screen.drawn()) CHECK_MESSAGE(display_width(line) <= columns, line);
+  }
+}
+
 TEST_CASE_FIXTURE(Fixture, "a terminal that calls itself dumb gets no escapes" * doctest::skip(no_terminals())) {
   const Screen screen = fit("--set data.global_batch_size=9000", 80, {}, "TERM=dumb");
   CHECK(screen.exit_code == 0);

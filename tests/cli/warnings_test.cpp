@@ -156,11 +156,19 @@ TEST_CASE_FIXTURE(Fixture, "config check refuses what fit would refuse before it
     CHECK_FALSE(contains(checked.err, "takes all of them"));
   }
   REQUIRE(fit("{units: 3}", kSparse, "", "--run-dir same").exit_code == 0);
+  const Outcome several = run_program(
+      folder,
+      "config check m.yaml --set data.global_batch_size=1000 --set data.drop_remainder=true --set "
+      "model.initial_weights=other.safetensors --set 'data.test={format: csv, file: flowers.csv, labels: none}'");
+  CHECK_MESSAGE(contains(several.err, "\n3 errors\n"), several.err);  // in one go
+  const Outcome accumulated = run_program(folder, "config check m.yaml --set gradients.accumulate_steps=50");
+  CHECK(accumulated.exit_code == 2);  // as of fit
   CHECK(run_program(folder, "config check m.yaml --set model.initial_weights=same/model.safetensors").exit_code == 0);
 }
 
 TEST_CASE_FIXTURE(Fixture, "what is wrong with the training data is no error of the test data") {
-  const std::string test = " --set 'data.test={format: csv, file: flowers.csv, labels: kind}'";
+  fs::copy(folder / "flowers.csv", folder / "test.csv");
+  const std::string test = " --set 'data.test={format: csv, file: test.csv, labels: kind}'";
   for (const char* const set :
        {"--set data.train.file=none.csv", "--set data.train.labels=knd", "--set 'data.validation={fraction: 0.999}'"}) {
     CAPTURE(set);
@@ -182,7 +190,7 @@ TEST_CASE_FIXTURE(Fixture, "an output that a loss cannot take the logarithm of i
   CHECK(contains(fit("{units: 1}", "poisson").err,
                  "has to be above 0, but the last layer has no activation; add activation: exponential"));
   CHECK(contains(fit("{units: 1, activation: relu}", "kl_divergence", "", "--set 'data.train.labels=width'").err,
-                 "kl_divergence compares probabilities"));
+                 "for one output take binary_crossentropy with activation: sigmoid"));
 }
 
 TEST_CASE_FIXTURE(Fixture, "counts and one-hot labels are no class numbers") {
@@ -205,9 +213,92 @@ TEST_CASE_FIXTURE(Fixture, "what changes nothing is an error or a warning") {
   CHECK(contains(fit("{units: 3, trainable: false}", kSparse, "", "--set 'model.layers[0].dense.trainable=false'").err,
                  "no layer has weights to train"));
   CHECK(contains(fit("{units: 3}", kSparse, "", "--set 'optimizer={type: sgd, nesterov: true}'").err,
-                 "warning: optimizer.nesterov: changes nothing while momentum is 0"));
+                 "optimizer.nesterov: changes nothing while momentum is 0"));
   CHECK(contains(fit("{units: 3}\n    - dropout: {rate: 0.5}", kSparse).err,
                  "warning: m.yaml:9:7: model.layers[2].dropout: sets outputs of the model to 0 in training"));
+}
+
+TEST_CASE_FIXTURE(Fixture, "options that are hardly meant are warned of at their place") {
+  struct Row {
+    const char *last, *more, *set, *warning;
+  };
+  const Row rows[] = {
+      {"{units: 3, activation: softmax}\n    - softmax", "", "",
+       "softmax is applied to the output of softmax, which is"},
+      {"{units: 3, activation: relu}\n    - softmax", "", "",
+       "m.yaml:9:7: model.layers[2].softmax: softmax is applied to"},
+      {"{units: 3}", "", "--set optimizer.learning_rate=0", "optimizer.learning_rate: is 0, so no weight ever changes"},
+      {"{units: 3}",
+       "metrics: [accuracy]\ncallbacks:\n  - early_stopping: {metric: accuracy, mode: min, split: train}\n", "",
+       "m.yaml:13:30: callbacks[0].early_stopping.metric: 'accuracy' is better the larger it is"},
+      {"{units: 3}\n    - batch_normalization: {momentum: 0.1}", "", "", "PyTorch's 0.1 is 0.9 here"},
+      {"{units: 3}", "", "--set 'data.validation={format: csv, file: flowers.csv, labels: kind}'",
+       "data.validation: these are the training data"},
+      {"{units: 3}", "", "--set 'data.preprocessing=[{rescaling: {scale: 0.00392}}]'", "remove rescaling from"},
+      {"{units: 3}", "",
+       "--set 'optimizer={type: adam, learning_rate: {schedule: cosine_decay, initial_learning_rate: 0, decay_steps: "
+       "9, "
+       "warmup_target: 0.1, warmup_steps: 50}}'",
+       "50 is not less than the 3 steps of this run"},
+  };
+  std::string numbers = "length,width,kind\n";
+  for (int i = 0; i < 60; ++i) numbers += fmt::format("{},{},{}\n", 0.1 * (i % 7), 0.05 * (i % 5), i % 3);
+  write_file(folder / "flowers.csv", numbers);
+  for (const Row& row : rows) {
+    CAPTURE(row.warning);
+    const Outcome outcome = fit(row.last, kSparse, row.more, row.set);
+    CHECK_MESSAGE(contains(outcome.err, row.warning), outcome.err);
+    const Outcome checked = run_program(folder, fmt::format("config check m.yaml {}", row.set));
+    CHECK_MESSAGE(contains(checked.err, row.warning), checked.err);
+  }
+  std::string prices = "length,width,price\n";
+  for (int i = 0; i < 60; ++i) prices += fmt::format("{},{},{}\n", 0.1 * (i % 7), 0.05 * (i % 5), 300000 + 700 * i);
+  write_file(folder / "flowers.csv", prices);
+  const Outcome large = fit("{units: 1}", "mean_squared_error", "", "--set data.train.labels=price");
+  CHECK_MESSAGE(contains(large.err, "divide the labels in the data by 100000"), large.err);
+}
+
+TEST_CASE_FIXTURE(Fixture, "a model of text that sees what it is to predict is warned of") {
+  write_file(folder / "text.txt", std::string(400, 'a') + std::string(400, 'b'));
+  const char* const text = R"(data:
+  global_batch_size: 4
+  train: {format: text, file: text.txt, window: 8}
+model:
+  input_shape: [8]
+  layers:
+    - embedding: {input_dim: 256, output_dim: 4}
+    - multi_head_attention: {num_heads: 1, key_dim: 4CAUSAL}
+    - dense: {units: 256}
+loss: {type: sparse_categorical_crossentropy, from_logits: true}
+optimizer: adam
+)";
+  const auto check = [&](const std::string& causal) {
+    std::string written = text;
+    write_file(folder / "t.yaml", written.replace(written.find("CAUSAL"), 6, causal));
+    return run_program(folder, "config check t.yaml --no-data").err;
+  };
+  CHECK(contains(check(""), "t.yaml:8:7: model.layers[1].multi_head_attention: sees the text after each place"));
+  CHECK_FALSE(contains(check(", use_causal_mask: true"), "warning"));
+}
+
+TEST_CASE_FIXTURE(Fixture, "quoted decimal commas between commas are read, and advised where they are not") {
+  std::string rows = "length,width,kind\n";
+  for (int i = 0; i < 60; ++i) rows += fmt::format("\"0,{}\",\"-1,{}\",{}\n", 10 + i, 90 - i, i % 3);
+  write_file(folder / "flowers.csv", rows);
+  const Outcome advised = fit("{units: 3}", kSparse);
+  CHECK(advised.exit_code == 1);
+  CHECK_MESSAGE(contains(advised.err, "set `decimal: \",\"`"), advised.err);
+  CHECK(fit("{units: 3}", kSparse, "", "--set data.train.decimal=,").exit_code == 0);
+  CHECK(fit("{units: 3}", kSparse, "", "--set data.train.decimal=, --set data.train.delimiter=,").exit_code == 0);
+  CHECK(contains(run_program(folder, "init flowers.csv").out, "decimal: \",\""));
+}
+
+TEST_CASE_FIXTURE(Fixture, "a dry run refuses what the run would of its folder") {
+  REQUIRE(fit("{units: 3}", kSparse, "", "--run-dir kept").exit_code == 0);
+  CHECK(contains(run_program(folder, "fit m.yaml --dry-run --run-dir kept").err, "holds another run"));
+  CHECK(run_program(folder, "fit m.yaml --dry-run --resume=none").exit_code == 2);
+  CHECK(run_program(folder, "fit m.yaml --dry-run --resume=kept").exit_code == 0);
+  CHECK(contains(run_program(folder, "fit kept").err, "resume it with fit --resume kept"));
 }
 
 TEST_CASE_FIXTURE(Fixture, "a softmax over one class is an error: nothing can be trained") {

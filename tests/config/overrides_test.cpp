@@ -30,7 +30,8 @@ TEST_CASE("--set takes YAML values") {
   CHECK(std::get<1>(root_of("", {"devices=[cpu:0,cpu:1]"}).devices) == std::vector<std::string>{"cpu:0", "cpu:1"});
   CHECK(root_of("", {"save={metric: x, mode: max}"}).save->metric == "x");
   CHECK_FALSE(root_of("save: {metric: x}", {"save=null"}).save.has_value());
-  CHECK(error_of("", {"save="}) == "--set save: a value is missing after '='; write null if none is meant");
+  CHECK(error_of("", {"save="}) ==
+        "--set save: a value is missing after '='; write one there, or leave this --set out");
   CHECK(root_of("", {"name='1'"}).name == "1");
 }
 

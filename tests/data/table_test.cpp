@@ -170,7 +170,8 @@ TEST_CASE("other splits are matched by the names of columns: another order is re
   CHECK(labels(*splits.test) == std::vector<double>{1});
 
   options.test.value = tables.csv("b.csv", "a,bb,y\n1,2,0\n");
-  CHECK(contains(error_of(options), "there is no column 'b' in the header, which the training data has; did you mean"));
+  CHECK(contains(error_of(options),
+                 "there is no column 'b' in the header, which the training data has; the columns are"));
   options.test.value = tables.csv("b.csv", "a,b,c,y\n1,2,3,0\n");
   CHECK(contains(error_of(options), "the training data has no column 'c'"));
   Csv unnamed = tables.csv("b.csv", "1,2,3,4\n");

@@ -1,0 +1,86 @@
+#include "train/option_warnings.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+
+#include "config/scalar.h"
+
+namespace mirrortrain {
+namespace {
+
+void warn_of_optimizer(const CheckedConfiguration& checked, config::Errors& errors) {
+  const Optimizer& optimizer = *checked.values().optimizer;
+  const auto warn = [&](const std::string& path, const std::string& message) {
+    errors.warn(checked.place_of(path), path, message);
+  };
+  if (const auto* const sgd = std::get_if<optimizers::Sgd>(&optimizer); sgd && sgd->nesterov && sgd->momentum == 0) {
+    warn("optimizer.nesterov", "changes nothing while momentum is 0; set a momentum, such as 0.9");
+  }
+  if (const auto* const rate = std::get_if<double>(&learning_rate_of(optimizer)); rate && *rate == 0) {
+    warn("optimizer.learning_rate", "is 0, so no weight ever changes; set one, such as 0.001");
+  }
+}
+
+void warn_of_layers(const CheckedConfiguration& checked, config::Errors& errors) {
+  const Configuration& values = checked.values();
+  const bool predicts_text = std::holds_alternative<data::Text>(values.data.train.value);
+  for (const auto& layer : values.model->layers) {
+    const auto* const attention = std::get_if<layers::MultiHeadAttention>(&layer.value);
+    if (predicts_text && attention != nullptr && !attention->use_causal_mask) {
+      errors.warn(layer.place, layer.path,
+                  "sees the text after each place, which the model is to predict there; set use_causal_mask: true");
+    }
+    const auto* const norm = std::get_if<layers::BatchNormalization>(&layer.value);
+    if (norm != nullptr && norm->momentum > 0 && norm->momentum < 0.5) {
+      errors.warn(
+          layer.place, layer.path,
+          fmt::format("momentum is the part of the moving statistics that each step keeps, as in Keras, so that "
+                      "{:g} makes them follow single batches; PyTorch's {:g} is {:g} here",
+                      norm->momentum, norm->momentum, 1 - norm->momentum));
+    }
+  }
+}
+
+/// Validation or test that is described word for word as the training data is.
+void warn_of_same_data(const CheckedConfiguration& checked, config::Errors& errors) {
+  const config::Document& document = checked.read.document;
+  const bool has_files = std::ranges::any_of(
+      document.files, [](const config::NamedFile& named) { return named.path.starts_with("data.train."); });
+  const config::Value::Entry* const data = document.root.find("data");
+  if (!has_files || data == nullptr || !data->value.is_mapping()) return;
+  const config::Value::Entry* const train = data->value.find("train");
+  if (train == nullptr) return;
+  constexpr std::size_t kWhole = 1 << 20;
+  for (const char* const name : {"validation", "test"}) {
+    const config::Value::Entry* const split = data->value.find(name);
+    if (split == nullptr || config::flow_text(split->value, kWhole) != config::flow_text(train->value, kWhole))
+      continue;
+    errors.warn(split->key_place, fmt::format("data.{}", name),
+                fmt::format("these are the training data, on which a model may only seem good; {}",
+                            split->key == "validation" ? "write validation: {fraction: 0.1}, or name other data"
+                                                       : "name other data, or leave it out"));
+  }
+}
+
+}  // namespace
+
+void warn_of_options(const CheckedConfiguration& checked, config::Errors& errors) {
+  if (checked.values().optimizer) warn_of_optimizer(checked, errors);
+  warn_of_layers(checked, errors);
+  warn_of_same_data(checked, errors);
+}
+
+void warn_of_long_warmup(const CheckedConfiguration& checked, std::int64_t steps, config::Errors& errors) {
+  if (!checked.values().optimizer) return;
+  const auto* const decay = std::get_if<schedules::CosineDecay>(&learning_rate_of(*checked.values().optimizer));
+  if (decay == nullptr || !decay->warmup_target || steps == 0 || decay->warmup_steps < steps) return;
+  const std::string path = "optimizer.learning_rate.warmup_steps";
+  errors.warn(checked.place_of(path), path,
+              fmt::format("{} is not less than the {} steps of this run, so that the learning rate only rises; use "
+                          "fewer, or train longer",
+                          decay->warmup_steps, steps));
+}
+
+}  // namespace mirrortrain
