@@ -62,7 +62,8 @@ void work_beside_chief(const CheckedConfiguration& checked, const RunCluster& cl
         [&cluster](const Run& run) { cluster.require_same_data(run); });
   } catch (const Error& error) {
     if (control.failure().empty() || dynamic_cast<const UsageError*>(&error) != nullptr) throw;
-    throw Error(fmt::format("{}; start every task again with --resume, which continues from the last checkpoint",
+    throw Error(fmt::format("{}; start every task again with --resume, which continues from the last checkpoint that "
+                            "the chief has saved",
                             error.what()));
   }
 }

@@ -96,9 +96,11 @@ std::optional<int> FitRun::run_to_the_end() {
     open_writers(state);
     train(state);
   } catch (const NonFinite& error) {  // of every worker: one generation more would come to the same
+    tell_others(error);
     run_.strategy->abort(error.what());
     end_with(error);
   } catch (const std::exception& error) {
+    if (!regroups()) tell_others(error);
     run_.strategy->abort(error.what());
     if (regroups()) throw;
     end_with(error);
@@ -136,6 +138,13 @@ void FitRun::train(const TrainingState& state) {
   if (stop_signal_ != rpc::kRegroup) finish(last, signal);
 }
 
+/// First of all, so that they take no consequence for the cause. Without the checkpoint, which every task names itself.
+void FitRun::tell_others(const std::exception& error) const {
+  if (!cluster_) return;
+  const bool is_non_finite = dynamic_cast<const NonFinite*>(&error) != nullptr;
+  cluster_->control().fail(error.what(), is_non_finite ? NonFinite::kExitCode : 1);
+}
+
 void FitRun::end_with(const std::exception& error) {
   const bool is_non_finite = dynamic_cast<const NonFinite*>(&error) != nullptr;
   const TrainingState reached = trainer_ ? trainer_->state() : TrainingState{};
@@ -145,9 +154,6 @@ void FitRun::end_with(const std::exception& error) {
     emit(report::EndEvent{report::EndEvent::Status::kFailed, reached.step, reached.position.epoch,
                           trainer_ ? trainer_->seconds() : 0});
   } catch (const std::exception&) {  // on a full disk; what ended the run is what to tell
-  }
-  if (cluster_) {  // without the checkpoint, which every task names itself
-    cluster_->control().fail(error.what(), is_non_finite ? NonFinite::kExitCode : 1);
   }
   if (is_chief() && !lock_.is_lost()) write_report();
   if (lane_is_left_behind()) {  // it computes on what would be freed

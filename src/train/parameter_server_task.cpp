@@ -8,7 +8,12 @@
 namespace mirrortrain {
 namespace {
 
-void require(const ClusterSpec& cluster) {
+/// Of the data sets that chief and workers load alike.
+RunParts parts_of_every_task() { return {.evaluates = {data::Split::kValidation, data::Split::kTest}}; }
+
+}  // namespace
+
+void require_parameter_server_jobs(const ClusterSpec& cluster) {
   const std::string missing = !cluster.chief            ? "a chief, which runs the training loop"
                               : cluster.workers.empty() ? "workers, which compute the steps"
                               : cluster.ps.empty()      ? "ps tasks, which keep the variables"
@@ -18,15 +23,10 @@ void require(const ClusterSpec& cluster) {
       fmt::format("{}: strategy.type parameter_server needs {}; add this job to the cluster", cluster.source, missing));
 }
 
-/// Of the data sets that chief and workers load alike.
-RunParts parts_of_every_task() { return {.evaluates = {data::Split::kValidation, data::Split::kTest}}; }
-
-}  // namespace
-
 ParameterServerTask::ParameterServerTask(const CheckedConfiguration& checked, const ClusterSpec& cluster,
                                          const rpc::Security& security)
     : checked_(checked), cluster_(cluster), security_(security) {
-  require(cluster);
+  require_parameter_server_jobs(cluster);
   const Configuration& values = checked.values();
   const auto servers = static_cast<int>(cluster.ps.size());
   if (cluster.task.job == Job::kPs) {

@@ -13,6 +13,9 @@
 
 namespace mirrortrain {
 
+/// Throws UsageError where the cluster has no chief, no worker or no parameter server.
+void require_parameter_server_jobs(const ClusterSpec& cluster);
+
 /// What a task does in a run with `strategy.type: parameter_server`: the chief runs the training loop with the strategy
 /// that build_run makes for `role()`; parameter servers and workers do `work()`.
 class ParameterServerTask {

@@ -70,6 +70,7 @@ void require_cluster(const CheckedConfiguration& checked, const Environment& env
           checked.cluster->source));
     }
     // Which shards are each server's, and whether the optimizer can update them there.
+    if (checked.cluster && is_served(options.type)) require_parameter_server_jobs(*checked.cluster);
     if (checked.cluster && is_served(options.type) && checked.has_model() && checked.values().optimizer) {
       placement_of(checked, static_cast<int>(checked.cluster->ps.size()));
     }

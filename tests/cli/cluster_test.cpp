@@ -394,6 +394,28 @@ TEST_CASE_FIXTURE(Fixture, "what only a server or an evaluator would find wrong,
       "the evaluator has nothing to evaluate on");
 }
 
+TEST_CASE_FIXTURE(Fixture, "parameter servers that a cluster lacks are told of, however it is told of") {
+  const std::string fit = std::string("fit net.yaml ") + kServed;
+  for (const std::string& start :
+       {std::string(R"(TF_CONFIG='{"cluster": {"worker": ["127.0.0.1:1"]}, "task": {"type": "worker", "index": 0}}' )"),
+        std::string(R"(TF_CONFIG='{"cluster": {"chief": ["127.0.0.1:1"], "worker": ["127.0.0.1:2"]},
+                      "task": {"type": "chief", "index": 0}}' )"),
+        std::string("RANK=0 WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=1 ")}) {
+    const Outcome outcome = run_script(folder, start + "\"$MIRRORTRAIN\" " + fit);
+    CHECK(outcome.exit_code == 2);
+    CHECK_MESSAGE(contains(outcome.err, "strategy.type parameter_server needs "), outcome.err);
+  }
+}
+
+TEST_CASE_FIXTURE(Fixture, "a loss that is not finite is the chief's failure, and its exit code every task's") {
+  const Outcome outcome =
+      run_program(folder, std::string("launch --workers 2 --ps 2 -- fit net.yaml --run-dir run ") + kServed +
+                              "--set 'optimizer={type: sgd, learning_rate: 1.0e+30}' --set training.epochs=100");
+  CHECK_MESSAGE(outcome.exit_code == 3, outcome.err);
+  CHECK_MESSAGE(contains(outcome.err, "launch: chief ended with exit code 3; its last lines:"), outcome.err);
+  CHECK_FALSE(contains(outcome.err, "ps 0 (127.0.0.1"));
+}
+
 TEST_CASE_FIXTURE(Fixture, "a worker of parameter servers names the chief that died, its own step and the way on") {
   const Outcome outcome = run_script(folder, fmt::format(R"(
     "$MIRRORTRAIN" launch --workers 1 --ps 1 -- fit net.yaml --run-dir run --set training.epochs=1000000 {} &

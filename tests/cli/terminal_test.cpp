@@ -50,7 +50,8 @@ TEST_CASE_FIXTURE(Fixture, "no line is wider than the terminal, and steps count 
                                doctest::skip(no_terminals())) {
   for (const unsigned short columns : {80, 50}) {
     CAPTURE(columns);
-    const Screen screen = fit("--set strategy.devices=cpu:0,cpu:1", columns);
+    // Epochs enough for a moment of validation to be drawn, ten times a second.
+    const Screen screen = fit("--set strategy.devices=cpu:0,cpu:1 --set training.epochs=20", columns);
     REQUIRE_MESSAGE(screen.exit_code == 0, screen.text);
     for (const std::string& line : screen.drawn()) CHECK_MESSAGE(display_width(line) <= columns, line);
     CHECK(contains(screen.text, "/150"));         // 4800 examples in batches of 32

@@ -72,6 +72,10 @@ TEST_CASE("the environment describes several processes or one") {
   CHECK_FALSE(several_processes(environment_of({})).has_value());
 }
 
+TEST_CASE("variables of torchrun that are empty are not set") {
+  CHECK_FALSE(discovered({{"RANK", ""}, {"WORLD_SIZE", ""}, {"MASTER_ADDR", ""}, {"MASTER_PORT", ""}}).has_value());
+}
+
 TEST_CASE("tasks of the file are read, and refused where this process's is not told") {
   const auto cluster = discovered({}, two_workers());
   CHECK(cluster->workers == std::vector<std::string>{"f0:1", "f1:1"});

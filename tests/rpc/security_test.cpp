@@ -33,10 +33,13 @@ TEST_CASE("files of TLS that cannot be used are told by their key before any con
   std::ofstream(junk) << "nothing\n";
   const std::string damaged = folder / "damaged";
   std::ofstream(damaged) << "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
+  const std::string locked = folder / "locked";
+  std::ofstream(locked) << "-----BEGIN ENCRYPTED PRIVATE KEY-----\nAAAA\n-----END ENCRYPTED PRIVATE KEY-----\n";
   const std::string pem = file("node.pem"), key = file("node.key"), authority = file("authority.pem");
   for (const auto& [options, message] : {
            std::pair(with_tls(junk, key, authority), "strategy.cluster.tls.certificate: " + junk + ": expected a PEM"),
            std::pair(with_tls(pem, junk, authority), "strategy.cluster.tls.key: " + junk + ": expected a PEM file"),
+           std::pair(with_tls(pem, locked, authority), "strategy.cluster.tls.key: " + locked + " has a pass phrase"),
            std::pair(with_tls(pem, pem, authority), "strategy.cluster.tls.key: " + pem + ": expected a PEM file"),
            std::pair(with_tls(pem, key, key), "strategy.cluster.tls.authority: " + key + ": expected a PEM file"),
            std::pair(with_tls(pem, file("elsewhere.key"), authority),

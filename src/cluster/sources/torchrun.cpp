@@ -24,7 +24,8 @@ long chief_port(const Environment& environment) {
 }  // namespace
 
 std::optional<ClusterSpec> cluster_of_torchrun(const Environment& environment) {
-  if (!environment("RANK") || !environment("WORLD_SIZE")) return std::nullopt;
+  const auto is_set = [&](const char* name) { return !environment(name).value_or("").empty(); };
+  if (!is_set("RANK") || !is_set("WORLD_SIZE")) return std::nullopt;
   const long size = *number_in(environment, "WORLD_SIZE", 1, kMostTasks);
   ClusterSpec cluster;
   cluster.source = "torchrun";

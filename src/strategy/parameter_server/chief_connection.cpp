@@ -74,7 +74,10 @@ class ChiefConnection::Body {
     return stream_->Finish();
   }
 
-  std::string why_broken() { return fmt::format("the chief ({}) is gone: {}", address_, rpc::status_text(finish())); }
+  std::string why_broken() {
+    return fmt::format("the chief ({}) is gone, or has given up on this task, from which it had not heard: {}", address_,
+                       rpc::status_text(finish()));
+  }
 
   const std::string address_;
   grpc::ClientContext context_;

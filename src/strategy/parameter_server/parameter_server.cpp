@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 #include <grpcpp/grpcpp.h>
 
+#include <chrono>
 #include <condition_variable>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <thread>
 #include <utility>
 
 #include "base/error.h"
@@ -135,7 +137,11 @@ class ParameterServer::Body final : public Parameters::Service {
     while (!changed_.wait_for(lock, std::chrono::milliseconds(200), [this] { return ended_; })) {
       if (const std::string reason = failure ? failure() : ""; !reason.empty()) throw Error(reason);
     }
-    if (!failure_.empty()) throw Error(fmt::format("the run failed: {}", failure_));
+    if (failure_.empty()) return;
+    // The control plane, which learns of it at the same time, says which task has failed.
+    const auto told = [&] { return failure && !failure().empty(); };
+    for (int i = 0; i < 100 && failure && !told(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    throw Error(told() ? failure() : fmt::format("the run failed: {}", failure_));
   }
 
  private:
