@@ -65,7 +65,8 @@ Order::Order(std::int64_t examples, const Options& options) : options_(options) 
   if (options.batch_size < 1)
     throw Error(fmt::format("the batch size must be at least 1, found {}", options.batch_size));
   if (examples < 1) throw Error("there are no examples to go through; the data has zero rows");
-  if (examples > kMostExamples / workers()) throw Error(fmt::format("{} examples are more than {}", examples, kMostExamples));
+  if (examples > kMostExamples / workers())
+    throw Error(fmt::format("{} examples are more than {}", examples, kMostExamples));
   if (options.drop_remainder && examples_of_epoch < options.batch_size) {
     throw Error(
         fmt::format("data.drop_remainder leaves no batch: {} examples are less than the global batch of {}; use a "

@@ -95,9 +95,10 @@ void Security::require_usable(const TlsOptions& files) const {
   require_pem("tls.key", files.key, key_, "PRIVATE KEY");
   require_pem("tls.authority", files.authority, authority_, "CERTIFICATE");
   if (key_.find("ENCRYPTED") != std::string::npos) {
-    throw UsageError(fmt::format("strategy.cluster.tls.key: {} has a pass phrase, which nobody could enter; store it "
-                                 "without one: openssl pkey -in {} -out FILE",
-                                 files.key.text, files.key.text));
+    throw UsageError(
+        fmt::format("strategy.cluster.tls.key: {} has a pass phrase, which nobody could enter; store it "
+                    "without one: openssl pkey -in {} -out FILE",
+                    files.key.text, files.key.text));
   }
   quiet_grpc();
   if (can_serve(server()) || !can_serve(grpc::InsecureServerCredentials())) return;

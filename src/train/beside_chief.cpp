@@ -5,16 +5,29 @@
 
 #include <atomic>
 #include <chrono>
+#include <filesystem>
+#include <future>
 #include <thread>
 
 #include "base/error.h"
 #include "report/jsonl.h"
+#include "train/checkpoint_folder.h"
 #include "train/evaluator.h"
 #include "train/run_folder.h"
 #include "train/summary.h"
 
 namespace mirrortrain {
 namespace {
+
+/// What a task can do when the run has failed elsewhere. `folder`: the run's on the chief; empty while it is not known.
+std::string how_to_continue(const std::string& folder) {
+  const std::string again = "start every task again with --resume";
+  if (folder.empty()) return "start every task again";
+  if (!std::filesystem::exists(folder)) return fmt::format("{}, from what the chief has saved in {}", again, folder);
+  const auto newest = newest_checkpoint(RunFolder{folder}.checkpoints());
+  if (!newest) return "no checkpoint was saved yet; start every task again";
+  return fmt::format("the last checkpoint is {}; {}", newest->string(), again);
+}
 
 /// The chief tells where the run folder is, and when nothing more will appear there.
 void evaluate_beside(const CheckedConfiguration& checked, rpc::ControlPlane& control) {
@@ -54,17 +67,23 @@ void work_beside_chief(const CheckedConfiguration& checked, const RunCluster& cl
     while (!over.stop_requested() && signal == 0) std::this_thread::sleep_for(std::chrono::milliseconds(50));
     if (signal != 0) control.agree_to_stop(0, signal);
   });
-  if (cluster.spec().task.job == Job::kEvaluator) return evaluate_beside(checked, control);
+  // Asked for from the beginning, as a chief that is gone tells nothing.
+  std::future<std::string> folder = std::async(std::launch::async, [&control] {
+    try {
+      return control.get("run folder");
+    } catch (const Error&) {
+      return std::string();
+    }
+  });
   try {
+    if (cluster.spec().task.job == Job::kEvaluator) return evaluate_beside(checked, control);
     cluster.parameter_server_task()->work(
         this_hardware(), [&control] { return control.failure(); },
         [&control](std::int64_t step) { control.begin_step(step); },
         [&cluster](const Run& run) { cluster.require_same_data(run); });
   } catch (const Error& error) {
     if (control.failure().empty() || dynamic_cast<const UsageError*>(&error) != nullptr) throw;
-    throw Error(fmt::format("{}; start every task again with --resume, which continues from the last checkpoint that "
-                            "the chief has saved",
-                            error.what()));
+    throw Error(fmt::format("{}; {}", error.what(), how_to_continue(folder.get())));
   }
 }
 

@@ -429,6 +429,7 @@ TEST_CASE_FIXTURE(Fixture, "a worker of parameter servers names the chief that d
   REQUIRE_MESSAGE(error != std::string::npos, outcome.err);
   const std::string line = outcome.err.substr(error, outcome.err.find('\n', error) - error);
   CHECK_MESSAGE(contains(line, ") ended unexpectedly; worker 0 was in step "), line);
+  CHECK_MESSAGE(contains(line, "; the last checkpoint is " + (folder / "run/checkpoints/step-").string()), line);
   CHECK_MESSAGE(contains(line, "; start every task again with --resume"), line);
 }
 

@@ -75,8 +75,8 @@ class ChiefConnection::Body {
   }
 
   std::string why_broken() {
-    return fmt::format("the chief ({}) is gone, or has given up on this task, from which it had not heard: {}", address_,
-                       rpc::status_text(finish()));
+    return fmt::format("the chief ({}) is gone, or has given up on this task, from which it had not heard: {}",
+                       address_, rpc::status_text(finish()));
   }
 
   const std::string address_;

@@ -73,9 +73,9 @@ void LanePrograms::build(const RowCounts& rows, Device& device) {
     for (const auto& [length, training, evaluation] : model_.shorter) {
       const Graph shorter = backend_.merged(graph_of(kind, length).graph, outputs_of(kind));
       if (!same_but_for_shapes(merged, shorter)) {
-        throw Error(
-            fmt::format("data.sequences: {} merges other layers at {} steps than at all of them; leave this boundary out",
-                        device.id().text(), length));
+        throw Error(fmt::format(
+            "data.sequences: {} merges other layers at {} steps than at all of them; leave this boundary out",
+            device.id().text(), length));
       }
       build_for(counts, kind, length, shorter, device.threads());
     }
