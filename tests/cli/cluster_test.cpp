@@ -419,7 +419,7 @@ TEST_CASE_FIXTURE(Fixture, "a loss that is not finite is the chief's failure, an
 TEST_CASE_FIXTURE(Fixture, "a worker of parameter servers names the chief that died, its own step and the way on") {
   const Outcome outcome = run_script(folder, fmt::format(R"(
     "$MIRRORTRAIN" launch --workers 1 --ps 1 -- fit net.yaml --run-dir run --set training.epochs=1000000 {} &
-    while ! ls run/checkpoints/step-* > /dev/null 2>&1; do sleep 0.05; done
+    while kill -0 $! 2> /dev/null && ! ls run/checkpoints/step-* > /dev/null 2>&1; do sleep 0.05; done
     set -- $(cat /proc/$!/task/$!/children)
     kill -KILL $1
     wait $!)",
@@ -452,7 +452,7 @@ TEST_CASE_FIXTURE(Fixture, "a token that the chief does not ask for, and a TF_CO
 TEST_CASE_FIXTURE(Fixture, "a launch that is stopped says how to launch it again") {
   const Outcome outcome = run_script(folder, R"(
     "$MIRRORTRAIN" launch --workers 2 -- fit net.yaml --run-dir run --set training.epochs=1000000 &
-    while ! ls run/checkpoints/step-* > /dev/null 2>&1; do sleep 0.05; done
+    while kill -0 $! 2> /dev/null && ! ls run/checkpoints/step-* > /dev/null 2>&1; do sleep 0.05; done
     kill -TERM $!
     wait $!)");
   CHECK(outcome.exit_code == 128 + 15);
