@@ -24,14 +24,16 @@ struct Advice {
 constexpr std::string_view kSchedules =
     "the learning rate follows a schedule given in its place: write optimizer: {type: adam, learning_rate: {schedule: "
     "cosine_decay, initial_learning_rate: 0.001, decay_steps: 1000}}";
+constexpr std::string_view kRunFolder = "a run's folder is runs/NAME: set name, or give fit --run-dir";
+constexpr std::string_view kNoBatchAxis = "it is the shape of one example: leave the axis of the batch out";
 constexpr auto kAdvice = std::to_array<Advice>({
     {"key", "clipnorm",
      "gradients.clip_norm clips the norm of all gradients together, which is Keras's global_clipnorm; there is no norm "
      "of each variable by itself"},
-    {"key", "outputdir", "a run's folder is runs/NAME: set name, or give fit --run-dir"},
-    {"key", "logdir", "a run's folder is runs/NAME: set name, or give fit --run-dir"},
-    {"key", "savedir", "a run's folder is runs/NAME: set name, or give fit --run-dir"},
-    {"key", "rundir", "a run's folder is runs/NAME: set name, or give fit --run-dir"},
+    {"key", "outputdir", kRunFolder},
+    {"key", "logdir", kRunFolder},
+    {"key", "savedir", kRunFolder},
+    {"key", "rundir", kRunFolder},
     {"key", "betas", "write beta_1: 0.9, beta_2: 0.999, each a key of its own"},
     {"key", "stepsperepoch", "an epoch is all training examples once; training.steps ends the run after so many steps"},
     {"key", "lrscheduler", kSchedules},
@@ -72,9 +74,9 @@ constexpr auto kAdvice = std::to_array<Advice>({
     {"optimizer", "amsgrad", "write {type: adam, amsgrad: true}"},
     {"optimizer", "momentum", "write {type: sgd, momentum: 0.9}"},
     {"optimizer", "nesterov", "write {type: sgd, momentum: 0.9, nesterov: true}"},
-    {"input_shape", "null", "it is the shape of one example: leave the axis of the batch out"},
-    {"input_shape", "none", "it is the shape of one example: leave the axis of the batch out"},
-    {"input_shape", "1", "it is the shape of one example: leave the axis of the batch out"},  // -1
+    {"input_shape", "null", kNoBatchAxis},
+    {"input_shape", "none", kNoBatchAxis},
+    {"input_shape", "1", kNoBatchAxis},  // -1
     {"padding", "0", "write valid, which is no padding"},
     {"padding", "1", "write same, which is what a kernel of 3 needs to keep the size"},
     {"padding", "2", "write same, which is what a kernel of 5 needs to keep the size"},

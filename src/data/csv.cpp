@@ -62,8 +62,7 @@ config::Section<Csv> Csv::section() {
            "The character between cells; null: comma, semicolon or tab, whichever the first line has most of.")
       .key("decimal", &Csv::decimal,
            "The character before a number's fraction: `.`, or `,` as many spreadsheets write it; where commas separate "
-           "the "
-           "cells too, such numbers are in quotes.")
+           "the cells too, such numbers are in quotes.")
       .key("missing", &Csv::missing,
            "What to do about empty feature cells; null: as in the training data, where they are an error.")
       .key("encoding", &Csv::encoding,

@@ -55,8 +55,7 @@ config::Section<DataOptions> DataOptions::section() {
            "Preprocessing steps, applied in this order to every split; those that draw at random, to training alone.")
       .key("sequences", &DataOptions::sequences,
            "How sequences of different lengths, padded at the end with 0, are computed: each batch at the steps that "
-           "its "
-           "longest one needs; null: all at the steps of `input_shape`.")
+           "its longest one needs; null: all at the steps of `input_shape`.")
       .key("cache", &DataOptions::cache,
            "Where GPUs keep the examples: in their own memory if they fit (`auto`), always there (`device`), or in the "
            "host's memory (`host`).")

@@ -30,7 +30,6 @@ class SharedSegment {
   struct Call {
     std::uint8_t operation, dtype;
     std::uint64_t count;
-    friend bool operator==(const Call&, const Call&) = default;
   };
   /// How often the rank has met the others; begins anew after 2^32. How many ranks sleep until it changes. And its
   /// operations, in turns: it begins the next one while others may still read of the last.

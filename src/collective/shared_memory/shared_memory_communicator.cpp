@@ -80,24 +80,21 @@ class SharedMemoryCommunicator : public HostCommunicator {
   /// Before the operation's first meeting, in which the others are compared.
   void tell(const CollectiveCall& call) {
     call_ = &call;
-    segment_->phase(rank()).calls[++calls_ % 2] = told(call);
-  }
-  static SharedSegment::Call told(const CollectiveCall& call) {
-    return {static_cast<std::uint8_t>(call.operation), static_cast<std::uint8_t>(call.elements.dtype),
-            call.elements.count};
+    segment_->phase(rank()).calls[++calls_ % 2] = {static_cast<std::uint8_t>(call.operation),
+                                                   static_cast<std::uint8_t>(call.elements.dtype), call.elements.count};
   }
 
   /// Throws Error where another rank is in another operation.
   void compare() {
     const CollectiveCall& own = *std::exchange(call_, nullptr);
     for (int other = 0; other < size(); ++other) {
-      const SharedSegment::Call& others = segment_->phase(other).calls[calls_ % 2];
-      if (others == told(own)) continue;
-      CollectiveCall call;
-      call.operation = static_cast<CollectiveCall::Operation>(others.operation);
-      call.elements.dtype = static_cast<DType>(others.dtype);
-      call.elements.count = others.count;
-      throw Error(fmt::format("rank {} is in {}, but rank {} in {}", rank(), own.text(), other, call.text()));
+      const SharedSegment::Call& told = segment_->phase(other).calls[calls_ % 2];
+      CollectiveCall theirs;
+      theirs.operation = static_cast<CollectiveCall::Operation>(told.operation);
+      theirs.elements.dtype = static_cast<DType>(told.dtype);
+      theirs.elements.count = told.count;
+      if (own.fits(theirs)) continue;
+      throw Error(fmt::format("rank {} is in {}, but rank {} in {}", rank(), own.text(), other, theirs.text()));
     }
   }
 

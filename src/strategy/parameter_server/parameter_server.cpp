@@ -8,7 +8,6 @@
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <thread>
 #include <utility>
 
 #include "base/error.h"
@@ -16,6 +15,7 @@
 #include "strategy/parameter_server/parameter_server.grpc.pb.h"
 #include "strategy/parameter_server/served_variables.h"
 #include "strategy/parameter_server/shared_places.h"
+#include "strategy/parameter_server/told_reason.h"
 
 namespace mirrortrain {
 namespace {
@@ -138,10 +138,7 @@ class ParameterServer::Body final : public Parameters::Service {
       if (const std::string reason = failure ? failure() : ""; !reason.empty()) throw Error(reason);
     }
     if (failure_.empty()) return;
-    // The control plane, which learns of it at the same time, says which task has failed.
-    const auto told = [&] { return failure && !failure().empty(); };
-    for (int i = 0; i < 100 && failure && !told(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    throw Error(told() ? failure() : fmt::format("the run failed: {}", failure_));
+    throw Error(told_reason(failure, fmt::format("the run failed: {}", failure_)));
   }
 
  private:

@@ -16,6 +16,7 @@
 #include "strategy/parameter_server/chief_connection.h"
 #include "strategy/parameter_server/parameter_client.h"
 #include "strategy/parameter_server/store_exchange.h"
+#include "strategy/parameter_server/told_reason.h"
 
 namespace mirrortrain {
 namespace {
@@ -122,13 +123,7 @@ class Worker {
     try {
       while (auto step = chief_.take()) orders_.put(std::move(*step));
     } catch (const Error& error) {
-      // The control plane, which loses it at the same time, says who it is and where this task stood.
-      std::string reason = parts_.failure();
-      for (int i = 0; i < 100 && reason.empty(); ++i) {
-        std::this_thread::sleep_for(std::chrono::milliseconds(10));
-        reason = parts_.failure();
-      }
-      throw ChiefGone{reason.empty() ? error.what() : reason};
+      throw ChiefGone{told_reason(parts_.failure, error.what())};
     }
     orders_.close();
   }

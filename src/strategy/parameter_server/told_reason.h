@@ -1,0 +1,21 @@
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <string>
+#include <thread>
+
+namespace mirrortrain::parameter_server {
+
+/// Why the run has failed, once another connection shows that it has: the control plane, which learns of it at the same
+/// time, says which task failed. Waits a second for its word at most; `otherwise` where it says nothing.
+inline std::string told_reason(const std::function<std::string()>& failure, const std::string& otherwise) {
+  std::string reason = failure ? failure() : otherwise;
+  for (int i = 0; i < 100 && reason.empty(); ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    reason = failure();
+  }
+  return reason.empty() ? otherwise : reason;
+}
+
+}  // namespace mirrortrain::parameter_server
