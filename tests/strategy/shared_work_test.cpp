@@ -48,7 +48,8 @@ TEST_CASE("lanes do every piece once in each round, in turn where they must") {
     for (const int lanes : {1, 2, 3, 5}) {
       CAPTURE(lanes);
       constexpr int kRounds = 300;
-      SharedWork work(lanes);
+      WorkingLanes working(lanes);
+      SharedWork work(lanes, working);
       Ledger ledger(lanes);
       add_lists(work, ledger, order);
       Barrier barrier(lanes, false);
@@ -72,7 +73,8 @@ TEST_CASE("lanes do every piece once in each round, in turn where they must") {
 
 TEST_CASE("a lane that does not run has its pieces done by another, and finds nothing to do when it comes") {
   for (const Order order : {Order::kInTurn, Order::kAny}) {
-    SharedWork work(2);
+    WorkingLanes working(2);
+    SharedWork work(2, working);
     Ledger ledger(2);
     add_lists(work, ledger, order);
     work.work(0);
@@ -87,7 +89,8 @@ TEST_CASE("a lane that does not run has its pieces done by another, and finds no
 }
 
 TEST_CASE("a lane waits a while for one in the middle of its piece, and goes on with the rest") {
-  SharedWork work(2);
+  WorkingLanes working(2);
+  SharedWork work(2, working);
   std::atomic<int> begun = 0;
   std::atomic<bool> go_on = false;
   work.add_list(0, Order::kInTurn, 0, [](std::size_t) {});
@@ -107,9 +110,52 @@ TEST_CASE("a lane waits a while for one in the middle of its piece, and goes on 
 }
 
 TEST_CASE("what a piece throws reaches the lane that did it, and no lane waits for the rest forever") {
-  SharedWork work(2);
+  WorkingLanes working(2);
+  SharedWork work(2, working);
   work.add_list(0, Order::kInTurn, 2, [](std::size_t) { throw Error("no memory"); });
   work.add_list(1, Order::kInTurn, 1, [](std::size_t) {});
   CHECK(error_text([&] { work.work(0); }) == "no memory");
   CHECK(work.work(1) > 0);
+}
+
+TEST_CASE("the last lane rests while others wait for lanes that do not run, and tries again") {
+  using namespace std::chrono_literals;
+  WorkingLanes working(3);
+  auto now = std::chrono::steady_clock::now();
+  const auto decide = [&](std::chrono::milliseconds later) {
+    now += later;
+    working.decide(now);
+    return working.count();
+  };
+  working.waited(0.0005);  // lanes that run
+  CHECK(decide(60ms) == 3);
+  working.waited(0.004);
+  CHECK(decide(60ms) == 3);  // once is no contention
+  for (int i = 0; i < 5; ++i) working.waited(0.004);
+  CHECK(decide(10ms) == 3);  // too early
+  CHECK(decide(50ms) == 2);
+  CHECK(decide(300ms) == 2);
+  for (int i = 0; i < 50; ++i) working.waited(0.004);  // of two lanes
+  CHECK(decide(200ms) == 1);
+  CHECK(decide(400ms) == 1);  // rests for longer now
+  CHECK(decide(500ms) == 3);  // tries
+  CHECK(decide(60ms) == 3);   // and stays
+}
+
+TEST_CASE("lanes that rest leave all pieces to the others") {
+  constexpr int kLanes = 3;
+  WorkingLanes working(kLanes);
+  SharedWork work(kLanes, working);
+  Ledger ledger(kLanes);
+  add_lists(work, ledger, Order::kInTurn);
+  auto now = std::chrono::steady_clock::now();
+  for (int i = 0; i < 2; ++i) {
+    working.waited(1000);
+    working.decide(now += std::chrono::seconds(10));
+  }
+  REQUIRE(working.count() == 1);
+  for (const int lane : {2, 1}) work.work(lane);
+  CHECK(ledger.counts == all_done(kLanes, 0));
+  work.work(0);
+  CHECK(ledger.counts == all_done(kLanes, 1));
 }

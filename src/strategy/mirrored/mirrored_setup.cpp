@@ -113,10 +113,12 @@ void MirroredStrategy::prepare(const BatchSizes& sizes) {
     return std::size_t{0};
   });
   connect_domains();
-  programs_.emplace(lanes_.size());
-  updates_.emplace(lanes_.size());
-  const LaneSurroundings around{topology_,  model_,    step_,       lanes_.replicas, *team_,
-                                *programs_, *updates_, parts_.seed, parts_.captures, parts_.skips_non_finite};
+  working_lanes_.emplace(lanes_.size());
+  programs_.emplace(lanes_.size(), *working_lanes_);
+  updates_.emplace(lanes_.size(), *working_lanes_);
+  const LaneSurroundings around{
+      topology_,       model_,      step_,           lanes_.replicas,        *team_, *programs_, *updates_,
+      *working_lanes_, parts_.seed, parts_.captures, parts_.skips_non_finite};
   for (int lane = 0; lane < lanes_.size(); ++lane) {
     lane_steps_.push_back(
         std::make_unique<LaneSteps>(lane, lanes_[lane], variables_->of_lane(lane), reduction_of_lane(lane), around));

@@ -123,6 +123,7 @@ class MirroredStrategy : public Strategy {
   std::map<StepKey, int> steps_of_key_;              ///< trained so far, on GPUs that exchange something
   std::optional<double> evaluation_regularization_;  ///< absent where the evaluation's copies are outdated
 
+  std::optional<WorkingLanes> working_lanes_;
   std::optional<SharedWork> programs_, updates_;  ///< what lanes of one memory take from each other
 
   std::unique_ptr<LaneTeam> team_;  ///< last, so that its threads end first

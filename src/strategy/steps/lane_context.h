@@ -33,6 +33,7 @@ struct LaneSurroundings {
   LaneTeam& team;
   SharedWork& programs;  ///< of training; where all lanes compute on one memory, as the next
   SharedWork& updates;
+  WorkingLanes& working_lanes;
   std::uint64_t seed = 0;
   bool captures = true;  ///< where the device can
   /// Whether a step with a loss or a gradient that is not finite, in any memory, changes no variable. The host waits in

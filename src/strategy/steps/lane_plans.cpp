@@ -14,7 +14,12 @@ StepPlan LaneSteps::training_plan() {
     add_training_programs(plan);
   }
   add_meeting(plan);  // every gradient is there, every variable was read for the last time
-  if (shares_programs()) plan.add("set up the next step", [this, lane] { context_.around.programs.restart(lane); });
+  if (shares_programs()) {
+    plan.add("set up the next step", [this, lane] {
+      context_.around.programs.restart(lane);
+      if (lane == 0) context_.around.working_lanes.decide();
+    });
+  }
   add_update(plan);
   plan.add("send sums", [this] { context_.lane.buffers().send_sums(context_.stream(), context_.step.slot); });
   add_meeting(plan);  // the step is over when every lane is

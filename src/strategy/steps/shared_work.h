@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -8,6 +9,29 @@
 #include <vector>
 
 namespace mirrortrain {
+
+/// How many lanes do shared work. Where another process has a lane's core, the others wait for the piece that it is in
+/// the middle of, for some milliseconds each time. Then the last lane rests for a while: the others do its pieces, and
+/// the scheduler gives its core to that process. Now and then it tries again.
+class WorkingLanes {
+ public:
+  explicit WorkingLanes(int lanes) : lanes_(lanes), working_(lanes) {}
+
+  int count() const { return working_.load(std::memory_order_relaxed); }
+  /// On any lane: it has waited so long for another in the middle of a piece.
+  void waited(double seconds);
+  /// On lane 0, while no lane does shared work.
+  void decide(std::chrono::steady_clock::time_point now = std::chrono::steady_clock::now());
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  const int lanes_;
+  std::atomic<int> working_;
+  std::atomic<std::int64_t> waited_ = 0;  ///< microseconds since begin_
+  Clock::time_point begin_ = Clock::now(), rests_until_{};
+  Clock::duration rest_{};
+};
 
 /// One part of a step that the lanes of one host memory do together: each has a list of pieces, and a lane that is done
 /// with its own goes on with those that others have not begun. So a lane that is not running, because another process
@@ -20,14 +44,15 @@ class SharedWork {
     kAny,
   };
 
-  explicit SharedWork(int lanes) : lists_(static_cast<std::size_t>(lanes)) {}
+  /// `working` must outlive it.
+  SharedWork(int lanes, WorkingLanes& working) : lists_(static_cast<std::size_t>(lanes)), working_(working) {}
 
   /// Before the first step: what `lane` has to do. `run` may be called from every lane's thread. Either all lanes have
   /// a list or none.
   void add_list(int lane, Order order, std::size_t pieces, std::function<void(std::size_t piece)> run);
 
-  /// On `lane`'s thread: does its own pieces, then the others'. When it returns everything was begun; it is done when
-  /// every lane came to a meeting after it. Returns the seconds that it waited for lanes in the middle of a piece.
+  /// On `lane`'s thread: does its own pieces, then the others', unless it rests. Everything is done when every lane
+  /// came to a meeting after it. Returns the seconds that it waited for lanes in the middle of a piece.
   /// Throws what a piece throws.
   double work(int lane);
 
@@ -45,11 +70,12 @@ class SharedWork {
   };
   enum class Turn : std::uint8_t { kTaken, kOfAnother, kOver };
   static void work_in_any_order(List& list);
-  static void work_in_turn(List& list, double* waited);
+  void work_in_turn(List& list, double* waited);
   static Turn try_next(List& list);
-  static bool take_next_in_turn(List& list, double* waited);
+  bool take_next_in_turn(List& list, double* waited);
 
   std::vector<std::unique_ptr<List>> lists_;  ///< by lane
+  WorkingLanes& working_;
 };
 
 }  // namespace mirrortrain
