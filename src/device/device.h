@@ -108,6 +108,9 @@ class Device {
   /// Called once by the lane's thread before it uses the device: pins the threads of its team and sets how they
   /// compute.
   virtual void enter_thread() = 0;
+  /// On the lane's thread: whether its team's threads keep to the cores that they were given, as they do at first, or
+  /// run on any that the process may use.
+  virtual void keep_to_own_cores(bool) {}
 };
 
 }  // namespace mirrortrain

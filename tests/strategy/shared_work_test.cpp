@@ -118,40 +118,15 @@ TEST_CASE("what a piece throws reaches the lane that did it, and no lane waits f
   CHECK(work.work(1) > 0);
 }
 
-TEST_CASE("the last lane rests while others wait for lanes that do not run, and tries again") {
-  using namespace std::chrono_literals;
-  WorkingLanes working(3);
-  auto now = std::chrono::steady_clock::now();
-  const auto decide = [&](std::chrono::milliseconds later) {
-    now += later;
-    working.decide(now);
-    return working.count();
-  };
-  working.waited(0.0005);  // lanes that run
-  CHECK(decide(60ms) == 3);
-  working.waited(0.004);
-  CHECK(decide(60ms) == 3);  // once is no contention
-  for (int i = 0; i < 5; ++i) working.waited(0.004);
-  CHECK(decide(10ms) == 3);  // too early
-  CHECK(decide(50ms) == 2);
-  CHECK(decide(300ms) == 2);
-  for (int i = 0; i < 50; ++i) working.waited(0.004);  // of two lanes
-  CHECK(decide(200ms) == 1);
-  CHECK(decide(400ms) == 1);  // rests for longer now
-  CHECK(decide(500ms) == 3);  // tries
-  CHECK(decide(60ms) == 3);   // and stays
-}
-
 TEST_CASE("lanes that rest leave all pieces to the others") {
   constexpr int kLanes = 3;
   WorkingLanes working(kLanes);
   SharedWork work(kLanes, working);
   Ledger ledger(kLanes);
   add_lists(work, ledger, Order::kInTurn);
-  auto now = std::chrono::steady_clock::now();
-  for (int i = 0; i < 2; ++i) {
-    working.waited(1000);
-    working.decide(now += std::chrono::seconds(10));
+  for (int step = 0; step < 10; ++step) {
+    working.waited(1);
+    working.step_took(1.0 / (step + 1));  // faster and faster
   }
   REQUIRE(working.count() == 1);
   for (const int lane : {2, 1}) work.work(lane);

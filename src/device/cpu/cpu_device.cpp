@@ -18,6 +18,16 @@
 namespace mirrortrain {
 namespace {
 
+std::vector<int> allowed_cores() {
+  cpu_set_t allowed;
+  std::vector<int> cores;
+  if (sched_getaffinity(0, sizeof(allowed), &allowed) != 0) return {0};
+  for (int core = 0; core < CPU_SETSIZE; ++core) {
+    if (CPU_ISSET(core, &allowed)) cores.push_back(core);
+  }
+  return cores;
+}
+
 class CpuDevice : public Device {
  public:
   CpuDevice(int index, int threads, std::vector<int> cores)
@@ -37,17 +47,26 @@ class CpuDevice : public Device {
     {
       flush_denormals();
       ask_for_short_slices();
-      if (!cores_.empty()) pin_to(cores_[static_cast<std::size_t>(omp_get_thread_num())]);
+      if (!cores_.empty()) run_on({own_core()});
     }
   }
 
+  void keep_to_own_cores(bool keep) override {
+    if (cores_.empty()) return;
+    const std::vector<int> all = usable_cores();
+#pragma omp parallel num_threads(threads_)
+    run_on(keep ? std::vector<int>{own_core()} : all);
+  }
+
  private:
-  /// Not being allowed to pin does no harm.
-  static void pin_to(int core) {
-    cpu_set_t one;
-    CPU_ZERO(&one);
-    CPU_SET(core, &one);
-    pthread_setaffinity_np(pthread_self(), sizeof(one), &one);
+  int own_core() const { return cores_[static_cast<std::size_t>(omp_get_thread_num())]; }
+
+  /// Not being allowed to choose does no harm.
+  static void run_on(const std::vector<int>& cores) {
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    for (const int core : cores) CPU_SET(core, &set);
+    pthread_setaffinity_np(pthread_self(), sizeof(set), &set);
   }
 
   int index_, threads_;
@@ -68,13 +87,8 @@ std::unique_ptr<Device> make_cpu_device(int index, int threads, std::vector<int>
 }
 
 std::vector<int> usable_cores() {
-  cpu_set_t allowed;
-  std::vector<int> cores;
-  if (sched_getaffinity(0, sizeof(allowed), &allowed) != 0) return {0};
-  for (int core = 0; core < CPU_SETSIZE; ++core) {
-    if (CPU_ISSET(core, &allowed)) cores.push_back(core);
-  }
-  return cores;
+  static const std::vector<int> at_first = allowed_cores();
+  return at_first;
 }
 
 std::string cpu_name() {

@@ -39,7 +39,7 @@ DeviceMemory host_memory();
 /// into them, and processors are slow there.
 void flush_denormals();
 
-/// The cores that this process may run on, ascending.
+/// The cores that this process may run on, ascending: those of the first call, before any thread is pinned.
 std::vector<int> usable_cores();
 
 /// The processor's name, as the machine tells it.

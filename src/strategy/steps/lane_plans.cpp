@@ -15,10 +15,7 @@ StepPlan LaneSteps::training_plan() {
   }
   add_meeting(plan);  // every gradient is there, every variable was read for the last time
   if (shares_programs()) {
-    plan.add("set up the next step", [this, lane] {
-      context_.around.programs.restart(lane);
-      if (lane == 0) context_.around.working_lanes.decide();
-    });
+    plan.add("set up the next step", [this, lane] { context_.around.programs.restart(lane); });
   }
   add_update(plan);
   plan.add("send sums", [this] { context_.lane.buffers().send_sums(context_.stream(), context_.step.slot); });
@@ -100,7 +97,10 @@ void LaneSteps::add_shared_programs(StepPlan& plan) {
   const std::size_t pieces = 1 + context_.lane.replicas().size() * pieces_of_replica();
   context_.around.programs.add_list(lane, SharedWork::Order::kInTurn, pieces,
                                     [this](std::size_t piece) { run_program_piece(piece); });
-  plan.add("run layers", [this, lane] { context_.own.waited_seconds += context_.around.programs.work(lane); });
+  plan.add("run layers", [this, lane] {
+    choose_cores();
+    context_.own.waited_seconds += context_.around.programs.work(lane);
+  });
 }
 
 /// Lanes of one memory update each other's weights too, where all gradients are complete since the last meeting.

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 
 #include "base/error.h"
 #include "strategy/variables/gradient_scales.h"
@@ -25,6 +26,8 @@ void LaneSteps::train(StepPlan::Clock::time_point start, const StepKey& key) {
   const double before = context_.own.waited_seconds;
   training_.run(start, key);
   waited_in_training_ += context_.own.waited_seconds - before;
+  if (context_.own.index == 0 && shares_programs())
+    context_.around.working_lanes.step_took(std::chrono::duration<double>(StepPlan::Clock::now() - start).count());
 }
 
 double LaneSteps::take_waiting_share() {
@@ -79,6 +82,15 @@ void LaneSteps::run_program_piece(std::size_t piece) {
   const std::size_t kernel = (piece - 1) % of_replica;  // counted from 1
   if (kernel == 0) return inputs_.gather(replica, StepKind::kTrain);
   run_program(replica, StepKind::kTrain, kernel - 1, kernel + 1 == of_replica ? kToTheEnd : kernel);
+}
+
+/// While lanes rest, the scheduler chooses the cores of the others: of two runs side by side each would otherwise keep
+/// its first lane on the same core, with the others free.
+void LaneSteps::choose_cores() {
+  const bool own = context_.around.working_lanes.all_work();
+  if (own == on_own_cores_) return;
+  context_.lane.device().keep_to_own_cores(own);
+  on_own_cores_ = own;
 }
 
 void LaneSteps::sum_over_replicas(std::size_t sum) {

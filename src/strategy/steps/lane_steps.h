@@ -67,6 +67,7 @@ class LaneSteps {
   // What the actions do.
   std::size_t pieces_of_replica() const;
   void run_program_piece(std::size_t piece);
+  void choose_cores();
   void run_program(Replica& replica, StepKind kind, std::size_t first, std::size_t last) const;
   void run_without_rows(Replica& replica, StepKind kind, std::size_t first, std::size_t last) const;
   void sum_over_replicas(std::size_t sum);
@@ -81,6 +82,7 @@ class LaneSteps {
   AssignedWrites assigned_writes_;
   std::vector<float> scales_;  ///< by replica of the domain, of the bucket that is reduced
   StepPlan training_, evaluation_;
+  bool on_own_cores_ = true;
   double waited_in_training_ = 0;  ///< seconds, for the domain's other lanes
 };
 

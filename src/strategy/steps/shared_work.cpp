@@ -1,6 +1,5 @@
 #include "strategy/steps/shared_work.h"
 
-#include <algorithm>
 #include <chrono>
 #include <thread>
 #include <utility>
@@ -19,35 +18,7 @@ constexpr std::chrono::microseconds kSleep{50};
 /// that the user sets and an error that names it; what it has begun, it ends.
 constexpr std::chrono::milliseconds kPatience{20};
 
-/// Waits as long as this are for a lane that was not running; lanes that do run wait for each other for less.
-constexpr double kNotRunning = 1e-3;
-/// So often it is decided which lanes work; and a lane rests where the waits come to this share of the time.
-constexpr std::chrono::milliseconds kWindow{50};
-constexpr double kContended = 0.15;
-constexpr std::chrono::milliseconds kFirstRest{400}, kLongestRest{3200};
-
 }  // namespace
-
-void WorkingLanes::waited(double seconds) {
-  if (seconds >= kNotRunning) waited_.fetch_add(static_cast<std::int64_t>(seconds * 1e6), std::memory_order_relaxed);
-}
-
-void WorkingLanes::decide(Clock::time_point now) {
-  if (now - begin_ < kWindow || now < rests_until_) return;
-  const double share = static_cast<double>(waited_.exchange(0, std::memory_order_relaxed)) * 1e-6 /
-                       std::chrono::duration<double>(now - begin_).count();
-  const int working = count();
-  begin_ = now;
-  if (share > kContended && working > 1) {
-    rest_ = std::clamp<Clock::duration>(2 * rest_, kFirstRest, kLongestRest);
-    rests_until_ = now + rest_;
-    working_ = working - 1;
-  } else if (working < lanes_) {
-    working_ = lanes_;  // whether it is still so
-  } else {
-    rest_ = {};
-  }
-}
 
 void SharedWork::add_list(int lane, Order order, std::size_t pieces, std::function<void(std::size_t)> run) {
   auto& list = lists_[static_cast<std::size_t>(lane)];

@@ -1,37 +1,15 @@
 #pragma once
 
 #include <atomic>
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <vector>
 
+#include "strategy/steps/working_lanes.h"
+
 namespace mirrortrain {
-
-/// How many lanes do shared work. Where another process has a lane's core, the others wait for the piece that it is in
-/// the middle of, for some milliseconds each time. Then the last lane rests for a while: the others do its pieces, and
-/// the scheduler gives its core to that process. Now and then it tries again.
-class WorkingLanes {
- public:
-  explicit WorkingLanes(int lanes) : lanes_(lanes), working_(lanes) {}
-
-  int count() const { return working_.load(std::memory_order_relaxed); }
-  /// On any lane: it has waited so long for another in the middle of a piece.
-  void waited(double seconds);
-  /// On lane 0, while no lane does shared work.
-  void decide(std::chrono::steady_clock::time_point now = std::chrono::steady_clock::now());
-
- private:
-  using Clock = std::chrono::steady_clock;
-
-  const int lanes_;
-  std::atomic<int> working_;
-  std::atomic<std::int64_t> waited_ = 0;  ///< microseconds since begin_
-  Clock::time_point begin_ = Clock::now(), rests_until_{};
-  Clock::duration rest_{};
-};
 
 /// One part of a step that the lanes of one host memory do together: each has a list of pieces, and a lane that is done
 /// with its own goes on with those that others have not begun. So a lane that is not running, because another process
