@@ -117,8 +117,10 @@ std::shared_ptr<grpc::Channel> Security::channel(const std::string& address) con
   // Addresses are the cluster's own: a proxy for the outside world is not on the way.
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
-  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 100);
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 1000);
+  // How long an attempt to connect may take, despite its name: a call fails where the peer, on a busy machine, answers
+  // later.
+  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 10'000);
   if (!uses_tls()) return grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments);
   return grpc::CreateCustomChannel(address, grpc::SslCredentials({authority_, key_, certificate_}), arguments);
 }

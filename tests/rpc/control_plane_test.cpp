@@ -23,6 +23,26 @@ namespace {
 
 using namespace std::chrono_literals;
 
+/// Takes connections and says nothing, as a suspended process does.
+class SilentSocket {
+ public:
+  /// At 127.0.0.1:PORT.
+  explicit SilentSocket(const std::string& at) : socket_(::socket(AF_INET, SOCK_STREAM, 0)) {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    address.sin_port = htons(static_cast<std::uint16_t>(std::stoi(at.substr(at.find(':') + 1))));
+    REQUIRE(::bind(socket_, reinterpret_cast<sockaddr*>(&address), sizeof(address)) == 0);
+    REQUIRE(::listen(socket_, 8) == 0);
+  }
+  SilentSocket(const SilentSocket&) = delete;
+  SilentSocket& operator=(const SilentSocket&) = delete;
+  ~SilentSocket() { ::close(socket_); }
+
+ private:
+  int socket_;
+};
+
 ClusterSpec cluster_of(int workers) {
   ClusterSpec cluster;
   for (int i = 0; i < workers; ++i) cluster.workers.push_back("127.0.0.1:" + std::to_string(free_port("127.0.0.1")));
@@ -316,20 +336,22 @@ TEST_CASE("a chief that is suspended between generations is named after the pati
   cluster.task.index = 1;
   Patience patience{60, 1};
   patience.elastic = true;
-  const int chief = ::socket(AF_INET, SOCK_STREAM, 0);  // takes connections, says nothing
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  address.sin_port = htons(static_cast<std::uint16_t>(std::stoi(cluster.workers[0].substr(10))));
-  REQUIRE(::bind(chief, reinterpret_cast<sockaddr*>(&address), sizeof(address)) == 0);
-  REQUIRE(::listen(chief, 8) == 0);
+  const SilentSocket chief(cluster.workers[0]);
   const auto begin = std::chrono::steady_clock::now();
   const auto error =
       error_text([&] { ControlPlane::join(cluster, Security::from({}), introduction(), patience, {}, {2}); });
   CHECK(std::chrono::steady_clock::now() - begin < 6s);
   CHECK_MESSAGE(contains(error, "worker 0 (" + cluster.workers[0] + ")" + ", the chief," + std::string(kIsSilent)),
                 error);
-  ::close(chief);
+}
+
+TEST_CASE("a peer that is slow to answer a connection is waited for as long as the call may take") {
+  const std::string address = cluster_of(1).workers[0];
+  const SilentSocket peer(address);
+  const auto stub = Coordination::NewStub(Security::from({}).channel(address));
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + 1500ms);
+  CHECK(stub->Session(&context)->Finish().error_code() == grpc::StatusCode::DEADLINE_EXCEEDED);
 }
 
 TEST_CASE("a chief that is suspended before all tasks have come is named after the patience with it") {
