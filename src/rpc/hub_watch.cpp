@@ -23,7 +23,7 @@ std::string Hub::whereabouts(const Member& member) const {
 /// "worker 1 (...) has not been heard from for 6 s, last in step 17".
 std::string Hub::silence_of(const Member& member) const {
   const std::string where = whereabouts(member);
-  return fmt::format("{} has not been heard from for {:.0f} s{}{}", cluster_.describe(member.task),
+  return fmt::format("{}{} for {:.0f} s{}{}", cluster_.describe(member.task), kIsSilent,
                      seconds(Clock::now() - member.heard), where.empty() ? "" : ", last", where);
 }
 
@@ -47,7 +47,7 @@ void Hub::judge(const std::string& error, int from) {
     return fail(fmt::format("{}{}{}: {}", cluster_.describe(suspect.task), kHasFailed, whereabouts(suspect), error),
                 nullptr);
   }
-  fail(fmt::format("{} is behind the others{} ({}: {})", cluster_.describe(behind->task), whereabouts(*behind),
+  fail(fmt::format("{}{}{} ({}: {})", cluster_.describe(behind->task), kIsBehind, whereabouts(*behind),
                    suspect.task.text(), error),
        behind);
 }
