@@ -185,12 +185,7 @@ class RemoteControl : public Member {
     const grpc::Status status = Coordination::NewStub(channel_)->Session(&call)->Finish();
     const std::string& text = status.error_message();
     spdlog::debug("no connection: {}", text);
-    // "...; last error: UNKNOWN: ipv4:127.0.0.1:2222: Ssl handshake failed: ..."
-    constexpr std::string_view kFailed = "handshake failed: ";
-    if (const std::size_t at = text.find(kFailed); at != std::string::npos) {
-      return handshake_text(text.substr(at + kFailed.size()));
-    }
-    if (const std::size_t at = text.find("Peer name "); at != std::string::npos) return handshake_text(text.substr(at));
+    if (const std::string fault = handshake_fault(text); !fault.empty()) return fault;
     const auto says = [&](const char* word) { return text.find(word) != std::string::npos; };
     const bool is_ended = says("closed") || says("reset by peer") || says("Broken pipe") || says("closing");
     return is_ended ? "it ends every connection, as one with tls does" : "";

@@ -449,6 +449,20 @@ TEST_CASE_FIXTURE(Fixture, "a token that the chief does not ask for, and a TF_CO
   CHECK_MESSAGE(contains(task.err, "needs a cluster, and TF_CONFIG has no `cluster`: "), task.err);
 }
 
+TEST_CASE_FIXTURE(Fixture, "a parameter server whose certificate is another machine's is told of as such") {
+  const Outcome outcome = run_script(folder, fmt::format(R"(
+    port=$((20000 + $$ % 20000))
+    cluster='"cluster": {{"chief": ["127.0.0.1:'$port'"], "worker": ["127.0.0.1:'$((port + 1))'"], "ps": ["127.0.0.1:'$((port + 2))'"]}}'
+    start() {{
+      TF_CONFIG="{{$cluster, \"task\": {{\"type\": \"$1\", \"index\": 0}}}}" "$MIRRORTRAIN" fit net.yaml --run-dir run {0} --set "strategy.cluster.tls={{certificate: {1}/$2.pem, key: {1}/$2.key, authority: {1}/authority.pem}}"
+    }}
+    start ps elsewhere & start worker node & start chief node
+    chief=$?; wait; exit $chief)",
+                                                         kServed, repository_file("tests/rpc/certificates")));
+  CHECK(outcome.exit_code == 1);
+  CHECK_MESSAGE(contains(outcome.err, "writing variables: a TLS handshake failed (Peer name 127.0.0.1"), outcome.err);
+}
+
 TEST_CASE_FIXTURE(Fixture, "a launch that is stopped says how to launch it again") {
   const Outcome outcome = run_script(folder, R"(
     "$MIRRORTRAIN" launch --workers 2 -- fit net.yaml --run-dir run --set training.epochs=1000000 &
