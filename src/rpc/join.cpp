@@ -148,6 +148,7 @@ class RemoteControl : public Member {
     const std::string waits = fmt::format("waiting for {}", chief.substr(0, chief.find_last_not_of(',') + 1));
     const auto begin = Deadline::now();
     const auto end = begin + std::chrono::duration_cast<Deadline::duration>(std::chrono::duration<double>(seconds));
+    bool has_waited = false;
     std::chrono::seconds patience = kMismatch;  // of whom nobody tells later
     while (!channel_->WaitForConnected(seconds > 0 ? std::min(end, Deadline::now() + patience)
                                                    : Deadline::now() + patience)) {
@@ -164,7 +165,7 @@ class RemoteControl : public Member {
       } else if (is_first) {
         continue;
       } else if (unknown.empty()) {
-        spdlog::info(waits);
+        spdlog::log(std::exchange(has_waited, true) ? spdlog::level::info : spdlog::level::warn, "{}", waits);
       } else {
         spdlog::warn("{}: its name has no address here ({})", waits, unknown);
       }
