@@ -484,7 +484,7 @@ TEST_CASE_FIXTURE(Fixture, "the chief tells of an evaluator that is killed, and 
 TEST_CASE_FIXTURE(Fixture, "a task that waits for another at the start warns of it once, quiet or not") {
   const Outcome outcome = run_script(folder, R"(
     TF_CONFIG='{"cluster": {"worker": ["127.0.0.1:'$((20000 + $$ % 20000))'", "127.0.0.1:9"]}, "task": {"type": "worker", "index": 0}}' \
-      timeout 11.5 "$MIRRORTRAIN" fit net.yaml -q)");
+      timeout 16 "$MIRRORTRAIN" fit net.yaml -q)");
   CHECK_MESSAGE(contains(outcome.err, "warning: waiting for worker 1 (127.0.0.1:9)\n"), outcome.err);
 }
 
