@@ -196,7 +196,8 @@ void require_hosts(const CLI::App& command, const LaunchArguments& arguments) {
     }
   }
   for (const std::string& host : arguments.tasks.hosts) {
-    if (host.empty() || host[0] == '-') throw UsageError(fmt::format("--hosts: '{}' is no host", host));
+    if (host.empty()) throw UsageError("--hosts: expected names, as in a,b");
+    if (host[0] == '-') throw UsageError(fmt::format("--hosts: '{}' is no host", host));
   }
 }
 
@@ -209,6 +210,10 @@ void add_launch(CLI::App& app, int& exit_code) {
       "launch", "Start every task of a cluster, here or through ssh: launch --workers 2 -- fit config.yaml");
   add_options(*command, *arguments);
   command->callback([arguments, command, &exit_code] {
+    for (std::string& host : arguments->tasks.hosts) {
+      host.erase(0, host.find_first_not_of(' '));
+      host.erase(host.find_last_not_of(' ') + 1);
+    }
     require_hosts(*command, *arguments);
     launch::fill_standard_streams();
     if (arguments->tasks.directory.empty()) arguments->tasks.directory = fs::current_path();

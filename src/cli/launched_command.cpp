@@ -19,10 +19,42 @@
 
 namespace mirrortrain::cli {
 
+std::vector<std::string> launched_apart(const CLI::App& app, const std::vector<std::string>& words) {
+  const auto is_command = [&](const std::string& word) {
+    return !app.get_subcommands([&](const CLI::App* command) { return command->get_name() == word; }).empty();
+  };
+  const auto launch = std::ranges::find_if(words, is_command);
+  if (launch == words.end() || *launch != "launch") return words;
+  const CLI::App& options = *app.get_subcommand("launch");
+  std::vector<std::string> own(words.begin(), launch + 1), launched;
+  for (auto word = launch + 1; word != words.end(); ++word) {
+    if (*word == "--") {
+      launched.insert(launched.end(), word + 1, words.end());
+      break;
+    }
+    const std::string name = word->substr(0, word->find('='));
+    // What goes with every command belongs to the nearest.
+    const bool is_launched = !launched.empty() && is_command(launched[0]) &&
+                             app.get_subcommand(launched[0])->get_option_no_throw(name) != nullptr;
+    const CLI::Option* const option =
+        name.starts_with("-") && !is_launched ? options.get_option_no_throw(name) : nullptr;
+    const bool is_before = launched.empty() && name.starts_with("-");
+    (option != nullptr || is_before ? own : launched).push_back(*word);
+    const bool takes_next = option != nullptr && option->get_items_expected_min() > 0 && word->find('=') == word->npos;
+    if (takes_next && word + 1 != words.end()) own.push_back(*++word);
+  }
+  if (launched.empty()) return words;
+  own.push_back("--");
+  own.insert(own.end(), launched.begin(), launched.end());
+  return own;
+}
+
 std::optional<LaunchedCommand> read_launched_command(const std::vector<std::string>& words, int& exit_code) {
-  if (words.empty()) throw UsageError("launch: what is to be started goes after `--`, as in: -- fit config.yaml");
+  if (words.empty())
+    throw UsageError("launch: what is to be started goes after `--`, as in: launch --workers 2 -- fit config.yaml");
   if (words[0] != "fit" && words[0] != "eval") {
-    throw UsageError(fmt::format("launch starts fit and eval, found '{}' after `--`", words[0]));
+    throw UsageError(
+        fmt::format("launch starts fit and eval, as in: launch --hosts a,b -- fit config.yaml; found '{}'", words[0]));
   }
   CLI::App app("", "mirrortrain");
   int unused = 0;

@@ -7,6 +7,10 @@
 #include "cluster/cluster_spec.h"
 #include "strategy/strategy_options.h"
 
+namespace CLI {
+class App;
+}
+
 namespace mirrortrain::cli {
 
 /// What stands after `--` in `launch`: a command line of fit or eval.
@@ -18,6 +22,10 @@ struct LaunchedCommand {
   std::optional<std::string> run_dir;
   bool resumes = false;
 };
+
+/// The words of a command line, with those of `launch` before a `--` and what it launches behind it, where there was
+/// none: `launch fit c.yaml --workers 2 --run-dir r` is `launch --workers 2 -- fit c.yaml --run-dir r`.
+std::vector<std::string> launched_apart(const CLI::App& app, const std::vector<std::string>& words);
 
 /// Reads it as the program itself does; nothing of it runs. Returns nothing, and sets the exit code, where it is not
 /// one (which has been told), or asks for help (which has been printed).

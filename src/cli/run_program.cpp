@@ -3,6 +3,7 @@
 #include <sys/resource.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstring>
@@ -11,9 +12,11 @@
 #include <new>
 #include <string>
 #include <system_error>
+#include <vector>
 
 #include "base/error.h"
 #include "cli/commands.h"
+#include "cli/launched_command.h"
 #include "cli/logging.h"
 #include "cli/usage.h"
 #include "device/cpu/cpu_device.h"
@@ -68,7 +71,8 @@ int run_program(int argc, const char* const* argv) {
     add_usage(app, exit_code);
     add_output_options(app);
     try {
-      app.parse(argc, argv);
+      const std::vector<std::string> words = launched_apart(app, {argv + 1, argv + std::max(argc, 1)});
+      app.parse(std::vector<std::string>(words.rbegin(), words.rend()));  // CLI11 takes them from the back
     } catch (const CLI::ParseError& error) {
       if (error.get_exit_code() == 0) return checked(app.exit(error));  // help and version
       print_error(refused_text(app, error));

@@ -51,7 +51,8 @@ struct ClusterSpec {
 /// How a task whose connection to the chief is silent says so, after describe_chief(): whoever started the tasks looks
 /// for it in their last lines.
 inline constexpr std::string_view kIsSilent = " has not been heard from";
-/// Likewise how a task says, after the other's description, that it ends because another has.
-inline constexpr std::string_view kHasFailed = " failed", kHasEnded = " ended unexpectedly";
+/// Likewise how a task says, after the other's description, that it ends because another has, or hangs.
+inline constexpr std::string_view kHasFailed = " failed", kHasEnded = " ended unexpectedly",
+                                  kIsBehind = " is behind the others";
 
 }  // namespace mirrortrain

@@ -40,6 +40,12 @@ class HostCommunicator : public Communicator {
   /// Makes `perform` end soon, on whichever thread it is, now and later.
   virtual void interrupt(const std::string& reason) = 0;
 
+  /// Each rank begins with the next one, so that not all send to the same one first.
+  template <class Function>
+  void for_others(const Function& function) const {
+    for (int step = 1; step < size_; ++step) function((rank_ + step) % size_);
+  }
+
   bool has_failed() const { return failed_.load(std::memory_order_acquire); }
 
  private:

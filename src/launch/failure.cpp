@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 
 #include <algorithm>
+#include <array>
 #include <ranges>
 #include <string_view>
 
@@ -50,7 +51,10 @@ std::string signal_text(int number) {
   return name.empty() ? fmt::format("signal {}", number) : fmt::format("signal {} ({})", number, name);
 }
 
-int Failure::exit_code() const { return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status); }
+int Failure::exit_code() const {
+  if (!stalled_says.empty()) return 1;
+  return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
 
 bool Failure::is_worth_a_restart() const {
   constexpr int kUsage = 2, kCannotExecute = 126, kNotFound = 127;
@@ -65,19 +69,26 @@ bool Failure::blames_chief() const {
   return std::ranges::any_of(last_lines, [](const std::string& line) { return teller(line, kIsSilent).is_chief; });
 }
 
-std::string Failure::blamed() const {
+Blame Failure::blamed() const {
   constexpr std::size_t kLines = 3;
-  if (WIFSIGNALED(status)) return "";  // it said so of a task that it continued without
+  struct Sentence {
+    std::string_view said, what;
+  };
+  constexpr std::array kSentences = {Sentence{kHasFailed, "has failed"}, Sentence{kHasEnded, "has failed"},
+                                     Sentence{kIsSilent, "has not been heard from"},
+                                     Sentence{kIsBehind, "is behind the others"}};
+  if (WIFSIGNALED(status) || !stalled_says.empty()) return {};  // it said so of a task that it continued without
   for (const std::string& line : last_lines | std::views::reverse | std::views::take(kLines)) {
-    for (const std::string_view what : {kHasFailed, kHasEnded}) {
-      const Told told = teller(line, what);
-      if (!told.task.empty() && told.task != name) return std::string(told.task);
+    for (const Sentence& sentence : kSentences) {
+      const Told told = teller(line, sentence.said);
+      if (!told.task.empty() && told.task != name) return {std::string(told.task), sentence.what};
     }
   }
-  return "";
+  return {};
 }
 
 std::string Failure::how() const {
+  if (!stalled_says.empty()) return "stalled, and did not end when the others had";
   const int code = exit_code();
   if (is_remote && code == kSshFailed) {
     return "could not be reached by ssh, or the connection ended (exit code 255)";
@@ -90,7 +101,7 @@ std::string Failure::how() const {
 std::string Failure::text() const {
   std::string text = fmt::format("{} {}", task, how());
   if (last_lines.empty()) return text + "; it had written nothing";
-  text += "; its last lines:";
+  text += stalled_says.empty() ? "; its last lines:" : fmt::format("; the last lines of {}:", stalled_says);
   for (const std::string& line : last_lines) text += "\n  " + shortened(line, kShownBytes);
   return text;
 }

@@ -53,6 +53,7 @@ class Supervisor {
   void record(const RunningTask& task, int status);
   bool run_may_continue();
   bool is_chief_silent(Clock::time_point ended);
+  void record_stalled(Failure failure);
   void fail(const Failure& failure);
   void find_first_failure();
   void continue_without_departed();
@@ -188,7 +189,7 @@ void Supervisor::record(const RunningTask& task, int status) {
   }
   if (stop_has_killed_) return;
   // Signalled tasks end of the signal; but not with another exit code.
-  if (has_signalled_ && (WIFSIGNALED(status) || failure.exit_code() == 128 + SIGTERM)) return;
+  if (has_signalled_ && (WIFSIGNALED(status) || failure.exit_code() == 128 + SIGTERM)) return record_stalled(failure);
   if (outcome_.first_failure) {
     failures_.push_back(failure);
     return find_first_failure();
@@ -203,23 +204,34 @@ void Supervisor::record(const RunningTask& task, int status) {
   }
 }
 
+/// A task that had to be ended has failed itself where the others say that it ended them.
+void Supervisor::record_stalled(Failure failure) {
+  const auto blames_it = [&](const Failure& other) { return other.blamed().task == failure.name; };
+  const auto other = std::ranges::find_if(failures_, blames_it);
+  if (other == failures_.end()) return;
+  failure.stalled_says = other->task;
+  failure.last_lines = other->last_lines;
+  failures_.push_back(failure);
+  find_first_failure();
+}
+
 void Supervisor::fail(const Failure& failure) {
   failures_ = {failure};
   outcome_.first_failure = failure;
   if (outcome_.stop_signal == 0) deadline_.reset();
   const std::size_t others = alive().size();
   if (others == 0) return;
-  const std::string blamed = failure.blamed();
+  const Blame blamed = failure.blamed();
   say(fmt::format("{} {}{}; waiting up to {:g} s for the other{} to end", failure.task, failure.how(),
-                  blamed.empty() ? "" : fmt::format(", as {} has failed", blamed), patience_.grace_seconds,
-                  others == 1 ? "" : "s"));
+                  blamed.task.empty() ? "" : fmt::format(", as {} {}", blamed.task, blamed.what),
+                  patience_.grace_seconds, others == 1 ? "" : "s"));
 }
 
 /// A task that ends because another has failed may end before that one does.
 void Supervisor::find_first_failure() {
   auto first = failures_.begin();
   for (std::size_t i = 0; i < failures_.size(); ++i) {  // or they blame each other, and the first to end counts
-    const auto blamed = std::ranges::find(failures_, first->blamed(), &Failure::name);
+    const auto blamed = std::ranges::find(failures_, first->blamed().task, &Failure::name);
     if (blamed == failures_.end()) {
       outcome_.first_failure = *first;
       return;

@@ -42,4 +42,14 @@ std::string handshake_text(const std::string& error) {
       error);
 }
 
+std::string handshake_fault(const std::string& status_message) {
+  // "...; last error: UNKNOWN: ipv4:127.0.0.1:2222: Ssl handshake failed: ..."
+  constexpr std::string_view kFailed = "handshake failed: ";
+  if (const std::size_t at = status_message.find(kFailed); at != std::string::npos) {
+    return handshake_text(status_message.substr(at + kFailed.size()));
+  }
+  const std::size_t at = status_message.find("Peer name ");
+  return at == std::string::npos ? "" : handshake_text(status_message.substr(at));
+}
+
 }  // namespace mirrortrain::rpc

@@ -14,4 +14,7 @@ std::string take_handshake_error();
 /// Such an error with its remedy.
 std::string handshake_text(const std::string& error);
 
+/// The same from what a call's status says, where a TLS handshake kept it from its peer; else empty.
+std::string handshake_fault(const std::string& status_message);
+
 }  // namespace mirrortrain::rpc

@@ -109,7 +109,7 @@ Hub::Session Hub::connect(const Hello& hello, Send send) {
   found->send = std::move(send);
   ++found->session;
   found->heard = Clock::now();
-  found->left = found->gone = found->lost = false;
+  found->left = found->gone = found->lost = found->missed = false;
   if (welcomed_ && patience_.elastic) {
     spdlog::info("{} has joined and takes part after the next checkpoint", cluster_.describe(found->task));
     found->late = true;
@@ -190,6 +190,7 @@ void Hub::hear(const Session& session, const FromTask& message) {
       break;
     case FromTask::kFailure:
       member.left = true;
+      if (may_leave(member)) miss(member, fmt::format("{}: {}", kHasFailed, message.failure().reason()));
       if (may_leave(member) || !failure_.empty()) break;
       failed_exit_code_ = message.failure().exit_code();
       fail(fmt::format("{}{}: {}", cluster_.describe(member.task), kHasFailed, message.failure().reason()), &member,
@@ -211,6 +212,7 @@ void Hub::hear(const Session& session, const FromTask& message) {
       member.left = true;
       member.lost = member.late;
       if (&member == &chief()) end_late_members();
+      if (&member == &chief()) tell_missed();
       decide_stop();
       changed_.notify_all();
       break;
@@ -223,6 +225,23 @@ void Hub::end_late_members() {
   if (stop_signal_ == kRegroup || !failure_.empty()) return;
   for (Member& member : members_) {
     if (member.late && member.send) member.send(refusal_of("the run has ended"));
+  }
+}
+
+/// The run continues without an evaluator, so nobody else would tell of it; of lost workers the dispatcher does.
+void Hub::miss(Member& member, const std::string& what) {
+  if (member.task.job != Job::kEvaluator || member.missed || !failure_.empty()) return;
+  member.missed = true;
+  spdlog::warn("{}{}; the run continues without it, and it may be started again", cluster_.describe(member.task), what);
+}
+
+/// At the run's end.
+void Hub::tell_missed() const {
+  if (!failure_.empty()) return;
+  for (const Member& member : members_) {
+    if (!member.missed) continue;
+    spdlog::warn("{} was lost and has not come back: it has not evaluated the last checkpoints",
+                 cluster_.describe(member.task));
   }
 }
 
@@ -276,7 +295,10 @@ void Hub::disconnect(const Session& session) {
     spdlog::warn("{} left before every task had joined", cluster_.describe(member.task));
     return;
   }
-  if (may_leave(member)) return decide_stop();
+  if (may_leave(member)) {
+    miss(member, std::string(kHasEnded));
+    return decide_stop();
+  }
   member.lost = true;
   // Which step it was in, the others know better than its last heartbeat.
   fail(fmt::format("{}{}", cluster_.describe(member.task), kHasEnded), &member, task);

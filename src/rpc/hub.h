@@ -53,9 +53,10 @@ class Hub {
     Send send;  ///< empty while it is not connected
     int session = 0;
     bool joined = false, left = false;
-    bool gone = false;  ///< died, or never heard from again
-    bool lost = false;  ///< for the next generation
-    bool late = false;  ///< waits for the next generation
+    bool gone = false;    ///< died, or never heard from again
+    bool lost = false;    ///< for the next generation
+    bool late = false;    ///< waits for the next generation
+    bool missed = false;  ///< an evaluator that left, and has not come back
     Clock::time_point heard;
     Progress progress;
     std::set<std::string> waits_for;  ///< keys of values
@@ -69,6 +70,8 @@ class Hub {
   ToTask welcome() const;
   void refuse_all_early(const std::string& reason);
   void end_late_members();
+  void miss(Member& member, const std::string& what);
+  void tell_missed() const;
   void send_value(const std::string& key);
   void begin_stop(int signal);
   void decide_stop();

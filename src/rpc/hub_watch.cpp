@@ -4,6 +4,7 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "rpc/grpc_log.h"
@@ -23,7 +24,7 @@ std::string Hub::whereabouts(const Member& member) const {
 /// "worker 1 (...) has not been heard from for 6 s, last in step 17".
 std::string Hub::silence_of(const Member& member) const {
   const std::string where = whereabouts(member);
-  return fmt::format("{} has not been heard from for {:.0f} s{}{}", cluster_.describe(member.task),
+  return fmt::format("{}{} for {:.0f} s{}{}", cluster_.describe(member.task), kIsSilent,
                      seconds(Clock::now() - member.heard), where.empty() ? "" : ", last", where);
 }
 
@@ -47,7 +48,7 @@ void Hub::judge(const std::string& error, int from) {
     return fail(fmt::format("{}{}{}: {}", cluster_.describe(suspect.task), kHasFailed, whereabouts(suspect), error),
                 nullptr);
   }
-  fail(fmt::format("{} is behind the others{} ({}: {})", cluster_.describe(behind->task), whereabouts(*behind),
+  fail(fmt::format("{}{}{} ({}: {})", cluster_.describe(behind->task), kIsBehind, whereabouts(*behind),
                    suspect.task.text(), error),
        behind);
 }
@@ -56,6 +57,7 @@ void Hub::watch() {
   std::unique_lock lock(mutex_);
   auto next_heartbeat = Clock::now(), next_reminder = Clock::now() + kReminder, last_turn = Clock::now();
   auto next_warning = Clock::now();
+  bool has_waited = false;
   while (!ends_) {
     const auto until =
         suspicious_ >= 0 && failure_.empty() ? std::min(next_heartbeat, suspicion_since_ + kEvidence) : next_heartbeat;
@@ -84,16 +86,21 @@ void Hub::watch() {
       for (const Member& member : members_) {
         if (!member.joined && !member.lost) missing.push_back(cluster_.describe(member.task));
       }
-      if (!missing.empty()) spdlog::info("waiting for {}", fmt::join(missing, ", "));
+      // The first time, in a quiet run too.
+      const auto level = std::exchange(has_waited, true) ? spdlog::level::info : spdlog::level::warn;
+      if (!missing.empty()) spdlog::log(level, "waiting for {}", fmt::join(missing, ", "));
     }
     if (patience_.silence_seconds <= 0 || !welcomed_) continue;
     for (Member& member : members_) {
       if (&member == &chief()) continue;  // this process
       if (!member.takes_part() || seconds(now - member.heard) < patience_.silence_seconds) continue;
       member.gone = true;
-      if (!may_leave(member)) {
+      if (may_leave(member)) {
+        miss(member, fmt::format("{} for {:.0f} s", kIsSilent, seconds(now - member.heard)));
+      } else {
         fail(silence_of(member), &member);
-      } else if (patience_.on_silence) {
+      }
+      if (may_leave(member) && patience_.on_silence) {
         patience_.on_silence(member.task,
                              fmt::format("it has not been heard from for {:.0f} s", seconds(now - member.heard)));
       }

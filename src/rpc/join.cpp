@@ -148,6 +148,7 @@ class RemoteControl : public Member {
     const std::string waits = fmt::format("waiting for {}", chief.substr(0, chief.find_last_not_of(',') + 1));
     const auto begin = Deadline::now();
     const auto end = begin + std::chrono::duration_cast<Deadline::duration>(std::chrono::duration<double>(seconds));
+    bool has_waited = false;
     std::chrono::seconds patience = kMismatch;  // of whom nobody tells later
     while (!channel_->WaitForConnected(seconds > 0 ? std::min(end, Deadline::now() + patience)
                                                    : Deadline::now() + patience)) {
@@ -164,7 +165,7 @@ class RemoteControl : public Member {
       } else if (is_first) {
         continue;
       } else if (unknown.empty()) {
-        spdlog::info(waits);
+        spdlog::log(std::exchange(has_waited, true) ? spdlog::level::info : spdlog::level::warn, "{}", waits);
       } else {
         spdlog::warn("{}: its name has no address here ({})", waits, unknown);
       }
@@ -185,12 +186,7 @@ class RemoteControl : public Member {
     const grpc::Status status = Coordination::NewStub(channel_)->Session(&call)->Finish();
     const std::string& text = status.error_message();
     spdlog::debug("no connection: {}", text);
-    // "...; last error: UNKNOWN: ipv4:127.0.0.1:2222: Ssl handshake failed: ..."
-    constexpr std::string_view kFailed = "handshake failed: ";
-    if (const std::size_t at = text.find(kFailed); at != std::string::npos) {
-      return handshake_text(text.substr(at + kFailed.size()));
-    }
-    if (const std::size_t at = text.find("Peer name "); at != std::string::npos) return handshake_text(text.substr(at));
+    if (const std::string fault = handshake_fault(text); !fault.empty()) return fault;
     const auto says = [&](const char* word) { return text.find(word) != std::string::npos; };
     const bool is_ended = says("closed") || says("reset by peer") || says("Broken pipe") || says("closing");
     return is_ended ? "it ends every connection, as one with tls does" : "";

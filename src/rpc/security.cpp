@@ -3,12 +3,10 @@
 #include <fmt/format.h>
 #include <grpcpp/grpcpp.h>
 
-#include <filesystem>
+#include <ctime>
 
 #include "base/error.h"
 #include "base/files.h"
-#include "rpc/coordination.grpc.pb.h"
-#include "rpc/grpc_log.h"
 
 namespace mirrortrain::rpc {
 namespace {
@@ -35,35 +33,6 @@ bool same_secret(const std::string& a, grpc::string_ref b) {
   return difference == 0;
 }
 
-void require_pem(const std::string& key, const config::Path& file, const std::string& text, std::string_view what) {
-  if (text.find("-----BEGIN ") != std::string::npos && text.find(fmt::format("{}-----", what)) != std::string::npos) {
-    return;
-  }
-  throw UsageError(fmt::format("strategy.cluster.{}: {}: expected a PEM file, with a line -----BEGIN {}-----", key,
-                               file.text, what));
-}
-
-/// Whether a server can be made with them, which reads them as connections will.
-bool can_serve(const std::shared_ptr<grpc::ServerCredentials>& credentials) {
-  Coordination::Service nothing;
-  grpc::ServerBuilder builder;
-  int port = 0;
-  builder.AddListeningPort("127.0.0.1:0", credentials, &port);
-  builder.RegisterService(&nothing);
-  const std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
-  return server && port != 0;
-}
-
-std::shared_ptr<grpc::ServerCredentials> credentials_of(const std::string& certificate, const std::string& key,
-                                                        const std::string& authority) {
-  grpc::SslServerCredentialsOptions options(authority.empty()
-                                                ? GRPC_SSL_DONT_REQUEST_CLIENT_CERTIFICATE
-                                                : GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY);
-  options.pem_root_certs = authority;
-  options.pem_key_cert_pairs.push_back({key, certificate});
-  return grpc::SslServerCredentials(options);
-}
-
 }  // namespace
 
 Security Security::from(const ClusterOptions& options) {
@@ -78,37 +47,19 @@ Security Security::from(const ClusterOptions& options) {
     }
   }
   if (options.tls) {
-    security.certificate_ = read_secret("tls.certificate", options.tls->certificate);
-    security.key_ = read_secret("tls.key", options.tls->key);
-    security.authority_ = read_secret("tls.authority", options.tls->authority);
-    security.require_usable(*options.tls);
+    security.tls_ = {read_secret("tls.certificate", options.tls->certificate), read_secret("tls.key", options.tls->key),
+                     read_secret("tls.authority", options.tls->authority)};
+    require_usable(*options.tls, security.tls_, std::time(nullptr));
   }
   return security;
 }
 
 std::shared_ptr<grpc::ServerCredentials> Security::server() const {
-  return uses_tls() ? credentials_of(certificate_, key_, authority_) : grpc::InsecureServerCredentials();
-}
-
-void Security::require_usable(const TlsOptions& files) const {
-  require_pem("tls.certificate", files.certificate, certificate_, "CERTIFICATE");
-  require_pem("tls.key", files.key, key_, "PRIVATE KEY");
-  require_pem("tls.authority", files.authority, authority_, "CERTIFICATE");
-  if (key_.find("ENCRYPTED") != std::string::npos) {
-    throw UsageError(
-        fmt::format("strategy.cluster.tls.key: {} has a pass phrase, which nobody could enter; store it "
-                    "without one: openssl pkey -in {} -out FILE",
-                    files.key.text, files.key.text));
-  }
-  quiet_grpc();
-  if (can_serve(server()) || !can_serve(grpc::InsecureServerCredentials())) return;
-  if (can_serve(credentials_of(certificate_, key_, ""))) {
-    throw UsageError(
-        fmt::format("strategy.cluster.tls.authority: {}: its certificate is damaged", files.authority.text));
-  }
-  throw UsageError(
-      fmt::format("strategy.cluster.tls.key: {} does not belong to the certificate in {}, or one of them is damaged",
-                  files.key.text, files.certificate.text));
+  if (!uses_tls()) return grpc::InsecureServerCredentials();
+  grpc::SslServerCredentialsOptions options(GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY);
+  options.pem_root_certs = tls_.authority;
+  options.pem_key_cert_pairs.push_back({tls_.key, tls_.certificate});
+  return grpc::SslServerCredentials(options);
 }
 
 std::shared_ptr<grpc::Channel> Security::channel(const std::string& address) const {
@@ -122,7 +73,8 @@ std::shared_ptr<grpc::Channel> Security::channel(const std::string& address) con
   // later.
   arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 10'000);
   if (!uses_tls()) return grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments);
-  return grpc::CreateCustomChannel(address, grpc::SslCredentials({authority_, key_, certificate_}), arguments);
+  return grpc::CreateCustomChannel(address, grpc::SslCredentials({tls_.authority, tls_.key, tls_.certificate}),
+                                   arguments);
 }
 
 void Security::sign(grpc::ClientContext& call) const {

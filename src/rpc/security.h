@@ -4,6 +4,7 @@
 #include <string>
 
 #include "cluster/cluster_options.h"
+#include "rpc/certificates.h"
 
 namespace grpc {
 class ChannelCredentials;
@@ -16,11 +17,10 @@ class ServerContextBase;
 namespace mirrortrain::rpc {
 
 /// How the connections between a cluster's tasks are secured: the shared token and the certificates, read from their
-/// files. gRPC's own names appear only below `rpc`.
+/// files. Outside `rpc` only the parameter servers' connections (strategy/parameter_server) use gRPC's own names.
 class Security {
  public:
-  /// Throws UsageError, naming the key, for a file that cannot be read, is empty or is no PEM file, and for a key that
-  /// is another certificate's.
+  /// Throws UsageError, naming the key, for a file that cannot be read, is empty, or could not serve for TLS.
   static Security from(const ClusterOptions& options);
 
   std::shared_ptr<grpc::ServerCredentials> server() const;
@@ -32,12 +32,11 @@ class Security {
   bool accepts(const grpc::ServerContextBase& call) const;
 
   bool has_token() const { return !token_.empty(); }
-  bool uses_tls() const { return !certificate_.empty(); }
+  bool uses_tls() const { return !tls_.certificate.empty(); }
 
  private:
-  void require_usable(const TlsOptions& files) const;
-
-  std::string token_, certificate_, key_, authority_;
+  std::string token_;
+  TlsTexts tls_;
 };
 
 /// Bytes of a message that are accepted; larger tensors go in several.

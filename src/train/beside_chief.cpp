@@ -26,7 +26,7 @@ std::string how_to_continue(const std::string& folder) {
   if (!std::filesystem::exists(folder)) return fmt::format("{}, from what the chief has saved in {}", again, folder);
   const auto newest = newest_checkpoint(RunFolder{folder}.checkpoints());
   if (!newest) return "no checkpoint was saved yet; start every task again";
-  return fmt::format("the last checkpoint is {}; {}", newest->string(), again);
+  return fmt::format("the last checkpoint is {} or a newer one; {}", newest->string(), again);
 }
 
 /// The chief tells where the run folder is, and when nothing more will appear there.

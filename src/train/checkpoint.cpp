@@ -263,7 +263,8 @@ void Checkpoints::restore_variables(const ReadCheckpoint& checkpoint, bool accum
 
 std::string Checkpoints::how_to_resume(std::int64_t step) {
   std::optional<fs::path> newest;
-  if (strategy_.topology().is_chief()) {
+  const bool is_chief = strategy_.topology().is_chief();
+  if (is_chief) {
     try {
       finish();
     } catch (const std::exception& error) {
@@ -278,7 +279,9 @@ std::string Checkpoints::how_to_resume(std::int64_t step) {
                        folder_.string());
   }
   if (!newest) return "no checkpoint was saved yet";
-  return fmt::format("the last checkpoint is {}, from which `fit --resume` continues", newest->string());
+  // The chief may finish another while the other tasks end.
+  return fmt::format("the last checkpoint is {}{}, from which `fit --resume` continues", newest->string(),
+                     is_chief ? "" : " or a newer one");
 }
 
 }  // namespace mirrortrain

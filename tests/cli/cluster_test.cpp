@@ -419,7 +419,7 @@ TEST_CASE_FIXTURE(Fixture, "a loss that is not finite is the chief's failure, an
 TEST_CASE_FIXTURE(Fixture, "a worker of parameter servers names the chief that died, its own step and the way on") {
   const Outcome outcome = run_script(folder, fmt::format(R"(
     "$MIRRORTRAIN" launch --workers 1 --ps 1 -- fit net.yaml --run-dir run --set training.epochs=1000000 {} &
-    while kill -0 $! 2> /dev/null && ! ls run/checkpoints/step-* > /dev/null 2>&1; do sleep 0.05; done
+    while kill -0 $! 2> /dev/null && ! ls run/checkpoints/step-?????? > /dev/null 2>&1; do sleep 0.05; done
     set -- $(cat /proc/$!/task/$!/children)
     kill -KILL $1
     wait $!)",
@@ -449,10 +449,49 @@ TEST_CASE_FIXTURE(Fixture, "a token that the chief does not ask for, and a TF_CO
   CHECK_MESSAGE(contains(task.err, "needs a cluster, and TF_CONFIG has no `cluster`: "), task.err);
 }
 
+TEST_CASE_FIXTURE(Fixture, "a parameter server whose certificate is another machine's is told of as such") {
+  const Outcome outcome = run_script(folder, fmt::format(R"(
+    port=$((20000 + $$ % 20000))
+    cluster='"cluster": {{"chief": ["127.0.0.1:'$port'"], "worker": ["127.0.0.1:'$((port + 1))'"], "ps": ["127.0.0.1:'$((port + 2))'"]}}'
+    start() {{
+      TF_CONFIG="{{$cluster, \"task\": {{\"type\": \"$1\", \"index\": 0}}}}" "$MIRRORTRAIN" fit net.yaml --run-dir run {0} --set "strategy.cluster.tls={{certificate: {1}/$2.pem, key: {1}/$2.key, authority: {1}/authority.pem}}"
+    }}
+    start ps elsewhere & start worker node & start chief node
+    chief=$?; wait; exit $chief)",
+                                                         kServed, repository_file("tests/rpc/certificates")));
+  CHECK(outcome.exit_code == 1);
+  CHECK_MESSAGE(contains(outcome.err, "writing variables: a TLS handshake failed (Peer name 127.0.0.1"), outcome.err);
+}
+
+TEST_CASE_FIXTURE(Fixture, "the chief tells of an evaluator that is killed, and at the end that it has not come back") {
+  const Outcome outcome = run_script(folder, R"(
+    port=$((20000 + $$ % 20000))
+    cluster='"cluster": {"worker": ["127.0.0.1:'$port'"], "evaluator": ["127.0.0.1:'$((port + 1))'"]}'
+    TF_CONFIG="{$cluster, \"task\": {\"type\": \"evaluator\", \"index\": 0}}" "$MIRRORTRAIN" fit net.yaml -q \
+      --run-dir run --set training.epochs=1000000 &
+    evaluator=$!
+    TF_CONFIG="{$cluster, \"task\": {\"type\": \"worker\", \"index\": 0}}" "$MIRRORTRAIN" fit net.yaml -q \
+      --run-dir run --set training.epochs=1000000 &
+    while kill -0 $! 2> /dev/null && ! ls run/checkpoints/step-?????? > /dev/null 2>&1; do sleep 0.05; done
+    kill -KILL $evaluator; sleep 0.5; kill -TERM $!
+    wait $!)");
+  CHECK(outcome.exit_code == 128 + 15);
+  CHECK_MESSAGE(contains(outcome.err, ") ended unexpectedly; the run continues without it, and it may be started"),
+                outcome.err);
+  CHECK_MESSAGE(contains(outcome.err, ") was lost and has not come back: "), outcome.err);
+}
+
+TEST_CASE_FIXTURE(Fixture, "a task that waits for another at the start warns of it once, quiet or not") {
+  const Outcome outcome = run_script(folder, R"(
+    TF_CONFIG='{"cluster": {"worker": ["127.0.0.1:'$((20000 + $$ % 20000))'", "127.0.0.1:9"]}, "task": {"type": "worker", "index": 0}}' \
+      timeout 16 "$MIRRORTRAIN" fit net.yaml -q)");
+  CHECK_MESSAGE(contains(outcome.err, "warning: waiting for worker 1 (127.0.0.1:9)\n"), outcome.err);
+}
+
 TEST_CASE_FIXTURE(Fixture, "a launch that is stopped says how to launch it again") {
   const Outcome outcome = run_script(folder, R"(
     "$MIRRORTRAIN" launch --workers 2 -- fit net.yaml --run-dir run --set training.epochs=1000000 &
-    while kill -0 $! 2> /dev/null && ! ls run/checkpoints/step-* > /dev/null 2>&1; do sleep 0.05; done
+    while kill -0 $! 2> /dev/null && ! ls run/checkpoints/step-?????? > /dev/null 2>&1; do sleep 0.05; done
     kill -TERM $!
     wait $!)");
   CHECK(outcome.exit_code == 128 + 15);

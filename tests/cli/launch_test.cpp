@@ -41,7 +41,7 @@ TEST_CASE_FIXTURE(Fixture, "what launch cannot start is refused before anything 
   };
   refused("--workers 2", "what is to be started goes after `--`");
   refused("-- fit " + multi_worker(), "give --workers N, or --hosts");
-  refused("--workers 2 -- verify " + multi_worker(), "launch starts fit and eval, found 'verify'");
+  refused("--workers 2 -- verify " + multi_worker(), "found 'verify'");
   refused("--workers 2 -- fit " + multi_worker() + " --epochs 3", "--epochs");
   refused("--workers 2 -- fit", "fit needs a configuration file after `--`");
   refused("--workers 2 --port 3000 -- fit " + multi_worker(), "--port: belongs to --hosts");
@@ -74,6 +74,21 @@ TEST_CASE_FIXTURE(Fixture, "printed command lines have each task's TF_CONFIG") {
   CHECK(contains(outcome.out, R"(TF_CONFIG='{"cluster":{"worker":["node1:2222","node2:2222"]},"task":{"type":"worker",)"
                               R"("index":1}}' )"));
   CHECK(contains(outcome.out, "multi-worker-fashion.yaml --set 'metrics=[accuracy]'\n"));
+}
+
+TEST_CASE_FIXTURE(Fixture, "options of launch and of what it launches are told apart without `--`") {
+  const std::string fit = "fit " + multi_worker();
+  const Outcome expected = launch("--print --hosts a,b --workers 3 -- " + fit + " -q --run-dir r --set seed=1");
+  REQUIRE(expected.exit_code == 0);
+  for (const std::string& arguments : {"--print --hosts 'a, b ' --workers 3 " + fit + " -q --run-dir r --set seed=1",
+                                       fit + " --hosts=a,b -q --run-dir r --workers 3 --set seed=1 --print",
+                                       "--print " + fit + " --workers 3 --hosts a,b -- -q --run-dir r --set seed=1"}) {
+    CAPTURE(arguments);
+    CHECK(launch(arguments).out == expected.out);
+  }
+  CHECK(contains(launch("--workers 2 " + fit + " --epochs 3").err, "did you mean --set training.epochs=3?"));
+  CHECK(contains(launch("--print --hosts a, b -- " + fit).err,
+                 "as in: launch --hosts a,b -- fit config.yaml; found 'b'"));
 }
 
 TEST_CASE_FIXTURE(Fixture, "tasks that fail are started again with the run that they began") {

@@ -65,6 +65,23 @@ esac
   CHECK(has(outcome.err, "first: worker 0 ended with exit code 5; its last lines:\n  the disk is full\n"));
 }
 
+TEST_CASE("a task that the others had not heard from, or that was behind them, is the first to fail") {
+  for (const char* const says : {"has not been heard from for 5 s", "is behind the others in step 3 (worker 0: x)"}) {
+    LaunchFolder tasks(std::string(R"sh(ready
+if [ $me = worker1 ]; then trap '' TERM; while true; do sleep 0.02; done; fi
+while [ ! -e ready.worker1 ]; do sleep 0.02; done
+echo "error: worker 1 (127.0.0.1:4101) )sh") +
+                       says + "; worker 0 was in step 7\" >&2\nexit 1\n");
+    const Outcome outcome = tasks.launch("workers=2 grace=0.1 kill=0.1");
+    CHECK(outcome.exit_code == 1);
+    CHECK(has(outcome.err, "launch: worker 0 ended with exit code 1, as worker 1 "));
+    CHECK(has(outcome.err, "launch: after 0.1 s: signal 9 (SIGKILL) to worker 1\n"));
+    CHECK(has(outcome.err,
+              "first: worker 1 stalled, and did not end when the others had; the last lines of worker 0:"
+              "\n  error: worker 1 (127.0.0.1:4101) "));
+  }
+}
+
 TEST_CASE("a failure is the task's own where nobody else's is known, or where two blame each other") {
   for (const char* const other : {"0.2; exit 0", "0.2; echo 'error: worker 1 (a:1) failed: x' >&2; exit 4"}) {
     LaunchFolder tasks(std::string("[ $me = worker0 ] && { sleep ") + other + R"sh(; }
@@ -195,7 +212,8 @@ TEST_CASE("a chief that is silent to a task that may leave, and to the launcher,
   const Outcome outcome = tasks.launch("workers=2 may_leave='worker 1' restarts=5 grace=0.1 kill=0.2");
   CHECK(outcome.exit_code == 1);
   CHECK(has(outcome.err, "launch: after 0.2 s: signal 9 (SIGKILL) to worker 0\n"));
-  CHECK(has(outcome.err, "first: worker 1 ended with exit code 1"));
+  CHECK(
+      has(outcome.err, "first: worker 0 stalled, and did not end when the others had; the last lines of worker 1:\n"));
   CHECK_FALSE(has(outcome.err, "started again"));
 }
 

@@ -5,10 +5,12 @@
 #include <spdlog/sinks/ostream_sink.h>
 #include <spdlog/spdlog.h>
 
+#include <ctime>
 #include <fstream>
 #include <sstream>
 #include <thread>
 
+#include "base/files.h"
 #include "cluster/reachable_host.h"
 #include "error_text.h"
 #include "rpc/control_plane.h"
@@ -44,7 +46,8 @@ TEST_CASE("files of TLS that cannot be used are told by their key before any con
            std::pair(with_tls(pem, key, key), "strategy.cluster.tls.authority: " + key + ": expected a PEM file"),
            std::pair(with_tls(pem, file("elsewhere.key"), authority),
                      "strategy.cluster.tls.key: " + file("elsewhere.key") + " does not belong to the certificate"),
-           std::pair(with_tls(damaged, key, authority), std::string("or one of them is damaged")),
+           std::pair(with_tls(damaged, key, authority),
+                     "strategy.cluster.tls.certificate: " + damaged + ": it is damaged"),
            std::pair(with_tls(pem, key, damaged), std::string("strategy.cluster.tls.authority: ") + damaged),
        }) {
     const std::string error = error_text([&, &options = options] { Security::from(options); });
@@ -69,6 +72,26 @@ std::string log_of(const ClusterOptions& chief, const ClusterOptions& worker) {
   joins.join();
   spdlog::set_default_logger(before);
   return text.str();
+}
+
+TEST_CASE("a certificate that the authority has not signed, or that is not valid now, is told of with its dates") {
+  const auto error_at = [](std::time_t now, const std::string& authority) {
+    const ClusterOptions options = with_tls(file("node.pem"), file("node.key"), authority);
+    const TlsTexts texts{read_text_file(file("node.pem")), read_text_file(file("node.key")), read_text_file(authority)};
+    return error_text([&] { require_usable(*options.tls, texts, now); });
+  };
+  const std::time_t now = std::time(nullptr), year = 365 * 24 * 3600;
+  const std::string authority = file("authority.pem"), other = file("elsewhere.pem");
+  CHECK(error_at(now, authority) == "no error");
+  CHECK(error_at(now, file("node.pem")) == "no error");
+  const std::string stranger = error_at(now, other);
+  CHECK_MESSAGE(contains(stranger, "strategy.cluster.tls.certificate: " + file("node.pem") +
+                                       " is not signed by the authority in " + other),
+                stranger);
+  CHECK_MESSAGE(contains(stranger, "openssl verify -CAfile " + other + " " + file("node.pem")), stranger);
+  const std::string late = error_at(now + 200 * year, authority), early = error_at(now - 100 * year, authority);
+  CHECK_MESSAGE(contains(late, ".pem has expired: it was valid until 2126-"), late);
+  CHECK_MESSAGE(contains(early, ".pem is not valid yet: it is from 2026-"), early);
 }
 
 TEST_CASE("tasks with TLS join, and one without is told of") {

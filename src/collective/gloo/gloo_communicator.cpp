@@ -226,12 +226,6 @@ class GlooCommunicator : public HostCommunicator {
     });
   }
 
-  /// Each rank begins with the next one, so that not all send to the same one first.
-  template <class Function>
-  void for_others(const Function& function) const {
-    for (int step = 1; step < size(); ++step) function((rank() + step) % size());
-  }
-
   std::shared_ptr<gloo::rendezvous::Context> context_;
   std::uint32_t tag_ = 0;
 };

@@ -107,12 +107,6 @@ class MpiCommunicator : public HostCommunicator {
     exchange_.finish();
   }
 
-  /// The other ranks, each rank beginning with the next one, so that not all send to the same one first.
-  template <class Function>
-  void for_others(const Function& function) const {
-    for (int step = 1; step < size(); ++step) function((rank() + step) % size());
-  }
-
   /// Memory for what the others send, as large as the largest operation so far needs.
   void reserve(std::size_t bytes) {
     if (received_.bytes() < bytes) received_ = allocate_host_memory(bytes);

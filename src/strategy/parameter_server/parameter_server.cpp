@@ -29,9 +29,9 @@ grpc::Status wrong_size(std::int64_t expected) {
           fmt::format("expected {} elements; all tasks need the same configuration", expected)};
 }
 
-/// Room for elements, not zeroed.
-struct Room {
-  explicit Room(std::int64_t count)
+/// Memory for elements, not zeroed.
+struct FloatBuffer {
+  explicit FloatBuffer(std::int64_t count)
       : size(static_cast<std::size_t>(count)), data(std::make_unique_for_overwrite<float[]>(size)) {}
   std::span<float> span() const { return {data.get(), size}; }
   std::size_t size;
@@ -74,7 +74,7 @@ class ParameterServer::Body final : public Parameters::Service {
         writer->Write(message);
         return grpc::Status::OK;
       }
-      const Room elements(placement_.elements(index_, content));
+      const FloatBuffer elements(placement_.elements(index_, content));
       message.set_version(variables_.pull(request->generation(), content, elements.span()));
       send_elements(elements.span(), message, [&](const Pulled& part) { return writer->Write(part); });
       return grpc::Status::OK;
@@ -92,7 +92,7 @@ class ParameterServer::Body final : public Parameters::Service {
       const std::int64_t count = placement_.elements(index_, Content::kChanging);
       const auto place = places_.find(header, count);  // mapped until the push is applied
       if (header.has_place() && !place) throw Error("the gradients are not in the memory that is shared");
-      const Room elements(place ? 0 : count);
+      const FloatBuffer elements(place ? 0 : count);
       if (!place && !receive(*reader, message, elements.span())) return wrong_size(count);
       const PushResult result =
           variables_.push({header.generation(), header.version(), header.step(), header.oldest_open_step(),
@@ -110,7 +110,7 @@ class ParameterServer::Body final : public Parameters::Service {
     if (!reader->Read(&message)) return {grpc::StatusCode::INVALID_ARGUMENT, "expected a generation"};
     const std::int64_t generation = message.generation();
     return status_of([&]() -> grpc::Status {
-      const Room elements(placement_.elements(index_, Content::kState));
+      const FloatBuffer elements(placement_.elements(index_, Content::kState));
       if (!receive(*reader, message, elements.span())) return wrong_size(static_cast<std::int64_t>(elements.size));
       variables_.write(generation, elements.span());
       return grpc::Status::OK;
