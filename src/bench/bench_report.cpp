@@ -9,7 +9,9 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "base/utf8.h"
 #include "report/console.h"
+#include "report/fitted.h"
 #include "report/json.h"
 
 namespace mirrortrain {
@@ -44,35 +46,45 @@ void print_setup(std::FILE* out, std::span<Device* const> devices, int replicas)
     report::print_fitted(out, fmt::format("# sums float elements in place over {} rank{}: {}\n", names.size(),
                                           names.size() == 1 ? "" : "s", fmt::join(names, ", ")));
   }
-  report::print_fitted(
-      out,
-      "# one_pass is the pass that an update has in itself and leaves the sum in one memory; the other algorithms\n"
-      "# leave it with every rank\n"
-      "# every sum of every operation is checked; time is the median of the repetitions\n");
+  report::print_fitted(out,
+                       "# one_pass is the pass of an update, which leaves the sum in\n"
+                       "# one memory; the other algorithms leave it with every rank\n"
+                       "# every sum of every operation is checked\n"
+                       "# time is the median of the repetitions\n");
 }
 
 void print_busbw(std::FILE* out, int n, bool in_one_memory) {
-  if (in_one_memory) {
-    report::print_fitted(
-        out,
-        fmt::format("# algbw = size / time; busbw = algbw x (n+1), n = {}: n times the size is read and once written,\n"
-                    "# so busbw compares with the speed of the GPU's memory, or of its cache where all sizes fit in "
-                    "there\n",
-                    n));
-    return;
-  }
-  report::print_fitted(
-      out, fmt::format(
-               "# algbw = size / time; busbw = algbw x 2(n-1)/n, n = {}: whatever the algorithm, each rank must send\n"
-               "# and receive 2(n-1)/n of the size, so busbw compares with the speed of memory or links at any n\n",
-               n));
+  report::print_fitted(out, in_one_memory ? fmt::format("# algbw = size / time; busbw = algbw x (n+1), n = {}:\n"
+                                                        "# n times the size is read and once written, so busbw\n"
+                                                        "# compares with the speed of the GPU's memory, or of its\n"
+                                                        "# cache where all sizes fit in there\n",
+                                                        n)
+                                          : fmt::format("# algbw = size / time; busbw = algbw x 2(n-1)/n, n = {}:\n"
+                                                        "# each rank must send and receive 2(n-1)/n of the size, so\n"
+                                                        "# busbw compares with the speed of memory or links at any n\n",
+                                                        n));
 }
 
 AllReduceReport::AllReduceReport(std::FILE* out) : out_(out) {
-  report::print_fitted(out_, fmt::format("{:<23}  {:>11} {:>11} {:>6} {:>11} {:>8} {:>8} {:>6}\n", "# algorithm",
-                                         "size", "count", "type", "time", "algbw", "busbw", "#wrong"));
-  report::print_fitted(out_, fmt::format("{:<23}  {:>11} {:>11} {:>6} {:>11} {:>8} {:>8} {:>6}\n", "#", "(B)",
-                                         "(elements)", "", "(us)", "(GB/s)", "(GB/s)", ""));
+  print_row({"# algorithm", "size", "count", "type", "time", "algbw", "busbw", "#wrong"});
+  print_row({"#", "(B)", "(elements)", "", "(us)", "(GB/s)", "(GB/s)", ""});
+}
+
+/// A narrow terminal does not get what the size tells, and shorter names.
+void AllReduceReport::print_row(const Row& cells) const {
+  constexpr std::size_t kName = 23, kNumbers = 66, kFewer = 48;
+  const std::size_t width = report::fitting_width(out_);
+  const bool is_narrow = width > 0 && width < kNumbers + 13;
+  if (!is_narrow) {
+    const std::size_t name = width == 0 ? kName : std::min(kName, width - kNumbers);
+    fmt::print(out_, "{}  {:>11} {:>11} {:>6} {:>10} {:>7} {:>7} {:>6}\n",
+               padded(report::cut_off(cells[0], name), name), cells[1], cells[2], cells[3], cells[4], cells[5],
+               cells[6], cells[7]);
+  } else {
+    const std::size_t name = width - std::min(width - 4, kFewer);
+    fmt::print(out_, "{}  {:>11} {:>10} {:>8} {:>7} {:>6}\n", padded(report::cut_off(cells[0], name), name), cells[1],
+               cells[4], cells[5], cells[6], cells[7]);
+  }
 }
 
 void AllReduceReport::add(const std::string& algorithm, std::size_t count, double seconds, std::uint64_t wrong,
@@ -81,8 +93,8 @@ void AllReduceReport::add(const std::string& algorithm, std::size_t count, doubl
   const double algbw = static_cast<double>(size) / std::max(seconds, 1e-9) / 1e9;
   const AllReduceResult& result =
       results_.emplace_back(AllReduceResult{algorithm, size, count, seconds * 1e6, algbw, algbw * busbw_factor, wrong});
-  report::print_fitted(out_, fmt::format("{:<23}  {:>11} {:>11} {:>6} {:>11.2f} {:>8.2f} {:>8.2f} {:>6}\n", algorithm,
-                                         size, count, result.type, result.time_us, result.algbw, result.busbw, wrong));
+  print_row({algorithm, std::to_string(size), std::to_string(count), result.type, fmt::format("{:.2f}", result.time_us),
+             fmt::format("{:.2f}", result.algbw), fmt::format("{:.2f}", result.busbw), std::to_string(wrong)});
   std::fflush(out_);
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <cstdio>
 #include <filesystem>
@@ -46,6 +47,9 @@ class AllReduceReport {
   const std::vector<AllReduceResult>& results() const { return results_; }
 
  private:
+  using Row = std::array<std::string, 8>;
+  void print_row(const Row& cells) const;
+
   std::FILE* const out_;
   std::vector<AllReduceResult> results_;
 };

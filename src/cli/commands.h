@@ -22,6 +22,7 @@ void add_devices(CLI::App& app, int& exit_code);
 void add_runs(CLI::App& app, int& exit_code);
 void add_report(CLI::App& app, int& exit_code);
 void add_launch(CLI::App& app, int& exit_code);
+void add_help(CLI::App& app, int& exit_code);   ///< hidden: what -h prints
 void add_usage(CLI::App& app, int& exit_code);  ///< hidden: the man page and completions, for the installation
 
 }  // namespace mirrortrain::cli

@@ -72,7 +72,8 @@ void show(const ConfigArguments& arguments) {
       check_configuration(configuration_or_run(arguments.config).file, arguments.overrides);
   report::print_fitted(stdout, config::show(checked.values(), checked.read.document, config::Origins::kShown));
   if (checked.has_model()) {
-    report::print_fitted(stdout, "# The model's variables, as they will be kept:\n" + variables_text(checked, "#   "));
+    report::print_narrowed(stdout,
+                           "# The model's variables, as they will be kept:\n" + variables_text(checked, "#   "));
     show_reduction(checked);
   }
 }

@@ -6,12 +6,17 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
+#include "base/utf8.h"
 #include "cli/commands.h"
 #include "cli/look_at_data.h"
+#include "report/fitted.h"
 
 namespace mirrortrain::cli {
 namespace {
+
+constexpr std::size_t kLineColumns = 80;
 
 struct InitArguments {
   std::string data;
@@ -21,8 +26,7 @@ struct InitArguments {
 std::string preprocessing(const DataLook& look) {
   if (look.scale != 1) return "    - rescaling: {scale: 0.00392156862745098}     # bytes to [0, 1]\n";
   if (!look.is_normalized) return "";
-  return "    - normalization: {adapt: true}                  # by each feature's mean and variance in the training "
-         "data\n";
+  return "    - normalization: {adapt: true}                  # to the training data\n";
 }
 
 /// Whether examples are pictures large enough for convolutions.
@@ -59,11 +63,36 @@ std::string classes_text(const DataLook& look) {
                      names.size() < look.names.size() ? ", ..." : "");
 }
 
-/// Comments hold what a line holds.
-std::string one_line(std::string text) {
+/// Lines of a comment.
+std::string comment(std::string text) {
   std::ranges::replace_if(
       text, [](char c) { return c == '\n' || c == '\r'; }, ' ');
-  return text;
+  return report::fitted("# " + text, kLineColumns) + "\n";
+}
+
+/// A line whose flow collections go on in further lines, between their entries, where it is long.
+std::string folded(std::string_view line) {
+  const std::string indent = "    ";
+  std::string text;
+  std::size_t start = 0, last = 0;  // of the line; where it may end
+  char quote = '\0';
+  const auto break_line = [&] {
+    text += std::string(line.substr(start, last - start)) + "\n" + indent;
+    start = last + 1;  // behind the space
+    last = start;
+  };
+  for (std::size_t i = 0; i < line.size(); ++i) {
+    const std::size_t columns = display_width(line.substr(start, i + 1 - start)) + (start > 0 ? indent.size() : 0);
+    if (columns > kLineColumns && last > start) break_line();
+    if (line[i] == '"' || line[i] == '\'') {
+      quote = quote == line[i] ? '\0' : quote == '\0' ? line[i] : quote;
+    } else if (line[i] == '\\' && quote == '"') {
+      ++i;
+    } else if (quote == '\0' && line.substr(i, 2) == ", ") {
+      last = i + 1;
+    }
+  }
+  return text + std::string(line.substr(start)) + "\n";
 }
 
 std::string configuration(const std::string& path, const DataLook& look) {
@@ -72,14 +101,12 @@ std::string configuration(const std::string& path, const DataLook& look) {
   const std::int64_t batch = look.examples >= 2000 ? 64 : look.examples >= 200 ? 32 : 8;
   std::vector<std::int64_t> input = look.features.dims();
   if (is_of_pictures(look) && input.size() == 2) input.push_back(1);
-  std::string text = one_line(fmt::format("# {} examples, {}. Made by `mirrortrain init`; every value may be changed.",
-                                          look.examples, classes_text(look))) +
-                     "\n";
-  for (const std::string& remark : look.remarks) text += one_line("# " + remark) + "\n";
+  std::string text = comment("Made by `mirrortrain init`; every value may be changed.") +
+                     comment(fmt::format("{} examples, {}", look.examples, classes_text(look)));
+  for (const std::string& remark : look.remarks) text += comment(remark);
   text += fmt::format("name: {}\nseed: 1\ndata:\n  global_batch_size: {}\n", yaml_text(named.stem().string()), batch);
-  text +=
-      fmt::format("  train: {}\n  validation: {{fraction: 0.2, shuffle: true}}     # drawn by the seed\n", look.train);
-  if (!look.test.empty()) text += fmt::format("  test: {}\n", look.test);
+  text += folded("  train: " + look.train) + "  validation: {fraction: 0.2, shuffle: true}     # drawn by the seed\n";
+  if (!look.test.empty()) text += folded("  test: " + look.test);
   if (const std::string steps = preprocessing(look); !steps.empty()) text += "  preprocessing:\n" + steps;
   text += fmt::format("model:\n  input_shape: [{}]\n  layers:\n{}", fmt::join(input, ", "), layers(look));
   text += look.classes > 0

@@ -15,6 +15,7 @@
 
 #include "base/utf8.h"
 #include "report/console.h"
+#include "report/fitted.h"
 
 namespace mirrortrain::cli {
 namespace {
@@ -25,7 +26,7 @@ bool colors_are_unwanted() {
   return no_color != nullptr && *no_color != '\0';
 }
 
-/// Breaks lines of prose between words; tables stay as they are.
+/// Breaks lines of prose between words; tables, which are narrowed, stay as they are.
 std::string wrapped(std::string_view text, std::size_t width) {
   std::string result;
   for (std::size_t start = 0; start <= text.size();) {
@@ -59,7 +60,8 @@ class ConsoleSink : public spdlog::sinks::base_sink<std::mutex> {
   void print(spdlog::level::level_enum level, std::string_view text) {
     const std::string_view color = level >= spdlog::level::err ? "\x1b[31m" : "\x1b[33m";
     const bool colored = has_color_ && level >= spdlog::level::warn;
-    const std::string line = is_terminal_ ? wrapped(text, report::terminal_width(stderr)) : std::string(text);
+    const std::size_t width = report::terminal_width(stderr);
+    const std::string line = is_terminal_ ? wrapped(report::narrowed(text, width), width) : std::string(text);
     fmt::print(stderr, "{}{}{}{}\n", is_terminal_ ? "\r\x1b[K" : "", colored ? color : "", line,
                colored ? "\x1b[0m" : "");
   }

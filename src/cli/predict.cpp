@@ -21,6 +21,7 @@
 #include "cli/run_weights.h"
 #include "cli/stop_signals.h"
 #include "data/new_data.h"
+#include "train/check_data.h"
 #include "train/prediction.h"
 
 namespace mirrortrain::cli {
@@ -54,6 +55,7 @@ data::Dataset read_examples(const PredictArguments& arguments, const CheckedConf
                           one_hot != nullptr ? one_hot->depth.value : 0, checked.input, values.data.on_bad_example,
                           feeder_options(values, false).ahead.threads);
   }
+  require_data_files(checked, {arguments.split});
   auto loaded = data::load(values.data, values.seed, checked.wanted_input(), arguments.split, adapted);
   if (loaded) return std::move(loaded->dataset);
   throw UsageError(data::missing_text(values.data, arguments.split) + ", or a file with --data FILE");

@@ -68,6 +68,7 @@ int run_program(int argc, const char* const* argv) {
     add_runs(app, exit_code);
     add_report(app, exit_code);
     add_launch(app, exit_code);
+    add_help(app, exit_code);
     add_usage(app, exit_code);
     add_output_options(app);
     try {

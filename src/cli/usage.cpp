@@ -100,13 +100,16 @@ std::string help_text(const CommandText& command, std::size_t width) {
   return out;
 }
 
+std::string help_text(const CommandText& command) {
+  return help_text(command,
+                   report::is_terminal(stdout) ? std::min<std::size_t>(report::terminal_width(stdout), 120) : 80);
+}
+
 void use_help_text(CLI::App& app) {
   app.formatter_fn([](const CLI::App* command, std::string name, CLI::AppFormatMode) {
     CommandText text = describe(*command);
     text.name = std::move(name);
-    const std::size_t width =
-        report::is_terminal(stdout) ? std::min<std::size_t>(report::terminal_width(stdout), 120) : 80;
-    return help_text(text, width);
+    return help_text(text);
   });
 }
 

@@ -40,8 +40,14 @@ std::string man_page(const CommandText& program, const std::string& version);
 std::string bash_completion(const CommandText& program);
 std::string zsh_completion(const CommandText& program);
 
+/// For this terminal, or 80 columns where there is none.
+std::string help_text(const CommandText& command);
+
 /// Gives the program and its commands help_text as their help. Before commands are added.
 void use_help_text(CLI::App& app);
+
+/// "there is no command 'x'; the commands are ...", of those below `command`.
+std::string unknown_command(const std::string& given, const CommandText& command);
 
 /// What is wrong with a command line that the parser refused, and the usage of the command.
 std::string refused_text(const CLI::App& app, const CLI::ParseError& error);

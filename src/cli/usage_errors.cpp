@@ -108,13 +108,6 @@ std::string option_before_command(const std::string& given, const CommandText& t
                                      : " before the command");
 }
 
-std::string unknown_command(const std::string& given, const CommandText& text) {
-  std::vector<std::string> names;
-  for (const CommandText& inner : text.commands) names.push_back(inner.name.substr(inner.name.rfind(' ') + 1));
-  return fmt::format("there is no command '{}'; the commands are {}{}", shortened(given), fmt::join(names, ", "),
-                     config::suggestion(given, names));
-}
-
 std::string what_is_wrong(const CLI::App& command, const CommandText& text, const CLI::ParseError& error) {
   std::vector<std::string> rest = command.remaining();
   if (!rest.empty() && !text.commands.empty()) {
@@ -130,6 +123,13 @@ std::string what_is_wrong(const CLI::App& command, const CommandText& text, cons
 }
 
 }  // namespace
+
+std::string unknown_command(const std::string& given, const CommandText& command) {
+  std::vector<std::string> names;
+  for (const CommandText& inner : command.commands) names.push_back(inner.name.substr(inner.name.rfind(' ') + 1));
+  return fmt::format("there is no command '{}'; the commands are {}{}", shortened(given), fmt::join(names, ", "),
+                     config::suggestion(given, names));
+}
 
 std::string refused_text(const CLI::App& app, const CLI::ParseError& error) {
   if (const std::vector<std::string> before = app.remaining(); !before.empty() && !app.get_subcommands().empty()) {

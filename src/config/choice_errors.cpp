@@ -4,6 +4,7 @@
 #include <array>
 
 #include "config/choice.h"
+#include "config/names.h"
 
 namespace mirrortrain::config::detail {
 
@@ -48,6 +49,33 @@ std::string as_item(const Choice& choice, std::string_view text) {
                         : fmt::format("write - {}: {{KEY: VALUE, ...}}, with the names of its options", *name);
 }
 
+void add_names(const Schema& type, std::vector<std::string>& names) {
+  names.insert(names.end(), type.names.begin(), type.names.end());
+  for (const Schema& part : type.parts) add_names(part, names);
+}
+
+/// "write - activation: {activation: relu}" for `relu`, a value of the key that is named as its item; "" for others.
+std::string as_value(const Choice& choice, std::string_view name) {
+  if (!choice.tag.empty()) return "";
+  for (const Alternative& alternative : choice.alternatives) {
+    for (const Schema::Key& key : alternative.schema({}).keys) {
+      if (key.name != alternative.name || key.planned) continue;
+      std::vector<std::string> values;
+      add_names(key.type, values);
+      const std::string* const meant = named_otherwise(name, values);
+      if (meant != nullptr) return fmt::format("; write - {0}: {{{0}: {1}}}", key.name, *meant);
+    }
+  }
+  return "";
+}
+
+/// What was probably meant: another alternative's name, what is known of this one, the value of a key.
+std::string meant_by(const Choice& choice, const std::string& name, const std::vector<std::string>& names) {
+  if (std::string advice = advice_on(kind_of(choice), name); !advice.empty()) return advice;
+  const std::string value = named_otherwise(name, names) == nullptr ? as_value(choice, name) : "";
+  return value.empty() ? suggestion(name, names) : value;
+}
+
 }  // namespace
 
 std::string refusal(const Choice& choice, const std::string& name) {
@@ -57,8 +85,7 @@ std::string refusal(const Choice& choice, const std::string& name) {
   if (const std::string call = as_item(choice, name); !call.empty()) {
     return fmt::format("unknown {} '{}'; {}", kind_of(choice), shortened(name), call);
   }
-  const std::string advice = advice_on(kind_of(choice), name);
-  const std::string hint = advice.empty() ? suggestion(name, names) : advice;
+  const std::string hint = meant_by(choice, name, names);
   return fmt::format("unknown {} '{}'{}", kind_of(choice), shortened(name), hint.empty() ? available : hint);
 }
 

@@ -228,15 +228,21 @@ class FitCheck {
                                      size.height, size.width, input.text()));
   }
 
+  /// An embedding looks up the numbers that the data have.
+  void check_lookups(const PlaceOf& place_of) {
+    for (std::size_t i = 0; i < steps_.size(); ++i) {
+      if (std::holds_alternative<OneHot>(steps_[i])) continue;
+      const auto name = std::visit([](const auto& held) { return held.kName; }, steps_[i]);
+      const std::string path = fmt::format("data.preprocessing[{}].{}", i, name);
+      errors_.add(place_of(path), path,
+                  fmt::format("{} changes the numbers that the model's embedding looks up; leave it out", name));
+    }
+  }
+
   void operator()(const PreprocessingStep& step) {
     if (const auto* normalization = std::get_if<Normalization>(&step)) {
       check_channels(normalization->mean);
       check_channels(normalization->variance);
-    }
-    if (spec_.numbers_below > 0 && !std::holds_alternative<OneHot>(step)) {
-      errors_.add({}, "data.preprocessing",
-                  fmt::format("{} changes the numbers that the model's embedding looks up; leave it out",
-                              std::visit([](const auto& held) { return held.kName; }, step)));
     }
     if (const auto* one_hot = std::get_if<OneHot>(&step)) {
       // Labels are taken to be one class number each; what a file holds is looked at when it is read.
@@ -359,9 +365,10 @@ class FitCheck {
 
 }  // namespace
 
-void check_fit(const DataOptions& options, const InputSpec& spec, config::Errors& errors) {
+void check_fit(const DataOptions& options, const InputSpec& spec, const PlaceOf& place_of, config::Errors& errors) {
   FitCheck check(options, spec, errors);
   for (const PreprocessingStep& step : options.preprocessing) check(step);
+  if (spec.numbers_below > 0) check.check_lookups(place_of);
   if (spec.numbers_below == 0) check.check_size();
   check(options.train.value);
   if (options.validation.value) check(*options.validation.value);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -45,7 +46,10 @@ std::optional<WrongNumber> find_wrong_feature(const Dataset& dataset, const Inpu
 std::vector<WrongNumber> wrong_labels(const Array& labels, std::int64_t one_hot_depth, const InputSpec& spec);
 std::vector<WrongNumber> wrong_features(const Array& features, const InputSpec& spec);
 
+/// Where a key was written, as "data.preprocessing[0].rescaling".
+using PlaceOf = std::function<config::Place(const std::string& path)>;
+
 /// Adds what the configuration alone shows not to fit the model: preprocessing, inline and synthetic data.
-void check_fit(const DataOptions& options, const InputSpec& spec, config::Errors& errors);
+void check_fit(const DataOptions& options, const InputSpec& spec, const PlaceOf& place_of, config::Errors& errors);
 
 }  // namespace mirrortrain::data

@@ -250,11 +250,14 @@ Splits load(const DataOptions& options, std::uint64_t seed, const InputSpec* spe
   std::future<std::optional<Dataset>> test, validation;
   std::promise<Adapted> promise;  // goes before the futures, so that nobody waits for it where reading train fails
   const AdaptedLater later = [known = promise.get_future().share()]() -> const Adapted& { return known.get(); };
-  test = std::async(std::launch::async, [&, later] { return read_optional(options.test.value, later, terms); });
-  validation = std::async(std::launch::async, [&, later]() -> std::optional<Dataset> {
-    return fraction == nullptr ? read_optional(options.validation.value, later, terms) : std::nullopt;
+  test = std::async(std::launch::async, [&, later] {
+    return at_its_place(options.test, [&] { return read_optional(options.test.value, later, terms); });
   });
-  Training training = read_training(options, seed, terms);
+  validation = std::async(std::launch::async, [&, later]() -> std::optional<Dataset> {
+    if (fraction != nullptr) return std::nullopt;
+    return at_its_place(options.validation, [&] { return read_optional(options.validation.value, later, terms); });
+  });
+  Training training = at_its_place(options.train, [&] { return read_training(options, seed, terms); });
   promise.set_value(training.adapted);
   Splits splits{std::move(training.train), validation.get(), test.get(), std::move(training.adapted)};
   if (training.validation) splits.validation = std::move(training.validation);

@@ -25,6 +25,21 @@ class FractionError : public Error {
   std::string message_;
 };
 
+/// What `read` returns; its errors get the place and the key of the split.
+template <class LocatedSource, class Read>
+auto at_its_place(const LocatedSource& source, const Read& read) {
+  try {
+    return read();
+  } catch (const UsageError&) {
+    throw;
+  } catch (const FractionError&) {
+    throw;
+  } catch (const Error& error) {
+    if (!source.place.given()) throw;
+    throw Error(source.place.text() + ": " + source.path + ": " + error.what());
+  }
+}
+
 struct Splits {
   Dataset train;
   std::optional<Dataset> validation, test;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/utf8.h"
+#include "report/fitted.h"
 #include "report/format.h"
 
 namespace mirrortrain::report {
@@ -260,6 +261,11 @@ std::size_t fitting_width(std::FILE* out) { return is_terminal(out) ? terminal_w
 void print_fitted(std::FILE* out, const std::string& text) {
   const std::size_t width = fitting_width(out);
   fmt::print(out, "{}", width > 0 ? fitted(text, width) : text);
+}
+
+void print_narrowed(std::FILE* out, const std::string& text) {
+  const std::size_t width = fitting_width(out);
+  print_fitted(out, width > 0 ? narrowed(text, width) : text);
 }
 
 std::unique_ptr<Writer> make_console_writer(std::FILE* out, const RunLength& length, bool quiet) {

@@ -84,6 +84,8 @@ std::size_t fitting_width(std::FILE* out);
 
 /// `text`, in lines that fit where `out` is a terminal.
 void print_fitted(std::FILE* out, const std::string& text);
+/// The same of text with tables, which are narrowed first.
+void print_narrowed(std::FILE* out, const std::string& text);
 
 /// A progress line where `out` is a terminal, else plain lines; with `quiet` nothing.
 std::unique_ptr<Writer> make_console_writer(std::FILE* out, const RunLength& length, bool quiet = false);

@@ -21,10 +21,6 @@ std::string duration_text(double seconds);
 /// The fewest digits that read back as the number; NaN is "nan", whatever its sign.
 std::string float_text(float value);
 
-/// Text in lines of at most `width` columns: longer ones are broken between columns of a table or, where there are
-/// none, between words, and go on indented (a comment as a comment). A word alone may be wider.
-std::string fitted(std::string_view text, std::size_t width);
-
 /// Four significant digits: "0.5123", "12.35", "1.230e-05".
 std::string score_text(double value);
 

@@ -129,7 +129,8 @@ void check_model(CheckedConfiguration& checked, bool readable, config::Errors& e
   if (!readable || !errors.empty()) return;
   checked.input = input_spec(*checked.model, values.loss->value);
   add_lengths(values, *checked.model, build, errors);
-  data::check_fit(values.data, checked.input, errors);
+  data::check_fit(
+      values.data, checked.input, [&](const std::string& path) { return checked.place_of(path); }, errors);
 }
 
 /// A checkpoint stores `state` variables as state/NAME, beside the model's variables.

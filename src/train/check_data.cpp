@@ -20,19 +20,28 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Files and folders that do not exist. A pattern is looked at when it is read.
-void check_files(const CheckedConfiguration& checked, config::Errors& errors) {
+/// The same key may be set beside a run's own configuration.
+std::string moved_text(const config::NamedFile& named) {
+  const bool is_of_run = named.place.given() && fs::path(*named.place.source).filename() == "config.yaml";
+  return is_of_run ? fmt::format("; if it was moved, say where it is: --set {}=PATH", named.path) : "";
+}
+
+/// Files and folders below keys that begin with one of `paths` and that do not exist. A pattern is looked at when it is
+/// read.
+void check_files(const CheckedConfiguration& checked, const std::vector<std::string>& paths, config::Errors& errors) {
   for (const config::NamedFile& named : checked.read.document.files) {
     const bool is_pattern = named.file.find_first_of("*?[") != std::string::npos;
-    const bool is_looked_at = named.path.starts_with("data.") || named.path.starts_with("model.");
+    const bool is_looked_at =
+        std::ranges::any_of(paths, [&](const std::string& path) { return named.path.starts_with(path); });
     if (!is_looked_at || is_pattern || fs::exists(named.file)) continue;
     fs::path there = named.file;  // as far as there is anything
     while (there.has_relative_path() && !fs::exists(there)) there = there.parent_path();
-    errors.add(named.place, named.path,
-               fs::path(named.file).parent_path() == there
-                   ? fmt::format("{} does not exist", named.file)
-                   : fmt::format("{} does not exist: there is no folder {} in {}", named.file,
-                                 fs::path(named.file).lexically_relative(there).begin()->string(), there.string()));
+    const std::string missing =
+        fs::path(named.file).parent_path() == there
+            ? ""
+            : fmt::format(": there is no folder {} in {}",
+                          fs::path(named.file).lexically_relative(there).begin()->string(), there.string());
+    errors.add(named.place, named.path, fmt::format("{} does not exist{}{}", named.file, missing, moved_text(named)));
   }
 }
 
@@ -132,7 +141,7 @@ void check_initial_weights(const CheckedConfiguration& checked, config::Errors& 
 
 void check_data(const CheckedConfiguration& checked, config::Errors& errors) {
   const bool is_whole = errors.empty();  // else examples cannot be compared with the model
-  check_files(checked, errors);
+  check_files(checked, {"data.", "model."}, errors);
   if (!is_whole) return;
   const data::DataOptions& data = checked.values().data;
   std::optional<data::Dataset> train, validation, test;
@@ -158,6 +167,19 @@ void check_data(const CheckedConfiguration& checked, config::Errors& errors) {
   const auto rows = train ? std::optional(train->rows()) : rows_of_train(data);
   if (rows && (train || !reads_train)) check_steps(checked, *rows, errors);
   check_initial_weights(checked, errors);
+}
+
+void require_data_files(const CheckedConfiguration& checked, const std::vector<data::Split>& splits) {
+  const auto& validation = checked.values().data.validation.value;
+  std::vector<std::string> paths;
+  for (const data::Split split : splits) {
+    const bool is_part = split == data::Split::kValidation && validation &&
+                         std::holds_alternative<data::ValidationFraction>(*validation);
+    paths.push_back(fmt::format("data.{}.", data::name_of(is_part ? data::Split::kTrain : split)));
+  }
+  config::Errors errors;
+  check_files(checked, paths, errors);
+  if (!errors.empty()) throw Error(errors.text());
 }
 
 void check_updates(const CheckedConfiguration& checked, std::int64_t steps, config::Errors& errors) {

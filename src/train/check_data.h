@@ -1,8 +1,10 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "config/errors.h"
+#include "data/load.h"
 #include "train/check_configuration.h"
 
 namespace mirrortrain {
@@ -11,6 +13,10 @@ namespace mirrortrain {
 /// do not exist, shapes and labels that do not fit the model. What the file alone shows is not looked at again. Then
 /// what warn_of_data finds.
 void check_data(const CheckedConfiguration& checked, config::Errors& errors);
+
+/// Throws Error for files and folders of these splits that do not exist, each at its key, with the --set for data that
+/// were moved.
+void require_data_files(const CheckedConfiguration& checked, const std::vector<data::Split>& splits);
 
 /// Adds the error of gradients that are accumulated over more steps than the run has, so that no weight ever changes.
 /// `steps` 0: not known.

@@ -75,7 +75,7 @@ std::optional<int> FitRun::run_to_the_end() {
     std::string text = run_header(checked_, *run_.strategy);
     if (checked_.has_model()) text += "\n" + variables_text(checked_);
     for (const std::string& note : run_.notes()) text += fmt::format("\n{}\n", note);
-    report::print_fitted(stdout, text);
+    report::print_narrowed(stdout, text);
     return 0;
   }
   if (cluster_) {

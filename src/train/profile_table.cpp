@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "base/utf8.h"
+#include "report/fitted.h"
 #include "strategy/topology.h"
 
 namespace mirrortrain {
@@ -79,6 +80,17 @@ std::string rate(double amount, double ms) {
 
 std::string share_text(double part, double whole) { return fmt::format("{:.1f}%", whole > 0 ? 100 * part / whole : 0); }
 
+/// As many as the longest name has, and no fewer than most need, or as the numbers beside it leave; `width` 0: no
+/// limit.
+std::size_t name_columns_of(const std::vector<ProfileRow>& rows, std::size_t width, bool has_rates) {
+  constexpr std::size_t kNumbers = 10 + 10 + 10 + 7, kRates = 9 + 6, kUsual = 28, kLeast = 8;
+  std::size_t columns = kUsual;
+  for (const ProfileRow& row : rows) columns = std::max(columns, display_width(row.name));
+  if (width == 0) return columns;
+  const std::size_t numbers = kNumbers + (has_rates ? kRates : 0);
+  return std::min(columns, std::max(width - std::min(width, numbers), kLeast));
+}
+
 }  // namespace
 
 std::vector<ProfileRow> profile_rows(const std::vector<ProfileEntry>& entries, const Model& model,
@@ -118,8 +130,8 @@ std::vector<ProfileRow> profile_rows(const std::vector<ProfileEntry>& entries, c
 }
 
 std::string profile_text(const std::vector<ProfileRow>& rows, const ProfiledSteps& steps, std::size_t width) {
-  const bool is_narrow = width > 0 && width < 80;
-  const std::size_t name_columns = is_narrow ? 22 : 28;
+  const bool has_rates = width == 0 || width >= 80;
+  const std::size_t name_columns = name_columns_of(rows, width, has_rates);
   std::string text, who;
   for (const ProfileRow& row : rows) {
     const auto replica = replica_of(row.who);
@@ -130,20 +142,20 @@ std::string profile_text(const std::vector<ProfileRow>& rows, const ProfiledStep
         text += fmt::format("\n{}: {} examples, {:.3f} ms a step\n{:<{}}{:>10}{:>10}{:>10}{:>7}", who,
                             rows_of_replica(steps.batch, *replica, steps.replicas).count, total, "layer", name_columns,
                             "forward", "backward", "ms", "share");
-        text += is_narrow ? "\n" : fmt::format("{:>9}{:>6}\n", "GFLOP/s", "GB/s");
+        text += has_rates ? fmt::format("{:>9}{:>6}\n", "GFLOP/s", "GB/s") : "\n";
       } else {
         text += fmt::format("\n{}: {:.3f} ms a step\n{:<{}}{:>10}{:>7}\n", who, total, "action", name_columns, "ms",
                             "share");
       }
     }
-    const std::string name = padded(shortened(row.name, name_columns - 5), name_columns);
+    const std::string name = padded(report::cut_off(row.name, name_columns), name_columns);
     const std::string share = share_text(row.ms(), total_ms(rows, who));
     if (!replica) {
       text += fmt::format("{}{:>10.3f}{:>7}\n", name, row.ms(), share);
       continue;
     }
     text += fmt::format("{}{:>10.3f}{:>10.3f}{:>10.3f}{:>7}", name, row.forward_ms, row.backward_ms, row.ms(), share);
-    text += is_narrow ? "\n" : fmt::format("{:>9}{:>6}\n", rate(row.flops, row.ms()), rate(row.bytes, row.ms()));
+    text += has_rates ? fmt::format("{:>9}{:>6}\n", rate(row.flops, row.ms()), rate(row.bytes, row.ms())) : "\n";
   }
   return text.empty() ? text : text.substr(1);
 }

@@ -35,6 +35,7 @@ std::unique_ptr<data::Feeder> feeder_for(const CheckedConfiguration& checked,
 /// Reads one split alone. Throws UsageError where the configuration has none of that name.
 std::unique_ptr<data::Feeder> load_feeder(const CheckedConfiguration& checked, const RunParts& parts, data::Split split,
                                           Run& run) {
+  require_data_files(checked, {split});
   if (auto loaded =
           data::load(checked.values().data, checked.values().seed, checked.wanted_input(), split, parts.adapted)) {
     run.adapted = std::move(loaded->adapted);
@@ -50,12 +51,19 @@ void load_feeders(const CheckedConfiguration& checked, const RunParts& parts, Ru
   if (!wants(data::Split::kValidation) && !wants(data::Split::kTest)) {
     run.train = load_feeder(checked, parts, data::Split::kTrain, run);
   } else if (parts.trains) {
+    std::vector<data::Split> wanted{data::Split::kTrain};
+    wanted.insert(wanted.end(), parts.evaluates.begin(), parts.evaluates.end());
+    require_data_files(checked, wanted);
+    const data::DataOptions& data = checked.values().data;
     data::Splits splits = data::load(checked.values().data, checked.values().seed, checked.wanted_input());
     run.adapted = std::move(splits.adapted);
     const auto steps = adapted_preprocessing(checked, run.adapted, &splits.train);
-    run.train = feeder_for(checked, steps, splits.train, run, true);
-    if (wants(data::Split::kValidation)) run.validation = feeder_for(checked, steps, splits.validation, run);
-    if (wants(data::Split::kTest)) run.test = feeder_for(checked, steps, splits.test, run);
+    const auto feeder = [&](const auto& source, const std::optional<data::Dataset>& dataset, bool trains) {
+      return data::at_its_place(source, [&] { return feeder_for(checked, steps, dataset, run, trains); });
+    };
+    run.train = feeder(data.train, splits.train, true);
+    if (wants(data::Split::kValidation)) run.validation = feeder(data.validation, splits.validation, false);
+    if (wants(data::Split::kTest)) run.test = feeder(data.test, splits.test, false);
   } else {
     if (wants(data::Split::kValidation)) run.validation = load_feeder(checked, parts, data::Split::kValidation, run);
     if (wants(data::Split::kTest)) run.test = load_feeder(checked, parts, data::Split::kTest, run);

@@ -120,6 +120,8 @@ TEST_CASE_FIXTURE(Fixture, "names from Keras, PyTorch and everyday speech get th
       {"- dense: {units: 8, activation: relu}", "- leaky_relu: {negative_slope: 0.1}",
        "write - activation: {activation: leaky_relu}"},
       {"- dense: {units: 8, activation: relu}", "- swish", "write - activation: {activation: silu}"},
+      {"- dense: {units: 8, activation: relu}", "- identity", "write - activation: {activation: linear}"},
+      {"- dense: {units: 8, activation: relu}", "- Hardswish", "write - activation: {activation: hard_silu}"},
       {"- flatten", "- upsampling2d: {mode: bilinear}\n    - flatten", "did you mean 'interpolation'?"},
       {"- flatten", "- concat\n    - flatten", "did you mean 'concatenate'?"},
       {"- flatten", "- ZeroPad2d: {padding: 1}\n    - flatten", "did you mean 'zero_padding2d'?"},
@@ -264,7 +266,7 @@ TEST_CASE_FIXTURE(Fixture, "options that are none are told with what is meant, a
       {"bench-allreduce --set seed=1", "--from"},
       {"train right.yaml", "there is no command 'train'"},
       {"evaluate right", "did you mean 'eval'?"},
-      {"help fit", "`mirrortrain fit -h` describes fit"},
+      {"help fot", "mirrortrain help: there is no command 'fot'"},
       {"-q fit", "there is no option -q here; it follows the command: mirrortrain COMMAND -q"},
       {"fit table.csv", "these are data, not a configuration; `mirrortrain init table.csv` writes one"},
       {"fit right.yaml --set optimizer=null", "--set optimizer: a value is required here, found null"},
@@ -285,6 +287,12 @@ TEST_CASE_FIXTURE(Fixture, "options that are none are told with what is meant, a
   CHECK(contains(run_program(folder, "").err, "\nCommands:\n  fit "));
   CHECK(contains(run_program(folder, "config").err, "Usage: mirrortrain config"));
   CHECK(contains(run_program(folder, "fit -h").out, "Usage: mirrortrain fit [OPTIONS] [CONFIG]"));
+}
+
+TEST_CASE_FIXTURE(Fixture, "help prints what -h does") {
+  CHECK(run_program(folder, "help").out == run_program(folder, "-h").out);
+  CHECK(run_program(folder, "help fit").out == run_program(folder, "fit -h").out);
+  CHECK(run_program(folder, "help config check").out == run_program(folder, "config check -h").out);
 }
 
 TEST_CASE_FIXTURE(Fixture, "lists on the command line need no brackets") {

@@ -1,6 +1,9 @@
 // `init`: what it writes for data trains as it is.
 #include <doctest/doctest.h>
 
+#include <sstream>
+
+#include "base/utf8.h"
 #include "cli/program.h"
 
 namespace mirrortrain::testing {
@@ -18,6 +21,11 @@ struct Fixture {
     const Outcome made = run_program(folder, fmt::format("init '{}' {}", data, options));
     REQUIRE_MESSAGE(made.exit_code == 0, made.err);
     write_file(folder / "made.yaml", made.out);
+    std::istringstream lines(made.out);
+    for (std::string line; std::getline(lines, line);) {
+      const bool is_one_word = line.find(", ") == std::string::npos;  // a long path
+      CHECK_MESSAGE((display_width(line) <= 80 || is_one_word), line);
+    }
     const Outcome trained = run_program(folder, fmt::format("fit made.yaml --run-dir run-{} {}", ++runs, set));
     REQUIRE_MESSAGE(trained.exit_code == 0, trained.err);
     for (const json& event : events_of(folder / fmt::format("run-{}", runs) / "metrics.jsonl")) {
@@ -58,6 +66,14 @@ TEST_CASE_FIXTURE(Fixture, "a table gets encodings, means, normalization and out
   CHECK(accuracy > 0.7);
 }
 
+TEST_CASE_FIXTURE(Fixture, "a table of many columns of words is described in lines that a terminal shows") {
+  std::string rows = "a very long first column,\"color, or hue\",\"the third, of all\",kind\n";
+  for (int i = 0; i < 60; ++i)
+    rows += fmt::format("{},{},{},{}\n", "xyz"[i % 3], "pqr"[i % 2], "uvw"[i % 3], "ab"[i % 2]);
+  write_file(folder / "words.csv", rows);
+  CHECK(contains(train("words.csv"), "\"color, or hue\": one_hot"));
+}
+
 TEST_CASE_FIXTURE(Fixture, "a column of many words is left out, and numbers as labels are predicted as numbers") {
   std::string rows = "id,width,price\n";
   for (int i = 0; i < 60; ++i) rows += fmt::format("name {},{},{}\n", i, i % 7, 2.5 * (i % 7) + 0.25);
@@ -76,7 +92,8 @@ TEST_CASE_FIXTURE(Fixture, "a column that numbers the rows is left out, and deci
   write_file(folder / "kinds.csv", rows);
   const std::string made = train("kinds.csv");
   CHECK(contains(made, "# id is left out: it numbers the rows"));
-  CHECK(contains(made, "features: [width], decimal: \",\"}"));
+  CHECK(contains(made, "features: [width],"));
+  CHECK(contains(made, "decimal: \",\"}"));
   CHECK(contains(made, "normalization: {adapt: true}"));
   CHECK(accuracy > 0.9);
 }

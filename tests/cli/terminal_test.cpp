@@ -72,10 +72,14 @@ TEST_CASE_FIXTURE(Fixture, "eval and predict show how far they are, and tables f
   CHECK(contains(in_terminal("predict net --output p.csv").text, "predictions 1/10"));
   CHECK_FALSE(contains(in_terminal("predict net").text, "predictions 1/10"));  // they are there themselves
   CHECK_FALSE(contains(in_terminal("eval net -q").text, "test 1/"));
-  for (const char* const command : {"fit net.yaml --dry-run", "config show net.yaml",
-                                    "bench-allreduce --devices cpu:0,cpu:1 --algorithms ring -b 8 -e 8",
-                                    "plan net.yaml --workers 1,2 --network 20us,10Gbit/s", "checkpoint list net",
-                                    "devices", "runs", "fit net.yaml -q --profile --set training.steps=2"}) {
+  std::string named = kConfig;
+  named.replace(named.find("filters: 64"), 11, "name: " + std::string(90, 'n') + ", filters: 64");
+  write_file(folder / "named.yaml", named);
+  for (const char* const command :
+       {"fit net.yaml --dry-run", "fit named.yaml --dry-run", "config show net.yaml",
+        "bench-allreduce --devices cpu:0,cpu:1 -b 8 -e 8", "plan net.yaml --workers 1,2 --network 20us,10Gbit/s",
+        "checkpoint list net", "devices", "runs", "fit net.yaml -q --profile --set training.steps=2",
+        "fit named.yaml --profile --set training.steps=2 --set strategy.devices=cpu:0,cpu:1"}) {
     for (const unsigned short columns : {80, 60}) {
       CAPTURE(command);
       for (const std::string& line : in_terminal(command, columns).drawn()) {
@@ -84,6 +88,12 @@ TEST_CASE_FIXTURE(Fixture, "eval and predict show how far they are, and tables f
       }
     }
   }
+  const Screen plan = in_terminal("fit named.yaml --dry-run", 60);
+  CHECK_MESSAGE(contains(plan.text, "nnn...  [14, 14, 64]"), plan.text);
+  CHECK(contains(plan.text, "on_write"));
+  CHECK(contains(run_program(folder, "fit named.yaml --dry-run").out, std::string(90, 'n') + "/kernel"));
+  CHECK(contains(in_terminal("bench-allreduce --devices cpu:0,cpu:1 -b 8 -e 8", 60).text, "reduction..."));
+  CHECK(contains(in_terminal("bench-allreduce --devices cpu:0,cpu:1 -b 8 -e 8", 80).text, "reduction_t..."));
 }
 
 TEST_CASE_FIXTURE(Fixture, "a table of runs keeps its figures on a narrow terminal by shortening names" *

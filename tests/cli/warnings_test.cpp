@@ -281,6 +281,27 @@ optimizer: adam
   CHECK_FALSE(contains(check(", use_causal_mask: true"), "warning"));
 }
 
+TEST_CASE_FIXTURE(Fixture, "a step that changes what an embedding looks up is an error at its line") {
+  write_file(folder / "e.yaml", R"(data:
+  global_batch_size: 2
+  train: {format: inline, features: [[1, 2], [3, 0]], labels: [0, 1]}
+  preprocessing:
+    - rescaling: {scale: 0.5}
+model:
+  input_shape: [2]
+  layers:
+    - embedding: {input_dim: 4, output_dim: 2}
+    - flatten
+    - dense: {units: 1, activation: sigmoid}
+loss: binary_crossentropy
+optimizer: sgd
+)");
+  const Outcome outcome = run_program(folder, "config check e.yaml");
+  CHECK(outcome.exit_code == 2);
+  CHECK_MESSAGE(contains(outcome.err, "e.yaml:5:7: data.preprocessing[0].rescaling: rescaling changes the numbers"),
+                outcome.err);
+}
+
 TEST_CASE_FIXTURE(Fixture, "quoted decimal commas between commas are read, and advised where they are not") {
   std::string rows = "length,width,kind\n";
   for (int i = 0; i < 60; ++i) rows += fmt::format("\"0,{}\",\"-1,{}\",{}\n", 10 + i, 90 - i, i % 3);
@@ -291,6 +312,26 @@ TEST_CASE_FIXTURE(Fixture, "quoted decimal commas between commas are read, and a
   CHECK(fit("{units: 3}", kSparse, "", "--set data.train.decimal=,").exit_code == 0);
   CHECK(fit("{units: 3}", kSparse, "", "--set data.train.decimal=, --set data.train.delimiter=,").exit_code == 0);
   CHECK(contains(run_program(folder, "init flowers.csv").out, "decimal: \",\""));
+}
+
+TEST_CASE_FIXTURE(Fixture,
+                  "fit tells errors of the data at the split, as config check does, and of moved files the --set") {
+  const std::string missing = "there is no column 'none' in the header";
+  CHECK(contains(fit("{units: 3}", kSparse, "", "--set data.train.labels=none").err, missing));
+  const Outcome shape = fit("{units: 3}", kSparse, "", "--set model.input_shape=5");
+  CHECK_MESSAGE(contains(shape.err, "m.yaml:3:3: data.train: "), shape.err);
+  CHECK(contains(run_program(folder, "config check m.yaml --set model.input_shape=5").err, "m.yaml:3:3: data.train: "));
+
+  REQUIRE(fit("{units: 3}", kSparse, "", "--run-dir kept").exit_code == 0);
+  fs::rename(folder / "flowers.csv", folder / "moved.csv");
+  for (const char* const command :
+       {"eval kept --split train", "predict kept --split train", "fit --resume kept --set training.epochs=9"}) {
+    CAPTURE(command);
+    const Outcome moved = run_program(folder, command);
+    CHECK(moved.exit_code == 1);
+    CHECK_MESSAGE(contains(moved.err, "if it was moved, say where it is: --set data.train.file=PATH"), moved.err);
+  }
+  CHECK(run_program(folder, "eval kept --split train --set data.train.file=moved.csv").exit_code == 0);
 }
 
 TEST_CASE_FIXTURE(Fixture, "a dry run refuses what the run would of its folder") {

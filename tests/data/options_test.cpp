@@ -34,7 +34,8 @@ std::string errors_of(const std::string& text) { return Configuration(text).text
 std::string mismatch_of(const std::string& text, const InputSpec& spec) {
   Configuration configuration(text);
   CHECK(configuration.text() == "");
-  check_fit(configuration.options, spec, configuration.errors);
+  check_fit(
+      configuration.options, spec, [](const std::string&) { return config::Place{}; }, configuration.errors);
   return configuration.text();
 }
 
