@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 
 #include "kernels/cpu/float32_kernels.h"
 #include "kernels/cpu/loops.h"
@@ -13,12 +14,15 @@ namespace {
 /// x [rows, in], kernel [in, out], y [rows, out].
 struct Sizes {
   std::int64_t rows, in, out;
+  Sizes(std::int64_t rows_, std::int64_t in_, std::int64_t out_) : rows(rows_), in(in_), out(out_) {}
   Sizes(const TensorView& x, const TensorView& y)
       : rows(x.elements() / x.shape.back()), in(x.shape.back()), out(y.shape.back()) {}
 };
 
 // Steps that a product takes at once, so that what all its blocks of rows read again stays in the second-level cache.
 constexpr std::int64_t kSteps = 1024;
+// In the gradient of the kernel both operands are read in strides, which leave part of that cache unused.
+constexpr std::int64_t kStridedSteps = 384;
 
 std::size_t bytes_of(std::int64_t floats) { return static_cast<std::size_t>(floats) * sizeof(float); }
 float* at(std::byte* workspace, std::size_t offset) { return reinterpret_cast<float*>(workspace + offset); }
@@ -120,6 +124,41 @@ class InputGradient : public Kernel {
   std::size_t turned_, blocks_;
 };
 
+/// For many rows: turns the kernel, which is smaller than the rows, and multiplies dy by that. Each element is the same
+/// sum in the same order as in InputGradient.
+class InputGradientOfManyRows : public Kernel {
+ public:
+  /// Whether there are fewer elements to turn than in InputGradient.
+  static bool suits(const Sizes& sizes) { return sizes.in * sizes.out < sizes.rows * (sizes.in + sizes.out); }
+
+  InputGradientOfManyRows(const Sizes& sizes, int threads)
+      : s_(sizes),
+        threads_(threads),
+        forward_({sizes.rows, sizes.out, sizes.in}, ops::ActivationKind::kLinear, threads) {
+    product_ = layout_.add(forward_.workspace_bytes());
+    turned_ = layout_.add(bytes_of(s_.in * s_.out));
+  }
+
+  std::size_t workspace_bytes() const override { return layout_.bytes(); }
+
+  void enqueue(Stream& stream, const KernelArgs& args) override {
+    const float* const kernel = args.inputs[1].as<float>();
+    float* const turned = at(args.workspace, turned_);
+    parallel_for(threads_, s_.in, kLanes, [&](std::int64_t begin, std::int64_t end) {
+      transpose(end - begin, s_.out, kernel + begin * s_.out, s_.out, turned + begin, s_.in);
+    });
+    const std::array inputs{args.inputs[0], TensorView{DType::kFloat32, {s_.out, s_.in}, args.workspace + turned_}};
+    forward_.enqueue(stream, {.inputs = inputs, .outputs = args.outputs, .workspace = args.workspace + product_});
+  }
+
+ private:
+  Sizes s_;
+  int threads_;
+  Forward forward_;
+  WorkspaceLayout layout_;
+  std::size_t product_, turned_;
+};
+
 class WeightGradient : public Kernel {
  public:
   WeightGradient(const Sizes& sizes, int threads) : s_(sizes), threads_(threads) {
@@ -136,8 +175,8 @@ class WeightGradient : public Kernel {
       float* const last = at(args.workspace, last_);
       if (s_.out % kLanes != 0) copy_last_columns(s_.rows, s_.out, dy, s_.out, last);
       parallel_for(threads_, s_.in, 4, [&](std::int64_t begin, std::int64_t end) {
-        for (std::int64_t step = 0; step < s_.rows; step += kSteps) {
-          multiply_ragged(end - begin, s_.out, std::min(kSteps, s_.rows - step),
+        for (std::int64_t step = 0; step < s_.rows; step += kStridedSteps) {
+          multiply_ragged(end - begin, s_.out, std::min(kStridedSteps, s_.rows - step),
                           Scalars{x + step * s_.in + begin, 1, s_.in}, {dy + step * s_.out, s_.out},
                           {kernel + begin * s_.out, s_.out}, {.accumulate = step > 0}, last + step * kLanes, nullptr,
                           at(args.workspace, scratch_) + begin * kLanes);
@@ -161,7 +200,9 @@ std::unique_ptr<Kernel> make_forward(const ops::Dense& op, const KernelSpecs& sp
 }
 
 std::unique_ptr<Kernel> make_input_gradient(const KernelSpecs& specs) {
-  return std::make_unique<InputGradient>(Sizes(specs.outputs[0], specs.inputs[0]), specs.threads);
+  const Sizes sizes(specs.outputs[0], specs.inputs[0]);
+  if (InputGradientOfManyRows::suits(sizes)) return std::make_unique<InputGradientOfManyRows>(sizes, specs.threads);
+  return std::make_unique<InputGradient>(sizes, specs.threads);
 }
 
 std::unique_ptr<Kernel> make_weight_gradient(const KernelSpecs& specs) {
