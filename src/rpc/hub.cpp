@@ -57,74 +57,73 @@ Hub::~Hub() {
 
 Hub::Session Hub::connect(const Hello& hello, Send send) {
   const std::scoped_lock lock(mutex_);
-  const auto found = std::ranges::find_if(members_, [&](const Member& one) { return one.task.text() == hello.task(); });
-  if (found == members_.end() || hello.tasks() != static_cast<int>(members_.size())) {
-    const auto tasks = [](std::size_t count) { return fmt::format("{} task{}", count, count == 1 ? "" : "s"); };
-    const std::string reason =
-        fmt::format("{}: the chief's cluster ({}) has {}, {}'s has {}; give every task the same cluster",
-                    shortened(hello.task()), cluster_.source, tasks(members_.size()), shortened(hello.task()),
-                    tasks(static_cast<std::size_t>(hello.tasks())));
-    send(refusal_of(reason));
-    refuse_all_early(reason);
+  if (const auto refusal = refusal_for(hello)) {
+    send(refusal->message);
+    if (refusal->is_of_cluster) refuse_all_early(refusal->message.refusal());
     return {};
+  }
+  return accept(hello, *member_named(hello.task()), std::move(send));
+}
+
+Hub::Member* Hub::member_named(const std::string& task) {
+  const auto found = std::ranges::find_if(members_, [&](const Member& one) { return one.task.text() == task; });
+  return found == members_.end() ? nullptr : &*found;
+}
+
+/// Nothing where the task may take part.
+std::optional<Hub::Refusal> Hub::refusal_for(const Hello& hello) {
+  const Member* const member = member_named(hello.task());
+  if (member == nullptr || hello.tasks() != static_cast<int>(members_.size())) {
+    const auto tasks = [](std::size_t count) { return fmt::format("{} task{}", count, count == 1 ? "" : "s"); };
+    const std::string task = shortened(hello.task());
+    return Refusal{.message = refusal_of(fmt::format(
+                       "{}: the chief's cluster ({}) has {}, {}'s has {}; give every task the same cluster", task,
+                       cluster_.source, tasks(members_.size()), task, tasks(static_cast<std::size_t>(hello.tasks())))),
+                   .is_of_cluster = true};
   }
   if (hello.generation() > generation_ && !welcomed_) {
-    send(refusal_of(fmt::format("{} was started again: start every task again, with --resume",
-                                cluster_.describe(members_[0].task))));
-    return {};
+    return Refusal{refusal_of(
+        fmt::format("{} was started again: start every task again, with --resume", cluster_.describe(chief().task)))};
   }
-  const bool is_silent = Clock::now() - found->heard > kSuspiciousSilence;
-  const bool replaces = patience_.elastic && found->send && !found->gone && is_silent;
-  if (regroups_ || hello.generation() > generation_ || replaces) {
-    send(join_again());
-    return {};
-  }
-  if (patience_.elastic && stop_signal_ > 0) {
-    send(refusal_of("the run is being stopped"));
-    return {};
-  }
-  if (found->send && !found->gone) {
+  const bool is_connected = member->send && !member->gone;
+  const bool replaces = patience_.elastic && is_connected && Clock::now() - member->heard > kSuspiciousSilence;
+  if (regroups_ || hello.generation() > generation_ || replaces) return Refusal{join_again()};
+  if (patience_.elastic && stop_signal_ > 0) return Refusal{refusal_of("the run is being stopped")};
+  if (is_connected) {
     const std::string reason =
         fmt::format("{}: another process has joined as this task; give every process a task of its own", hello.task());
     spdlog::warn("refused a second process: {}", reason);
-    send(refusal_of(reason));
-    return {};
+    return Refusal{refusal_of(reason)};
   }
-  if (!failure_.empty()) {
-    send(refusal_of(failure_));
-    return {};
-  }
-  const auto number = static_cast<int>(found - members_.begin());
-  if (number == 0) {
-    reference_ = hello;
-  } else {
-    const std::string reason =
-        mismatch({hello, cluster_.describe(found->task)}, {reference_, cluster_.describe(members_[0].task)});
-    if (!reason.empty()) {
-      send(refusal_of(reason));
-      refuse_all_early(reason);
-      return {};
-    }
-  }
-  found->send = std::move(send);
-  ++found->session;
-  found->heard = Clock::now();
-  found->left = found->gone = found->lost = found->missed = false;
+  if (!failure_.empty()) return Refusal{refusal_of(failure_)};
+  if (member == &chief()) return std::nullopt;  // the others are compared with it
+  const std::string reason =
+      mismatch({hello, cluster_.describe(member->task)}, {reference_, cluster_.describe(chief().task)});
+  if (reason.empty()) return std::nullopt;
+  return Refusal{.message = refusal_of(reason), .is_of_cluster = true};
+}
+
+Hub::Session Hub::accept(const Hello& hello, Member& member, Send send) {
+  if (&member == &chief()) reference_ = hello;
+  member.send = std::move(send);
+  ++member.session;
+  member.heard = Clock::now();
+  member.left = member.gone = member.lost = member.missed = false;
   if (welcomed_ && patience_.elastic) {
-    spdlog::info("{} has joined and takes part after the next checkpoint", cluster_.describe(found->task));
-    found->late = true;
+    spdlog::info("{} has joined and takes part after the next checkpoint", cluster_.describe(member.task));
+    member.late = true;
     begin_stop(kRegroup);
     decide_stop();
   } else if (welcomed_) {
-    found->joined = true;
-    found->send(welcome());
-    if (stop_signal_ != 0 && !stop_decided_) found->send(stop_at(stop_signal_));
+    member.joined = true;
+    member.send(welcome());
+    if (stop_signal_ != 0 && !stop_decided_) member.send(stop_at(stop_signal_));
   } else {
-    found->joined = true;
+    member.joined = true;
     welcome_all();
   }
   changed_.notify_all();
-  return {number, found->session};
+  return {static_cast<int>(&member - members_.data()), member.session};
 }
 
 /// Once everybody who is waited for has come.

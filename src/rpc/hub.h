@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <string>
 #include <thread>
@@ -65,6 +66,15 @@ class Hub {
     bool takes_part() const { return !left && !gone && !late; }
   };
 
+  /// Why a task does not take part.
+  struct Refusal {
+    ToTask message;
+    bool is_of_cluster = false;  ///< the tasks were not started for one run, so no other can take part either
+  };
+
+  Member* member_named(const std::string& task);
+  std::optional<Refusal> refusal_for(const Hello& hello);
+  Session accept(const Hello& hello, Member& member, Send send);
   void welcome_all();
   void welcome_without_missing();
   ToTask welcome() const;

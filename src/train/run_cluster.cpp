@@ -203,7 +203,7 @@ Hardware RunCluster::hardware() const {
     for (const LanePlace& lane : topology.lanes) gpus.push_back(lane.device.index);
     if (topology.is_chief()) control_->put("nccl id", make_nccl_id());
     const NcclWorld world{topology.cluster.worker * static_cast<int>(gpus.size()), topology.ranks(),
-                          control_->get("nccl id")};
+                          control_->get("nccl id"), [this] { return control_->failure(); }};
     Communicators ranks = owned(make_nccl_communicators(gpus, timeout, world));
     // Both live as long as the ranks do.
     ranks.owner =

@@ -483,9 +483,19 @@ TEST_CASE_FIXTURE(Fixture, "the chief tells of an evaluator that is killed, and 
 
 TEST_CASE_FIXTURE(Fixture, "a task that waits for another at the start warns of it once, quiet or not") {
   const Outcome outcome = run_script(folder, R"(
-    TF_CONFIG='{"cluster": {"worker": ["127.0.0.1:'$((20000 + $$ % 20000))'", "127.0.0.1:9"]}, "task": {"type": "worker", "index": 0}}' \
-      timeout 16 "$MIRRORTRAIN" fit net.yaml -q)");
-  CHECK_MESSAGE(contains(outcome.err, "warning: waiting for worker 1 (127.0.0.1:9)\n"), outcome.err);
+    port=$((20000 + $$ % 20000))
+    start() {
+      TF_CONFIG="{\"cluster\": {\"worker\": [\"127.0.0.1:$1\", \"127.0.0.1:9\"]}, \"task\": {\"type\": \"worker\", \"index\": 0}}" \
+        exec "$MIRRORTRAIN" fit net.yaml $2 2> "err$2"
+    }
+    start $port -q & quiet=$!
+    start $((port + 1)) & loud=$!
+    tells() { [ $(grep -c "waiting for worker" "$1") -ge $2 ]; }
+    while kill -0 $quiet && kill -0 $loud && ! { tells err-q 1 && tells err 2; }; do sleep 0.1; done
+    kill -TERM $quiet $loud; wait $quiet; wait $loud
+    cat err-q err >&2
+    grep -c "^warning: waiting for worker 1 (127.0.0.1:9)$" err-q err)");
+  CHECK_MESSAGE(outcome.out == "err-q:1\nerr:1\n", outcome.err);
 }
 
 TEST_CASE_FIXTURE(Fixture, "a launch that is stopped says how to launch it again") {

@@ -14,6 +14,7 @@
 #include "cluster/reachable_host.h"
 #include "error_text.h"
 #include "rpc/control_plane.h"
+#include "rpc/status_text.h"
 #include "temporary_folder.h"
 
 namespace mirrortrain::rpc {
@@ -107,6 +108,13 @@ TEST_CASE("a certificate of another machine's name is told of") {
   const ClusterOptions elsewhere = with_tls(file("elsewhere.pem"), file("elsewhere.key"), file("authority.pem"));
   const std::string log = log_of(elsewhere, kNode);
   CHECK_MESSAGE(contains(log, ", the chief: a TLS handshake failed ("), log);
+}
+
+TEST_CASE("with TLS, the end of a connection may mean that a certificate was refused") {
+  const grpc::Status ended(grpc::StatusCode::UNAVAILABLE, "recvmsg: Connection reset by peer");
+  CHECK(status_text(ended, Security::from({})) == "the connection has ended");
+  CHECK(status_text(ended, Security::from(kNode)) ==
+        "the connection has ended (with tls also where the other side refuses this task's certificate)");
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include <mutex>
 
 #include "base/error.h"
+#include "base/watched_call.h"
 #include "collective/meeting.h"
 #include "collective/nccl/nccl_library.h"
 #include "collective/nccl/watch.h"
@@ -272,8 +273,9 @@ std::string make_nccl_id() {
 
 namespace {
 
-ncclResult_t init_ranks(const nccl::Library& nccl, std::span<const int> gpus, const NcclWorld& world,
-                        std::vector<ncclComm_t>& comms) {
+using Comms = std::vector<ncclComm_t>;  ///< by rank of this process
+
+ncclResult_t init_ranks(const nccl::Library& nccl, std::span<const int> gpus, const NcclWorld& world, Comms& comms) {
   if (world.ranks == 0) return nccl.comm_init_all(comms.data(), static_cast<int>(gpus.size()), gpus.data());
   ncclUniqueId id;
   if (world.id.size() != sizeof(id.internal)) throw Error("the id of NCCL's ranks has another size than NCCL's here");
@@ -288,17 +290,43 @@ ncclResult_t init_ranks(const nccl::Library& nccl, std::span<const int> gpus, co
   return result == ncclSuccess ? ended : result;
 }
 
-}  // namespace
-
-std::vector<std::unique_ptr<Communicator>> make_nccl_communicators(std::span<const int> gpus, double timeout_seconds,
-                                                                   const NcclWorld& world) {
+Comms make_comms(std::span<const int> gpus, const NcclWorld& world) {
   const nccl::Library& nccl = nccl::library();
-  std::vector<ncclComm_t> comms(gpus.size());
+  Comms comms(gpus.size());
   if (const ncclResult_t result = init_ranks(nccl, gpus, world, comms); result != ncclSuccess) {
     throw Error(fmt::format("{} failed for ranks on cuda:{}: {} ({})",
                             world.ranks == 0 ? "ncclCommInitAll" : "ncclCommInitRank", fmt::join(gpus, ", cuda:"),
                             nccl.get_error_string(result), nccl.get_last_error(nullptr)));
   }
+  return comms;
+}
+
+/// ncclCommInitRank waits without limit for ranks that never come. (What returns at once instead, with
+/// ncclConfig_t::blocking 0, makes all later operations return before they are enqueued, too.)
+Comms make_comms_in_time(std::span<const int> gpus, double timeout_seconds, const NcclWorld& world) {
+  const auto comms = std::make_shared<Comms>();
+  const auto begin = std::chrono::steady_clock::now();
+  call_watched(
+      [comms, own = std::vector(gpus.begin(), gpus.end()), world] { *comms = make_comms(own, world); },
+      [&] {
+        const std::string failure = world.failure ? world.failure() : "";
+        if (!failure.empty()) throw Error(failure);
+        const std::chrono::duration<double> waited = std::chrono::steady_clock::now() - begin;
+        if (timeout_seconds <= 0 || waited.count() < timeout_seconds) return;
+        throw Error(fmt::format(
+            "ncclCommInitRank waited {:g} seconds for all {} ranks (here on cuda:{}): another process is late, "
+            "NCCL cannot reach it (NCCL_SOCKET_IFNAME chooses the network), or "
+            "strategy.communication.timeout_seconds is too short",
+            timeout_seconds, world.ranks, fmt::join(gpus, ", cuda:")));
+      });
+  return std::move(*comms);
+}
+
+}  // namespace
+
+std::vector<std::unique_ptr<Communicator>> make_nccl_communicators(std::span<const int> gpus, double timeout_seconds,
+                                                                   const NcclWorld& world) {
+  const Comms comms = world.ranks == 0 ? make_comms(gpus, world) : make_comms_in_time(gpus, timeout_seconds, world);
   const auto group = std::make_shared<Group>(gpus, timeout_seconds, world);
   std::vector<std::unique_ptr<Communicator>> communicators;
   for (std::size_t rank = 0; rank < gpus.size(); ++rank) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -24,14 +25,18 @@ struct NcclWorld {
   int first = 0;   ///< rank of this process's first GPU
   int ranks = 0;   ///< of all processes; 0: this one's alone
   std::string id;  ///< of make_nccl_id, the same in all of them
+  /// Why another process has failed; empty while none has. Asked while the ranks wait for each other.
+  std::function<std::string()> failure = {};
 };
 
 /// One rank per GPU of this process, rank r (or `world.first` + r) on cuda:gpus[r]; its operations take streams of that
 /// GPU's device. Each is used, and destroyed, by one thread at a time; where the group was aborted, a rank's thread
 /// makes its own operations end when it next calls anything. An operation that has started and does not end within
 /// `timeout_seconds` (0: no limit) is an error that names the rank. The GPUs are distinct. Throws Error where there is
-/// no NCCL 2.19 or newer or a call fails, naming the call. No GPU memory is to be allocated or freed while an operation
-/// waits for a rank: the allocation may wait for the GPU that the operation runs on.
+/// no NCCL 2.19 or newer or a call fails, naming the call; with a `world`, also where not every rank comes within
+/// `timeout_seconds` or another process fails: a thread that waits for it within NCCL is left behind. No GPU memory is
+/// to be allocated or freed while an operation waits for a rank: the allocation may wait for the GPU that the operation
+/// runs on.
 std::vector<std::unique_ptr<Communicator>> make_nccl_communicators(std::span<const int> gpus, double timeout_seconds,
                                                                    const NcclWorld& world = {});
 

@@ -42,4 +42,11 @@ class WorkspaceLayout {
   std::size_t bytes_ = 0;
 };
 
+/// The same with parts of floats, and offsets in floats.
+struct FloatLayout : WorkspaceLayout {
+  std::size_t floats(std::int64_t count) {
+    return add(static_cast<std::size_t>(count) * sizeof(float)) / sizeof(float);
+  }
+};
+
 }  // namespace mirrortrain::cpu

@@ -57,7 +57,7 @@ class States {
     std::fill_n(cell_, count * r.wide(), 0.0f);
     for (std::int64_t step = 0; step < r.steps; ++step) {
       multiply_state(count, state_, 0, r.first_columns());
-      if (r.op.cell == Cell::kGruResetBefore) {
+      if (r.op.cell == ops::Cell::kGruResetBefore) {
         for (std::int64_t i = 0; i < count; ++i) reset_state(i, first + i, step);
         multiply_state(count, cell_, r.first_columns(), r.columns());
       }
@@ -65,7 +65,7 @@ class States {
         if (!r.counts(mask_, first + i, step)) {
           keep_state(i, first + i, step);
         } else {
-          r.op.cell == Cell::kLstm ? lstm(i, first + i, step) : gru(i, first + i, step);
+          r.op.cell == ops::Cell::kLstm ? lstm(i, first + i, step) : gru(i, first + i, step);
         }
       }
     }
@@ -156,7 +156,7 @@ class States {
   void gru(std::int64_t i, std::int64_t row, std::int64_t step) const {
     float *const gates = gates_of(i), *const candidate = gates + 2 * r.wide();
     const std::int64_t wide = r.wide();
-    if (r.op.cell == Cell::kGru) {
+    if (r.op.cell == ops::Cell::kGru) {
       reset_state(i, row, step);
       save(row, step, 3, candidate);
       for (std::int64_t unit = 0; unit < wide; unit += kLanes) {

@@ -16,7 +16,6 @@ namespace mirrortrain::cpu {
 // Rows that a thread takes through all steps together: their gates stay in the second-level cache beside the kernel.
 inline constexpr std::int64_t kRowsTogether = 64;
 
-using ops::Cell;
 /// An activation's functions on a row, in place: values become the outputs, gradients those of the inputs.
 struct RowActivation {
   void (*forward)(float* values, std::int64_t count);
@@ -61,13 +60,6 @@ inline void copy_gates(const Recurrence& r, const float* from, float* to) {
     each_vector(r.units, [&](std::int64_t i, auto part) { store(to + i, part.load(from + i)); });
   }
 }
-
-/// Parts of a workspace, as offsets in floats: what all threads read, then each thread's own.
-struct FloatLayout : WorkspaceLayout {
-  std::size_t floats(std::int64_t count) {
-    return add(static_cast<std::size_t>(count) * sizeof(float)) / sizeof(float);
-  }
-};
 
 /// Threads share the rows, each with a workspace of its own behind what all of them read; what a row gives never
 /// depends on the others.

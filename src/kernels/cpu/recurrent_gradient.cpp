@@ -58,17 +58,17 @@ class StatesGradient {
         if (!r.counts(mask_, first + i, step)) {
           keep_state(i, first + i, step);
         } else {
-          r.op.cell == Cell::kLstm ? lstm(i, first + i, step) : gru(i, first + i, step);
+          r.op.cell == ops::Cell::kLstm ? lstm(i, first + i, step) : gru(i, first + i, step);
         }
       }
-      if (r.op.cell == Cell::kGruResetBefore) {
+      if (r.op.cell == ops::Cell::kGruResetBefore) {
         multiply_gates(count, 2 * wide, 3 * wide, cell_, false);
         for (std::int64_t i = 0; i < count; ++i) {
           if (r.counts(mask_, first + i, step)) reset_before(i, first + i, step);
         }
       }
       // Of an LSTM's state only the products give a gradient to the state before, but where it was kept.
-      const bool adds = r.op.cell != Cell::kLstm || mask_ != nullptr;
+      const bool adds = r.op.cell != ops::Cell::kLstm || mask_ != nullptr;
       if (step > 0) multiply_gates(count, 0, r.first_columns(), state_, adds);
     }
   }
@@ -166,7 +166,7 @@ class StatesGradient {
     });
     r.recurrent_activation.backward(update, to_update, units);
     r.activation.backward(candidate, to_candidate, units);
-    if (r.op.cell == Cell::kGruResetBefore) return;  // the gradient of the reset gate needs a product first
+    if (r.op.cell == ops::Cell::kGruResetBefore) return;  // the gradient of the reset gate needs a product first
     const float* const inner = candidate + units;
     each_vector(units, [&](std::int64_t at, auto part) {
       store(to_reset + at, load(to_candidate + at) * part.load(inner + at));

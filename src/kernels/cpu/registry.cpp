@@ -21,6 +21,7 @@ const KernelRegistry& kernel_registry() {
     add_global_max_pool2d_kernels(all);
     add_group_norm_kernels(all);
     add_attention_kernels(all);
+    add_attention_gradient_kernels(all);
     add_recurrent_kernels(all);
     add_recurrent_gradient_kernels(all);
     add_mask_kernels(all);

@@ -24,6 +24,7 @@ void add_synchronized_batch_norm_kernels(KernelRegistry& registry);
 void add_global_max_pool2d_kernels(KernelRegistry& registry);
 void add_group_norm_kernels(KernelRegistry& registry);
 void add_attention_kernels(KernelRegistry& registry);
+void add_attention_gradient_kernels(KernelRegistry& registry);
 void add_recurrent_kernels(KernelRegistry& registry);
 void add_recurrent_gradient_kernels(KernelRegistry& registry);
 void add_mask_kernels(KernelRegistry& registry);

@@ -35,7 +35,7 @@ DispatchedStep step_of(const Order::Step& message) {
 class ChiefConnection::Body {
  public:
   Body(std::string address, const std::string& task, const rpc::Security& security)
-      : address_(std::move(address)), stub_(Dispatch::NewStub(security.channel(address_))) {
+      : address_(std::move(address)), security_(security), stub_(Dispatch::NewStub(security.channel(address_))) {
     security.sign(context_);
     stream_ = stub_->Work(&context_);
     Report report;
@@ -76,10 +76,11 @@ class ChiefConnection::Body {
 
   std::string why_broken() {
     return fmt::format("the chief ({}) is gone, or has given up on this task, from which it had not heard: {}",
-                       address_, rpc::status_text(finish()));
+                       address_, rpc::status_text(finish(), security_));
   }
 
   const std::string address_;
+  const rpc::Security security_;
   grpc::ClientContext context_;
   std::unique_ptr<Dispatch::Stub> stub_;
   std::unique_ptr<grpc::ClientReaderWriter<Report, Order>> stream_;

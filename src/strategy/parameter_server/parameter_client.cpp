@@ -34,11 +34,15 @@ struct Call {
 }  // namespace
 
 struct ParameterClient::Server {
-  Server(int index_, std::string address_, std::unique_ptr<Parameters::Stub> stub_)
-      : index(index_), address(std::move(address_)), stub(std::move(stub_)) {}
+  Server(int index_, std::string address_, const rpc::Security& security_)
+      : index(index_),
+        address(std::move(address_)),
+        security(security_),
+        stub(Parameters::NewStub(security.channel(address))) {}
 
   int index;
   std::string address;
+  const rpc::Security& security;
   std::unique_ptr<Parameters::Stub> stub;
   /// Whether it reads and writes the memory that is shared; nothing before it was asked. Set by pulls, read by pushes.
   enum class Shares : std::uint8_t { kUnknown, kYes, kNo };
@@ -46,7 +50,8 @@ struct ParameterClient::Server {
 
   void require(const grpc::Status& status, std::string_view doing) const {
     if (status.ok()) return;
-    throw ServerError(index, fmt::format("ps {} ({}): {}: {}", index, address, doing, rpc::status_text(status)));
+    throw ServerError(index,
+                      fmt::format("ps {} ({}): {}: {}", index, address, doing, rpc::status_text(status, security)));
   }
 };
 
@@ -54,9 +59,7 @@ ParameterClient::ParameterClient(const Placement& placement, std::vector<std::st
                                  const rpc::Security& security, double timeout_seconds)
     : placement_(placement), security_(security), timeout_seconds_(timeout_seconds) {
   for (std::string& address : addresses) {
-    const auto index = static_cast<int>(servers_.size());
-    auto stub = Parameters::NewStub(security.channel(address));
-    servers_.push_back(std::make_unique<Server>(index, std::move(address), std::move(stub)));
+    servers_.push_back(std::make_unique<Server>(static_cast<int>(servers_.size()), std::move(address), security_));
   }
 }
 
@@ -190,7 +193,8 @@ std::string ParameterClient::check(int server, std::int64_t generation) const {
   Call call(security_, timeout_seconds_ > 0 ? std::min(timeout_seconds_, kShortSeconds) : kShortSeconds);
   StatusReply reply;
   const grpc::Status status = asked.stub->Status(&call.context, {}, &reply);
-  if (!status.ok()) return fmt::format("{} is gone, and its variables with it: {}", name, rpc::status_text(status));
+  if (!status.ok())
+    return fmt::format("{} is gone, and its variables with it: {}", name, rpc::status_text(status, security_));
   // A write that is in flight has raised it on some servers; one that was started again has none.
   if (reply.generation() >= generation) return "";
   return fmt::format("{} was started again and has lost its variables", name);
