@@ -30,8 +30,11 @@ std::vector<int> allowed_cores() {
 
 class CpuDevice : public Device {
  public:
-  CpuDevice(int index, int threads, std::vector<int> cores)
-      : index_(index), threads_(threads), cores_(std::move(cores)) {}
+  CpuDevice(int index, int threads, std::vector<int> cores) : index_(index), threads_(threads) {
+    if (cores.empty()) return;
+    for (const int core : cores) own_cores_.push_back(set_of({core}));
+    all_cores_ = set_of(usable_cores());
+  }
 
   DeviceId id() const override { return {DeviceId::Kind::kCpu, index_}; }
   int threads() const override { return threads_; }
@@ -47,30 +50,32 @@ class CpuDevice : public Device {
     {
       flush_denormals();
       ask_for_short_slices();
-      if (!cores_.empty()) run_on({own_core()});
+      if (!own_cores_.empty()) run_on(own_core());
     }
   }
 
   void keep_to_own_cores(bool keep) override {
-    if (cores_.empty()) return;
-    const std::vector<int> all = usable_cores();
+    if (own_cores_.empty()) return;
 #pragma omp parallel num_threads(threads_)
-    run_on(keep ? std::vector<int>{own_core()} : all);
+    run_on(keep ? own_core() : all_cores_);
   }
 
  private:
-  int own_core() const { return cores_[static_cast<std::size_t>(omp_get_thread_num())]; }
-
-  /// Not being allowed to choose does no harm.
-  static void run_on(const std::vector<int>& cores) {
+  static cpu_set_t set_of(const std::vector<int>& cores) {
     cpu_set_t set;
     CPU_ZERO(&set);
     for (const int core : cores) CPU_SET(core, &set);
-    pthread_setaffinity_np(pthread_self(), sizeof(set), &set);
+    return set;
   }
 
+  const cpu_set_t& own_core() const { return own_cores_[static_cast<std::size_t>(omp_get_thread_num())]; }
+
+  /// Not being allowed to choose does no harm.
+  static void run_on(const cpu_set_t& cores) { pthread_setaffinity_np(pthread_self(), sizeof(cores), &cores); }
+
   int index_, threads_;
-  std::vector<int> cores_;  ///< one per thread, or none: not pinned
+  std::vector<cpu_set_t> own_cores_;  ///< one per thread, or none: not pinned
+  cpu_set_t all_cores_{};
 };
 
 }  // namespace

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <array>
 
 #include "kernels/cpu/float32_kernels.h"
 #include "kernels/cpu/loops.h"
@@ -38,30 +37,35 @@ class Forward : public Kernel {
   std::size_t workspace_bytes() const override { return layout_.bytes(); }
 
   void enqueue(Stream&, const KernelArgs& args) override {
-    const float* const kernel = args.inputs[1].as<float>();
-    const float* const bias = args.inputs.size() > 2 ? args.inputs[2].as<float>() : nullptr;
-    float* const last = at(args.workspace, last_);
+    multiply(args.inputs[0].as<float>(), args.inputs[1].as<float>(),
+             args.inputs.size() > 2 ? args.inputs[2].as<float>() : nullptr, args.outputs[0].as<float>(),
+             args.workspace);
+    if (!with_relu()) activate(activation_, args.outputs[0], threads_);
+  }
+
+  /// Without activations other than relu. `bias` may be null.
+  void multiply(const float* x, const float* kernel, const float* bias, float* y, std::byte* workspace) const {
+    float* const last = at(workspace, last_);
     float* const last_bias = last + s_.in * kLanes;
     if (is_ragged()) {
       copy_last_columns(s_.in, s_.out, kernel, s_.out, last);
       if (bias) copy_last_columns(1, s_.out, bias, 0, last_bias);
     }
-    const bool with_relu = activation_ == ops::ActivationKind::kRelu;
     parallel_for(threads_, s_.rows, 4, [&](std::int64_t begin, std::int64_t end) {
-      float* const scratch = is_ragged() ? at(args.workspace, scratch_) + begin * kLanes : nullptr;
+      float* const scratch = is_ragged() ? at(workspace, scratch_) + begin * kLanes : nullptr;
       for (std::int64_t step = 0; step < s_.in; step += kSteps) {
         const std::int64_t steps = std::min(kSteps, s_.in - step);
-        multiply_ragged(end - begin, s_.out, steps,
-                        Scalars{args.inputs[0].as<float>() + begin * s_.in + step, s_.in, 1},
-                        {kernel + step * s_.out, s_.out}, {args.outputs[0].as<float>() + begin * s_.out, s_.out},
-                        {step > 0, bias, with_relu && step + steps == s_.in}, last + step * kLanes, last_bias, scratch);
+        multiply_ragged(end - begin, s_.out, steps, Scalars{x + begin * s_.in + step, s_.in, 1},
+                        {kernel + step * s_.out, s_.out}, {y + begin * s_.out, s_.out},
+                        {step > 0, bias, with_relu() && step + steps == s_.in}, last + step * kLanes, last_bias,
+                        scratch);
       }
     });
-    if (!with_relu) activate(activation_, args.outputs[0], threads_);
   }
 
  private:
   bool is_ragged() const { return s_.out % kLanes != 0; }
+  bool with_relu() const { return activation_ == ops::ActivationKind::kRelu; }
 
   Sizes s_;
   ops::ActivationKind activation_;
@@ -141,14 +145,14 @@ class InputGradientOfManyRows : public Kernel {
 
   std::size_t workspace_bytes() const override { return layout_.bytes(); }
 
-  void enqueue(Stream& stream, const KernelArgs& args) override {
+  void enqueue(Stream&, const KernelArgs& args) override {
     const float* const kernel = args.inputs[1].as<float>();
     float* const turned = at(args.workspace, turned_);
     parallel_for(threads_, s_.in, kLanes, [&](std::int64_t begin, std::int64_t end) {
       transpose(end - begin, s_.out, kernel + begin * s_.out, s_.out, turned + begin, s_.in);
     });
-    const std::array inputs{args.inputs[0], TensorView{DType::kFloat32, {s_.out, s_.in}, args.workspace + turned_}};
-    forward_.enqueue(stream, {.inputs = inputs, .outputs = args.outputs, .workspace = args.workspace + product_});
+    forward_.multiply(args.inputs[0].as<float>(), turned, nullptr, args.outputs[0].as<float>(),
+                      args.workspace + product_);
   }
 
  private:
