@@ -21,14 +21,12 @@ bool takes_logits(const Loss& loss) {
       loss);
 }
 
-std::vector<float> softmax(std::span<const float> logits) {
+void softmax(std::span<float> logits) {
   const double largest = static_cast<double>(*std::max_element(logits.begin(), logits.end()));
+  const auto power = [largest](float logit) { return std::exp(static_cast<double>(logit) - largest); };
   double sum = 0;
-  for (const float logit : logits) sum += std::exp(static_cast<double>(logit) - largest);
-  std::vector<float> shares;
-  for (const float logit : logits)
-    shares.push_back(static_cast<float>(std::exp(static_cast<double>(logit) - largest) / sum));
-  return shares;
+  for (const float logit : logits) sum += power(logit);
+  for (float& logit : logits) logit = static_cast<float>(power(logit) / sum);
 }
 
 float sigmoid(float logit) { return static_cast<float>(1 / (1 + std::exp(-static_cast<double>(logit)))); }
@@ -41,13 +39,17 @@ OutputMeaning output_meaning(const CheckedConfiguration& checked, std::vector<st
   meaning.shape = checked.model->evaluation.graph.spec(checked.model->evaluation.output).shape;
   meaning.is_logits = takes_logits(loss);
   meaning.classes = std::move(classes);
-  if (meaning.shape.rank() != 1) return meaning;
   const Targets targets = targets_of(loss);
-  if (targets != Targets::kClassNumbers && targets != Targets::kProbabilities) return meaning;
-  meaning.kind = meaning.shape[0] == 1 ? OutputMeaning::Kind::kYesOrNo : OutputMeaning::Kind::kClasses;
   const bool is_binary = std::holds_alternative<losses::BinaryCrossentropy>(loss) ||
                          std::holds_alternative<losses::BinaryFocalCrossentropy>(loss);
-  if (is_binary && meaning.shape[0] > 1) meaning.kind = OutputMeaning::Kind::kNumbers;
+  if (targets != Targets::kClassNumbers && targets != Targets::kProbabilities) return meaning;
+  meaning.is_of_classes = meaning.shape.rank() > 0 && meaning.shape.back() > 1 && !is_binary;
+  if (meaning.shape.rank() != 1) return meaning;
+  if (meaning.shape[0] == 1) {
+    meaning.kind = OutputMeaning::Kind::kYesOrNo;
+  } else if (meaning.is_of_classes) {
+    meaning.kind = OutputMeaning::Kind::kClasses;
+  }
   return meaning;
 }
 
@@ -66,9 +68,16 @@ std::string OutputMeaning::name_of(std::int64_t number) const {
 }
 
 std::vector<float> OutputMeaning::probabilities(std::span<const float> output) const {
-  if (kind == Kind::kClasses && is_logits) return softmax(output);
   std::vector<float> values(output.begin(), output.end());
-  if (is_logits) std::ranges::transform(values, values.begin(), sigmoid);
+  if (!is_logits) return values;
+  if (kind == Kind::kClasses || is_of_classes) {
+    const auto width = static_cast<std::size_t>(shape.back());
+    for (std::size_t first = 0; first < values.size(); first += width) {
+      softmax(std::span(values).subspan(first, width));
+    }
+  } else {
+    std::ranges::transform(values, values.begin(), sigmoid);
+  }
   return values;
 }
 

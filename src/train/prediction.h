@@ -24,6 +24,7 @@ struct OutputMeaning {
   bool is_logits = false;
   Shape shape;                       ///< of one example's output
   std::vector<std::string> classes;  ///< their names; empty where they have none
+  bool is_of_classes = false;        ///< the last axis has a number for each class: of the example or of each step
 
   std::int64_t elements() const { return shape.elements(); }
   /// Of kClasses and kYesOrNo: the class with the largest probability, the first of several.
@@ -32,7 +33,8 @@ struct OutputMeaning {
   double probability_of_class(std::span<const float> output) const;
   /// The name of a class; "" where it has none.
   std::string name_of(std::int64_t number) const;
-  /// Of kClasses and kYesOrNo: of each class (kYesOrNo: of class 1). Of kNumbers: the output itself.
+  /// Of each class (kYesOrNo: of class 1), where the output tells of classes, at each step that has them; else the
+  /// output itself.
   std::vector<float> probabilities(std::span<const float> output) const;
 };
 

@@ -158,6 +158,29 @@ TEST_CASE_FIXTURE(Fixture, "probabilities add up to one and their largest is the
   CHECK(first["probabilities"][2] > first["probabilities"][0]);
 }
 
+TEST_CASE_FIXTURE(Fixture, "the probabilities of the classes at each step add up to one") {
+  write_file(folder / "text.txt", "the rain in Spain stays mainly in the plain");
+  write_file(
+      folder / "text.yaml",
+      "data:\n  global_batch_size: 4\n  train: {format: text, files: text.txt, window: 4}\n"
+      "model:\n  input_shape: [4]\n  layers:\n    - embedding: {input_dim: 256, output_dim: 8}\n"
+      "    - dense: {units: 256}\n"
+      "loss: {type: sparse_categorical_crossentropy, from_logits: true}\noptimizer: adam\ntraining: {epochs: 1}\n");
+  REQUIRE(run("fit text.yaml --run-dir text").exit_code == 0);
+  REQUIRE(run("predict text --split train --probabilities --output p.npy").exit_code == 0);
+  const std::string file = read("p.npy");
+  constexpr std::size_t kClasses = 256;
+  std::vector<float> shares((file.size() - 128) / sizeof(float));
+  REQUIRE(shares.size() % (4 * kClasses) == 0);
+  REQUIRE(!shares.empty());
+  std::memcpy(shares.data(), file.data() + 128, shares.size() * sizeof(float));
+  for (std::size_t first = 0; first < shares.size(); first += kClasses) {
+    double sum = 0;
+    for (std::size_t i = 0; i < kClasses; ++i) sum += static_cast<double>(shares[first + i]);
+    CHECK(std::abs(sum - 1) < 1e-5);
+  }
+}
+
 TEST_CASE_FIXTURE(Fixture, "numbers are predicted as they come out, of npy and npz without labels too") {
   write_file(folder / "line.yaml",
              "data:\n  global_batch_size: 2\n  train: {format: inline, features: [[1], [2]], labels: [2, 4]}\n"
