@@ -32,6 +32,7 @@ void check(const ConfigArguments& arguments) {
       look_at_configuration(configuration_or_run(arguments.config).file, arguments.overrides, errors);
   const std::size_t in_configuration = errors.count();
   if (!arguments.skips_data) check_data(checked, errors);
+  check_given_steps(checked, errors);  // not before, so that the data are looked at whatever it finds
   if (!errors.concern("strategy")) {
     try {
       make_topology(checked.values().strategy, checked.values().data.global_batch_size, this_machine());
@@ -43,9 +44,8 @@ void check(const ConfigArguments& arguments) {
     }
   }
   for (const std::string& warning : errors.warnings()) spdlog::warn(warning);
-  // Whether the gradients of so many steps can be accumulated, the data told; the number is the configuration's.
-  if (in_configuration > 0 || errors.concern("gradients")) throw UsageError(errors.text());
-  if (!errors.empty()) throw Error(errors.text());  // the data may be wrong where the configuration is right
+  if (in_configuration > 0) errors.throw_if_any();
+  throw_data_errors(errors);  // the data may be wrong where the configuration is right
   fmt::print("{}: no errors\n", arguments.config);
 }
 

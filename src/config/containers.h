@@ -54,7 +54,9 @@ struct Codec<std::vector<T>> {
   static bool accepts(const Value& value) { return value.is_sequence() || detail::is_bare_list(value); }
   static void read(const Node& node, std::vector<T>& out) {
     if (detail::is_bare_list(node.value())) return read(node.with_value(detail::with_brackets(node)), out);
-    if (!detail::check_list(node, schema(node.rules()), [&] { return list_hint(node); })) return;
+    const bool may_be_emptied = node.value().is_null() && !node.rules().non_empty;
+    const auto hint = [&] { return may_be_emptied ? "write [] for none" : list_hint(node); };
+    if (!detail::check_list(node, schema(node.rules()), hint)) return;
     const Rules rules = node.rules().for_items();
     const std::size_t count = node.value().items().size();
     out.clear();

@@ -61,6 +61,7 @@ struct Csv {
   std::optional<Missing> missing{};        ///< null: as in the training data, which refuses empty cells
   config::Map<Encoding> encoding{};        ///< by the column's name or number
   std::optional<CsvColumn> weights{};
+  std::string key{};  ///< of new data: the configuration's key that has their options; empty: none has
   static config::Section<Csv> section();
 };
 

@@ -244,7 +244,12 @@ class TableReader {
     cell[comma] = '.';
     CsvText number(cell);
     if (!number.whole_number<double>()) return "";
-    return fmt::format("; if the file's numbers have commas, set `decimal: \",\"`, else write {}", shortened(cell));
+    std::string setting = "set `decimal: \",\"`";
+    if (!reading_.wants_labels) {  // new data, of which the configuration says nothing
+      if (options_.key.empty()) return fmt::format("; write numbers with a decimal point, as {}", shortened(cell));
+      setting = fmt::format("give --set {}.decimal=,", options_.key);
+    }
+    return fmt::format("; if the file's numbers have commas, {}, else write {}", setting, shortened(cell));
   }
 
   /// "nan" and "inf" are no words.

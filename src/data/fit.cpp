@@ -312,32 +312,6 @@ class FitCheck {
                                                                        : "after data.preprocessing " + mismatch;
   }
 
-  /// The place of a step on pictures.
-  struct StepPlace {
-    config::Place place;
-    std::string path;
-  };
-  static StepPlace located(const PreprocessingStep& step) {
-    return std::visit(
-        [](const auto& held) -> StepPlace {
-          const auto of_section = [](const auto& key) -> StepPlace {
-            return {key.place, key.path.substr(0, key.path.rfind('.'))};
-          };
-          if constexpr (requires { held.height; }) {
-            return of_section(held.height);
-          } else if constexpr (requires { held.height_factor; }) {
-            return of_section(held.height_factor);
-          } else if constexpr (requires { held.factor; }) {
-            return of_section(held.factor);
-          } else if constexpr (requires { held.mode; }) {
-            return of_section(held.mode);
-          } else {
-            return {};
-          }
-        },
-        step);
-  }
-
   void check_channels(const config::Located<std::optional<PerChannel>>& values) {
     if (!values.value) return;
     if (const auto* list = std::get_if<std::vector<double>>(&*values.value))

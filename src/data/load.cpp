@@ -111,10 +111,10 @@ SplitRows split_rows(std::int64_t rows, const std::string& origin, const DataOpt
   if (fraction == nullptr) return {std::move(all), {}};
   const std::int64_t kept = fraction->kept_of(rows);
   if (kept == 0 || kept == rows) {
-    throw FractionError(options.validation.place,
-                        fmt::format("a fraction of {} of the {} examples in {} leaves {} without any; change the "
-                                    "fraction or take more examples",
-                                    fraction->fraction, rows, origin, kept == 0 ? "train" : "validation"));
+    throw KeyError(options.validation.place, "data.validation",
+                   fmt::format("a fraction of {} of the {} examples in {} leaves {} without any; change the "
+                               "fraction or take more examples",
+                               fraction->fraction, rows, origin, kept == 0 ? "train" : "validation"));
   }
   constexpr std::int64_t kBeforeTheFirstEpoch = 0;
   const bool shuffles = fraction->shuffle.value_or(is_sorted_by_class);
@@ -224,10 +224,6 @@ bool needs_adapted(const DataOptions& options, Split split) {
   };
   return split == Split::kTest ? needs(options.test.value) : needs(options.validation.value);
 }
-
-FractionError::FractionError(const config::Place& place, const std::string& message)
-    : Error(fmt::format("{}{}data.validation: {}", place.text(), place.given() ? ": " : "", message)),
-      message_(message) {}
 
 const char* name_of(Split split) {
   switch (split) {

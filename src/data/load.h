@@ -9,21 +9,10 @@
 #include "data/adapted.h"
 #include "data/dataset.h"
 #include "data/fit.h"
+#include "data/key_error.h"
 #include "data/options.h"
 
 namespace mirrortrain::data {
-
-/// data.validation: {fraction: ...} leaves a split without examples.
-class FractionError : public Error {
- public:
-  /// `place` of data.validation; `message` without it.
-  FractionError(const config::Place& place, const std::string& message);
-  /// Without the place and the key.
-  const std::string& message() const { return message_; }
-
- private:
-  std::string message_;
-};
 
 /// What `read` returns; its errors get the place and the key of the split.
 template <class LocatedSource, class Read>
@@ -32,7 +21,7 @@ auto at_its_place(const LocatedSource& source, const Read& read) {
     return read();
   } catch (const UsageError&) {
     throw;
-  } catch (const FractionError&) {
+  } catch (const KeyError&) {
     throw;
   } catch (const Error& error) {
     if (!source.place.given()) throw;
@@ -67,7 +56,7 @@ struct LoadedSplit {
 
 /// Reads one split, for an evaluation; nullopt where the configuration has none. `adapted`: what a run kept; null where
 /// there is none, so that the training data is read too if other splits depend on it.
-/// Throws FractionError, and Error for the rest.
+/// Throws KeyError, and Error for the rest.
 std::optional<LoadedSplit> load(const DataOptions& options, std::uint64_t seed, const InputSpec* spec, Split split,
                                 const Adapted* adapted);
 

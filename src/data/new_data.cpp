@@ -105,6 +105,8 @@ Source new_source(const std::string& path, const DataOptions& options) {
   if (ending == ".csv" || ending == ".tsv") {
     Csv table = std::get<Csv>(with_file(Csv{}, file, options));
     if (!has_tables(options)) table.labels = std::vector<CsvColumn>{};  // no column is known to be one
+    const bool by_test = options.test.value && std::holds_alternative<Csv>(*options.test.value);
+    if (has_tables(options)) table.key = by_test ? "data.test" : "data.train";
     return table;
   }
   if (ending == ".npy") return with_file(Npy{}, file, options);

@@ -23,12 +23,13 @@ std::vector<std::string> array_names(const Zip& zip) {
   return names;
 }
 
-Array read_array(const Zip& zip, const std::string& file, const std::string& name, std::string_view key) {
+/// `remedy`: where the array is not there.
+Array read_array(const Zip& zip, const std::string& file, const std::string& name, const std::string& remedy) {
   const std::vector<std::string> names = array_names(zip);
   if (std::find(names.begin(), names.end(), name) == names.end()) {
-    throw Error(fmt::format("{}: there is no array '{}' in it, but [{}]{}; say in '{}' which one to take", file,
-                            shortened(name), shortened(fmt::format("{}", fmt::join(names, ", ")), 200),
-                            config::suggestion(name, names), key));
+    throw Error(fmt::format("{}: there is no array '{}' in it, but [{}]{}; {}", file, shortened(name),
+                            shortened(fmt::format("{}", fmt::join(names, ", ")), 200), config::suggestion(name, names),
+                            remedy));
   }
   const auto input = zip.open(name + std::string(kSuffix), fmt::format("{}: {}", file, name));
   return read_npy(*input);
@@ -45,17 +46,23 @@ config::Section<Npz> Npz::section() {
 
 namespace {
 
-Array read_arrays(const Npz& source, const std::string& name, std::string_view key) {
-  return read_files(source.file, [&](const std::string& file) { return read_array(Zip(file), file, name, key); });
+Array read_arrays(const Npz& source, const std::string& name, const std::string& remedy) {
+  return read_files(source.file, [&](const std::string& file) { return read_array(Zip(file), file, name, remedy); });
 }
+
+std::string remedy_of(std::string_view key) { return fmt::format("say in '{}' which one to take", key); }
 
 }  // namespace
 
-Array read_features(const Npz& source) { return read_arrays(source, source.features, "features"); }
+Array read_features(const Npz& source) {
+  return read_arrays(
+      source, source.features,
+      fmt::format("new examples are taken from that name: save them as numpy.savez(FILE, {}=...)", source.features));
+}
 
 Examples read(const Npz& source) {
-  Array features = read_features(source);
-  return {std::move(features), read_arrays(source, source.labels, "labels")};
+  Array features = read_arrays(source, source.features, remedy_of("features"));
+  return {std::move(features), read_arrays(source, source.labels, remedy_of("labels"))};
 }
 
 }  // namespace mirrortrain::data

@@ -18,7 +18,7 @@ struct Npz {
 };
 
 Examples read(const Npz& source);
-/// The features alone, of archives that need have no labels.
+/// The features alone, of new archives, which need have no labels.
 Array read_features(const Npz& source);
 
 }  // namespace mirrortrain::data

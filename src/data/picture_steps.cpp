@@ -8,7 +8,7 @@
 #include <map>
 #include <span>
 
-#include "base/error.h"
+#include "data/key_error.h"
 #include "data/move_picture.h"
 
 namespace mirrortrain::data {
@@ -264,7 +264,8 @@ bool acts(const PreprocessingStep& step, const Shape& example, bool trains) {
 
 void require_picture(const PreprocessingStep& step, const Shape& example) {
   if (const std::string mismatch = picture_mismatch(step, example); !mismatch.empty()) {
-    throw Error(fmt::format("data.preprocessing: {}", mismatch));
+    const StepPlace at = located(step);
+    throw KeyError(at.place, at.path.empty() ? "data.preprocessing" : at.path, mismatch);
   }
 }
 
@@ -277,6 +278,27 @@ Shape shape_after(const PreprocessingStep& step, const Shape& example) {
 }
 
 }  // namespace
+
+StepPlace located(const PreprocessingStep& step) {
+  return std::visit(
+      [](const auto& held) -> StepPlace {
+        const auto of_section = [](const auto& key) -> StepPlace {
+          return {key.place, key.path.substr(0, key.path.rfind('.'))};
+        };
+        if constexpr (requires { held.height; }) {
+          return of_section(held.height);
+        } else if constexpr (requires { held.height_factor; }) {
+          return of_section(held.height_factor);
+        } else if constexpr (requires { held.factor; }) {
+          return of_section(held.factor);
+        } else if constexpr (requires { held.mode; }) {
+          return of_section(held.mode);
+        } else {
+          return {};
+        }
+      },
+      step);
+}
 
 std::optional<Extents> size_after(const PreprocessingStep& step) {
   return std::visit(

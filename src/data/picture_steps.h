@@ -18,6 +18,13 @@ namespace mirrortrain::data {
 /// width] for one channel.
 std::string picture_mismatch(const PreprocessingStep& step, const Shape& example);
 
+/// Where a step on pictures was written, and its key.
+struct StepPlace {
+  config::Place place;
+  std::string path;
+};
+StepPlace located(const PreprocessingStep& step);
+
 /// The size that a step gives pictures, without channels; nothing where it leaves their size.
 std::optional<Extents> size_after(const PreprocessingStep& step);
 
@@ -26,7 +33,7 @@ std::optional<Extents> size_after(const PreprocessingStep& step);
 std::vector<PreprocessingStep> acting_steps(const std::vector<PreprocessingStep>& steps, const Shape& example,
                                             bool trains);
 
-/// The shape of examples after the steps. Throws Error where they are no pictures.
+/// The shape of examples after the steps. Throws KeyError where they are no pictures.
 Shape shape_after(const std::vector<PreprocessingStep>& steps, const Shape& example);
 
 /// What a step draws for an example in an epoch: a pure function of seed, step, epoch and example.
@@ -65,7 +72,7 @@ class PictureStep {
 /// Preprocessing steps on pictures of one size, one after the other.
 class PictureSteps {
  public:
-  /// Throws Error where examples of the shape are no pictures.
+  /// Throws KeyError where examples of the shape are no pictures.
   PictureSteps(const std::vector<PreprocessingStep>& steps, const Shape& example, std::uint64_t seed);
 
   bool empty() const { return steps_.empty(); }

@@ -173,7 +173,6 @@ CheckedConfiguration look_at_configuration(const std::string& file, std::span<co
     check_state(values.state, replicas, errors);
   }
   check_stored_names(checked, errors);
-  if (values.training.steps && !errors.concern("training")) check_updates(checked, *values.training.steps, errors);
   return checked;
 }
 
@@ -181,6 +180,7 @@ CheckedConfiguration check_configuration(const std::string& file, std::span<cons
                                          const Environment& environment) {
   config::Errors errors;
   CheckedConfiguration checked = look_at_configuration(file, overrides, errors, environment);
+  check_given_steps(checked, errors);
   errors.throw_if_any();
   checked.warnings = errors.warnings();
   return checked;

@@ -20,10 +20,20 @@ namespace {
 
 namespace fs = std::filesystem;
 
+/// Whether it is a run's own configuration, which lies beside the run's other files whatever it is called.
+bool is_of_run(const fs::path& configuration) {
+  const RunFolder folder{configuration.parent_path()};
+  std::error_code none;
+  return configuration.filename() == folder.config().filename() &&
+         (fs::exists(folder.metrics(), none) || fs::exists(folder.log(), none) || fs::exists(folder.summary(), none) ||
+          fs::exists(folder.checkpoints(), none));
+}
+
 /// The same key may be set beside a run's own configuration.
 std::string moved_text(const config::NamedFile& named) {
-  const bool is_of_run = named.place.given() && fs::path(*named.place.source).filename() == "config.yaml";
-  return is_of_run ? fmt::format("; if it was moved, say where it is: --set {}=PATH", named.path) : "";
+  return named.place.given() && is_of_run(*named.place.source)
+             ? fmt::format("; if it was moved, say where it is: --set {}=PATH", named.path)
+             : "";
 }
 
 /// Files and folders below keys that begin with one of `paths` and that do not exist. A pattern is looked at when it is
@@ -78,9 +88,8 @@ std::optional<data::Dataset> read_split(const CheckedConfiguration& checked, dat
                                    {.bucket_boundaries = bucket_boundaries(checked.values().data)});
     }
     return dataset;
-  } catch (const data::FractionError& error) {
-    const auto& validation = checked.values().data.validation;
-    errors.add(validation.place, validation.path, error.message());
+  } catch (const data::KeyError& error) {  // once, whatever split shows it
+    if (!errors.concern(error.path())) errors.add(error.place(), error.path(), error.message());
     return std::nullopt;
   } catch (const Error& error) {
     errors.add(place, path, error.what());
@@ -119,8 +128,8 @@ void check_steps(const CheckedConfiguration& checked, std::int64_t rows, config:
   if (is_of_several_processes(values.strategy.type) || rows == 0) return;  // how they share the examples is not known
   check_batches(checked, rows, errors);
   const std::int64_t batch = values.data.global_batch_size;
-  const std::int64_t batches = values.data.drop_remainder ? rows / batch : (rows - 1) / batch + 1;
-  if (batches > 0) check_updates(checked, values.training.total_steps(batches), errors);
+  const bool drops = values.data.drop_remainder && rows >= batch;  // else by what check_batches advises
+  check_updates(checked, values.training.total_steps(drops ? rows / batch : (rows - 1) / batch + 1), errors);
 }
 
 /// Reads the weights as a run would, into variables that nothing computes with.
@@ -166,7 +175,7 @@ void check_data(const CheckedConfiguration& checked, config::Errors& errors) {
   if (train) warn_of_data(checked, {&*train, pointer(validation), pointer(test)}, errors);
   const auto rows = train ? std::optional(train->rows()) : rows_of_train(data);
   if (rows && (train || !reads_train)) check_steps(checked, *rows, errors);
-  check_initial_weights(checked, errors);
+  if (!errors.concern("model.initial_weights")) check_initial_weights(checked, errors);
 }
 
 void require_data_files(const CheckedConfiguration& checked, const std::vector<data::Split>& splits) {
@@ -192,15 +201,27 @@ void check_updates(const CheckedConfiguration& checked, std::int64_t steps, conf
                   accumulated, steps, steps == 1 ? "" : "s", steps));
 }
 
+void check_given_steps(const CheckedConfiguration& checked, config::Errors& errors) {
+  const auto& steps = checked.values().training.steps;
+  if (steps && !errors.concern("training")) check_updates(checked, *steps, errors);
+}
+
+void require_batches(const CheckedConfiguration& checked, std::int64_t rows) {
+  config::Errors errors;
+  check_steps(checked, rows, errors);
+  if (errors.concern("data.drop_remainder")) throw_data_errors(errors);
+}
+
 void require_updates(const CheckedConfiguration& checked, std::int64_t steps) {
   config::Errors errors;
   check_updates(checked, steps, errors);
   errors.throw_if_any();
 }
 
-void require_batches(const CheckedConfiguration& checked, std::int64_t rows) {
-  config::Errors errors;
-  check_batches(checked, rows, errors);
+void throw_data_errors(const config::Errors& errors) {
+  const auto concern = [&](const char* path) { return errors.concern(path); };
+  const bool reading_ends = concern("data.train") || concern("data.validation") || concern("data.test");
+  if (errors.concern("gradients") && !reading_ends) errors.throw_if_any();
   if (!errors.empty()) throw Error(errors.text());
 }
 

@@ -21,9 +21,16 @@ void require_data_files(const CheckedConfiguration& checked, const std::vector<d
 /// Adds the error of gradients that are accumulated over more steps than the run has, so that no weight ever changes.
 /// `steps` 0: not known.
 void check_updates(const CheckedConfiguration& checked, std::int64_t steps, config::Errors& errors);
+/// The same by training.steps alone, where it is given.
+void check_given_steps(const CheckedConfiguration& checked, config::Errors& errors);
 /// Throws UsageError for the same.
 void require_updates(const CheckedConfiguration& checked, std::int64_t steps);
-/// Throws Error where data.drop_remainder leaves no batch of so many training examples.
+/// Throws, by throw_data_errors, where data.drop_remainder leaves no batch of so many training examples; what
+/// check_updates would find is told beside it.
 void require_batches(const CheckedConfiguration& checked, std::int64_t rows);
+
+/// Throws what a configuration without errors turns out to have, once its data are read: UsageError where steps are to
+/// be accumulated that the run does not have, for that number is the configuration's; Error where the data are wrong.
+void throw_data_errors(const config::Errors& errors);
 
 }  // namespace mirrortrain

@@ -52,6 +52,16 @@ bool is_finite(const fs::path& checkpoint) {
 
 }  // namespace
 
+void require_same_data(const CheckpointState& saved, const std::string& data) {
+  if (data.empty() || saved.data == data) return;
+  const auto of_train = [](const std::string& all) { return all.substr(0, all.find("; validation: ")); };
+  throw UsageError(
+      fmt::format("{}: the data for training or validation changed since {} was saved: expected {}, found {}; give the "
+                  "run its data again, or start a new run without --resume",
+                  of_train(saved.data) == of_train(data) ? "data.validation" : "data.train",
+                  checkpoint_name(saved.training.step), saved.data, data));
+}
+
 Checkpoints::Checkpoints(fs::path folder, Strategy& strategy, CheckpointNames names, RunIdentity run)
     : folder_(std::move(folder)), strategy_(strategy), names_(std::move(names)), run_(std::move(run)) {}
 
@@ -182,14 +192,7 @@ TrainingState Checkpoints::restore_from(const ReadCheckpoint& checkpoint) {
   if (saved.seed != run_.seed) {
     throw Error(fmt::format("it was saved with the seed {}, and the run has {}", saved.seed, run_.seed));
   }
-  if (!run_.data.empty() && saved.data != run_.data) {
-    const auto of_train = [](const std::string& data) { return data.substr(0, data.find("; validation: ")); };
-    throw UsageError(fmt::format(
-        "{}: the data for training or validation changed since {} was saved: expected {}, found {}; give the "
-        "run its data again, or start a new run without --resume",
-        of_train(saved.data) == of_train(run_.data) ? "data.validation" : "data.train", checkpoint_name(state.step),
-        saved.data, run_.data));
-  }
+  require_same_data(saved, run_.data);
   if (saved.metrics != names_.metrics) {
     spdlog::warn("the metrics changed: the means of this epoch begin here");
     state.epoch_sums = {};

@@ -20,6 +20,9 @@ struct RunIdentity {
   std::string data;  ///< the fingerprint of the data for training and validation; empty: any
 };
 
+/// Throws UsageError where a checkpoint was saved with other data than those of this fingerprint.
+void require_same_data(const CheckpointState& saved, const std::string& data);
+
 /// The checkpoints of a run: checkpoints/step-000500/ with model.safetensors (what reading the variables gives),
 /// training.safetensors (optimizer slots, accumulated gradients, the `state`, and every copy that can differ) and
 /// state.json (where training stands, and checksums of all three). A checkpoint appears under its name complete or not

@@ -186,6 +186,7 @@ void FitRun::prepare() {
   RunParts parts{.evaluates = {data::Split::kValidation, data::Split::kTest}};
   if (cluster_) parts.parameter_servers = cluster_->parameter_servers();
   parts.on_stall = [this](const std::string& what) { end_stalled(what); };
+  if (arguments_.resume && is_chief()) parts.on_examples = [this](const Run& run) { require_data_of_run(run); };
   run_ = build_run(checked_, parts, cluster_ ? cluster_->hardware() : this_hardware());
   require_updates(checked_, run_length().steps);
   if (cluster_) cluster_->require_same_data(run_);

@@ -77,6 +77,7 @@ class FitRun {
   void prepare();
   bool open_folder();
   void check_folder() const;
+  void require_data_of_run(const Run& run) const;
   bool open_folder_as_chief();
   void write_configuration() const;
   void set_first_values();

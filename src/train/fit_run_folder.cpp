@@ -10,6 +10,7 @@
 #include "launch/shell.h"
 #include "report/jsonl.h"
 #include "report/tensorboard.h"
+#include "train/checkpoint_folder.h"
 #include "train/fit_run.h"
 #include "train/resume.h"
 #include "train/summary.h"
@@ -49,6 +50,24 @@ void FitRun::check_folder() const {
   const RunFolder folder = folder_to_resume(arguments_, values().name.text);
   require_files(folder);
   require_same_run(folder, values());
+}
+
+/// That the newest checkpoint which can be read was saved with the same data. What is wrong with others is told where
+/// one is restored.
+void FitRun::require_data_of_run(const Run& run) const {
+  const RunFolder folder = folder_to_resume(arguments_, values().name.text);
+  require_files(folder);
+  require_same_run(folder, values());
+  if (!std::filesystem::is_directory(folder.checkpoints())) return;
+  std::optional<CheckpointState> saved;
+  const std::vector<std::filesystem::path> all = checkpoints_in(folder.checkpoints());
+  for (auto checkpoint = all.rbegin(); checkpoint != all.rend() && !saved; ++checkpoint) {
+    try {
+      saved = read_checkpoint_state(*checkpoint);
+    } catch (const Error&) {
+    }
+  }
+  if (saved) require_same_data(*saved, fingerprint_of(run));
 }
 
 /// Returns false where the run to resume is finished.

@@ -288,6 +288,7 @@ Run build_run(const CheckedConfiguration& checked, const RunParts& parts, const 
     set_order(checked, data::load(data, checked.values().seed, nullptr, data::Split::kTrain, parts.adapted)->dataset,
               hardware, run);
   }
+  if (parts.on_examples) parts.on_examples(run);
   if (parts.trains) {
     add_batch_sizes(run.order->examples(), data.global_batch_size, data.drop_remainder, sizes.train);
   }

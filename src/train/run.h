@@ -30,6 +30,8 @@ struct ParameterServerRole {
   DispatchService* dispatch = nullptr;  ///< of the chief; null on a worker, whose strategy computes gradients alone
 };
 
+struct Run;
+
 /// What a command wants of a configuration.
 struct RunParts {
   bool trains = true;
@@ -43,6 +45,8 @@ struct RunParts {
   /// Ends the process where an example is not read within training.stall_timeout_seconds; default: with the error
   /// alone.
   data::StallWatch::OnStall on_stall{};
+  /// Called with the run's data before its model is built; what it throws ends that.
+  std::function<void(const Run&)> on_examples{};
 };
 
 /// The data of a run, the order of its batches and its strategy, ready for the first step but for the variables'

@@ -305,9 +305,12 @@ TEST_CASE_FIXTURE(Fixture, "other data under the same name is refused") {
   use("2");
   REQUIRE(fit(options + "--set training.steps=2").exit_code == 0);
   use("1");
+  const std::string log = read_text_file(folder / "a/run.log");
   const Outcome resumed = fit(options + "--resume --set training.steps=4");
   CHECK(resumed.exit_code == 2);
   CHECK(contains(resumed.err, "the data for training or validation changed"));
+  CHECK_FALSE_MESSAGE(contains(resumed.err, "run folder:"), resumed.err);
+  CHECK(read_text_file(folder / "a/run.log") == log);  // nothing of the run is touched
 }
 
 TEST_CASE_FIXTURE(Fixture, "other data for validation under the same name are refused") {

@@ -334,6 +334,66 @@ TEST_CASE_FIXTURE(Fixture,
   CHECK(run_program(folder, "eval kept --split train --set data.train.file=moved.csv").exit_code == 0);
 }
 
+TEST_CASE_FIXTURE(Fixture, "files are moved data only where the configuration is a run's own") {
+  REQUIRE(fit("{units: 3}", kSparse, "").exit_code == 0);
+  fs::copy(folder / "m.yaml", folder / "config.yaml");
+  fs::remove(folder / "flowers.csv");
+  const Outcome own = run_program(folder, "config check config.yaml");
+  CHECK(contains(own.err, "does not exist"));
+  CHECK_FALSE_MESSAGE(contains(own.err, "if it was moved"), own.err);
+}
+
+TEST_CASE_FIXTURE(Fixture, "steps that take pictures are told at their line where the data are a table") {
+  REQUIRE(fit("{units: 3}", kSparse, "").exit_code == 0);
+  std::string text = read_text_file(folder / "m.yaml");
+  text.replace(text.find("data:\n"), 6, "data:\n  preprocessing:\n    - random_flip\n");
+  write_file(folder / "p.yaml", text);
+  for (const char* const command : {"fit p.yaml", "config check p.yaml"}) {
+    CAPTURE(command);
+    const Outcome outcome = run_program(folder, command);
+    CHECK(outcome.exit_code == 1);
+    CHECK_MESSAGE(contains(outcome.err, "p.yaml:3:7: data.preprocessing[0].random_flip: random_flip takes pictures"),
+                  outcome.err);
+    CHECK_FALSE(contains(outcome.err, "data.train"));
+  }
+}
+
+TEST_CASE_FIXTURE(Fixture, "steps that are never accumulated are told beside a batch that never is whole") {
+  REQUIRE(fit("{units: 3}", kSparse, "").exit_code == 0);
+  const std::string sets =
+      " m.yaml --set data.global_batch_size=1000 --set data.drop_remainder=true --set gradients.accumulate_steps=50";
+  for (const char* const steps : {"", " --set training.epochs=null --set training.steps=2"}) {
+    for (const char* const command : {"fit", "config check"}) {
+      CAPTURE(command);
+      CAPTURE(steps);
+      const Outcome outcome = run_program(folder, command + sets + steps);
+      CHECK(outcome.exit_code == 2);
+      CHECK_MESSAGE(contains(outcome.err, "gradients.accumulate_steps: 50 is more than the"), outcome.err);
+      const bool before_data = std::string(command) == "fit" && *steps != '\0';
+      CHECK_MESSAGE(contains(outcome.err, "data.drop_remainder: leaves no batch") != before_data, outcome.err);
+    }
+  }
+}
+
+TEST_CASE_FIXTURE(Fixture, "an empty list is [], and null says so") {
+  REQUIRE(fit("{units: 3}", kSparse, "").exit_code == 0);
+  for (const char* const key : {"data.preprocessing", "metrics", "callbacks"}) {
+    CAPTURE(key);
+    const Outcome outcome = run_program(folder, fmt::format("config check m.yaml --set {}=null", key));
+    CHECK_MESSAGE(contains(outcome.err, "found null; write [] for none"), outcome.err);
+    CHECK(run_program(folder, fmt::format("config check m.yaml --set {}=[]", key)).exit_code == 0);
+  }
+}
+
+TEST_CASE_FIXTURE(Fixture, "predict advises on decimal commas for its command line") {
+  REQUIRE(fit("{units: 3}", kSparse, "", "--run-dir kept").exit_code == 0);
+  write_file(folder / "eu.csv", "length;width\n0,5;1,25\n");
+  const Outcome advised = run_program(folder, "predict kept --data eu.csv");
+  CHECK(advised.exit_code == 1);
+  CHECK_MESSAGE(contains(advised.err, "give --set data.train.decimal=,"), advised.err);
+  CHECK(run_program(folder, "predict kept --data eu.csv --set data.train.decimal=,").exit_code == 0);
+}
+
 TEST_CASE_FIXTURE(Fixture, "a dry run refuses what the run would of its folder") {
   REQUIRE(fit("{units: 3}", kSparse, "", "--run-dir kept").exit_code == 0);
   CHECK(contains(run_program(folder, "fit m.yaml --dry-run --run-dir kept").err, "holds another run"));
