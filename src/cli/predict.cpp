@@ -61,6 +61,19 @@ data::Dataset read_examples(const PredictArguments& arguments, const CheckedConf
   throw UsageError(data::missing_text(values.data, arguments.split) + ", or a file with --data FILE");
 }
 
+/// As run_to_predict; where the steps of preprocessing take no such examples, it is the examples that have to change.
+Run run_on(const CheckedConfiguration& checked, const data::Dataset& examples,
+           const std::optional<data::Adapted>& adapted) {
+  try {
+    return run_to_predict(checked, examples, adapted ? *adapted : data::Adapted{});
+  } catch (const data::KeyError&) {
+    const data::Array& features = examples.features();
+    const std::string mismatch = data::features_mismatch(features.row_shape(), checked.input);
+    if (mismatch.empty()) throw;
+    throw Error(fmt::format("{}: {}", features.origin, mismatch));
+  }
+}
+
 /// How many examples were left out among these. Of a part of a source, as a fraction takes it, nobody can say, and the
 /// part is what it is.
 std::int64_t left_out_within(const data::Dataset& examples) {
@@ -120,7 +133,7 @@ int predict(const PredictArguments& arguments) {
 
   const data::Dataset* const all[] = {&examples};
   tell_left_out(all, LeftOutList::kFirst);
-  const Run run = run_to_predict(checked, examples, adapted ? *adapted : data::Adapted{});
+  const Run run = run_on(checked, examples, adapted);
   load_trained_weights(trained.named, *run.strategy);
 
   const OutputMeaning meaning = output_meaning(checked, adapted ? adapted->classes : std::vector<std::string>());

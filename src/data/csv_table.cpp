@@ -247,7 +247,7 @@ class TableReader {
     std::string setting = "set `decimal: \",\"`";
     if (!reading_.wants_labels) {  // new data, of which the configuration says nothing
       if (options_.key.empty()) return fmt::format("; write numbers with a decimal point, as {}", shortened(cell));
-      setting = fmt::format("give --set {}.decimal=,", options_.key);
+      setting = fmt::format("give `--set {}.decimal=,`", options_.key);
     }
     return fmt::format("; if the file's numbers have commas, {}, else write {}", setting, shortened(cell));
   }

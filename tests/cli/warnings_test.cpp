@@ -385,13 +385,24 @@ TEST_CASE_FIXTURE(Fixture, "an empty list is [], and null says so") {
   }
 }
 
-TEST_CASE_FIXTURE(Fixture, "predict advises on decimal commas for its command line") {
+TEST_CASE_FIXTURE(Fixture, "predict advises on decimal commas and shapes for its own command line") {
   REQUIRE(fit("{units: 3}", kSparse, "", "--run-dir kept").exit_code == 0);
   write_file(folder / "eu.csv", "length;width\n0,5;1,25\n");
   const Outcome advised = run_program(folder, "predict kept --data eu.csv");
   CHECK(advised.exit_code == 1);
-  CHECK_MESSAGE(contains(advised.err, "give --set data.train.decimal=,"), advised.err);
+  CHECK_MESSAGE(contains(advised.err, "give `--set data.train.decimal=,`"), advised.err);
   CHECK(run_program(folder, "predict kept --data eu.csv --set data.train.decimal=,").exit_code == 0);
+
+  write_file(folder / "pictures.yaml",
+             "model: {input_shape: [4, 4, 1], layers: [flatten, dense: {units: 2}]}\n"
+             "loss: {type: sparse_categorical_crossentropy, from_logits: true}\noptimizer: adam\ntraining: {steps: 1}\n"
+             "data:\n  global_batch_size: 4\n  preprocessing: [random_flip]\n"
+             "  train: {format: synthetic, examples: 8, shape: [4, 4, 1], classes: 2}\n");
+  REQUIRE(run_program(folder, "fit pictures.yaml --run-dir pictures").exit_code == 0);
+  const Outcome table = run_program(folder, "predict pictures --data flowers.csv");
+  CHECK(table.exit_code == 1);
+  CHECK_MESSAGE(contains(table.err, "the model was trained on examples of [4, 4, 1]"), table.err);
+  CHECK_FALSE_MESSAGE(contains(table.err, "leave it out"), table.err);
 }
 
 TEST_CASE_FIXTURE(Fixture, "a dry run refuses what the run would of its folder") {
