@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/utf8.h"
 #include "cli/commands.h"
 #include "cli/launched_command.h"
 #include "device/cpu/cpu_device.h"
@@ -210,10 +211,7 @@ void add_launch(CLI::App& app, int& exit_code) {
       "launch", "Start every task of a cluster, here or through ssh: launch --workers 2 -- fit config.yaml");
   add_options(*command, *arguments);
   command->callback([arguments, command, &exit_code] {
-    for (std::string& host : arguments->tasks.hosts) {
-      host.erase(0, host.find_first_not_of(' '));
-      host.erase(host.find_last_not_of(' ') + 1);
-    }
+    for (std::string& host : arguments->tasks.hosts) host = std::string(without_outer_spaces(host));
     require_hosts(*command, *arguments);
     launch::fill_standard_streams();
     if (arguments->tasks.directory.empty()) arguments->tasks.directory = fs::current_path();

@@ -96,13 +96,11 @@ void Hub::watch() {
       if (!member.takes_part() || seconds(now - member.heard) < patience_.silence_seconds) continue;
       member.gone = true;
       if (may_leave(member)) {
-        miss(member, fmt::format("{} for {:.0f} s", kIsSilent, seconds(now - member.heard)));
+        const std::string silence = fmt::format("{} for {:.0f} s", kIsSilent, seconds(now - member.heard));
+        miss(member, silence);
+        if (patience_.on_silence) patience_.on_silence(member.task, "it" + silence);
       } else {
         fail(silence_of(member), &member);
-      }
-      if (may_leave(member) && patience_.on_silence) {
-        patience_.on_silence(member.task,
-                             fmt::format("it has not been heard from for {:.0f} s", seconds(now - member.heard)));
       }
       decide_stop();
     }

@@ -39,6 +39,19 @@ std::string fingerprint_of(const Run& run) {
   return text;
 }
 
+struct FolderToResume {
+  RunFolder folder;
+  std::vector<ChangedKey> changed;
+};
+
+/// Throws where it cannot be resumed with this configuration.
+FolderToResume require_folder_to_resume(const FitArguments& arguments, const Configuration& now) {
+  RunFolder folder = folder_to_resume(arguments, now.name.text);
+  require_files(folder);
+  std::vector<ChangedKey> changed = require_same_run(folder, now);
+  return {std::move(folder), std::move(changed)};
+}
+
 }  // namespace
 
 /// What open_folder would refuse of the folder, without writing.
@@ -47,17 +60,13 @@ void FitRun::check_folder() const {
     if (arguments_.run_dir) require_free(*arguments_.run_dir);
     return;
   }
-  const RunFolder folder = folder_to_resume(arguments_, values().name.text);
-  require_files(folder);
-  require_same_run(folder, values());
+  require_folder_to_resume(arguments_, values());
 }
 
 /// That the newest checkpoint which can be read was saved with the same data. What is wrong with others is told where
 /// one is restored.
 void FitRun::require_data_of_run(const Run& run) const {
-  const RunFolder folder = folder_to_resume(arguments_, values().name.text);
-  require_files(folder);
-  require_same_run(folder, values());
+  const RunFolder folder = require_folder_to_resume(arguments_, values()).folder;
   if (!std::filesystem::is_directory(folder.checkpoints())) return;
   std::optional<CheckpointState> saved;
   const std::vector<std::filesystem::path> all = checkpoints_in(folder.checkpoints());
@@ -93,9 +102,9 @@ bool FitRun::open_folder() {
 bool FitRun::open_folder_as_chief() {
   std::vector<ChangedKey> changed;
   if (arguments_.resume) {
-    folder_ = folder_to_resume(arguments_, values().name.text);
-    require_files(folder_);
-    changed = require_same_run(folder_, values());
+    auto resumed = require_folder_to_resume(arguments_, values());
+    folder_ = std::move(resumed.folder);
+    changed = std::move(resumed.changed);
     const bool same_callbacks =
         std::ranges::none_of(changed, [](const ChangedKey& one) { return one.key.starts_with("callbacks"); });
     if (same_callbacks && ended_early(folder_.summary())) {

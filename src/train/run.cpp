@@ -55,7 +55,7 @@ void load_feeders(const CheckedConfiguration& checked, const RunParts& parts, Ru
     wanted.insert(wanted.end(), parts.evaluates.begin(), parts.evaluates.end());
     require_data_files(checked, wanted);
     const data::DataOptions& data = checked.values().data;
-    data::Splits splits = data::load(checked.values().data, checked.values().seed, checked.wanted_input());
+    data::Splits splits = data::load(data, checked.values().seed, checked.wanted_input());
     run.adapted = std::move(splits.adapted);
     const auto steps = adapted_preprocessing(checked, run.adapted, &splits.train);
     const auto feeder = [&](const auto& source, const std::optional<data::Dataset>& dataset, bool trains) {

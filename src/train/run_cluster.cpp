@@ -69,10 +69,12 @@ void require_cluster(const CheckedConfiguration& checked, const Environment& env
           "{}: the evaluator has nothing to evaluate on: give data.validation or data.test, or leave it out",
           checked.cluster->source));
     }
-    // Which shards are each server's, and whether the optimizer can update them there.
-    if (checked.cluster && is_served(options.type)) require_parameter_server_jobs(*checked.cluster);
-    if (checked.cluster && is_served(options.type) && checked.has_model() && checked.values().optimizer) {
-      placement_of(checked, static_cast<int>(checked.cluster->ps.size()));
+    if (checked.cluster && is_served(options.type)) {
+      require_parameter_server_jobs(*checked.cluster);
+      // Which shards are each server's, and whether the optimizer can update them there.
+      if (checked.has_model() && checked.values().optimizer) {
+        placement_of(checked, static_cast<int>(checked.cluster->ps.size()));
+      }
     }
     if (checked.cluster) return;
     const bool is_set = !environment("TF_CONFIG").value_or("").empty();

@@ -29,16 +29,10 @@ struct AttendedParts : FloatParts {
 /// softmax(Q Kᵀ) V with the largest score and the sum of the weights as they are up to a block of source steps: what
 /// was summed before is scaled to each new largest score.
 template <class T>
-class HeadForward {
+class HeadForward : AttendedHead {
  public:
   HeadForward(const Attended& attended, std::int64_t row, std::int64_t head, const KernelArgs& args, float* workspace)
-      : a(attended),
-        row_(row),
-        head_(head),
-        args_(args),
-        drop_(a, *args.step, row, head),
-        sight_(a, input<float>(args, 3), input<float>(args, 4), row),
-        p(a, workspace) {}
+      : AttendedHead(attended, row, head, args, 3), p(a, workspace) {}
 
   void run() const {
     gather_steps(input<T>(args_, 1) + a.at(row_, 0, head_, a.sources, a.size), a.sources, a.stride(), a.size, a.wide(),
@@ -108,26 +102,13 @@ class HeadForward {
     }
   }
 
-  const Attended& a;
-  const std::int64_t row_, head_;
-  const KernelArgs& args_;
-  const WeightDropout drop_;
-  const Sight sight_;
   const AttendedParts p;
 };
 
-std::unique_ptr<Kernel> make_attention(const ops::Attention& op, const KernelSpecs& specs) {
-  const Attended a(op, specs.inputs[0].shape, specs.inputs[1].shape, specs.inputs[2].shape);
-  return for_float_type(op, specs.inputs[0].dtype, [&]<class T>(T) {
-    return kernel_by_heads(a, AttendedParts(a, nullptr).bytes(), specs.threads,
-                           [a](std::int64_t row, std::int64_t head, const KernelArgs& args, float* workspace) {
-                             HeadForward<T>(a, row, head, args, workspace).run();
-                           });
-  });
-}
-
 }  // namespace
 
-void add_attention_kernels(KernelRegistry& registry) { registry.add<ops::Attention>(make_attention); }
+void add_attention_kernels(KernelRegistry& registry) {
+  registry.add<ops::Attention>(make_by_heads<AttendedParts, HeadForward, ops::Attention>);
+}
 
 }  // namespace mirrortrain::cpu

@@ -121,19 +121,45 @@ class FloatParts {
   FloatLayout layout_;
 };
 
-/// Heads are shared out among the threads, each with a workspace of its own; what one head gives never depends on that.
-template <class Body>
-std::unique_ptr<Kernel> kernel_by_heads(const Attended& a, std::size_t bytes, int threads, const Body& body) {
-  const std::int64_t heads = a.rows * a.op.heads;
-  const auto parts = static_cast<std::size_t>(std::clamp<std::int64_t>(heads, 1, threads));
-  return loop_kernel(
-      [=](const KernelArgs& args) {
-        parallel_parts(threads, heads, 1, [&](int part, std::int64_t begin, std::int64_t end) {
-          auto* const workspace = reinterpret_cast<float*>(args.workspace + static_cast<std::size_t>(part) * bytes);
-          for (std::int64_t i = begin; i < end; ++i) body(i / a.op.heads, i % a.op.heads, args, workspace);
-        });
-      },
-      parts * bytes);
+/// What computes for one head of one row.
+class AttendedHead {
+ protected:
+  /// `masks`: the number of the kernel's first input of the two.
+  AttendedHead(const Attended& attended, std::int64_t row, std::int64_t head, const KernelArgs& args, std::size_t masks)
+      : a(attended),
+        row_(row),
+        head_(head),
+        args_(args),
+        drop_(a, *args.step, row, head),
+        sight_(a, input<float>(args, masks), input<float>(args, masks + 1), row) {}
+
+  const Attended& a;
+  const std::int64_t row_, head_;
+  const KernelArgs& args_;
+  const WeightDropout drop_;
+  const Sight sight_;
+};
+
+/// Runs a Head<T> for each, with Parts as its workspace. Heads are shared out among the threads; what one head gives
+/// never depends on that.
+template <class Parts, template <class> class Head, class AttentionOp>
+std::unique_ptr<Kernel> make_by_heads(const AttentionOp& op, const KernelSpecs& specs) {
+  const Attended a(op, specs.inputs[0].shape, specs.inputs[1].shape, specs.inputs[2].shape);
+  return for_float_type(op, specs.inputs[0].dtype, [&]<class T>(T) {
+    const std::int64_t heads = a.rows * a.op.heads;
+    const std::size_t bytes = Parts(a, nullptr).bytes();
+    const auto parts = static_cast<std::size_t>(std::clamp<std::int64_t>(heads, 1, specs.threads));
+    return loop_kernel(
+        [a, heads, bytes, threads = specs.threads](const KernelArgs& args) {
+          parallel_parts(threads, heads, 1, [&](int part, std::int64_t begin, std::int64_t end) {
+            auto* const workspace = reinterpret_cast<float*>(args.workspace + static_cast<std::size_t>(part) * bytes);
+            for (std::int64_t i = begin; i < end; ++i) {
+              Head<T>(a, i / a.op.heads, i % a.op.heads, args, workspace).run();
+            }
+          });
+        },
+        parts * bytes);
+  });
 }
 
 }  // namespace mirrortrain::cpu

@@ -31,16 +31,11 @@ struct AttendedGradientParts : FloatParts {
 /// With P the weights, S their scores, O = P V: dV = Pᵀ dO, dP = dO Vᵀ, dS = P (dP - sum(dO O)), dQ = scale dS K, dK =
 /// scale dSᵀ Q. P is made again from the scores and their sum; dropout of P falls on dP alike.
 template <class T>
-class HeadBackward {
+class HeadBackward : AttendedHead {
  public:
   HeadBackward(const Attended& attended, std::int64_t row, std::int64_t head, const KernelArgs& args, float* workspace)
-      : a(attended),
-        row_(row),
-        head_(head),
-        args_(args),
+      : AttendedHead(attended, row, head, args, 6),
         log_sums_(input<float>(args, 4) + a.of_step(row, head, 0)),
-        drop_(a, *args.step, row, head),
-        sight_(a, input<float>(args, 6), input<float>(args, 7), row),
         p(a, workspace) {}
 
   void run() const {
@@ -117,29 +112,14 @@ class HeadBackward {
     drop_(kept, step, sources.first, sources.count);
   }
 
-  const Attended& a;
-  const std::int64_t row_, head_;
-  const KernelArgs& args_;
   const float* const log_sums_;  ///< by step
-  const WeightDropout drop_;
-  const Sight sight_;
   const AttendedGradientParts p;
 };
-
-std::unique_ptr<Kernel> make_attention_gradient(const ops::AttentionGradient& op, const KernelSpecs& specs) {
-  const Attended a(op, specs.inputs[0].shape, specs.inputs[1].shape, specs.inputs[2].shape);
-  return for_float_type(op, specs.inputs[0].dtype, [&]<class T>(T) {
-    return kernel_by_heads(a, AttendedGradientParts(a, nullptr).bytes(), specs.threads,
-                           [a](std::int64_t row, std::int64_t head, const KernelArgs& args, float* workspace) {
-                             HeadBackward<T>(a, row, head, args, workspace).run();
-                           });
-  });
-}
 
 }  // namespace
 
 void add_attention_gradient_kernels(KernelRegistry& registry) {
-  registry.add<ops::AttentionGradient>(make_attention_gradient);
+  registry.add<ops::AttentionGradient>(make_by_heads<AttendedGradientParts, HeadBackward, ops::AttentionGradient>);
 }
 
 }  // namespace mirrortrain::cpu

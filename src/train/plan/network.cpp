@@ -35,12 +35,6 @@ constexpr auto kPrefixes = std::to_array<std::pair<std::string_view, double>>({{
 constexpr auto kRates =
     std::to_array<std::pair<std::string_view, double>>({{"bit/s", 0.125}, {"b/s", 0.125}, {"bps", 0.125}, {"B/s", 1}});
 
-std::string_view trimmed(std::string_view text) {
-  while (text.starts_with(' ')) text.remove_prefix(1);
-  while (text.ends_with(' ')) text.remove_suffix(1);
-  return text;
-}
-
 std::optional<double> value_of(Units units, std::string_view name) {
   for (const auto& [unit, value] : units) {
     if (unit == name) return value;
@@ -63,7 +57,7 @@ std::optional<double> quantity(std::string_view text, std::optional<double> (*un
   double number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error != std::errc() || !std::isfinite(number)) return std::nullopt;
-  const auto unit = unit_of(trimmed(text.substr(static_cast<std::size_t>(end - text.data()))));
+  const auto unit = unit_of(without_outer_spaces(text.substr(static_cast<std::size_t>(end - text.data()))));
   return unit ? std::optional(number * *unit) : std::nullopt;
 }
 
@@ -81,7 +75,8 @@ constexpr std::string_view kExpectedWorkers = "a range such as 1..64 or a list s
 
 /// Powers of two, and both ends.
 std::vector<int> steps_of_range(std::string_view text, std::size_t dots) {
-  const auto first = whole_number(trimmed(text.substr(0, dots))), last = whole_number(trimmed(text.substr(dots + 2)));
+  const auto first = whole_number(without_outer_spaces(text.substr(0, dots))),
+             last = whole_number(without_outer_spaces(text.substr(dots + 2)));
   if (!first || !last) {
     throw UsageError(fmt::format("--workers: expected {}, found '{}'", kExpectedWorkers, shortened(text)));
   }
@@ -106,7 +101,8 @@ std::string Network::text() const {
 Network parse_network(std::string_view text) {
   const std::size_t comma = text.find(',');
   if (comma == std::string_view::npos) throw wrong("LATENCY,BANDWIDTH such as 20us,10Gbit/s", text);
-  const std::string_view first = trimmed(text.substr(0, comma)), second = trimmed(text.substr(comma + 1));
+  const std::string_view first = without_outer_spaces(text.substr(0, comma)),
+                         second = without_outer_spaces(text.substr(comma + 1));
   const auto latency = quantity(first, time_unit);
   if (!latency || *latency < 0) throw wrong("a latency in ns, us, ms or s such as 20us before the comma", first);
   const auto bandwidth = quantity(second, rate_unit);
