@@ -36,7 +36,7 @@ class Value {
   const Place& place() const { return place_; }
   void move_to(Place place) { place_ = std::move(place); }
 
-  /// Whether what is wrong with it is told already, so that whoever reads it says nothing more.
+  /// Whether what is wrong with it is already reported, so that whoever reads it says nothing more.
   bool is_reported() const { return reported_; }
   /// This value, as one of which that is told.
   Value reported() && {

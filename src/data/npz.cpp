@@ -23,7 +23,7 @@ std::vector<std::string> array_names(const Zip& zip) {
   return names;
 }
 
-/// `remedy`: where the array is not there.
+/// `remedy`: where the array does not exist.
 Array read_array(const Zip& zip, const std::string& file, const std::string& name, const std::string& remedy) {
   const std::vector<std::string> names = array_names(zip);
   if (std::find(names.begin(), names.end(), name) == names.end()) {

@@ -278,7 +278,7 @@ std::string Checkpoints::how_to_resume(std::int64_t step) {
     newest = folder_ / checkpoint_name(known);
   }
   if (!newest && saved_ > 0) {
-    return fmt::format("the last checkpoint, {}, was saved in {}, which is not there any more", checkpoint_name(saved_),
+    return fmt::format("the last checkpoint, {}, was saved in {}, which does not exist any more", checkpoint_name(saved_),
                        folder_.string());
   }
   if (!newest) return "no checkpoint was saved yet";
