@@ -65,13 +65,14 @@ TEST_CASE("a mask holds what is not zero, or everything, and its numbers are cou
                          return std::vector<Values>{filled(shape.with_rows(inputs[0].rows()), 1)};
                        },
                    .rows = rows});
-    check_forward(
-        {.name = "mask_count " + shape.text(),
-         .op = std::make_shared<ops::MaskCount>(),
-         .inputs = {mask_of(shape)},
-         .reference =
-             [](const std::vector<Values>& inputs) { return std::vector<Values>{{Shape{}, {count(inputs[0])}}}; },
-         .rows = rows});
+    check_forward({.name = "mask_count " + shape.text(),
+                   .op = std::make_shared<ops::MaskCount>(),
+                   .inputs = {mask_of(shape)},
+                   .reference =
+                       [](const std::vector<Values>& inputs) {
+                         return std::vector<Values>{{Shape{}, {count(inputs[0])}}};
+                       },
+                   .rows = rows});
   }
 }
 
@@ -84,6 +85,36 @@ TEST_CASE("the mean over the steps that count, and its gradient, match a referen
                       .reference = masked_mean};
       check_forward(test);
       check_gradient(test, {true, false});
+    }
+  }
+}
+
+TEST_CASE("a step is taken from where its mask says, or is filled, and so are gradients") {
+  for (const DType dtype : kFloatTypes) {
+    for (const Shape& shape : {Shape{6, 5}, Shape{1, 1}, Shape{33}, Shape{3, 2, 17}}) {
+      const Operand x = batched(dtype, shape), y = batched(dtype, shape);
+      const Operand mask = batched(DType::kFloat32, Shape({shape.begin(), shape.end() - 1}),
+                                   [](std::int64_t, double uniform) { return uniform > 0 ? 1.0 : 0.0; });
+      struct Ways {
+        std::string_view name;
+        bool counted, other;
+      };
+      for (const Ways ways : {Ways{"both", true, true}, Ways{"counted", true, false}, Ways{"other", false, true}}) {
+        const Case test{.name = fmt::format("select {} {} {}", ways.name, name_of(dtype), shape.text()),
+                        .op = std::make_shared<ops::Select>(-1.0f),
+                        .inputs = {mask, ways.counted ? x : absent(), ways.other ? y : absent()},
+                        .reference = [ways, channels = shape.back()](const std::vector<Values>& inputs) {
+                          Values result = inputs[ways.counted ? 1 : 2];
+                          for (std::int64_t i = 0; i < result.elements(); ++i) {
+                            const bool counts = inputs[0][i / channels] != 0;
+                            const bool given = counts ? ways.counted : ways.other;
+                            result[i] = given ? inputs[counts ? 1 : 2][i] : -1.0;
+                          }
+                          return std::vector<Values>{result};
+                        }};
+        check_forward(test);
+        check_gradient(test, {false, ways.counted, ways.other});
+      }
     }
   }
 }

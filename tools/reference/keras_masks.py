@@ -203,7 +203,53 @@ def tokens_attention():
         {"accuracy": sparse_accuracy})
 
 
-CASES = [lstm, lstm_mixed_bfloat16, tokens, tokens_accumulated, attention, tokens_attention]
+def merges():
+    """Inputs with different masks, and with none, multiplied and compared; Flatten then reads what padding left."""
+    words = sentences(27, 26, empty=True)
+    labels = (words.max(axis=1) + (words > 0).sum(axis=1)) % 3
+
+    def model():
+        sequence = keras.Input((STEPS,))
+        a = layers.Embedding(WORDS, 5, mask_zero=True, name="masked")(sequence)
+        b = layers.Embedding(WORDS, 5, name="plain")(sequence)
+        p = layers.Concatenate(axis=1, name="p")([a, b, a])
+        q = layers.Concatenate(axis=1, name="q")([b, a, a])
+        r = layers.Concatenate(axis=1, name="r")([b, b, b])
+        product = layers.Multiply(name="product")([p, q])
+        largest = layers.Maximum(name="largest")([q, p])
+        ends = [layers.Multiply(name="half_product")([q, r]), layers.Maximum(name="half_largest")([p, r]),
+                layers.Maximum(name="of_three")([r, q, p])]
+        flat = [layers.Flatten()(x) for x in [product, largest, *ends]]
+        parts = layers.Concatenate(name="parts")([layers.GlobalAveragePooling1D()(product),
+                                                  layers.GlobalAveragePooling1D()(largest), *flat])
+        return keras.Model(sequence, layers.Dense(3, name="classes")(parts))
+
+    return case(
+        text_of("""\
+            - embedding: {input_dim: 12, output_dim: 5, mask_zero: true, inputs: [input], name: masked}
+            - embedding: {input_dim: 12, output_dim: 5, inputs: [input], name: plain}
+            - concatenate: {axis: 1, inputs: [masked, plain, masked], name: p}
+            - concatenate: {axis: 1, inputs: [plain, masked, masked], name: q}
+            - concatenate: {axis: 1, inputs: [plain, plain, plain], name: r}
+            - multiply: {inputs: [p, q], name: product}
+            - maximum: {inputs: [q, p], name: largest}
+            - multiply: {inputs: [q, r], name: half_product}
+            - maximum: {inputs: [p, r], name: half_largest}
+            - maximum: {inputs: [r, q, p], name: of_three}
+            - global_average_pooling1d: {inputs: [product], name: mean_product}
+            - global_average_pooling1d: {inputs: [largest], name: mean_largest}
+            - flatten: {inputs: [product], name: f1}
+            - flatten: {inputs: [largest], name: f2}
+            - flatten: {inputs: [half_product], name: f3}
+            - flatten: {inputs: [half_largest], name: f4}
+            - flatten: {inputs: [of_three], name: f5}
+            - concatenate: {inputs: [mean_product, mean_largest, f1, f2, f3, f4, f5], name: parts}
+            - dense: {units: 3, name: classes}""", SPARSE, 7, "{type: sgd, learning_rate: 0.1, momentum: 0.9}"),
+        words, labels.astype(np.int64), 7, model, lambda: keras.losses.SparseCategoricalCrossentropy(from_logits=True),
+        {"accuracy": sparse_accuracy}, lambda: keras.optimizers.SGD(0.1, momentum=0.9))
+
+
+CASES = [lstm, lstm_mixed_bfloat16, tokens, tokens_accumulated, attention, tokens_attention, merges]
 
 if __name__ == "__main__":
     for function in CASES:

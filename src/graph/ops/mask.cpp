@@ -46,4 +46,23 @@ std::vector<ValueSpec> MaskedMeanGradient::infer(std::span<const ValueSpec> inpu
   return {{dy.dtype, {mask.shape[0], dy.shape[0]}, true}};
 }
 
+std::vector<ValueSpec> Select::infer(std::span<const ValueSpec> inputs) const {
+  const ValueSpec& chosen = present(inputs[1]) ? inputs[1] : inputs[2];
+  expect(chosen.batched && is_float(chosen.dtype) && chosen.shape.rank() >= 1, name(),
+         "[..., channels] per row, float32 or bfloat16", chosen);
+  if (present(inputs[2])) expect_same(name(), "what stands elsewhere", chosen, inputs[2]);
+  expect_mask(name(), Shape({chosen.shape.begin(), chosen.shape.end() - 1}), inputs[0]);
+  return {chosen};
+}
+
+std::vector<ValueId> Select::gradient(Graph& graph, const Node& node, std::span<const ValueId> output_gradients,
+                                      const std::vector<bool>& wanted) const {
+  const ValueId mask = node.inputs[0], dy = output_gradients[0];
+  std::vector<ValueId> gradients{kNoValue, kNoValue, kNoValue};
+  if (dy == kNoValue) return gradients;
+  if (wanted[1]) gradients[1] = graph.apply_one(Select(), {mask, dy, kNoValue});
+  if (wanted[2]) gradients[2] = graph.apply_one(Select(), {mask, kNoValue, dy});
+  return gradients;
+}
+
 }  // namespace mirrortrain::ops

@@ -40,6 +40,17 @@ struct MaskedMeanGradient : Op {
   std::vector<ValueSpec> infer(std::span<const ValueSpec> inputs) const override;
 };
 
+/// Of each step the one or the other. Inputs: a mask [...]; what stands where it counts, batched [..., channels]
+/// float32 or bfloat16; what stands elsewhere, of that spec. Either, not both, may be kNoValue: `fill` stands there.
+/// Output: that spec.
+struct Select : Op {
+  float fill;
+  explicit Select(float otherwise = 0) : fill(otherwise) {}
+  std::string_view name() const override { return "select"; }
+  std::vector<ValueSpec> infer(std::span<const ValueSpec> inputs) const override;
+  std::vector<ValueId> gradient(Graph&, const Node&, std::span<const ValueId>, const std::vector<bool>&) const override;
+};
+
 /// Throws Error unless `spec` is a mask of `shape`, or absent where it may be.
 void expect_mask(std::string_view op, const Shape& shape, const ValueSpec& spec, bool may_be_absent = false);
 

@@ -90,6 +90,28 @@ std::unique_ptr<Kernel> make_masked_mean_gradient(const ops::MaskedMeanGradient&
   });
 }
 
+std::unique_ptr<Kernel> make_select(const ops::Select& op, const KernelSpecs& specs) {
+  const TensorView& y = specs.outputs[0];
+  const std::int64_t channels = y.shape.back(), steps = specs.inputs[0].elements();
+  return for_float_type(op, y.dtype, [&]<class T>(T) {
+    return loop_kernel([channels, steps, threads = specs.threads, fill = T(op.fill)](const KernelArgs& args) {
+      const auto* const mask = input<float>(args, 0);
+      const T *const counted = input<T>(args, 1), *const other = input<T>(args, 2);
+      T* const y = output<T>(args, 0);
+      parallel_for(threads, steps, rows_per_thread(channels), [=](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t step = begin; step < end; ++step) {
+          const T* const from = mask[step] != 0 ? counted : other;
+          if (from != nullptr) {
+            std::copy_n(from + step * channels, channels, y + step * channels);
+          } else {
+            std::fill_n(y + step * channels, channels, fill);
+          }
+        }
+      });
+    });
+  });
+}
+
 }  // namespace
 
 void add_mask_kernels(KernelRegistry& registry) {
@@ -98,6 +120,7 @@ void add_mask_kernels(KernelRegistry& registry) {
   registry.add<ops::MaskCount>(make_mask_count);
   registry.add<ops::MaskedMean>(make_masked_mean);
   registry.add<ops::MaskedMeanGradient>(make_masked_mean_gradient);
+  registry.add<ops::Select>(make_select);
 }
 
 }  // namespace mirrortrain::cpu

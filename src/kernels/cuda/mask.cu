@@ -62,6 +62,16 @@ __global__ void __launch_bounds__(kBlock) masked_mean_gradient(Sequences s, cons
   }
 }
 
+/// `counted` or `other` null: `fill`.
+template <class T>
+__global__ void __launch_bounds__(kBlock) select(std::int64_t count, std::int64_t channels, const float* mask,
+                                                 const T* counted, const T* other, T fill, T* y) {
+  for (std::int64_t i = grid_thread(); i < count; i += grid_threads()) {
+    const T* const from = mask[divide(i, channels).quotient] != 0 ? counted : other;
+    y[i] = from != nullptr ? from[i] : fill;
+  }
+}
+
 std::unique_ptr<Kernel> make_padding_mask(const ops::PaddingMask&, const KernelSpecs& specs) {
   return stream_kernel([count = specs.outputs[0].elements()](Stream& stream, const KernelArgs& args) {
     launch(stream, blocks_for(count), kBlock, 0, padding_mask, count, input<float>(args, 0), output<float>(args, 0));
@@ -101,6 +111,16 @@ std::unique_ptr<Kernel> make_masked_mean_gradient(const ops::MaskedMeanGradient&
   });
 }
 
+std::unique_ptr<Kernel> make_select(const ops::Select& op, const KernelSpecs& specs) {
+  const std::int64_t count = specs.outputs[0].elements(), channels = specs.outputs[0].shape.back();
+  return for_float_type(op, specs.outputs[0].dtype, [&]<class T>(T) {
+    return stream_kernel([count, channels, fill = T(op.fill)](Stream& stream, const KernelArgs& args) {
+      launch(stream, blocks_for(count), kBlock, 0, select<T>, count, channels, input<float>(args, 0), input<T>(args, 1),
+             input<T>(args, 2), fill, output<T>(args, 0));
+    });
+  });
+}
+
 }  // namespace
 
 void add_mask_kernels(KernelRegistry& registry) {
@@ -109,6 +129,7 @@ void add_mask_kernels(KernelRegistry& registry) {
   registry.add<ops::MaskCount>(make_mask_count);
   registry.add<ops::MaskedMean>(make_masked_mean);
   registry.add<ops::MaskedMeanGradient>(make_masked_mean_gradient);
+  registry.add<ops::Select>(make_select);
 }
 
 }  // namespace mirrortrain::cuda

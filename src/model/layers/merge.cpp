@@ -45,6 +45,11 @@ std::vector<ValueId> alike(LayerBuilder& builder, std::span<const ValueId> sourc
   return values;
 }
 
+/// The mask of the steps that count in `a` or in `b`.
+ValueId either(LayerBuilder& builder, ValueId a, ValueId b) {
+  return a == b ? a : builder.apply(ops::Combine(CombineKind::kMaximum), {a, b});
+}
+
 /// As Keras has it, the output carries a mask where all inputs do: of the steps that count in any of them.
 void merge_masks(LayerBuilder& builder, std::span<const ValueId> sources) {
   if (!builder.has_masks()) return;
@@ -58,7 +63,7 @@ void merge_masks(LayerBuilder& builder, std::span<const ValueId> sources) {
     if (builder.shape(mask) != builder.shape(merged)) {
       throw mismatch(builder, "whose masks are of one shape", sources[0], sources[i]);
     }
-    if (mask != merged) merged = builder.apply(ops::Combine(CombineKind::kMaximum), {merged, mask});
+    merged = either(builder, merged, mask);
   }
   builder.set_output_mask(merged);
 }
@@ -83,6 +88,23 @@ void join_masks(LayerBuilder& builder, std::span<const ValueId> sources, std::si
                         : builder.apply(ops::FullMask(Shape({shape.begin(), shape.end() - 1})), {sources[i]}));
   }
   builder.set_output_mask(builder.apply(ops::Concatenate(axis), std::move(masks)));
+}
+
+/// As Keras has it: where a step of one input is masked, the other stands for it, and for both the first. The maximum
+/// of two counts everywhere unless both carry masks.
+ValueId maximum_of_what_counts(LayerBuilder& builder, const std::vector<ValueId>& values) {
+  ValueId all = values[0], counted = builder.mask(0);
+  for (std::size_t i = 1; i < values.size(); ++i) {
+    if (builder.shape(values[i]) != builder.shape(all)) {
+      throw mismatch(builder, "of one shape where one is masked", values[0], values[i]);
+    }
+    const ValueId mask = builder.mask(i);
+    const ValueId value = mask == kNoValue ? values[i] : builder.apply(ops::Select(), {mask, values[i], all});
+    if (counted != kNoValue && counted != mask) all = builder.apply(ops::Select(), {counted, all, value});
+    counted = mask == kNoValue || counted == kNoValue ? kNoValue : either(builder, counted, mask);
+    all = builder.apply(ops::Combine(CombineKind::kMaximum), {all, value});
+  }
+  return all;
 }
 
 /// In one pass where the inputs have one shape.
@@ -120,7 +142,15 @@ config::Section<Multiply> Multiply::section() {
 
 ValueId Multiply::build(LayerBuilder& builder, std::span<const ValueId> sources) const {
   merge_masks(builder, sources);
-  return combine_all(builder, CombineKind::kMultiply, alike(builder, sources));
+  std::vector<ValueId> factors(sources.begin(), sources.end());
+  for (std::size_t i = 0; i < factors.size(); ++i) {
+    if (builder.mask(i) != kNoValue) {
+      factors[i] = builder.apply(ops::Select(1), {builder.mask(i), factors[i], kNoValue});
+    }
+  }
+  const ValueId product = combine_all(builder, CombineKind::kMultiply, alike(builder, factors));
+  if (builder.output_mask() == kNoValue) return product;
+  return builder.apply(ops::Select(0), {builder.output_mask(), product, kNoValue});
 }
 
 config::Section<Average> Average::section() {
@@ -139,7 +169,9 @@ config::Section<Maximum> Maximum::section() {
 
 ValueId Maximum::build(LayerBuilder& builder, std::span<const ValueId> sources) const {
   merge_masks(builder, sources);
-  return combine_all(builder, CombineKind::kMaximum, alike(builder, sources));
+  const std::vector<ValueId> values = alike(builder, sources);
+  if (!builder.has_masks()) return combine_all(builder, CombineKind::kMaximum, values);
+  return maximum_of_what_counts(builder, values);
 }
 
 config::Section<Concatenate> Concatenate::section() {
