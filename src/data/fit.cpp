@@ -154,6 +154,21 @@ void for_each_wrong_label(const Array& labels, std::int64_t first, std::int64_t 
   });
 }
 
+/// Calls take(row of the array) for every row of zeros alone, until it returns false.
+template <class Take>
+void for_each_empty(const Array& features, std::int64_t first_row, std::int64_t rows, const Take& take) {
+  const auto per_row = static_cast<std::size_t>(features.row_elements());
+  with_element_type(features.dtype, [&](auto* type) {
+    using T = std::remove_pointer_t<decltype(type)>;
+    for (std::int64_t row = first_row; row < first_row + rows; ++row) {
+      const auto elements = features.span<T>().subspan(static_cast<std::size_t>(row) * per_row, per_row);
+      if (std::ranges::all_of(elements, [](T number) { return static_cast<double>(number) == 0; }) && !take(row))
+        return;
+    }
+  });
+}
+
+/// Numbers that are none of the embedding's first, then sequences of padding alone.
 template <class Take>
 void for_each_wrong_feature(const Array& features, std::int64_t first, std::int64_t rows, const InputSpec& spec,
                             const Take& take) {
@@ -165,6 +180,12 @@ void for_each_wrong_feature(const Array& features, std::int64_t first, std::int6
         row, fmt::format("{} is no whole number from 0 to {}, as the model's embedding wants them; correct it, or give "
                          "the embedding a larger input_dim",
                          number, below - 1)});
+  });
+  if (!spec.needs_a_step) return;
+  for_each_empty(features, first, rows, [&](std::int64_t row) {
+    return take(WrongNumber{row,
+                            "padding (0) alone, of which global_average_pooling1d has no mean; leave the example out, "
+                            "or give it a word of its own for empty sequences"});
   });
 }
 
@@ -182,10 +203,19 @@ std::optional<WrongNumber> find_wrong_label(const Dataset& dataset, std::int64_t
 std::optional<WrongNumber> find_wrong_feature(const Dataset& dataset, const InputSpec& spec) {
   std::optional<WrongNumber> first;
   for_each_wrong_feature(dataset.features(), dataset.first_row(), dataset.rows(), spec, [&](WrongNumber wrong) {
-    first = std::move(wrong);
+    if (!first) first = std::move(wrong);
     return false;
   });
   return first;
+}
+
+bool is_padding_alone(const Dataset& dataset) {
+  std::int64_t empty = 0;
+  for_each_empty(dataset.features(), dataset.first_row(), dataset.rows(), [&](std::int64_t row) {
+    ++empty;
+    return row == dataset.first_row() + empty - 1;  // else one before had something
+  });
+  return empty == dataset.rows();
 }
 
 std::vector<WrongNumber> wrong_labels(const Array& labels, std::int64_t depth, const InputSpec& spec) {

@@ -25,6 +25,8 @@ struct InputSpec {
   bool weighted = false;                 ///< each example's loss counts by a weight
   bool trained = false;                  ///< the weights are there, so that it is the data that have to change
   std::int64_t numbers_below = 0;  ///< features are whole numbers from 0 to one less than this; 0: they need not be
+  bool pads_with_zero = false;     ///< the number 0 is padding, which a mask leaves out
+  bool needs_a_step = false;       ///< a sequence of padding alone is wrong: the model averages its other steps
 };
 
 // What does not fit, in words, or "". Shapes fit where they are equal but for extents of one: images [28, 28] an input
@@ -41,6 +43,9 @@ struct WrongNumber {
 std::optional<WrongNumber> find_wrong_label(const Dataset& dataset, std::int64_t one_hot_depth, const InputSpec& spec);
 /// The first feature that is no row of the model's embedding, where there is one.
 std::optional<WrongNumber> find_wrong_feature(const Dataset& dataset, const InputSpec& spec);
+
+/// Whether every feature of every row is 0. Of features in memory.
+bool is_padding_alone(const Dataset& dataset);
 
 /// The first of each row that has one.
 std::vector<WrongNumber> wrong_labels(const Array& labels, std::int64_t one_hot_depth, const InputSpec& spec);

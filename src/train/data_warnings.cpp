@@ -156,6 +156,14 @@ void warn_of_one_class(const LocatedSource& source, const data::Dataset* split, 
                                            : "check the labels"));
 }
 
+void warn_of_padding_alone(const CheckedConfiguration& checked, const data::Dataset& train, config::Errors& errors) {
+  if (!checked.input.pads_with_zero || train.source() != nullptr || !data::is_padding_alone(train)) return;
+  const auto& source = checked.values().data.train;
+  errors.warn(source.place, source.path,
+              "every number is 0, which mask_zero takes for padding, so there is nothing to learn from; check how the "
+              "words were numbered");
+}
+
 void warn_of_range(const CheckedConfiguration& checked, const data::Dataset& train, config::Errors& errors) {
   const auto& loss = *checked.values().loss;
   const auto& range = checked.model->output_range;
@@ -258,6 +266,7 @@ void warn_of_data(const CheckedConfiguration& checked, const SplitsToCheck& spli
   const std::int64_t batch = values.data.global_batch_size, rows = train.rows();
   const std::int64_t batches = values.data.drop_remainder ? rows / batch : (rows + batch - 1) / batch;
   warn_of_long_warmup(checked, values.training.total_steps(batches), errors);
+  warn_of_padding_alone(checked, train, errors);
   warn_of_scales(checked, train, errors);
   warn_of_labels(checked, splits, errors);
 }

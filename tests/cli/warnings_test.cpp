@@ -480,5 +480,52 @@ strategy: {devices: [cpu:0]}
   }
 }
 
+struct Padded : Fixture {
+  Outcome with(const std::string& command, const std::string& words, const std::string& layers) {
+    write_file(folder / "words.csv", words);
+    write_file(folder / "padded.yaml", R"(data:
+  global_batch_size: 2
+  train: {format: csv, file: words.csv, features: [a, b, c], labels: y}
+model:
+  input_shape: [3]
+  layers:
+    - embedding: {input_dim: 4, output_dim: 2, mask_zero: true}
+)" + layers + R"(
+    - dense: {units: 1, activation: sigmoid}
+loss: binary_crossentropy
+optimizer: sgd
+strategy: {devices: [cpu:0]}
+)");
+    return run_program(folder, command);
+  }
+};
+
+TEST_CASE_FIXTURE(Padded, "a sequence of padding alone has no mean, which is told before training") {
+  const std::string words = "a,b,c,y\n1,2,0,1\n0,0,0,0\n3,0,0,1\n0,0,0,1\n";
+  for (const char* const command : {"config check padded.yaml", "fit padded.yaml"}) {
+    CAPTURE(command);
+    const Outcome outcome = with(command, words, "    - global_average_pooling1d");
+    CHECK(outcome.exit_code == 1);
+    CHECK(
+        contains(outcome.err,
+                 "words.csv:3: row 1 (counting from 0): padding (0) alone, of which "
+                 "global_average_pooling1d has no mean; leave the example out, or give it a word of its own for empty "
+                 "sequences"));
+  }
+  CHECK(with("fit padded.yaml --set data.on_bad_example=skip", words, "    - global_average_pooling1d").exit_code == 0);
+  CHECK(with("fit padded.yaml --run-dir another", words, "    - lstm: {units: 2}").exit_code == 0);
+}
+
+TEST_CASE_FIXTURE(Padded, "data of padding alone are warned of") {
+  const Outcome outcome =
+      with("config check padded.yaml", "a,b,c,y\n0,0,0,1\n0,0,0,0\n0,0,0,1\n", "    - lstm: {units: 2}");
+  CHECK(outcome.exit_code == 0);
+  CHECK(contains(outcome.err,
+                 "warning: padded.yaml:3:3: data.train: every number is 0, which mask_zero takes for padding, so there "
+                 "is nothing to learn from; check how the words were numbered"));
+  CHECK(!contains(with("config check padded.yaml", "a,b,c,y\n0,0,0,1\n0,0,2,0\n", "    - lstm: {units: 2}").err,
+                  "every number is 0"));
+}
+
 }  // namespace
 }  // namespace mirrortrain::testing
