@@ -82,15 +82,20 @@ class Fusion {
       merge(id, producer, share(ops::Dense(activation->kind)));
     } else if (const auto* conv = op_at<ops::Conv2d>(producer); conv && conv->activation == ActivationKind::kLinear) {
       merge(id, producer, share(ops::Conv2d(*conv, activation->kind)));
-    } else if (activation->kind == ActivationKind::kRelu) {
+    } else if (const auto relu = rectifier_of(activation->kind)) {
       if (const auto* norm = op_at<ops::BatchNorm>(producer); norm && !norm->relu) {
-        merge(id, producer, share(ops::BatchNorm(norm->momentum, norm->epsilon, true)));
+        merge(id, producer, share(ops::BatchNorm(norm->momentum, norm->epsilon, relu)));
       } else if (const auto* moving = op_at<ops::BatchNormInference>(producer); moving && !moving->relu) {
-        merge(id, producer, share(ops::BatchNormInference(moving->epsilon, true)));
+        merge(id, producer, share(ops::BatchNormInference(moving->epsilon, relu)));
       } else if (const auto* sums = op_at<ops::BatchNormBySums>(producer); sums && !sums->relu) {
-        merge(id, producer, share(ops::BatchNormBySums(sums->epsilon, true, sums->synchronized)));
+        merge(id, producer, share(ops::BatchNormBySums(sums->epsilon, relu, sums->synchronized)));
       }
     }
+  }
+
+  static ops::Rectifier rectifier_of(ActivationKind kind) {
+    if (kind == ActivationKind::kRelu) return {true};
+    return kind == ActivationKind::kRelu6 ? ops::Rectifier{true, 6} : ops::Rectifier{};
   }
 
   /// `id` becomes an alias of what `producer` now makes.

@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
+
 #include "graph/ops/batch_norm.h"
 #include "graph/ops/conv2d.h"
 #include "graph/ops/dense.h"
@@ -67,18 +69,21 @@ TEST_CASE("relu before max pooling moves behind the maximum, out of the convolut
   }
 }
 
-TEST_CASE("relu moves into the batch normalization before it") {
-  Graph graph;
-  const ValueId x = graph.input("features", {DType::kFloat32, Shape{5}, true});
-  const ValueId mean = graph.variable({"mean", Shape{5}, false}),
-                variance = graph.variable({"variance", Shape{5}, false});
-  const auto norm = graph.apply(ops::BatchNorm(0.9f, 1e-3f), {x, kNoValue, kNoValue, mean, variance});
-  ValueId output = graph.apply_one(ops::Activation(ActivationKind::kRelu), {norm[0]});
-  ValueId new_mean = norm[3];
-  const Graph fused = fuse(graph, {&output, &new_mean});
-  CHECK(op_names(fused) == std::vector<std::string>{"batch_norm"});
-  CHECK(op_of<ops::BatchNorm>(fused, 0).relu);
-  CHECK(new_mean == fused.nodes()[0].outputs[3]);
+TEST_CASE("relu and relu6 move into the batch normalization before them") {
+  for (const ActivationKind kind : {ActivationKind::kRelu, ActivationKind::kRelu6}) {
+    Graph graph;
+    const ValueId x = graph.input("features", {DType::kFloat32, Shape{5}, true});
+    const ValueId mean = graph.variable({"mean", Shape{5}, false}),
+                  variance = graph.variable({"variance", Shape{5}, false});
+    const auto norm = graph.apply(ops::BatchNorm(0.9f, 1e-3f), {x, kNoValue, kNoValue, mean, variance});
+    ValueId output = graph.apply_one(ops::Activation(kind), {norm[0]});
+    ValueId new_mean = norm[3];
+    const Graph fused = fuse(graph, {&output, &new_mean});
+    CHECK(op_names(fused) == std::vector<std::string>{"batch_norm"});
+    CHECK(op_of<ops::BatchNorm>(fused, 0).relu.on);
+    CHECK(std::isinf(op_of<ops::BatchNorm>(fused, 0).relu.most) == (kind == ActivationKind::kRelu));
+    CHECK(new_mean == fused.nodes()[0].outputs[3]);
+  }
 }
 
 TEST_CASE("a crossentropy of probabilities reads the logits before them, and the probabilities stay for the metrics") {

@@ -19,17 +19,17 @@ double or_else(const Values& values, std::int64_t channel, double otherwise) {
 
 /// y from x, the statistics to use and gamma and beta (inputs 1 and 2).
 Values normalized(const std::vector<Values>& inputs, const Values& mean, const Values& variance, double epsilon,
-                  bool relu) {
+                  ops::Rectifier relu) {
   Values y = inputs[0];
   for (std::int64_t i = 0; i < y.elements(); ++i) {
     const std::int64_t c = i % y.shape.back();
     y[i] = (y[i] - mean[c]) / std::sqrt(variance[c] + epsilon) * or_else(inputs[1], c, 1) + or_else(inputs[2], c, 0);
-    if (relu) y[i] = std::max(0.0, y[i]);
+    if (relu) y[i] = std::clamp(y[i], 0.0, static_cast<double>(relu.most));
   }
   return y;
 }
 
-Reference batch_norm(double momentum, double epsilon, bool relu) {
+Reference batch_norm(double momentum, double epsilon, ops::Rectifier relu) {
   return [=](const std::vector<Values>& inputs) {
     const Values& x = inputs[0];
     const std::int64_t channels = x.shape.back(), cells = x.elements() / channels;
@@ -51,7 +51,7 @@ Reference batch_norm(double momentum, double epsilon, bool relu) {
   };
 }
 
-Reference inference(double epsilon, bool relu) {
+Reference inference(double epsilon, ops::Rectifier relu) {
   return [=](const std::vector<Values>& inputs) {
     return std::vector<Values>{normalized(inputs, inputs[3], inputs[4], epsilon, relu)};
   };
@@ -65,6 +65,8 @@ std::vector<Operand> operands(DType dtype, const Shape& image, bool scaled, doub
           fixed(channels, positive)};
 }
 
+/// The last is low enough that many outputs reach it.
+constexpr ops::Rectifier kRectifiers[] = {{}, {true}, {true, 0.5f}};
 const Shape kImages[] = {{6, 5, 16}, {3, 3, 5}, {4, 2, 50}, {19}, {1, 1, 1}, {8, 9, 33}, {3, 2, 123}};
 
 }  // namespace
@@ -72,10 +74,10 @@ const Shape kImages[] = {{6, 5, 16}, {3, 3, 5}, {4, 2, 50}, {19}, {1, 1, 1}, {8,
 TEST_CASE("batch normalization in training matches a reference in double") {
   for (const DType dtype : kFloatTypes) {
     for (const Shape& image : kImages) {
-      for (const bool relu : {false, true}) {
+      for (const ops::Rectifier relu : kRectifiers) {
         for (const bool scaled : {true, false}) {
-          Case test{.name = fmt::format("batch_norm {} {}{}{}", name_of(dtype), image.text(), relu ? " relu" : "",
-                                        scaled ? "" : " unscaled"),
+          Case test{.name = fmt::format("batch_norm {} {}{}{}", name_of(dtype), image.text(),
+                                        relu ? fmt::format(" relu to {}", relu.most) : "", scaled ? "" : " unscaled"),
                     .op = std::make_shared<ops::BatchNorm>(0.9f, 1e-2f, relu),
                     .inputs = operands(dtype, image, scaled),
                     .reference = batch_norm(0.9f, 1e-2f, relu),
@@ -95,7 +97,7 @@ TEST_CASE("one row of an image has statistics of its own") {
   Case test{.name = "one row",
             .op = std::make_shared<ops::BatchNorm>(0.99f, 1e-3f),
             .inputs = operands(DType::kFloat32, {4, 4, 3}, true),
-            .reference = batch_norm(0.99f, 1e-3f, false),
+            .reference = batch_norm(0.99f, 1e-3f, {}),
             .rows = {1}};
   check_forward(test);
   test.tolerance = 1e-5;
@@ -106,7 +108,7 @@ TEST_CASE("batch statistics hold where the mean is far from zero") {
   const Case test{.name = "offset 1000",
                   .op = std::make_shared<ops::BatchNorm>(0.9f, 1e-3f),
                   .inputs = operands(DType::kFloat32, {8, 8, 20}, true, 1000),
-                  .reference = batch_norm(0.9f, 1e-3f, false),
+                  .reference = batch_norm(0.9f, 1e-3f, {}),
                   .rows = {6},
                   .tolerance = 5e-5};  // the mean itself is rounded to float32
   check_forward(test);
@@ -129,9 +131,10 @@ TEST_CASE("the bits of batch statistics do not depend on the threads") {
 TEST_CASE("batch normalization with moving statistics matches a reference in double") {
   for (const DType dtype : kFloatTypes) {
     for (const Shape& image : kImages) {
-      for (const bool relu : {false, true}) {
+      for (const ops::Rectifier relu : kRectifiers) {
         for (const bool scaled : {true, false}) {
-          const Case test{.name = fmt::format("inference {} {}{}", name_of(dtype), image.text(), relu ? " relu" : ""),
+          const Case test{.name = fmt::format("inference {} {}{}", name_of(dtype), image.text(),
+                                              relu ? fmt::format(" relu to {}", relu.most) : ""),
                           .op = std::make_shared<ops::BatchNormInference>(1e-3f, relu),
                           .inputs = operands(dtype, image, scaled),
                           .reference = inference(1e-3f, relu),

@@ -50,7 +50,7 @@ Reference sums_of_batch() {
 }
 
 /// x, gamma, beta, sums.
-Reference by_sums(double epsilon, bool relu) {
+Reference by_sums(double epsilon, ops::Rectifier relu) {
   return [=](const std::vector<Values>& inputs) {
     const Values& sums = inputs[3];
     Values y = inputs[0];
@@ -63,7 +63,7 @@ Reference by_sums(double epsilon, bool relu) {
     for (std::int64_t i = 0; i < y.elements(); ++i) {
       const std::int64_t c = i % channels;
       y[i] = (y[i] - mean[c]) * inverse[c] * or_else(inputs[1], c, 1) + or_else(inputs[2], c, 0);
-      if (relu) y[i] = std::max(0.0, y[i]);
+      if (relu) y[i] = std::clamp(y[i], 0.0, static_cast<double>(relu.most));
     }
     return std::vector<Values>{y, mean, inverse};
   };
@@ -84,15 +84,23 @@ Reference moving(double momentum) {
   };
 }
 
-/// x, dy, mean, inverse and, with relu, y.
-Reference sums_of_gradient(bool relu) {
+/// Whether relu of what x becomes lets no gradient through.
+bool is_cut(ops::Rectifier relu, const Values& gamma, const Values& beta, std::int64_t c, double normalized) {
+  const double y = normalized * or_else(gamma, c, 1) + or_else(beta, c, 0);
+  return y <= 0 || y >= static_cast<double>(relu.most);
+}
+
+/// x, dy, mean, inverse and, with relu, gamma and beta.
+Reference sums_of_gradient(ops::Rectifier relu) {
   return [=](const std::vector<Values>& inputs) {
     const Values& x = inputs[0];
     const std::int64_t channels = x.shape.back();
     Values sums = filled({2 * channels}), gamma = filled({channels}), beta = filled({channels});
     for (std::int64_t i = 0; i < x.elements(); ++i) {
       const std::int64_t c = i % channels;
-      const double gradient = relu && inputs[4][i] <= 0 ? 0 : inputs[1][i];
+      const double normalized = (x[i] - inputs[2][c]) * inputs[3][c];
+      const bool cut = relu && is_cut(relu, inputs[4], inputs[5], c, normalized);
+      const double gradient = cut ? 0 : inputs[1][i];
       sums[c] += gradient;
       sums[channels + c] += gradient * (x[i] - inputs[2][c]);
     }
@@ -104,17 +112,19 @@ Reference sums_of_gradient(bool relu) {
   };
 }
 
-/// x, dy, gamma, mean, inverse, both sums and, with relu, y.
-Reference gradient_by_sums(bool relu) {
+/// x, dy, gamma, mean, inverse, both sums and, with relu, beta.
+Reference gradient_by_sums(ops::Rectifier relu) {
   return [=](const std::vector<Values>& inputs) {
     Values dx = inputs[0];
     const std::int64_t channels = dx.shape.back();
     const double count = inputs[5][2 * channels];
     for (std::int64_t i = 0; i < dx.elements(); ++i) {
       const std::int64_t c = i % channels;
-      const double gradient = relu && inputs[7][i] <= 0 ? 0 : inputs[1][i], inverse = inputs[4][c];
+      const double inverse = inputs[4][c], deviation = dx[i] - inputs[3][c];
+      const bool cut = relu && is_cut(relu, inputs[2], inputs[7], c, deviation * inverse);
+      const double gradient = cut ? 0 : inputs[1][i];
       const bool counts = inputs.size() < 9 || inputs[8][i / channels] != 0;
-      const double along = (dx[i] - inputs[3][c]) * inverse * inverse * inputs[6][channels + c] / count;
+      const double along = deviation * inverse * inverse * inputs[6][channels + c] / count;
       const double moved = counts ? inputs[6][c] / count + along : 0;
       dx[i] = or_else(inputs[2], c, 1) * inverse * (gradient - moved);
     }
@@ -150,7 +160,7 @@ TEST_CASE("the parts of a synchronized batch normalization match references in d
                      .op = std::make_shared<ops::MovingStatistics>(0.9f),
                      .inputs = {batch_sums(channels), per_channel, positive},
                      .reference = moving(static_cast<double>(0.9f))});
-      for (const bool relu : {false, true}) {
+      for (const ops::Rectifier relu : {ops::Rectifier{}, ops::Rectifier{true}, ops::Rectifier{true, 0.5f}}) {
         for (const bool scaled : {true, false}) {
           const Operand gamma = scaled ? positive : absent(), beta = scaled ? per_channel : absent();
           check_forward({.name = "by sums " + name,
@@ -159,26 +169,26 @@ TEST_CASE("the parts of a synchronized batch normalization match references in d
                          .reference = by_sums(static_cast<double>(1e-2f), relu)});
           std::vector<Operand> inputs{
               x, x, gamma, per_channel, positive, batch_sums(channels), gradient_sums(channels)};
-          if (relu) inputs.push_back(x);
+          if (relu) inputs.push_back(beta);
           check_forward({.name = "gradient by sums " + name,
                          .op = std::make_shared<ops::BatchNormGradientBySums>(relu),
                          .inputs = inputs,
                          .reference = gradient_by_sums(relu)});
           inputs.resize(7);
-          inputs.push_back(relu ? x : absent());
+          inputs.push_back(relu ? beta : absent());
           inputs.push_back(mask);
           check_forward({.name = "masked gradient by sums " + name,
                          .op = std::make_shared<ops::BatchNormGradientBySums>(relu),
                          .inputs = inputs,
                          .reference = gradient_by_sums(relu)});
+          inputs = {x, x, per_channel, positive};
+          if (relu) inputs.insert(inputs.end(), {gamma, beta});
+          check_forward({.name = "gradient sums " + name,
+                         .op = std::make_shared<ops::BatchNormGradientSums>(relu),
+                         .inputs = inputs,
+                         .reference = sums_of_gradient(relu),
+                         .tolerance = dtype == DType::kFloat32 ? 5e-6 : 1e-5});
         }
-        std::vector<Operand> inputs{x, x, per_channel, positive};
-        if (relu) inputs.push_back(x);
-        check_forward({.name = "gradient sums " + name,
-                       .op = std::make_shared<ops::BatchNormGradientSums>(relu),
-                       .inputs = inputs,
-                       .reference = sums_of_gradient(relu),
-                       .tolerance = dtype == DType::kFloat32 ? 5e-6 : 1e-5});
       }
     }
   }
@@ -214,7 +224,7 @@ TEST_CASE("a replica's own statistics are summed over no others, back and forth"
     const ValueSpec spec{dtype, {6, 5}, true};
     const ValueId x = graph.input("x", spec), mask = graph.input("mask", {DType::kFloat32, {6}, true});
     const ValueId sums = graph.apply_one(ops::BatchNormSums(), {x, mask});
-    const ops::BatchNormBySums norm(1e-2f, false, false);
+    const ops::BatchNormBySums norm(1e-2f, {}, false);
     graph.apply(norm, {x, kNoValue, kNoValue, sums, mask});
     const Node node = graph.nodes().back();
     const ValueId dy = graph.input("dy", spec);

@@ -26,7 +26,7 @@ std::vector<ValueId> BatchNorm::gradient(Graph& graph, const Node& node, std::sp
                                          const std::vector<bool>& wanted) const {
   if (output_gradients[0] == kNoValue) return std::vector<ValueId>(node.inputs.size(), kNoValue);
   std::vector<ValueId> inputs{node.inputs[0], output_gradients[0], node.inputs[1], node.outputs[1], node.outputs[2]};
-  if (relu) inputs.push_back(node.outputs[0]);
+  if (relu) inputs.push_back(node.inputs[2]);
   // x, gamma and beta are both the first inputs here and the outputs there.
   return wanted_of(graph.apply(BatchNormGradient(relu), std::move(inputs)), wanted);
 }
@@ -38,7 +38,7 @@ std::vector<ValueSpec> BatchNormGradient::infer(std::span<const ValueSpec> input
   expect_channels(name(), "gamma", x, inputs[2], true);
   expect_channels(name(), "the mean", x, inputs[3]);
   expect_channels(name(), "the inverse standard deviation", x, inputs[4]);
-  if (relu) expect_same(name(), "the output", x, inputs[5]);
+  if (relu) expect_channels(name(), "beta", x, inputs[5], true);
   return {x, per_channel(x), per_channel(x)};
 }
 

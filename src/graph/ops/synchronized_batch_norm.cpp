@@ -44,7 +44,7 @@ std::vector<ValueId> BatchNormBySums::gradient(Graph& graph, const Node& node,
   if (dy == kNoValue) return gradients;
   const ValueId x = node.inputs[0], mean = node.outputs[1], inverse = node.outputs[2];
   std::vector<ValueId> inputs{x, dy, mean, inverse};
-  if (relu) inputs.push_back(node.outputs[0]);
+  if (relu) inputs.insert(inputs.end(), {node.inputs[1], node.inputs[2]});
   const std::vector<ValueId> sums = graph.apply(BatchNormGradientSums(relu), std::move(inputs));
   if (wanted[1]) gradients[1] = sums[1];
   if (wanted[2]) gradients[2] = sums[2];
@@ -52,7 +52,7 @@ std::vector<ValueId> BatchNormBySums::gradient(Graph& graph, const Node& node,
   // Every replica's x moves the statistics that all of them are normalized by.
   const ValueId total = synchronized ? graph.sum_over_replicas(sums[0]) : sums[0];
   const ValueId mask = node.inputs.size() > 4 ? node.inputs[4] : kNoValue;
-  inputs = {x, dy, node.inputs[1], mean, inverse, node.inputs[3], total, relu ? node.outputs[0] : kNoValue, mask};
+  inputs = {x, dy, node.inputs[1], mean, inverse, node.inputs[3], total, relu ? node.inputs[2] : kNoValue, mask};
   gradients[0] = graph.apply_one(BatchNormGradientBySums(relu), std::move(inputs));
   return gradients;
 }
@@ -72,7 +72,10 @@ std::vector<ValueSpec> BatchNormGradientSums::infer(std::span<const ValueSpec> i
   expect_same(name(), "the output's gradient", x, inputs[1]);
   expect_channels(name(), "the mean", x, inputs[2]);
   expect_channels(name(), "the inverse standard deviation", x, inputs[3]);
-  if (relu) expect_same(name(), "the output", x, inputs[4]);
+  if (relu) {
+    expect_channels(name(), "gamma", x, inputs[4], true);
+    expect_channels(name(), "beta", x, inputs[5], true);
+  }
   return {gradient_sums(x), per_channel(x), per_channel(x)};
 }
 
@@ -85,7 +88,7 @@ std::vector<ValueSpec> BatchNormGradientBySums::infer(std::span<const ValueSpec>
   expect_channels(name(), "the inverse standard deviation", x, inputs[4]);
   expect_same(name(), "the sums of the batch", batch_sums(x), inputs[5]);
   expect_same(name(), "the sums of the gradient", gradient_sums(x), inputs[6]);
-  if (relu) expect_same(name(), "the output", x, inputs[7]);
+  if (relu) expect_channels(name(), "beta", x, inputs[7], true);
   expect_mask_of_x(*this, inputs, 8);
   return {x};
 }

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "graph/graph.h"
+#include "graph/ops/batch_norm.h"
 
 namespace mirrortrain::ops {
 
@@ -17,12 +17,12 @@ struct BatchNormSums : Op {
 
 /// Inputs: x; gamma [channels] or absent; beta [channels] or absent; BatchNormSums' output, added over the replicas
 /// where `synchronized`; the mask or absent; all but x and the sums float32. Outputs: y as x; mean [channels] float32;
-/// inverse standard deviation 1 / sqrt(variance + epsilon) [channels] float32. With `relu`, y = max(0, normalized) in
-/// the same pass.
+/// inverse standard deviation 1 / sqrt(variance + epsilon) [channels] float32.
 struct BatchNormBySums : Op {
   float epsilon = 1e-3f;
-  bool relu = false, synchronized = true;
-  explicit BatchNormBySums(float epsilon_, bool with_relu = false, bool over_replicas = true)
+  Rectifier relu;
+  bool synchronized = true;
+  explicit BatchNormBySums(float epsilon_, Rectifier with_relu = {}, bool over_replicas = true)
       : epsilon(epsilon_), relu(with_relu), synchronized(over_replicas) {}
   std::string_view name() const override { return "batch_norm_by_sums"; }
   std::vector<ValueSpec> infer(std::span<const ValueSpec> inputs) const override;
@@ -38,21 +38,23 @@ struct MovingStatistics : Op {
   std::vector<ValueSpec> infer(std::span<const ValueSpec> inputs) const override;
 };
 
-/// Inputs: x; gradient of y; mean; inverse standard deviation; with `relu` also y. A mask changes nothing here.
+/// Inputs: x; gradient of y; mean; inverse standard deviation; with `relu` also gamma and beta, each or absent. A mask
+/// changes nothing here.
 /// Outputs: float64 [2 channels]: each channel's sum of the gradient, then of its product with x - mean; of this
 /// replica's rows: gradient of gamma [channels] float32; gradient of beta [channels] float32.
 struct BatchNormGradientSums : Op {
-  bool relu = false;
-  explicit BatchNormGradientSums(bool with_relu) : relu(with_relu) {}
+  Rectifier relu;
+  explicit BatchNormGradientSums(Rectifier with_relu) : relu(with_relu) {}
   std::string_view name() const override { return "batch_norm_gradient_sums"; }
   std::vector<ValueSpec> infer(std::span<const ValueSpec> inputs) const override;
 };
 
 /// Inputs: x; gradient of y; gamma or absent; mean; inverse standard deviation; the outputs of BatchNormSums and of
-/// BatchNormGradientSums, added over the replicas; y with `relu`, or absent; the mask or absent. Output: gradient of x.
+/// BatchNormGradientSums, added over the replicas; beta with `relu`, or absent; the mask or absent. Output: gradient of
+/// x.
 struct BatchNormGradientBySums : Op {
-  bool relu = false;
-  explicit BatchNormGradientBySums(bool with_relu) : relu(with_relu) {}
+  Rectifier relu;
+  explicit BatchNormGradientBySums(Rectifier with_relu) : relu(with_relu) {}
   std::string_view name() const override { return "batch_norm_gradient_by_sums"; }
   std::vector<ValueSpec> infer(std::span<const ValueSpec> inputs) const override;
 };

@@ -52,13 +52,14 @@ std::unique_ptr<Kernel> make_batch_norm(const ops::BatchNorm& op, const KernelSp
 }
 
 template <bool kRelu, class T>
-void batch_norm_gradient(const Cells& shape, const ChannelSums& sums, const KernelArgs& args) {
+void batch_norm_gradient(const Cells& shape, const ChannelSums& sums, float most, const KernelArgs& args) {
   const float *gamma = input<float>(args, 2), *mean = input<float>(args, 3), *inverse = input<float>(args, 4);
-  const NormalizedGradient<kRelu, T> gradient{input<T>(args, 0), input<T>(args, 1), kRelu ? input<T>(args, 5) : nullptr,
-                                              mean};
   const std::int64_t channels = shape.channels;
   auto* total = reinterpret_cast<double*>(args.workspace);
   auto* vectors = reinterpret_cast<float*>(total + sums.doubles());
+  float* const shift = vectors + 3 * channels;
+  if (kRelu) put_scale_and_shift(channels, gamma, input<float>(args, 5), inverse, vectors, shift);
+  const NormalizedGradient<kRelu, T> gradient{input<T>(args, 0), input<T>(args, 1), mean, vectors, shift, most};
   gradient.sum(shape, sums, total);
   const double count = static_cast<double>(std::max<std::int64_t>(1, shape.cells));
   for (std::int64_t c = 0; c < channels; ++c) {
@@ -74,8 +75,8 @@ std::unique_ptr<Kernel> make_batch_norm_gradient(const ops::BatchNormGradient& o
   const ChannelSums sums(shape.cells, shape.channels);
   return for_float_type(op, specs.inputs[0].dtype, [&]<class T>(T) {
     const auto gradient = op.relu ? batch_norm_gradient<true, T> : batch_norm_gradient<false, T>;
-    const auto body = [=](const KernelArgs& args) { gradient(shape, sums, args); };
-    return loop_kernel(body, workspace_of(sums.doubles(), 3, shape.channels));
+    const auto body = [=, most = op.relu.most](const KernelArgs& args) { gradient(shape, sums, most, args); };
+    return loop_kernel(body, workspace_of(sums.doubles(), 4, shape.channels));
   });
 }
 

@@ -6,6 +6,7 @@
 #include <limits>
 #include <utility>
 
+#include "graph/ops/batch_norm.h"
 #include "kernels/cpu/loops.h"
 #include "kernels/cpu/simd_elements.h"
 
@@ -48,24 +49,26 @@ struct Cells {
 
   template <class Prepare>
   void for_tile(std::int64_t begin, std::int64_t end, const Prepare& prepare) const {
-    each_group(channels, [&]<std::size_t... kV>(std::int64_t c, auto part, std::index_sequence<kV...>) {
-      const std::array bodies{prepare(c + static_cast<std::int64_t>(kV) * kLanes, part)...};
-      for (std::int64_t i = begin * channels + c; i < end * channels; i += channels) {
-        (bodies[kV](i + static_cast<std::int64_t>(kV) * kLanes), ...);
-      }
-    });
+    each_group(
+        channels, [&]<std::size_t... kV>(std::int64_t c, auto part, std::index_sequence<kV...>) {
+          const std::array bodies{prepare(c + static_cast<std::int64_t>(kV) * kLanes, part)...};
+          for (std::int64_t i = begin * channels + c; i < end * channels; i += channels) {
+            (bodies[kV](i + static_cast<std::int64_t>(kV) * kLanes), ...);
+          }
+        });
   }
 };
 
 /// y = (x - mean) scale + beta, then relu where asked.
 template <class T>
-void normalize(const Cells& shape, bool with_relu, const T* x, const float* mean, const float* scale, const float* beta,
-               T* y) {
-  const Vec floor = broadcast(with_relu ? 0.0f : -std::numeric_limits<float>::infinity());
+void normalize(const Cells& shape, ops::Rectifier relu, const T* x, const float* mean, const float* scale,
+               const float* beta, T* y) {
+  const Vec least = broadcast(relu ? 0.0f : -std::numeric_limits<float>::infinity()), most = broadcast(relu.most);
   shape.for_vectors([=](std::int64_t c, auto part) {
     return [=, m = get(mean + c, part), s = get(scale + c, part), b = get(beta + c, part)](std::int64_t i) {
       const Vec value = (get(x + i, part) - m) * s + b;
-      put(y + i, value < floor ? floor : value, part);
+      const Vec floored = value < least ? least : value;
+      put(y + i, floored > most ? most : floored, part);
     };
   });
 }
@@ -123,19 +126,20 @@ class ChannelSums {
     constexpr std::int64_t kTile = 64;
     for (; begin < end; begin += kTile) {
       const std::int64_t tile_end = std::min(end, begin + kTile);
-      each_group(channels_, [&]<std::size_t... kV>(std::int64_t c, auto part, std::index_sequence<kV...>) {
-        const std::array terms{prepare(c + static_cast<std::int64_t>(kV) * kLanes, part)...};
-        // Odd cells have sums of their own: an addition need not wait for the one before.
-        Pair total[sizeof...(kV)] = {}, odd[sizeof...(kV)] = {};
-        std::int64_t i = begin * channels_ + c;
-        for (const std::int64_t last = (tile_end - 1) * channels_; i < last; i += 2 * channels_) {
-          (total[kV].add(terms[kV](i + static_cast<std::int64_t>(kV) * kLanes)), ...);
-          (odd[kV].add(terms[kV](i + channels_ + static_cast<std::int64_t>(kV) * kLanes)), ...);
-        }
-        if (i < tile_end * channels_) (total[kV].add(terms[kV](i + static_cast<std::int64_t>(kV) * kLanes)), ...);
-        (total[kV].add(odd[kV]), ...);
-        (add_lanes(total[kV], part, to + c + static_cast<std::int64_t>(kV) * kLanes), ...);
-      });
+      each_group(
+          channels_, [&]<std::size_t... kV>(std::int64_t c, auto part, std::index_sequence<kV...>) {
+            const std::array terms{prepare(c + static_cast<std::int64_t>(kV) * kLanes, part)...};
+            // Odd cells have sums of their own: an addition need not wait for the one before.
+            Pair total[sizeof...(kV)] = {}, odd[sizeof...(kV)] = {};
+            std::int64_t i = begin * channels_ + c;
+            for (const std::int64_t last = (tile_end - 1) * channels_; i < last; i += 2 * channels_) {
+              (total[kV].add(terms[kV](i + static_cast<std::int64_t>(kV) * kLanes)), ...);
+              (odd[kV].add(terms[kV](i + channels_ + static_cast<std::int64_t>(kV) * kLanes)), ...);
+            }
+            if (i < tile_end * channels_) (total[kV].add(terms[kV](i + static_cast<std::int64_t>(kV) * kLanes)), ...);
+            (total[kV].add(odd[kV]), ...);
+            (add_lanes(total[kV], part, to + c + static_cast<std::int64_t>(kV) * kLanes), ...);
+          });
     }
   }
 
@@ -173,18 +177,33 @@ void add_masked_deviations(const Cells& shape, const ChannelSums& sums, const T*
   });
 }
 
-/// The way back through a normalization, whose gradient before relu is g; `y`, its output, is read with relu alone.
+/// Where relu or relu6 of `y` lets the gradient through.
+inline Vec rectified(Vec gradient, Vec y, float most) { return y > 0.0f && y < most ? gradient : Vec{}; }
+
+/// The scale and the shift that normalize had.
+inline void put_scale_and_shift(std::int64_t channels, const float* gamma, const float* beta, const float* inverse,
+                                float* scale, float* shift) {
+  for (std::int64_t c = 0; c < channels; ++c) {
+    scale[c] = inverse[c] * (gamma == nullptr ? 1.0f : gamma[c]);
+    shift[c] = beta == nullptr ? 0.0f : beta[c];
+  }
+}
+
+/// The way back through a normalization, whose gradient before relu is g.
 template <bool kRelu, class T>
 struct NormalizedGradient {
-  const T *x, *dy, *y;
+  const T *x, *dy;
   const float* mean;
+  const float *scale, *shift;  ///< read with relu alone, as is
+  float most;                  ///< of y
 
   /// The sums of g and of g (x - mean).
   void sum(const Cells& shape, const ChannelSums& sums, double* total) const {
     sums.run(shape.threads, total, [*this](std::int64_t c, auto part) {
-      return [*this, part, middle = get(mean + c, part)](std::int64_t i) {
-        const Vec gradient = before_relu(i, part);
-        return ChannelSums::Pair{gradient, gradient * (get(x + i, part) - middle)};
+      return [*this, part, middle = get(mean + c, part), before_relu = before_relu_of(c, part)](std::int64_t i) {
+        const Vec deviation = get(x + i, part) - middle;
+        const Vec gradient = before_relu(get(dy + i, part), deviation);
+        return ChannelSums::Pair{gradient, gradient * deviation};
       };
     });
   }
@@ -192,30 +211,37 @@ struct NormalizedGradient {
   /// dx = scale (g - mean gradient - (x - mean) slope); the vectors are rows of channels. Cells that a mask leaves out
   /// of the statistics have scale g alone.
   void input_gradient(const Cells& shape, const float* vectors, T* dx, const float* mask = nullptr) const {
-    const float *scale = vectors, *mean_gradient = vectors + shape.channels, *slope = vectors + 2 * shape.channels;
+    const float *factors = vectors, *mean_gradient = vectors + shape.channels, *slope = vectors + 2 * shape.channels;
     shape.for_vectors([=, *this](std::int64_t c, auto part) {
-      return [=, *this, middle = get(mean + c, part), factor = get(scale + c, part),
-              less = get(mean_gradient + c, part), steep = get(slope + c, part)](std::int64_t i) {
-        const Vec along = (get(x + i, part) - middle) * steep;
-        put(dx + i, factor * (before_relu(i, part) - less - along), part);
-      };
+      return
+          [=, *this, middle = get(mean + c, part), factor = get(factors + c, part), less = get(mean_gradient + c, part),
+           steep = get(slope + c, part), before_relu = before_relu_of(c, part)](std::int64_t i) {
+            const Vec deviation = get(x + i, part) - middle;
+            put(dx + i, factor * (before_relu(get(dy + i, part), deviation) - less - deviation * steep), part);
+          };
     });
     if (mask == nullptr) return;
     for (std::int64_t cell = 0; cell < shape.cells; ++cell) {
       if (mask[cell] != 0) continue;
       each_vector(shape.channels, [&](std::int64_t c, auto part) {
         const std::int64_t i = cell * shape.channels + c;
-        put(dx + i, get(scale + c, part) * before_relu(i, part), part);
+        const Vec deviation = get(x + i, part) - get(mean + c, part);
+        put(dx + i, get(factors + c, part) * before_relu_of(c, part)(get(dy + i, part), deviation), part);
       });
     }
   }
 
  private:
+  /// (gradient of y, x - mean) to g.
   template <class Part>
-  Vec before_relu(std::int64_t i, Part part) const {
-    const Vec gradient = get(dy + i, part);
-    if constexpr (kRelu) return get(y + i, part) > 0.0f ? gradient : Vec{};
-    return gradient;
+  auto before_relu_of(std::int64_t c, Part part) const {
+    if constexpr (kRelu) {
+      return [s = get(scale + c, part), b = get(shift + c, part), most = most](Vec gradient, Vec deviation) -> Vec {
+        return rectified(gradient, deviation * s + b, most);
+      };
+    } else {
+      return [](Vec gradient, Vec) -> Vec { return gradient; };
+    }
   }
 };
 

@@ -31,7 +31,7 @@ std::unique_ptr<Kernel> make_inference(const ops::BatchNormInference& op, const 
 }
 
 template <bool kRelu, class T>
-void inference_gradient(const Cells& shape, float epsilon, const KernelArgs& args) {
+void inference_gradient(const Cells& shape, float epsilon, float most, const KernelArgs& args) {
   const T* dy = input<T>(args, 0);
   const T* y = kRelu ? input<T>(args, 3) : nullptr;
   T* dx = output<T>(args, 0);
@@ -40,7 +40,7 @@ void inference_gradient(const Cells& shape, float epsilon, const KernelArgs& arg
   shape.for_vectors([=](std::int64_t c, auto part) {
     return [=, factor = get(scale + c, part)](std::int64_t i) {
       Vec gradient = get(dy + i, part);
-      if constexpr (kRelu) gradient = get(y + i, part) > 0.0f ? gradient : Vec{};
+      if constexpr (kRelu) gradient = rectified(gradient, get(y + i, part), most);
       put(dx + i, gradient * factor, part);
     };
   });
@@ -50,7 +50,9 @@ std::unique_ptr<Kernel> make_inference_gradient(const ops::BatchNormInferenceGra
   const Cells shape(specs, specs.inputs[0]);
   return for_float_type(op, specs.inputs[0].dtype, [&]<class T>(T) {
     const auto gradient = op.relu ? inference_gradient<true, T> : inference_gradient<false, T>;
-    const auto body = [=, epsilon = op.epsilon](const KernelArgs& args) { gradient(shape, epsilon, args); };
+    const auto body = [=, epsilon = op.epsilon, most = op.relu.most](const KernelArgs& args) {
+      gradient(shape, epsilon, most, args);
+    };
     return loop_kernel(body, workspace_of(0, 1, shape.channels));
   });
 }

@@ -91,9 +91,9 @@ std::unique_ptr<Kernel> make_masked_mean_gradient(const ops::MaskedMeanGradient&
 }
 
 std::unique_ptr<Kernel> make_select(const ops::Select& op, const KernelSpecs& specs) {
-  const TensorView& y = specs.outputs[0];
-  const std::int64_t channels = y.shape.back(), steps = specs.inputs[0].elements();
-  return for_float_type(op, y.dtype, [&]<class T>(T) {
+  const TensorView& made = specs.outputs[0];
+  const std::int64_t channels = made.shape.back(), steps = specs.inputs[0].elements();
+  return for_float_type(op, made.dtype, [&]<class T>(T) {
     return loop_kernel([channels, steps, threads = specs.threads, fill = T(op.fill)](const KernelArgs& args) {
       const auto* const mask = input<float>(args, 0);
       const T *const counted = input<T>(args, 1), *const other = input<T>(args, 2);

@@ -73,13 +73,16 @@ std::unique_ptr<Kernel> make_moving(const ops::MovingStatistics& op, const Kerne
 }
 
 template <bool kRelu, class T>
-void gradient_sums(const Cells& shape, const ChannelSums& sums, const KernelArgs& args) {
-  const NormalizedGradient<kRelu, T> gradient{input<T>(args, 0), input<T>(args, 1), kRelu ? input<T>(args, 4) : nullptr,
-                                              input<float>(args, 2)};
+void gradient_sums(const Cells& shape, const ChannelSums& sums, float most, const KernelArgs& args) {
   const auto* inverse = input<float>(args, 3);
-  auto* total = reinterpret_cast<double*>(args.workspace);
-  gradient.sum(shape, sums, total);
   const std::int64_t channels = shape.channels;
+  auto* total = reinterpret_cast<double*>(args.workspace);
+  auto* const scale = reinterpret_cast<float*>(total + sums.doubles());
+  float* const shift = scale + channels;
+  if (kRelu) put_scale_and_shift(channels, input<float>(args, 4), input<float>(args, 5), inverse, scale, shift);
+  const NormalizedGradient<kRelu, T> gradient{
+      input<T>(args, 0), input<T>(args, 1), input<float>(args, 2), scale, shift, most};
+  gradient.sum(shape, sums, total);
   if (auto* to = output<double>(args, 0)) std::copy_n(total, 2 * channels, to);
   for (std::int64_t c = 0; c < channels; ++c) {
     store(output<float>(args, 1), c, total[channels + c] * static_cast<double>(inverse[c]));
@@ -92,21 +95,22 @@ std::unique_ptr<Kernel> make_gradient_sums(const ops::BatchNormGradientSums& op,
   const ChannelSums sums(shape.cells, shape.channels);
   return for_float_type(op, specs.inputs[0].dtype, [&]<class T>(T) {
     const auto add = op.relu ? gradient_sums<true, T> : gradient_sums<false, T>;
-    return loop_kernel([=](const KernelArgs& args) { add(shape, sums, args); },
-                       workspace_of(sums.doubles(), 0, shape.channels));
+    return loop_kernel([=, most = op.relu.most](const KernelArgs& args) { add(shape, sums, most, args); },
+                       workspace_of(sums.doubles(), 2, shape.channels));
   });
 }
 
 template <bool kRelu, class T>
-void gradient_by_sums(const Cells& shape, const KernelArgs& args) {
+void gradient_by_sums(const Cells& shape, float most, const KernelArgs& args) {
   T* dx = output<T>(args, 0);
   if (dx == nullptr) return;
   const float *gamma = input<float>(args, 2), *mean = input<float>(args, 3), *inverse = input<float>(args, 4);
   const auto *batch = input<double>(args, 5), *sums = input<double>(args, 6);
-  const NormalizedGradient<kRelu, T> gradient{input<T>(args, 0), input<T>(args, 1), kRelu ? input<T>(args, 7) : nullptr,
-                                              mean};
   auto* vectors = reinterpret_cast<float*>(args.workspace);
   const std::int64_t channels = shape.channels;
+  float* const shift = vectors + 3 * channels;
+  if (kRelu) put_scale_and_shift(channels, gamma, input<float>(args, 7), inverse, vectors, shift);
+  const NormalizedGradient<kRelu, T> gradient{input<T>(args, 0), input<T>(args, 1), mean, vectors, shift, most};
   for (std::int64_t c = 0; c < channels; ++c) {
     put_gradient_vectors(c, channels, gamma, inverse, sums[c], sums[channels + c], scalar::cells_of(batch, channels),
                          vectors);
@@ -118,7 +122,8 @@ std::unique_ptr<Kernel> make_gradient_by_sums(const ops::BatchNormGradientBySums
   const Cells shape(specs, specs.inputs[0]);
   return for_float_type(op, specs.inputs[0].dtype, [&]<class T>(T) {
     const auto gradient = op.relu ? gradient_by_sums<true, T> : gradient_by_sums<false, T>;
-    return loop_kernel([=](const KernelArgs& args) { gradient(shape, args); }, workspace_of(0, 3, shape.channels));
+    return loop_kernel([=, most = op.relu.most](const KernelArgs& args) { gradient(shape, most, args); },
+                       workspace_of(0, 4, shape.channels));
   });
 }
 

@@ -83,18 +83,19 @@ void batch_norm(const ops::BatchNorm& op, const Cells& shape, Stream& stream, co
 }
 
 template <class T>
-void batch_norm_gradient(bool relu, const Cells& shape, Stream& stream, const KernelArgs& args) {
-  const T *x = input<T>(args, 0), *dy = input<T>(args, 1), *y = relu ? input<T>(args, 5) : nullptr;
+void batch_norm_gradient(ops::Rectifier relu, const Cells& shape, Stream& stream, const KernelArgs& args) {
+  const T *x = input<T>(args, 0), *dy = input<T>(args, 1);
   const float *mean = input<float>(args, 3), *inverse = input<float>(args, 4);
+  const RectifiedChannels rectified{relu, inverse, input<float>(args, 2), relu ? input<float>(args, 5) : nullptr};
   T* dx = output<T>(args, 0);
   auto* sums = reinterpret_cast<double*>(args.workspace);
   auto* vectors = reinterpret_cast<float*>(args.workspace + sums_bytes<T>(shape));
   const FinishGradient finish{shape.cells, shape.channels,         input<float>(args, 2),
                               inverse,     output<float>(args, 1), output<float>(args, 2),
                               vectors};
-  with_pack<T>(shape.channels % kPackOf<T> == 0 && in_packs(x, dy, y, dx), [&]<class Count>(Count) {
-    ChannelSums(shape, Count::value).run<Count::value>(stream, GradientSums<T>{x, dy, y, mean}, finish, sums);
-    if (dx != nullptr) input_gradient<Count::value>(stream, shape, x, dy, y, mean, vectors, dx);
+  with_pack<T>(shape.channels % kPackOf<T> == 0 && in_packs(x, dy, dx), [&]<class Count>(Count) {
+    ChannelSums(shape, Count::value).run<Count::value>(stream, GradientSums<T>{x, dy, mean, rectified}, finish, sums);
+    if (dx != nullptr) input_gradient<Count::value>(stream, shape, x, dy, mean, rectified, vectors, dx);
   });
 }
 

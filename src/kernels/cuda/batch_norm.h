@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "graph/ops/batch_norm.h"
 #include "kernels/cuda/channels.h"
 
 namespace mirrortrain::cuda {
@@ -13,10 +14,15 @@ struct ChannelScale {
   float epsilon = 0;
 };
 
-/// y = (x - mean) scale + beta + added, then relu where asked; beta and added may be null.
+/// y = (x - mean) scale + beta + added, then relu or relu6 where asked; beta and added may be null.
 template <class T>
-void normalize(Stream& stream, const Cells& shape, bool relu, const T* x, const float* mean, const ChannelScale& scale,
-               const float* beta, const T* added, T* y);
+void normalize(Stream& stream, const Cells& shape, ops::Rectifier relu, const T* x, const float* mean,
+               const ChannelScale& scale, const float* beta, const T* added, T* y);
+
+/// The gradient before relu or relu6, whose output is y.
+__device__ inline float rectified(float gradient, float y, float most) {
+  return y > 0.0f && y < most ? gradient : 0.0f;
+}
 
 /// A thread adds so many cells in float before the sums continue in double.
 inline constexpr std::int64_t kCellsInFloat = 64;

@@ -15,8 +15,8 @@ __device__ void load_scale(float (&scale)[kCount], const ChannelScale& from, std
 
 template <int kCount, class T>
 __global__ void __launch_bounds__(kBlock)
-    normalize_cells(Cells shape, bool relu, const T* x, const float* mean, ChannelScale scales, const float* beta,
-                    const T* added, T* y) {
+    normalize_cells(Cells shape, ops::Rectifier relu, const T* x, const float* mean, ChannelScale scales,
+                    const float* beta, const T* added, T* y) {
   const std::int64_t channel = channel_of_thread<kCount>();
   if (channel >= shape.channels) return;
   float value[kCount], middle[kCount], scale[kCount], shift[kCount], other[kCount] = {};
@@ -30,16 +30,17 @@ __global__ void __launch_bounds__(kBlock)
     if (added != nullptr) load(other, added + at, kCount, true);
     for (int i = 0; i < kCount; ++i) {
       const float normalized = (value[i] - middle[i]) * scale[i] + shift[i] + other[i];
-      value[i] = relu && normalized < 0.0f ? 0.0f : normalized;
+      const float floored = relu.on && normalized < 0.0f ? 0.0f : normalized;
+      value[i] = floored > relu.most ? relu.most : floored;
     }
     store(y + at, value, kCount, true);
   }
 }
 
-/// dx = scale dy where y is positive; `y` is null where there was no relu.
+/// dx = scale dy where relu or relu6 lets it through; `y` is null where there was none.
 template <int kCount, class T>
 __global__ void __launch_bounds__(kBlock)
-    scale_gradient(Cells shape, const T* dy, ChannelScale scales, const T* y, T* dx) {
+    scale_gradient(Cells shape, const T* dy, ChannelScale scales, const T* y, float most, T* dx) {
   const std::int64_t channel = channel_of_thread<kCount>();
   if (channel >= shape.channels) return;
   float gradient[kCount], scale[kCount], output[kCount] = {};
@@ -49,7 +50,9 @@ __global__ void __launch_bounds__(kBlock)
     const std::int64_t at = cell * shape.channels + channel;
     load(gradient, dy + at, kCount, true);
     if (y != nullptr) load(output, y + at, kCount, true);
-    for (int i = 0; i < kCount; ++i) gradient[i] = y == nullptr || output[i] > 0.0f ? gradient[i] * scale[i] : 0.0f;
+    for (int i = 0; i < kCount; ++i) {
+      gradient[i] = scale[i] * (y == nullptr ? gradient[i] : rectified(gradient[i], output[i], most));
+    }
     store(dx + at, gradient, kCount, true);
   }
 }
@@ -75,7 +78,7 @@ std::unique_ptr<Kernel> make_inference_gradient(const ops::BatchNormInferenceGra
       with_pack<T>(shape.channels % kPackOf<T> == 0 && in_packs(dy, y, dx), [&]<class Count>(Count) {
         const ChannelBlocks blocks(shape.channels, Count::value);
         launch(stream, blocks.grid_of_loops(shape.cells), blocks.block(), 0, scale_gradient<Count::value, T>, shape, dy,
-               scale, y, dx);
+               scale, y, relu.most, dx);
       });
     });
   });
@@ -84,18 +87,18 @@ std::unique_ptr<Kernel> make_inference_gradient(const ops::BatchNormInferenceGra
 }  // namespace
 
 template <class T>
-void normalize(Stream& stream, const Cells& shape, bool relu, const T* x, const float* mean, const ChannelScale& scale,
-               const float* beta, const T* added, T* y) {
+void normalize(Stream& stream, const Cells& shape, ops::Rectifier relu, const T* x, const float* mean,
+               const ChannelScale& scale, const float* beta, const T* added, T* y) {
   with_pack<T>(shape.channels % kPackOf<T> == 0 && in_packs(x, added, y), [&]<class Count>(Count) {
     const ChannelBlocks blocks(shape.channels, Count::value);
     launch(stream, blocks.grid_of_loops(shape.cells), blocks.block(), 0, normalize_cells<Count::value, T>, shape, relu,
            x, mean, scale, beta, added, y);
   });
 }
-template void normalize<float>(Stream&, const Cells&, bool, const float*, const float*, const ChannelScale&,
+template void normalize<float>(Stream&, const Cells&, ops::Rectifier, const float*, const float*, const ChannelScale&,
                                const float*, const float*, float*);
-template void normalize<bfloat16>(Stream&, const Cells&, bool, const bfloat16*, const float*, const ChannelScale&,
-                                  const float*, const bfloat16*, bfloat16*);
+template void normalize<bfloat16>(Stream&, const Cells&, ops::Rectifier, const bfloat16*, const float*,
+                                  const ChannelScale&, const float*, const bfloat16*, bfloat16*);
 
 void add_batch_norm_inference_kernels(KernelRegistry& registry) {
   registry.add<ops::BatchNormInference>(make_inference);

@@ -22,7 +22,7 @@ struct Deviations {
   __device__ auto at(std::int64_t channel) const {
     Pack<float, kCount> pivot;
     for (int i = 0; i < kCount; ++i) pivot.element[i] = static_cast<float>(x[channel + i]);
-    return [=, from = *this](std::int64_t element, float (&first)[kCount], float (&second)[kCount]) {
+    return [=, from = *this](std::int64_t element, float(&first)[kCount], float(&second)[kCount]) {
       if (from.mask != nullptr && from.mask[element / from.channels] == 0) return;
       float value[kCount];
       load(value, from.x + element, kCount, true);
@@ -35,33 +35,53 @@ struct Deviations {
   }
 };
 
-/// The gradient before relu; `y` is null where there was none.
-template <int kCount, class T>
-__device__ void load_gradient(float (&gradient)[kCount], const T* dy, const T* y, std::int64_t element) {
-  load(gradient, dy + element, kCount, true);
-  if (y == nullptr) return;
-  float output[kCount];
-  load(output, y + element, kCount, true);
-  for (int i = 0; i < kCount; ++i) gradient[i] = output[i] > 0.0f ? gradient[i] : 0.0f;
-}
+/// What relu or relu6 in a normalization's pass needs on the way back: y is computed again, which costs less than
+/// reading it. `gamma` and `beta` may be null.
+struct RectifiedChannels {
+  ops::Rectifier relu;
+  const float *inverse = nullptr, *gamma = nullptr, *beta = nullptr;
+};
+
+/// A thread's channels of them.
+template <int kCount>
+struct BeforeRelu {
+  bool on;
+  float most;
+  float scale[kCount] = {}, shift[kCount] = {};
+
+  __device__ BeforeRelu(const RectifiedChannels& from, std::int64_t channel) : on(from.relu.on), most(from.relu.most) {
+    if (!on) return;
+    load_channels(scale, from.gamma, channel, 1.0f);
+    load_channels(shift, from.beta, channel);
+    for (int i = 0; i < kCount; ++i) scale[i] *= from.inverse[channel + i];
+  }
+
+  /// The gradient before relu, from that of y; deviation = x - mean.
+  __device__ float operator()(float gradient, float deviation, int i) const {
+    return on ? rectified(gradient, deviation * scale[i] + shift[i], most) : gradient;
+  }
+};
 
 /// The sums of the gradient and of its product with x - mean.
 template <class T>
 struct GradientSums {
-  const T *x, *dy, *y;
+  const T *x, *dy;
   const float* mean;
+  RectifiedChannels relu;
 
   template <int kCount>
   __device__ auto at(std::int64_t channel) const {
     Pack<float, kCount> middle;
     for (int i = 0; i < kCount; ++i) middle.element[i] = mean[channel + i];
-    return [=, from = *this](std::int64_t element, float (&first)[kCount], float (&second)[kCount]) {
+    const BeforeRelu<kCount> before_relu(relu, channel);
+    return [=, from = *this](std::int64_t element, float(&first)[kCount], float(&second)[kCount]) {
       float gradient[kCount], value[kCount];
-      load_gradient(gradient, from.dy, from.y, element);
+      load(gradient, from.dy + element, kCount, true);
       load(value, from.x + element, kCount, true);
       for (int i = 0; i < kCount; ++i) {
-        first[i] += gradient[i];
-        second[i] += gradient[i] * (value[i] - middle.element[i]);
+        const float deviation = value[i] - middle.element[i], before = before_relu(gradient[i], deviation, i);
+        first[i] += before;
+        second[i] += before * deviation;
       }
     };
   }
@@ -81,8 +101,8 @@ __device__ inline void put_gradient_vectors(std::int64_t c, std::int64_t channel
 /// mask leaves out of the statistics have scale g alone.
 template <int kCount, class T>
 __global__ void __launch_bounds__(kBlock)
-    write_input_gradient(Cells shape, const T* x, const T* dy, const T* y, const float* mean, const float* vectors,
-                         const float* mask, T* dx) {
+    write_input_gradient(Cells shape, const T* x, const T* dy, const float* mean, RectifiedChannels relu,
+                         const float* vectors, const float* mask, T* dx) {
   const std::int64_t channel = channel_of_thread<kCount>();
   if (channel >= shape.channels) return;
   float middle[kCount], scale[kCount], mean_gradient[kCount], slope[kCount], value[kCount], gradient[kCount];
@@ -90,26 +110,27 @@ __global__ void __launch_bounds__(kBlock)
   load_channels(scale, vectors, channel);
   load_channels(mean_gradient, vectors + shape.channels, channel);
   load_channels(slope, vectors + 2 * shape.channels, channel);
+  const BeforeRelu<kCount> before_relu(relu, channel);
 #pragma unroll 2
   for (std::int64_t cell = first_cell(); cell < shape.cells; cell += cell_step()) {
     const std::int64_t at = cell * shape.channels + channel;
     load(value, x + at, kCount, true);
-    load_gradient(gradient, dy, y, at);
+    load(gradient, dy + at, kCount, true);
     const bool counts = mask == nullptr || mask[cell] != 0;
     for (int i = 0; i < kCount; ++i) {
-      const float along = (value[i] - middle[i]) * slope[i];
-      gradient[i] = scale[i] * (counts ? gradient[i] - mean_gradient[i] - along : gradient[i]);
+      const float deviation = value[i] - middle[i], before = before_relu(gradient[i], deviation, i);
+      gradient[i] = scale[i] * (counts ? before - mean_gradient[i] - deviation * slope[i] : before);
     }
     store(dx + at, gradient, kCount, true);
   }
 }
 
 template <int kCount, class T>
-void input_gradient(Stream& stream, const Cells& shape, const T* x, const T* dy, const T* y, const float* mean,
-                    const float* vectors, T* dx, const float* mask = nullptr) {
+void input_gradient(Stream& stream, const Cells& shape, const T* x, const T* dy, const float* mean,
+                    const RectifiedChannels& relu, const float* vectors, T* dx, const float* mask = nullptr) {
   const ChannelBlocks blocks(shape.channels, kCount);
-  launch(stream, blocks.grid_of_loops(shape.cells), blocks.block(), 0, write_input_gradient<kCount, T>, shape, x, dy, y,
-         mean, vectors, mask, dx);
+  launch(stream, blocks.grid_of_loops(shape.cells), blocks.block(), 0, write_input_gradient<kCount, T>, shape, x, dy,
+         mean, relu, vectors, mask, dx);
 }
 
 }  // namespace mirrortrain::cuda

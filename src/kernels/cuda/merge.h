@@ -42,7 +42,7 @@ struct MaxPool2dGradientWithSums : ops::MaxPool2dGradient {
 /// A batch normalization, another tensor added, and relu of the sum.
 /// Inputs: BatchNorm's; what is added, as x. Outputs: BatchNorm's.
 struct BatchNormOfResidual : ops::BatchNorm {
-  explicit BatchNormOfResidual(const ops::BatchNorm& op) : ops::BatchNorm(op.momentum, op.epsilon, true) {}
+  explicit BatchNormOfResidual(const ops::BatchNorm& op) : ops::BatchNorm(op.momentum, op.epsilon, {true}) {}
   std::string_view name() const override { return "batch_norm_of_residual"; }
   std::vector<ValueSpec> infer(std::span<const ValueSpec> inputs) const override;
   bool may_overwrite(std::size_t input) const override { return input == 5; }

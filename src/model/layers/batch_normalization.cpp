@@ -47,7 +47,7 @@ ValueId BatchNormalization::build(LayerBuilder& builder, std::span<const ValueId
         graph.apply(ops::MovingStatistics(static_cast<float>(momentum)), {sums, moving_mean, moving_variance});
     builder.assign(moving_mean, moved[0]);
     builder.assign(moving_variance, moved[1]);
-    return builder.apply(ops::BatchNormBySums(epsilon_as_float, false, synchronized),
+    return builder.apply(ops::BatchNormBySums(epsilon_as_float, {}, synchronized),
                          {sources[0], gamma, beta, sums, builder.mask(0)});
   }
   const std::vector<ValueId> outputs =
