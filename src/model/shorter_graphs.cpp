@@ -74,8 +74,8 @@ bool same_ids(const ModelGraph& a, const ModelGraph& b) {
     return one.variable == other.variable && one.value == other.value;
   };
   return a.features == b.features && a.labels == b.labels && a.weights == b.weights && a.output == b.output &&
-         a.loss == b.loss && a.metrics == b.metrics && a.variables == b.variables && a.gradients == b.gradients &&
-         std::ranges::equal(a.assignments, b.assignments, same_assignment);
+         a.mask == b.mask && a.loss == b.loss && a.metrics == b.metrics && a.variables == b.variables &&
+         a.gradients == b.gradients && std::ranges::equal(a.assignments, b.assignments, same_assignment);
 }
 
 /// Whether all that a step takes from one graph can come from the other.

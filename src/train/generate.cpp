@@ -132,7 +132,7 @@ std::span<const float> TextGenerator::outputs_of(std::span<const std::int32_t> w
   StepSpec step;
   step.data_set = run_.test.get();
   step.rows = row;
-  run_.strategy->predict(step, outputs_);
+  run_.strategy->predict(step, outputs_, {});
   return outputs_;
 }
 
