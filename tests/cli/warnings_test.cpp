@@ -281,6 +281,29 @@ optimizer: adam
   CHECK_FALSE(contains(check(", use_causal_mask: true"), "warning"));
 }
 
+TEST_CASE_FIXTURE(Fixture, "a mask of the first token of a vocabulary is warned of") {
+  write_file(folder / "text.txt", std::string(400, 'a') + std::string(400, 'b'));
+  write_file(folder / "letters.json", R"(["a", "b"])");
+  const auto check = [&](const std::string& vocabulary) {
+    write_file(folder / "t.yaml", fmt::format(R"(data:
+  global_batch_size: 4
+  train: {{format: text, file: text.txt, window: 8{}}}
+model:
+  input_shape: [8]
+  layers:
+    - embedding: {{input_dim: 256, output_dim: 4, mask_zero: true}}
+    - dense: {{units: 256}}
+loss: {{type: sparse_categorical_crossentropy, from_logits: true}}
+optimizer: adam
+)",
+                                              vocabulary));
+    return run_program(folder, "config check t.yaml --no-data").err;
+  };
+  CHECK(contains(check(", vocabulary: letters.json"),
+                 "t.yaml:7:7: model.layers[0].embedding: mask_zero takes the token 0 for padding"));
+  CHECK_FALSE(contains(check(""), "warning"));  // a text has no byte 0
+}
+
 TEST_CASE_FIXTURE(Fixture, "a step that changes what an embedding looks up is an error at its line") {
   write_file(folder / "e.yaml", R"(data:
   global_batch_size: 2
