@@ -37,6 +37,17 @@ void warn_of_layers(const CheckedConfiguration& checked, config::Errors& errors)
       errors.warn(layer.place, layer.path,
                   "sees the text after each place, which the model is to predict there; set use_causal_mask: true");
     }
+    const bool is_backwards = std::visit(
+        [](const auto& options) {
+          if constexpr (requires { options.go_backwards; }) return options.go_backwards;
+          return false;
+        },
+        layer.value);
+    if (predicts_text && is_backwards) {
+      errors.warn(layer.place, layer.path,
+                  "goes backwards, and so sees the text after each place, which the model is to predict there; leave "
+                  "go_backwards out");
+    }
     const auto* const embedding = std::get_if<layers::Embedding>(&layer.value);
     if (embedding != nullptr && embedding->mask_zero && has_vocabulary(values.data)) {
       errors.warn(layer.place, layer.path,

@@ -267,18 +267,24 @@ model:
   input_shape: [8]
   layers:
     - embedding: {input_dim: 256, output_dim: 4}
-    - multi_head_attention: {num_heads: 1, key_dim: 4CAUSAL}
+    - LAYER
     - dense: {units: 256}
 loss: {type: sparse_categorical_crossentropy, from_logits: true}
 optimizer: adam
 )";
-  const auto check = [&](const std::string& causal) {
+  const auto check = [&](const std::string& layer) {
     std::string written = text;
-    write_file(folder / "t.yaml", written.replace(written.find("CAUSAL"), 6, causal));
+    write_file(folder / "t.yaml", written.replace(written.find("LAYER"), 5, layer));
     return run_program(folder, "config check t.yaml --no-data").err;
   };
-  CHECK(contains(check(""), "t.yaml:8:7: model.layers[1].multi_head_attention: sees the text after each place"));
-  CHECK_FALSE(contains(check(", use_causal_mask: true"), "warning"));
+  CHECK(contains(check("multi_head_attention: {num_heads: 1, key_dim: 4}"),
+                 "t.yaml:8:7: model.layers[1].multi_head_attention: sees the text after each place"));
+  CHECK_FALSE(contains(check("multi_head_attention: {num_heads: 1, key_dim: 4, use_causal_mask: true}"), "warning"));
+  for (const std::string cell : {"lstm", "gru"}) {
+    CHECK(contains(check(cell + ": {units: 4, return_sequences: true, go_backwards: true}"),
+                   "t.yaml:8:7: model.layers[1]." + cell + ": goes backwards, and so sees the text after each place"));
+    CHECK_FALSE(contains(check(cell + ": {units: 4, return_sequences: true}"), "warning"));
+  }
 }
 
 TEST_CASE_FIXTURE(Fixture, "a mask of the first token of a vocabulary is warned of") {
