@@ -45,7 +45,8 @@ OutputMeaning output_meaning(const CheckedConfiguration& checked, std::vector<st
   if (targets != Targets::kClassNumbers && targets != Targets::kProbabilities) return meaning;
   if (meaning.shape.rank() == 0) return meaning;
   if (meaning.shape.back() == 1) {
-    meaning.kind = OutputMeaning::Kind::kYesOrNo;
+    // Of a picture it may be how bright a place is, as an autoencoder has it.
+    if (meaning.shape.rank() <= 2) meaning.kind = OutputMeaning::Kind::kYesOrNo;
   } else if (!is_binary) {
     meaning.kind = OutputMeaning::Kind::kClasses;
   }
