@@ -84,15 +84,20 @@ data::Dataset part_of_worker(const data::Dataset& dataset, const Cluster& cluste
 /// worker calls it.
 nlohmann::ordered_json classes_json(const CheckedConfiguration& checked, const Run& run, data::Split split) {
   const OutputMeaning meaning = output_meaning(checked, run.adapted.classes);
-  if (meaning.kind == OutputMeaning::Kind::kNumbers) return nlohmann::ordered_json::object();
+  if (!meaning.tells_classes()) return nlohmann::ordered_json::object();
+  if (meaning.is_by_step() && meaning.number_of_classes() > ClassReport::kMostCounted) {
+    spdlog::info("classes are left out: there are {}, more than {}", meaning.number_of_classes(),
+                 ClassReport::kMostCounted);
+    return nlohmann::ordered_json::object();
+  }
   ClassReport report(meaning);
   const data::Dataset part = part_of_worker(run.split(split)->dataset(), run.strategy->topology().cluster);
   const StoredTensors weights = copy_weights(run.strategy->variables());
   if (part.rows() > 0) {
     predict_classes(
-        checked, part, run.adapted,
+        checked, meaning, part, run.adapted,
         [&](const VariableStore& variables) { load_weights(weights, "the weights", variables); },
-        [&](std::int64_t, std::int64_t label, std::span<const float> output) { report.add(label, output); });
+        [&](std::int64_t, std::int64_t label, std::span<const float> prediction) { report.add(label, prediction); });
   }
   report.add_up(run.strategy->workers());
   return report.to_json();

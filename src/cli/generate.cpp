@@ -4,8 +4,10 @@
 
 #include <CLI/CLI.hpp>
 #include <array>
+#include <cerrno>
 #include <cmath>
 #include <cstdio>
+#include <limits>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -28,14 +30,19 @@ struct GenerateArguments {
   std::vector<std::string> overrides;
 };
 
-/// Numbers below `least`, and what is no number, are refused.
+/// Numbers below `least` or too large for T, and what is no number, are refused.
 template <class T>
 CLI::Validator at_least(T least, const std::string& what) {
   return {[=](std::string& text) -> std::string {
             T number{};
             const bool wraps = std::is_unsigned_v<T> && text.starts_with('-');  // which the parser would let pass
+            errno = 0;  // which alone tells that the parser took the nearest number instead
             const bool fits = !wraps && CLI::detail::lexical_cast(text, number) &&
                               std::isfinite(static_cast<double>(number)) && number >= least;
+            if (std::is_integral_v<T> && fits && errno == ERANGE) {
+              return fmt::format("expected {} of at most {}, found '{}'", what, std::numeric_limits<T>::max(),
+                                 shortened(text));
+            }
             return fits ? "" : fmt::format("expected {} of at least {}, found '{}'", what, least, shortened(text));
           },
           ""};

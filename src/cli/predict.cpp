@@ -93,7 +93,7 @@ class NumberedPredictions {
     if (left_out_within(examples) > 0) left_out_ = examples.left_out()->rows;
   }
 
-  void write(std::span<const float> output) {
+  void write(const ExampleOutput& output) {
     pass_left_out();
     const bool has_file = examples_.source() != nullptr;
     writer_.write(next_++, output, has_file ? examples_.source()->row_text(examples_.first_row() + row_) : "");
@@ -107,7 +107,7 @@ class NumberedPredictions {
  private:
   void pass_left_out() {
     for (; !left_out_.empty() && left_out_.front() == next_; left_out_ = left_out_.subspan(1), ++next_) {
-      if (fills_) writer_.write(next_, nothing_, "");
+      if (fills_) writer_.write(next_, {nothing_}, "");
     }
   }
 
@@ -143,19 +143,17 @@ int predict(const PredictArguments& arguments) {
   output.probabilities = arguments.probabilities;
   const bool is_npy = format == PredictionFormat::kNpy;
   output.rows = examples.rows() + (is_npy ? left_out_within(examples) : 0);
-  const auto elements = static_cast<std::size_t>(meaning.elements());
   const std::atomic<int>& signal = catch_stop_signals_quietly();  // from here on there is a file to remove
   try {
     const auto writer = make_prediction_writer(output, meaning);
-    NumberedPredictions predictions(*writer, examples, is_npy, elements);
+    NumberedPredictions predictions(*writer, examples, is_npy, static_cast<std::size_t>(meaning.elements()));
     // Not among the predictions themselves.
     BatchProgress progress("predictions", arguments.output || !report::is_terminal(stdout));
     const std::int64_t batch = kPredictedRows * run.strategy->num_replicas_in_sync();
-    predict_all(run, meaning.elements(), [&](std::int64_t first, std::span<const float> outputs) {
+    predict_all(run, *checked.model, [&](std::int64_t row, const ExampleOutput& example) {
       if (const int stop = signal) throw Stopped{stop};
-      progress.show(first / batch + 1, (examples.rows() - 1) / batch + 1);
-      for (std::size_t i = 0; i < outputs.size() / elements; ++i)
-        predictions.write(outputs.subspan(i * elements, elements));
+      if (row % batch == 0) progress.show(row / batch + 1, (examples.rows() - 1) / batch + 1);
+      predictions.write(example);
     });
     predictions.finish();
   } catch (const Stopped& stopped) {

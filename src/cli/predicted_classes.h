@@ -8,14 +8,16 @@
 #include "data/adapted.h"
 #include "data/dataset.h"
 #include "train/check_configuration.h"
+#include "train/prediction.h"
 
 namespace mirrortrain::cli {
 
-/// Gives a network's output for every example of a data set, in order, on this machine alone: `take` gets the
-/// example's row and its class. Throws Error and UsageError for what does not fit or is missing.
+/// Gives a network's predictions for every example of a data set, in order, on this machine alone: `take` gets the
+/// example's row and its class, or that of each of its steps that is no padding. `meaning`: of outputs that tell
+/// classes. Throws Error and UsageError for what does not fit or is missing.
 void predict_classes(
-    const CheckedConfiguration& checked, const data::Dataset& dataset, const data::Adapted& adapted,
-    const std::function<void(const VariableStore& variables)>& load_weights,
-    const std::function<void(std::int64_t row, std::int64_t label, std::span<const float> output)>& take);
+    const CheckedConfiguration& checked, const OutputMeaning& meaning, const data::Dataset& dataset,
+    const data::Adapted& adapted, const std::function<void(const VariableStore& variables)>& load_weights,
+    const std::function<void(std::int64_t row, std::int64_t label, std::span<const float> prediction)>& take);
 
 }  // namespace mirrortrain::cli

@@ -31,9 +31,6 @@ struct ReportArguments {
   bool skips_predictions = false;
 };
 
-/// A table of more classes counts every pair of them: too many to hold, and to read.
-constexpr std::int64_t kMostCounted = 2000;
-
 /// The test data, else the validation data. Throws Error where they cannot be read, UsageError where there are none.
 std::pair<data::Split, data::LoadedSplit> read_split(const CheckedConfiguration& checked,
                                                      const data::Adapted* adapted) {
@@ -49,10 +46,10 @@ std::pair<data::Split, data::LoadedSplit> read_split(const CheckedConfiguration&
 void add_predictions(const NamedRun& run, const CheckedConfiguration& checked, report::RunPage& page) {
   const std::optional<data::Adapted> kept = read_adapted(run.folder);
   const OutputMeaning meaning = output_meaning(checked, kept ? kept->classes : std::vector<std::string>());
-  if (meaning.kind == OutputMeaning::Kind::kNumbers) return;
-  if (meaning.elements() > kMostCounted) {
-    page.why_no_classes =
-        fmt::format("Left out: there are {} classes, more than {}.", meaning.elements(), kMostCounted);
+  if (!meaning.tells_classes()) return;
+  if (meaning.number_of_classes() > ClassReport::kMostCounted) {
+    page.why_no_classes = fmt::format("Left out: there are {} classes, more than {}.", meaning.number_of_classes(),
+                                      ClassReport::kMostCounted);
     return;
   }
   const auto [split, loaded] = read_split(checked, kept ? &*kept : nullptr);
@@ -62,17 +59,21 @@ void add_predictions(const NamedRun& run, const CheckedConfiguration& checked, r
   ClassReport classes(meaning);
   WorstMistakes worst(meaning);
   predict_classes(
-      checked, loaded.dataset, kept ? *kept : loaded.adapted,
+      checked, meaning, loaded.dataset, kept ? *kept : loaded.adapted,
       [&](const VariableStore& variables) { load_run_weights(weights, variables); },
-      [&](std::int64_t row, std::int64_t label, std::span<const float> output) {
-        classes.add(label, output);
-        worst.add(row, label, output);
+      [&](std::int64_t row, std::int64_t label, std::span<const float> prediction) {
+        classes.add(label, prediction);
+        if (!meaning.is_by_step()) worst.add(row, label, prediction);
       });
   page.classes = report::class_figures(classes.to_json());
   page.classes->split = data::name_of(split);
   page.classes->step = weights.step;
   if (!data::holds_pictures(loaded.dataset, checked.input.features)) {
     page.why_no_mistakes = "Left out: the examples are no pictures.";
+    return;
+  }
+  if (meaning.is_by_step()) {
+    page.why_no_mistakes = "Left out: each picture has a class for each of its places.";
     return;
   }
   page.mistakes = worst.pictures(loaded.dataset);

@@ -26,6 +26,9 @@ constexpr std::string_view kSchedules =
     "cosine_decay, initial_learning_rate: 0.001, decay_steps: 1000}}";
 constexpr std::string_view kRunFolder = "a run's folder is runs/NAME: set name, or give fit --run-dir";
 constexpr std::string_view kNoBatchAxis = "it is the shape of one example: leave the axis of the batch out";
+constexpr std::string_view kBothDirections =
+    "write two layers that read the same input, the second with go_backwards: true and, with return_sequences, a flip "
+    "behind it, and a concatenate of both";
 constexpr auto kAdvice = std::to_array<Advice>({
     {"key", "clipnorm",
      "gradients.clip_norm clips the norm of all gradients together, which is Keras's global_clipnorm; there is no norm "
@@ -54,6 +57,20 @@ constexpr auto kAdvice = std::to_array<Advice>({
     {"key", "augment", "list random_flip, random_crop and the like in data.preprocessing"},
     {"key", "normalize", "list rescaling or normalization in data.preprocessing"},
     {"key", "normalization", "list it in data.preprocessing"},
+    {"key", "bidirectional", kBothDirections},
+    {"layer", "bidirectional", kBothDirections},
+    {"layer", "masking",
+     "padding is what embedding: {mask_zero: true} finds among whole numbers; sequences of other numbers carry no "
+     "mask"},
+    {"layer", "timedistributed",
+     "list the layer alone: dense, activation, dropout and normalization layers treat each step of a sequence by "
+     "itself"},
+    {"layer", "repeatvector",
+     "for N steps of FEATURES numbers write reshape: {target_shape: [1, 1, FEATURES]}, upsampling2d: {size: [N, 1]} "
+     "and "
+     "reshape: {target_shape: [N, FEATURES]}"},
+    {"layer", "simplernn", "take gru or lstm"},
+    {"layer", "rnn", "take gru or lstm"},
     {"optimizer", "amsgrad", "write {type: adam, amsgrad: true}"},
     {"optimizer", "momentum", "write {type: sgd, momentum: 0.9}"},
     {"optimizer", "nesterov", "write {type: sgd, momentum: 0.9, nesterov: true}"},
@@ -111,6 +128,10 @@ std::string without_odd_characters(std::string_view text) {
 }
 
 std::string advice_on(std::string_view kind, std::string_view name) {
+  if (kind == "layer") {  // keras.layers.RepeatVector(3)
+    name = name.substr(0, name.find('('));
+    name = name.substr(name.rfind('.') + 1);
+  }
   const std::string wanted = plain(name);
   const auto found =
       std::ranges::find_if(kAdvice, [&](const Advice& one) { return one.kind == kind && one.name == wanted; });

@@ -98,6 +98,7 @@ constexpr auto kOtherNames = std::to_array<std::pair<std::string_view, std::stri
     {"upsample", "upsampling2d"},
     {"multiheadattention", "multi_head_attention"},
     {"view", "reshape"},
+    {"reverse", "flip"},
     {"dropout2d", "dropout"},
     {"outfeatures", "units"},
     {"neurons", "units"},

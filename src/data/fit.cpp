@@ -48,7 +48,7 @@ std::string labels_remedy(const Shape& label, const InputSpec& spec) {
     return "the labels are one for each place of the sequence, but the model has one prediction for all of it: set "
            "return_sequences: true in every lstm and gru, and leave out flatten and pooling layers";
   }
-  if (spec.classes > 0 && label.rank() == 1 && label[0] == spec.classes && spec.labels.rank() == 0) {
+  if (spec.classes > 0 && label == with_depth(spec.labels, spec.classes)) {
     return "the labels are one-hot: take categorical_crossentropy";
   }
   if (spec.labels.rank() > label.rank() && spec.labels.elements() > 1 && (spec.classes > 0 || spec.labels.rank() > 1)) {

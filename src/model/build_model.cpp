@@ -79,11 +79,12 @@ class GraphMaker {
       outputs_.push_back(add_layer(i, inputs));
     }
     made_.output = outputs_.back().value;
+    made_.mask = outputs_.back().mask;
   }
 
   void add_loss_and_metrics() {
     const Shape output_shape = made_.graph.spec(made_.output).shape;
-    const ValueId mask = outputs_.back().mask;
+    const ValueId mask = made_.mask;
     made_.graph.set_layer("loss");
     made_.output = cast(made_.output, DType::kFloat32);
     made_.loss = attempt(in_.loss, in_.errors, [&] {
@@ -124,7 +125,7 @@ class GraphMaker {
   }
 
   void fuse_ops() {
-    std::vector<ValueId*> kept{&made_.features, &made_.labels, &made_.weights, &made_.output, &made_.loss};
+    std::vector<ValueId*> kept{&made_.features, &made_.labels, &made_.weights, &made_.output, &made_.mask, &made_.loss};
     for (ValueId& metric : made_.metrics) kept.push_back(&metric);
     for (ValueId& variable : made_.variables) kept.push_back(&variable);
     for (Assignment& assignment : made_.assignments) kept.push_back(&assignment.value);

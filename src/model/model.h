@@ -45,6 +45,7 @@ struct ModelGraph {
   ValueId labels = kNoValue;   ///< input, batched; int32 for the sparse loss, else float32
   ValueId weights = kNoValue;  ///< input, batched [], float32: how much each example's loss counts; absent: all alike
   ValueId output = kNoValue;
+  ValueId mask = kNoValue;  ///< that the output carries; absent: every step counts
   ValueId loss = kNoValue;  ///< float64 [], the sum over rows; [2] where the output carries a mask, as ops::Loss has it
   std::vector<ValueId> metrics;    ///< float64, sums over rows, in the order of Model::metrics
   std::vector<ValueId> variables;  ///< in the order of Model::variables

@@ -49,6 +49,12 @@ void require_no_counted_padding(const ModelOptions& options, const Model& whole,
                       "many there are counts; leave one of the two out",
                       layer.name));
     }
+    const auto* const flip = std::get_if<layers::Flip>(&options.layers[i].value);
+    const auto flipped = flip != nullptr ? flip->axis_of_example(layer.output_shape.rank()) : std::nullopt;
+    if (flipped && layer.output_shape[*flipped] != shorter.layers[i].output_shape[*flipped]) {
+      throw Error(fmt::format("'{}' puts the steps of the padding first, so how many there are counts; leave it out",
+                              layer.name));
+    }
     if (has_steps && std::holds_alternative<layers::GroupNormalization>(options.layers[i].value)) {
       throw Error(
           fmt::format("'{}' normalizes over all steps, those of padding too, so how many there are counts; use "
@@ -74,8 +80,8 @@ bool same_ids(const ModelGraph& a, const ModelGraph& b) {
     return one.variable == other.variable && one.value == other.value;
   };
   return a.features == b.features && a.labels == b.labels && a.weights == b.weights && a.output == b.output &&
-         a.loss == b.loss && a.metrics == b.metrics && a.variables == b.variables && a.gradients == b.gradients &&
-         std::ranges::equal(a.assignments, b.assignments, same_assignment);
+         a.mask == b.mask && a.loss == b.loss && a.metrics == b.metrics && a.variables == b.variables &&
+         a.gradients == b.gradients && std::ranges::equal(a.assignments, b.assignments, same_assignment);
 }
 
 /// Whether all that a step takes from one graph can come from the other.

@@ -68,8 +68,9 @@ class Strategy {
   virtual void evaluate(const StepSpec& step) = 0;
 
   /// Writes the model's output for one batch of a size that was prepared for evaluation: float32 [rows, ...], in the
-  /// batch's order. Throws Error where a strategy cannot.
-  virtual void predict(const StepSpec& /*step*/, std::span<float> /*outputs*/) {
+  /// batch's order. `masks`: the mask that it carries, float32 [rows, ...]; empty where it carries none, or nobody
+  /// looks at it. Throws Error where a strategy cannot.
+  virtual void predict(const StepSpec& /*step*/, std::span<float> /*outputs*/, std::span<float> /*masks*/) {
     throw Error("this strategy computes no predictions");
   }
 

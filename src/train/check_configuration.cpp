@@ -25,9 +25,10 @@ bool is_of_padding(const Graph& graph, ValueId mask) {
   if (producer < 0) return false;
   const Node& node = graph.node(producer);
   if (dynamic_cast<const ops::PaddingMask*>(node.op.get()) != nullptr) return true;
-  const bool is_joined = dynamic_cast<const ops::Combine*>(node.op.get()) != nullptr ||
-                         dynamic_cast<const ops::Concatenate*>(node.op.get()) != nullptr;
-  return is_joined && std::ranges::all_of(node.inputs, [&](ValueId input) { return is_of_padding(graph, input); });
+  const bool is_made_of_masks = dynamic_cast<const ops::Combine*>(node.op.get()) != nullptr ||
+                                dynamic_cast<const ops::Concatenate*>(node.op.get()) != nullptr ||
+                                dynamic_cast<const ops::Flip*>(node.op.get()) != nullptr;
+  return is_made_of_masks && std::ranges::all_of(node.inputs, [&](ValueId input) { return is_of_padding(graph, input); });
 }
 
 /// What the model makes of the number 0.

@@ -19,16 +19,16 @@ double share(std::int64_t part, std::int64_t whole) {
 
 ClassReport::ClassReport(const OutputMeaning& meaning)
     : meaning_(meaning),
-      classes_(meaning.kind == OutputMeaning::Kind::kYesOrNo ? 2 : meaning.elements()),
+      classes_(meaning.number_of_classes()),
       counts_(static_cast<std::size_t>(classes_ * classes_)),
       bins_(kBins) {}
 
-void ClassReport::add(std::int64_t label, std::span<const float> output) {
+void ClassReport::add(std::int64_t label, std::span<const float> prediction) {
   if (label < 0 || label >= classes_) throw Error(fmt::format("label {} is none of the {} classes", label, classes_));
-  const std::int64_t predicted = meaning_.class_of(output);
+  const std::int64_t predicted = meaning_.class_of(prediction);
   ++counts_[static_cast<std::size_t>(label * classes_ + predicted)];
 
-  const double largest = meaning_.probability_of_class(output);
+  const double largest = meaning_.probability_of_class(prediction);
   if (std::isnan(largest)) return;  // no part of [0, 1] holds it
   const double place = std::clamp(largest, 0.0, 1.0) * static_cast<double>(kBins);
   // A bin has its upper end: 1 belongs to the last one.

@@ -11,15 +11,15 @@
 namespace mirrortrain {
 
 /// How well each class is told from the others: counts of an example's class against the one predicted. Of outputs that
-/// say classes, see OutputMeaning.
+/// tell classes, see OutputMeaning; where they tell one for each step, what counts as an example here is a step.
 class ClassReport {
  public:
   /// `meaning` must outlive it.
   explicit ClassReport(const OutputMeaning& meaning);
 
-  /// An example of class `label`, and the model's output for it. One whose probabilities are NaN counts for the
+  /// An example of class `label`, and the model's prediction for it. One whose probabilities are NaN counts for the
   /// classes, not for the calibration. Throws Error for a label that is no class.
-  void add(std::int64_t label, std::span<const float> output);
+  void add(std::int64_t label, std::span<const float> prediction);
 
   /// Adds what the run's other workers have counted of other examples. Every worker calls it.
   void add_up(const Workers& workers);
@@ -44,6 +44,8 @@ class ClassReport {
   nlohmann::ordered_json to_json() const;
 
   static constexpr std::int64_t kMostDenseClasses = 100;
+  /// Of a vocabulary there may be so many that a count for every pair does not fit into memory, nor can be read.
+  static constexpr std::int64_t kMostCounted = 2000;
 
  private:
   void add_row(std::int64_t label, nlohmann::ordered_json& matrix) const;

@@ -23,8 +23,8 @@ std::int64_t window_of(const CheckedConfiguration& checked, const OutputMeaning&
                        const char* unit, const std::string& name) {
   const auto refuse = [&](const std::string& found) {
     throw UsageError(fmt::format(
-        "{}: expected a model that gives one of {} classes or more, the next {}, for every position of a text, "
-        "found {}; generate takes runs that were trained on data of format text, predict all others",
+        "{}: generate takes runs that were trained on data of format text, predict all others; expected a model that "
+        "gives one of {} classes or more, the next {}, for every position of a text, found {}",
         name, classes, unit, found));
   };
   const Loss& loss = checked.values().loss->value;
@@ -132,7 +132,7 @@ std::span<const float> TextGenerator::outputs_of(std::span<const std::int32_t> w
   StepSpec step;
   step.data_set = run_.test.get();
   step.rows = row;
-  run_.strategy->predict(step, outputs_);
+  run_.strategy->predict(step, outputs_, {});
   return outputs_;
 }
 

@@ -23,6 +23,11 @@ void warn_of_optimizer(const CheckedConfiguration& checked, config::Errors& erro
   }
 }
 
+bool has_vocabulary(const data::DataOptions& data) {
+  const auto* const text = std::get_if<data::Text>(&data.train.value);
+  return text != nullptr && text->vocabulary.has_value();
+}
+
 void warn_of_layers(const CheckedConfiguration& checked, config::Errors& errors) {
   const Configuration& values = checked.values();
   const bool predicts_text = std::holds_alternative<data::Text>(values.data.train.value);
@@ -31,6 +36,23 @@ void warn_of_layers(const CheckedConfiguration& checked, config::Errors& errors)
     if (predicts_text && attention != nullptr && !attention->use_causal_mask) {
       errors.warn(layer.place, layer.path,
                   "sees the text after each place, which the model is to predict there; set use_causal_mask: true");
+    }
+    const bool is_backwards = std::visit(
+        [](const auto& options) {
+          if constexpr (requires { options.go_backwards; }) return options.go_backwards;
+          return false;
+        },
+        layer.value);
+    if (predicts_text && is_backwards) {
+      errors.warn(layer.place, layer.path,
+                  "goes backwards, and so sees the text after each place, which the model is to predict there; leave "
+                  "go_backwards out");
+    }
+    const auto* const embedding = std::get_if<layers::Embedding>(&layer.value);
+    if (embedding != nullptr && embedding->mask_zero && has_vocabulary(values.data)) {
+      errors.warn(layer.place, layer.path,
+                  "mask_zero takes the token 0 for padding, but it is the first of the vocabulary, and a text has no "
+                  "padding; leave mask_zero out");
     }
     const auto* const norm = std::get_if<layers::BatchNormalization>(&layer.value);
     if (norm != nullptr && norm->momentum > 0 && norm->momentum < 0.5) {

@@ -48,13 +48,17 @@ Run run_to_predict(const CheckedConfiguration& checked, const data::Dataset& dat
 
 /// Kernels may add in another order at another number of rows: so every replica always gets the same, the last ones
 /// filled up with row 0.
-void predict_all(const Run& run, std::int64_t output_elements,
-                 const std::function<void(std::int64_t first, std::span<const float> outputs)>& take) {
+void predict_all(const Run& run, const Model& model,
+                 const std::function<void(std::int64_t row, const ExampleOutput& output)>& take) {
+  const ModelGraph& graph = model.evaluation;
+  const auto elements = static_cast<std::size_t>(graph.graph.spec(graph.output).shape.elements());
+  const auto steps =
+      graph.mask == kNoValue ? std::size_t{0} : static_cast<std::size_t>(graph.graph.spec(graph.mask).shape.elements());
   const data::Feeder& examples = *run.test;
   const std::int64_t batch = kPredictedRows * run.strategy->num_replicas_in_sync();
   std::vector<std::int64_t> rows(static_cast<std::size_t>(batch));
   std::vector<std::int64_t> ahead;
-  std::vector<float> outputs(static_cast<std::size_t>(batch * output_elements));
+  std::vector<float> outputs(rows.size() * elements), masks(rows.size() * steps);
   for (std::int64_t first = 0; first < examples.rows(); first += batch) {
     const std::int64_t count = std::min(batch, examples.rows() - first);
     for (std::int64_t i = 0; i < batch; ++i) rows[static_cast<std::size_t>(i)] = i < count ? first + i : 0;
@@ -65,8 +69,12 @@ void predict_all(const Run& run, std::int64_t output_elements,
     StepSpec step;
     step.data_set = &examples;
     step.rows = rows;
-    run.strategy->predict(step, outputs);
-    take(first, std::span(outputs).first(static_cast<std::size_t>(count * output_elements)));
+    run.strategy->predict(step, outputs, masks);
+    for (std::int64_t i = 0; i < count; ++i) {
+      const auto row = static_cast<std::size_t>(i);
+      take(first + i,
+           {std::span(outputs).subspan(row * elements, elements), std::span(masks).subspan(row * steps, steps)});
+    }
   }
 }
 

@@ -2,8 +2,8 @@
 
 #include <cstdint>
 #include <functional>
-#include <span>
 
+#include "train/prediction.h"
 #include "train/run.h"
 
 namespace mirrortrain {
@@ -21,9 +21,9 @@ struct PredictOptions {
 Run run_to_predict(const CheckedConfiguration& checked, const data::Dataset& dataset, data::Adapted adapted,
                    const PredictOptions& predicting = {});
 
-/// Gives the model's output for every example, in order: `take` gets the number of the first row and float32
-/// [rows, ...]. Memory does not grow with the examples. The same bits on any number of replicas.
-void predict_all(const Run& run, std::int64_t output_elements,
-                 const std::function<void(std::int64_t first, std::span<const float> outputs)>& take);
+/// Gives the output of `model`, the run's, for every example, in order. Memory does not grow with the examples. The
+/// same bits on any number of replicas.
+void predict_all(const Run& run, const Model& model,
+                 const std::function<void(std::int64_t row, const ExampleOutput& output)>& take);
 
 }  // namespace mirrortrain

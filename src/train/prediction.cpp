@@ -43,24 +43,35 @@ OutputMeaning output_meaning(const CheckedConfiguration& checked, std::vector<st
   const bool is_binary = std::holds_alternative<losses::BinaryCrossentropy>(loss) ||
                          std::holds_alternative<losses::BinaryFocalCrossentropy>(loss);
   if (targets != Targets::kClassNumbers && targets != Targets::kProbabilities) return meaning;
-  meaning.is_of_classes = meaning.shape.rank() > 0 && meaning.shape.back() > 1 && !is_binary;
-  if (meaning.shape.rank() != 1) return meaning;
-  if (meaning.shape[0] == 1) {
-    meaning.kind = OutputMeaning::Kind::kYesOrNo;
-  } else if (meaning.is_of_classes) {
+  if (meaning.shape.rank() == 0) return meaning;
+  if (meaning.shape.back() == 1) {
+    // Of a picture it may be how bright a place is, as an autoencoder has it.
+    if (meaning.shape.rank() <= 2) meaning.kind = OutputMeaning::Kind::kYesOrNo;
+  } else if (!is_binary) {
     meaning.kind = OutputMeaning::Kind::kClasses;
   }
   return meaning;
 }
 
-std::int64_t OutputMeaning::class_of(std::span<const float> output) const {
-  if (kind == Kind::kYesOrNo) return output[0] > (is_logits ? 0.0f : 0.5f) ? 1 : 0;
-  return std::max_element(output.begin(), output.end()) - output.begin();
+std::span<const float> OutputMeaning::of_step(std::span<const float> output, std::int64_t step) const {
+  const auto width = static_cast<std::size_t>(shape.back());
+  return output.subspan(static_cast<std::size_t>(step) * width, width);
 }
 
-double OutputMeaning::probability_of_class(std::span<const float> output) const {
-  const auto largest = static_cast<double>(std::ranges::max(probabilities(output)));
-  return kind == Kind::kYesOrNo && class_of(output) == 0 ? 1 - largest : largest;
+std::int64_t OutputMeaning::class_of(std::span<const float> prediction) const {
+  if (kind == Kind::kYesOrNo) return prediction[0] > (is_logits ? 0.0f : 0.5f) ? 1 : 0;
+  return std::max_element(prediction.begin(), prediction.end()) - prediction.begin();
+}
+
+double OutputMeaning::probability_of_class(std::span<const float> prediction) const {
+  const auto largest = static_cast<double>(std::ranges::max(probabilities(prediction)));
+  return kind == Kind::kYesOrNo && class_of(prediction) == 0 ? 1 - largest : largest;
+}
+
+std::vector<float> OutputMeaning::class_probabilities(std::span<const float> prediction) const {
+  std::vector<float> values = probabilities(prediction);
+  if (kind == Kind::kYesOrNo) values.insert(values.begin(), 1 - values[0]);
+  return values;
 }
 
 std::string OutputMeaning::name_of(std::int64_t number) const {
@@ -70,7 +81,7 @@ std::string OutputMeaning::name_of(std::int64_t number) const {
 std::vector<float> OutputMeaning::probabilities(std::span<const float> output) const {
   std::vector<float> values(output.begin(), output.end());
   if (!is_logits) return values;
-  if (kind == Kind::kClasses || is_of_classes) {
+  if (kind == Kind::kClasses) {
     const auto width = static_cast<std::size_t>(shape.back());
     for (std::size_t first = 0; first < values.size(); first += width) {
       softmax(std::span(values).subspan(first, width));

@@ -1,8 +1,8 @@
 #include <fmt/format.h>
 
-#include <array>
 #include <cstdio>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "base/error.h"
 #include "base/files.h"
@@ -12,8 +12,6 @@
 
 namespace mirrortrain {
 namespace {
-
-using Kind = OutputMeaning::Kind;
 
 /// Text or bytes to a file or stdout, in blocks.
 class Sink {
@@ -60,46 +58,72 @@ std::string csv_cells(std::span<const float> values) {
   return cells;
 }
 
+/// What the names of a prediction's columns end with: nothing where an example has one, else the indices of its step.
+std::vector<std::string> step_suffixes(const Shape& steps) {
+  std::vector<std::string> suffixes{""};
+  for (const std::int64_t extent : steps) {
+    std::vector<std::string> longer;
+    for (const std::string& suffix : suffixes) {
+      for (std::int64_t i = 0; i < extent; ++i) longer.push_back(fmt::format("{}_{}", suffix, i));
+    }
+    suffixes = std::move(longer);
+  }
+  return suffixes;
+}
+
 class CsvPredictions : public PredictionWriter {
  public:
   CsvPredictions(const PredictionOutput& output, const OutputMeaning& meaning)
       : sink_(output.file), meaning_(meaning), probabilities_(output.probabilities) {
-    const bool is_one_number = meaning.elements() == 1;
-    std::string header = "index";
-    if (meaning.kind != Kind::kNumbers || is_one_number) header += ",prediction";
-    if (!meaning.classes.empty() && meaning.kind != Kind::kNumbers) header += ",name";
-    const bool lists_outputs = meaning.kind == Kind::kNumbers && (probabilities_ || !is_one_number);
-    const bool lists_classes = meaning.kind != Kind::kNumbers && probabilities_;
-    const std::int64_t values = meaning.kind == Kind::kYesOrNo ? 2 : meaning.elements();
-    for (std::int64_t i = 0; i < values && (lists_outputs || lists_classes); ++i)
-      header += fmt::format(",{}_{}", lists_classes ? "probability" : "output", i);
-    lists_outputs_ = lists_outputs;
-    sink_.write(header + "\n");
+    sink_.write("index" + (meaning.tells_classes() ? columns_of_classes() : columns_of_numbers()) + "\n");
   }
 
-  void write(std::int64_t index, std::span<const float> output, const std::string&) override {
-    std::string line = std::to_string(index);
-    if (meaning_.kind != Kind::kNumbers) {
-      const std::int64_t predicted = meaning_.class_of(output);
-      line += fmt::format(",{}", predicted);
-      if (!meaning_.classes.empty()) line += fmt::format(",{}", csv_cell(meaning_.name_of(predicted)));
-      if (probabilities_) {
-        const std::vector<float> values = meaning_.probabilities(output);
-        if (meaning_.kind == Kind::kYesOrNo) line += csv_cells(std::array{1 - values[0]});
-        line += csv_cells(values);
-      }
-    } else {
-      if (output.size() == 1) line += csv_cells(output);
-      if (lists_outputs_) line += csv_cells(output);
-    }
-    sink_.write(line + "\n");
+  void write(std::int64_t index, const ExampleOutput& output, const std::string&) override {
+    sink_.write(std::to_string(index) + (meaning_.tells_classes() ? classes(output) : numbers(output.values)) + "\n");
   }
   void finish() override { sink_.finish(); }
 
  private:
+  bool lists_outputs() const { return probabilities_ || meaning_.elements() != 1; }
+
+  std::string columns_of_numbers() const {
+    std::string columns = meaning_.elements() == 1 ? ",prediction" : "";
+    for (std::int64_t i = 0; i < meaning_.elements() && lists_outputs(); ++i) columns += fmt::format(",output_{}", i);
+    return columns;
+  }
+  std::string numbers(std::span<const float> output) const {
+    return (output.size() == 1 ? csv_cells(output) : "") + (lists_outputs() ? csv_cells(output) : "");
+  }
+
+  std::string columns_of_classes() const {
+    std::string columns, names, probabilities;
+    for (const std::string& step : step_suffixes(meaning_.steps())) {
+      columns += ",prediction" + step;
+      if (!meaning_.classes.empty()) names += ",name" + step;
+      for (std::int64_t i = 0; i < meaning_.number_of_classes() && probabilities_; ++i)
+        probabilities += fmt::format(",probability{}_{}", step, i);
+    }
+    return columns + names + probabilities;
+  }
+  /// Padding has cells with nothing in them.
+  std::string classes(const ExampleOutput& output) const {
+    std::string cells, names, probabilities;
+    for (std::int64_t step = 0; step < meaning_.predictions(); ++step) {
+      const auto prediction = meaning_.of_step(output.values, step);
+      const bool counts = output.counts(step);
+      const std::int64_t predicted = meaning_.class_of(prediction);
+      cells += counts ? fmt::format(",{}", predicted) : ",";
+      if (!meaning_.classes.empty()) names += counts ? "," + csv_cell(meaning_.name_of(predicted)) : ",";
+      if (!probabilities_) continue;
+      probabilities += counts ? csv_cells(meaning_.class_probabilities(prediction))
+                              : std::string(static_cast<std::size_t>(meaning_.number_of_classes()), ',');
+    }
+    return cells + names + probabilities;
+  }
+
   Sink sink_;
   const OutputMeaning& meaning_;
-  bool probabilities_, lists_outputs_ = false;
+  bool probabilities_;
 };
 
 class JsonlPredictions : public PredictionWriter {
@@ -107,21 +131,22 @@ class JsonlPredictions : public PredictionWriter {
   JsonlPredictions(const PredictionOutput& output, const OutputMeaning& meaning)
       : sink_(output.file), meaning_(meaning), probabilities_(output.probabilities) {}
 
-  void write(std::int64_t index, std::span<const float> output, const std::string& file) override {
-    nlohmann::ordered_json line = {{"index", index}};
-    if (meaning_.kind != Kind::kNumbers) {
-      const std::int64_t predicted = meaning_.class_of(output);
-      line["prediction"] = predicted;
-      if (!meaning_.classes.empty()) line["name"] = meaning_.name_of(predicted);
-      if (probabilities_) {
-        std::vector<float> values = meaning_.probabilities(output);
-        if (meaning_.kind == Kind::kYesOrNo) values.insert(values.begin(), 1 - values[0]);
-        line["probabilities"] = values;
+  void write(std::int64_t index, const ExampleOutput& output, const std::string& file) override {
+    Json line = {{"index", index}};
+    if (meaning_.tells_classes()) {
+      line["prediction"] = by_step(output, [&](const auto& prediction) { return meaning_.class_of(prediction); });
+      if (!meaning_.classes.empty()) {
+        line["name"] =
+            by_step(output, [&](const auto& prediction) { return meaning_.name_of(meaning_.class_of(prediction)); });
       }
-    } else if (output.size() == 1) {
-      line["prediction"] = output[0];
+      if (probabilities_) {
+        line["probabilities"] =
+            by_step(output, [&](const auto& prediction) { return meaning_.class_probabilities(prediction); });
+      }
+    } else if (output.values.size() == 1) {
+      line["prediction"] = output.values[0];
     } else {
-      line["prediction"] = std::vector<float>(output.begin(), output.end());
+      line["prediction"] = std::vector<float>(output.values.begin(), output.values.end());
     }
     if (!file.empty()) line["file"] = file;
     sink_.write(report::json_line(line) + "\n");
@@ -129,6 +154,24 @@ class JsonlPredictions : public PredictionWriter {
   void finish() override { sink_.finish(); }
 
  private:
+  using Json = nlohmann::ordered_json;
+
+  /// A list in a list for each axis of steps, with null for padding; one value where there are no steps.
+  template <class Value>
+  Json by_step(const ExampleOutput& output, const Value& value) const {
+    std::vector<Json> values;
+    for (std::int64_t step = 0; step < meaning_.predictions(); ++step)
+      values.push_back(output.counts(step) ? Json(value(meaning_.of_step(output.values, step))) : Json());
+    const Shape steps = meaning_.steps();
+    for (std::size_t axis = steps.rank(); axis-- > 0;) {
+      std::vector<Json> lists(values.size() / static_cast<std::size_t>(steps[axis]), Json::array());
+      for (std::size_t i = 0; i < values.size(); ++i)
+        lists[i / static_cast<std::size_t>(steps[axis])].push_back(std::move(values[i]));
+      values = std::move(lists);
+    }
+    return std::move(values[0]);
+  }
+
   Sink sink_;
   const OutputMeaning& meaning_;
   bool probabilities_;
@@ -150,9 +193,9 @@ class NpyPredictions : public PredictionWriter {
     sink_.write(header);
   }
 
-  void write(std::int64_t, std::span<const float> output, const std::string&) override {
-    if (!probabilities_) return write(output);
-    write(meaning_.probabilities(output));
+  void write(std::int64_t, const ExampleOutput& output, const std::string&) override {
+    if (!probabilities_) return write(output.values);
+    write(meaning_.probabilities(output.values));
   }
   void finish() override { sink_.finish(); }
 

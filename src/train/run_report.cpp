@@ -113,7 +113,7 @@ void read_curves(const RunFolder& folder, report::RunPage& page) {
 }
 
 bool tells_classes(const CheckedConfiguration& checked) {
-  return checked.has_model() && output_meaning(checked, {}).kind != OutputMeaning::Kind::kNumbers;
+  return checked.has_model() && output_meaning(checked, {}).tells_classes();
 }
 
 }  // namespace

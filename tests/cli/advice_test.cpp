@@ -84,6 +84,22 @@ TEST_CASE_FIXTURE(Fixture, "names from Keras, PyTorch and everyday speech get th
       {"- dense: {units: 4}", "- {class_name: Dense, config: {units: 4, dtype: float32}}", "write - dense: {units: 4}"},
       {"- dense: {units: 4}", "- {type: linear, out_features: 4}", "write - dense: {units: 4}"},
       {"- dense: {units: 4}", "- dense:\n        units: 1,000", "write 1000, without commas"},
+      {"- flatten", "- bidirectional: {layer: lstm, units: 4}\n    - flatten",
+       "unknown layer 'bidirectional'; write two layers that read the same input, the second with go_backwards: true"},
+      {"- flatten", "- keras.layers.Bidirectional\n    - flatten", "and a concatenate of both"},
+      {"- dense: {units: 8, activation: relu}",
+       "- reshape: {target_shape: [64, 3]}\n    - lstm: {units: 4, bidirectional: true}",
+       "bidirectional: unknown key; write two layers that read the same input"},
+      {"- flatten", "- Masking: {mask_value: 0.0}\n    - flatten",
+       "unknown layer 'Masking'; padding is what embedding: {mask_zero: true} finds"},
+      {"- flatten", "- masking\n    - flatten", "sequences of other numbers carry no mask"},
+      {"- flatten", "- TimeDistributed: {layer: dense}\n    - flatten",
+       "unknown layer 'TimeDistributed'; list the layer alone: dense"},
+      {"- flatten", "- time_distributed\n    - flatten", "treat each step of a sequence by itself"},
+      {"- flatten", "- repeat_vector: {n: 3}\n    - flatten",
+       "unknown layer 'repeat_vector'; for N steps of FEATURES numbers write reshape"},
+      {"- flatten", "- RepeatVector(3)\n    - flatten", "upsampling2d: {size: [N, 1]}"},
+      {"- flatten", "- nn.RNN\n    - flatten", "unknown layer 'nn.RNN'; take gru or lstm"},
       {"type: adam", "type: amsgrad", "unknown optimizer 'amsgrad'; write {type: adam, amsgrad: true}"},
       {"type: adam", "type: momentum", "write {type: sgd, momentum: 0.9}"},
       {"type: adam", "type: torch.optim.Adam", "did you mean 'adam'?"},
@@ -221,7 +237,15 @@ TEST_CASE_FIXTURE(Fixture, "what does not fit together gets the remedy that help
                      .err,
                  "images are stored as [height, width, channels], here [8, 8, 3]"));
   const Outcome one_hot = check("shape: [8, 8, 3], classes: 4", "shape: [8, 8, 3], label_shape: [4]");
-  CHECK_MESSAGE(contains(one_hot.err, "categorical_crossentropy"), one_hot.err);
+  CHECK_MESSAGE(contains(one_hot.err, "the labels are one-hot: take categorical_crossentropy"), one_hot.err);
+  const Outcome of_steps = check(
+      "shape: [8, 8, 3], classes: 4}\n  validation: {fraction: 0.25}\nmodel:\n  input_shape: [8, 8, 3]\n  layers:\n"
+      "    - flatten",
+      "shape: [8, 3], label_shape: [8, 4]}\nmodel:\n  input_shape: [8, 3]\n  layers:");
+  CHECK_MESSAGE(contains(of_steps.err,
+                         "one label has the shape [8, 4], but the model's output and loss take [8]; the "
+                         "labels are one-hot: take categorical_crossentropy"),
+                of_steps.err);
   CHECK(contains(
       check("    - flatten\n", "    - flatten\n    - embedding: {input_dim: 9, output_dim: 2}\n    - flatten\n").err,
       "m.yaml:3:51: data.train.shape: synthetic features are numbers between 0 and 1"));

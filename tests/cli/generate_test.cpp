@@ -200,10 +200,16 @@ TEST_CASE("arguments and runs that give no text are refused") {
       {"lstm --prompt x --tokens 3 --temperature nan", "--temperature: expected a number of at least 0, found 'nan'"},
       {"lstm --prompt x --tokens 3 --top-k 0", "--top-k: expected a whole number of at least 1, found '0'"},
       {"lstm --prompt x --tokens 3 --seed -4", "--seed: expected a whole number of at least 0, found '-4'"},
+      {"lstm --prompt x --tokens 9223372036854775808",
+       "--tokens: expected a whole number of at most 9223372036854775807, found '9223372036854775808'"},
+      {"lstm --prompt x --tokens -99999999999999999999", "--tokens: expected a whole number of at least 1, found"},
+      {"lstm --prompt x --tokens 1 --top-k 99999999999999999999", "--top-k: expected a whole number of at most"},
+      {"lstm --prompt x --tokens 1 --seed 18446744073709551616",
+       "--seed: expected a whole number of at most 18446744073709551615, found '18446744073709551616'"},
       {"line --prompt x --tokens 3",
-       "line: expected a model that gives one of 256 classes or more, the next byte, for every position of a text, "
-       "found the "
-       "output [2] of an example; generate takes runs that were trained on data of format text"},
+       "line: generate takes runs that were trained on data of format text, predict all others; expected a model that "
+       "gives one of 256 classes or more, the next byte, for every position of a text, found the output [2] of an "
+       "example"},
       {"lstm --prompt x --tokens 3 --set loss=mean_squared_error", "found a loss that is no crossentropy of classes"},
       {"no-such-run --prompt x --tokens 3", "no-such-run"}};
   for (const auto& [arguments, message] : refusals) {

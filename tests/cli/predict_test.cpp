@@ -181,6 +181,97 @@ TEST_CASE_FIXTURE(Fixture, "the probabilities of the classes at each step add up
   }
 }
 
+TEST_CASE_FIXTURE(Fixture,
+                  "a model of a class for each step names them step by step, but for padding, and eval counts them") {
+  write_file(
+      folder / "tagger.yaml",
+      "data:\n  global_batch_size: 3\n"
+      "  train: {format: inline, features: [[1, 2, 3], [2, 1, 0], [3, 0, 0]], labels: [[0, 1, 2], [1, 0, 2], [2, "
+      "1, 0]]}\n"
+      "model:\n  input_shape: [3]\n  layers:\n"
+      "    - embedding: {input_dim: 4, output_dim: 8, mask_zero: true}\n    - dense: {units: 3}\n"
+      "loss: {type: sparse_categorical_crossentropy, from_logits: true}\nmetrics: [accuracy]\n"
+      "optimizer: {type: adam, learning_rate: 0.1}\ntraining: {epochs: 40}\n");
+  REQUIRE(run("fit tagger.yaml --run-dir tagger").exit_code == 0);
+  CHECK(run("predict tagger --split train").out ==
+        "index,prediction_0,prediction_1,prediction_2\n0,0,1,2\n1,1,0,\n2,2,,\n");
+  CHECK(run("predict tagger --split train --set strategy.devices=[cpu:0,cpu:1]").out ==
+        run("predict tagger --split train").out);
+  const auto csv = lines_of(run("predict tagger --split train --probabilities").out);
+  REQUIRE(csv.size() == 4);
+  CHECK(csv[0] ==
+        "index,prediction_0,prediction_1,prediction_2,probability_0_0,probability_0_1,probability_0_2,probability_1_0,"
+        "probability_1_1,probability_1_2,probability_2_0,probability_2_1,probability_2_2");
+  CHECK(csv[3].starts_with("2,2,,,"));
+  CHECK(csv[3].ends_with(",,,,,,"));
+  CHECK(std::ranges::count(csv[3], ',') == 12);
+
+  REQUIRE(run("predict tagger --split train --probabilities --output p.jsonl").exit_code == 0);
+  const auto jsonl = lines_of(read("p.jsonl"));
+  REQUIRE(jsonl.size() == 3);
+  const json second = json::parse(jsonl[1]);
+  CHECK(second["prediction"] == json({1, 0, nullptr}));
+  CHECK(second["probabilities"][0][1] > 0.5);
+  CHECK(second["probabilities"][1].size() == 3);
+  CHECK(second["probabilities"][2] == nullptr);
+
+  REQUIRE(run("eval tagger --split train --json e.json --set 'data.train.labels=[[0, 1, 2], [1, 0, 2], [1, 1, 0]]'")
+              .exit_code == 0);
+  const json evaluation = json::parse(read("e.json"));
+  CHECK(evaluation["confusion_matrix"] == json({{2, 0, 0}, {0, 2, 1}, {0, 0, 1}}));  // six words, no padding
+  CHECK(evaluation["classes"][1]["examples"] == 3);
+  CHECK(evaluation["metrics"]["accuracy"].get<double>() == doctest::Approx(5.0 / 6));
+}
+
+TEST_CASE_FIXTURE(Fixture, "a class for each place of a picture is predicted place by place") {
+  const std::string end =
+      "optimizer: {type: adam, learning_rate: 0.1}\ntraining: {epochs: 60}\nlogging: {report: false}\n";
+  const std::string picture =
+      "data:\n  global_batch_size: 1\n"
+      "  train: {format: inline, features: [[[1, 0, 0], [0, 1, 1]]], labels: [[[1, 0, 0], [0, 1, 1]]]}\n"
+      "model:\n  input_shape: [2, 3, 1]\n  layers:\n";
+  write_file(folder / "places.yaml", picture +
+                                         "    - conv2d: {filters: 2, kernel_size: 1}\n"
+                                         "loss: {type: sparse_categorical_crossentropy, from_logits: true}\n" +
+                                         end);
+  REQUIRE(run("fit places.yaml --run-dir places").exit_code == 0);
+  CHECK(run("predict places --split train").out ==
+        "index,prediction_0_0,prediction_0_1,prediction_0_2,prediction_1_0,prediction_1_1,prediction_1_2\n"
+        "0,1,0,0,0,1,1\n");
+  REQUIRE(run("predict places --split train --output p.jsonl --probabilities").exit_code == 0);
+  const json first = json::parse(read("p.jsonl"));
+  CHECK(first["prediction"] == json({{1, 0, 0}, {0, 1, 1}}));
+  CHECK(first["probabilities"][1][2][1] > 0.5);
+  CHECK(first["probabilities"][1][2].size() == 2);
+  REQUIRE(run("eval places --split train --json e.json").exit_code == 0);
+  CHECK(json::parse(read("e.json"))["confusion_matrix"] == json({{3, 0}, {0, 3}}));
+
+  // One number for each place may be a class or how bright it is.
+  write_file(folder / "bright.yaml", picture +
+                                         "    - conv2d: {filters: 1, kernel_size: 1, activation: sigmoid}\n"
+                                         "loss: binary_crossentropy\n" +
+                                         end);
+  REQUIRE(run("fit bright.yaml --run-dir bright").exit_code == 0);
+  CHECK(contains(run("predict bright --split train").out, "index,output_0,output_1,"));
+}
+
+TEST_CASE_FIXTURE(Fixture, "yes or no for each step has both probabilities") {
+  write_file(folder / "yes.yaml",
+             "data:\n  global_batch_size: 1\n  train: {format: inline, features: [[1, 2, 1]], labels: [[1, 0, 1]]}\n"
+             "model:\n  input_shape: [3]\n  layers:\n    - embedding: {input_dim: 3, output_dim: 4}\n"
+             "    - dense: {units: 1}\n"
+             "loss: {type: binary_crossentropy, from_logits: true}\noptimizer: {type: adam, learning_rate: 0.1}\n"
+             "training: {epochs: 40}\n");
+  REQUIRE(run("fit yes.yaml --run-dir yes").exit_code == 0);
+  REQUIRE(run("predict yes --split train --output p.jsonl --probabilities").exit_code == 0);
+  const json yes = json::parse(read("p.jsonl"));
+  CHECK(yes["prediction"] == json({1, 0, 1}));
+  CHECK(yes["probabilities"][0][0].get<double>() + yes["probabilities"][0][1].get<double>() == doctest::Approx(1));
+  CHECK(yes["probabilities"][1][0] > 0.5);
+  REQUIRE(run("eval yes --split train --json e.json").exit_code == 0);
+  CHECK(json::parse(read("e.json"))["confusion_matrix"] == json({{1, 0}, {0, 2}}));
+}
+
 TEST_CASE_FIXTURE(Fixture, "numbers are predicted as they come out, of npy and npz without labels too") {
   write_file(folder / "line.yaml",
              "data:\n  global_batch_size: 2\n  train: {format: inline, features: [[1], [2]], labels: [2, 4]}\n"

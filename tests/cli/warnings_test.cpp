@@ -267,18 +267,47 @@ model:
   input_shape: [8]
   layers:
     - embedding: {input_dim: 256, output_dim: 4}
-    - multi_head_attention: {num_heads: 1, key_dim: 4CAUSAL}
+    - LAYER
     - dense: {units: 256}
 loss: {type: sparse_categorical_crossentropy, from_logits: true}
 optimizer: adam
 )";
-  const auto check = [&](const std::string& causal) {
+  const auto check = [&](const std::string& layer) {
     std::string written = text;
-    write_file(folder / "t.yaml", written.replace(written.find("CAUSAL"), 6, causal));
+    write_file(folder / "t.yaml", written.replace(written.find("LAYER"), 5, layer));
     return run_program(folder, "config check t.yaml --no-data").err;
   };
-  CHECK(contains(check(""), "t.yaml:8:7: model.layers[1].multi_head_attention: sees the text after each place"));
-  CHECK_FALSE(contains(check(", use_causal_mask: true"), "warning"));
+  CHECK(contains(check("multi_head_attention: {num_heads: 1, key_dim: 4}"),
+                 "t.yaml:8:7: model.layers[1].multi_head_attention: sees the text after each place"));
+  CHECK_FALSE(contains(check("multi_head_attention: {num_heads: 1, key_dim: 4, use_causal_mask: true}"), "warning"));
+  for (const std::string cell : {"lstm", "gru"}) {
+    CHECK(contains(check(cell + ": {units: 4, return_sequences: true, go_backwards: true}"),
+                   "t.yaml:8:7: model.layers[1]." + cell + ": goes backwards, and so sees the text after each place"));
+    CHECK_FALSE(contains(check(cell + ": {units: 4, return_sequences: true}"), "warning"));
+  }
+}
+
+TEST_CASE_FIXTURE(Fixture, "a mask of the first token of a vocabulary is warned of") {
+  write_file(folder / "text.txt", std::string(400, 'a') + std::string(400, 'b'));
+  write_file(folder / "letters.json", R"(["a", "b"])");
+  const auto check = [&](const std::string& vocabulary) {
+    write_file(folder / "t.yaml", fmt::format(R"(data:
+  global_batch_size: 4
+  train: {{format: text, file: text.txt, window: 8{}}}
+model:
+  input_shape: [8]
+  layers:
+    - embedding: {{input_dim: 256, output_dim: 4, mask_zero: true}}
+    - dense: {{units: 256}}
+loss: {{type: sparse_categorical_crossentropy, from_logits: true}}
+optimizer: adam
+)",
+                                              vocabulary));
+    return run_program(folder, "config check t.yaml --no-data").err;
+  };
+  CHECK(contains(check(", vocabulary: letters.json"),
+                 "t.yaml:7:7: model.layers[0].embedding: mask_zero takes the token 0 for padding"));
+  CHECK_FALSE(contains(check(""), "warning"));  // a text has no byte 0
 }
 
 TEST_CASE_FIXTURE(Fixture, "a step that changes what an embedding looks up is an error at its line") {

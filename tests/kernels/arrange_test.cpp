@@ -183,7 +183,34 @@ TEST_CASE("transposition puts the axes of each row into another order") {
   }
 }
 
-TEST_CASE("what cannot be joined, cropped or reordered is refused") {
+TEST_CASE("flipping gives the elements of each row from the last to the first along an axis") {
+  struct Axis {
+    Shape row;
+    std::size_t axis;
+  };
+  for (const Axis& flip : {Axis{{7}, 0}, Axis{{1}, 0}, Axis{{5, 18}, 0}, Axis{{5, 18}, 1}, Axis{{3, 4, 5}, 0},
+                           Axis{{3, 4, 5}, 1}, Axis{{3, 4, 5}, 2}, Axis{{2, 1, 3, 4}, 1}}) {
+    for (const DType dtype : kFloatTypes) {
+      const Case test{.name = fmt::format("flip {} {} along {}", name_of(dtype), flip.row.text(), flip.axis),
+                      .op = std::make_shared<ops::Flip>(flip.axis),
+                      .inputs = {batched(dtype, flip.row)},
+                      .reference = [&](const std::vector<Values>& inputs) {
+                        const Shape& shape = inputs[0].shape;
+                        Values y = filled(shape);
+                        for (std::int64_t i = 0; i < y.elements(); ++i) {
+                          Numbers from = indices(shape, i);
+                          from[flip.axis + 1] = shape[flip.axis + 1] - 1 - from[flip.axis + 1];
+                          y[i] = inputs[0][number(shape, from)];
+                        }
+                        return std::vector<Values>{y};
+                      }};
+      check_forward(test);
+      check_gradient(test, {true});
+    }
+  }
+}
+
+TEST_CASE("what cannot be joined, cropped, flipped or reordered is refused") {
   Graph graph;
   const ValueId a = graph.input("a", {DType::kFloat32, {3, 4}, true});
   const ValueId b = graph.input("b", {DType::kFloat32, {2, 5}, true});
@@ -191,5 +218,7 @@ TEST_CASE("what cannot be joined, cropped or reordered is refused") {
                     "concatenate: expected every input as float32 [2, 4] per row, found float32 [2, 5] per row");
   CHECK_THROWS_WITH(graph.apply_one(ops::Crop({2, 0}, {1, 0}), {a}),
                     "crop: expected more than 3 elements in axis 0, found float32 [3, 4] per row");
+  CHECK_THROWS_WITH(graph.apply_one(ops::Flip(2), {a}),
+                    "flip: expected a batched float32 or bfloat16 tensor with an axis 2, found float32 [3, 4] per row");
   CHECK_THROWS_WITH(graph.apply_one(ops::Transpose({0, 0}), {a}), "transpose: expected every axis once");
 }

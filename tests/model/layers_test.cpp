@@ -1,6 +1,7 @@
 // One row for each layer and what its options change; shapes and parameters are those of Keras
 // (tools/reference/layer_table.py).
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include <sstream>
 
@@ -140,6 +141,8 @@ const std::vector<Row> kRows = {
     {"[9, 8, 3]", "upsampling2d", {18, 16, 3}, {}},
     {"[9, 8, 3]", "upsampling2d: {size: [3, 1], interpolation: bilinear}", {27, 8, 3}, {}},
     {"[9, 8, 3]", "permute: {dims: [3, 1, 2]}", {3, 9, 8}, {}},
+    {"[9, 8, 3]", "flip", {9, 8, 3}, {}},
+    {"[9, 6]", "flip: {axis: -1}", {9, 6}, {}},
     {"[9, 8, 3]", "prelu", {9, 8, 3}, {{"prelu/alpha", {9, 8, 3}}}},
     {"[9, 8, 3]", "prelu: {shared_axes: [1, 2]}", {9, 8, 3}, {{"prelu/alpha", {1, 1, 3}}}},
     {"[9, 8, 3]",
@@ -251,6 +254,14 @@ TEST_CASE("a dense layer tied to an embedding has its table, and a bias of its o
                  "trainable: the kernel is the table that tied_to names"));
   CHECK(contains(error("{units: 11, tied_to: tokens, kernel_initializer: zeros}"),
                  "kernel_initializer: the kernel is the table that tied_to names"));
+}
+
+TEST_CASE("an axis that an example does not have cannot be flipped") {
+  for (const char* axis : {"0", "3", "-3"}) {
+    const std::string error = build_layers("[9, 6]", fmt::format("    - flip: {{axis: {}}}\n", axis)).errors;
+    CHECK(error.find(fmt::format("axis {} cannot be flipped: expected 1 to 2, or -2 to -1, for the shape [9, 6]",
+                                 axis)) != std::string::npos);
+  }
 }
 
 TEST_CASE("a sequence cannot lose all its steps") {

@@ -67,7 +67,29 @@ TEST_CASE("a mask that ends at a layer is warned of at its line") {
     CHECK(built.warnings[0].starts_with(fmt::format(
         "a.yaml:5:7: model.layers[1].{0}: the mask of the padding ends here, as {0} carries none on", name)));
   }
-  CHECK(on_words(line("lstm: {units: 2, return_sequences: true, go_backwards: true}")).warnings.size() == 1);
+}
+
+TEST_CASE("a sequence that is turned round has its mask turned with it") {
+  const std::string backwards = line("lstm: {units: 2, return_sequences: true, go_backwards: true}");
+  const Built once = on_words(backwards), twice = on_words(backwards + line("flip"));
+  const Built features = on_words(line("flip: {axis: -1}"));
+  for (const Built* built : {&once, &twice, &features}) {
+    CHECK(built->errors == "");
+    CHECK(built->warnings.empty());
+    REQUIRE(built->model.is_masked());
+  }
+  const auto flips = [](const Built& built) {
+    const Graph& graph = built.model.evaluation.graph;
+    int count = 0;
+    for (ValueId mask = built.model.evaluation.mask; mask != node_of(graph, "padding_mask")->outputs[0]; ++count) {
+      REQUIRE(graph.node(graph.value(mask).producer).op->name() == "flip");
+      mask = graph.node(graph.value(mask).producer).inputs[0];
+    }
+    return count;
+  };
+  CHECK(flips(once) == 1);
+  CHECK(flips(twice) == 2);
+  CHECK(flips(features) == 0);
 }
 
 TEST_CASE("merged inputs carry a mask where all of them do") {

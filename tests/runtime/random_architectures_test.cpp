@@ -145,7 +145,7 @@ class Architecture {
   }
 
   void add_sequence_layer() {
-    switch (number(10)) {
+    switch (number(11)) {
       case 0:
         return line(fmt::format("conv1d: {{filters: {}, kernel_size: {}, padding: same, activation: {}}}",
                                 2 * (1 + number(3)), 1 + number(4), activation()));
@@ -165,6 +165,7 @@ class Architecture {
         return line(fmt::format("gru: {{units: {}, return_sequences: true, go_backwards: {}, reset_after: {}}}",
                                 2 * (1 + number(3)), boolean(), boolean()));
       case 8: return line(pick({"softmax: {}", fmt::format("activation: {{activation: {}}}", activation())}));
+      case 9: return line(pick({"flip: {}", "flip: {axis: -1}"}));
       default: return line("prelu: {shared_axes: [1]}");
     }
   }

@@ -138,6 +138,7 @@ TEST_CASE("what does not give the same at fewer steps is refused, with what to d
   refused(
       "{lstm: {units: 5, go_backwards: true, return_sequences: true}}, global_average_pooling1d, {dense: {units: 3}}",
       kBuckets, "leave one of the two out");
+  refused("flip, {lstm: {units: 5}}, {dense: {units: 3}}", kBuckets, "'flip' puts the steps of the padding first");
   refused("{reshape: {target_shape: [-1, 4]}}, {dense: {units: 3, name: words}}", kBuckets,
           "data.sequences: the loss counts the steps of padding");
   refused(kAtTheEnd, kBuckets, "'table' reads the model's input and counts padding like anything else",

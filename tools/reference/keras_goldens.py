@@ -64,9 +64,10 @@ class Case:
 
 
 def variables(model):
-    """Every variable under mirrortrain's name; the layouts are the same."""
+    """Every variable under mirrortrain's name; the layouts are the same. A Bidirectional layer's two are layers there."""
     def name(layer, path):
-        return re.sub("/(lstm|gru)_cell/", "/", path[path.index(f"{layer.name}/"):])
+        own = re.sub("/(lstm|gru)_cell/", "/", path[path.index(f"{layer.name}/"):])
+        return own.removeprefix(f"{layer.name}/") if isinstance(layer, layers.Bidirectional) else own
 
     return {name(layer, variable.path): variable for layer in model.layers for variable in layer.variables
             if not variable.path.endswith("/seed_generator_state")}

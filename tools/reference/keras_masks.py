@@ -108,6 +108,29 @@ def lstm_mixed_bfloat16():
     return lstm_of(sentences(22, 29), True)
 
 
+def bidirectional():
+    """A class for every word from what stands on both sides of it."""
+    words = sentences(27, 29, empty=True)
+    labels = (np.roll(words, -1, axis=1) + words) % 4
+
+    def model():
+        sequence = keras.Input((STEPS,))
+        x = layers.Embedding(WORDS, 6, mask_zero=True, name="words")(sequence)
+        x = layers.Bidirectional(layers.LSTM(5, return_sequences=True, name="lstm"), name="both")(x)
+        return keras.Model(sequence, layers.Dense(4, name="classes")(x))
+
+    return case(
+        text_of("""\
+            - embedding: {input_dim: 12, output_dim: 6, mask_zero: true, name: words}
+            - lstm: {units: 5, return_sequences: true, name: forward_lstm}
+            - lstm: {units: 5, return_sequences: true, go_backwards: true, inputs: [words], name: backward_lstm}
+            - flip
+            - concatenate: {inputs: [forward_lstm, flip]}
+            - dense: {units: 4, name: classes}""", SPARSE, 8),
+        words, labels.astype(np.int64), 8, model, lambda: keras.losses.SparseCategoricalCrossentropy(from_logits=True),
+        {"accuracy": sparse_accuracy})
+
+
 def tokens_of(seed, gradients="{}", optimizer_text="{type: sgd, learning_rate: 0.3, momentum: 0.9}", optimizer=None):
     """A class for every word, of GRUs of both kinds; normalized by what counts, and joined with masks of one input."""
     words = sentences(seed, 29, empty=True)
@@ -249,7 +272,7 @@ def merges():
         {"accuracy": sparse_accuracy}, lambda: keras.optimizers.SGD(0.1, momentum=0.9))
 
 
-CASES = [lstm, lstm_mixed_bfloat16, tokens, tokens_accumulated, attention, tokens_attention, merges]
+CASES = [lstm, lstm_mixed_bfloat16, bidirectional, tokens, tokens_accumulated, attention, tokens_attention, merges]
 
 if __name__ == "__main__":
     for function in CASES:

@@ -119,4 +119,17 @@ std::vector<ValueId> Transpose::gradient(Graph& graph, const Node&, std::span<co
   return {graph.apply_one(Transpose(back), {output_gradients[0]})};
 }
 
+std::vector<ValueSpec> Flip::infer(std::span<const ValueSpec> inputs) const {
+  const ValueSpec& x = inputs[0];
+  expect(x.batched && is_float(x.dtype) && axis < x.shape.rank(), name(),
+         fmt::format("a batched float32 or bfloat16 tensor with an axis {}", axis), x);
+  return {x};
+}
+
+std::vector<ValueId> Flip::gradient(Graph& graph, const Node&, std::span<const ValueId> output_gradients,
+                                    const std::vector<bool>& wanted) const {
+  if (!flows(output_gradients, wanted)) return {kNoValue};
+  return {graph.apply_one(Flip(axis), {output_gradients[0]})};
+}
+
 }  // namespace mirrortrain::ops

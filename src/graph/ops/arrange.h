@@ -54,4 +54,13 @@ struct Transpose : Op {
   std::vector<ValueId> gradient(Graph&, const Node&, std::span<const ValueId>, const std::vector<bool>&) const override;
 };
 
+/// The elements of each row from the last to the first along `axis`, which does not count the batch.
+struct Flip : Op {
+  std::size_t axis;
+  explicit Flip(std::size_t along) : axis(along) {}
+  std::string_view name() const override { return "flip"; }
+  std::vector<ValueSpec> infer(std::span<const ValueSpec> inputs) const override;
+  std::vector<ValueId> gradient(Graph&, const Node&, std::span<const ValueId>, const std::vector<bool>&) const override;
+};
+
 }  // namespace mirrortrain::ops

@@ -38,6 +38,7 @@ void add_arrange_kernels(KernelRegistry& registry) {
   registry.add<ops::Crop>(make_copies<ops::Crop>);
   registry.add<ops::Concatenate>(make_copies<ops::Concatenate>);
   registry.add<ops::Transpose>(make_copies<ops::Transpose>);
+  registry.add<ops::Flip>(make_copies<ops::Flip>);
 }
 
 }  // namespace mirrortrain::cuda

@@ -9,7 +9,8 @@
 #include "graph/ops/arrange.h"
 #include "kernels/scalar/walk.h"
 
-// Where the elements of a tensor go that is padded, cropped, joined to others or has its axes in another order.
+// Where the elements of a tensor go that is padded, cropped, flipped, joined to others or has its axes in
+// another order.
 namespace mirrortrain::scalar {
 
 /// Element by element, where it is in the tensor that is read and in the one that is written.
@@ -43,6 +44,13 @@ inline CopyWalk copy_transposed(const Shape& x, const Shape& y, const std::vecto
   return {Walk<2>(y, {from, dense_strides(y)}), 0, 0};
 }
 
+inline CopyWalk copy_flipped(const Shape& x, std::size_t axis) {
+  Strides from = dense_strides(x);
+  const std::int64_t last = (x[axis + 1] - 1) * from[axis + 1];
+  from[axis + 1] = -from[axis + 1];
+  return {Walk<2>(x, {from, dense_strides(x)}), last, 0};
+}
+
 /// Where each input of an op goes in its output `y`. Pad's leaves gaps, which are zeros.
 using Tensors = std::span<const TensorView>;
 inline std::vector<CopyWalk> copies_of(const ops::Pad& op, Tensors inputs, const Shape& y) {
@@ -55,6 +63,9 @@ inline std::vector<CopyWalk> copies_of(const ops::Crop& op, Tensors inputs, cons
 }
 inline std::vector<CopyWalk> copies_of(const ops::Transpose& op, Tensors inputs, const Shape& y) {
   return {copy_transposed(inputs[0].shape, y, op.axes)};
+}
+inline std::vector<CopyWalk> copies_of(const ops::Flip& op, Tensors inputs, const Shape&) {
+  return {copy_flipped(inputs[0].shape, op.axis)};
 }
 inline std::vector<CopyWalk> copies_of(const ops::Concatenate& op, Tensors inputs, const Shape& y) {
   std::vector<CopyWalk> copies;

@@ -13,7 +13,9 @@ namespace mirrortrain::layers {
 config::Section<Embedding> Embedding::section() {
   // Whole numbers come as float32, which has no odd ones above 2^24.
   constexpr std::int64_t kMostRows = std::int64_t{1} << 24;
-  return config::Section<Embedding>("Turns whole numbers of the model's input into vectors: rows of a table.")
+  return config::Section<Embedding>(
+             "Turns whole numbers of the model's input into vectors: rows of a table. Optimizers update the "
+             "table as with a dense gradient: all rows, those that do not occur in a batch too.")
       .key("input_dim", &Embedding::input_dim, "Number of rows: the largest number in the input plus 1.",
            config::required, config::at_least(1), config::at_most(static_cast<double>(kMostRows)))
       .key("output_dim", &Embedding::output_dim, "Length of the vectors.", config::required, config::at_least(1))

@@ -85,13 +85,9 @@ ValueId RecurrentOptions::run(LayerBuilder& builder, const ops::RecurrentAttribu
   const ValueId states =
       builder.apply(ops::Recurrent(attributes), {projected, recurrent_kernel, recurrent_bias, builder.mask(0)});
   if (return_sequences) {
-    builder.set_output_mask(builder.mask(0));
-    if (go_backwards && builder.has_masks()) {
-      builder.warn(
-          "go_backwards gives the states from the last step to the first, but the mask of the padding goes on from the "
-          "first to the last, as in Keras; leave return_sequences or go_backwards out, or let no later layer, loss or "
-          "metric need the mask");
-    }
+    // The mask is in the order of the states.
+    const bool is_flipped = go_backwards && builder.has_masks();
+    builder.set_output_mask(is_flipped ? builder.apply(ops::Flip(0), {builder.mask(0)}) : builder.mask(0));
     return states;
   }
   return builder.apply(ops::Reshape({units}), {builder.apply(ops::Crop({steps - 1, 0}, {0, 0}), {states})});

@@ -71,4 +71,33 @@ ValueId Permute::build(LayerBuilder& builder, std::span<const ValueId> sources) 
   return builder.apply(ops::Transpose(axes), {sources[0]});
 }
 
+config::Section<Flip> Flip::section() {
+  return config::Section<Flip>(
+             "Reverses each example along an axis: a sequence from its last step to its first. Its mask is flipped "
+             "with "
+             "it.")
+      .key("axis", &Flip::axis, "Axis to reverse; 0 is the batch, 1 the steps of a sequence, -1 the last axis.")
+      .include<LayerCommon>();
+}
+
+std::optional<std::size_t> Flip::axis_of_example(std::size_t rank) const {
+  const auto axes = static_cast<std::int64_t>(rank);
+  const std::int64_t in_row = axis < 0 ? axis + axes : axis - 1;
+  if (axis == 0 || in_row < 0 || in_row >= axes) return std::nullopt;
+  return static_cast<std::size_t>(in_row);
+}
+
+ValueId Flip::build(LayerBuilder& builder, std::span<const ValueId> sources) const {
+  const std::size_t rank = builder.shape(sources[0]).rank();
+  const auto flipped = axis_of_example(rank);
+  if (!flipped) {
+    throw Error(fmt::format("axis {} cannot be flipped: expected 1 to {}, or -{} to -1, for the shape {}", axis, rank,
+                            rank, builder.described(sources[0])));
+  }
+  const ValueId mask = builder.mask(0);
+  const bool flips_mask = mask != kNoValue && *flipped < builder.shape(mask).rank();
+  builder.set_output_mask(flips_mask ? builder.apply(ops::Flip(*flipped), {mask}) : mask);
+  return builder.apply(ops::Flip(*flipped), {sources[0]});
+}
+
 }  // namespace mirrortrain::layers

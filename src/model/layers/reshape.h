@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -31,6 +32,18 @@ struct Permute : LayerCommon {
   std::vector<std::int64_t> dims;
 
   static config::Section<Permute> section();
+  ValueId build(LayerBuilder& builder, std::span<const ValueId> sources) const;
+};
+
+/// The elements of each example from the last to the first along an axis, and its mask with them.
+struct Flip : LayerCommon {
+  static constexpr std::string_view kName = "flip";
+  static constexpr Masking kMasking = Masking::kOwn;
+  std::int64_t axis = 1;
+
+  static config::Section<Flip> section();
+  /// The axis of an example of so many axes; nullopt where it has none that is meant.
+  std::optional<std::size_t> axis_of_example(std::size_t rank) const;
   ValueId build(LayerBuilder& builder, std::span<const ValueId> sources) const;
 };
 

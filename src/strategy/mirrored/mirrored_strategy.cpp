@@ -75,17 +75,21 @@ void MirroredStrategy::run_evaluation(const StepSpec& step, const StepKey& key) 
   run_lanes([this](int lane) { steps_of_lane(lane).evaluation().run(step_.start, step_.key); });
 }
 
-void MirroredStrategy::predict(const StepSpec& step, std::span<float> outputs) {
+void MirroredStrategy::predict(const StepSpec& step, std::span<float> outputs, std::span<float> masks) {
   StepKey whole = step.key();
   whole.length = 0;  // outputs have all steps
   run_evaluation(step, whole);
   synchronize();
-  const auto elements = static_cast<std::size_t>(lanes_[0].output_elements());
   for (const auto& [lane, replica] : lanes_.replicas) {
     const RowRange rows = rows_of_replica(step.global_examples(), replica->index, topology_.replicas);
-    const std::size_t first = static_cast<std::size_t>(rows.first) * elements;
-    const std::size_t bytes = static_cast<std::size_t>(rows.count) * elements * sizeof(float);
-    lane->stream().copy(reinterpret_cast<std::byte*>(outputs.data() + first), lane->output(*replica), bytes);
+    const auto read = [&, to_lane = lane](const std::byte* from, std::span<float> all) {
+      const std::size_t row = all.size() / static_cast<std::size_t>(step.global_examples());
+      const auto own =
+          all.subspan(static_cast<std::size_t>(rows.first) * row, static_cast<std::size_t>(rows.count) * row);
+      to_lane->stream().copy(reinterpret_cast<std::byte*>(own.data()), from, own.size_bytes());
+    };
+    read(lane->output(*replica), outputs);
+    if (!masks.empty()) read(replica->mask.data(), masks);
     lane->stream().synchronize();
   }
   take_sums();

@@ -66,6 +66,8 @@ void Lane::allocate(Replica& replica) {
   if (programs_.keeps_output()) {
     const Graph& evaluation = model_.evaluation.graph;
     replica.output = device_->allocate(evaluation.spec(programs_.output()).bytes_at(rows));
+    const ValueId mask = model_.evaluation.mask;
+    if (mask != kNoValue) replica.mask = device_->allocate(evaluation.spec(mask).bytes_at(rows));
   }
   const auto assigned_bytes = [&](const Assignment& assignment) {
     return static_cast<std::size_t>(with_padding(graph.graph.spec(assignment.value).shape.elements())) * sizeof(float);
@@ -111,6 +113,7 @@ Bindings Lane::bindings_of(const Replica& replica, StepKind kind, const Variable
   if (!train && programs_.keeps_output() && programs_.computes_output()) {
     bind(programs_.output(), replica.output.data());
   }
+  if (!train && programs_.keeps_output() && graph.mask != kNoValue) bind(graph.mask, replica.mask.data());
   double* next = sums + model_.loss_sums();
   for (std::size_t i = 0; i < graph.metrics.size(); next += model_.metrics[i++].sums) bind(graph.metrics[i], next);
   for (std::size_t i = 0; i < graph.variables.size(); ++i) {
@@ -186,7 +189,7 @@ std::size_t Lane::bytes() const {
   for (const Buffer& sum : totals_) total += sum.bytes();
   for (const Replica& replica : replicas_) {
     total += replica.features.bytes() + replica.labels.bytes() + replica.weights.bytes() + replica.assigned.bytes() +
-             replica.output.bytes();
+             replica.output.bytes() + replica.mask.bytes();
     for (const auto& [value, buffer] : replica.operands) total += buffer.bytes();
   }
   return total;

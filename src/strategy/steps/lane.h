@@ -32,7 +32,7 @@ struct Replica {
   int in_lane = 0;                          ///< among the lane's replicas
   int in_domain = 0;                        ///< among those that compute on the same memory
   Buffer features, labels, weights;         ///< room for the largest part of a batch
-  Buffer output;                            ///< the same, of the model's output, where it is kept
+  Buffer output, mask;                      ///< the same, of the model's output and its mask, where they are kept
   Buffer assigned;                          ///< float32: new values of assigned variables, one after the other
   std::map<ValueId, Buffer> operands;       ///< of gradients that the update makes: values of the training graph
   std::vector<std::byte*> assigned_values;  ///< where each is, in the order of ModelGraph::assignments
@@ -90,11 +90,8 @@ class Lane {
   /// Where a replica's programs leave a product gradient's operand: in its input buffer or one of its own.
   const std::byte* operand(const Replica& replica, ValueId value) const;
 
-  /// Where an evaluation leaves the model's output: float32 [rows, output_elements()]. Of lanes that keep it.
+  /// Where an evaluation leaves the model's output: float32 [rows, ...]. Of lanes that keep it.
   const std::byte* output(const Replica& replica) const;
-  std::int64_t output_elements() const {
-    return model_.evaluation.graph.spec(model_.evaluation.output).shape.elements();
-  }
 
   /// Bytes of the arena and of the replicas' own buffers.
   std::size_t bytes() const;

@@ -25,6 +25,7 @@ std::vector<ValueId> LanePrograms::outputs_of(StepKind kind) const {
   if (!train && keeps_output_ && computes_output()) {
     outputs.push_back(output());
   }
+  if (!train && keeps_output_ && graph.mask != kNoValue) outputs.push_back(graph.mask);
   std::vector<ValueId> gradients = graph.gradients;
   for (std::size_t i = 0; train && i < products_.size(); ++i) {
     gradients[products_[i].variable] = kNoValue;
