@@ -35,10 +35,10 @@ double largest_error(const std::string& golden) {
   set_first_values(checked, run.strategy->variables());
   run.strategy->variables_changed();
   double error = 0;
-  predict_all(run, std::ssize(outputs[0]), [&](std::int64_t first, std::span<const float> found) {
-    for (std::size_t i = 0; i < found.size(); ++i) {
-      const auto& row = outputs[static_cast<std::size_t>(first) + i / outputs[0].size()];
-      error = std::max(error, std::abs(static_cast<double>(found[i]) - row[i % row.size()]));
+  predict_all(run, *checked.model, [&](std::int64_t row, const ExampleOutput& found) {
+    const std::vector<double>& expected_of_row = outputs[static_cast<std::size_t>(row)];
+    for (std::size_t i = 0; i < expected_of_row.size(); ++i) {
+      error = std::max(error, std::abs(static_cast<double>(found.values[i]) - expected_of_row[i]));
     }
   });
   return error;
