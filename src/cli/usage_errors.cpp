@@ -85,8 +85,9 @@ std::string unknown_option(const std::string& given, const std::optional<std::st
       std::ranges::any_of(options, [&](const std::string& known) { return letters(known) == letters(option); });
   std::string hint;
   if (takes_set && !is_written_otherwise && name != "data") {  // which is a section, and what others take
-    if (const auto key = config::key_elsewhere(name, config::schema<Configuration>())) {
+    if (auto key = config::key_elsewhere(name, config::schema<Configuration>(), true)) {
       const auto value = equals != std::string::npos ? std::optional(given.substr(equals + 1)) : next;
+      if (*key == "data.validation" && value && is_taken(*key + ".fraction", *value)) *key += ".fraction";
       const bool is_section = key->find('.') == std::string::npos && !is_taken(*key, value.value_or("1"));
       if (!is_section || value_meant(name, *key, value.value_or("")) != "VALUE")
         hint = fmt::format("; did you mean --set {}={}?", *key, value ? value_meant(name, *key, *value) : "VALUE");
