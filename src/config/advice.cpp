@@ -37,6 +37,8 @@ constexpr std::string_view kSmoothing =
 constexpr std::string_view kStaircase =
     "write {schedule: exponential_decay, initial_learning_rate: 0.001, decay_steps: 1000, decay_rate: 0.1, staircase: "
     "true}";
+constexpr std::string_view kSaved =
+    "save it as a table, {format: csv, file: FILE, labels: COLUMN}, or as arrays of NumPy, {format: npz, file: FILE}";
 constexpr auto kAdvice = std::to_array<Advice>({
     {"key", "clipnorm",
      "gradients.clip_norm clips the norm of all gradients together, which is Keras's global_clipnorm; there is no norm "
@@ -101,6 +103,12 @@ constexpr auto kAdvice = std::to_array<Advice>({
     {"layer", "input", kShapeOfInput},
     {"layer", "inputlayer", kShapeOfInput},
     {"layer", "totensor", "files of pictures are read as numbers from 0 to 255; list rescaling in data.preprocessing"},
+    {"data source", "parquet", kSaved},
+    {"data source", "excel", kSaved},
+    {"data source", "hdf5", kSaved},
+    {"data source", "json", kSaved},
+    {"data source", "pickle", kSaved},
+    {"data source", "cifar10", kSaved},
     {"schedule", "steplr", kStaircase},
     {"schedule", "stepdecay", kStaircase},
     {"schedule", "step", kStaircase},

@@ -82,6 +82,18 @@ std::string without_colon(const Choice& choice, std::string_view text) {
   return name ? fmt::format("a colon is missing; write - {}: {{...}}", *name) : "";
 }
 
+/// "write {format: csv, file: a.csv, labels: ...}" for `a.csv`, a file in place of what describes it; "" for others.
+std::string as_file(const Choice& choice, std::string_view text) {
+  const std::size_t dot = text.rfind('.');
+  const Alternative* const format = dot == text.npos ? nullptr : find_named(choice, text.substr(dot + 1));
+  if (format == nullptr || choice.tag.empty()) return "";
+  std::string options;
+  for (const Schema::Key& key : format->schema({}).keys) {
+    if (key.required) options += fmt::format(", {}: {}", key.name, options.empty() ? shortened(text) : "...");
+  }
+  return options.empty() ? "" : fmt::format("write {{{}: {}{}}}", choice.tag, format->name, options);
+}
+
 void add_names(const Schema& type, std::vector<std::string>& names) {
   names.insert(names.end(), type.names.begin(), type.names.end());
   for (const Schema& part : type.parts) add_names(part, names);
@@ -128,7 +140,7 @@ std::string refusal(const Choice& choice, const Node& node, const std::string& n
   const std::vector<std::string> names = names_of(choice);
   const std::string available = fmt::format("; available: {}", fmt::join(names, ", "));
   if (is_planned(choice, name)) return fmt::format("'{}' is not built yet{}", shortened(name), available);
-  for (const std::string& form : {as_item(choice, name), without_colon(choice, name)}) {
+  for (const std::string& form : {as_item(choice, name), without_colon(choice, name), as_file(choice, name)}) {
     if (!form.empty()) return fmt::format("unknown {} '{}'; {}", kind_of(choice), shortened(name), form);
   }
   std::string hint = meant_by(choice, name, names);

@@ -45,6 +45,18 @@ struct Row {
   const char *part, *mistake, *answer, *advised;
 };
 const Row kRows[] = {
+    {"  train: {format: synthetic, examples: 64, shape: [8, 8, 3], classes: 4}\n", "  train: {format: parquet}\n",
+     "save it as a table", "  train: {format: synthetic, examples: 64, shape: [8, 8, 3], classes: 4}\n"},
+    {"  train: {format: synthetic, examples: 64, shape: [8, 8, 3], classes: 4}\n", "  train: {format: excel}\n",
+     "save it as a table", "  train: {format: synthetic, examples: 64, shape: [8, 8, 3], classes: 4}\n"},
+    {"  train: {format: synthetic, examples: 64, shape: [8, 8, 3], classes: 4}\n", "  train: {format: hdf5}\n",
+     "save it as a table", "  train: {format: synthetic, examples: 64, shape: [8, 8, 3], classes: 4}\n"},
+    {"  train: {format: synthetic, examples: 64, shape: [8, 8, 3], classes: 4}\n", "  train: {format: json}\n",
+     "save it as a table", "  train: {format: synthetic, examples: 64, shape: [8, 8, 3], classes: 4}\n"},
+    {"  train: {format: synthetic, examples: 64, shape: [8, 8, 3], classes: 4}\n", "  train: {format: pickle}\n",
+     "save it as a table", "  train: {format: synthetic, examples: 64, shape: [8, 8, 3], classes: 4}\n"},
+    {"  train: {format: synthetic, examples: 64, shape: [8, 8, 3], classes: 4}\n", "  train: {format: cifar10}\n",
+     "save it as a table", "  train: {format: synthetic, examples: 64, shape: [8, 8, 3], classes: 4}\n"},
     {"learning_rate: ", "lr: ", "m.yaml:13:25: optimizer.lr: unknown key; did you mean 'learning_rate'?",
      "learning_rate: "},
     {"global_batch_size", "batch_size", "m.yaml:2:3: data.batch_size: unknown key; did you mean 'global_batch_size'?",
