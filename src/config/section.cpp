@@ -80,8 +80,10 @@ std::string as_only_key(const Keys& keys, const Node& node) {
     const Schema schema = key.schema(key.rules);
     const bool fits = value.is_scalar() || schema.kind == Schema::Kind::kList;
     const bool is_numeric = schema.kind == Schema::Kind::kNumber || schema.kind == Schema::Kind::kInteger;
-    if (const auto number = as_number(value); is_numeric && (!number || !within(schema.rules, *number))) {
+    if (const auto number = number_meant(value); is_numeric && (!number || !within(schema.rules, *number))) {
       return fmt::format("{}, {}", write(key.name, "..."), in_words(schema));
+    } else if (schema.kind == Schema::Kind::kNumber && !as_number(value)) {
+      return write(key.name, number_value(*number).text());  // 1/255
     }
     return fits ? write(key.name, value.is_scalar() ? shortened(value.text()) : flow_text(value)) : "";
   }

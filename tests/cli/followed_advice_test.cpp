@@ -45,6 +45,17 @@ struct Row {
   const char *part, *mistake, *answer, *advised;
 };
 const Row kRows[] = {
+    {"data:\n", "data:\n  preprocessing: [{rescaling: 1/4}]\n", "write rescaling: {scale: 0.25}",
+     "data:\n  preprocessing: [{rescaling: {scale: 0.25}}]\n"},
+    {"data:\n", "data:\n  preprocessing: {rescaling: {scale: 0.25}}\n", "write - rescaling: {scale: 0.25}",
+     "data:\n  preprocessing:\n    - rescaling: {scale: 0.25}\n"},
+    {"data:\n", "data:\n  preprocessing: [{normalization: {mean: 0.5, variance: 0.25, std: 0.5}}]\n",
+     "write variance, which is its square", "data:\n  preprocessing: [{normalization: {mean: 0.5, variance: 0.25}}]\n"},
+    {"data:\n", "data:\n  prefetch: true\n", "leave it out", "data:\n"},
+    {"data:\n", "data:\n  workers: 2\n", "did you mean 'threads'?", "data:\n  threads: 2\n"},
+    {"data:\n", "data:\n  test: {format: synthetic, examples: 4, shape: [8, 8, 3], classes: 4, fraction: 0.1}\n",
+     "fraction: unknown key; data.validation alone takes a part of data.train",
+     "data:\n  test: {format: synthetic, examples: 4, shape: [8, 8, 3], classes: 4}\n"},
     {"  train: {format: synthetic, examples: 64, shape: [8, 8, 3], classes: 4}\n", "  train: {format: parquet}\n",
      "save it as a table", "  train: {format: synthetic, examples: 64, shape: [8, 8, 3], classes: 4}\n"},
     {"  train: {format: synthetic, examples: 64, shape: [8, 8, 3], classes: 4}\n", "  train: {format: excel}\n",
@@ -463,6 +474,28 @@ const Row kRows[] = {
      "  validation: {fraction: 0.25}\n  preprocessing: [{rescaling: {scale: 0.5}}]\nmodel:\n  input_shape: [8, 8, 3]\n "
      " layers:\n    - flatten\n"}};
 
+/// The same for warnings: what is advised gives none.
+const Row kWarnings[] = {
+    {kAdam, "{type: sgd, nesterov: true}", "changes nothing while momentum is 0; set a momentum, such as 0.9",
+     "{type: sgd, nesterov: true, momentum: 0.9}"},
+    {kAdam, "{type: adam, learning_rate: 0}", "is 0, so no weight ever changes; set one, such as 0.001", kAdam},
+    {kHidden, "- batch_normalization: {momentum: 0.1}", "PyTorch's 0.1 is 0.9 here",
+     "- batch_normalization: {momentum: 0.9}"},
+    {kLoss, "sparse_categorical_crossentropy",
+     "takes the output for probabilities, but the last layer has no activation; set from_logits: true", kLoss},
+    {"- dense: {units: 4}\nloss: {type: sparse_categorical_crossentropy, from_logits: true}",
+     "- dense: {units: 4}\nloss: sparse_categorical_crossentropy", "or add activation: softmax to the last layer",
+     "- dense: {units: 4, activation: softmax}\nloss: sparse_categorical_crossentropy"},
+    {"- dense: {units: 4}\nloss: {type: sparse_categorical_crossentropy, from_logits: true}",
+     "- dense: {units: 4, activation: softmax}\nloss: {type: sparse_categorical_crossentropy, from_logits: true}",
+     "set from_logits: false, or remove the softmax",
+     "- dense: {units: 4, activation: softmax}\nloss: {type: sparse_categorical_crossentropy, from_logits: false}"},
+    {kLast, "- dense: {units: 4}\n    - dropout: {rate: 0.5}", "place it before the last layer that has weights",
+     "- dropout: {rate: 0.5}\n    - dense: {units: 4}"},
+    {kTraining, "callbacks:\n  - early_stopping: {metric: accuracy, mode: min}", "leave mode out",
+     "callbacks:\n  - early_stopping: {metric: accuracy}"},
+};
+
 std::string with(const char* part, const char* other) {
   std::string text = kConfig;
   REQUIRE(text.find(part) != std::string::npos);
@@ -537,6 +570,22 @@ TEST_CASE("advice on a mistake, followed to the letter, leads to a configuration
     const Outcome& after = outcomes[advised];
     const bool is_right = after.exit_code == 0 || mistakes.contains(advised);
     CHECK_MESSAGE(is_right, after.err);
+  }
+}
+
+TEST_CASE("advice of a warning, followed, leads to a configuration without one") {
+  const TemporaryFolder folder;
+  std::set<std::string> texts;
+  for (const Row& row : kWarnings) texts.insert({with(row.part, row.mistake), with(row.part, row.advised)});
+  std::map<std::string, Outcome> outcomes = check_all(folder, texts);
+  for (const Row& row : kWarnings) {
+    CAPTURE(std::string(row.mistake));
+    const Outcome& answer = outcomes[with(row.part, row.mistake)];
+    CHECK_MESSAGE(answer.exit_code == 0, answer.err);
+    CHECK_MESSAGE(contains(answer.err, row.answer), answer.err);
+    const Outcome& after = outcomes[with(row.part, row.advised)];
+    CHECK(after.exit_code == 0);
+    CHECK_MESSAGE(!contains(after.err, "warning"), after.err);
   }
 }
 

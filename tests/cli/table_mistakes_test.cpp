@@ -77,6 +77,32 @@ TEST_CASE_FIXTURE(Fixture, "advice on a table, followed, makes it one that train
   }
 }
 
+TEST_CASE_FIXTURE(Fixture, "a folder of splits in place of one of classes is told with the folder to name") {
+  for (const char* const kind : {"cat", "dog"}) {
+    fs::create_directories(folder / "pictures/train" / kind);
+    fs::copy_file(repository_file("tests/pictures/rgb.png"), folder / "pictures/train" / kind / "a.png");
+  }
+  const auto check_folder = [&](const std::string& directory) {
+    return check(fmt::format("{{format: image_folder, directory: {}, image_size: [4, 4]}}", directory), kTable,
+                 "input_shape: [2]\n  layers:\n", "input_shape: [4, 4, 3]\n  layers:\n    - flatten\n");
+  };
+  const Outcome outcome = check_folder("pictures");
+  CHECK(outcome.exit_code == 1);
+  CHECK_MESSAGE(contains(outcome.err, "if the classes are the folders in it, write directory: "), outcome.err);
+  CHECK_MESSAGE(contains(outcome.err, (folder / "pictures/train").string() + "\n"), outcome.err);
+  CHECK(check_folder("pictures/train").exit_code == 0);
+  const Outcome named = check("{format: image_folder, path: pictures/train}", kTable);
+  CHECK_MESSAGE(contains(named.err, "data.train.path: unknown key; did you mean 'directory'?"), named.err);
+}
+
+TEST_CASE_FIXTURE(Fixture, "weights of another program's format are told as what they have to be") {
+  write_file(folder / "w.pt", std::string(100, 'x'));
+  const Outcome outcome = check(kSource, kTable, "model:\n", "model:\n  initial_weights: w.pt\n");
+  CHECK(outcome.exit_code == 1);
+  CHECK_MESSAGE(contains(outcome.err, "not a safetensors file, which other programs have to save their weights as"),
+                outcome.err);
+}
+
 TEST_CASE_FIXTURE(Fixture, "labels that are no classes of the loss get the loss that takes them") {
   const std::string numbers = "a,b,y\n1,2,0.5\n3,1,1.5\n2,5,2.5\n";
   const Outcome as_classes = check(kSource, numbers);
