@@ -88,7 +88,10 @@ class Reader {
 
  private:
   [[noreturn]] void fail(std::string_view what) const {
-    throw Error(fmt::format("{}: {}; it is damaged or not a safetensors file", path_.string(), what));
+    throw Error(
+        fmt::format("{}: {}; it is damaged or not a safetensors file, which other programs "
+                    "have to save their weights as",
+                    path_.string(), what));
   }
 
   [[noreturn]] void fail(const std::string& name, std::string_view what) const {

@@ -3,11 +3,13 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <filesystem>
 #include <map>
 
 #include "base/error.h"
 #include "base/files.h"
+#include "config/scalar.h"
 
 namespace mirrortrain::cli {
 namespace {
@@ -45,7 +47,11 @@ CLI::Option* add_split(CLI::App& command, data::Split& split, const std::string&
       .add_option_function<std::string>(
           "--split", [&split, splits](const std::string& name) { split = splits.at(name); }, help)
       ->type_name("SPLIT")
-      ->check(CLI::IsMember({"test", "validation", "train"}).description(""));
+      ->check([](const std::string& name) -> std::string {
+        const std::vector<std::string> names = {"test", "validation", "train"};
+        if (std::ranges::count(names, name) > 0) return "";
+        return fmt::format("expected test, validation or train, found '{}'{}", name, config::suggestion(name, names));
+      });
 }
 
 ConfigurationOrRun configuration_or_run(const std::string& text) {

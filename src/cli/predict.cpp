@@ -50,6 +50,10 @@ data::Dataset read_examples(const PredictArguments& arguments, const CheckedConf
                             const data::Adapted* adapted) {
   const Configuration& values = checked.values();
   if (arguments.data) {
+    const bool is_pattern = arguments.data->find_first_of("*?[") != std::string::npos;
+    if (!is_pattern && !fs::exists(*arguments.data)) {
+      throw Error(fmt::format("--data {}: there is no such file or folder; check the path", *arguments.data));
+    }
     const data::OneHot* const one_hot = data::find_one_hot(values.data.preprocessing);
     return data::read_new(data::new_source(*arguments.data, values.data), adapted ? *adapted : data::Adapted{},
                           one_hot != nullptr ? one_hot->depth.value : 0, checked.input, values.data.on_bad_example,
@@ -62,15 +66,16 @@ data::Dataset read_examples(const PredictArguments& arguments, const CheckedConf
 }
 
 /// As run_to_predict; where the steps of preprocessing take no such examples, it is the examples that have to change.
+/// `key`: of the split that they are, if they are one.
 Run run_on(const CheckedConfiguration& checked, const data::Dataset& examples,
-           const std::optional<data::Adapted>& adapted) {
+           const std::optional<data::Adapted>& adapted, const data::SplitKey& key) {
   try {
-    return run_to_predict(checked, examples, adapted ? *adapted : data::Adapted{});
+    return run_to_predict(checked, examples, adapted ? *adapted : data::Adapted{}, {.key = key});
   } catch (const data::KeyError&) {
     const data::Array& features = examples.features();
     const std::string mismatch = data::features_mismatch(features.row_shape(), checked.input);
     if (mismatch.empty()) throw;
-    throw Error(fmt::format("{}: {}", features.origin, mismatch));
+    return data::at_its_place(key, [&]() -> Run { throw Error(fmt::format("{}: {}", features.origin, mismatch)); });
   }
 }
 
@@ -133,7 +138,8 @@ int predict(const PredictArguments& arguments) {
 
   const data::Dataset* const all[] = {&examples};
   tell_left_out(all, LeftOutList::kFirst);
-  const Run run = run_on(checked, examples, adapted);
+  const Run run = run_on(checked, examples, adapted,
+                         arguments.data ? data::SplitKey{} : data::key_of(checked.values().data, arguments.split));
   load_trained_weights(trained.named, *run.strategy);
 
   const OutputMeaning meaning = output_meaning(checked, adapted ? adapted->classes : std::vector<std::string>());

@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <array>
 #include <optional>
 
 #include "base/error.h"
@@ -73,6 +74,42 @@ std::string letters(std::string_view name) {
   return text;
 }
 
+/// What other programs call an option, and what it is called here: the first that the command has is meant.
+constexpr auto kOtherOptions = std::to_array<std::pair<std::string_view, std::string_view>>({
+    {"input", "--data"},         {"file", "--data"},        {"o", "--output"},           {"out", "--output"},
+    {"out", "--run-dir"},        {"output", "--run-dir"},   {"outputdir", "--run-dir"},  {"savedir", "--run-dir"},
+    {"logdir", "--run-dir"},     {"ckpt", "--checkpoint"},  {"weights", "--checkpoint"}, {"target", "--label"},
+    {"n", "--workers"},          {"np", "--workers"},       {"nproc", "--workers"},      {"nprocpernode", "--workers"},
+    {"numworkers", "--workers"}, {"maxtokens", "--tokens"}, {"loglevel", "-v"},
+});
+
+/// "; did you mean --run-dir?", or what else is known of an option that the command does not have; "" where nothing is.
+std::string other_option(std::string_view name, const std::vector<std::string>& options, const CommandText& text) {
+  const std::string plain_name = letters(name);
+  for (const auto& [other, ours] : kOtherOptions) {
+    if (other == plain_name && std::ranges::count(options, ours) > 0) return fmt::format("; did you mean {}?", ours);
+  }
+  const std::string usage = text.usage();
+  if ((name == "config" || name == "c" || name == "cfg") && usage.find("CONFIG") != std::string::npos) {
+    return fmt::format("; the configuration is given without an option: {} FILE", text.name);
+  }
+  const bool trains = text.name.ends_with(" fit") || text.name.ends_with(" eval");
+  if (trains && (name == "workers" || name == "hosts" || name == "nproc")) {
+    return "; several workers are started by launch: mirrortrain launch --workers 2 -- fit CONFIG";
+  }
+  return "";
+}
+
+/// "--set training.epochs=3" for `epochs` with the value 3; "" where no key is meant.
+std::string set_meant(const std::string& name, const std::optional<std::string>& value) {
+  auto key = config::key_elsewhere(name, config::schema<Configuration>(), true);
+  if (!key) return "";
+  if (*key == "data.validation" && value && is_taken(*key + ".fraction", *value)) *key += ".fraction";
+  const bool is_section = key->find('.') == std::string::npos && !is_taken(*key, value.value_or("1"));
+  if (is_section && value_meant(name, *key, value.value_or("")) == "VALUE") return "";
+  return fmt::format("--set {}={}", *key, value ? value_meant(name, *key, *value) : "VALUE");
+}
+
 /// `--epochs 3` is meant as `--set training.epochs=3`.
 std::string unknown_option(const std::string& given, const std::optional<std::string>& next, const CommandText& text) {
   const std::size_t equals = given.find('=');
@@ -83,14 +120,12 @@ std::string unknown_option(const std::string& given, const std::optional<std::st
   const bool takes_set = std::ranges::count(options, "--set") > 0;
   const bool is_written_otherwise =
       std::ranges::any_of(options, [&](const std::string& known) { return letters(known) == letters(option); });
-  std::string hint;
-  if (takes_set && !is_written_otherwise && name != "data") {  // which is a section, and what others take
-    if (const auto key = config::key_elsewhere(name, config::schema<Configuration>())) {
-      const auto value = equals != std::string::npos ? std::optional(given.substr(equals + 1)) : next;
-      const bool is_section = key->find('.') == std::string::npos && !is_taken(*key, value.value_or("1"));
-      if (!is_section || value_meant(name, *key, value.value_or("")) != "VALUE")
-        hint = fmt::format("; did you mean --set {}={}?", *key, value ? value_meant(name, *key, *value) : "VALUE");
-    }
+  std::string hint = other_option(name, options, text);
+  if (hint.empty() && takes_set && !is_written_otherwise &&
+      name != "data") {  // which is a section, and what others take
+    const std::string set =
+        set_meant(name, equals != std::string::npos ? std::optional(given.substr(equals + 1)) : next);
+    if (!set.empty()) hint = fmt::format("; did you mean {}?", set);
   }
   if (hint.empty() && option.starts_with("--")) hint = config::suggestion(option, options);
   return fmt::format("there is no option {}{}", shortened(option), hint);
@@ -108,6 +143,23 @@ std::string option_before_command(const std::string& given, const CommandText& t
                                      : " before the command");
 }
 
+/// `epochs=3` without --set, `--set training.epochs 3` without '=', or another argument too many.
+std::string unexpected_argument(const CLI::App& command, const std::string& given) {
+  std::string hint;
+  const CLI::Option* const set = command.get_option_no_throw("--set");
+  const std::size_t equals = given.find('=');
+  if (set != nullptr && equals != std::string::npos && equals > 0) {
+    const std::string meant = set_meant(given.substr(0, equals), given.substr(equals + 1));
+    if (!meant.empty()) hint = fmt::format("; did you mean {}?", meant);
+  }
+  for (std::string key : set != nullptr ? set->results() : std::vector<std::string>()) {
+    if (key.find('=') != std::string::npos) continue;
+    if (key.ends_with(':')) key.pop_back();
+    hint = fmt::format("; --set takes key.path=value: --set {}={}", shortened(key), shortened(given));
+  }
+  return fmt::format("unexpected argument '{}'{}", shortened(given), hint);
+}
+
 std::string what_is_wrong(const CLI::App& command, const CommandText& text, const CLI::ParseError& error) {
   std::vector<std::string> rest = command.remaining();
   if (!rest.empty() && !text.commands.empty()) {
@@ -116,7 +168,7 @@ std::string what_is_wrong(const CLI::App& command, const CommandText& text, cons
   if (dynamic_cast<const CLI::ExtrasError*>(&error) == nullptr || rest.empty()) return error.what();
   // Options first: what follows one may be its value.
   const auto option = std::ranges::find_if(rest, [](const std::string& word) { return word.starts_with("-"); });
-  if (option == rest.end()) return fmt::format("unexpected argument '{}'", shortened(rest[0]));
+  if (option == rest.end()) return unexpected_argument(command, rest[0]);
   // Versions of the parser differ in the order in which they give what is left.
   const auto value = std::ranges::find_if(rest, [](const std::string& word) { return !word.starts_with("-"); });
   return unknown_option(*option, value != rest.end() ? std::optional(*value) : std::nullopt, text);
@@ -127,8 +179,16 @@ std::string what_is_wrong(const CLI::App& command, const CommandText& text, cons
 std::string unknown_command(const std::string& given, const CommandText& command) {
   std::vector<std::string> names;
   for (const CommandText& inner : command.commands) names.push_back(inner.name.substr(inner.name.rfind(' ') + 1));
+  std::string hint;
+  for (const CommandText& inner : command.commands) {  // `check`, which is `config check`
+    for (const CommandText& nested : inner.commands) {
+      if (hint.empty() && nested.name.ends_with(" " + given)) {
+        hint = fmt::format("; did you mean '{}'?", nested.name.substr(command.name.size() + 1));
+      }
+    }
+  }
   return fmt::format("there is no command '{}'; the commands are {}{}", shortened(given), fmt::join(names, ", "),
-                     config::suggestion(given, names));
+                     hint.empty() ? config::suggestion(given, names) : hint);
 }
 
 std::string refused_text(const CLI::App& app, const CLI::ParseError& error) {

@@ -27,8 +27,21 @@ constexpr std::string_view kSchedules =
 constexpr std::string_view kRunFolder = "a run's folder is runs/NAME: set name, or give fit --run-dir";
 constexpr std::string_view kNoBatchAxis = "it is the shape of one example: leave the axis of the batch out";
 constexpr std::string_view kBothDirections =
-    "write two layers that read the same input, the second with go_backwards: true and, with return_sequences, a flip "
+    "take two layers that read the same input, the second with go_backwards: true and, with return_sequences, a flip "
     "behind it, and a concatenate of both";
+constexpr std::string_view kSizeOfInput = "a layer takes the size of its input from the layer before; leave it out";
+constexpr std::string_view kShapeOfInput =
+    "the shape of an example is model.input_shape, and the layers begin with what computes on it; leave it out";
+constexpr std::string_view kMixed = "write mixed_bfloat16";
+constexpr std::string_view kEndsOfEpochs =
+    "a checkpoint is saved at the end of each epoch, and with every_steps between them too; leave it out";
+constexpr std::string_view kSmoothing =
+    "it belongs to categorical_crossentropy, for which data.preprocessing lists one_hot, and to binary_crossentropy";
+constexpr std::string_view kStaircase =
+    "write {schedule: exponential_decay, initial_learning_rate: 0.001, decay_steps: 1000, decay_rate: 0.1, staircase: "
+    "true}";
+constexpr std::string_view kSaved =
+    "save it as a table, {format: csv, file: FILE, labels: COLUMN}, or as arrays of NumPy, {format: npz, file: FILE}";
 constexpr auto kAdvice = std::to_array<Advice>({
     {"key", "clipnorm",
      "gradients.clip_norm clips the norm of all gradients together, which is Keras's global_clipnorm; there is no norm "
@@ -43,8 +56,8 @@ constexpr auto kAdvice = std::to_array<Advice>({
     {"key", "lrschedule", kSchedules},
     {"key", "learningratescheduler", kSchedules},
     {"key", "scheduler", kSchedules},
-    {"key", "numclasses", "the classes are the outputs: write units in the last layer of model.layers"},
-    {"key", "nclasses", "the classes are the outputs: write units in the last layer of model.layers"},
+    {"key", "numclasses", "the classes are the outputs: give the last layer of model.layers as many units"},
+    {"key", "nclasses", "the classes are the outputs: give the last layer of model.layers as many units"},
     {"callback", "modelcheckpoint",
      "it is a section of its own: write checkpoint: {every_steps: 500}, or, with validation data, checkpoint: "
      "{save_best: {metric: loss}}"},
@@ -63,14 +76,65 @@ constexpr auto kAdvice = std::to_array<Advice>({
      "padding is what embedding: {mask_zero: true} finds among whole numbers; sequences of other numbers carry no "
      "mask"},
     {"layer", "timedistributed",
-     "list the layer alone: dense, activation, dropout and normalization layers treat each step of a sequence by "
+     "list the layer alone: dense, activation, dropout and layer_normalization treat each step of a sequence by "
      "itself"},
     {"layer", "repeatvector",
      "for N steps of FEATURES numbers write reshape: {target_shape: [1, 1, FEATURES]}, upsampling2d: {size: [N, 1]} "
-     "and "
-     "reshape: {target_shape: [N, FEATURES]}"},
+     "and reshape: {target_shape: [N, FEATURES]}"},
     {"layer", "simplernn", "take gru or lstm"},
     {"layer", "rnn", "take gru or lstm"},
+    {"key", "decay", kSchedules},
+    {"key", "warmup", kSchedules},
+    {"key", "warmupsteps", kSchedules},
+    {"key", "schedule", kSchedules},
+    {"key", "infeatures", kSizeOfInput},
+    {"key", "inchannels", kSizeOfInput},
+    {"key", "numfeatures", kSizeOfInput},
+    {"key", "normalizedshape", kSizeOfInput},
+    {"key", "dataformat", "images are [height, width, channels], channels last; leave it out"},
+    {"key", "negativeslope",
+     "leaky_relu's slope below 0 is 0.2; leave it out, or take a prelu layer, which learns one"},
+    {"key", "std", "write variance, which is its square: 0.25 for a standard deviation of 0.5"},
+    {"key", "prefetch", "examples are read ahead as fast as the steps take them; leave it out"},
+    {"key", "fraction", "data.validation alone takes a part of data.train; name a source, as data.train does"},
+    {"key", "keepprob", "write rate, the part that is set to 0: 1 - keep_prob"},
+    {"key", "labelsmoothing", kSmoothing},
+    {"key", "everyepoch", kEndsOfEpochs},
+    {"key", "everyepochs", kEndsOfEpochs},
+    {"key", "savefreq", kEndsOfEpochs},
+    {"key", "filepath", kRunFolder},
+    {"key", "checkpointdir", kRunFolder},
+    {"key", "verbose", "it is an option of the command line: fit -v tells more, fit -q less; leave it out"},
+    {"key", "testsplit", "data.test names a source of its own, as data.train does; leave it out where there is none"},
+    {"activation", "null", "write linear"},
+    {"activation", "logsoftmax", "leave it out, and write from_logits: true in the loss"},
+    {"devices", "auto", "write all"},
+    {"devices", "null", "write all"},
+    {"devices", "none", "write all"},
+    {"precision", "true", kMixed},
+    {"precision", "mixed", kMixed},
+    {"precision", "16", kMixed},
+    {"precision", "16mixed", kMixed},
+    {"precision", "bf16mixed", kMixed},
+    {"precision", "32", "write float32"},
+    {"validation", "true", "write validation: {fraction: 0.1}"},
+    {"layer", "leakyrelu", "write - activation: {activation: leaky_relu}, whose slope below 0 is 0.2"},
+    {"layer", "input", kShapeOfInput},
+    {"layer", "inputlayer", kShapeOfInput},
+    {"layer", "totensor", "files of pictures are read as numbers from 0 to 255; list rescaling in data.preprocessing"},
+    {"data source", "parquet", kSaved},
+    {"data source", "excel", kSaved},
+    {"data source", "hdf5", kSaved},
+    {"data source", "json", kSaved},
+    {"data source", "pickle", kSaved},
+    {"data source", "cifar10", kSaved},
+    {"schedule", "steplr", kStaircase},
+    {"schedule", "stepdecay", kStaircase},
+    {"schedule", "step", kStaircase},
+    {"metric", "loss", "every run reports its loss; leave it out"},
+    {"metric", "valloss", "every run with data.validation reports its loss there; leave it out"},
+    {"metric", "confusionmatrix", "eval and report.html show it of every model that tells classes; leave it out"},
+    {"optimizer", "nag", "write {type: sgd, momentum: 0.9, nesterov: true}"},
     {"optimizer", "amsgrad", "write {type: adam, amsgrad: true}"},
     {"optimizer", "momentum", "write {type: sgd, momentum: 0.9}"},
     {"optimizer", "nesterov", "write {type: sgd, momentum: 0.9, nesterov: true}"},
@@ -105,7 +169,8 @@ void find_items(const Schema& section, const std::string& path, const std::strin
     for (const Schema& part : key.type.parts[0].parts) {
       if (found || part.name.empty()) continue;
       const bool has_key = std::ranges::any_of(part.keys, [&](const Schema::Key& k) { return plain(k.name) == name; });
-      if (plain(part.name) == name) found = Item{here, part.name, false};
+      if (plain(part.name) == name || named_otherwise(name, {part.name}) != nullptr)
+        found = Item{here, part.name, false};
       // Of layers there are many with the same keys.
       if (has_key && here == "callbacks") found = Item{here, part.name, true};
     }

@@ -23,6 +23,13 @@ std::string list_hint(const Choice& choice, const Node& node) {
   return "";
 }
 
+/// "write [cpu:0]", or what else is known of how the value is written here; "" where nothing is.
+std::string other_form(const Choice& choice, const Node& node) {
+  if (std::string hint = list_hint(choice, node); !hint.empty()) return hint;
+  const std::string advice = advice_on_value(node);
+  return advice.empty() ? as_plain_form(choice, node) : advice;
+}
+
 /// Beside a list, a name (`all`) is taken only where it is one: another text is an item without its brackets.
 const Alternative* find_plain(const Choice& choice, const Value& value) {
   const auto text = as_text(value);
@@ -103,7 +110,7 @@ void read_tagged(const Choice& choice, const Value::Entry& tag, const Node& node
   if (!name) return tag_node.wrong(fmt::format("one of {}", fmt::join(names_of(choice), ", ")));
   const Alternative* alternative = find_named(choice, *name);
   if (alternative == nullptr) {
-    tag_node.error(refusal(choice, *name));
+    tag_node.error(refusal(choice, node, *name));
     if (!is_planned(choice, *name)) refuse_unknown_keys(choice, node);
     return;
   }
@@ -129,7 +136,7 @@ void read_mapping(const Choice& choice, const Node& node, void* variant) {
     // `--set` below a bare name that is none puts its own name beside it.
     const Value::Entry& first = value.entries()[0];
     if (entry.key_place.from_set() && !first.key_place.from_set()) {
-      return node.error(first.key_place, "", refusal(choice, first.key));
+      return node.error(first.key_place, "", refusal(choice, node, first.key));
     }
     return read_named(choice, entry, node, variant);
   }
@@ -152,10 +159,12 @@ void read_choice(const Choice& choice, const Node& node, void* variant) {
     plain->read(node, variant);
   } else if (text && has_names && takes_number(choice) && !number_hint(value).empty()) {
     node.wrong(words(choice, node), number_hint(value));
+  } else if (text && has_names && !as_plain_form(choice, node).empty()) {
+    node.wrong(words(choice, node), as_plain_form(choice, node));
   } else if (text && has_names) {
-    node.error(refusal(choice, *text));
+    node.error(refusal(choice, node, *text));
   } else {
-    node.wrong(words(choice, node), list_hint(choice, node));
+    node.wrong(words(choice, node), other_form(choice, node));
   }
 }
 

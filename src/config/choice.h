@@ -53,7 +53,10 @@ std::string kind_of(const Choice& choice);
 std::string words(const Choice& choice, const Node& node);
 
 /// What is wrong with a name that is none of the choice's.
-std::string refusal(const Choice& choice, const std::string& name);
+std::string refusal(const Choice& choice, const Node& node, const std::string& name);
+/// "write validation: {fraction: 0.1}" for `validation: 0.1`, where a form without a name has one key that can only be
+/// meant; "" where there is none.
+std::string as_plain_form(const Choice& choice, const Node& node);
 /// Adds the error of an entry beside the name: an option in the wrong place, or another name.
 void refuse_sibling(const Choice& choice, const Node& node, const std::string& name, const Value::Entry& entry);
 /// Adds an error for each key that no alternative has. Returns whether one of them is near the tag, or near a key of a

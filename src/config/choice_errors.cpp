@@ -32,21 +32,66 @@ std::string words(const Choice& choice, const Node& node) { return in_words(choi
 
 namespace {
 
+/// The key that a lone value in brackets is for: the one that is required, or that a number fills, as pool_size.
+const Schema::Key* lone_key(const std::vector<Schema::Key>& keys) {
+  const auto is_required = [](const Schema::Key& key) { return key.required && !key.planned; };
+  const auto required = std::ranges::count_if(keys, is_required);
+  if (required == 1) return &*std::ranges::find_if(keys, is_required);
+  return required == 0 && !keys.empty() && keys.front().type.rules.scalar_fills ? &keys.front() : nullptr;
+}
+
+/// "units: ..., activation: ..." of what has to be given, else "KEY: VALUE, ...".
+std::string to_fill_in(const std::vector<Schema::Key>& keys) {
+  std::string text;
+  for (const Schema::Key& key : keys) {
+    if (key.required && !key.planned) text += fmt::format("{}{}: ...", text.empty() ? "" : ", ", key.name);
+  }
+  return text.empty() ? "KEY: VALUE, ..." : text;
+}
+
+/// What is called as a function, "dense(4)": "dense"; "" for other texts.
+std::string_view called(std::string_view text) {
+  const std::size_t open = text.find('(');
+  return open == std::string_view::npos || !text.ends_with(')') ? "" : text.substr(0, open);
+}
+
 /// "write - dense: {units: 4}" for `dense(4)`, as it is called in Keras and PyTorch; "" for other texts.
 std::string as_item(const Choice& choice, std::string_view text) {
+  const auto name = nearest_name(called(text), names_of(choice));
+  if (called(text).empty() || !name) return "";
   const std::size_t open = text.find('(');
-  if (open == std::string_view::npos || open == 0 || !text.ends_with(')') || !choice.tag.empty()) return "";
-  const auto name = nearest_name(text.substr(0, open), names_of(choice));
-  if (!name) return "";
   const std::string_view inside = text.substr(open + 1, text.size() - open - 2);
-  const std::vector<Schema::Key> keys = find_named(choice, *name)->schema({}).keys;
-  const auto is_required = [](const Schema::Key& key) { return key.required && !key.planned; };
-  const bool one_value = !inside.empty() && inside.find_first_of(",=:()") == std::string_view::npos;
-  if (one_value && std::ranges::count_if(keys, is_required) == 1) {
-    return fmt::format("write - {}: {{{}: {}}}", *name, std::ranges::find_if(keys, is_required)->name, inside);
+  const bool is_tagged = !choice.tag.empty();
+  if (inside.empty()) return fmt::format("write {}{}", is_tagged ? "" : "- ", *name);
+  if (is_tagged) {
+    return fmt::format("write {{{}: {}, KEY: VALUE, ...}}, with the names of its options", choice.tag, *name);
   }
-  return inside.empty() ? fmt::format("write - {}", *name)
-                        : fmt::format("write - {}: {{KEY: VALUE, ...}}, with the names of its options", *name);
+  const std::vector<Schema::Key> keys = find_named(choice, *name)->schema({}).keys;
+  const bool one_value = inside.find_first_of(",=:()") == std::string_view::npos;
+  if (const Schema::Key* const key = one_value ? lone_key(keys) : nullptr) {
+    return fmt::format("write - {}: {{{}: {}}}", *name, key->name, inside);
+  }
+  return fmt::format("write - {}: {{{}}}, with the names of its options", *name, to_fill_in(keys));
+}
+
+/// "a colon is missing after 'dense'" for `dense {units: 4}`, whose key is "dense {units"; "" for other texts.
+std::string without_colon(const Choice& choice, std::string_view text) {
+  const std::size_t end = text.find_first_of(" {");
+  if (end == std::string_view::npos || text.find('{') == std::string_view::npos) return "";
+  const auto name = nearest_name(text.substr(0, end), names_of(choice));
+  return name ? fmt::format("a colon is missing; write - {}: {{...}}", *name) : "";
+}
+
+/// "write {format: csv, file: a.csv, labels: ...}" for `a.csv`, a file in place of what describes it; "" for others.
+std::string as_file(const Choice& choice, std::string_view text) {
+  const std::size_t dot = text.rfind('.');
+  const Alternative* const format = dot == text.npos ? nullptr : find_named(choice, text.substr(dot + 1));
+  if (format == nullptr || choice.tag.empty()) return "";
+  std::string options;
+  for (const Schema::Key& key : format->schema({}).keys) {
+    if (key.required) options += fmt::format(", {}: {}", key.name, options.empty() ? shortened(text) : "...");
+  }
+  return options.empty() ? "" : fmt::format("write {{{}: {}{}}}", choice.tag, format->name, options);
 }
 
 void add_names(const Schema& type, std::vector<std::string>& names) {
@@ -71,21 +116,35 @@ std::string as_value(const Choice& choice, std::string_view name) {
 
 /// What was probably meant: another alternative's name, what is known of this one, the value of a key.
 std::string meant_by(const Choice& choice, const std::string& name, const std::vector<std::string>& names) {
-  if (std::string advice = advice_on(kind_of(choice), name); !advice.empty()) return advice;
-  const std::string value = named_otherwise(name, names) == nullptr ? as_value(choice, name) : "";
+  const std::string_view bare = called(name).empty() ? std::string_view(name) : called(name);
+  if (std::string advice = advice_on(kind_of(choice), bare); !advice.empty()) return advice;
+  const std::string value = named_otherwise(bare, names) == nullptr ? as_value(choice, bare) : "";
   return value.empty() ? suggestion(name, names) : value;
 }
 
 }  // namespace
 
-std::string refusal(const Choice& choice, const std::string& name) {
+std::string as_plain_form(const Choice& choice, const Node& node) {
+  const auto number = number_meant(node.value());
+  for (const Alternative& alternative : choice.alternatives) {
+    if (!alternative.name.empty() || !number || node.name().empty()) continue;
+    for (const Schema::Key& key : alternative.schema({}).keys) {
+      if (!key.required || key.type.kind != Schema::Kind::kNumber || !within(key.type.rules, *number)) continue;
+      return fmt::format("write {}: {{{}: {}}}", node.name(), key.name, number_value(*number).text());
+    }
+  }
+  return "";
+}
+
+std::string refusal(const Choice& choice, const Node& node, const std::string& name) {
   const std::vector<std::string> names = names_of(choice);
   const std::string available = fmt::format("; available: {}", fmt::join(names, ", "));
   if (is_planned(choice, name)) return fmt::format("'{}' is not built yet{}", shortened(name), available);
-  if (const std::string call = as_item(choice, name); !call.empty()) {
-    return fmt::format("unknown {} '{}'; {}", kind_of(choice), shortened(name), call);
+  for (const std::string& form : {as_item(choice, name), without_colon(choice, name), as_file(choice, name)}) {
+    if (!form.empty()) return fmt::format("unknown {} '{}'; {}", kind_of(choice), shortened(name), form);
   }
-  const std::string hint = meant_by(choice, name, names);
+  std::string hint = meant_by(choice, name, names);
+  if (hint.empty() && node.reading().schema) hint = item_elsewhere(name, node.reading().schema());
   return fmt::format("unknown {} '{}'{}", kind_of(choice), shortened(name), hint.empty() ? available : hint);
 }
 
@@ -138,12 +197,17 @@ void refuse_sibling(const Choice& choice, const Node& node, const std::string& n
 }
 
 bool refuse_unknown_keys(const Choice& choice, const Node& node) {
-  // Keys of the forms that are recognized without a name, and those of all alternatives.
-  std::vector<std::string> plain, all;
+  // Where the tag's value is nearly a name, only that alternative's keys can be meant.
+  const Value::Entry* const tag = choice.tag.empty() ? nullptr : node.value().find(choice.tag);
+  const auto tag_text = tag != nullptr ? as_text(tag->value) : std::nullopt;
+  const auto chosen = tag_text ? nearest_name(*tag_text, names_of(choice)) : std::nullopt;
+  // Keys of the forms that are recognized without a name, those of all alternatives, and those that may be meant.
+  std::vector<std::string> plain, all, meant;
   for (const Alternative& alternative : choice.alternatives) {
     for (const Schema::Key& key : alternative.schema(node.rules()).keys) {
       all.push_back(key.name);
       if (alternative.name.empty()) plain.push_back(key.name);
+      if (!chosen || alternative.name == *chosen) meant.push_back(key.name);
     }
   }
   bool form_is_meant = false;
@@ -154,7 +218,8 @@ bool refuse_unknown_keys(const Choice& choice, const Node& node) {
     const std::string tag_hint = names_one ? fmt::format("; did you mean '{}'?", choice.tag)
                                  : text    ? suggestion(entry.key, {choice.tag})
                                            : "";
-    const std::string hint = tag_hint.empty() ? suggestion(entry.key, all) : tag_hint;
+    const std::string advice = tag_hint.empty() ? advice_on("key", entry.key) : tag_hint;
+    const std::string hint = advice.empty() ? suggestion(entry.key, meant) : advice;
     node.error(entry.key_place, entry.key,
                "unknown key" + (hint.empty() ? fmt::format("; no {} takes it", kind_of(choice)) : hint));
     form_is_meant = form_is_meant || !tag_hint.empty() || (!hint.empty() && hint == suggestion(entry.key, plain));
@@ -188,7 +253,7 @@ void refuse_mapping(const Choice& choice, const Node& node) {
     const bool holds_options = one || entry.value.is_mapping() || entry.value.is_null();
     const bool is_close = is_planned(choice, entry.key) || !suggestion(entry.key, names).empty();
     if ((one && choice.tag.empty()) || (holds_options && is_close)) {
-      return node.error(entry.key_place, entry.key, refusal(choice, entry.key));
+      return node.error(entry.key_place, entry.key, refusal(choice, node, entry.key));
     }
   }
   if (choice.tag.empty() && refuse_type_key(choice, node)) return;

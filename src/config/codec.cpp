@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "config/containers.h"
+#include "config/map.h"
 #include "config/read_yaml.h"
 
 namespace mirrortrain::config::detail {
@@ -71,16 +72,39 @@ int count_meant(const Value& value) {
   return is_count ? text[0] - '0' : 0;
 }
 
+/// "8, 8, 3" for `(8, 8, 3)` and `8x8x3`; other texts as they are.
+std::string without_other_brackets(std::string text) {
+  if (text.starts_with('(') && text.ends_with(')')) return text.substr(1, text.size() - 2);
+  const bool is_product = text.find_first_not_of("0123456789x") == std::string::npos && text.find('x') != text.npos;
+  for (std::size_t at = 0; is_product && (at = text.find('x', at)) != std::string::npos;) text.replace(at, 1, ", ");
+  return text;
+}
+
+/// "write - early_stopping: {patience: 3}" for a mapping whose entries would each do as an item; "" for others.
+std::string as_items(const Node& node, const ReadList& read, const Errors& errors) {
+  std::vector<Value> items;
+  std::string text;
+  for (const Value::Entry& entry : node.value().entries()) {
+    items.push_back(Value::mapping({entry}, entry.key_place));
+    text += fmt::format("{}- {}: {}", text.empty() ? "" : ", ", entry.key, flow_text(entry.value));
+  }
+  read(node.with_value(Value::sequence(std::move(items), node.value().place())));
+  if (!errors.empty() || text.empty()) return "";
+  return node.value().entries().size() == 1 ? "write " + text : "begin each with a '-' on a line of its own: " + text;
+}
+
 }  // namespace
 
 std::string list_hint(const Node& node, const ReadList& read, const MeantItem& meant) {
-  const Value& value = node.value();
-  if (!value.is_scalar() || value.text().find_first_of("[]\n") != std::string::npos) return "";
   Errors errors;
   std::unordered_map<std::string, Place> origins;
   Reading trial{errors, origins, node.reading().replaced};
   const Node alone = node.on_trial(trial);
-  Value list = value.quoted() ? Value::sequence({value}, value.place()) : with_brackets(alone);
+  if (node.value().is_mapping()) return as_items(alone, read, errors);
+  if (!node.value().is_scalar() || node.value().text().find_first_of("[]\n") != std::string::npos) return "";
+  const Value value =
+      Value::scalar(without_other_brackets(node.value().text()), node.value().quoted(), node.value().place());
+  Value list = value.quoted() ? Value::sequence({value}, value.place()) : with_brackets(alone.with_value(value));
   if (!list.is_sequence()) return "";
   const std::string one = meant ? meant(value) : "";
   if (const auto count = count_meant(value); count > 0 && one.ends_with(":" + value.text())) {
@@ -96,6 +120,13 @@ std::string list_hint(const Node& node, const ReadList& read, const MeantItem& m
   }
   read(alone.with_value(list));
   return errors.empty() ? fmt::format("write {}", flow_text(list)) : "";
+}
+
+std::string as_numbered(const Value& value) {
+  if (!value.is_sequence() || value.items().empty()) return "";
+  std::vector<Value::Entry> entries;
+  for (const Value& item : value.items()) entries.push_back({std::to_string(entries.size()), item.place(), item});
+  return fmt::format("write {}", flow_text(Value::mapping(std::move(entries)), 200));
 }
 
 Value with_brackets(const Node& node) {
@@ -155,13 +186,16 @@ void read_path(const Node& node, Path& out) {
 
 std::optional<std::size_t> read_name(const Node& node, const Schema& names) {
   if (meaning_of(node.value()) != Meaning::kText) {
-    const std::string advice = node.value().is_scalar() ? advice_on(node.key_name(), node.value().text()) : "";
-    node.wrong(in_words(names), advice.empty() ? "" : advice.substr(2));
+    node.wrong(in_words(names), advice_on_value(node));
     return std::nullopt;
   }
   const std::string& text = node.value().text();
   const auto found = std::find(names.names.begin(), names.names.end(), text);
   if (found != names.names.end()) return static_cast<std::size_t>(found - names.names.begin());
+  if (const std::string advice = advice_on_value(node); !advice.empty()) {
+    node.wrong(in_words(names), advice);
+    return std::nullopt;
+  }
   if (std::find(names.planned.begin(), names.planned.end(), text) != names.planned.end()) {
     node.error(fmt::format("'{}' is not built yet; available: {}", text, fmt::join(names.names, ", ")));
   } else {

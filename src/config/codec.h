@@ -82,6 +82,12 @@ void read_size(const Node& node, Size& out);
 enum class NumberKind : std::uint8_t { kAny, kInteger };
 /// Why a text given in place of a number is not one: "leave out the quotes", or "".
 std::string number_hint(const Value& value, NumberKind kind = NumberKind::kAny);
+/// What a number given in its usual form or as 1/255 or 10% is; nothing for other values.
+std::optional<double> number_meant(const Value& value);
+/// Whether the number keeps to the bounds of the rules.
+bool within(const Rules& rules, double number);
+/// What advice_on knows of this value of this key: "write same, ...", or "".
+std::string advice_on_value(const Node& node);
 /// The index in names, or nothing after an error.
 std::optional<std::size_t> read_name(const Node& node, const Schema& names);
 Schema scalar_schema(Schema::Kind kind, const Rules& rules);

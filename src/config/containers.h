@@ -94,6 +94,9 @@ struct Codec<std::array<T, N>> {
   static void read(const Node& node, std::array<T, N>& out) {
     const bool one = node.rules().scalar_fills && as_integer(node.value());
     if (!one && detail::is_bare_list(node.value())) return read(node.with_value(detail::with_brackets(node)), out);
+    if (const std::string hint = one || !as_text(node.value()) ? "" : list_hint(node); !hint.empty()) {
+      return node.wrong(in_words(schema(node.rules())), hint);
+    }
     if (node.rules().scalar_fills && !node.value().is_sequence()) {
       T item{};
       Codec<T>::read(node, item);

@@ -179,6 +179,22 @@ std::string no_configuration(const std::filesystem::path& file) {
   return fmt::format("these are data, not a configuration; `mirrortrain init {}` writes one for them", file.string());
 }
 
+/// "; did you mean net.yaml?" for `net` or `net.yml`, or a slip in the name; "" where the folder has no such file.
+std::string file_meant(const std::filesystem::path& file) {
+  std::vector<std::string> names;
+  std::error_code ignored;
+  for (const auto& entry :
+       std::filesystem::directory_iterator(file.has_parent_path() ? file.parent_path() : ".", ignored)) {
+    const std::string ending = entry.path().extension().string();
+    if (ending == ".yaml" || ending == ".yml") names.push_back(entry.path().filename().string());
+  }
+  std::ranges::sort(names);
+  const auto same = std::ranges::find_if(
+      names, [&](const std::string& name) { return std::filesystem::path(name).stem() == file.stem(); });
+  const auto meant = same != names.end() ? std::optional(*same) : nearest_name(file.filename().string(), names);
+  return meant ? fmt::format("; did you mean {}?", (file.parent_path() / *meant).string()) : "";
+}
+
 // One byte more than is allowed, so that a file too large is seen as such however large it is.
 std::string read_file(const std::string& file) {
   std::error_code ignored;
@@ -187,7 +203,11 @@ std::string read_file(const std::string& file) {
   }
   if (const std::string what = no_configuration(file); !what.empty()) throw UsageError(file + ": " + what);
   std::ifstream stream(file, std::ios::binary);
-  if (!stream) throw UsageError(fmt::format("{}: cannot open the configuration: {}", file, std::strerror(errno)));
+  if (!stream) {
+    const int why = errno;
+    throw UsageError(fmt::format("{}: cannot open the configuration: {}{}", file, std::strerror(why),
+                                 why == ENOENT ? file_meant(file) : ""));
+  }
   std::string text(kMostBytes + 4, '\0');
   stream.read(text.data(), static_cast<std::streamsize>(text.size()));
   if (stream.bad()) throw UsageError(fmt::format("{}: cannot read the configuration: {}", file, std::strerror(errno)));

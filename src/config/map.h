@@ -8,6 +8,11 @@
 
 namespace mirrortrain::config {
 
+namespace detail {
+/// "write {0: 1.0, 1: 5.0}" for the list [1.0, 5.0]; "" for other values.
+std::string as_numbered(const Value& value);
+}  // namespace detail
+
 /// A mapping whose keys are free, all values of one type, in the order written.
 template <class T>
 struct Map {
@@ -27,7 +32,7 @@ struct Codec<Map<T>> {
   static bool accepts(const Value& value) { return value.is_mapping(); }
   static void read(const Node& node, Map<T>& out) {
     out = {};
-    if (!node.value().is_mapping()) return node.wrong("a mapping");
+    if (!node.value().is_mapping()) return node.wrong("a mapping", detail::as_numbered(node.value()));
     const Rules rules = node.rules().for_items();
     for (const Value::Entry& entry : node.value().entries()) {
       const Node value = node.key(entry, rules);

@@ -13,19 +13,6 @@
 namespace mirrortrain::config::detail {
 namespace {
 
-bool within(const Rules& rules, double number) {
-  if (rules.low && (rules.above_low ? !(number > *rules.low) : !(number >= *rules.low))) return false;
-  return !rules.high || (rules.below_high ? number < *rules.high : number <= *rules.high);
-}
-
-/// What advice_on knows of this value of this key.
-std::string advice_on_value(const Node& node) {
-  const Value& value = node.value();
-  if (!value.is_scalar() && !value.is_null()) return "";
-  const std::string advice = advice_on(node.key_name(), value.is_null() ? "null" : value.text());
-  return advice.empty() ? "" : advice.substr(2);  // "; "
-}
-
 void check_bounds(const Node& node, Schema::Kind kind, double number) {
   if (!within(node.rules(), number)) node.wrong(words(kind, node), advice_on_value(node));
 }
@@ -75,6 +62,23 @@ void wrong_integer(const Node& node, std::string_view low, std::string_view high
 }
 
 }  // namespace
+
+bool within(const Rules& rules, double number) {
+  if (rules.low && (rules.above_low ? !(number > *rules.low) : !(number >= *rules.low))) return false;
+  return !rules.high || (rules.below_high ? number < *rules.high : number <= *rules.high);
+}
+
+std::string advice_on_value(const Node& node) {
+  const Value& value = node.value();
+  if (!value.is_scalar() && !value.is_null()) return "";
+  const std::string advice = advice_on(node.key_name(), value.is_null() ? "null" : value.text());
+  return advice.empty() ? "" : advice.substr(2);  // "; "
+}
+
+std::optional<double> number_meant(const Value& value) {
+  if (const auto number = as_number(value)) return number;
+  return value.is_scalar() ? quotient_of(value.text()) : std::nullopt;
+}
 
 std::string number_hint(const Value& value, NumberKind kind) {
   if (meaning_of(value) != Meaning::kText) return "";

@@ -64,7 +64,8 @@ std::string in_words(const Schema& schema);
 std::string without_article(std::string_view noun);
 
 /// "training.epochs" for "num_epochs": the path of the key that a name stands for in the sections below `root`.
-std::optional<std::string> key_elsewhere(std::string_view name, const Schema& root);
+/// `of_some_types`: also a key that only some of a section's types have, as `loss.alpha`.
+std::optional<std::string> key_elsewhere(std::string_view name, const Schema& root, bool of_some_types);
 
 /// "; it belongs in the list callbacks: - early_stopping" for the name of an item of a list somewhere below `root`, or
 /// of a callback's key; "" for others.

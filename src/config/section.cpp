@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 
 #include "config/names.h"
 
@@ -37,11 +38,38 @@ std::string space_hint(const Value& value) {
                      shortened(without_odd_characters(text->substr(colon + 1))));
 }
 
+/// "{units: 4}" for `- units: 4`, a list of keys with their values; "" for other values.
+std::string as_one_mapping(const Keys& keys, const Node& node) {
+  if (!node.value().is_sequence() || node.name().empty()) return "";
+  std::vector<Value::Entry> entries;
+  for (const Value& item : node.value().items()) {
+    if (!item.is_mapping()) return "";
+    for (const Value::Entry& entry : item.entries()) {
+      if (find_key(keys, entry.key) == nullptr) return "";
+      entries.push_back(entry);
+    }
+  }
+  if (entries.empty()) return "";
+  return fmt::format("{}: {}, keys without a '-'", node.name(), flow_text(Value::mapping(std::move(entries))));
+}
+
+/// The name and the number of "l2(0.01)", where the name is a key that takes one; "" for other texts.
+std::string as_called_key(const Keys& keys, const std::string& text) {
+  const std::size_t open = text.find('(');
+  if (open == std::string::npos || !text.ends_with(')')) return "";
+  const Key* const key = find_key(keys, text.substr(0, open));
+  const std::string inside = text.substr(open + 1, text.size() - open - 2);
+  const bool fits = key != nullptr && !key->planned && key->schema(key->rules).kind == Schema::Kind::kNumber &&
+                    as_number(Value::scalar(inside, false));
+  return fits ? fmt::format("{}: {}", key->name, inside) : "";
+}
+
 /// For a lone value the key that it can only be meant for: the one that is required, else the first where that takes
 /// it, or the one that it names, with a number: "{units: 64}", "{type: mirrored}", "{l2: 0.01}".
 std::string as_only_key(const Keys& keys, const Node& node) {
   const Value& value = node.value();
   if (!value.is_scalar() && !value.is_sequence()) return "";
+  if (const std::string joined = as_one_mapping(keys, node); !joined.empty()) return joined;
   const auto write = [&](const std::string& key, const std::string& text) {
     return fmt::format("{}{{{}: {}}}", node.name().empty() ? "" : fmt::format("{}: ", node.name()), key, text);
   };
@@ -49,10 +77,18 @@ std::string as_only_key(const Keys& keys, const Node& node) {
   const auto required = std::ranges::count_if(keys.keys, is_required);
   if (required == 1) {
     const Key& key = *std::ranges::find_if(keys.keys, is_required);
-    const bool fits = value.is_scalar() || key.schema(key.rules).kind == Schema::Kind::kList;
+    const Schema schema = key.schema(key.rules);
+    const bool fits = value.is_scalar() || schema.kind == Schema::Kind::kList;
+    const bool is_numeric = schema.kind == Schema::Kind::kNumber || schema.kind == Schema::Kind::kInteger;
+    if (const auto number = number_meant(value); is_numeric && (!number || !within(schema.rules, *number))) {
+      return fmt::format("{}, {}", write(key.name, "..."), in_words(schema));
+    } else if (schema.kind == Schema::Kind::kNumber && !as_number(value)) {
+      return write(key.name, number_value(*number).text());  // 1/255
+    }
     return fits ? write(key.name, value.is_scalar() ? shortened(value.text()) : flow_text(value)) : "";
   }
   if (required > 1 || keys.keys.empty() || !value.is_scalar()) return "";
+  if (as_boolean(value).value_or(false)) return node.name().empty() ? "" : fmt::format("{}: {{}}", node.name());
   const Key& first = keys.keys.front();
   const Schema schema = first.planned ? Schema{} : first.schema(first.rules);
   const auto text = as_text(value);
@@ -60,8 +96,16 @@ std::string as_only_key(const Keys& keys, const Node& node) {
     const auto name = nearest_name(*text, schema.names);
     return name ? write(first.name, *name) : "";
   }
+  constexpr std::array<std::string_view, 4> kSwitches = {"yes", "no", "on", "off"};
+  const bool is_word = text && !text->empty() && text->find_first_not_of(kNameCharacters) == std::string::npos &&
+                       std::ranges::count(kSwitches, plain(*text)) == 0;
+  if (schema.kind == Schema::Kind::kText && is_word && !node.name().empty()) return write(first.name, *text);
   const bool fills = schema.kind == Schema::Kind::kList && first.rules.scalar_fills;
-  if (fills && as_number(value)) return write(first.name, value.text());
+  const bool is_only_one = keys.keys.size() == 1 && schema.kind == Schema::Kind::kInteger;
+  if ((fills || is_only_one) && as_number(value)) return write(first.name, value.text());
+  if (const std::string entry = text ? as_called_key(keys, *text) : ""; !entry.empty()) {
+    return fmt::format("{}: {{{}}}", node.name(), entry);
+  }
   const Key* const named = text ? find_key(keys, *text) : nullptr;
   const bool takes_number = named != nullptr && named->schema(named->rules).kind == Schema::Kind::kNumber;
   return takes_number ? write(named->name, "0.01") : "";
@@ -121,6 +165,11 @@ std::string written_wrong(const Keys& keys, const Value::Entry& entry, const Val
     return fmt::format("; a number has a decimal point, not a comma: {}: {}", rest.key->name,
                        fmt::join(rest.values, "."));
   }
+  const std::size_t equals = entry.key.find('=');
+  if (equals != std::string::npos && entry.value.is_null() && find_key(keys, entry.key.substr(0, equals)) != nullptr) {
+    return fmt::format("; write '{}: {}', with a colon", entry.key.substr(0, equals),
+                       shortened(entry.key.substr(equals + 1)));
+  }
   const std::size_t colon = entry.key.find(':');
   if (colon == std::string::npos || colon == 0) return "";
   const std::string name = entry.key.substr(0, colon);
@@ -140,7 +189,7 @@ std::string hint_for(const Keys& keys, const Node& node, const Value::Entry& ent
   if (!advice.empty()) return advice;
   if (std::string hint = suggestion(entry.key, names); !hint.empty()) return hint;
   if (node.reading().schema) {
-    const auto path = key_elsewhere(entry.key, node.reading().schema());
+    const auto path = key_elsewhere(entry.key, node.reading().schema(), node.path().empty());
     if (path && !path->starts_with(node.path() + ".")) {  // of another form of this section
       return fmt::format("; did you mean '{}'?", *path);
     }
@@ -174,7 +223,9 @@ std::string without_brackets(const Keys& keys, const Key& key, const Node& node,
   for (auto at = next + 1; at != entries.end() && at->value.is_null() && !find_key(keys, at->key); ++at) {
     if (std::ranges::count(values, at->key) == 0) values.push_back(at->key);
   }
-  return shortened(fmt::format("{}", fmt::join(values, ", ")));
+  std::string list = fmt::format("{}", fmt::join(values, ", "));
+  if (list.starts_with('(') && list.ends_with(')')) list = list.substr(1, list.size() - 2);  // (3, 3)
+  return shortened(list);
 }
 
 void read_entry(const Keys& keys, const Node& node, const Value::Entry& entry, void* object) {

@@ -59,14 +59,18 @@ std::string suggestion(std::string_view name, const std::vector<std::string>& na
   return nearest ? fmt::format("; did you mean '{}'?", shortened(*nearest)) : "";
 }
 
-std::optional<std::string> key_elsewhere(std::string_view name, const Schema& root) {
-  std::vector<std::string> paths, last;  // of the keys of the root's sections
+std::optional<std::string> key_elsewhere(std::string_view name, const Schema& root, bool of_some_types) {
+  if (name == "type") return std::nullopt;  // of many things
+  std::vector<std::string> paths, last;     // of the keys of the root's sections
   for (const Schema::Key& key : root.keys) {
     std::vector<const Schema*> sections;
     if (!key.planned) add_sections(key.type, sections);
     for (const Schema* section : sections) {
       for (const Schema::Key& inner : section->keys) {
-        if (inner.planned) continue;
+        const auto has_it = [&](const Schema* other) {
+          return std::ranges::any_of(other->keys, [&](const Schema::Key& one) { return one.name == inner.name; });
+        };
+        if (inner.planned || (!of_some_types && !std::ranges::all_of(sections, has_it))) continue;
         paths.push_back(key.name + "." + inner.name);
         last.push_back(inner.name);
       }

@@ -36,6 +36,7 @@ std::string choice_in_words(const Schema& choice) {
   std::string text;
   for (Schema part : choice.parts) {
     if (is_named(part)) continue;
+    if (named && part.kind == Schema::Kind::kSection) continue;  // the noun has it: "{fraction: ...} or a data source"
     if (named) part.rules = {};  // "a number or a schedule": the range is reported once it is a number
     text += (text.empty() ? "" : " or ") + in_words(part);
   }

@@ -22,6 +22,15 @@ std::optional<std::int64_t> find_name(const FirstLine& line, const std::string& 
   return found - line.header.begin();
 }
 
+/// Whether the names of the columns are numbers, so that they are hardly names.
+bool has_numbers_alone(const FirstLine& line) {
+  return std::ranges::all_of(line.header, [](const std::string& name) {
+    double number = 0;
+    const auto [after, error] = std::from_chars(name.data(), name.data() + name.size(), number);
+    return error == std::errc() && after == name.data() + name.size();
+  });
+}
+
 std::int64_t number_of(const FirstLine& line, const CsvColumn& column, std::string_view key) {
   if (const auto* number = std::get_if<std::int64_t>(&column)) {
     if (*number >= 0 && *number < line.columns) return *number;
@@ -30,10 +39,14 @@ std::int64_t number_of(const FirstLine& line, const CsvColumn& column, std::stri
   }
   const auto& name = std::get<std::string>(column);
   if (const auto found = find_name(line, name)) return *found;
-  throw Error(fmt::format(
-      "{}: there is no column '{}' in the header for '{}'; the columns are {}{}", line.file, shortened(name), key,
-      shortened(fmt::format("{}", fmt::join(line.header, ", ")), 400),
-      key == "weights" ? "; without 'weights' every example counts 1" : config::suggestion(name, line.header)));
+  throw Error(fmt::format("{}: there is no column '{}' in the header for '{}'; the columns are {}{}", line.file,
+                          shortened(name), key, shortened(fmt::format("{}", fmt::join(line.header, ", ")), 400),
+                          has_numbers_alone(line)
+                              ? fmt::format("; if the first line is an example, write header: false, and '{}' as the "
+                                            "column's number, counted from 0",
+                                            key)
+                          : key == "weights" ? "; without 'weights' every example counts 1"
+                                             : config::suggestion(name, line.header)));
 }
 
 std::vector<std::int64_t> numbers_of(const FirstLine& line, const CsvColumns& columns, std::string_view key) {

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <numeric>
@@ -161,12 +163,19 @@ class TableReader {
     table_.label_words = std::move(used);
   }
 
+  std::string word_column_hint() const {
+    const std::vector<std::string>& header = file_->first_line().header;
+    return fmt::format(
+        "; a column of words needs an encoding, as in 'encoding: {{{}: one_hot}}', or is left out where 'features' "
+        "lists "
+        "the others",
+        header.empty() ? std::to_string(column_) : shortened(header[column_]));
+  }
+
   float number(std::size_t place) {
     if (const std::optional<float> value = text_->number<float>()) return *value;
     if (text_->empty_cell() && table_.columns.features[place].missing) return std::numeric_limits<float>::quiet_NaN();
-    fail_at_number(fmt::format(
-        "; a column of words needs an encoding, as in 'encoding: {{{}: one_hot}}'",
-        file_->first_line().header.empty() ? std::to_string(column_) : shortened(file_->first_line().header[column_])));
+    fail_at_number(word_column_hint());
   }
 
   float word(std::size_t place) {
@@ -260,6 +269,15 @@ class TableReader {
     return after == cell.data() + cell.size() && (error != std::errc() || !std::isfinite(value));
   }
 
+  /// Whether the cell says in a word that there is no value, as pandas reads it.
+  bool says_missing() const {
+    std::string cell(text_->raw_cell(cell_));
+    std::erase(cell, '"');
+    std::ranges::transform(cell, cell.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? char(c - 'A' + 'a') : c; });
+    constexpr std::array<std::string_view, 8> kWords = {"na", "n/a", "nan", "null", "none", "-", "?", "#n/a"};
+    return std::ranges::count(kWords, std::string_view(cell)) > 0;
+  }
+
   [[noreturn]] void fail_at_label() {
     if (text_->empty_cell()) fail_at_empty("a label");
     fail_at_row(fmt::format("expected a finite number, found '{}'{}", shortened(text_->raw_cell(cell_)),
@@ -279,13 +297,15 @@ class TableReader {
 
   [[noreturn]] void fail_at_number(const std::string& hint) {
     if (text_->empty_cell()) fail_at_empty("a number");
-    const bool is_word = !is_nonfinite_number();
+    const bool is_word = !is_nonfinite_number(), is_missing = says_missing();
     const std::string comma_hint = decimal_comma_hint();
     read_word();
     fail_at_row(fmt::format("expected a finite number, found '{}'{}", shortened(text_->raw_cell(cell_)),
-                            !comma_hint.empty() ? comma_hint
-                            : is_word           ? hint
-                                                : ""),
+                            is_missing            ? "; leave the cell of a missing value empty, and say in 'missing' "
+                                                    "what it stands for"
+                            : !comma_hint.empty() ? comma_hint
+                            : is_word             ? hint
+                                                  : ""),
                 cell_);
   }
 
@@ -295,8 +315,10 @@ class TableReader {
     const bool last = column_ + 1 == roles_.size();
     if (after == (last ? CsvText::After::kLine : CsvText::After::kCell)) return;
     if (after == CsvText::After::kGarbage) {
+      std::string hint = decimal_comma_hint();
+      if (hint.empty() && roles_[column_].kind == Kind::kNumber) hint = word_column_hint();
       fail_at_row(fmt::format("expected a number and then {} or the end of the line, found '{}'{}",
-                              text_->delimiter_name(), shortened(text_->raw_cell(cell_)), decimal_comma_hint()),
+                              text_->delimiter_name(), shortened(text_->raw_cell(cell_)), hint),
                   start);
     }
     fail_at_row(fmt::format("expected {} cells as in the first line, found {}", roles_.size(),

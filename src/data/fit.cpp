@@ -36,11 +36,22 @@ bool is_class(T label, std::int64_t classes) {
 
 std::string wrong_label_text(double label, std::int64_t classes, bool signs) {
   if (signs) return fmt::format("label {} is none of -1, 0 and 1, as the loss wants it", label);
-  if (classes == 0) return fmt::format("label {} is not between 0 and 1, as the loss wants it", label);
+  const bool is_whole = label == std::floor(label);
+  if (classes == 0) {
+    return fmt::format("label {} is not between 0 and 1, as the loss wants it{}", label,
+                       is_whole && label > 1 ? "; for numbers of classes take sparse_categorical_crossentropy, with an "
+                                               "output for each class"
+                                             : "");
+  }
+  if (!is_whole) {
+    return fmt::format(
+        "label {} is no number of a class, 0 to {}; correct it, or take mean_squared_error, which trains numbers",
+        label, classes - 1);
+  }
   return fmt::format(
       "label {} is not one of the {} classes 0 to {}; correct it, or give the model as many outputs as there "
-      "are classes",
-      label, classes, classes - 1);
+      "are classes{}",
+      label, classes, classes - 1, label == static_cast<double>(classes) ? ", which count from 0" : "");
 }
 
 std::string labels_remedy(const Shape& label, const InputSpec& spec) {

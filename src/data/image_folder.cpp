@@ -95,10 +95,13 @@ LabeledFiles files_of_folders(const fs::path& directory) {
     if (!fs::is_directory(folder)) continue;
     const std::vector<std::string> files = pictures_in(folder);
     if (files.empty()) {
-      throw Error(
-          fmt::format("{}: expected PNG or JPEG files of the class '{}', found none; add some or remove the "
-                      "folder",
-                      folder.string(), shortened(folder.filename().string())));
+      const auto inside = entries_of(folder);
+      const bool has_folders = std::ranges::any_of(inside, [](const fs::path& one) { return fs::is_directory(one); });
+      throw Error(fmt::format(
+          "{}: expected PNG or JPEG files of the class '{}', found none; {}", folder.string(),
+          shortened(folder.filename().string()),
+          has_folders ? fmt::format("if the classes are the folders in it, write directory: {}", folder.string())
+                      : "add some or remove the folder"));
     }
     found.labels.insert(found.labels.end(), files.size(), folder.filename().string());
     found.files.insert(found.files.end(), files.begin(), files.end());

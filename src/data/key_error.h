@@ -8,8 +8,8 @@
 
 namespace mirrortrain::data {
 
-/// What the data, once read, show to be wrong with a key that is not their own: a fraction that leaves nothing, a step
-/// of preprocessing that they are not made for.
+/// What the data, once read, show to be wrong at a key: their own, a fraction that leaves nothing, a step of
+/// preprocessing that they are not made for.
 class KeyError : public Error {
  public:
   KeyError(config::Place place, std::string path, std::string message)

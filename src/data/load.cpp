@@ -234,6 +234,15 @@ const char* name_of(Split split) {
   return "";
 }
 
+SplitKey key_of(const DataOptions& options, Split split) {
+  switch (split) {
+    case Split::kTrain: return {options.train.place, options.train.path};
+    case Split::kValidation: return {options.validation.place, options.validation.path};
+    case Split::kTest: return {options.test.place, options.test.path};
+  }
+  return {};
+}
+
 std::string missing_text(const DataOptions& options, Split split) {
   const bool has_validation = options.validation.value.has_value(), has_test = options.test.value.has_value();
   return fmt::format("--split {0}: the configuration has no data.{0}; choose --split train{1}{2}", name_of(split),
@@ -266,13 +275,15 @@ std::optional<LoadedSplit> load(const DataOptions& options, std::uint64_t seed, 
   const bool is_of_train = wanted == Split::kTrain || (wanted == Split::kValidation && fraction_of(options) != nullptr);
   std::optional<Training> training;
   if (is_of_train || (known == nullptr && needs_adapted(options, wanted)))
-    training = read_training(options, seed, terms);
+    training = at_its_place(options.train, [&] { return read_training(options, seed, terms); });
   Adapted adapted = known != nullptr ? *known : training ? training->adapted : Adapted{};
   if (wanted == Split::kTrain) return LoadedSplit{std::move(training->train), std::move(adapted)};
   if (is_of_train) return LoadedSplit{*std::move(training->validation), std::move(adapted)};
   const AdaptedLater later = [&]() -> const Adapted& { return adapted; };
-  auto dataset = wanted == Split::kTest ? read_optional(options.test.value, later, terms)
-                                        : read_optional(options.validation.value, later, terms);
+  auto dataset = at_its_place(key_of(options, wanted), [&] {
+    return wanted == Split::kTest ? read_optional(options.test.value, later, terms)
+                                  : read_optional(options.validation.value, later, terms);
+  });
   if (!dataset) return std::nullopt;
   return LoadedSplit{*std::move(dataset), std::move(adapted)};
 }

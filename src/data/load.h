@@ -25,7 +25,7 @@ auto at_its_place(const LocatedSource& source, const Read& read) {
     throw;
   } catch (const Error& error) {
     if (!source.place.given()) throw;
-    throw Error(source.place.text() + ": " + source.path + ": " + error.what());
+    throw KeyError(source.place, source.path, error.what());
   }
 }
 
@@ -46,6 +46,13 @@ const char* name_of(Split split);
 /// What to tell of a split that the configuration does not have, with those that it has.
 std::string missing_text(const DataOptions& options, Split split);
 
+/// The key of a split that the configuration has.
+struct SplitKey {
+  config::Place place;
+  std::string path;
+};
+SplitKey key_of(const DataOptions& options, Split split);
+
 /// Whether a split is read by what the training data taught.
 bool needs_adapted(const DataOptions& options, Split split);
 
@@ -56,7 +63,7 @@ struct LoadedSplit {
 
 /// Reads one split, for an evaluation; nullopt where the configuration has none. `adapted`: what a run kept; null where
 /// there is none, so that the training data is read too if other splits depend on it.
-/// Throws KeyError, and Error for the rest.
+/// Throws KeyError for what is missing or broken.
 std::optional<LoadedSplit> load(const DataOptions& options, std::uint64_t seed, const InputSpec* spec, Split split,
                                 const Adapted* adapted);
 

@@ -23,16 +23,28 @@ std::vector<std::string> array_names(const Zip& zip) {
   return names;
 }
 
-/// `remedy`: where the array does not exist.
-Array read_array(const Zip& zip, const std::string& file, const std::string& name, const std::string& remedy) {
+/// What to do where there is no array `name`. `key`: that names it in a configuration; empty: new examples have no
+/// other.
+std::string remedy_of(std::string_view key, const std::string& name, const std::vector<std::string>& names) {
+  if (key.empty()) {
+    return fmt::format("; new examples are taken from that name: save them as numpy.savez(FILE, {}=...)", name);
+  }
+  const std::string meant = config::suggestion(name, names);
+  return meant.empty() ? fmt::format("; say in '{}' which one to take", key) : meant;
+}
+
+Array read_array(const Zip& zip, const std::string& file, const std::string& name, std::string_view key) {
   const std::vector<std::string> names = array_names(zip);
   if (std::find(names.begin(), names.end(), name) == names.end()) {
-    throw Error(fmt::format("{}: there is no array '{}' in it, but [{}]{}; {}", file, shortened(name),
-                            shortened(fmt::format("{}", fmt::join(names, ", ")), 200), config::suggestion(name, names),
-                            remedy));
+    throw Error(fmt::format("{}: there is no array '{}' in it, but [{}]{}", file, shortened(name),
+                            shortened(fmt::format("{}", fmt::join(names, ", ")), 200), remedy_of(key, name, names)));
   }
   const auto input = zip.open(name + std::string(kSuffix), fmt::format("{}: {}", file, name));
   return read_npy(*input);
+}
+
+Array read_arrays(const Npz& source, const std::string& name, std::string_view key) {
+  return read_files(source.file, [&](const std::string& file) { return read_array(Zip(file), file, name, key); });
 }
 
 }  // namespace
@@ -44,25 +56,11 @@ config::Section<Npz> Npz::section() {
       .key("labels", &Npz::labels, "Name of the array with the labels, one row per example.", config::non_empty);
 }
 
-namespace {
-
-Array read_arrays(const Npz& source, const std::string& name, const std::string& remedy) {
-  return read_files(source.file, [&](const std::string& file) { return read_array(Zip(file), file, name, remedy); });
-}
-
-std::string remedy_of(std::string_view key) { return fmt::format("say in '{}' which one to take", key); }
-
-}  // namespace
-
-Array read_features(const Npz& source) {
-  return read_arrays(
-      source, source.features,
-      fmt::format("new examples are taken from that name: save them as numpy.savez(FILE, {}=...)", source.features));
-}
+Array read_features(const Npz& source) { return read_arrays(source, source.features, ""); }
 
 Examples read(const Npz& source) {
-  Array features = read_arrays(source, source.features, remedy_of("features"));
-  return {std::move(features), read_arrays(source, source.labels, remedy_of("labels"))};
+  Array features = read_arrays(source, source.features, "features");
+  return {std::move(features), read_arrays(source, source.labels, "labels")};
 }
 
 }  // namespace mirrortrain::data

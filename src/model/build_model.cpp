@@ -103,7 +103,7 @@ class GraphMaker {
     });
     if (made_.loss == kNoValue) return;
     for (const auto& metric : in_.metrics) {
-      if (read_state(metric.path, in_.errors) == ReadState::kNot) continue;
+      if (read_state(metric.path, in_.errors) != ReadState::kWhole) continue;
       made_.graph.set_layer(std::string(name_of(metric.value)));
       made_.metrics.push_back(attempt(metric, in_.errors, [&] {
         MetricNode node = metric_node(metric.value, in_.loss.value, output_shape);

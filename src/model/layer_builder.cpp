@@ -70,7 +70,9 @@ std::string LayerBuilder::sequence_remedy(ValueId input) const {
   for (NodeId id = producer; id >= 0 && graph.node(id).layer == layer; --id) {
     if (graph.node(id).op->name() == "recurrent") return fmt::format("; give '{}' return_sequences: true", layer);
   }
-  return "";
+  const Node& last = graph.node(producer);
+  const bool is_flattened = last.op->name() == "reshape" && shape(last.inputs[0]).rank() == 2;
+  return is_flattened ? fmt::format("; leave '{}' out, which makes one row of the steps", layer) : "";
 }
 
 const Shape& LayerBuilder::image(ValueId input) const {

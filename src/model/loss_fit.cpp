@@ -236,9 +236,11 @@ void check_loss_fit(const ModelGraph& made, const ModelOptions& options, const s
     const bool of_numbers = name == "mean_squared_error" || name == "mean_absolute_error" || name == "r2_score";
     const bool probabilities = last.name == "softmax" || last.name == "sigmoid";
     if (!of_numbers && name != "mean_iou" && wanted == Wanted::kNumbers && !probabilities) {
-      errors.warn(metric.place, metric.path,
-                  fmt::format("{} compares classes, but {} trains numbers; use mean_absolute_error, or another loss",
-                              name, loss_name(loss.value)));
+      errors.warn(
+          metric.place, metric.path,
+          fmt::format(
+              "{} compares classes, but {} trains numbers; take mean_absolute_error as the metric, or another loss",
+              name, loss_name(loss.value)));
     } else if (of_numbers && wanted != Wanted::kNumbers && from_logits) {
       errors.warn(metric.place, metric.path,
                   fmt::format("{} compares the labels with logits, which are no probabilities; use accuracy", name));

@@ -104,7 +104,7 @@ struct EnumNames<AllDevices> {
 
 template <>
 struct ChoiceTag<Devices> {
-  static constexpr std::string_view noun = "devices";
+  static constexpr std::string_view noun = "`all` or a list such as [cpu:0, cpu:1] or [cuda:0]";
 };
 
 /// Written `cpu:0` or `cuda:1`.

@@ -44,6 +44,12 @@ void check_files(const CheckedConfiguration& checked, const std::vector<std::str
     const bool is_looked_at =
         std::ranges::any_of(paths, [&](const std::string& path) { return named.path.starts_with(path); });
     if (!is_looked_at || is_pattern || fs::exists(named.file)) continue;
+    if (named.file.find(":/") != std::string::npos) {
+      errors.add(named.place, named.path,
+                 fmt::format("{}: data are read from files of this machine; download them, and name the file",
+                             named.file.substr(named.file.find_last_of('/', named.file.find(":/")) + 1)));
+      continue;
+    }
     fs::path there = named.file;  // as far as there is anything
     while (there.has_relative_path() && !fs::exists(there)) there = there.parent_path();
     const std::string missing =

@@ -13,7 +13,7 @@ namespace {
 void warn_of_optimizer(const CheckedConfiguration& checked, config::Errors& errors) {
   const Optimizer& optimizer = *checked.values().optimizer;
   const auto warn = [&](const std::string& path, const std::string& message) {
-    errors.warn(checked.place_of(path), path, message);
+    if (!errors.concern("optimizer")) errors.warn(checked.place_of(path), path, message);
   };
   if (const auto* const sgd = std::get_if<optimizers::Sgd>(&optimizer); sgd && sgd->nesterov && sgd->momentum == 0) {
     warn("optimizer.nesterov", "changes nothing while momentum is 0; set a momentum, such as 0.9");

@@ -33,8 +33,9 @@ Run run_to_predict(const CheckedConfiguration& checked, const data::Dataset& dat
   data::FeederOptions feeding = feeder_options(checked.values(), false);
   feeding.watch = run.watch.get();
   feeding.bucket_boundaries.clear();  // outputs have all steps
-  run.test =
-      std::make_unique<data::Feeder>(dataset, adapted_preprocessing(checked, run.adapted), checked.input, feeding);
+  run.test = data::at_its_place(predicting.key, [&] {
+    return std::make_unique<data::Feeder>(dataset, adapted_preprocessing(checked, run.adapted), checked.input, feeding);
+  });
   run.strategy = make_strategy(
       checked, {.trains = false, .strategy = strategy_to_predict(checked.values().strategy, predicting.one_replica)},
       this_hardware());

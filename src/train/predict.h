@@ -14,6 +14,7 @@ constexpr std::int64_t kPredictedRows = 32;
 struct PredictOptions {
   std::int64_t rows = kPredictedRows;  ///< that a replica computes at a time; predict_all takes the default alone
   bool one_replica = false;            ///< on the first of the devices
+  data::SplitKey key{};                ///< of the examples, whose errors get its place; none: they are no split
 };
 
 /// The examples and a strategy on this machine alone whose results depend on neither the number of replicas nor that of

@@ -41,7 +41,9 @@ std::unique_ptr<data::Feeder> load_feeder(const CheckedConfiguration& checked, c
     run.adapted = std::move(loaded->adapted);
     const bool is_train = split == data::Split::kTrain;
     const auto steps = adapted_preprocessing(checked, run.adapted, is_train ? &loaded->dataset : nullptr);
-    return feeder_for(checked, steps, loaded->dataset, run, parts.trains && is_train);
+    return data::at_its_place(data::key_of(checked.values().data, split), [&] {
+      return feeder_for(checked, steps, loaded->dataset, run, parts.trains && is_train);
+    });
   }
   throw UsageError(data::missing_text(checked.values().data, split));
 }

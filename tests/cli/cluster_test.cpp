@@ -158,6 +158,31 @@ TEST_CASE_FIXTURE(Fixture, "a run is resumed, and evaluated, on another number o
   CHECK(contains(without_file.err, "[worker 0] resuming from step 18"));
 }
 
+TEST_CASE_FIXTURE(Fixture, "a run whose data changed is resumed by no task") {
+  struct Row {
+    const char *launch, *type;
+    std::vector<const char*> others;
+  };
+  const Row rows[] = {{"launch --workers 2", "multi_worker_mirrored", {"[worker 1] worker 0"}},
+                      {"launch --workers 1 --ps 1", "parameter_server", {"[worker 0] chief", "[ps 0] chief"}}};
+  for (const Row& row : rows) {
+    CAPTURE(std::string(row.type));
+    const auto fit = [&](int last, const std::string& arguments) {
+      write_file(folder / "a.csv", fmt::format("label,x0,x1,x2,x3,x4,x5\n0,1,2,3,4,5,6\n1,6,5,4,3,2,{}\n", last));
+      return run_program(
+          folder, fmt::format("{} -- fit net.yaml --set data.validation=null --set data.test=null --set "
+                              "'data.train={{format: csv, file: a.csv, labels: label}}' --set strategy.type={} {} {}",
+                              row.launch, row.type, "--set training.epochs=1", arguments));
+    };
+    const std::string run = row.type;
+    REQUIRE(fit(1, "--run-dir " + run).exit_code == 0);
+    const Outcome resumed = fit(2, "--resume " + run + " --set training.epochs=2");
+    CHECK(resumed.exit_code == 2);
+    CHECK_MESSAGE(contains(resumed.err, "data.train: the data for training or validation changed"), resumed.err);
+    for (const char* const other : row.others) CHECK_MESSAGE(contains(resumed.err, other), resumed.err);
+  }
+}
+
 TEST_CASE_FIXTURE(Fixture, "the classes' figures are those of one machine, whichever worker counted them") {
   REQUIRE(on_one_machine(1, "--run-dir run --set training.epochs=1 --set data.test.examples=200").exit_code == 0);
   REQUIRE(run_program(folder, "eval run --json one.json").exit_code == 0);

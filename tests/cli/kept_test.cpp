@@ -311,6 +311,11 @@ TEST_CASE_FIXTURE(Fixture, "other data under the same name is refused") {
   CHECK(contains(resumed.err, "the data for training or validation changed"));
   CHECK_FALSE_MESSAGE(contains(resumed.err, "run folder:"), resumed.err);
   CHECK(read_text_file(folder / "a/run.log") == log);  // nothing of the run is touched
+  const Outcome finished = fit(options + "--resume --set training.steps=2");
+  CHECK(finished.exit_code == 2);
+  CHECK_MESSAGE(contains(finished.err, "give the run its data again, or start a new run without --resume"),
+                finished.err);
+  CHECK(read_text_file(folder / "a/run.log") == log);
 }
 
 TEST_CASE_FIXTURE(Fixture, "other data for validation under the same name are refused") {

@@ -1,6 +1,7 @@
 // `predict`: a trained network on new data, and tables with words on their way through fit and eval.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <limits>
 #include <sstream>
@@ -43,6 +44,28 @@ struct Fixture {
   void train() { REQUIRE(run("fit words.yaml --run-dir run").exit_code == 0); }
   std::string read(const std::string& file) { return read_text_file(folder / file); }
 };
+
+/// A zip file that holds one stored file.
+std::string zip_of(const std::string& name, const std::string& content) {
+  const auto little_endian = [](std::size_t number, int bytes) {
+    std::string text;
+    for (int i = 0; i < bytes; ++i) text += static_cast<char>(number >> (8 * i));
+    return text;
+  };
+  std::uint32_t checksum = ~0U;
+  for (const char c : content) {
+    checksum ^= static_cast<std::uint8_t>(c);
+    for (int i = 0; i < 8; ++i) checksum = checksum >> 1 ^ (checksum & 1 ? 0xEDB88320U : 0);
+  }
+  const std::string common = little_endian(20, 2) + std::string(8, '\0') + little_endian(~checksum, 4) +
+                             little_endian(content.size(), 4) + little_endian(content.size(), 4) +
+                             little_endian(name.size(), 2) + little_endian(0, 2);
+  const std::string file = little_endian(0x04034b50, 4) + common + name + content;
+  const std::string directory =
+      little_endian(0x02014b50, 4) + little_endian(20, 2) + common + std::string(14, '\0') + name;
+  return file + directory + little_endian(0x06054b50, 4) + little_endian(0, 4) + little_endian(1, 2) +
+         little_endian(1, 2) + little_endian(directory.size(), 4) + little_endian(file.size(), 4) + little_endian(0, 2);
+}
 
 bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
@@ -285,9 +308,19 @@ TEST_CASE_FIXTURE(Fixture, "numbers are predicted as they come out, of npy and n
   header.append(64 - (10 + header.size() + 1) % 64, ' ');
   header += '\n';
   const float seven = 7;
-  write_file(folder / "x.npy", std::string("\x93NUMPY\x01\0", 8) + static_cast<char>(header.size()) + '\0' + header +
-                                   std::string(reinterpret_cast<const char*>(&seven), 4));
+  const std::string array = std::string("\x93NUMPY\x01\0", 8) + static_cast<char>(header.size()) + '\0' + header +
+                            std::string(reinterpret_cast<const char*>(&seven), 4);
+  write_file(folder / "x.npy", array);
   CHECK(run("predict line --data x.npy").out == "index,prediction\n0,14\n");
+  write_file(folder / "x.npz", zip_of("x.npy", array));
+  CHECK(run("predict line --data x.npz").out == "index,prediction\n0,14\n");
+  write_file(folder / "other.npz", zip_of("x2.npy", array));
+  const Outcome unnamed = run("predict line --data other.npz");
+  CHECK(unnamed.exit_code == 1);
+  CHECK_MESSAGE(contains(unnamed.err,
+                         "other.npz: there is no array 'x' in it, but [x2]; new examples are taken from that name: "
+                         "save them as numpy.savez(FILE, x=...)"),
+                unnamed.err);
   // A run that was not trained on a table knows of no label among a table's columns.
   write_file(folder / "x.csv", "3\n5\n");
   CHECK(run("predict line --data x.csv").out == "index,prediction\n0,6\n1,10\n");
@@ -356,6 +389,40 @@ TEST_CASE_FIXTURE(Fixture,
   CHECK(predicted.exit_code == 0);
   CHECK(predicted.out == run("predict given --probabilities").out);
   CHECK(lines_of(predicted.out).size() == 3);
+}
+
+TEST_CASE_FIXTURE(Fixture, "what is wrong with a run's own data is told at their place in its configuration") {
+  train();
+  struct Row {
+    const char *table, *answer;
+  };
+  const Row rows[] = {
+      {"kind,color,size\nmelon,green,big\n", "test.csv:2: row 0 (counting from 0), column 2 ('size'): expected a"},
+      {"kind,color\nmelon,green\n", "test.csv: there is no column 'size' in the header"},
+      {"kind,color,size\nplum,green,8\n", "test.csv:2: "},
+      {"kind,color,size\n", "test.csv: expected at least one example, found none"},
+  };
+  const std::string configuration = read("run/config.yaml");
+  const auto line =
+      std::count(configuration.begin(),
+                 configuration.begin() + static_cast<std::ptrdiff_t>(configuration.find("\n  test:")), '\n') +
+      2;
+  for (const Row& row : rows) {
+    CAPTURE(std::string(row.table));
+    write_file(folder / "test.csv", row.table);
+    for (const char* const command : {"predict run", "predict run --split test", "eval run"}) {
+      CAPTURE(std::string(command));
+      const Outcome outcome = run(command);
+      CHECK(outcome.exit_code == 1);
+      CHECK_MESSAGE(contains(outcome.err, fmt::format("run/config.yaml:{}:3: data.test: ", line)), outcome.err);
+      CHECK_MESSAGE(contains(outcome.err, row.answer), outcome.err);
+    }
+  }
+  write_file(folder / "new.csv", rows[1].table);
+  CHECK_FALSE(contains(run("predict run --data new.csv").err, "config.yaml"));
+  const Outcome missing = run("predict run --data nowhere.csv");
+  CHECK(missing.exit_code == 1);
+  CHECK_MESSAGE(contains(missing.err, "--data nowhere.csv: there is no such file or folder"), missing.err);
 }
 
 TEST_CASE_FIXTURE(Fixture, "what predict cannot do is refused with the remedy") {

@@ -104,7 +104,8 @@ TEST_CASE("wrong csv cells are refused with line, row and column") {
   CHECK(error("x,y\n1.5abc,1\n") ==
         read.path() +
             ":2: row 0 (counting from 0), column 0 ('x'): expected a number and then a comma or the end of the "
-            "line, found '1.5abc'");
+            "line, found '1.5abc'; a column of words needs an encoding, as in 'encoding: {x: one_hot}', or is left out "
+            "where 'features' lists the others");
   CHECK(contains(error("x,y\n1,2\n3, 7.0.1 \n"), ":3: row 1 (counting from 0), column 1 ('y'): "));
   CHECK(contains(error("x,y\n1,2\n3, 7.0.1 \n"), "found '7.0.1'"));
   CHECK(contains(error("x,y\n1 2,1\n"), "found '1 2'"));

@@ -179,7 +179,8 @@ TEST_CASE("pooling refuses windows that do not fit or are too large") {
   Graph graph;
   const ValueId x = graph.input("x", {DType::kFloat32, {4, 40, 3}, true});
   CHECK_THROWS_WITH(graph.apply_one(ops::AveragePool2d({{5, 2}, {1, 1}, Padding::kValid}), {x}),
-                    "average_pool2d: a window of 5 x 2 does not fit into images of [4, 40, 3] without padding");
+                    "average_pool2d: a window of 5 x 2 does not fit into images of [4, 40, 3] without padding; "
+                    "take a smaller pool_size, or padding: same");
   CHECK_THROWS_WITH(
       graph.apply_one(ops::MaxPool2d({{20, 20}, {1, 1}, Padding::kSame}), {x}),
       "max_pool2d: expected a window of at most 256 elements, found 20 x 20; pool in two layers, or everything "

@@ -35,8 +35,10 @@ Shape output_shape(std::string_view op, const Conv2dAttributes& conv, const Shap
     output[axis] =
         window_axis(image[axis], kernel[axis], conv.strides[axis], conv.dilation_rate[axis], conv.padding).output;
     if (output[axis] < 1) {
-      throw Error(fmt::format("{}: a kernel {} with dilation {} does not fit into images {} without padding", op,
-                              kernel.text(), conv.dilation_rate[axis], image.text()));
+      throw Error(
+          fmt::format("{}: a kernel {} with dilation {} does not fit into images {} without padding; take a smaller "
+                      "kernel_size, or padding: same",
+                      op, kernel.text(), conv.dilation_rate[axis], image.text()));
     }
   }
   return output;

@@ -11,8 +11,10 @@ Shape pooled_shape(std::string_view op, const Pool2dAttributes& pool, const Shap
   for (const std::size_t axis : {0, 1}) {
     output[axis] = window_axis(image[axis], pool.pool_size[axis], pool.strides[axis], 1, pool.padding).output;
     if (output[axis] < 1) {
-      throw Error(fmt::format("{}: a window of {} x {} does not fit into images of {} without padding", op,
-                              pool.pool_size[0], pool.pool_size[1], image.text()));
+      throw Error(
+          fmt::format("{}: a window of {} x {} does not fit into images of {} without padding; take a smaller "
+                      "pool_size, or padding: same",
+                      op, pool.pool_size[0], pool.pool_size[1], image.text()));
     }
   }
   return output;

@@ -1,0 +1,649 @@
+// Everyday mistakes in a configuration: what the program answers, and that what it advises, followed to the letter,
+// ends them.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <map>
+#include <regex>
+#include <set>
+
+#include "cli/program.h"
+#include "error_text.h"
+
+namespace mirrortrain::testing {
+namespace {
+
+constexpr const char* kConfig = R"(data:
+  global_batch_size: 4
+  train: {format: synthetic, examples: 64, shape: [8, 8, 3], classes: 4}
+  validation: {fraction: 0.25}
+model:
+  input_shape: [8, 8, 3]
+  layers:
+    - flatten
+    - dense: {units: 8, activation: relu}
+    - dense: {units: 4}
+loss: {type: sparse_categorical_crossentropy, from_logits: true}
+metrics: [accuracy]
+optimizer: {type: adam, learning_rate: 0.001}
+training: {epochs: 1}
+)";
+
+// Parts of it.
+constexpr const char* kPart = "  validation: {fraction: 0.25}\n";
+constexpr const char* kShape = "input_shape: [8, 8, 3]";
+constexpr const char* kFlatten = "- flatten";
+constexpr const char* kHidden = "- dense: {units: 8, activation: relu}";
+constexpr const char* kLast = "- dense: {units: 4}";
+constexpr const char* kLoss = "{type: sparse_categorical_crossentropy, from_logits: true}";
+constexpr const char* kAdam = "{type: adam, learning_rate: 0.001}";
+constexpr const char* kTraining = "training: {epochs: 1}";
+
+/// A part of the configuration, a mistake in its place, words of the answer, and the part as the answer advises it:
+/// right, or the mistake of another row.
+struct Row {
+  const char *part, *mistake, *answer, *advised;
+};
+const Row kRows[] = {
+    {"data:\n", "data:\n  preprocessing: [{rescaling: 1/4}]\n", "write rescaling: {scale: 0.25}",
+     "data:\n  preprocessing: [{rescaling: {scale: 0.25}}]\n"},
+    {"data:\n", "data:\n  preprocessing: {rescaling: {scale: 0.25}}\n", "write - rescaling: {scale: 0.25}",
+     "data:\n  preprocessing:\n    - rescaling: {scale: 0.25}\n"},
+    {"data:\n", "data:\n  preprocessing: [{normalization: {mean: 0.5, variance: 0.25, std: 0.5}}]\n",
+     "write variance, which is its square", "data:\n  preprocessing: [{normalization: {mean: 0.5, variance: 0.25}}]\n"},
+    {"data:\n", "data:\n  prefetch: true\n", "leave it out", "data:\n"},
+    {"data:\n", "data:\n  workers: 2\n", "did you mean 'threads'?", "data:\n  threads: 2\n"},
+    {"data:\n", "data:\n  test: {format: synthetic, examples: 4, shape: [8, 8, 3], classes: 4, fraction: 0.1}\n",
+     "fraction: unknown key; data.validation alone takes a part of data.train",
+     "data:\n  test: {format: synthetic, examples: 4, shape: [8, 8, 3], classes: 4}\n"},
+    {"  train: {format: synthetic, examples: 64, shape: [8, 8, 3], classes: 4}\n", "  train: {format: parquet}\n",
+     "save it as a table", "  train: {format: synthetic, examples: 64, shape: [8, 8, 3], classes: 4}\n"},
+    {"  train: {format: synthetic, examples: 64, shape: [8, 8, 3], classes: 4}\n", "  train: {format: excel}\n",
+     "save it as a table", "  train: {format: synthetic, examples: 64, shape: [8, 8, 3], classes: 4}\n"},
+    {"  train: {format: synthetic, examples: 64, shape: [8, 8, 3], classes: 4}\n", "  train: {format: hdf5}\n",
+     "save it as a table", "  train: {format: synthetic, examples: 64, shape: [8, 8, 3], classes: 4}\n"},
+    {"  train: {format: synthetic, examples: 64, shape: [8, 8, 3], classes: 4}\n", "  train: {format: json}\n",
+     "save it as a table", "  train: {format: synthetic, examples: 64, shape: [8, 8, 3], classes: 4}\n"},
+    {"  train: {format: synthetic, examples: 64, shape: [8, 8, 3], classes: 4}\n", "  train: {format: pickle}\n",
+     "save it as a table", "  train: {format: synthetic, examples: 64, shape: [8, 8, 3], classes: 4}\n"},
+    {"  train: {format: synthetic, examples: 64, shape: [8, 8, 3], classes: 4}\n", "  train: {format: cifar10}\n",
+     "save it as a table", "  train: {format: synthetic, examples: 64, shape: [8, 8, 3], classes: 4}\n"},
+    {"learning_rate: ", "lr: ", "m.yaml:13:25: optimizer.lr: unknown key; did you mean 'learning_rate'?",
+     "learning_rate: "},
+    {"global_batch_size", "batch_size", "m.yaml:2:3: data.batch_size: unknown key; did you mean 'global_batch_size'?",
+     "global_batch_size"},
+    {"global_batch_size", "bs", "did you mean 'global_batch_size'?", "global_batch_size"},
+    {"epochs: 1", "num_epochs: 1", "did you mean 'epochs'?", "epochs: 1"},
+    {"relu", "ReLU", "did you mean 'relu'?", "relu"},
+    {kFlatten, "- Flatten", "did you mean 'flatten'?", kFlatten},
+    {kLast, "- Dense: {units: 4}", "did you mean 'dense'?", kLast},
+    {kLast, "- linear: {units: 4}", "did you mean 'dense'?", kLast},
+    {kLast, "- dense: {out_features: 4}", "did you mean 'units'?", kLast},
+    {kLast, "- {type: dense, units: 4}", "the layer's name is its key; write - dense: {units: 4}", kLast},
+    {"type: sparse_categorical_crossentropy", "type: SparseCategoricalCrossentropy",
+     "did you mean 'sparse_categorical_crossentropy'?", "type: sparse_categorical_crossentropy"},
+    {"type: sparse_categorical_crossentropy", "type: cross_entropy", "did you mean 'sparse_categorical_crossentropy'?",
+     "type: sparse_categorical_crossentropy"},
+    {kLoss, "mse", "did you mean 'mean_squared_error'?", "mean_squared_error"},
+    {"type: adam", "type: Adam", "did you mean 'adam'?", "type: adam"},
+    {kLast, "- dense: 4", "model.layers[2].dense: expected a mapping, found the number 4; write dense: {units: 4}",
+     kLast},
+    {kHidden, "- activation: relu",
+     "model.layers[1].activation: expected a mapping, found the text 'relu'; write activation: {activation: relu}",
+     "- activation: {activation: relu}"},
+    {kFlatten, "- depthwise_conv2d: {kernel_size: 3, kernel_initializer: zeros}\n    - flatten",
+     "did you mean 'depthwise_initializer'?",
+     "- depthwise_conv2d: {kernel_size: 3, depthwise_initializer: zeros}\n    - flatten"},
+    {"[accuracy]", "[acc]", "did you mean 'accuracy'?", "[accuracy]"},
+    {"[accuracy]", "accuracy", "found the text 'accuracy'; write [accuracy]", "[accuracy]"},
+    {kTraining, "epochs: 1", "epochs: unknown key; did you mean 'training.epochs'?", kTraining},
+    {"optimizer: {type: adam, learning_rate: 0.001}", "optimizer: adam\nlr: 1",
+     "did you mean 'optimizer.learning_rate'?", "optimizer: {type: adam, learning_rate: 1}"},
+    {"  global_batch_size: 4\n", "  batch: 4\n", "data.batch: unknown key; did you mean 'global_batch_size'?",
+     "  global_batch_size: 4\n"},
+    {kTraining, "strategy: {devices: cpu:0}", "found the text 'cpu:0'; write [cpu:0]", "strategy: {devices: [cpu:0]}"},
+    {kTraining, "strategy: {devices: gpu:0}", "found the text 'gpu:0'; write [cuda:0]",
+     "strategy: {devices: [cuda:0]}"},
+    {kTraining, "strategy: {devices: cpu}", "write [cpu:0]", "strategy: {devices: [cpu:0]}"},
+    {kTraining, "strategy: {devices: cuda}", "write [cuda:0]", "strategy: {devices: [cuda:0]}"},
+    {kTraining, "strategy: {devices: GPU}", "write [cuda:0]", "strategy: {devices: [cuda:0]}"},
+    {kTraining, "strategy: {devices: 2}", "write [cuda:0, cuda:1]", "strategy: {devices: [cuda:0, cuda:1]}"},
+    {kTraining, "strategy: {devices: [gpu:0]}", "did you mean 'cuda:0'?", "strategy: {devices: [cuda:0]}"},
+    {kTraining, "strategy: {devices: [cpu:0], replicas: 1,000}", "unknown key; a number has no commas: replicas: 1000",
+     "strategy: {devices: [cpu:0], replicas: 1000}"},
+    {kLast, "- {name: dense, units: 4}", "the layer's name is its key; write - dense: {units: 4}", kLast},
+    {kLast, "- {class_name: Dense, config: {units: 4, dtype: float32}}", "write - dense: {units: 4}", kLast},
+    {kLast, "- {type: linear, out_features: 4}", "write - dense: {units: 4}", kLast},
+    {kLast, "- dense:\n        units: 1,000", "write 1000, without commas", "- dense:\n        units: 1000"},
+    {kFlatten, "- bidirectional: {layer: lstm, units: 4}",
+     "unknown layer 'bidirectional'; take two layers that read the same input, the second with go_backwards: true",
+     "- reshape: {target_shape: [64, 3], name: steps}\n    - lstm: {units: 4, name: forward}\n"
+     "    - lstm: {units: 4, go_backwards: true, inputs: [steps], name: backward}\n"
+     "    - concatenate: {inputs: [forward, backward]}"},
+    {kFlatten, "- keras.layers.Bidirectional",
+     "and, with return_sequences, a flip behind it, and a concatenate of both",
+     "- reshape: {target_shape: [64, 3], name: steps}\n"
+     "    - lstm: {units: 4, return_sequences: true, name: forward}\n"
+     "    - lstm: {units: 4, return_sequences: true, go_backwards: true, inputs: [steps]}\n    - flip: {name: "
+     "backward}\n"
+     "    - concatenate: {inputs: [forward, backward]}\n    - flatten"},
+    {kFlatten, "- reshape: {target_shape: [64, 3]}\n    - lstm: {units: 4, bidirectional: true}",
+     "bidirectional: unknown key; take two layers that read the same input",
+     "- reshape: {target_shape: [64, 3], name: steps}\n    - gru: {units: 4, name: forward}\n"
+     "    - gru: {units: 4, go_backwards: true, inputs: [steps], name: backward}\n"
+     "    - concatenate: {inputs: [forward, backward]}"},
+    {kFlatten, "- Masking: {mask_value: 0.0}\n    - flatten",
+     "unknown layer 'Masking'; padding is what embedding: {mask_zero: true} finds", kFlatten},
+    {kFlatten, "- masking\n    - flatten", "sequences of other numbers carry no mask", kFlatten},
+    {kFlatten, "- TimeDistributed: {layer: dense}\n    - flatten",
+     "unknown layer 'TimeDistributed'; list the layer alone: dense", "- dense: {units: 2}\n    - flatten"},
+    {kHidden, "- repeat_vector: {n: 3}\n    - flatten",
+     "unknown layer 'repeat_vector'; for N steps of FEATURES numbers write reshape",
+     "- reshape: {target_shape: [1, 1, 192]}\n    - upsampling2d: {size: [3, 1]}\n"
+     "    - reshape: {target_shape: [3, 192]}\n    - flatten"},
+    {kFlatten, "- nn.RNN", "unknown layer 'nn.RNN'; take gru or lstm",
+     "- reshape: {target_shape: [64, 3]}\n    - gru: {units: 4}"},
+    {kFlatten, "- SimpleRNN: {units: 4}", "take gru or lstm",
+     "- reshape: {target_shape: [64, 3]}\n    - gru: {units: 4}"},
+    {kAdam, "{type: amsgrad}", "unknown optimizer 'amsgrad'; write {type: adam, amsgrad: true}",
+     "{type: adam, amsgrad: true}"},
+    {kAdam, "{type: momentum}", "write {type: sgd, momentum: 0.9}", "{type: sgd, momentum: 0.9}"},
+    {"type: adam", "type: torch.optim.Adam", "did you mean 'adam'?", "type: adam"},
+    {"optimizer: {type: adam, learning_rate: 0.001}", "optimizer: {type: adam, clipnorm: 1.0}",
+     "gradients.clip_norm clips the norm of all gradients together", "optimizer: adam\ngradients: {clip_norm: 1.0}"},
+    {"optimizer: {type: adam, learning_rate: 0.001}", "optimizer: {type: adam, global_clipnorm: 1.0}",
+     "did you mean 'gradients.clip_norm'?", "optimizer: adam\ngradients: {clip_norm: 1.0}"},
+    {"learning_rate: 0.001", "learning_rate: 1/100", "write 0.01", "learning_rate: 0.01"},
+    {"learning_rate: 0.001", "learning_rate: \"0,01\"", "write 0.01, with a decimal point", "learning_rate: 0.01"},
+    {"global_batch_size", "global_batch", "did you mean 'global_batch_size'?", "global_batch_size"},
+    {"epochs: 1", "num_train_epochs: 1", "did you mean 'epochs'?", "epochs: 1"},
+    {"data:\n", "num_workers: 2\ndata:\n", "did you mean 'data.threads'?", "data:\n  threads: 2\n"},
+    {kTraining, "output_dir: out", "a run's folder is runs/NAME", "name: out"},
+    {kTraining, "early_stopping: {patience: 3}", "it belongs in the list callbacks: - early_stopping",
+     "callbacks:\n  - early_stopping: {patience: 3}"},
+    {kTraining, "training: {patience: 3}", "it belongs to an item of callbacks: - early_stopping: {patience",
+     "callbacks:\n  - early_stopping: {patience: 3}"},
+    {kTraining, "mixed_precision: true", "did you mean 'training.precision'?", "training: {precision: true}"},
+    {kTraining, "fp16: true", "did you mean 'training.precision'?", "training: {precision: true}"},
+    {"data:\n", "augmentation: true\ndata:\n", "data.preprocessing",
+     "data:\n  preprocessing: [{random_flip: {mode: horizontal}}]\n"},
+    {"data:\n", "normalize: true\ndata:\n", "data.preprocessing",
+     "data:\n  preprocessing: [{rescaling: {scale: 0.5}}]\n"},
+    {kLoss, "l1", "did you mean 'mean_absolute_error'?", "mean_absolute_error"},
+    {kLoss, "smooth_l1", "did you mean 'huber'?", "huber"},
+    {kLoss, "rmse", "take mean_squared_error", "mean_squared_error"},
+    {"[accuracy]", "[iou]", "did you mean 'mean_iou'?", "[mean_iou]"},
+    {"[accuracy]", "[roc_auc]", "did you mean 'auc'?", "[auc]"},
+    {"[accuracy]", "[val_accuracy]", "did you mean 'accuracy'?", "[accuracy]"},
+    {"[accuracy]", "[top5]", "did you mean 'top_k_accuracy'?", "[top_k_accuracy]"},
+    {"format: synthetic", "type: synthetic", "data.train.type: unknown key; did you mean 'format'?",
+     "format: synthetic"},
+    {kAdam, "{type: rmsprop, alpha: 0.9}", "did you mean 'rho'?", "{type: rmsprop, rho: 0.9}"},
+    {kAdam, "{type: adam, betas: [0.9, 0.999]}", "write beta_1: 0.9, beta_2: 0.999",
+     "{type: adam, beta_1: 0.9, beta_2: 0.999}"},
+    {kAdam, "{name: adam}", "optimizer.name: unknown key; did you mean 'type'?", "{type: adam}"},
+    {kHidden, "- dense: {units: 8}\n      batch_normalization: {}", "begin an item of its own: - batch_normalization",
+     "- dense: {units: 8}\n    - batch_normalization: {}"},
+    {kHidden, "- relu", "unknown layer 'relu'; write - activation: {activation: relu}",
+     "- activation: {activation: relu}"},
+    {kHidden, "- leaky_relu: {negative_slope: 0.1}", "write - activation: {activation: leaky_relu}",
+     "- activation: {activation: leaky_relu}"},
+    {kHidden, "- swish", "write - activation: {activation: silu}", "- activation: {activation: silu}"},
+    {kHidden, "- identity", "write - activation: {activation: linear}", "- activation: {activation: linear}"},
+    {kHidden, "- Hardswish", "write - activation: {activation: hard_silu}", "- activation: {activation: hard_silu}"},
+    {kFlatten, "- upsampling2d: {mode: bilinear}\n    - flatten", "did you mean 'interpolation'?",
+     "- upsampling2d: {interpolation: bilinear}\n    - flatten"},
+    {kFlatten, "- concat\n    - flatten", "did you mean 'concatenate'?", "- concatenate\n    - flatten"},
+    {kFlatten, "- ZeroPad2d: {padding: 1}\n    - flatten", "did you mean 'zero_padding2d'?",
+     "- zero_padding2d: {padding: 1}\n    - flatten"},
+    {kLast, "- dense(4)", "write - dense: {units: 4}", kLast},
+    {kLast, "- Dropout(0.5)\n    - dense: {units: 4}", "write - dropout: {rate: 0.5}",
+     "- dropout: {rate: 0.5}\n    - dense: {units: 4}"},
+    {kFlatten, "- max_pooling2d: 2\n    - flatten", "write max_pooling2d: {pool_size: 2}",
+     "- max_pooling2d: {pool_size: 2}\n    - flatten"},
+    {kFlatten, "- reshape: [192]", "write reshape: {target_shape: [192]}", "- reshape: {target_shape: [192]}"},
+    {kLast, "- dense: {units: 4, kernel_regularizer: l2}", "write kernel_regularizer: {l2: 0.01}",
+     "- dense: {units: 4, kernel_regularizer: {l2: 0.01}}"},
+    {kFlatten, "- conv2d: {filters: 2, kernel_size: 3, padding: 1}\n    - flatten", "found the number 1; write same",
+     "- conv2d: {filters: 2, kernel_size: 3, padding: same}\n    - flatten"},
+    {kFlatten, "- group_normalization: {num_groups: 1}\n    - flatten", "did you mean 'groups'?",
+     "- group_normalization: {groups: 1}\n    - flatten"},
+    {kFlatten, "- reshape: {shape: [192]}", "did you mean 'target_shape'?", "- reshape: {target_shape: [192]}"},
+    {kShape, "input_shape: [null, 8, 8, 3]",
+     "found null; it is the shape of one example: leave the axis of the batch out", kShape},
+    {kShape, "input_shape: [-1, 8, 8, 3]", "leave the axis of the batch out", kShape},
+    {kShape, "input_shape: [None, 8, 8, 3]", "leave the axis of the batch out", kShape},
+    {kHidden, "- reshape: {target_shape: [64, 3]}\n    - lstm: {units: 4}\n    - lstm: {units: 4}",
+     "give 'lstm' return_sequences: true",
+     "- reshape: {target_shape: [64, 3]}\n    - lstm: {units: 4, return_sequences: true}\n    - lstm: {units: 4}"},
+    {"data:\n", "drop_last: true\ndata:\n", "did you mean 'data.drop_remainder'?", "data:\n  drop_remainder: true\n"},
+    {kTraining, "steps_per_epoch: 3", "training.steps ends the run", "training: {steps: 3}"},
+    {kTraining, "manual_seed: 3", "did you mean 'seed'?", "seed: 3"},
+    {kTraining, "num_gpus: 2", "did you mean 'strategy.devices'?", "strategy: {devices: 2}"},
+    {"optimizer: {type: adam, learning_rate: 0.001}", "optimizer: adam\nlr_scheduler: cosine",
+     "learning_rate: {schedule: cosine_decay",
+     "optimizer: {type: adam, learning_rate: {schedule: cosine_decay, initial_learning_rate: 0.001, decay_steps: "
+     "1000}}"},
+    {kPart, "  val_split: 0.1\n", "data.val_split: unknown key; did you mean 'validation'?", "  validation: 0.1\n"},
+    {kTraining, "accumulation_steps: 2", "did you mean 'gradients.accumulate_steps'?",
+     "gradients: {accumulate_steps: 2}"},
+    {kTraining, "max_norm: 1.0", "did you mean 'gradients.clip_norm'?", "gradients: {clip_norm: 1.0}"},
+    {kTraining, "run_dir: a", "a run's folder is runs/NAME", "name: a"},
+    {kTraining, "num_classes: 4", "give the last layer of model.layers as many units", "seed: 0"},
+    {kTraining, "callbacks: [ModelCheckpoint]", "write checkpoint: {every_steps: 500}",
+     "checkpoint: {every_steps: 500}"},
+    {kTraining, "callbacks: [TensorBoard]", "logging.tensorboard: false leaves them out",
+     "logging: {tensorboard: false}"},
+    {kTraining, "callbacks: [terminate_on_nan]", "a run stops at NaN by itself", "callbacks: []"},
+    {kTraining, "strategy: {type: MirroredStrategy}", "did you mean 'mirrored'?", "strategy: {type: mirrored}"},
+    {kTraining, "strategy: mirrored", "write strategy: {type: mirrored}", "strategy: {type: mirrored}"},
+    {kTraining, "training:\n\tepochs: 1", "m.yaml:15:1: not valid YAML: this is a tab", "training:\n  epochs: 1"},
+    {kTraining, "training:\n  epochs: 1\n\tsteps: 1", "m.yaml:16:1: not valid YAML: this is a tab",
+     "training:\n  epochs: 1\n  steps: 1"},
+    {kTraining, "seed:1", "m.yaml:14:5: not valid YAML: a space is missing after the colon; write 'seed: 1'",
+     "seed: 1"},
+    {"metrics:", "seed:1\nmetrics:", "m.yaml:12:5: not valid YAML: a space is missing", "seed: 1\nmetrics:"},
+    {"{units: 4}", "{units:4}", "write 'units: 4', with a space after the colon", "{units: 4}"},
+    {kTraining, "training:{epochs: 1}", "write 'training: {epochs: 1}', with a space after the colon", kTraining},
+    {"metrics:", "seed=1\nmetrics:",
+     "m.yaml:12:5: not valid YAML: a key is followed by a colon, not by '='; write 'seed: 1'", "seed: 1\nmetrics:"},
+    {kTraining, "training:\n  epochs=3", "found the text 'epochs=3'; write 'epochs: 3', with a colon",
+     "training:\n  epochs: 3"},
+    {"[accuracy]", "[accuracy", "m.yaml:12:10: not valid YAML: the [ that opens here is not closed; add a ]",
+     "[accuracy]"},
+    {"learning_rate: 0.001}", "learning_rate: 0.001",
+     "m.yaml:13:12: not valid YAML: the { that opens here is not closed", "learning_rate: 0.001}"},
+    {"type: adam", "type: \u201cadam\u201d",
+     "m.yaml:13:19: optimizer.type: curly quotes would belong to the text; write \"adam\"", "type: \"adam\""},
+    {"epochs: 1", "epochs: 1\u00a0", "write 1, without the characters around it", "epochs: 1"},
+    {"epochs: 1", "\u00a0epochs: 1", "did you mean 'epochs'?", "epochs: 1"},
+    {kTraining, "training: {epochs: 1}\nstrategy: {type: mirrored, devices: cpu:0, cpu:1}",
+     "m.yaml:15:37: strategy.devices: a list has brackets: devices: [cpu:0, cpu:1]\n1 error",
+     "training: {epochs: 1}\nstrategy: {type: mirrored, devices: [cpu:0, cpu:1]}"},
+    {kTraining, "name: \"abc\ntraining: {epochs: 1}",
+     "m.yaml:14:7: not valid YAML: the quoted text that opens here is not closed",
+     "name: \"abc\"\ntraining: {epochs: 1}"},
+    {"data:\n", "name: 'abc\ndata:\n", "m.yaml:1:7: not valid YAML: the quoted text that opens here is not closed",
+     "name: 'abc'\ndata:\n"},
+    {"0.001", "0,001", "a number has a decimal point, not a comma: learning_rate: 0.001", "0.001"},
+    {kAdam, "\n  type: adam\n  learning_rate: 0,001", "write 0.001, with a decimal point",
+     "\n  type: adam\n  learning_rate: 0.001"},
+    {kPart, "  validation: 0.1\n",
+     "expected {fraction: ...} or a data source, found the number 0.1; write validation: {fraction: 0.1}",
+     "  validation: {fraction: 0.1}\n"},
+    {kTraining, "training: {precision: true}", "found true; write mixed_bfloat16",
+     "training: {precision: mixed_bfloat16}"},
+    {kLoss, "mean_squared_error",
+     "one label has the shape [], but the model's output and loss take [4]; for class numbers take "
+     "sparse_categorical_crossentropy",
+     "sparse_categorical_crossentropy"},
+    {kLoss, "mean_absolute_error",
+     "one label has the shape [], but the model's output and loss take [4]; for class numbers take "
+     "sparse_categorical_crossentropy",
+     "sparse_categorical_crossentropy"},
+    {kLoss, "huber",
+     "one label has the shape [], but the model's output and loss take [4]; for class numbers take "
+     "sparse_categorical_crossentropy",
+     "sparse_categorical_crossentropy"},
+    {"[accuracy]", "[top_k_accuracy]",
+     "expected an output of more than 5 classes, found 4: every label would count; use a smaller `k`",
+     "[{top_k_accuracy: {k: 2}}]"},
+    {kFlatten, "- concatenate\n    - flatten",
+     "expected at least two `inputs`, found one; name earlier layers, or `input`",
+     "- concatenate: {inputs: [input, input]}\n    - flatten"},
+    {kPart, "  validation: 10%\n", "write validation: {fraction: 0.1}", "  validation: {fraction: 0.1}\n"},
+    {kPart, "  validation: true\n", "found true; write validation: {fraction: 0.1}", "  validation: {fraction: 0.1}\n"},
+    {"validation: {fraction: 0.25}", "validation: {split: 0.1}",
+     "data.validation.split: unknown key; did you mean 'fraction'?", "validation: {fraction: 0.1}"},
+    {"validation: {fraction: 0.25}", "validation: {size: 0.1}", "did you mean 'fraction'?",
+     "validation: {fraction: 0.1}"},
+    {"data:\n", "test_split: 0.1\ndata:\n", "data.test names a source of its own", "data:\n"},
+    {kTraining, "strategy: {devices: auto}",
+     "expected `all` or a list such as [cpu:0, cpu:1] or [cuda:0], found the text 'auto'; write all",
+     "strategy: {devices: all}"},
+    {kTraining, "strategy: {devices: null}", "found null; write all", "strategy: {devices: all}"},
+    {kTraining, "strategy: {devices: none}", "write all", "strategy: {devices: all}"},
+    {kTraining, "training: {precision: mixed}", "write mixed_bfloat16", "training: {precision: mixed_bfloat16}"},
+    {kTraining, "training: {precision: 16}", "write mixed_bfloat16", "training: {precision: mixed_bfloat16}"},
+    {kTraining, "training: {precision: 16-mixed}", "write mixed_bfloat16", "training: {precision: mixed_bfloat16}"},
+    {kTraining, "training: {precision: bf16-mixed}", "write mixed_bfloat16", "training: {precision: mixed_bfloat16}"},
+    {kTraining, "training: {precision: fp16}", "did you mean 'mixed_bfloat16'?",
+     "training: {precision: mixed_bfloat16}"},
+    {kTraining, "training: {precision: 32}", "write float32", "training: {precision: float32}"},
+    {kTraining, "training: {epochs: 1e1}", "write 10", "training: {epochs: 10}"},
+    {kTraining, "training: {epochs: \"10\"}", "leave out the quotes", "training: {epochs: 10}"},
+    {kTraining, "callbacks: early_stopping", "write [early_stopping]", "callbacks: [early_stopping]"},
+    {kTraining, "callbacks:\n  early_stopping: {patience: 3}", "write - early_stopping: {patience: 3}",
+     "callbacks:\n  - early_stopping: {patience: 3}"},
+    {kTraining, "callbacks:\n  early_stopping: {patience: 3}\n  reduce_on_plateau: {patience: 1}",
+     "begin each with a '-' on a line of its own: - early_stopping: {patience: 3}, - reduce_on_plateau: {patience: 1}",
+     "callbacks:\n  - early_stopping: {patience: 3}\n  - reduce_on_plateau: {patience: 1}"},
+    {kTraining, "callbacks: [{early_stopping: loss}]", "write early_stopping: {metric: loss}",
+     "callbacks: [{early_stopping: {metric: loss}}]"},
+    {kTraining, "callbacks:\n  - early_stopping: {metric: val_loss}",
+     "write 'loss', which is that of the validation data", "callbacks:\n  - early_stopping: {metric: loss}"},
+    {kTraining, "callbacks:\n  - early_stopping:\n    patience: 3", "indent it below 'early_stopping'",
+     "callbacks:\n  - early_stopping:\n      patience: 3"},
+    {kTraining, "callbacks:\n  - type: early_stopping\n    patience: 3", "write - early_stopping: {patience: 3}",
+     "callbacks:\n  - early_stopping: {patience: 3}"},
+    {kTraining, "reduce_lr_on_plateau: {patience: 1}", "it belongs in the list callbacks: - reduce_on_plateau",
+     "callbacks:\n  - reduce_on_plateau: {patience: 1}"},
+    {kTraining, "callbacks: [CSVLogger]", "every run writes metrics.jsonl into its folder; leave it out",
+     "callbacks: []"},
+    {"optimizer: {type: adam, learning_rate: 0.001}\ntraining: {epochs: 1}",
+     "optimizer: adam\ncallbacks: [LearningRateScheduler]",
+     "learning_rate: {schedule: cosine_decay, initial_learning_rate: 0.001, decay_steps: 1000}",
+     "optimizer: {type: adam, learning_rate: {schedule: cosine_decay, initial_learning_rate: 0.001, decay_steps: "
+     "1000}}"},
+    {kTraining, "checkpoint: true", "write checkpoint: {}", "checkpoint: {}"},
+    {kTraining, "checkpoint: {save_best: true}", "write save_best: {}", "checkpoint: {save_best: {}}"},
+    {kTraining, "checkpoint: {save_best: accuracy}", "write save_best: {metric: accuracy}",
+     "checkpoint: {save_best: {metric: accuracy}}"},
+    {kTraining, "checkpoint: {keep: 3, every_epoch: 1}", "a checkpoint is saved at the end of each epoch",
+     "checkpoint: {keep: 3}"},
+    {kTraining, "checkpoint: {keep: 3, every_epochs: 1}", "a checkpoint is saved at the end of each epoch",
+     "checkpoint: {keep: 3}"},
+    {kTraining, "checkpoint: {keep: 3, save_freq: 1}", "a checkpoint is saved at the end of each epoch",
+     "checkpoint: {keep: 3}"},
+    {kTraining, "checkpoint: {filepath: out}", "a run's folder is runs/NAME: set name", "name: out"},
+    {kTraining, "checkpoint_dir: out", "a run's folder is runs/NAME: set name", "name: out"},
+    {kTraining, "log_dir: out", "a run's folder is runs/NAME: set name", "name: out"},
+    {kTraining, "save_dir: out", "a run's folder is runs/NAME: set name", "name: out"},
+    {kTraining, "verbose: 1", "fit -v tells more, fit -q less; leave it out", "seed: 0"},
+    {kTraining, "n_classes: 4", "give the last layer of model.layers as many units", "seed: 0"},
+    {kAdam, "{type: adam, decay: 0.1}",
+     "learning_rate: {schedule: cosine_decay, initial_learning_rate: 0.001, decay_steps: 1000}",
+     "{type: adam, learning_rate: {schedule: cosine_decay, initial_learning_rate: 0.001, decay_steps: 1000}}"},
+    {kAdam, "{type: adam, warmup: 5}",
+     "learning_rate: {schedule: cosine_decay, initial_learning_rate: 0.001, decay_steps: 1000}",
+     "{type: adam, learning_rate: {schedule: cosine_decay, initial_learning_rate: 0.001, decay_steps: 1000}}"},
+    {kAdam, "{type: adam, warmup_steps: 5}",
+     "learning_rate: {schedule: cosine_decay, initial_learning_rate: 0.001, decay_steps: 1000}",
+     "{type: adam, learning_rate: {schedule: cosine_decay, initial_learning_rate: 0.001, decay_steps: 1000}}"},
+    {kAdam, "{type: adam, schedule: cosine}",
+     "learning_rate: {schedule: cosine_decay, initial_learning_rate: 0.001, decay_steps: 1000}",
+     "{type: adam, learning_rate: {schedule: cosine_decay, initial_learning_rate: 0.001, decay_steps: 1000}}"},
+    {kAdam, "{type: adam, lr_schedule: cosine}",
+     "learning_rate: {schedule: cosine_decay, initial_learning_rate: 0.001, decay_steps: 1000}",
+     "{type: adam, learning_rate: {schedule: cosine_decay, initial_learning_rate: 0.001, decay_steps: 1000}}"},
+    {kAdam, "{type: adam, scheduler: cosine}",
+     "learning_rate: {schedule: cosine_decay, initial_learning_rate: 0.001, decay_steps: 1000}",
+     "{type: adam, learning_rate: {schedule: cosine_decay, initial_learning_rate: 0.001, decay_steps: 1000}}"},
+    {kAdam, "{type: adam, learning_rate_scheduler: cosine}",
+     "learning_rate: {schedule: cosine_decay, initial_learning_rate: 0.001, decay_steps: 1000}",
+     "{type: adam, learning_rate: {schedule: cosine_decay, initial_learning_rate: 0.001, decay_steps: 1000}}"},
+    {kAdam, "{type: nesterov}", "write {type: sgd, momentum: 0.9, nesterov: true}",
+     "{type: sgd, momentum: 0.9, nesterov: true}"},
+    {kAdam, "{type: nag}", "write {type: sgd, momentum: 0.9, nesterov: true}",
+     "{type: sgd, momentum: 0.9, nesterov: true}"},
+    {kAdam, "Adam()", "write adam", "adam"},
+    {kAdam, "Adam(lr=0.001)", "write {type: adam, KEY: VALUE, ...}, with the names of its options", kAdam},
+    {kAdam, "{type: adam, learning_rate: {schedule: StepLR}}", "write {schedule: exponential_decay",
+     "{type: adam, learning_rate: {schedule: exponential_decay, initial_learning_rate: 0.001, decay_steps: 1000, "
+     "decay_rate: 0.1, staircase: true}}"},
+    {kAdam, "{type: adam, learning_rate: {schedule: step}}", "write {schedule: exponential_decay",
+     "{type: adam, learning_rate: {schedule: exponential_decay, initial_learning_rate: 0.001, decay_steps: 1000, "
+     "decay_rate: 0.1, staircase: true}}"},
+    {kAdam, "{type: adam, learning_rate: {schedule: step_decay}}", "write {schedule: exponential_decay",
+     "{type: adam, learning_rate: {schedule: exponential_decay, initial_learning_rate: 0.001, decay_steps: 1000, "
+     "decay_rate: 0.1, staircase: true}}"},
+    {kAdam, "{type: adam, learning_rate: {schedule: cosine_decay, initial_learning_rate: 0.1, t_max: 10}}",
+     "did you mean 'decay_steps'?",
+     "{type: adam, learning_rate: {schedule: cosine_decay, initial_learning_rate: 0.1, decay_steps: 10}}"},
+    {kAdam,
+     "{type: adam, learning_rate: {schedule: exponential_decay, initial_learning_rate: 0.1, decay_steps: 10, gamma: "
+     "0.9}}",
+     "did you mean 'decay_rate'?",
+     "{type: adam, learning_rate: {schedule: exponential_decay, initial_learning_rate: 0.1, decay_steps: 10, "
+     "decay_rate: 0.9}}"},
+    {kLoss, "nn.CrossEntropyLoss()", "write sparse_categorical_crossentropy", "sparse_categorical_crossentropy"},
+    {kLoss, "accuracy", "it belongs in the list metrics: - accuracy", "sparse_categorical_crossentropy"},
+    {kLoss, "root_mean_squared_error", "take mean_squared_error", "mean_squared_error"},
+    {kLoss, "{type: sparse_categorical_crossentropy, from_logits: true, class_weight: [1, 1, 2, 1]}",
+     "write {0: 1, 1: 1, 2: 2, 3: 1}",
+     "{type: sparse_categorical_crossentropy, from_logits: true, class_weight: {0: 1, 1: 1, 2: 2, 3: 1}}"},
+    {"{type: sparse_categorical_crossentropy, from_logits: true}\n",
+     "{type: sparse_categorical_crossentropy, from_logits: true, label_smoothing: 0.1}\n",
+     "for which data.preprocessing lists one_hot",
+     "{type: categorical_crossentropy, from_logits: true, label_smoothing: 0.1}\n"},
+    {"{type: sparse_categorical_crossentropy, from_logits: true}\n",
+     "{type: categorical_crossentropy, from_logits: true, label_smoothing: 0.1}\n",
+     "one label has the shape [], but the model's output and loss take [4]; for class numbers take "
+     "sparse_categorical_crossentropy",
+     "{type: sparse_categorical_crossentropy, from_logits: true}\n"},
+    {"[accuracy]", "[loss]", "every run reports its loss; leave it out", "[]"},
+    {"[accuracy]", "[val_loss]", "leave it out", "[]"},
+    {"[accuracy]", "[confusion_matrix]", "leave it out", "[]"},
+    {"{type: sparse_categorical_crossentropy, from_logits: true}\nmetrics: [accuracy]",
+     "{type: sparse_categorical_crossentropy, from_logits: true}\nmetrics: [rmse]",
+     "take mean_squared_error, whose root it is",
+     "{type: sparse_categorical_crossentropy, from_logits: true}\nmetrics: [mean_squared_error]"},
+    {"{type: sparse_categorical_crossentropy, from_logits: true}\nmetrics: [accuracy]",
+     "{type: sparse_categorical_crossentropy, from_logits: true}\nmetrics: [mean_squared_error]",
+     "needs labels of the same shape as the output, but the loss takes class numbers; use accuracy",
+     "{type: sparse_categorical_crossentropy, from_logits: true}\nmetrics: [accuracy]"},
+    {"{type: sparse_categorical_crossentropy, from_logits: true}\nmetrics: [accuracy]",
+     "{type: sparse_categorical_crossentropy, from_logits: true}\nmetrics: [root_mean_squared_error]",
+     "take mean_squared_error, whose root it is",
+     "{type: sparse_categorical_crossentropy, from_logits: true}\nmetrics: [mean_squared_error]"},
+    {"[accuracy]", "[{top_k_accuracy: 2}]", "write top_k_accuracy: {k: 2}", "[{top_k_accuracy: {k: 2}}]"},
+    {"[accuracy]", "{accuracy: {}}", "write - accuracy: {}", "[{accuracy: {}}]"},
+    {kLast, "- nn.Linear(8, 4)", "write - dense: {units: ...}, with the names of its options", kLast},
+    {kLast, "- dense: {units: 4, in_features: 8}",
+     "a layer takes the size of its input from the layer before; leave it out", kLast},
+    {kLast, "- dense: {units: 4, in_channels: 8}",
+     "a layer takes the size of its input from the layer before; leave it out", kLast},
+    {kLast, "- dense: {units: 4, num_features: 8}",
+     "a layer takes the size of its input from the layer before; leave it out", kLast},
+    {kLast, "- dense: {units: 4, normalized_shape: 8}",
+     "a layer takes the size of its input from the layer before; leave it out", kLast},
+    {kLast, "- dense:\n      - units: 4", "write dense: {units: 4}, keys without a '-'", kLast},
+    {kLast, "- dense {units: 4}", "a colon is missing; write - dense: {...}", kLast},
+    {kLast, "- dense: {units=4}", "write 'units: 4', with a colon", kLast},
+    {kLast, "- dense: {units: 4, activation: null}", "found null; write linear",
+     "- dense: {units: 4, activation: linear}"},
+    {kLast, "- dense: {units: 4, activation: log_softmax}", "leave it out, and write from_logits: true in the loss",
+     kLast},
+    {kLast, "- dense: {units: 4, activation: lrelu}", "did you mean 'leaky_relu'?",
+     "- dense: {units: 4, activation: leaky_relu}"},
+    {kLast, "- dense: {units: 4, kernel_regularizer: l2(0.02)}", "write kernel_regularizer: {l2: 0.02}",
+     "- dense: {units: 4, kernel_regularizer: {l2: 0.02}}"},
+    {kLast, "- dropout: 50\n    - dense: {units: 4}", "write dropout: {rate: ...}, a number of at least 0 and below 1",
+     "- dropout: {rate: 0.5}\n    - dense: {units: 4}"},
+    {kLast, "- dropout: {rate: 0.5, keep_prob: 0.5}\n    - dense: {units: 4}",
+     "write rate, the part that is set to 0: 1 - keep_prob", "- dropout: {rate: 0.5}\n    - dense: {units: 4}"},
+    {kLast, "- prelu: {negative_slope: 0.1}\n    - dense: {units: 4}",
+     "leaky_relu's slope below 0 is 0.2; leave it out, or take a prelu layer", "- prelu\n    - dense: {units: 4}"},
+    {kFlatten, "- input: [8, 8, 3]\n    - flatten", "the shape of an example is model.input_shape", kFlatten},
+    {kFlatten, "- InputLayer: {shape: [8, 8, 3]}\n    - flatten", "leave it out", kFlatten},
+    {kFlatten, "- ToTensor\n    - flatten", "list rescaling in data.preprocessing", kFlatten},
+    {kFlatten, "- flatten: true", "write flatten: {}", "- flatten: {}"},
+    {kFlatten, "- LeakyReLU(0.1)\n    - flatten",
+     "write - activation: {activation: leaky_relu}, whose slope below 0 is 0.2",
+     "- activation: {activation: leaky_relu}\n    - flatten"},
+    {kFlatten, "- sigmoid()\n    - flatten", "write - activation: {activation: sigmoid}",
+     "- activation: {activation: sigmoid}\n    - flatten"},
+    {kFlatten, "- MaxPool2d(2)\n    - flatten", "write - max_pooling2d: {pool_size: 2}",
+     "- max_pooling2d: {pool_size: 2}\n    - flatten"},
+    {kFlatten, "- max_pooling2d: {size: 2}\n    - flatten", "did you mean 'pool_size'?",
+     "- max_pooling2d: {pool_size: 2}\n    - flatten"},
+    {kFlatten, "- conv2d: {filters: 2, kernel_size: (3, 3)}\n    - flatten", "a list has brackets: kernel_size: [3, 3]",
+     "- conv2d: {filters: 2, kernel_size: [3, 3]}\n    - flatten"},
+    {kFlatten, "- conv2d: {filters: 2, kernel_size: 3x3}\n    - flatten", "write [3, 3]",
+     "- conv2d: {filters: 2, kernel_size: [3, 3]}\n    - flatten"},
+    {kFlatten, "- conv2d: {filters: 2, kernel_size: 9}\n    - flatten", "take a smaller kernel_size, or padding: same",
+     "- conv2d: {filters: 2, kernel_size: 9, padding: same}\n    - flatten"},
+    {kFlatten, "- conv2d: {filters: 2, kernel_size: 3, data_format: channels_first}\n    - flatten",
+     "channels last; leave it out", "- conv2d: {filters: 2, kernel_size: 3}\n    - flatten"},
+    {kFlatten, "- conv2d: {filters: 2, kernel_size: 3, padding: 0}\n    - flatten", "write valid, which is no padding",
+     "- conv2d: {filters: 2, kernel_size: 3, padding: valid}\n    - flatten"},
+    {kFlatten, "- conv2d: {filters: 2, kernel_size: 3, padding: 2}\n    - flatten",
+     "write same, which is what a kernel of 5 needs",
+     "- conv2d: {filters: 2, kernel_size: 3, padding: same}\n    - flatten"},
+    {kFlatten, "- conv2d: {filters: 2, kernel_size: 3, padding: 3}\n    - flatten",
+     "write same, which is what a kernel of 7 needs",
+     "- conv2d: {filters: 2, kernel_size: 3, padding: same}\n    - flatten"},
+    {kFlatten, "- reshape: {target_shape: [64, 3]}\n    - flatten\n    - lstm: {units: 4}",
+     "found the shape [192] of 'flatten'; leave 'flatten' out",
+     "- reshape: {target_shape: [64, 3]}\n    - lstm: {units: 4}"},
+    {kShape, "input_shape: (8, 8, 3)", "write [8, 8, 3]", kShape},
+    {kShape, "input_shape: 8x8x3", "write [8, 8, 3]", kShape},
+    {kShape, "input_shape: [3, 8, 8]", "channels go last: write input_shape: [8, 8, 3]", kShape},
+    {kShape, "shape: [8, 8, 3]", "did you mean 'input_shape'?", kShape},
+    {"    - flatten\n", "", "add a flatten or global_average_pooling2d layer before the last dense layer",
+     "    - flatten\n"},
+    {"data:\n", "augment: true\ndata:\n", "list random_flip, random_crop and the like in data.preprocessing",
+     "data:\n  preprocessing: [random_flip]\n"},
+    {"data:\n", "data_augmentation: true\ndata:\n", "list random_flip", "data:\n  preprocessing: [random_flip]\n"},
+    {"data:\n", "normalization: true\ndata:\n", "list it in data.preprocessing",
+     "data:\n  preprocessing: [{normalization: {adapt: true}}]\n"},
+    {"  validation: {fraction: 0.25}\nmodel:\n  input_shape: [8, 8, 3]\n  layers:\n    - flatten\n",
+     "  validation: {fraction: 0.25}\nmodel:\n  input_shape: [8, 8, 3]\n  layers:\n    - rescaling: {scale: 0.5}\n    "
+     "- flatten\n",
+     "unknown layer 'rescaling'; it belongs in the list data.preprocessing: - rescaling",
+     "  validation: {fraction: 0.25}\n  preprocessing: [{rescaling: {scale: 0.5}}]\nmodel:\n  input_shape: [8, 8, 3]\n "
+     " layers:\n    - flatten\n"}};
+
+/// The same for warnings: what is advised gives none.
+const Row kWarnings[] = {
+    {kAdam, "{type: sgd, nesterov: true}", "changes nothing while momentum is 0; set a momentum, such as 0.9",
+     "{type: sgd, nesterov: true, momentum: 0.9}"},
+    {kAdam, "{type: adam, learning_rate: 0}", "is 0, so no weight ever changes; set one, such as 0.001", kAdam},
+    {kHidden, "- batch_normalization: {momentum: 0.1}", "PyTorch's 0.1 is 0.9 here",
+     "- batch_normalization: {momentum: 0.9}"},
+    {kLoss, "sparse_categorical_crossentropy",
+     "takes the output for probabilities, but the last layer has no activation; set from_logits: true", kLoss},
+    {"- dense: {units: 4}\nloss: {type: sparse_categorical_crossentropy, from_logits: true}",
+     "- dense: {units: 4}\nloss: sparse_categorical_crossentropy", "or add activation: softmax to the last layer",
+     "- dense: {units: 4, activation: softmax}\nloss: sparse_categorical_crossentropy"},
+    {"- dense: {units: 4}\nloss: {type: sparse_categorical_crossentropy, from_logits: true}",
+     "- dense: {units: 4, activation: softmax}\nloss: {type: sparse_categorical_crossentropy, from_logits: true}",
+     "set from_logits: false, or remove the softmax",
+     "- dense: {units: 4, activation: softmax}\nloss: {type: sparse_categorical_crossentropy, from_logits: false}"},
+    {kLast, "- dense: {units: 4}\n    - dropout: {rate: 0.5}", "place it before the last layer that has weights",
+     "- dropout: {rate: 0.5}\n    - dense: {units: 4}"},
+    {kTraining, "callbacks:\n  - early_stopping: {metric: accuracy, mode: min}", "leave mode out",
+     "callbacks:\n  - early_stopping: {metric: accuracy}"},
+};
+
+std::string with(const char* part, const char* other) {
+  std::string text = kConfig;
+  REQUIRE(text.find(part) != std::string::npos);
+  return text.replace(text.find(part), std::string(part).size(), other);
+}
+
+/// What `config check` says of each text.
+std::map<std::string, Outcome> check_all(const TemporaryFolder& folder, const std::set<std::string>& texts) {
+  int count = 0;
+  for (const std::string& text : texts) {
+    const std::string name = std::to_string(count++);
+    fs::create_directory(folder / name);
+    write_file(folder / name / "m.yaml", text);
+  }
+  run_script(
+      folder,
+      "ls -d [0-9]* | xargs -P 4 -I{} sh -c 'cd {} && \"$MIRRORTRAIN\" config check m.yaml > out 2> err; echo $? "
+      "> code'");
+  std::map<std::string, Outcome> outcomes;
+  count = 0;
+  for (const std::string& text : texts) {
+    const fs::path place = folder / std::to_string(count++);
+    outcomes[text] = {std::stoi(read_text_file(place / "code")), read_text_file(place / "out"),
+                      read_text_file(place / "err")};
+  }
+  return outcomes;
+}
+
+/// What the answer says to write, up to where a comma outside of brackets ends it, or the name that it suggests; ""
+/// where it is told in other words.
+std::string to_write(const std::string& answer) {
+  std::smatch found;
+  if (std::regex_search(answer, found, std::regex("did you mean '([^']*\\.)?([^'.]*)'"))) return found[2];
+  if (!std::regex_search(answer, found, std::regex("[;:] write (- )?'?"))) return "";
+  const std::string rest = found.suffix();
+  int depth = 0;
+  std::size_t end = 0;
+  for (; end < rest.size() && rest[end] != '\n'; ++end) {
+    if (rest[end] == '[' || rest[end] == '{') ++depth;
+    if (rest[end] == ']' || rest[end] == '}') --depth;
+    if (depth == 0 && (rest[end] == ',' || rest[end] == '\'')) break;
+  }
+  const std::string text = rest.substr(0, end);
+  return contains(text, "...") ? "" : text;
+}
+
+/// "ReduceLROnPlateau" and "reduce_lr_on_plateau" alike.
+std::string plain(const std::string& text) {
+  std::string letters;
+  for (const char c : text) {
+    if (c != '_' && c != '-' && c != ' ' && c != '.') letters += static_cast<char>(std::tolower(c));
+  }
+  return letters;
+}
+
+TEST_CASE("advice on a mistake, followed to the letter, leads to a configuration without it") {
+  const TemporaryFolder folder;
+  std::set<std::string> texts;
+  for (const Row& row : kRows) texts.insert({with(row.part, row.mistake), with(row.part, row.advised)});
+  std::map<std::string, Outcome> outcomes = check_all(folder, texts);
+  std::set<std::string> mistakes;
+  for (const Row& row : kRows) mistakes.insert(with(row.part, row.mistake));
+  for (const Row& row : kRows) {
+    CAPTURE(std::string(row.mistake));
+    const Outcome& answer = outcomes[with(row.part, row.mistake)];
+    CHECK(answer.exit_code == 2);
+    CHECK_MESSAGE(contains(answer.err, row.answer), answer.err);
+    CHECK_MESSAGE(contains(answer.err, "1 error\n"), answer.err);
+
+    const std::string advised = with(row.part, row.advised);
+    CHECK_MESSAGE(contains(advised, to_write(answer.err)), "advised: " << to_write(answer.err));
+    const Outcome& after = outcomes[advised];
+    const bool is_right = after.exit_code == 0 || mistakes.contains(advised);
+    CHECK_MESSAGE(is_right, after.err);
+  }
+}
+
+TEST_CASE("advice of a warning, followed, leads to a configuration without one") {
+  const TemporaryFolder folder;
+  std::set<std::string> texts;
+  for (const Row& row : kWarnings) texts.insert({with(row.part, row.mistake), with(row.part, row.advised)});
+  std::map<std::string, Outcome> outcomes = check_all(folder, texts);
+  for (const Row& row : kWarnings) {
+    CAPTURE(std::string(row.mistake));
+    const Outcome& answer = outcomes[with(row.part, row.mistake)];
+    CHECK_MESSAGE(answer.exit_code == 0, answer.err);
+    CHECK_MESSAGE(contains(answer.err, row.answer), answer.err);
+    const Outcome& after = outcomes[with(row.part, row.advised)];
+    CHECK(after.exit_code == 0);
+    CHECK_MESSAGE(!contains(after.err, "warning"), after.err);
+  }
+}
+
+TEST_CASE("every piece of advice has a mistake that shows it") {
+  const std::string source = read_text_file(repository_file("src/config/advice.cpp"));
+  const std::regex entry("\\{\"([a-z_]+)\", \"([a-z0-9]+)\",");
+  int count = 0;
+  for (std::sregex_iterator at(source.begin(), source.end(), entry), end; at != end; ++at, ++count) {
+    const std::string kind = (*at)[1], name = (*at)[2];
+    const bool is_shown =
+        std::ranges::any_of(kRows, [&](const Row& row) { return contains(plain(row.mistake), name); });
+    CHECK_MESSAGE(is_shown, "advice.cpp: " << kind << " " << name << " is in no row");
+  }
+  CHECK(count > 60);
+}
+
+TEST_CASE("the name that is suggested for another library's is one of ours") {
+  const TemporaryFolder folder;
+  const std::string source = read_text_file(repository_file("src/config/other_names.cpp"));
+  const std::string known = run_program(folder, "config reference").out + run_program(folder, "-h").out;
+  const std::regex pair("\\{\"([a-z0-9]+)\", \"([a-z0-9_]+)\"\\}");
+  int count = 0;
+  for (std::sregex_iterator at(source.begin(), source.end(), pair), end; at != end; ++at, ++count) {
+    const std::string ours = (*at)[2];
+    CHECK_MESSAGE(std::regex_search(known, std::regex("\\b" + ours + "\\b")), ours);
+  }
+  CHECK(count > 150);
+}
+
+}  // namespace
+}  // namespace mirrortrain::testing

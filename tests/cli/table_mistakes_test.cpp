@@ -1,0 +1,125 @@
+// Everyday mistakes in tables and in how they are named: what the program answers, and that what it advises helps.
+#include <doctest/doctest.h>
+
+#include "cli/program.h"
+#include "error_text.h"
+
+namespace mirrortrain::testing {
+namespace {
+
+constexpr const char* kConfig = R"(data:
+  global_batch_size: 2
+  train: SOURCE
+model:
+  input_shape: [2]
+  layers:
+    - dense: {units: 3}
+loss: {type: sparse_categorical_crossentropy, from_logits: true}
+optimizer: adam
+training: {epochs: 1}
+)";
+constexpr const char* kSource = "{format: csv, file: a.csv, labels: y}";
+constexpr const char* kTable = "a,b,y\n1,2,0\n3,1,1\n2,5,2\n";
+
+struct Fixture {
+  TemporaryFolder folder;
+
+  Outcome check(const std::string& source, const std::string& table, const std::string& part = "",
+                const std::string& other = "") {
+    std::string text = kConfig;
+    text.replace(text.find("SOURCE"), 6, source);
+    if (!part.empty()) text.replace(text.find(part), part.size(), other);
+    write_file(folder / "m.yaml", text);
+    write_file(folder / "a.csv", table);
+    return run_program(folder, "config check m.yaml");
+  }
+};
+
+TEST_CASE_FIXTURE(Fixture, "advice on a table, followed, makes it one that trains") {
+  struct Row {
+    const char *source, *table, *answer, *advised_source, *advised_table;
+  };
+  const Row rows[] = {
+      {kSource, "a,b,y\n1,NA,0\n3,1,1\n2,5,2\n",
+       "found 'NA'; leave the cell of a missing value empty, and say in 'missing' what it stands for",
+       "{format: csv, file: a.csv, labels: y, missing: mean}", "a,b,y\n1,,0\n3,1,1\n2,5,2\n"},
+      {kSource, "a,b,y\n1,nan,0\n3,1,1\n2,5,2\n", "found 'nan'; leave the cell of a missing value empty",
+       "{format: csv, file: a.csv, labels: y, missing: mean}", "a,b,y\n1,,0\n3,1,1\n2,5,2\n"},
+      {kSource, "a,b,day,y\n1,2,2024-01-05,0\n3,1,2024-01-06,1\n",
+       "found '2024-01-05'; a column of words needs an encoding, as in 'encoding: {day: one_hot}', or is left out "
+       "where "
+       "'features' lists the others",
+       "{format: csv, file: a.csv, labels: y, features: [a, b]}", "a,b,day,y\n1,2,2024-01-05,0\n3,1,2024-01-06,1\n"},
+      {kSource, "a,kind,y\n1,red,0\n3,green,1\n", "as in 'encoding: {kind: one_hot}'",
+       "{format: csv, file: a.csv, labels: y, encoding: {kind: index}}", "a,kind,y\n1,red,0\n3,green,1\n"},
+      {kSource, "a,b,y\n1,2,1\n3,1,2\n2,5,3\n",
+       "label 3 is not one of the 3 classes 0 to 2; correct it, or give the model as many outputs as there are "
+       "classes, "
+       "which count from 0",
+       kSource, kTable},
+      {kSource, "1,2,0\n3,1,1\n2,5,2\n",
+       "the columns are 1, 2, 0; if the first line is an example, write header: false, and 'labels' as the column's "
+       "number, counted from 0",
+       "{format: csv, file: a.csv, labels: 2, header: false}", "1,2,0\n3,1,1\n2,5,2\n"},
+      {"a.csv", kTable, "unknown data source 'a.csv'; write {format: csv, file: a.csv, labels: ...}", kSource, kTable},
+      {"{format: parquet, file: a.parquet}", kTable, "{format: csv, file: FILE, labels: COLUMN}", kSource, kTable},
+      {"{format: csv, file: 'https://example.com/a.csv', labels: y}", kTable,
+       "https:/example.com/a.csv: data are read from files of this machine; download them, and name the file", kSource,
+       kTable},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(std::string(row.answer));
+    const Outcome outcome = check(row.source, row.table);
+    CHECK(outcome.exit_code != 0);
+    CHECK_MESSAGE(contains(outcome.err, row.answer), outcome.err);
+    const Outcome after = check(row.advised_source, row.advised_table);
+    CHECK_MESSAGE(after.exit_code == 0, after.err);
+  }
+}
+
+TEST_CASE_FIXTURE(Fixture, "a folder of splits in place of one of classes is told with the folder to name") {
+  for (const char* const kind : {"cat", "dog"}) {
+    fs::create_directories(folder / "pictures/train" / kind);
+    fs::copy_file(repository_file("tests/pictures/rgb.png"), folder / "pictures/train" / kind / "a.png");
+  }
+  const auto check_folder = [&](const std::string& directory) {
+    return check(fmt::format("{{format: image_folder, directory: {}, image_size: [4, 4]}}", directory), kTable,
+                 "input_shape: [2]\n  layers:\n", "input_shape: [4, 4, 3]\n  layers:\n    - flatten\n");
+  };
+  const Outcome outcome = check_folder("pictures");
+  CHECK(outcome.exit_code == 1);
+  CHECK_MESSAGE(contains(outcome.err, "if the classes are the folders in it, write directory: "), outcome.err);
+  CHECK_MESSAGE(contains(outcome.err, (folder / "pictures/train").string() + "\n"), outcome.err);
+  CHECK(check_folder("pictures/train").exit_code == 0);
+  const Outcome named = check("{format: image_folder, path: pictures/train}", kTable);
+  CHECK_MESSAGE(contains(named.err, "data.train.path: unknown key; did you mean 'directory'?"), named.err);
+}
+
+TEST_CASE_FIXTURE(Fixture, "weights of another program's format are told as what they have to be") {
+  write_file(folder / "w.pt", std::string(100, 'x'));
+  const Outcome outcome = check(kSource, kTable, "model:\n", "model:\n  initial_weights: w.pt\n");
+  CHECK(outcome.exit_code == 1);
+  CHECK_MESSAGE(contains(outcome.err, "not a safetensors file, which other programs have to save their weights as"),
+                outcome.err);
+}
+
+TEST_CASE_FIXTURE(Fixture, "labels that are no classes of the loss get the loss that takes them") {
+  const std::string numbers = "a,b,y\n1,2,0.5\n3,1,1.5\n2,5,2.5\n";
+  const Outcome as_classes = check(kSource, numbers);
+  CHECK_MESSAGE(contains(as_classes.err,
+                         "label 0.5 is no number of a class, 0 to 2; correct it, or take mean_squared_error, which "
+                         "trains numbers"),
+                as_classes.err);
+  const std::string loss = "    - dense: {units: 3}\nloss: {type: sparse_categorical_crossentropy, from_logits: true}";
+  CHECK(check(kSource, numbers, loss, "    - dense: {units: 1}\nloss: mean_squared_error").exit_code == 0);
+  const Outcome as_one =
+      check(kSource, kTable, loss, "    - dense: {units: 1, activation: sigmoid}\nloss: binary_crossentropy");
+  CHECK_MESSAGE(contains(as_one.err,
+                         "label 2 is not between 0 and 1, as the loss wants it; for numbers of classes take "
+                         "sparse_categorical_crossentropy, with an output for each class"),
+                as_one.err);
+  CHECK(check(kSource, kTable).exit_code == 0);
+}
+
+}  // namespace
+}  // namespace mirrortrain::testing
