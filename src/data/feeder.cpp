@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "data/wrong_numbers.h"
 
 namespace mirrortrain::data {
 namespace {

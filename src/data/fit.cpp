@@ -3,11 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
-#include <type_traits>
 #include <utility>
 
 #include "data/picture_steps.h"
+#include "data/wrong_numbers.h"
 
 namespace mirrortrain::data {
 namespace {
@@ -22,36 +21,6 @@ Shape with_depth(const Shape& label, std::int64_t depth) {
   std::vector<std::int64_t> dims = label.dims();
   dims.push_back(depth);
   return Shape(std::move(dims));
-}
-
-template <class T>
-bool is_class(T label, std::int64_t classes) {
-  if constexpr (std::is_integral_v<T>) {
-    return label >= 0 && static_cast<std::int64_t>(label) < classes;
-  } else {
-    const auto value = static_cast<double>(label);
-    return value >= 0 && value < static_cast<double>(classes) && value == std::floor(value);
-  }
-}
-
-std::string wrong_label_text(double label, std::int64_t classes, bool signs) {
-  if (signs) return fmt::format("label {} is none of -1, 0 and 1, as the loss wants it", label);
-  const bool is_whole = label == std::floor(label);
-  if (classes == 0) {
-    return fmt::format("label {} is not between 0 and 1, as the loss wants it{}", label,
-                       is_whole && label > 1 ? "; for numbers of classes take sparse_categorical_crossentropy, with an "
-                                               "output for each class"
-                                             : "");
-  }
-  if (!is_whole) {
-    return fmt::format(
-        "label {} is no number of a class, 0 to {}; correct it, or take mean_squared_error, which trains numbers",
-        label, classes - 1);
-  }
-  return fmt::format(
-      "label {} is not one of the {} classes 0 to {}; correct it, or give the model as many outputs as there "
-      "are classes{}",
-      label, classes, classes - 1, label == static_cast<double>(classes) ? ", which count from 0" : "");
 }
 
 std::string labels_remedy(const Shape& label, const InputSpec& spec) {
@@ -127,124 +96,6 @@ std::string labels_mismatch(const Shape& label, std::int64_t depth, const InputS
   const std::string found = depth > 0 ? fmt::format("{} after one_hot", shape.text()) : shape.text();
   return fmt::format("one label has the shape {}, but the model's output and loss take {}; {}", found,
                      spec.labels.text(), labels_remedy(shape, spec));
-}
-
-namespace {
-
-/// Calls take(row of the array, the element as a number) for the first element of each row that does not fit, until it
-/// returns false.
-template <class Fits, class Take>
-void for_each_wrong(const Array& array, std::int64_t first_row, std::int64_t rows, const Fits& fits, const Take& take) {
-  const std::int64_t per_row = array.row_elements();
-  with_element_type(array.dtype, [&](auto* type) {
-    using T = std::remove_pointer_t<decltype(type)>;
-    const auto elements = array.span<T>().subspan(static_cast<std::size_t>(first_row * per_row),
-                                                  static_cast<std::size_t>(rows * per_row));
-    for (std::size_t i = 0; i < elements.size(); ++i) {
-      if (fits(elements[i])) continue;
-      const std::int64_t row = static_cast<std::int64_t>(i) / per_row;
-      if (!take(first_row + row, static_cast<double>(elements[i]))) return;
-      i = static_cast<std::size_t>((row + 1) * per_row) - 1;  // no other of this row
-    }
-  });
-}
-
-template <class Take>
-void for_each_wrong_label(const Array& labels, std::int64_t first, std::int64_t rows, std::int64_t depth,
-                          const InputSpec& spec, const Take& take) {
-  const std::int64_t classes = depth > 0 ? depth : spec.classes;
-  if (classes == 0 && !spec.probabilities && !spec.signs) return;
-  const bool signs = depth == 0 && spec.signs;
-  const auto fits = [&](auto label) {
-    const auto number = static_cast<double>(label);
-    if (signs) return number == -1 || number == 0 || number == 1;
-    return classes > 0 ? is_class(label, classes) : number >= 0 && number <= 1;
-  };
-  for_each_wrong(labels, first, rows, fits, [&](std::int64_t row, double label) {
-    return take(WrongNumber{row, wrong_label_text(label, classes, signs)});
-  });
-}
-
-/// Calls take(row of the array) for every row of zeros alone, until it returns false.
-template <class Take>
-void for_each_empty(const Array& features, std::int64_t first_row, std::int64_t rows, const Take& take) {
-  const auto per_row = static_cast<std::size_t>(features.row_elements());
-  with_element_type(features.dtype, [&](auto* type) {
-    using T = std::remove_pointer_t<decltype(type)>;
-    for (std::int64_t row = first_row; row < first_row + rows; ++row) {
-      const auto elements = features.span<T>().subspan(static_cast<std::size_t>(row) * per_row, per_row);
-      if (std::ranges::all_of(elements, [](T number) { return static_cast<double>(number) == 0; }) && !take(row))
-        return;
-    }
-  });
-}
-
-/// Numbers that are none of the embedding's first, then sequences of padding alone.
-template <class Take>
-void for_each_wrong_feature(const Array& features, std::int64_t first, std::int64_t rows, const InputSpec& spec,
-                            const Take& take) {
-  const std::int64_t below = spec.numbers_below;
-  if (below == 0) return;
-  const auto fits = [&](auto number) { return is_class(number, below); };
-  for_each_wrong(features, first, rows, fits, [&](std::int64_t row, double number) {
-    return take(WrongNumber{
-        row, fmt::format("{} is no whole number from 0 to {}, as the model's embedding wants them; correct it, or give "
-                         "the embedding a larger input_dim",
-                         number, below - 1)});
-  });
-  if (!spec.needs_a_step) return;
-  for_each_empty(features, first, rows, [&](std::int64_t row) {
-    return take(WrongNumber{row,
-                            "padding (0) alone, of which global_average_pooling1d has no mean; leave the example out, "
-                            "or give it a word of its own for empty sequences"});
-  });
-}
-
-}  // namespace
-
-std::optional<WrongNumber> find_wrong_label(const Dataset& dataset, std::int64_t depth, const InputSpec& spec) {
-  std::optional<WrongNumber> first;
-  for_each_wrong_label(dataset.labels(), dataset.first_row(), dataset.rows(), depth, spec, [&](WrongNumber wrong) {
-    first = std::move(wrong);
-    return false;
-  });
-  return first;
-}
-
-std::optional<WrongNumber> find_wrong_feature(const Dataset& dataset, const InputSpec& spec) {
-  std::optional<WrongNumber> first;
-  for_each_wrong_feature(dataset.features(), dataset.first_row(), dataset.rows(), spec, [&](WrongNumber wrong) {
-    if (!first) first = std::move(wrong);
-    return false;
-  });
-  return first;
-}
-
-bool is_padding_alone(const Dataset& dataset) {
-  std::int64_t empty = 0;
-  for_each_empty(dataset.features(), dataset.first_row(), dataset.rows(), [&](std::int64_t row) {
-    ++empty;
-    return row == dataset.first_row() + empty - 1;  // else one before had something
-  });
-  return empty == dataset.rows();
-}
-
-std::vector<WrongNumber> wrong_labels(const Array& labels, std::int64_t depth, const InputSpec& spec) {
-  std::vector<WrongNumber> all;
-  for_each_wrong_label(labels, 0, labels.rows(), depth, spec, [&](WrongNumber wrong) {
-    all.push_back(std::move(wrong));
-    return true;
-  });
-  return all;
-}
-
-std::vector<WrongNumber> wrong_features(const Array& features, const InputSpec& spec) {
-  std::vector<WrongNumber> all;
-  for_each_wrong_feature(features, 0, features.rows(), spec, [&](WrongNumber wrong) {
-    all.push_back(std::move(wrong));
-    return true;
-  });
-  return all;
 }
 
 namespace {

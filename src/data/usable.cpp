@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "data/undecodable.h"
+#include "data/wrong_numbers.h"
 
 namespace mirrortrain::data {
 namespace {

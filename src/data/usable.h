@@ -5,7 +5,7 @@
 
 #include "data/bad_examples.h"
 #include "data/dataset.h"
-#include "data/fit.h"
+#include "data/input_spec.h"
 
 namespace mirrortrain::data {
 

@@ -8,6 +8,7 @@
 #include "base/utf8.h"
 #include "graph/ops/combine.h"
 #include "graph/ops/elementwise.h"
+#include "graph/ops/mask.h"
 
 namespace mirrortrain {
 
@@ -41,6 +42,15 @@ ValueId LayerBuilder::plus_along_last(ValueId value, ValueId vector) {
   Shape along_last(std::vector<std::int64_t>(shape(value).rank(), 1));
   along_last[along_last.rank() - 1] = shape(value).back();
   return apply(ops::Combine(ops::CombineKind::kAdd), {value, apply(ops::Reshape(along_last), {vector})});
+}
+
+void LayerBuilder::mask_zero(ValueId numbers) {
+  model_graph_.pads_with_zero = true;
+  set_output_mask(apply(ops::PaddingMask(), {numbers}));
+}
+
+void LayerBuilder::note_mean_of_steps() {
+  if (ops::is_of_padding(graph(), mask(0))) model_graph_.averages_steps = true;
 }
 
 void LayerBuilder::warn_of_lost_mask(std::string_view why) {

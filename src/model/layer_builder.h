@@ -60,6 +60,10 @@ class LayerBuilder {
   bool has_masks() const;
   /// What the layer's output carries: nothing where it is not set.
   void set_output_mask(ValueId mask) { output_mask_ = mask; }
+  /// As the output's mask, one of the model's input, of whole_numbers(): 0 is padding.
+  void mask_zero(ValueId numbers);
+  /// That the layer averages what the mask of its first input lets count.
+  void note_mean_of_steps();
   ValueId output_mask() const { return output_mask_; }
   /// Something that the user is told of at the layer's place.
   void warn(std::string message) { warnings_.push_back(std::move(message)); }

@@ -42,8 +42,10 @@ struct ModelGraph {
   ValueId features = kNoValue;  ///< input, batched, float32
   /// Where layers look the features up in tables: they are whole numbers from 0 to one less than this.
   std::optional<std::int64_t> numbers_below;
-  ValueId labels = kNoValue;   ///< input, batched; int32 for the sparse loss, else float32
-  ValueId weights = kNoValue;  ///< input, batched [], float32: how much each example's loss counts; absent: all alike
+  bool pads_with_zero = false;  ///< the number 0 is padding, which a mask leaves out
+  bool averages_steps = false;  ///< that are no padding: sequences of padding alone have no mean
+  ValueId labels = kNoValue;    ///< input, batched; int32 for the sparse loss, else float32
+  ValueId weights = kNoValue;   ///< input, batched [], float32: how much each example's loss counts; absent: all alike
   ValueId output = kNoValue;
   ValueId mask = kNoValue;  ///< that the output carries; absent: every step counts
   ValueId loss = kNoValue;  ///< float64 [], the sum over rows; [2] where the output carries a mask, as ops::Loss has it

@@ -6,9 +6,6 @@
 #include <functional>
 
 #include "base/error.h"
-#include "graph/ops/arrange.h"
-#include "graph/ops/combine.h"
-#include "graph/ops/mask.h"
 #include "model/shorter_graphs.h"
 #include "strategy/topology.h"
 #include "train/check_callbacks.h"
@@ -19,34 +16,14 @@
 namespace mirrortrain {
 namespace {
 
-/// Whether a mask leaves out all of a sequence whose every number is 0.
-bool is_of_padding(const Graph& graph, ValueId mask) {
-  const NodeId producer = graph.value(mask).producer;
-  if (producer < 0) return false;
-  const Node& node = graph.node(producer);
-  if (dynamic_cast<const ops::PaddingMask*>(node.op.get()) != nullptr) return true;
-  const bool is_made_of_masks = dynamic_cast<const ops::Combine*>(node.op.get()) != nullptr ||
-                                dynamic_cast<const ops::Concatenate*>(node.op.get()) != nullptr ||
-                                dynamic_cast<const ops::Flip*>(node.op.get()) != nullptr;
-  return is_made_of_masks && std::ranges::all_of(node.inputs, [&](ValueId input) { return is_of_padding(graph, input); });
-}
-
-/// What the model makes of the number 0.
-void note_padding(const Graph& graph, data::InputSpec& spec) {
-  for (const Node& node : graph.nodes()) {
-    if (dynamic_cast<const ops::PaddingMask*>(node.op.get()) != nullptr) spec.pads_with_zero = true;
-    const bool averages = dynamic_cast<const ops::MaskedMean*>(node.op.get()) != nullptr;
-    if (averages && is_of_padding(graph, node.inputs[1])) spec.needs_a_step = true;
-  }
-}
-
 data::InputSpec input_spec(const Model& model, const Loss& loss) {
   const ModelGraph& graph = model.training;
   const ValueSpec& labels = graph.graph.spec(graph.labels);
   data::InputSpec spec{graph.graph.spec(graph.features).shape, labels.shape, labels.dtype, 0, false};
   spec.weighted = graph.weights != kNoValue || model.evaluation.weights != kNoValue;
   spec.numbers_below = graph.numbers_below.value_or(0);
-  note_padding(graph.graph, spec);
+  spec.pads_with_zero = graph.pads_with_zero;
+  spec.averages_steps = graph.averages_steps;
   if (labels.dtype == DType::kInt32) {
     spec.classes = model.largest_label.value_or(-1) + 1;
   } else {

@@ -10,6 +10,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "data/wrong_numbers.h"
 #include "train/option_warnings.h"
 
 namespace mirrortrain {
@@ -157,7 +158,7 @@ void warn_of_one_class(const LocatedSource& source, const data::Dataset* split, 
 }
 
 void warn_of_padding_alone(const CheckedConfiguration& checked, const data::Dataset& train, config::Errors& errors) {
-  if (!checked.input.pads_with_zero || train.source() != nullptr || !data::is_padding_alone(train)) return;
+  if (!checked.input.pads_with_zero || train.source() != nullptr || !data::is_all_zero(train)) return;
   const auto& source = checked.values().data.train;
   errors.warn(source.place, source.path,
               "every number is 0, which mask_zero takes for padding, so there is nothing to learn from; check how the "

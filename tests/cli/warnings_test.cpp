@@ -1,6 +1,8 @@
 // What can be trained but is hardly meant: the warnings of fit and config check.
 #include <doctest/doctest.h>
 
+#include <filesystem>
+
 #include "cli/program.h"
 #include "error_text.h"
 
@@ -535,11 +537,20 @@ TEST_CASE_FIXTURE(Padded, "a sequence of padding alone has no mean, which is tol
     CAPTURE(command);
     const Outcome outcome = with(command, words, "    - global_average_pooling1d");
     CHECK(outcome.exit_code == 1);
-    CHECK(
-        contains(outcome.err,
-                 "words.csv:3: row 1 (counting from 0): padding (0) alone, of which "
-                 "global_average_pooling1d has no mean; leave the example out, or give it a word of its own for empty "
-                 "sequences"));
+    CHECK(contains(
+        outcome.err,
+        "words.csv:3: row 1 (counting from 0): padding (0) alone, of which "
+        "global_average_pooling1d has no mean; remove the example, or encode empty sequences with a number other than "
+        "0"));
+  }
+  const std::string wrong_later = "a,b,c,y\n0,0,0,0\n1,2,0,1\n3,0,0,1\n9,0,0,0\n";
+  const std::string wrong_first = "a,b,c,y\n9,0,0,0\n1,2,0,1\n3,0,0,1\n0,0,0,0\n";
+  for (const std::string& both : {wrong_later, wrong_first}) {
+    const Outcome outcome =
+        with("fit padded.yaml --set data.on_bad_example=skip", both, "    - global_average_pooling1d");
+    CHECK_MESSAGE(outcome.exit_code == 0, outcome.err);
+    CHECK_MESSAGE(contains(outcome.err, "2 of 4 examples in"), outcome.err);
+    std::filesystem::remove_all(folder / "runs");
   }
   CHECK(with("fit padded.yaml --set data.on_bad_example=skip", words, "    - global_average_pooling1d").exit_code == 0);
   CHECK(with("fit padded.yaml --run-dir another", words, "    - lstm: {units: 2}").exit_code == 0);

@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-#include <cmath>
+#include <limits>
 
 #include "graph/ops/batch_norm.h"
 #include "graph/ops/conv2d.h"
@@ -10,6 +10,7 @@
 #include "graph/ops/elementwise.h"
 #include "graph/ops/loss.h"
 #include "graph/ops/pool2d.h"
+#include "graph/ops/synchronized_batch_norm.h"
 
 namespace mirrortrain {
 namespace {
@@ -81,8 +82,22 @@ TEST_CASE("relu and relu6 move into the batch normalization before them") {
     const Graph fused = fuse(graph, {&output, &new_mean});
     CHECK(op_names(fused) == std::vector<std::string>{"batch_norm"});
     CHECK(op_of<ops::BatchNorm>(fused, 0).relu.on);
-    CHECK(std::isinf(op_of<ops::BatchNorm>(fused, 0).relu.most) == (kind == ActivationKind::kRelu));
+    const float most = kind == ActivationKind::kRelu ? std::numeric_limits<float>::infinity() : 6;
+    CHECK(op_of<ops::BatchNorm>(fused, 0).relu.most == most);
     CHECK(new_mean == fused.nodes()[0].outputs[3]);
+
+    Graph others;
+    const ValueId y = others.input("features", {DType::kFloat32, Shape{5}, true});
+    const ValueId moving = others.variable({"mean", Shape{5}, false});
+    const ValueId inferred = others.apply_one(ops::BatchNormInference(1e-3f), {y, kNoValue, kNoValue, moving, moving});
+    const ValueId sums = others.apply_one(ops::BatchNormSums(), {y, kNoValue});
+    const ValueId by_sums = others.apply(ops::BatchNormBySums(1e-3f), {y, kNoValue, kNoValue, sums, kNoValue})[0];
+    ValueId first = others.apply_one(ops::Activation(kind), {inferred});
+    ValueId second = others.apply_one(ops::Activation(kind), {by_sums});
+    const Graph both = fuse(others, {&first, &second});
+    CHECK(op_names(both) == std::vector<std::string>{"batch_norm_inference", "batch_norm_sums", "batch_norm_by_sums"});
+    CHECK(op_of<ops::BatchNormInference>(both, 0).relu.most == most);
+    CHECK(op_of<ops::BatchNormBySums>(both, 2).relu.most == most);
   }
 }
 

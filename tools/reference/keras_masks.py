@@ -238,10 +238,11 @@ def merges():
         p = layers.Concatenate(axis=1, name="p")([a, b, a])
         q = layers.Concatenate(axis=1, name="q")([b, a, a])
         r = layers.Concatenate(axis=1, name="r")([b, b, b])
+        narrow = layers.Dense(1, name="narrow")(q)
         product = layers.Multiply(name="product")([p, q])
         largest = layers.Maximum(name="largest")([q, p])
         ends = [layers.Multiply(name="half_product")([q, r]), layers.Maximum(name="half_largest")([p, r]),
-                layers.Maximum(name="of_three")([r, q, p])]
+                layers.Maximum(name="of_three")([r, q, p]), layers.Maximum(name="wide")([narrow, p])]
         flat = [layers.Flatten()(x) for x in [product, largest, *ends]]
         parts = layers.Concatenate(name="parts")([layers.GlobalAveragePooling1D()(product),
                                                   layers.GlobalAveragePooling1D()(largest), *flat])
@@ -254,11 +255,13 @@ def merges():
             - concatenate: {axis: 1, inputs: [masked, plain, masked], name: p}
             - concatenate: {axis: 1, inputs: [plain, masked, masked], name: q}
             - concatenate: {axis: 1, inputs: [plain, plain, plain], name: r}
+            - dense: {units: 1, inputs: [q], name: narrow}
             - multiply: {inputs: [p, q], name: product}
             - maximum: {inputs: [q, p], name: largest}
             - multiply: {inputs: [q, r], name: half_product}
             - maximum: {inputs: [p, r], name: half_largest}
             - maximum: {inputs: [r, q, p], name: of_three}
+            - maximum: {inputs: [narrow, p], name: wide}
             - global_average_pooling1d: {inputs: [product], name: mean_product}
             - global_average_pooling1d: {inputs: [largest], name: mean_largest}
             - flatten: {inputs: [product], name: f1}
@@ -266,7 +269,8 @@ def merges():
             - flatten: {inputs: [half_product], name: f3}
             - flatten: {inputs: [half_largest], name: f4}
             - flatten: {inputs: [of_three], name: f5}
-            - concatenate: {inputs: [mean_product, mean_largest, f1, f2, f3, f4, f5], name: parts}
+            - flatten: {inputs: [wide], name: f6}
+            - concatenate: {inputs: [mean_product, mean_largest, f1, f2, f3, f4, f5, f6], name: parts}
             - dense: {units: 3, name: classes}""", SPARSE, 7, "{type: sgd, learning_rate: 0.1, momentum: 0.9}"),
         words, labels.astype(np.int64), 7, model, lambda: keras.losses.SparseCategoricalCrossentropy(from_logits=True),
         {"accuracy": sparse_accuracy}, lambda: keras.optimizers.SGD(0.1, momentum=0.9))

@@ -1,5 +1,7 @@
 #include "graph/ops/mask.h"
 
+#include <algorithm>
+
 #include "graph/ops/checks.h"
 
 namespace mirrortrain::ops {
@@ -7,6 +9,15 @@ namespace mirrortrain::ops {
 void expect_mask(std::string_view op, const Shape& shape, const ValueSpec& spec, bool may_be_absent) {
   if (may_be_absent && !present(spec)) return;
   expect_same(op, "the mask", {DType::kFloat32, shape, true}, spec);
+}
+
+bool is_of_padding(const Graph& graph, ValueId mask) {
+  const NodeId producer = graph.value(mask).producer;
+  if (producer < 0) return false;
+  const Node& node = graph.node(producer);
+  if (dynamic_cast<const PaddingMask*>(node.op.get()) != nullptr) return true;
+  if (dynamic_cast<const FullMask*>(node.op.get()) != nullptr) return false;
+  return std::ranges::all_of(node.inputs, [&](ValueId input) { return is_of_padding(graph, input); });
 }
 
 std::vector<ValueSpec> PaddingMask::infer(std::span<const ValueSpec> inputs) const {

@@ -51,6 +51,9 @@ struct Select : Op {
   std::vector<ValueId> gradient(Graph&, const Node&, std::span<const ValueId>, const std::vector<bool>&) const override;
 };
 
+/// Whether `mask` leaves out all of a sequence whose every number is 0: only PaddingMask went into it.
+bool is_of_padding(const Graph& graph, ValueId mask);
+
 /// Throws Error unless `spec` is a mask of `shape`, or absent where it may be.
 void expect_mask(std::string_view op, const Shape& shape, const ValueSpec& spec, bool may_be_absent = false);
 

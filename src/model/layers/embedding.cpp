@@ -6,7 +6,6 @@
 #include "graph/ops/arrange.h"
 #include "graph/ops/combine.h"
 #include "graph/ops/embedding.h"
-#include "graph/ops/mask.h"
 
 namespace mirrortrain::layers {
 
@@ -33,7 +32,7 @@ ValueId Embedding::build(LayerBuilder& builder, std::span<const ValueId> sources
   const ValueId numbers = builder.whole_numbers(sources[0], input_dim);
   const ValueId table = builder.weight("embeddings", {input_dim, output_dim}, embeddings_initializer,
                                        embeddings_regularizer, embeddings_constraint);
-  if (mask_zero) builder.set_output_mask(builder.apply(ops::PaddingMask(), {numbers}));
+  if (mask_zero) builder.mask_zero(numbers);
   return builder.apply(ops::Embedding(builder.graph().spec(sources[0]).dtype), {numbers, table});
 }
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "base/error.h"
 #include "graph/ops/arrange.h"
@@ -90,21 +91,27 @@ void join_masks(LayerBuilder& builder, std::span<const ValueId> sources, std::si
   builder.set_output_mask(builder.apply(ops::Concatenate(axis), std::move(masks)));
 }
 
-/// As Keras has it: where a step of one input is masked, the other stands for it, and for both the first. The maximum
-/// of two counts everywhere unless both carry masks.
-ValueId maximum_of_what_counts(LayerBuilder& builder, const std::vector<ValueId>& values) {
-  ValueId all = values[0], counted = builder.mask(0);
-  for (std::size_t i = 1; i < values.size(); ++i) {
-    if (builder.shape(values[i]) != builder.shape(all)) {
-      throw mismatch(builder, "of one shape where one is masked", values[0], values[i]);
-    }
-    const ValueId mask = builder.mask(i);
-    const ValueId value = mask == kNoValue ? values[i] : builder.apply(ops::Select(), {mask, values[i], all});
-    if (counted != kNoValue && counted != mask) all = builder.apply(ops::Select(), {counted, all, value});
-    counted = mask == kNoValue || counted == kNoValue ? kNoValue : either(builder, counted, mask);
-    all = builder.apply(ops::Combine(CombineKind::kMaximum), {all, value});
+/// The values with `otherwise` in place of the steps that their masks leave out, where they have one.
+std::vector<ValueId> with_masked_as(LayerBuilder& builder, std::span<const ValueId> values,
+                                    const std::vector<ValueId>& masks, float otherwise) {
+  std::vector<ValueId> filled(values.begin(), values.end());
+  for (std::size_t i = 0; i < filled.size(); ++i) {
+    if (masks[i] != kNoValue) filled[i] = builder.apply(ops::Select(otherwise), {masks[i], filled[i], kNoValue});
   }
-  return all;
+  return filled;
+}
+
+std::vector<ValueId> masks_of(const LayerBuilder& builder, std::size_t inputs) {
+  std::vector<ValueId> masks;
+  for (std::size_t i = 0; i < inputs; ++i) masks.push_back(builder.mask(i));
+  return masks;
+}
+
+/// The mask of the steps where the first input counts, or none does.
+ValueId first_or_none(LayerBuilder& builder) {
+  const ValueId none = builder.apply(ops::Scale(-1), {builder.output_mask()});
+  const ValueId all = builder.apply(ops::FullMask(builder.shape(none)), {none});
+  return either(builder, builder.mask(0), builder.apply(ops::Combine(CombineKind::kAdd), {all, none}));
 }
 
 /// In one pass where the inputs have one shape.
@@ -142,12 +149,7 @@ config::Section<Multiply> Multiply::section() {
 
 ValueId Multiply::build(LayerBuilder& builder, std::span<const ValueId> sources) const {
   merge_masks(builder, sources);
-  std::vector<ValueId> factors(sources.begin(), sources.end());
-  for (std::size_t i = 0; i < factors.size(); ++i) {
-    if (builder.mask(i) != kNoValue) {
-      factors[i] = builder.apply(ops::Select(1), {builder.mask(i), factors[i], kNoValue});
-    }
-  }
+  const std::vector<ValueId> factors = with_masked_as(builder, sources, masks_of(builder, sources.size()), 1);
   const ValueId product = combine_all(builder, CombineKind::kMultiply, alike(builder, factors));
   if (builder.output_mask() == kNoValue) return product;
   return builder.apply(ops::Select(0), {builder.output_mask(), product, kNoValue});
@@ -169,9 +171,14 @@ config::Section<Maximum> Maximum::section() {
 
 ValueId Maximum::build(LayerBuilder& builder, std::span<const ValueId> sources) const {
   merge_masks(builder, sources);
-  const std::vector<ValueId> values = alike(builder, sources);
-  if (!builder.has_masks()) return combine_all(builder, CombineKind::kMaximum, values);
-  return maximum_of_what_counts(builder, values);
+  std::vector<ValueId> masks = masks_of(builder, sources.size());
+  // Where no input counts, Keras has the first.
+  if (builder.output_mask() != kNoValue) {
+    masks[0] = masks[0] == builder.output_mask() ? kNoValue : first_or_none(builder);
+  }
+  constexpr float kLeast = -std::numeric_limits<float>::infinity();
+  const std::vector<ValueId> candidates = with_masked_as(builder, sources, masks, kLeast);
+  return combine_all(builder, CombineKind::kMaximum, alike(builder, candidates));
 }
 
 config::Section<Concatenate> Concatenate::section() {

@@ -60,6 +60,7 @@ config::Section<GlobalAveragePooling1d> GlobalAveragePooling1d::section() {
 ValueId GlobalAveragePooling1d::build(LayerBuilder& builder, std::span<const ValueId> sources) const {
   const Shape& sequence = builder.sequence(sources[0]);
   if (builder.has_masks()) {
+    builder.note_mean_of_steps();
     return finished(builder, builder.apply(ops::MaskedMean(), {sources[0], builder.mask(0)}), 1);
   }
   const ValueId image = builder.apply(ops::Reshape({1, sequence[0], sequence[1]}), {sources[0]});

@@ -1,0 +1,148 @@
+#include "data/wrong_numbers.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <span>
+#include <type_traits>
+#include <utility>
+
+namespace mirrortrain::data {
+namespace {
+
+/// A range of an array's rows.
+struct RowRange {
+  const Array& array;
+  std::int64_t first, count;
+};
+
+/// Calls take(WrongNumber) for each row of which judge(its elements) says something, until it returns false.
+template <class Judge, class Take>
+void for_each_wrong(const RowRange& range, const Judge& judge, const Take& take) {
+  const auto per_row = static_cast<std::size_t>(range.array.row_elements());
+  with_element_type(range.array.dtype, [&](auto* type) {
+    using T = std::remove_pointer_t<decltype(type)>;
+    const std::span<const T> elements = range.array.span<T>();
+    for (std::int64_t row = range.first; row < range.first + range.count; ++row) {
+      std::string message = judge(elements.subspan(static_cast<std::size_t>(row) * per_row, per_row));
+      if (!message.empty() && !take(WrongNumber{row, std::move(message)})) return;
+    }
+  });
+}
+
+template <class Judge>
+std::optional<WrongNumber> first_wrong(const RowRange& range, const Judge& judge) {
+  std::optional<WrongNumber> first;
+  for_each_wrong(range, judge, [&](WrongNumber wrong) {
+    first = std::move(wrong);
+    return false;
+  });
+  return first;
+}
+
+template <class Judge>
+std::vector<WrongNumber> all_wrong(const Array& array, const Judge& judge) {
+  std::vector<WrongNumber> all;
+  for_each_wrong({array, 0, array.rows()}, judge, [&](WrongNumber wrong) {
+    all.push_back(std::move(wrong));
+    return true;
+  });
+  return all;
+}
+
+template <class T>
+bool is_class(T number, std::int64_t classes) {
+  if constexpr (std::is_integral_v<T>) {
+    return number >= 0 && static_cast<std::int64_t>(number) < classes;
+  } else {
+    const auto value = static_cast<double>(number);
+    return value >= 0 && value < static_cast<double>(classes) && value == std::floor(value);
+  }
+}
+
+/// What is wrong with the labels of an example, or "".
+class LabelJudge {
+ public:
+  LabelJudge(std::int64_t one_hot_depth, const InputSpec& spec)
+      : classes_(one_hot_depth > 0 ? one_hot_depth : spec.classes),
+        signs_(one_hot_depth == 0 && spec.signs),
+        any_(classes_ == 0 && !spec.probabilities && !spec.signs) {}
+
+  template <class T>
+  std::string operator()(std::span<const T> labels) const {
+    if (any_) return "";
+    const auto wrong = std::ranges::find_if_not(labels, [&](T label) { return fits(label); });
+    return wrong == labels.end() ? "" : text(static_cast<double>(*wrong));
+  }
+
+ private:
+  template <class T>
+  bool fits(T label) const {
+    const auto number = static_cast<double>(label);
+    if (signs_) return number == -1 || number == 0 || number == 1;
+    return classes_ > 0 ? is_class(label, classes_) : number >= 0 && number <= 1;
+  }
+
+  std::string text(double label) const {
+    if (signs_) return fmt::format("label {} is none of -1, 0 and 1, as the loss wants it", label);
+    if (classes_ == 0) return fmt::format("label {} is not between 0 and 1, as the loss wants it", label);
+    return fmt::format(
+        "label {} is not one of the {} classes 0 to {}; correct it, or give the model as many outputs as there "
+        "are classes",
+        label, classes_, classes_ - 1);
+  }
+
+  std::int64_t classes_;
+  bool signs_, any_;
+};
+
+/// What is wrong with the features of an example, or "".
+struct FeatureJudge {
+  const InputSpec& spec;
+
+  template <class T>
+  std::string operator()(std::span<const T> features) const {
+    const std::int64_t below = spec.numbers_below;
+    if (below == 0) return "";
+    const auto wrong = std::ranges::find_if_not(features, [&](T number) { return is_class(number, below); });
+    if (wrong != features.end()) {
+      return fmt::format(
+          "{} is no whole number from 0 to {}, as the model's embedding wants them; correct it, or give the embedding "
+          "a larger input_dim",
+          static_cast<double>(*wrong), below - 1);
+    }
+    if (!spec.averages_steps || !std::ranges::all_of(features, [](T number) { return number == T(0); })) return "";
+    return "padding (0) alone, of which global_average_pooling1d has no mean; remove the example, or encode empty "
+           "sequences with a number other than 0";
+  }
+};
+
+RowRange range_of(const Array& array, const Dataset& dataset) { return {array, dataset.first_row(), dataset.rows()}; }
+
+}  // namespace
+
+std::optional<WrongNumber> find_wrong_label(const Dataset& dataset, std::int64_t depth, const InputSpec& spec) {
+  return first_wrong(range_of(dataset.labels(), dataset), LabelJudge(depth, spec));
+}
+
+std::optional<WrongNumber> find_wrong_feature(const Dataset& dataset, const InputSpec& spec) {
+  return first_wrong(range_of(dataset.features(), dataset), FeatureJudge{spec});
+}
+
+std::vector<WrongNumber> wrong_labels(const Array& labels, std::int64_t depth, const InputSpec& spec) {
+  return all_wrong(labels, LabelJudge(depth, spec));
+}
+
+std::vector<WrongNumber> wrong_features(const Array& features, const InputSpec& spec) {
+  return all_wrong(features, FeatureJudge{spec});
+}
+
+bool is_all_zero(const Dataset& dataset) {
+  const auto judge = []<class T>(std::span<const T> features) -> std::string {
+    return std::ranges::all_of(features, [](T number) { return number == T(0); }) ? "" : "not 0";
+  };
+  return !first_wrong(range_of(dataset.features(), dataset), judge);
+}
+
+}  // namespace mirrortrain::data
