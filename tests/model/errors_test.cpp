@@ -260,6 +260,9 @@ TEST_CASE("an embedding reads the model's input alone, in its shape or another")
 }
 
 TEST_CASE("ranges of options are checked") {
+  CHECK(
+      contains(errors_of("    - reshape: {target_shape: [64, 3]}\n    - gru: {units: 2, zero_output_for_mask: true}\n"),
+               "zero_output_for_mask: a layer without return_sequences has no output at padding"));
   CHECK(contains(errors_of("    - group_normalization: {groups: 0}\n"), "groups"));
   CHECK(contains(errors_of("    - group_normalization: {groups: -2}\n"), "groups"));
   CHECK(contains(errors_of("    - embedding: {input_dim: 0, output_dim: 2}\n"), "input_dim"));

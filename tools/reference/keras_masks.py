@@ -131,6 +131,30 @@ def bidirectional():
         {"accuracy": sparse_accuracy})
 
 
+def bidirectional_flat():
+    """A class for each sentence from all states of both directions, which are 0 at padding."""
+    words = sentences(28, 26, empty=True)
+    labels = (words.max(axis=1) + (words > 0).sum(axis=1)) % 3
+
+    def model():
+        sequence = keras.Input((STEPS,))
+        x = layers.Embedding(WORDS, 6, mask_zero=True, name="words")(sequence)
+        x = layers.Bidirectional(layers.GRU(4, return_sequences=True, name="gru"), merge_mode="sum", name="both")(x)
+        return keras.Model(sequence, layers.Dense(3, name="classes")(layers.Flatten()(x)))
+
+    return case(
+        text_of("""\
+            - embedding: {input_dim: 12, output_dim: 6, mask_zero: true, name: words}
+            - gru: {units: 4, return_sequences: true, zero_output_for_mask: true, name: forward_gru}
+            - gru: {units: 4, return_sequences: true, zero_output_for_mask: true, go_backwards: true, inputs: [words], name: backward_gru}
+            - flip
+            - add: {inputs: [forward_gru, flip]}
+            - flatten
+            - dense: {units: 3, name: classes}""", SPARSE, 7, "{type: sgd, learning_rate: 0.1, momentum: 0.9}"),
+        words, labels.astype(np.int64), 7, model, lambda: keras.losses.SparseCategoricalCrossentropy(from_logits=True),
+        {"accuracy": sparse_accuracy}, lambda: keras.optimizers.SGD(0.1, momentum=0.9))
+
+
 def tokens_of(seed, gradients="{}", optimizer_text="{type: sgd, learning_rate: 0.3, momentum: 0.9}", optimizer=None):
     """A class for every word, of GRUs of both kinds; normalized by what counts, and joined with masks of one input."""
     words = sentences(seed, 29, empty=True)
@@ -276,7 +300,7 @@ def merges():
         {"accuracy": sparse_accuracy}, lambda: keras.optimizers.SGD(0.1, momentum=0.9))
 
 
-CASES = [lstm, lstm_mixed_bfloat16, bidirectional, tokens, tokens_accumulated, attention, tokens_attention, merges]
+CASES = [lstm, lstm_mixed_bfloat16, bidirectional, bidirectional_flat, tokens, tokens_accumulated, attention, tokens_attention, merges]
 
 if __name__ == "__main__":
     for function in CASES:

@@ -1,9 +1,9 @@
-#include "kernels/cpu/batch_norm.h"
+#include "graph/ops/batch_norm.h"
 
 #include <algorithm>
 #include <cmath>
 
-#include "graph/ops/batch_norm.h"
+#include "kernels/cpu/batch_norm_gradient.h"
 #include "kernels/cpu/registry.h"
 
 namespace mirrortrain::cpu {
@@ -25,8 +25,8 @@ void finish_statistics(const ops::BatchNorm& op, const Cells& shape, const Kerne
     const double variance = std::max(0.0, total[channels + c] / count - offset * offset);
     const double inverse = 1.0 / std::sqrt(variance + static_cast<double>(op.epsilon));
     vectors[c] = static_cast<float>(mean);
-    vectors[channels + c] = static_cast<float>(inverse) * (gamma == nullptr ? 1.0f : gamma[c]);
-    vectors[2 * channels + c] = beta == nullptr ? 0.0f : beta[c];
+    vectors[channels + c] = scale_of(static_cast<float>(inverse), gamma, c);
+    vectors[2 * channels + c] = shift_of(beta, c);
     store(output<float>(args, 1), c, mean);
     store(output<float>(args, 2), c, inverse);
     store(output<float>(args, 3), c, static_cast<double>(moving_mean[c]) * kept + mean * (1 - kept));
@@ -53,21 +53,20 @@ std::unique_ptr<Kernel> make_batch_norm(const ops::BatchNorm& op, const KernelSp
 
 template <bool kRelu, class T>
 void batch_norm_gradient(const Cells& shape, const ChannelSums& sums, float most, const KernelArgs& args) {
-  const float *gamma = input<float>(args, 2), *mean = input<float>(args, 3), *inverse = input<float>(args, 4);
+  const auto* const inverse = input<float>(args, 4);
   const std::int64_t channels = shape.channels;
-  auto* total = reinterpret_cast<double*>(args.workspace);
-  auto* vectors = reinterpret_cast<float*>(total + sums.doubles());
-  float* const shift = vectors + 3 * channels;
-  if (kRelu) put_scale_and_shift(channels, gamma, input<float>(args, 5), inverse, vectors, shift);
-  const NormalizedGradient<kRelu, T> gradient{input<T>(args, 0), input<T>(args, 1), mean, vectors, shift, most};
+  auto* const total = reinterpret_cast<double*>(args.workspace);
+  const GradientVectors vectors(reinterpret_cast<float*>(total + sums.doubles()), channels);
+  vectors.put_scale_and_shift(input<float>(args, 2), kRelu ? input<float>(args, 5) : nullptr, inverse);
+  const NormalizedGradient<kRelu, T> gradient{input<T>(args, 0), input<T>(args, 1), input<float>(args, 3), vectors,
+                                              most};
   gradient.sum(shape, sums, total);
-  const double count = static_cast<double>(std::max<std::int64_t>(1, shape.cells));
   for (std::int64_t c = 0; c < channels; ++c) {
-    put_gradient_vectors(c, channels, gamma, inverse, total[c], total[channels + c], count, vectors);
     store(output<float>(args, 1), c, total[channels + c] * static_cast<double>(inverse[c]));
     store(output<float>(args, 2), c, total[c]);
   }
-  if (T* dx = output<T>(args, 0)) gradient.input_gradient(shape, vectors, dx);
+  vectors.put_means(total, inverse, static_cast<double>(std::max<std::int64_t>(1, shape.cells)));
+  if (T* dx = output<T>(args, 0)) gradient.input_gradient(shape, dx);
 }
 
 std::unique_ptr<Kernel> make_batch_norm_gradient(const ops::BatchNormGradient& op, const KernelSpecs& specs) {
@@ -76,7 +75,7 @@ std::unique_ptr<Kernel> make_batch_norm_gradient(const ops::BatchNormGradient& o
   return for_float_type(op, specs.inputs[0].dtype, [&]<class T>(T) {
     const auto gradient = op.relu ? batch_norm_gradient<true, T> : batch_norm_gradient<false, T>;
     const auto body = [=, most = op.relu.most](const KernelArgs& args) { gradient(shape, sums, most, args); };
-    return loop_kernel(body, workspace_of(sums.doubles(), 4, shape.channels));
+    return loop_kernel(body, workspace_of(sums.doubles(), GradientVectors::kRows, shape.channels));
   });
 }
 

@@ -59,6 +59,12 @@ struct Cells {
   }
 };
 
+/// What normalize multiplies a channel by, and adds to it; `gamma` and `beta` may be null.
+inline float scale_of(float inverse, const float* gamma, std::int64_t channel) {
+  return inverse * (gamma == nullptr ? 1.0f : gamma[channel]);
+}
+inline float shift_of(const float* beta, std::int64_t channel) { return beta == nullptr ? 0.0f : beta[channel]; }
+
 /// y = (x - mean) scale + beta, then relu where asked.
 template <class T>
 void normalize(const Cells& shape, ops::Rectifier relu, const T* x, const float* mean, const float* scale,
@@ -175,84 +181,6 @@ void add_masked_deviations(const Cells& shape, const ChannelSums& sums, const T*
       return ChannelSums::Pair{deviation, deviation * deviation};
     };
   });
-}
-
-/// Where relu or relu6 of `y` lets the gradient through.
-inline Vec rectified(Vec gradient, Vec y, float most) { return y > 0.0f && y < most ? gradient : Vec{}; }
-
-/// The scale and the shift that normalize had.
-inline void put_scale_and_shift(std::int64_t channels, const float* gamma, const float* beta, const float* inverse,
-                                float* scale, float* shift) {
-  for (std::int64_t c = 0; c < channels; ++c) {
-    scale[c] = inverse[c] * (gamma == nullptr ? 1.0f : gamma[c]);
-    shift[c] = beta == nullptr ? 0.0f : beta[c];
-  }
-}
-
-/// The way back through a normalization, whose gradient before relu is g.
-template <bool kRelu, class T>
-struct NormalizedGradient {
-  const T *x, *dy;
-  const float* mean;
-  const float *scale, *shift;  ///< read with relu alone, as is
-  float most;                  ///< of y
-
-  /// The sums of g and of g (x - mean).
-  void sum(const Cells& shape, const ChannelSums& sums, double* total) const {
-    sums.run(shape.threads, total, [*this](std::int64_t c, auto part) {
-      return [*this, part, middle = get(mean + c, part), before_relu = before_relu_of(c, part)](std::int64_t i) {
-        const Vec deviation = get(x + i, part) - middle;
-        const Vec gradient = before_relu(get(dy + i, part), deviation);
-        return ChannelSums::Pair{gradient, gradient * deviation};
-      };
-    });
-  }
-
-  /// dx = scale (g - mean gradient - (x - mean) slope); the vectors are rows of channels. Cells that a mask leaves out
-  /// of the statistics have scale g alone.
-  void input_gradient(const Cells& shape, const float* vectors, T* dx, const float* mask = nullptr) const {
-    const float *factors = vectors, *mean_gradient = vectors + shape.channels, *slope = vectors + 2 * shape.channels;
-    shape.for_vectors([=, *this](std::int64_t c, auto part) {
-      return
-          [=, *this, middle = get(mean + c, part), factor = get(factors + c, part), less = get(mean_gradient + c, part),
-           steep = get(slope + c, part), before_relu = before_relu_of(c, part)](std::int64_t i) {
-            const Vec deviation = get(x + i, part) - middle;
-            put(dx + i, factor * (before_relu(get(dy + i, part), deviation) - less - deviation * steep), part);
-          };
-    });
-    if (mask == nullptr) return;
-    for (std::int64_t cell = 0; cell < shape.cells; ++cell) {
-      if (mask[cell] != 0) continue;
-      each_vector(shape.channels, [&](std::int64_t c, auto part) {
-        const std::int64_t i = cell * shape.channels + c;
-        const Vec deviation = get(x + i, part) - get(mean + c, part);
-        put(dx + i, get(factors + c, part) * before_relu_of(c, part)(get(dy + i, part), deviation), part);
-      });
-    }
-  }
-
- private:
-  /// (gradient of y, x - mean) to g.
-  template <class Part>
-  auto before_relu_of(std::int64_t c, Part part) const {
-    if constexpr (kRelu) {
-      return [s = get(scale + c, part), b = get(shift + c, part), most = most](Vec gradient, Vec deviation) -> Vec {
-        return rectified(gradient, deviation * s + b, most);
-      };
-    } else {
-      return [](Vec gradient, Vec) -> Vec { return gradient; };
-    }
-  }
-};
-
-/// The vectors of NormalizedGradient::input_gradient for a channel: the mean over `count` cells of g is gradients /
-/// count.
-inline void put_gradient_vectors(std::int64_t c, std::int64_t channels, const float* gamma, const float* inverse,
-                                 double gradients, double products, double count, float* vectors) {
-  const auto deviation = static_cast<double>(inverse[c]);
-  vectors[c] = (gamma == nullptr ? 1.0f : gamma[c]) * inverse[c];
-  vectors[channels + c] = static_cast<float>(gradients / count);
-  vectors[2 * channels + c] = static_cast<float>(products * deviation * deviation / count);
 }
 
 inline void store(float* to, std::int64_t channel, double value) {

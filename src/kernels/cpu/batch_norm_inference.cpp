@@ -2,7 +2,7 @@
 #include <cmath>
 
 #include "graph/ops/batch_norm.h"
-#include "kernels/cpu/batch_norm.h"
+#include "kernels/cpu/batch_norm_gradient.h"
 
 namespace mirrortrain::cpu {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "kernels/cpu/batch_norm.h"
+#include "kernels/cpu/batch_norm_gradient.h"
 #include "kernels/cpu/registry.h"
 #include "kernels/scalar/batch_sums.h"
 
@@ -48,8 +48,8 @@ std::unique_ptr<Kernel> make_by_sums(const ops::BatchNormBySums& op, const Kerne
         const scalar::BatchStatistics batch = scalar::batch_statistics(c, shape.channels, sums);
         const double inverse = 1.0 / std::sqrt(batch.variance + epsilon);
         means[c] = static_cast<float>(batch.mean);
-        scale[c] = static_cast<float>(inverse) * (gamma == nullptr ? 1.0f : gamma[c]);
-        shift[c] = beta == nullptr ? 0.0f : beta[c];
+        scale[c] = scale_of(static_cast<float>(inverse), gamma, c);
+        shift[c] = shift_of(beta, c);
         store(output<float>(args, 1), c, batch.mean);
         store(output<float>(args, 2), c, inverse);
       }
@@ -74,14 +74,13 @@ std::unique_ptr<Kernel> make_moving(const ops::MovingStatistics& op, const Kerne
 
 template <bool kRelu, class T>
 void gradient_sums(const Cells& shape, const ChannelSums& sums, float most, const KernelArgs& args) {
-  const auto* inverse = input<float>(args, 3);
+  const auto* const inverse = input<float>(args, 3);
   const std::int64_t channels = shape.channels;
-  auto* total = reinterpret_cast<double*>(args.workspace);
-  auto* const scale = reinterpret_cast<float*>(total + sums.doubles());
-  float* const shift = scale + channels;
-  if (kRelu) put_scale_and_shift(channels, input<float>(args, 4), input<float>(args, 5), inverse, scale, shift);
-  const NormalizedGradient<kRelu, T> gradient{
-      input<T>(args, 0), input<T>(args, 1), input<float>(args, 2), scale, shift, most};
+  auto* const total = reinterpret_cast<double*>(args.workspace);
+  const GradientVectors vectors(reinterpret_cast<float*>(total + sums.doubles()), channels);
+  if (kRelu) vectors.put_scale_and_shift(input<float>(args, 4), input<float>(args, 5), inverse);
+  const NormalizedGradient<kRelu, T> gradient{input<T>(args, 0), input<T>(args, 1), input<float>(args, 2), vectors,
+                                              most};
   gradient.sum(shape, sums, total);
   if (auto* to = output<double>(args, 0)) std::copy_n(total, 2 * channels, to);
   for (std::int64_t c = 0; c < channels; ++c) {
@@ -96,7 +95,7 @@ std::unique_ptr<Kernel> make_gradient_sums(const ops::BatchNormGradientSums& op,
   return for_float_type(op, specs.inputs[0].dtype, [&]<class T>(T) {
     const auto add = op.relu ? gradient_sums<true, T> : gradient_sums<false, T>;
     return loop_kernel([=, most = op.relu.most](const KernelArgs& args) { add(shape, sums, most, args); },
-                       workspace_of(sums.doubles(), 2, shape.channels));
+                       workspace_of(sums.doubles(), GradientVectors::kRows, shape.channels));
   });
 }
 
@@ -104,18 +103,13 @@ template <bool kRelu, class T>
 void gradient_by_sums(const Cells& shape, float most, const KernelArgs& args) {
   T* dx = output<T>(args, 0);
   if (dx == nullptr) return;
-  const float *gamma = input<float>(args, 2), *mean = input<float>(args, 3), *inverse = input<float>(args, 4);
-  const auto *batch = input<double>(args, 5), *sums = input<double>(args, 6);
-  auto* vectors = reinterpret_cast<float*>(args.workspace);
-  const std::int64_t channels = shape.channels;
-  float* const shift = vectors + 3 * channels;
-  if (kRelu) put_scale_and_shift(channels, gamma, input<float>(args, 7), inverse, vectors, shift);
-  const NormalizedGradient<kRelu, T> gradient{input<T>(args, 0), input<T>(args, 1), mean, vectors, shift, most};
-  for (std::int64_t c = 0; c < channels; ++c) {
-    put_gradient_vectors(c, channels, gamma, inverse, sums[c], sums[channels + c], scalar::cells_of(batch, channels),
-                         vectors);
-  }
-  gradient.input_gradient(shape, vectors, dx, input<float>(args, 8));
+  const auto* const inverse = input<float>(args, 4);
+  const GradientVectors vectors(reinterpret_cast<float*>(args.workspace), shape.channels);
+  vectors.put_scale_and_shift(input<float>(args, 2), kRelu ? input<float>(args, 7) : nullptr, inverse);
+  vectors.put_means(input<double>(args, 6), inverse, scalar::cells_of(input<double>(args, 5), shape.channels));
+  const NormalizedGradient<kRelu, T> gradient{input<T>(args, 0), input<T>(args, 1), input<float>(args, 3), vectors,
+                                              most};
+  gradient.input_gradient(shape, dx, input<float>(args, 8));
 }
 
 std::unique_ptr<Kernel> make_gradient_by_sums(const ops::BatchNormGradientBySums& op, const KernelSpecs& specs) {
@@ -123,7 +117,7 @@ std::unique_ptr<Kernel> make_gradient_by_sums(const ops::BatchNormGradientBySums
   return for_float_type(op, specs.inputs[0].dtype, [&]<class T>(T) {
     const auto gradient = op.relu ? gradient_by_sums<true, T> : gradient_by_sums<false, T>;
     return loop_kernel([=, most = op.relu.most](const KernelArgs& args) { gradient(shape, most, args); },
-                       workspace_of(0, 4, shape.channels));
+                       workspace_of(0, GradientVectors::kRows, shape.channels));
   });
 }
 

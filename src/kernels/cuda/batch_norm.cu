@@ -86,7 +86,7 @@ template <class T>
 void batch_norm_gradient(ops::Rectifier relu, const Cells& shape, Stream& stream, const KernelArgs& args) {
   const T *x = input<T>(args, 0), *dy = input<T>(args, 1);
   const float *mean = input<float>(args, 3), *inverse = input<float>(args, 4);
-  const RectifiedChannels rectified{relu, inverse, input<float>(args, 2), relu ? input<float>(args, 5) : nullptr};
+  const RectifiedChannels channels{relu, inverse, input<float>(args, 2), relu ? input<float>(args, 5) : nullptr};
   T* dx = output<T>(args, 0);
   auto* sums = reinterpret_cast<double*>(args.workspace);
   auto* vectors = reinterpret_cast<float*>(args.workspace + sums_bytes<T>(shape));
@@ -94,8 +94,8 @@ void batch_norm_gradient(ops::Rectifier relu, const Cells& shape, Stream& stream
                               inverse,     output<float>(args, 1), output<float>(args, 2),
                               vectors};
   with_pack<T>(shape.channels % kPackOf<T> == 0 && in_packs(x, dy, dx), [&]<class Count>(Count) {
-    ChannelSums(shape, Count::value).run<Count::value>(stream, GradientSums<T>{x, dy, mean, rectified}, finish, sums);
-    if (dx != nullptr) input_gradient<Count::value>(stream, shape, x, dy, mean, rectified, vectors, dx);
+    ChannelSums(shape, Count::value).run<Count::value>(stream, GradientSums<T>{x, dy, mean, channels}, finish, sums);
+    if (dx != nullptr) input_gradient<Count::value>(stream, shape, x, dy, mean, channels, vectors, dx);
   });
 }
 

@@ -132,9 +132,9 @@ std::unique_ptr<Kernel> make_gradient_sums(const ops::BatchNormGradientSums& op,
   return for_float_type(op, specs.inputs[0].dtype, [&]<class T>(T) {
     return stream_kernel(
         [shape, relu = op.relu](Stream& stream, const KernelArgs& args) {
-          const RectifiedChannels rectified{relu, input<float>(args, 3), relu ? input<float>(args, 4) : nullptr,
-                                            relu ? input<float>(args, 5) : nullptr};
-          const GradientSums<T> term{input<T>(args, 0), input<T>(args, 1), input<float>(args, 2), rectified};
+          const RectifiedChannels channels{relu, input<float>(args, 3), relu ? input<float>(args, 4) : nullptr,
+                                           relu ? input<float>(args, 5) : nullptr};
+          const GradientSums<T> term{input<T>(args, 0), input<T>(args, 1), input<float>(args, 2), channels};
           const FinishGradientSums finish{shape.channels, input<float>(args, 3), output<double>(args, 0),
                                           output<float>(args, 1), output<float>(args, 2)};
           auto* sums = reinterpret_cast<double*>(args.workspace);
@@ -155,13 +155,13 @@ std::unique_ptr<Kernel> make_gradient_by_sums(const ops::BatchNormGradientBySums
           const auto* const mask = input<float>(args, 8);
           T* dx = output<T>(args, 0);
           if (dx == nullptr) return;
-          const RectifiedChannels rectified{relu, input<float>(args, 4), input<float>(args, 2),
-                                            relu ? input<float>(args, 7) : nullptr};
+          const RectifiedChannels channels{relu, input<float>(args, 4), input<float>(args, 2),
+                                           relu ? input<float>(args, 7) : nullptr};
           auto* vectors = reinterpret_cast<float*>(args.workspace);
           launch(stream, blocks_for(shape.channels), kBlock, 0, find_gradient_vectors, shape.channels,
                  input<float>(args, 2), input<float>(args, 4), input<double>(args, 5), input<double>(args, 6), vectors);
           with_pack<T>(shape.channels % kPackOf<T> == 0 && in_packs(x, dy, dx), [&]<class Count>(Count) {
-            input_gradient<Count::value>(stream, shape, x, dy, input<float>(args, 3), rectified, vectors, dx, mask);
+            input_gradient<Count::value>(stream, shape, x, dy, input<float>(args, 3), channels, vectors, dx, mask);
           });
         },
         vectors_bytes(shape, 3));

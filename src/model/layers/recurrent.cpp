@@ -7,6 +7,7 @@
 #include "graph/ops/arrange.h"
 #include "graph/ops/dense.h"
 #include "graph/ops/elementwise.h"
+#include "graph/ops/mask.h"
 
 namespace mirrortrain::layers {
 namespace {
@@ -40,6 +41,8 @@ config::Section<RecurrentOptions> RecurrentOptions::section() {
       .key("return_sequences", &Self::return_sequences,
            "Whether the output is the state after each step; else after the last one.")
       .key("go_backwards", &Self::go_backwards, "Whether the sequence is taken from its last step to its first.")
+      .key("zero_output_for_mask", &Self::zero_output_for_mask,
+           "Whether the output is 0 at padding, as behind Keras's Bidirectional; else the state before it goes on.")
       .key("activation", &Self::activation, "Activation of the candidate and of an LSTM's cell.")
       .key("recurrent_activation", &Self::recurrent_activation, "Activation of the other gates.")
       .key("use_bias", &Self::use_bias, "Whether the layer uses a bias vector.")
@@ -53,6 +56,12 @@ config::Section<RecurrentOptions> RecurrentOptions::section() {
            "Constraint of the recurrent kernel after each update; null: none.")
       .key("bias_regularizer", &Self::bias_regularizer, "Regularizer of the bias; null: none.")
       .key("bias_constraint", &Self::bias_constraint, "Constraint of the bias after each update; null: none.")
+      .check("zero_output_for_mask",
+             [](const Self& layer) -> std::string {
+               if (!layer.zero_output_for_mask || layer.return_sequences) return "";
+               return "a layer without return_sequences has no output at padding; leave it out, or add "
+                      "return_sequences: true";
+             })
       .check("activation", [](const Self& layer) { return unfit_for_cell(layer.activation); })
       .check("recurrent_activation", [](const Self& layer) { return unfit_for_cell(layer.recurrent_activation); })
       .check("bias_initializer", [](const Self& layer) { return without_bias(layer); })
@@ -87,8 +96,9 @@ ValueId RecurrentOptions::run(LayerBuilder& builder, const ops::RecurrentAttribu
   if (return_sequences) {
     // The mask is in the order of the states.
     const bool is_flipped = go_backwards && builder.has_masks();
-    builder.set_output_mask(is_flipped ? builder.apply(ops::Flip(0), {builder.mask(0)}) : builder.mask(0));
-    return states;
+    const ValueId mask = is_flipped ? builder.apply(ops::Flip(0), {builder.mask(0)}) : builder.mask(0);
+    builder.set_output_mask(mask);
+    return zero_output_for_mask && mask != kNoValue ? builder.apply(ops::Select(0), {mask, states, kNoValue}) : states;
   }
   return builder.apply(ops::Reshape({units}), {builder.apply(ops::Crop({steps - 1, 0}, {0, 0}), {states})});
 }

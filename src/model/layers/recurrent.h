@@ -26,7 +26,7 @@ struct RecurrentOptions : LayerCommon {
   Initializer bias_initializer = initializers::Zeros{};
   std::optional<Regularizer> kernel_regularizer, recurrent_regularizer, bias_regularizer;
   std::optional<Constraint> kernel_constraint, recurrent_constraint, bias_constraint;
-  bool return_sequences = false, go_backwards = false;
+  bool return_sequences = false, go_backwards = false, zero_output_for_mask = false;
 
   static config::Section<RecurrentOptions> section();
 
