@@ -52,19 +52,28 @@ class Forward : public Kernel {
       if (bias) copy_last_columns(1, s_.out, bias, 0, last_bias);
     }
     parallel_for(threads_, s_.rows, 4, [&](std::int64_t begin, std::int64_t end) {
-      float* const scratch = is_ragged() ? at(workspace, scratch_) + begin * kLanes : nullptr;
-      for (std::int64_t step = 0; step < s_.in; step += kSteps) {
-        const std::int64_t steps = std::min(kSteps, s_.in - step);
-        multiply_ragged(end - begin, s_.out, steps, Scalars{x + begin * s_.in + step, s_.in, 1},
-                        {kernel + step * s_.out, s_.out}, {y + begin * s_.out, s_.out},
-                        {step > 0, bias, with_relu() && step + steps == s_.in}, last + step * kLanes, last_bias,
-                        scratch);
+      for (std::int64_t row = begin; row < end; row += rows_at_once()) {
+        const std::int64_t rows = std::min(rows_at_once(), end - row);
+        float* const scratch = is_ragged() ? at(workspace, scratch_) + row * kLanes : nullptr;
+        for (std::int64_t step = 0; step < s_.in; step += kSteps) {
+          const std::int64_t steps = std::min(kSteps, s_.in - step);
+          multiply_ragged(rows, s_.out, steps, Scalars{x + row * s_.in + step, s_.in, 1},
+                          {kernel + step * s_.out, s_.out}, {y + row * s_.out, s_.out},
+                          {step > 0, bias, with_relu() && step + steps == s_.in}, last + step * kLanes, last_bias,
+                          scratch);
+        }
       }
     });
   }
 
  private:
   bool is_ragged() const { return s_.out % kLanes != 0; }
+  /// Each panel of the kernel's columns reads all rows of x. Where the kernel is small, blocks of rows stay in the
+  /// second-level cache from one panel to the next.
+  std::int64_t rows_at_once() const {
+    constexpr std::int64_t kSmallKernel = 256 * 1024 / sizeof(float), kBlock = 128 * 1024 / sizeof(float);
+    return s_.in * s_.out <= kSmallKernel ? std::max<std::int64_t>(kBlock / s_.in, 1) : s_.rows;
+  }
   bool with_relu() const { return activation_ == ops::ActivationKind::kRelu; }
 
   Sizes s_;
