@@ -285,6 +285,11 @@ optimizer: adam
                    "t.yaml:8:7: model.layers[1]." + cell + ": goes backwards, and so sees the text after each place"));
     CHECK_FALSE(contains(check(cell + ": {units: 4, return_sequences: true}"), "warning"));
   }
+  for (const char* const flip : {"flip", "flip: {axis: 1}", "flip: {axis: -2}"}) {
+    CHECK(contains(check(flip), "t.yaml:8:7: model.layers[1].flip: reverses the steps, and so shows the text after"));
+  }
+  CHECK_FALSE(contains(check("flip: {axis: 2}"), "warning"));
+  CHECK_FALSE(contains(check("flip: {axis: -1}"), "warning"));
 }
 
 TEST_CASE_FIXTURE(Fixture, "a mask of the first token of a vocabulary is warned of") {
