@@ -275,27 +275,27 @@ TEST_CASE_FIXTURE(Fixture, "a class for each step, and its padding, are those of
   CHECK(run("predict tagger --split train --set strategy.devices=[cpu:0,cpu:1,cpu:2]").out == one);
 }
 
-TEST_CASE_FIXTURE(Fixture, "a class for each place of a picture is predicted place by place") {
+TEST_CASE_FIXTURE(Fixture, "a class for each pixel of a picture is predicted pixel by pixel") {
   const std::string end =
       "optimizer: {type: adam, learning_rate: 0.1}\ntraining: {epochs: 60}\nlogging: {report: false}\n";
   const std::string picture =
       "data:\n  global_batch_size: 1\n"
       "  train: {format: inline, features: [[[1, 0, 0], [0, 1, 1]]], labels: [[[1, 0, 0], [0, 1, 1]]]}\n"
       "model:\n  input_shape: [2, 3, 1]\n  layers:\n";
-  write_file(folder / "places.yaml", picture +
+  write_file(folder / "pixels.yaml", picture +
                                          "    - conv2d: {filters: 2, kernel_size: 1}\n"
                                          "loss: {type: sparse_categorical_crossentropy, from_logits: true}\n" +
                                          end);
-  REQUIRE(run("fit places.yaml --run-dir places").exit_code == 0);
-  CHECK(run("predict places --split train").out ==
+  REQUIRE(run("fit pixels.yaml --run-dir pixels").exit_code == 0);
+  CHECK(run("predict pixels --split train").out ==
         "index,prediction_0_0,prediction_0_1,prediction_0_2,prediction_1_0,prediction_1_1,prediction_1_2\n"
         "0,1,0,0,0,1,1\n");
-  REQUIRE(run("predict places --split train --output p.jsonl --probabilities").exit_code == 0);
+  REQUIRE(run("predict pixels --split train --output p.jsonl --probabilities").exit_code == 0);
   const json first = json::parse(read("p.jsonl"));
   CHECK(first["prediction"] == json({{1, 0, 0}, {0, 1, 1}}));
   CHECK(first["probabilities"][1][2][1] > 0.5);
   CHECK(first["probabilities"][1][2].size() == 2);
-  REQUIRE(run("eval places --split train --json e.json").exit_code == 0);
+  REQUIRE(run("eval pixels --split train --json e.json").exit_code == 0);
   CHECK(json::parse(read("e.json"))["confusion_matrix"] == json({{3, 0}, {0, 3}}));
 }
 
