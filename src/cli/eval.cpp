@@ -85,9 +85,8 @@ data::Dataset part_of_worker(const data::Dataset& dataset, const Cluster& cluste
 nlohmann::ordered_json classes_json(const CheckedConfiguration& checked, const Run& run, data::Split split) {
   const OutputMeaning meaning = output_meaning(checked, run.adapted.classes);
   if (!meaning.tells_classes()) return nlohmann::ordered_json::object();
-  if (meaning.is_by_step() && meaning.number_of_classes() > ClassReport::kMostCounted) {
-    spdlog::info("classes are left out: there are {}, more than {}", meaning.number_of_classes(),
-                 ClassReport::kMostCounted);
+  if (const std::string why = why_not_counted(meaning); !why.empty()) {
+    spdlog::info("the figures of each class are left out: {}", why);
     return nlohmann::ordered_json::object();
   }
   ClassReport report(meaning);

@@ -4,13 +4,14 @@
 
 #include <CLI/CLI.hpp>
 #include <array>
-#include <cerrno>
+#include <charconv>
 #include <cmath>
 #include <cstdio>
 #include <limits>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <type_traits>
 #include <vector>
 
@@ -30,20 +31,27 @@ struct GenerateArguments {
   std::vector<std::string> overrides;
 };
 
-/// Numbers below `least` or too large for T, and what is no number, are refused.
+/// Numbers below `least` or too large for T, and what is no number, are refused. The text becomes the number in its
+/// plain form, so that it means the same to every version of the parser.
 template <class T>
 CLI::Validator at_least(T least, const std::string& what) {
   return {[=](std::string& text) -> std::string {
             T number{};
-            const bool wraps = std::is_unsigned_v<T> && text.starts_with('-');  // which the parser would let pass
-            errno = 0;  // which alone tells that the parser took the nearest number instead
-            const bool fits = !wraps && CLI::detail::lexical_cast(text, number) &&
-                              std::isfinite(static_cast<double>(number)) && number >= least;
-            if (std::is_integral_v<T> && fits && errno == ERANGE) {
+            const char* const begin = text.data() + (text.starts_with('+') ? 1 : 0);
+            const char* const end = text.data() + text.size();
+            const auto [stopped, error] = std::from_chars(begin, end, number);
+            const bool is_number = stopped == end && error != std::errc::invalid_argument;
+            const bool is_too_large =
+                std::is_integral_v<T> && error == std::errc::result_out_of_range && !text.starts_with('-');
+            if (is_number && is_too_large) {
               return fmt::format("expected {} of at most {}, found '{}'", what, std::numeric_limits<T>::max(),
                                  shortened(text));
             }
-            return fits ? "" : fmt::format("expected {} of at least {}, found '{}'", what, least, shortened(text));
+            if (!is_number || error != std::errc{} || !std::isfinite(static_cast<double>(number)) || number < least) {
+              return fmt::format("expected {} of at least {}, found '{}'", what, least, shortened(text));
+            }
+            text = fmt::format("{}", number);
+            return "";
           },
           ""};
 }
@@ -89,23 +97,23 @@ void add_generate(CLI::App& app, int& exit_code) {
       ->add_option("--tokens", arguments->tokens, "Number of tokens to write: bytes, or what the run's vocabulary has")
       ->required()
       ->type_name("N")
-      ->check(at_least<std::int64_t>(1, "a whole number"));
+      ->transform(at_least<std::int64_t>(1, "a whole number"));
   command
       ->add_option("--temperature", arguments->sampling.temperature,
                    "Divides the logits: below 1 the text becomes more predictable, above 1 less; 0: always the most "
                    "probable byte; default: 1")
       ->type_name("T")
-      ->check(at_least<double>(0, "a number"));
+      ->transform(at_least<double>(0, "a number"));
   command
       ->add_option("--top-k", arguments->sampling.top_k,
                    "Draw from the K most probable tokens alone; default: from all")
       ->type_name("K")
-      ->check(at_least<std::int64_t>(1, "a whole number"));
+      ->transform(at_least<std::int64_t>(1, "a whole number"));
   command
       ->add_option("--seed", arguments->sampling.seed,
                    "What the random numbers derive from: the same seed gives the same text; default: 0")
       ->type_name("S")
-      ->check(at_least<std::uint64_t>(0, "a whole number"));
+      ->transform(at_least<std::uint64_t>(0, "a whole number"));
   add_overrides(*command, arguments->overrides);
   command->callback([arguments, &exit_code] { exit_code = generate(*arguments); });
 }

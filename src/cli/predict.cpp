@@ -156,7 +156,7 @@ int predict(const PredictArguments& arguments) {
     // Not among the predictions themselves.
     BatchProgress progress("predictions", arguments.output || !report::is_terminal(stdout));
     const std::int64_t batch = kPredictedRows * run.strategy->num_replicas_in_sync();
-    predict_all(run, *checked.model, [&](std::int64_t row, const ExampleOutput& example) {
+    predict_all(run, [&](std::int64_t row, const ExampleOutput& example) {
       if (const int stop = signal) throw Stopped{stop};
       if (row % batch == 0) progress.show(row / batch + 1, (examples.rows() - 1) / batch + 1);
       predictions.write(example);

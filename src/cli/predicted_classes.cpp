@@ -13,7 +13,7 @@ void predict_classes(
   load_weights(run.strategy->variables());
   run.strategy->variables_changed();
   const std::int64_t steps = meaning.predictions();
-  predict_all(run, *checked.model, [&](std::int64_t row, const ExampleOutput& output) {
+  predict_all(run, [&](std::int64_t row, const ExampleOutput& output) {
     for (std::int64_t step = 0; step < steps; ++step) {
       if (output.counts(step))
         take(row, data::class_of(dataset, row, step, steps), meaning.of_step(output.values, step));

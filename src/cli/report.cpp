@@ -47,9 +47,8 @@ void add_predictions(const NamedRun& run, const CheckedConfiguration& checked, r
   const std::optional<data::Adapted> kept = read_adapted(run.folder);
   const OutputMeaning meaning = output_meaning(checked, kept ? kept->classes : std::vector<std::string>());
   if (!meaning.tells_classes()) return;
-  if (meaning.number_of_classes() > ClassReport::kMostCounted) {
-    page.why_no_classes = fmt::format("Left out: there are {} classes, more than {}.", meaning.number_of_classes(),
-                                      ClassReport::kMostCounted);
+  if (const std::string why = why_not_counted(meaning); !why.empty()) {
+    page.why_no_classes = fmt::format("Left out: {}.", why);
     return;
   }
   const auto [split, loaded] = read_split(checked, kept ? &*kept : nullptr);
@@ -73,7 +72,7 @@ void add_predictions(const NamedRun& run, const CheckedConfiguration& checked, r
     return;
   }
   if (meaning.is_by_step()) {
-    page.why_no_mistakes = "Left out: each picture has a class for each of its places.";
+    page.why_no_mistakes = "Left out: each picture has a class for each of its pixels.";
     return;
   }
   page.mistakes = worst.pictures(loaded.dataset);

@@ -37,6 +37,16 @@ using Layer =
                  layers::LayerNormalization, layers::GroupNormalization, layers::Add, layers::Subtract,
                  layers::Multiply, layers::Average, layers::Maximum, layers::Concatenate>;
 
+/// Whether a recurrent layer takes its sequence from the last step to the first.
+inline bool goes_backwards(const Layer& layer) {
+  return std::visit(
+      [](const auto& options) {
+        if constexpr (requires { options.go_backwards; }) return options.go_backwards;
+        return false;
+      },
+      layer);
+}
+
 /// How names begin of layers that cannot be read: a type follows, if that much is known.
 inline constexpr std::string_view kUnreadName = "?";
 

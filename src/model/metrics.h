@@ -25,6 +25,13 @@ inline std::string_view name_of(const Metric& metric) {
   return std::visit([](const auto& options) { return options.kName; }, metric);
 }
 
+/// Whether it takes predictions for classes, rather than for numbers with a distance from the labels.
+inline bool is_of_classes(const Metric& metric) {
+  return !std::holds_alternative<metrics::MeanSquaredError>(metric) &&
+         !std::holds_alternative<metrics::MeanAbsoluteError>(metric) &&
+         !std::holds_alternative<metrics::R2Score>(metric);
+}
+
 }  // namespace mirrortrain
 
 template <>

@@ -37,28 +37,24 @@ void require_no_counted_padding(const ModelOptions& options, const Model& whole,
   for (std::size_t i = 0; i < whole.layers.size(); ++i) {
     const LayerSummary& layer = whole.layers[i];
     const bool has_steps = layer.output_shape != shorter.layers[i].output_shape;
-    const bool is_backwards = std::visit(
-        [](const auto& one) {
-          if constexpr (requires { one.go_backwards; }) return one.go_backwards;
-          return false;
-        },
-        options.layers[i].value);
-    if (has_steps && is_backwards) {
+    if (has_steps && goes_backwards(options.layers[i].value)) {
       throw Error(
-          fmt::format("go_backwards with return_sequences has '{}' give the steps of the padding first, so how "
-                      "many there are counts; leave one of the two out",
+          fmt::format("with go_backwards and return_sequences '{}' gives the steps of padding first, so the result "
+                      "depends on their number; remove one of the two, or data.sequences",
                       layer.name));
     }
     const auto* const flip = std::get_if<layers::Flip>(&options.layers[i].value);
     const auto flipped = flip != nullptr ? flip->axis_of_example(layer.output_shape.rank()) : std::nullopt;
     if (flipped && layer.output_shape[*flipped] != shorter.layers[i].output_shape[*flipped]) {
-      throw Error(fmt::format("'{}' puts the steps of the padding first, so how many there are counts; leave it out",
-                              layer.name));
+      throw Error(
+          fmt::format("'{}' reverses the steps, so the result depends on the number of padded steps; remove it, or "
+                      "data.sequences",
+                      layer.name));
     }
     if (has_steps && std::holds_alternative<layers::GroupNormalization>(options.layers[i].value)) {
       throw Error(
-          fmt::format("'{}' normalizes over all steps, those of padding too, so how many there are counts; use "
-                      "layer_normalization",
+          fmt::format("'{}' normalizes over all steps, those of padding too, so the result depends on their number; "
+                      "use layer_normalization",
                       layer.name));
     }
   }

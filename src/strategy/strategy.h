@@ -2,11 +2,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "base/error.h"
+#include "base/shape.h"
 #include "strategy/reduction/workers.h"
 #include "strategy/step_spec.h"
 #include "strategy/topology.h"
@@ -21,6 +23,12 @@ struct BatchSizes {
   std::vector<std::int64_t> train, evaluate;
   std::vector<const data::Feeder*> data_sets;  ///< must outlive the strategy
   bool predicts = false;                       ///< whether `predict` is called
+};
+
+/// What `Strategy::predict` writes of each example.
+struct PredictedShapes {
+  Shape output;
+  std::optional<Shape> mask;  ///< absent where the output carries none
 };
 
 /// What a run takes, in bytes.
@@ -67,9 +75,11 @@ class Strategy {
   /// Regularization counts as in training.
   virtual void evaluate(const StepSpec& step) = 0;
 
+  /// Throws Error where a strategy computes no predictions, as `predict` does.
+  virtual PredictedShapes predicted_shapes() const { throw Error("this strategy computes no predictions"); }
   /// Writes the model's output for one batch of a size that was prepared for evaluation: float32 [rows, ...], in the
   /// batch's order. `masks`: the mask that it carries, float32 [rows, ...]; empty where it carries none, or nobody
-  /// looks at it. Throws Error where a strategy cannot.
+  /// looks at it.
   virtual void predict(const StepSpec& /*step*/, std::span<float> /*outputs*/, std::span<float> /*masks*/) {
     throw Error("this strategy computes no predictions");
   }

@@ -17,6 +17,12 @@ double share(std::int64_t part, std::int64_t whole) {
 
 }  // namespace
 
+std::string why_not_counted(const OutputMeaning& meaning) {
+  const std::int64_t classes = meaning.number_of_classes();
+  if (classes <= ClassReport::kMostCounted) return "";
+  return fmt::format("there are {} classes, more than {}", classes, ClassReport::kMostCounted);
+}
+
 ClassReport::ClassReport(const OutputMeaning& meaning)
     : meaning_(meaning),
       classes_(meaning.number_of_classes()),

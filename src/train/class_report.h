@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "strategy/reduction/workers.h"
@@ -10,11 +11,14 @@
 
 namespace mirrortrain {
 
+/// Why a model that tells classes has no ClassReport: "there are 2100 classes, more than 2000"; empty where it has one.
+std::string why_not_counted(const OutputMeaning& meaning);
+
 /// How well each class is told from the others: counts of an example's class against the one predicted. Of outputs that
 /// tell classes, see OutputMeaning; where they tell one for each step, what counts as an example here is a step.
 class ClassReport {
  public:
-  /// `meaning` must outlive it.
+  /// `meaning`, of which why_not_counted tells nothing, must outlive it.
   explicit ClassReport(const OutputMeaning& meaning);
 
   /// An example of class `label`, and the model's prediction for it. One whose probabilities are NaN counts for the
@@ -44,7 +48,7 @@ class ClassReport {
   nlohmann::ordered_json to_json() const;
 
   static constexpr std::int64_t kMostDenseClasses = 100;
-  /// Of a vocabulary there may be so many that a count for every pair does not fit into memory, nor can be read.
+  /// There may be so many that a count for every pair does not fit into memory, nor can be read.
   static constexpr std::int64_t kMostCounted = 2000;
 
  private:

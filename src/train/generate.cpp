@@ -23,8 +23,8 @@ std::int64_t window_of(const CheckedConfiguration& checked, const OutputMeaning&
                        const char* unit, const std::string& name) {
   const auto refuse = [&](const std::string& found) {
     throw UsageError(fmt::format(
-        "{}: generate takes runs that were trained on data of format text, predict all others; expected a model that "
-        "gives one of {} classes or more, the next {}, for every position of a text, found {}",
+        "{}: expected a model that gives one of {} classes or more, the next {}, for every position of a text, found "
+        "{}; generate takes runs that were trained on data of format text, predict all others",
         name, classes, unit, found));
   };
   const Loss& loss = checked.values().loss->value;

@@ -28,26 +28,37 @@ bool has_vocabulary(const data::DataOptions& data) {
   return text != nullptr && text->vocabulary.has_value();
 }
 
+/// Whether a layer reverses the first axis of an example.
+bool flips_steps(const Layer& layer, std::size_t rank) {
+  const auto* const flip = std::get_if<layers::Flip>(&layer);
+  return flip != nullptr && flip->axis_of_example(rank) == 0;
+}
+
+/// Of a model that predicts each place of a text from those before it.
+void warn_of_seen_future(const config::Located<Layer>& layer, const Shape& output, config::Errors& errors) {
+  const auto* const attention = std::get_if<layers::MultiHeadAttention>(&layer.value);
+  if (attention != nullptr && !attention->use_causal_mask) {
+    errors.warn(layer.place, layer.path,
+                "sees the text after each place, which the model is to predict there; set use_causal_mask: true");
+  }
+  if (goes_backwards(layer.value)) {
+    errors.warn(layer.place, layer.path,
+                "goes backwards, and so sees the text after each place, which the model is to predict there; leave "
+                "go_backwards out");
+  }
+  if (flips_steps(layer.value, output.rank())) {
+    errors.warn(layer.place, layer.path,
+                "reverses the steps, and so shows the text after each place, which the model is to predict there; "
+                "leave it out");
+  }
+}
+
 void warn_of_layers(const CheckedConfiguration& checked, config::Errors& errors) {
   const Configuration& values = checked.values();
   const bool predicts_text = std::holds_alternative<data::Text>(values.data.train.value);
-  for (const auto& layer : values.model->layers) {
-    const auto* const attention = std::get_if<layers::MultiHeadAttention>(&layer.value);
-    if (predicts_text && attention != nullptr && !attention->use_causal_mask) {
-      errors.warn(layer.place, layer.path,
-                  "sees the text after each place, which the model is to predict there; set use_causal_mask: true");
-    }
-    const bool is_backwards = std::visit(
-        [](const auto& options) {
-          if constexpr (requires { options.go_backwards; }) return options.go_backwards;
-          return false;
-        },
-        layer.value);
-    if (predicts_text && is_backwards) {
-      errors.warn(layer.place, layer.path,
-                  "goes backwards, and so sees the text after each place, which the model is to predict there; leave "
-                  "go_backwards out");
-    }
+  for (std::size_t i = 0; i < values.model->layers.size(); ++i) {
+    const config::Located<Layer>& layer = values.model->layers[i];
+    if (predicts_text) warn_of_seen_future(layer, checked.model->layers[i].output_shape, errors);
     const auto* const embedding = std::get_if<layers::Embedding>(&layer.value);
     if (embedding != nullptr && embedding->mask_zero && has_vocabulary(values.data)) {
       errors.warn(layer.place, layer.path,

@@ -49,12 +49,10 @@ Run run_to_predict(const CheckedConfiguration& checked, const data::Dataset& dat
 
 /// Kernels may add in another order at another number of rows: so every replica always gets the same, the last ones
 /// filled up with row 0.
-void predict_all(const Run& run, const Model& model,
-                 const std::function<void(std::int64_t row, const ExampleOutput& output)>& take) {
-  const ModelGraph& graph = model.evaluation;
-  const auto elements = static_cast<std::size_t>(graph.graph.spec(graph.output).shape.elements());
-  const auto steps =
-      graph.mask == kNoValue ? std::size_t{0} : static_cast<std::size_t>(graph.graph.spec(graph.mask).shape.elements());
+void predict_all(const Run& run, const std::function<void(std::int64_t row, const ExampleOutput& output)>& take) {
+  const PredictedShapes shapes = run.strategy->predicted_shapes();
+  const auto elements = static_cast<std::size_t>(shapes.output.elements());
+  const auto steps = static_cast<std::size_t>(shapes.mask ? shapes.mask->elements() : 0);
   const data::Feeder& examples = *run.test;
   const std::int64_t batch = kPredictedRows * run.strategy->num_replicas_in_sync();
   std::vector<std::int64_t> rows(static_cast<std::size_t>(batch));

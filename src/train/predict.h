@@ -22,9 +22,8 @@ struct PredictOptions {
 Run run_to_predict(const CheckedConfiguration& checked, const data::Dataset& dataset, data::Adapted adapted,
                    const PredictOptions& predicting = {});
 
-/// Gives the output of `model`, the run's, for every example, in order. Memory does not grow with the examples. The
+/// Gives the output of the run's model for every example, in order. Memory does not grow with the examples. The
 /// same bits on any number of replicas.
-void predict_all(const Run& run, const Model& model,
-                 const std::function<void(std::int64_t row, const ExampleOutput& output)>& take);
+void predict_all(const Run& run, const std::function<void(std::int64_t row, const ExampleOutput& output)>& take);
 
 }  // namespace mirrortrain

@@ -5,6 +5,7 @@
 #include <type_traits>
 
 #include "model/losses/targets.h"
+#include "model/metrics.h"
 
 namespace mirrortrain {
 namespace {
@@ -45,8 +46,10 @@ OutputMeaning output_meaning(const CheckedConfiguration& checked, std::vector<st
   if (targets != Targets::kClassNumbers && targets != Targets::kProbabilities) return meaning;
   if (meaning.shape.rank() == 0) return meaning;
   if (meaning.shape.back() == 1) {
-    // Of a picture it may be how bright a place is, as an autoencoder has it.
-    if (meaning.shape.rank() <= 2) meaning.kind = OutputMeaning::Kind::kYesOrNo;
+    // At each of many steps it may be how bright a pixel is, or how loud a sound, as an autoencoder has it.
+    const bool wants_classes =
+        std::ranges::any_of(checked.values().metrics, [](const auto& metric) { return is_of_classes(metric.value); });
+    if (!meaning.is_by_step() || wants_classes) meaning.kind = OutputMeaning::Kind::kYesOrNo;
   } else if (!is_binary) {
     meaning.kind = OutputMeaning::Kind::kClasses;
   }

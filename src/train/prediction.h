@@ -18,7 +18,7 @@ namespace mirrortrain {
 struct OutputMeaning {
   enum class Kind : std::uint8_t {
     kClasses,  ///< the last axis has one number for each class
-    kYesOrNo,  ///< the last axis has one number: whether it is class 1 rather than 0
+    kYesOrNo,  ///< the last axis has one number: whether it is class 1 rather than 0; of steps where a metric says so
     kNumbers,  ///< what the model computes is the prediction
   };
   Kind kind = Kind::kNumbers;

@@ -13,6 +13,7 @@
 #include "model/metrics/direction.h"
 #include "report/event_lines.h"
 #include "report/page/sections.h"
+#include "train/class_report.h"
 #include "train/prediction.h"
 #include "train/run_header.h"
 #include "train/run_table.h"
@@ -112,8 +113,15 @@ void read_curves(const RunFolder& folder, report::RunPage& page) {
   if (has_gap) page.notes.emplace_back("Some values are not finite (NaN or infinite): the curves have gaps there.");
 }
 
-bool tells_classes(const CheckedConfiguration& checked) {
-  return checked.has_model() && output_meaning(checked, {}).tells_classes();
+/// What the page says in place of the classes: that `report` adds them, or why it does not. Empty where there are none.
+std::string without_classes(const RunFolder& folder, const CheckedConfiguration& checked) {
+  if (!checked.has_model()) return "";
+  const OutputMeaning meaning = output_meaning(checked, {});
+  if (!meaning.tells_classes()) return "";
+  if (const std::string why = why_not_counted(meaning); !why.empty()) return fmt::format("Left out: {}.", why);
+  return fmt::format("`mirrortrain report {}` adds how well each class is told{}.",
+                     launch::quoted(folder.path.string()),
+                     meaning.is_by_step() ? "" : ", and the worst mistakes where the examples are pictures");
 }
 
 }  // namespace
@@ -145,11 +153,7 @@ void write_run_report(const RunFolder& folder, const CheckedConfiguration& check
   }
   report::RunPage page = run_page(folder, name_of(folder));
   add_layers(checked, page);
-  if (!page.classes && tells_classes(checked)) {
-    page.why_no_classes =
-        fmt::format("`mirrortrain report {}` adds how well each class is told, and the worst mistakes.",
-                    launch::quoted(folder.path.string()));
-  }
+  if (!page.classes) page.why_no_classes = without_classes(folder, checked);
   write_file(folder.report(), report::html_page({page}));
 }
 

@@ -205,6 +205,38 @@ TEST_CASE_FIXTURE(Fixture, "the classes' figures are those of one machine, which
   }
 }
 
+TEST_CASE_FIXTURE(Fixture, "classes by step are counted by several workers as by one, and padding by none") {
+  std::string features, labels;
+  for (int i = 0; i < 70; ++i) {
+    features += fmt::format("{}[{}, {}, {}]", i == 0 ? "" : ", ", 1 + i % 3, i % 2 == 0 ? 2 : 0, i % 4 == 0 ? 3 : 0);
+    labels += fmt::format("{}[{}, 1, {}]", i == 0 ? "" : ", ", i % 3, i % 2);
+  }
+  write_file(
+      folder / "tagger.yaml",
+      fmt::format("data:\n  global_batch_size: 8\n"
+                  "  train: {{format: inline, features: [{}], labels: [{}]}}\n"
+                  "model:\n  input_shape: [3]\n  layers:\n"
+                  "    - embedding: {{input_dim: 4, output_dim: 8, mask_zero: true}}\n    - dense: {{units: 3}}\n"
+                  "loss: {{type: sparse_categorical_crossentropy, from_logits: true}}\noptimizer: adam\n"
+                  "strategy: {{type: multi_worker_mirrored, devices: [cpu:0], threads_per_replica: 1}}\n"
+                  "training: {{epochs: 1}}\n",
+                  features, labels));
+  REQUIRE(run_program(folder, "fit tagger.yaml --run-dir run --set strategy.type=one_device").exit_code == 0);
+  REQUIRE(run_program(folder, "eval run --split train --json one.json").exit_code == 0);
+  const auto one = nlohmann::json::parse(read_text_file(folder / "one.json"));
+  std::int64_t counted = 0;
+  for (const auto& row : one["confusion_matrix"]) {
+    for (const std::int64_t count : row) counted += count;
+  }
+  CHECK(counted == 70 + 35 + 18);  // words
+  const Outcome outcome =
+      launch(2, "eval run --split train --set strategy.type=multi_worker_mirrored --json several.json");
+  REQUIRE_MESSAGE(outcome.exit_code == 0, outcome.err);
+  const auto several = nlohmann::json::parse(read_text_file(folder / "several.json"));
+  CHECK(several["classes"] == one["classes"]);
+  CHECK(several["confusion_matrix"] == one["confusion_matrix"]);
+}
+
 TEST_CASE_FIXTURE(Fixture, "a worker that is killed is named by the others, with the checkpoint to resume from") {
   const Outcome outcome = run_script(folder, R"(
     "$MIRRORTRAIN" launch --workers 3 -- fit net.yaml --run-dir run --set training.epochs=1000000 --set checkpoint.keep=1000000 &

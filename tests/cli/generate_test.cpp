@@ -66,6 +66,15 @@ TEST_CASE("temperature 0 continues a text as it was learnt, beyond the window to
             .out == "ld, ");
 }
 
+TEST_CASE("numbers are decimal, whatever they begin with") {
+  for (const char* const tokens : {"10", "010", "+10"}) {
+    CAPTURE(tokens);
+    const Outcome outcome = generate(fmt::format("lstm --prompt hell --tokens {} --temperature 0", tokens));
+    CHECK_MESSAGE(outcome.exit_code == 0, outcome.err);
+    CHECK(outcome.out == phrases(2).substr(4, 10));
+  }
+}
+
 TEST_CASE("a seed gives the same bytes on any number of replicas and in any number of calls") {
   const std::string drawn = "lstm --prompt he --temperature 3 --seed 7 --tokens ";
   const std::string text = generate(drawn + "40").out;
@@ -199,6 +208,9 @@ TEST_CASE("arguments and runs that give no text are refused") {
       {"lstm --prompt x --tokens 3 --temperature -1", "--temperature: expected a number of at least 0, found '-1'"},
       {"lstm --prompt x --tokens 3 --temperature nan", "--temperature: expected a number of at least 0, found 'nan'"},
       {"lstm --prompt x --tokens 3 --top-k 0", "--top-k: expected a whole number of at least 1, found '0'"},
+      {"lstm --prompt x --tokens 3.5", "--tokens: expected a whole number of at least 1, found '3.5'"},
+      {"lstm --prompt x --tokens 0x10", "--tokens: expected a whole number of at least 1, found '0x10'"},
+      {"lstm --prompt x --tokens 3 --temperature 1e999", "--temperature: expected a number of at least 0, found"},
       {"lstm --prompt x --tokens 3 --seed -4", "--seed: expected a whole number of at least 0, found '-4'"},
       {"lstm --prompt x --tokens 9223372036854775808",
        "--tokens: expected a whole number of at most 9223372036854775807, found '9223372036854775808'"},
@@ -207,9 +219,9 @@ TEST_CASE("arguments and runs that give no text are refused") {
       {"lstm --prompt x --tokens 1 --seed 18446744073709551616",
        "--seed: expected a whole number of at most 18446744073709551615, found '18446744073709551616'"},
       {"line --prompt x --tokens 3",
-       "line: generate takes runs that were trained on data of format text, predict all others; expected a model that "
-       "gives one of 256 classes or more, the next byte, for every position of a text, found the output [2] of an "
-       "example"},
+       "line: expected a model that gives one of 256 classes or more, the next byte, for every position of a text, "
+       "found the output [2] of an example; generate takes runs that were trained on data of format text, predict all "
+       "others"},
       {"lstm --prompt x --tokens 3 --set loss=mean_squared_error", "found a loss that is no crossentropy of classes"},
       {"no-such-run --prompt x --tokens 3", "no-such-run"}};
   for (const auto& [arguments, message] : refusals) {

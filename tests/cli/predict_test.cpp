@@ -218,8 +218,6 @@ TEST_CASE_FIXTURE(Fixture,
   REQUIRE(run("fit tagger.yaml --run-dir tagger").exit_code == 0);
   CHECK(run("predict tagger --split train").out ==
         "index,prediction_0,prediction_1,prediction_2\n0,0,1,2\n1,1,0,\n2,2,,\n");
-  CHECK(run("predict tagger --split train --set strategy.devices=[cpu:0,cpu:1]").out ==
-        run("predict tagger --split train").out);
   const auto csv = lines_of(run("predict tagger --split train --probabilities").out);
   REQUIRE(csv.size() == 4);
   CHECK(csv[0] ==
@@ -246,36 +244,96 @@ TEST_CASE_FIXTURE(Fixture,
   CHECK(evaluation["metrics"]["accuracy"].get<double>() == doctest::Approx(5.0 / 6));
 }
 
-TEST_CASE_FIXTURE(Fixture, "a class for each place of a picture is predicted place by place") {
+TEST_CASE_FIXTURE(Fixture, "a class for each step, and its padding, are those of one replica on any number of them") {
+  std::string features, labels;  // more than a replica computes at a time, and no whole number of times
+  const char* const rows[] = {"[1, 2, 3], ", "[2, 1, 0], ", "[3, 0, 0], ", "[1, 3, 0], "};
+  for (int i = 0; i < 77; ++i) {
+    features += rows[i % 4];
+    labels += "[0, 1, 2], ";
+  }
+  write_file(
+      folder / "tagger.yaml",
+      fmt::format("data:\n  global_batch_size: 7\n"
+                  "  train: {{format: inline, features: [{}], labels: [{}]}}\n"
+                  "model:\n  input_shape: [3]\n  layers:\n"
+                  "    - embedding: {{input_dim: 4, output_dim: 8, mask_zero: true}}\n    - dense: {{units: 3}}\n"
+                  "loss: {{type: sparse_categorical_crossentropy, from_logits: true}}\noptimizer: adam\n"
+                  "training: {{epochs: 1}}\n",
+                  features.substr(0, features.size() - 2), labels.substr(0, labels.size() - 2)));
+  REQUIRE(run("fit tagger.yaml --run-dir tagger").exit_code == 0);
+  const std::string one = run("predict tagger --split train --set strategy.devices=[cpu:0]").out;
+  const std::vector<std::string> lines = lines_of(one);
+  REQUIRE(lines.size() == 78);
+  const int padding[] = {0, 1, 2, 1};
+  for (std::size_t i = 0; i < 77; ++i) {
+    CAPTURE(lines[i + 1]);
+    CHECK(lines[i + 1].starts_with(fmt::format("{},", i)));
+    CHECK(lines[i + 1].ends_with(std::string(static_cast<std::size_t>(padding[i % 4]), ',')));
+    CHECK(lines[i + 1][lines[i + 1].size() - static_cast<std::size_t>(padding[i % 4]) - 1] != ',');
+  }
+  CHECK(run("predict tagger --split train --set strategy.devices=[cpu:0,cpu:1]").out == one);
+  CHECK(run("predict tagger --split train --set strategy.devices=[cpu:0,cpu:1,cpu:2]").out == one);
+}
+
+TEST_CASE_FIXTURE(Fixture, "a class for each pixel of a picture is predicted pixel by pixel") {
   const std::string end =
       "optimizer: {type: adam, learning_rate: 0.1}\ntraining: {epochs: 60}\nlogging: {report: false}\n";
   const std::string picture =
       "data:\n  global_batch_size: 1\n"
       "  train: {format: inline, features: [[[1, 0, 0], [0, 1, 1]]], labels: [[[1, 0, 0], [0, 1, 1]]]}\n"
       "model:\n  input_shape: [2, 3, 1]\n  layers:\n";
-  write_file(folder / "places.yaml", picture +
+  write_file(folder / "pixels.yaml", picture +
                                          "    - conv2d: {filters: 2, kernel_size: 1}\n"
                                          "loss: {type: sparse_categorical_crossentropy, from_logits: true}\n" +
                                          end);
-  REQUIRE(run("fit places.yaml --run-dir places").exit_code == 0);
-  CHECK(run("predict places --split train").out ==
+  REQUIRE(run("fit pixels.yaml --run-dir pixels").exit_code == 0);
+  CHECK(run("predict pixels --split train").out ==
         "index,prediction_0_0,prediction_0_1,prediction_0_2,prediction_1_0,prediction_1_1,prediction_1_2\n"
         "0,1,0,0,0,1,1\n");
-  REQUIRE(run("predict places --split train --output p.jsonl --probabilities").exit_code == 0);
+  REQUIRE(run("predict pixels --split train --output p.jsonl --probabilities").exit_code == 0);
   const json first = json::parse(read("p.jsonl"));
   CHECK(first["prediction"] == json({{1, 0, 0}, {0, 1, 1}}));
   CHECK(first["probabilities"][1][2][1] > 0.5);
   CHECK(first["probabilities"][1][2].size() == 2);
-  REQUIRE(run("eval places --split train --json e.json").exit_code == 0);
+  REQUIRE(run("eval pixels --split train --json e.json").exit_code == 0);
   CHECK(json::parse(read("e.json"))["confusion_matrix"] == json({{3, 0}, {0, 3}}));
+}
 
-  // One number for each place may be a class or how bright it is.
-  write_file(folder / "bright.yaml", picture +
-                                         "    - conv2d: {filters: 1, kernel_size: 1, activation: sigmoid}\n"
-                                         "loss: binary_crossentropy\n" +
-                                         end);
-  REQUIRE(run("fit bright.yaml --run-dir bright").exit_code == 0);
-  CHECK(contains(run("predict bright --split train").out, "index,output_0,output_1,"));
+TEST_CASE_FIXTURE(
+    Fixture, "one number for each step or pixel is yes or no where a metric of classes is asked for, else a number") {
+  const std::string end =
+      "optimizer: {type: adam, learning_rate: 0.1}\ntraining: {epochs: 60}\nlogging: {report: false}\n";
+  struct Row {
+    const char *features, *labels, *model, *columns, *classes, *steps;
+  };
+  const Row rows[] = {
+      {"[[[1, 0, 0], [0, 1, 1]]]", "[[[1, 0, 0], [0, 1, 1]]]",
+       "  input_shape: [2, 3, 1]\n  layers:\n    - conv2d: {filters: 1, kernel_size: 1, activation: sigmoid}\n",
+       "index,output_0,output_1,output_2,output_3,output_4,output_5\n", "0,1,0,0,0,1,1\n",
+       "index,prediction_0_0,prediction_0_1,prediction_0_2,prediction_1_0,prediction_1_1,prediction_1_2\n"},
+      {"[[[1], [0], [1]]]", "[[[1], [0], [1]]]",
+       "  input_shape: [3, 1]\n  layers:\n    - dense: {units: 1, activation: sigmoid}\n",
+       "index,output_0,output_1,output_2\n", "0,1,0,1\n", "index,prediction_0,prediction_1,prediction_2\n"},
+  };
+  for (const Row& row : rows) {
+    for (const char* const metrics : {"[]", "[mean_squared_error, mean_absolute_error, r2_score]", "[accuracy]",
+                                      "[mean_squared_error, auc]", "[f1_score]", "[precision]", "[recall]"}) {
+      CAPTURE(std::string(row.columns));
+      CAPTURE(std::string(metrics));
+      const bool are_numbers = std::string(metrics) == "[]" || contains(metrics, "r2_score");
+      write_file(folder / "yes.yaml",
+                 fmt::format("data:\n  global_batch_size: 1\n  train: {{format: inline, features: {}, labels: {}}}\n"
+                             "model:\n{}loss: binary_crossentropy\nmetrics: {}\n{}",
+                             row.features, row.labels, row.model, metrics, end));
+      const Outcome trained = run("fit yes.yaml --run-dir yes");
+      REQUIRE_MESSAGE(trained.exit_code == 0, trained.err);
+      const std::string predicted = run("predict yes --split train").out;
+      CHECK(predicted.starts_with(are_numbers ? row.columns : std::string(row.steps) + row.classes));
+      REQUIRE(run("eval yes --split train --json e.json").exit_code == 0);
+      CHECK(json::parse(read("e.json")).contains("confusion_matrix") != are_numbers);
+      fs::remove_all(folder / "yes");
+    }
+  }
 }
 
 TEST_CASE_FIXTURE(Fixture, "yes or no for each step has both probabilities") {
@@ -283,8 +341,8 @@ TEST_CASE_FIXTURE(Fixture, "yes or no for each step has both probabilities") {
              "data:\n  global_batch_size: 1\n  train: {format: inline, features: [[1, 2, 1]], labels: [[1, 0, 1]]}\n"
              "model:\n  input_shape: [3]\n  layers:\n    - embedding: {input_dim: 3, output_dim: 4}\n"
              "    - dense: {units: 1}\n"
-             "loss: {type: binary_crossentropy, from_logits: true}\noptimizer: {type: adam, learning_rate: 0.1}\n"
-             "training: {epochs: 40}\n");
+             "loss: {type: binary_crossentropy, from_logits: true}\nmetrics: [accuracy]\n"
+             "optimizer: {type: adam, learning_rate: 0.1}\ntraining: {epochs: 40}\n");
   REQUIRE(run("fit yes.yaml --run-dir yes").exit_code == 0);
   REQUIRE(run("predict yes --split train --output p.jsonl --probabilities").exit_code == 0);
   const json yes = json::parse(read("p.jsonl"));

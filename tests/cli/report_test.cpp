@@ -216,6 +216,62 @@ TEST_CASE_FIXTURE(Fixture, "runs without classes, or without a model, have pages
   CHECK(curve_of(state, "loss", "training", "step").is_null());
 }
 
+TEST_CASE_FIXTURE(Fixture, "of pictures with a class for each pixel the classes are counted, without worst mistakes") {
+  write_file(folder / "pixels.yaml",
+             "data:\n  global_batch_size: 1\n"
+             "  train: {format: inline, features: [[[1, 0, 0], [0, 1, 1]]], labels: [[[1, 0, 0], [0, 1, 1]]]}\n"
+             "  test: {format: inline, features: [[[1, 1, 0], [0, 1, 1]]], labels: [[[1, 0, 0], [0, 1, 1]]]}\n"
+             "model:\n  input_shape: [2, 3, 1]\n  layers:\n    - conv2d: {filters: 2, kernel_size: 1}\n"
+             "loss: {type: sparse_categorical_crossentropy, from_logits: true}\n"
+             "optimizer: {type: adam, learning_rate: 0.1}\ntraining: {epochs: 60}\n");
+  REQUIRE(run_program(folder, "fit pixels.yaml --run-dir pixels").exit_code == 0);
+  CHECK(contains(text("pixels/report.html"), "report pixels` adds how well each class is told."));
+  const std::string page = report("pixels");
+  const std::string matrix = between(page, "<table class=\"matrix\">", "</table>");
+  std::vector<std::string> counts;
+  for (std::size_t at = matrix.find("--share:"); at != std::string::npos; at = matrix.find("--share:", at + 1)) {
+    counts.push_back(between(matrix.substr(at), ">", "<"));
+  }
+  CHECK(counts == std::vector<std::string>{"2", "1", "0", "3"});
+  CHECK(contains(between(page, "<h2>Worst mistakes</h2>", "</section>"),
+                 "Left out: each picture has a class for each of its pixels."));
+}
+
+TEST_CASE_FIXTURE(
+    Fixture, "of more than 2000 classes, of steps or of examples, the pages and eval say that they leave them out") {
+  const std::string end =
+      "loss: {type: sparse_categorical_crossentropy, from_logits: true}\noptimizer: sgd\ntraining: {epochs: 1}\n";
+  write_file(folder / "steps.yaml",
+             "data:\n  global_batch_size: 1\n  train: {format: inline, features: [[1, 2]], labels: [[0, 2000]]}\n"
+             "  test: {format: inline, features: [[1, 2]], labels: [[0, 2000]]}\n"
+             "model:\n  input_shape: [2]\n  layers:\n    - embedding: {input_dim: 3, output_dim: 2}\n"
+             "    - dense: {units: 2001}\n" +
+                 end);
+  write_file(folder / "examples.yaml",
+             "data:\n  global_batch_size: 1\n  train: {format: inline, features: [[1, 2]], labels: [2000]}\n"
+             "  test: {format: inline, features: [[1, 2]], labels: [2000]}\n"
+             "model:\n  input_shape: [2]\n  layers:\n    - dense: {units: 2001}\n" +
+                 end);
+  for (const std::string name : {"steps", "examples"}) {
+    CAPTURE(name);
+    REQUIRE(run_program(folder, fmt::format("fit {0}.yaml --run-dir {0}", name)).exit_code == 0);
+    const std::string why = "there are 2001 classes, more than 2000";
+    for (const std::string& page : {text(name + "/report.html"), report(name)}) {
+      CHECK(contains(between(page, "<h2>Classes</h2>", "</section>"), fmt::format("Left out: {}.", why)));
+      CHECK_FALSE(contains(page, "<h2>Worst mistakes</h2>"));
+      CHECK_FALSE(contains(page, "adds how well"));
+    }
+    const Outcome outcome = run_program(folder, fmt::format("eval {} --json e.json", name));
+    REQUIRE_MESSAGE(outcome.exit_code == 0, outcome.err);
+    CHECK(contains(outcome.err, "the figures of each class are left out: " + why));
+    const json evaluation = json::parse(text("e.json"));
+    CHECK(evaluation["examples"] == 1);
+    CHECK_FALSE(evaluation.contains("classes"));
+    CHECK_FALSE(evaluation.contains("confusions"));
+    CHECK_FALSE(evaluation.contains("expected_calibration_error"));
+  }
+}
+
 TEST_CASE_FIXTURE(Fixture, "a run's name is escaped") {
   REQUIRE(fit("--run-dir \"<script>alert(1)<script>\" --set training.steps=2").exit_code == 0);
   const std::string page = report("\"<script>alert(1)<script>\"");

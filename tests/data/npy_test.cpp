@@ -44,7 +44,7 @@ TEST_CASE("npy arrays keep their type where there is one, else take the next wid
         std::vector<std::int64_t>{7});
 }
 
-TEST_CASE("npy arrays in big-endian and in Fortran order are turned round") {
+TEST_CASE("npy arrays in big-endian and in Fortran order are brought into order") {
   const Reader read;
   CHECK(elements<std::int32_t>(read(npy(">i4", false, "(2,)", big_endian(1) + big_endian(256)))) ==
         std::vector<std::int32_t>{1, 256});

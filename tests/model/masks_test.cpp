@@ -69,7 +69,7 @@ TEST_CASE("a mask that ends at a layer is warned of at its line") {
   }
 }
 
-TEST_CASE("a sequence that is turned round has its mask turned with it") {
+TEST_CASE("a sequence that is reversed has its mask reversed with it") {
   const std::string backwards = line("lstm: {units: 2, return_sequences: true, go_backwards: true}");
   const Built once = on_words(backwards), twice = on_words(backwards + line("flip"));
   const Built features = on_words(line("flip: {axis: -1}"));

@@ -36,6 +36,17 @@ TEST_CASE("precision, recall and F1 of each class follow from the confusion matr
   CHECK(contains(error_text([&] { add(4, {1, 0, 0, 0}); }), "label 4 is none of the 4 classes"));
 }
 
+TEST_CASE("more than 2000 classes are not counted, of examples or of steps") {
+  const auto why = [](std::int64_t classes, bool by_step) {
+    return why_not_counted({OutputMeaning::Kind::kClasses, false, by_step ? Shape{3, classes} : Shape{classes}, {}});
+  };
+  for (const bool by_step : {false, true}) {
+    CHECK(why(2000, by_step).empty());
+    CHECK(why(2001, by_step) == "there are 2001 classes, more than 2000");
+  }
+  CHECK(why_not_counted({OutputMeaning::Kind::kYesOrNo, false, Shape{3000, 1}, {}}).empty());
+}
+
 TEST_CASE("of many classes only those confusions are written that there are") {
   OutputMeaning meaning{OutputMeaning::Kind::kClasses, false, Shape{101}, {}};
   ClassReport report(meaning);

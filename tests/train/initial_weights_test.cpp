@@ -35,7 +35,7 @@ double largest_error(const std::string& golden) {
   set_first_values(checked, run.strategy->variables());
   run.strategy->variables_changed();
   double error = 0;
-  predict_all(run, *checked.model, [&](std::int64_t row, const ExampleOutput& found) {
+  predict_all(run, [&](std::int64_t row, const ExampleOutput& found) {
     const std::vector<double>& expected_of_row = outputs[static_cast<std::size_t>(row)];
     for (std::size_t i = 0; i < expected_of_row.size(); ++i) {
       error = std::max(error, std::abs(static_cast<double>(found.values[i]) - expected_of_row[i]));

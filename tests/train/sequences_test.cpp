@@ -137,8 +137,12 @@ TEST_CASE("what does not give the same at fewer steps is refused, with what to d
           "'group_normalization' normalizes over all steps");
   refused(
       "{lstm: {units: 5, go_backwards: true, return_sequences: true}}, global_average_pooling1d, {dense: {units: 3}}",
-      kBuckets, "leave one of the two out");
-  refused("flip, {lstm: {units: 5}}, {dense: {units: 3}}", kBuckets, "'flip' puts the steps of the padding first");
+      kBuckets,
+      "'lstm' gives the steps of padding first, so the result depends on their number; remove one of the two, or "
+      "data.sequences");
+  refused(
+      "flip, {lstm: {units: 5}}, {dense: {units: 3}}", kBuckets,
+      "'flip' reverses the steps, so the result depends on the number of padded steps; remove it, or data.sequences");
   refused("{reshape: {target_shape: [-1, 4]}}, {dense: {units: 3, name: words}}", kBuckets,
           "data.sequences: the loss counts the steps of padding");
   refused(kAtTheEnd, kBuckets, "'table' reads the model's input and counts padding like anything else",

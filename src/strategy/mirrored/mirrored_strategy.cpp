@@ -75,6 +75,13 @@ void MirroredStrategy::run_evaluation(const StepSpec& step, const StepKey& key) 
   run_lanes([this](int lane) { steps_of_lane(lane).evaluation().run(step_.start, step_.key); });
 }
 
+PredictedShapes MirroredStrategy::predicted_shapes() const {
+  const ModelGraph& graph = model_.evaluation;
+  PredictedShapes shapes{graph.graph.spec(graph.output).shape, std::nullopt};
+  if (graph.mask != kNoValue) shapes.mask = graph.graph.spec(graph.mask).shape;
+  return shapes;
+}
+
 void MirroredStrategy::predict(const StepSpec& step, std::span<float> outputs, std::span<float> masks) {
   StepKey whole = step.key();
   whole.length = 0;  // outputs have all steps
@@ -89,7 +96,7 @@ void MirroredStrategy::predict(const StepSpec& step, std::span<float> outputs, s
       to_lane->stream().copy(reinterpret_cast<std::byte*>(own.data()), from, own.size_bytes());
     };
     read(lane->output(*replica), outputs);
-    if (!masks.empty()) read(replica->mask.data(), masks);
+    if (!masks.empty()) read(lane->mask(*replica), masks);
     lane->stream().synchronize();
   }
   take_sums();

@@ -92,6 +92,8 @@ class Lane {
 
   /// Where an evaluation leaves the model's output: float32 [rows, ...]. Of lanes that keep it.
   const std::byte* output(const Replica& replica) const;
+  /// The same of the output's mask, where it carries one.
+  const std::byte* mask(const Replica& replica) const { return replica.mask.data(); }
 
   /// Bytes of the arena and of the replicas' own buffers.
   std::size_t bytes() const;
