@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -19,6 +20,7 @@
 #include "report/json.h"
 #include "report/jsonl.h"
 #include "train/class_report.h"
+#include "train/non_finite.h"
 #include "train/predict.h"
 #include "train/run.h"
 #include "train/run_cluster.h"
@@ -143,6 +145,9 @@ int evaluate_on(const RunCluster* cluster, const EvalArguments& arguments, const
   if (!is_chief) return 0;
   const report::EvaluationEvent event{data::name_of(arguments.split), weights.step, sums.examples,
                                       scores_of(sums, *checked.model)};
+  if (!std::isfinite(event.scores.loss)) {
+    spdlog::warn("the loss is {}: {}", event.scores.loss, reason_of_nan(run.strategy->variables()));
+  }
   if (arguments.json) {
     auto json = nlohmann::ordered_json::parse(report::to_json(event));
     json.update(classes);

@@ -22,6 +22,7 @@
 #include "cli/stop_signals.h"
 #include "data/new_data.h"
 #include "train/check_data.h"
+#include "train/non_finite.h"
 #include "train/prediction.h"
 
 namespace mirrortrain::cli {
@@ -124,6 +125,22 @@ class NumberedPredictions {
   std::int64_t next_ = 0, row_ = 0;
 };
 
+/// The examples of which the model computes NaN.
+class NanCount {
+ public:
+  void add(std::int64_t row) {
+    if (count_++ == 0) first_ = row;
+  }
+  void warn(const data::Dataset& examples, const VariableStore& variables) const {
+    if (count_ == 0) return;
+    spdlog::warn("the model gives NaN for {} of {} example{}, first for row {} (counting from 0): {}", count_,
+                 examples.rows(), examples.rows() == 1 ? "" : "s", first_, reason_of_nan(variables));
+  }
+
+ private:
+  std::int64_t count_ = 0, first_ = 0;
+};
+
 /// A signal asks to stop.
 struct Stopped {
   int signal;
@@ -155,13 +172,16 @@ int predict(const PredictArguments& arguments) {
     NumberedPredictions predictions(*writer, examples, is_npy, static_cast<std::size_t>(meaning.elements()));
     // Not among the predictions themselves.
     BatchProgress progress("predictions", arguments.output || !report::is_terminal(stdout));
+    NanCount nan;
     const std::int64_t batch = kPredictedRows * run.strategy->num_replicas_in_sync();
     predict_all(run, [&](std::int64_t row, const ExampleOutput& example) {
       if (const int stop = signal) throw Stopped{stop};
       if (row % batch == 0) progress.show(row / batch + 1, (examples.rows() - 1) / batch + 1);
       predictions.write(example);
+      if (has_nan(meaning, example)) nan.add(row);
     });
     predictions.finish();
+    nan.warn(examples, run.strategy->variables());
   } catch (const Stopped& stopped) {
     spdlog::warn("stopped by a signal{}",
                  arguments.output ? fmt::format("; {} is not written", *arguments.output) : "");

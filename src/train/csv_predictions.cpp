@@ -71,15 +71,15 @@ class CsvPredictions : public PredictionWriter {
     }
     return columns + names + probabilities;
   }
-  /// Padding has cells with nothing in them.
+  /// Padding has cells with nothing in them, NaN no class.
   std::string classes(const ExampleOutput& output) const {
     std::string cells, names, probabilities;
     for (std::int64_t step = 0; step < meaning_.predictions(); ++step) {
       const auto prediction = meaning_.of_step(output.values, step);
-      const bool counts = output.counts(step);
+      const bool counts = output.counts(step), has_class = counts && !has_nan(prediction);
       const std::int64_t predicted = meaning_.class_of(prediction);
-      cells += counts ? fmt::format(",{}", predicted) : ",";
-      if (!meaning_.classes.empty()) names += counts ? "," + csv_cell(meaning_.name_of(predicted)) : ",";
+      cells += has_class ? fmt::format(",{}", predicted) : ",";
+      if (!meaning_.classes.empty()) names += has_class ? "," + csv_cell(meaning_.name_of(predicted)) : ",";
       if (!probabilities_) continue;
       probabilities += counts ? csv_cells(meaning_.class_probabilities(prediction))
                               : std::string(static_cast<std::size_t>(meaning_.number_of_classes()), ',');

@@ -16,10 +16,13 @@ class JsonlPredictions : public PredictionWriter {
   void write(std::int64_t index, const ExampleOutput& output, const std::string& file) override {
     Json line = {{"index", index}};
     if (meaning_.tells_classes()) {
-      line["prediction"] = by_step(output, [&](const auto& prediction) { return meaning_.class_of(prediction); });
+      line["prediction"] = by_step(output, [&](const auto& prediction) {
+        return has_nan(prediction) ? Json() : Json(meaning_.class_of(prediction));
+      });
       if (!meaning_.classes.empty()) {
-        line["name"] =
-            by_step(output, [&](const auto& prediction) { return meaning_.name_of(meaning_.class_of(prediction)); });
+        line["name"] = by_step(output, [&](const auto& prediction) {
+          return has_nan(prediction) ? Json() : Json(meaning_.name_of(meaning_.class_of(prediction)));
+        });
       }
       if (probabilities_) {
         line["probabilities"] =

@@ -29,6 +29,12 @@ std::optional<std::string> first_non_finite(const VariableStore& variables) {
   return found == variables.variables().end() ? std::nullopt : std::optional(found->name());
 }
 
+std::string reason_of_nan(const VariableStore& variables) {
+  const auto variable = first_non_finite(variables);
+  return variable ? fmt::format("{} has values that are not finite; take an earlier checkpoint", *variable)
+                  : "the numbers grow too large in the model; give it inputs like those that it was trained on";
+}
+
 std::string largest_input_text(const data::Dataset& dataset, std::span<const std::int64_t> rows,
                                std::string_view what) {
   if (dataset.source() != nullptr) return "";

@@ -26,6 +26,9 @@ bool has_non_finite(const DistributedVariable& variable);
 /// The name of the first variable with a copy that is not finite.
 std::optional<std::string> first_non_finite(const VariableStore& variables);
 
+/// Why a trained model gives NaN, with the remedy.
+std::string reason_of_nan(const VariableStore& variables);
+
 /// "the largest input of its batch is 3e+30, in x.npy: row 17 (counting from 0)": what is often the reason. `what` the
 /// rows are: "its batch". Empty where the features are read from files when they are asked for.
 std::string largest_input_text(const data::Dataset& dataset, std::span<const std::int64_t> rows, std::string_view what);

@@ -56,6 +56,18 @@ OutputMeaning output_meaning(const CheckedConfiguration& checked, std::vector<st
   return meaning;
 }
 
+bool has_nan(std::span<const float> prediction) {
+  return std::ranges::any_of(prediction, [](float value) { return std::isnan(value); });
+}
+
+bool has_nan(const OutputMeaning& meaning, const ExampleOutput& output) {
+  if (meaning.shape.rank() == 0) return has_nan(output.values);
+  for (std::int64_t step = 0; step < meaning.predictions(); ++step) {
+    if (output.counts(step) && has_nan(meaning.of_step(output.values, step))) return true;
+  }
+  return false;
+}
+
 std::span<const float> OutputMeaning::of_step(std::span<const float> output, std::int64_t step) const {
   const auto width = static_cast<std::size_t>(shape.back());
   return output.subspan(static_cast<std::size_t>(step) * width, width);

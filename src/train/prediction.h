@@ -60,6 +60,11 @@ struct ExampleOutput {
   bool counts(std::int64_t step) const { return mask.empty() || mask[static_cast<std::size_t>(step)] != 0; }
 };
 
+/// Of such a prediction no class is told.
+bool has_nan(std::span<const float> prediction);
+/// Whether a prediction has that counts.
+bool has_nan(const OutputMeaning& meaning, const ExampleOutput& output);
+
 enum class PredictionFormat : std::uint8_t { kCsv, kNpy, kJsonl };
 
 /// Takes predictions one after the other, and writes them to a file that appears when all are there, or to stdout.

@@ -89,8 +89,17 @@ TEST_CASE_FIXTURE(Fixture, "predictions that are no numbers are nan, whatever th
               .exit_code == 0);
   const Outcome predicted = run("predict broken --probabilities");
   CHECK_MESSAGE(predicted.exit_code == 0, predicted.err);
-  CHECK_MESSAGE(contains(predicted.out, ",nan,nan,nan"), predicted.out);
+  CHECK_MESSAGE(contains(predicted.out, "\n0,,,nan,nan,nan\n"), predicted.out);  // and no class
   CHECK_FALSE(contains(predicted.out, "-nan"));
+  CHECK_MESSAGE(contains(predicted.err, "the model gives NaN for "), predicted.err);
+  CHECK_MESSAGE(contains(predicted.err,
+                         "first for row 0 (counting from 0): dense/kernel has values that are not finite; "
+                         "take an earlier checkpoint"),
+                predicted.err);
+  REQUIRE(run("predict broken --output nan.jsonl").exit_code == 0);
+  CHECK(json::parse(lines_of(read("nan.jsonl"))[0])["prediction"].is_null());
+  CHECK(json::parse(lines_of(read("nan.jsonl"))[0])["name"].is_null());
+  CHECK(contains(run("eval broken").err, "the loss is nan: dense/kernel has values that are not finite"));
 }
 
 TEST_CASE_FIXTURE(Fixture, "a table with words trains, evaluates and predicts with the names of its classes") {
