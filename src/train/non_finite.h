@@ -18,6 +18,9 @@ class NonFinite : public Error {
   static constexpr int kExitCode = 3;  ///< of the program
 };
 
+/// "NaN" or "infinite"
+std::string_view name_of_non_finite(double value);
+
 bool all_finite(std::span<const float> numbers);
 
 /// Of one of its copies; false for other types than float32.

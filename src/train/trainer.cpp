@@ -23,8 +23,6 @@ double seconds_since(Clock::time_point start) { return std::chrono::duration<dou
 /// Where so many steps in a row are not finite, the weights or the data are at fault, and no further step will be.
 constexpr int kMostSkippedInRow = 20;
 
-std::string_view name_of_non_finite(double value) { return std::isnan(value) ? "NaN" : "infinite"; }
-
 constexpr const char* kRemedy =
     "lower optimizer.learning_rate, clip the gradients (gradients.clip_norm) or scale the inputs; "
     "training.on_non_finite: ignore continues";
