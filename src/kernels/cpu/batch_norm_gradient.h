@@ -42,7 +42,7 @@ class GradientVectors {
   std::int64_t channels_;
 };
 
-/// The way back through a normalization, whose gradient before relu is g. Where relu was is computed again.
+/// The backward pass of a normalization, whose gradient before relu is g. Where relu was is computed again.
 template <bool kRelu, class T>
 struct NormalizedGradient {
   const T *x, *dy;

@@ -35,7 +35,7 @@ struct Deviations {
   }
 };
 
-/// What relu or relu6 in a normalization's pass needs on the way back: y is computed again, which costs less than
+/// What relu or relu6 in a normalization's pass needs in the backward pass: y is computed again, which costs less than
 /// reading it. `gamma` and `beta` may be null.
 struct RectifiedChannels {
   ops::Rectifier relu;
