@@ -42,6 +42,7 @@ inline const Conv2dGeometry kLarge[] = {
     {{9, 9, 32}, {3, 3, 16, 32}, {.padding = ops::Padding::kSame, .groups = 2}},
     {{9, 9, 32}, {3, 3, 1, 32}, {.padding = ops::Padding::kSame, .groups = 32}, true, ops::ActivationKind::kRelu},
     {{6, 7, 40}, {1, 1, 40, 24}, {}},
+    {{1, 1, 20}, {1, 1, 20, 7}, {}, true, ops::ActivationKind::kRelu},
 };
 
 /// Rows of more tiles than Winograd's kernels take at a time, and images too large for the second-level cache; the

@@ -145,5 +145,6 @@ int main(int count, char** arguments) {
   conv2d(16, {14, 14, 128}, {3, 3, 128, 128}, same, repetitions);
   conv2d(16, {7, 7, 256}, {3, 3, 256, 256}, same, repetitions);
   conv2d(64, {24, 24, 128}, {1, 1, 128, 128}, same, repetitions);
+  conv2d(64, {1, 1, 1024}, {1, 1, 1024, 1000}, same, repetitions);
   return 0;
 }

@@ -11,11 +11,13 @@ namespace {
 
 enum class Choice { kWinograd, kFewChannels, kDense, kOneDnn, kInFloat32 };
 
-/// A pixel's channels are then a row of a dense layer, whose kernel reads the weights where they lie.
+/// A pixel's channels are then a row of a dense layer.
 bool is_dense(const ops::Conv2dAttributes& op, const Shape& kernel) {
-  return kernel[0] == 1 && kernel[1] == 1 && op.groups == 1 && op.strides == std::array<std::int64_t, 2>{1, 1} &&
-         kernel[3] % kLanes == 0;
+  return kernel[0] == 1 && kernel[1] == 1 && op.groups == 1 && op.strides == std::array<std::int64_t, 2>{1, 1};
 }
+
+/// Of images of one pixel, as after a global pooling, oneDNN's convolution makes a fifth of what a dense layer does.
+bool has_one_pixel(const TensorView& y) { return y.shape[1] * y.shape[2] == 1; }
 
 /// By the shapes, the dtype and the processor, so that a run's arithmetic is the same each time.
 Choice choose(const ops::Conv2dAttributes& op, const TensorView& x, const Shape& kernel, const TensorView& y) {
@@ -36,7 +38,11 @@ std::unique_ptr<Kernel> make_conv2d(const ops::Conv2d& op, const KernelSpecs& sp
     switch (choose(op, x, kernel.shape, y)) {
       case Choice::kWinograd: return winograd::make_forward(op, s);
       case Choice::kFewChannels: return few_channels::make_forward(op, s);
-      case Choice::kDense: return dense_float32::make_forward(ops::Dense(op.activation), s);
+      case Choice::kDense:  // reads the weights where they lie, but not in whole vectors is slower
+        if (kernel.shape[3] % kLanes == 0 || has_one_pixel(y)) {
+          return dense_float32::make_forward(ops::Dense(op.activation), s);
+        }
+        break;
       case Choice::kInFloat32: return nullptr;
       case Choice::kOneDnn: break;
     }
@@ -50,6 +56,7 @@ std::unique_ptr<Kernel> make_conv2d_input_gradient(const ops::Conv2dInputGradien
     const Choice choice = choose(op, dx, kernel.shape, dy);
     if (choice == Choice::kWinograd) return winograd::make_input_gradient(op, s);
     if (choice == Choice::kInFloat32) return nullptr;
+    if (choice == Choice::kDense && has_one_pixel(dy)) return dense_float32::make_input_gradient(s);
     return onednn::make_input_gradient(onednn::convolution(op, dx, kernel.shape, dy, false), s.threads);
   });
 }
@@ -61,7 +68,7 @@ std::unique_ptr<Kernel> make_conv2d_weight_gradient(const ops::Conv2dWeightGradi
       case Choice::kWinograd: return winograd::make_weight_gradient(op, s);
       case Choice::kFewChannels: return few_channels::make_weight_gradient(op, s);
       case Choice::kInFloat32: return nullptr;
-      case Choice::kDense:  // faster than oneDNN's own, up to twice where there are many pixels of few channels
+      case Choice::kDense:  // faster than the convolution's, up to twice where there are many pixels of few channels
         return onednn::make_weight_gradient(onednn::inner_product(x, dy, op.with_bias), s.threads);
       case Choice::kOneDnn: break;
     }
