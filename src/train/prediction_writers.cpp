@@ -1,7 +1,9 @@
 #include <fmt/format.h>
 
+#include <cerrno>
 #include <cstdio>
 #include <nlohmann/json.hpp>
+#include <system_error>
 #include <utility>
 
 #include "base/error.h"
@@ -26,7 +28,8 @@ class Sink {
   void finish() {
     flush();
     if (file_) return file_->commit();
-    if (std::fflush(stdout) != 0) throw Error("stdout: cannot write the predictions");
+    if (std::fflush(stdout) != 0)
+      throw Error(fmt::format("stdout: cannot write the predictions: {}", std::generic_category().message(errno)));
   }
 
  private:
@@ -35,7 +38,7 @@ class Sink {
     if (file_) {
       file_->write(block_);
     } else if (std::fwrite(block_.data(), 1, block_.size(), stdout) != block_.size()) {
-      throw Error("stdout: cannot write the predictions");
+      throw Error(fmt::format("stdout: cannot write the predictions: {}", std::generic_category().message(errno)));
     }
     block_.clear();
   }
