@@ -115,7 +115,7 @@ constexpr auto kAdvice = std::to_array<Advice>({
     {"devices", "auto", "write all"},
     {"devices", "null", "write all"},
     {"devices", "1", "write all"},  // -1
-    {"devices", "empty", "write all"},
+    {"devices", "[]", "write all"},
     {"checkpoint", "false",
      "a checkpoint is saved at the end of each epoch, and the last ones are kept; leave it out, or write checkpoint: "
      "{keep: 1}"},

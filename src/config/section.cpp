@@ -279,17 +279,31 @@ bool is_missing(const Key& key, const Value& section) {
   return key.rules.exemption && !holds_something(section, key.name);
 }
 
+/// "missing key 'units'". Keys that another may take the place of are one error together, which the first has.
+std::string missing_text(const Keys& keys, const Key& key, const Value& section) {
+  const auto& exemption = key.rules.exemption;
+  if (!exemption || holds_something(section, exemption->unless)) return fmt::format("missing key '{}'", key.name);
+  std::vector<std::string> names;
+  for (const Key& one : keys.keys) {
+    const bool is_alike = one.rules.exemption && one.rules.exemption->unless == exemption->unless;
+    if (is_alike && is_missing(one, section)) names.push_back(fmt::format("'{}'", one.name));
+  }
+  if (names.empty() || names.front() != fmt::format("'{}'", key.name)) return "";
+  const Key* const other = find_key(keys, exemption->unless);
+  const bool is_switch = other != nullptr && other->schema(other->rules).kind == Schema::Kind::kBoolean;
+  return fmt::format("missing key{} {}; give {}, or '{}{}' in {} place", names.size() == 1 ? "" : "s",
+                     fmt::join(names, " and "), names.size() == 1 ? "it" : "them", exemption->unless,
+                     is_switch ? ": true" : "", names.size() == 1 ? "its" : "their");
+}
+
 void read_missing(const Keys& keys, const Key& key, const Node& node, void* object) {
   if (is_required(key, node.value())) {
     if (is_misspelled(key.name, keys, node.value())) return;
     if (const Value::Entry* given = node.value().is_mapping() ? node.value().find(key.name) : nullptr) {
       return node.error(given->value.place(), key.name, "a value is required here, found null");
     }
-    const auto& exemption = key.rules.exemption;
-    const bool has_other = exemption && !holds_something(node.value(), exemption->unless);
-    node.error(node.section_place(), "",
-               fmt::format("missing key '{}'{}", key.name,
-                           has_other ? fmt::format("; give it, or '{}' in its place", exemption->unless) : ""));
+    const std::string missing = missing_text(keys, key, node.value());
+    if (!missing.empty()) node.error(node.section_place(), "", missing);
   } else if (key.absent) {
     key.absent(node.absent_key(key.name, key.rules), object);
   }
