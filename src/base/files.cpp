@@ -41,11 +41,18 @@ class Descriptor {
 
 fs::path folder_of(const fs::path& path) { return path.has_parent_path() ? path.parent_path() : fs::path("."); }
 
-/// The file that a name, which may be a symbolic link, refers to: the link stays, its target is replaced.
+/// The file that a name, which may be a symbolic link, refers to, even if it is not there yet: the link stays, its
+/// target is replaced.
 fs::path behind_links(const fs::path& path) {
   std::error_code error;
-  fs::path real = fs::is_symlink(path, error) ? fs::canonical(path, error) : path;
-  return error ? path : real;
+  constexpr int kMostLinks = 40;  // as many as the system follows
+  fs::path real = path;
+  for (int i = 0; i < kMostLinks && fs::is_symlink(real, error); ++i) {
+    const fs::path target = fs::read_symlink(real, error);
+    if (error) return path;
+    real = real.parent_path() / target;  // an absolute target takes the place of all of it
+  }
+  return real;
 }
 
 /// A device, a pipe, a folder: nothing that a rename may replace.
@@ -179,6 +186,10 @@ void OutputFile::write(std::span<const std::byte> bytes) {
   }
 }
 
+void OutputFile::set_mode(fs::perms mode) {
+  if (::fchmod(descriptor_, static_cast<mode_t>(mode)) != 0) fail_with("set the mode of", path_, errno);
+}
+
 void OutputFile::sync() {
   // A pipe or a terminal has nothing to sync and says EINVAL.
   if (::fsync(descriptor_) != 0 && errno != EINVAL) fail_with("write", path_, errno);
@@ -203,6 +214,10 @@ AtomicFile::AtomicFile(const fs::path& path, Naming naming)
     : target_(behind_links(path)), temporary_(target_), naming_(naming) {
   file_ = is_special(target_) ? std::make_unique<OutputFile>(target_, OutputFile::Mode::kReplace)
                               : temporary_file(target_, temporary_);
+  std::error_code error;
+  const fs::file_status there = fs::status(target_, error);
+  if (temporary_ == target_ || !fs::is_regular_file(there)) return;
+  if (there.permissions() != fs::status(temporary_, error).permissions()) file_->set_mode(there.permissions());
 }
 
 AtomicFile::~AtomicFile() {

@@ -82,6 +82,8 @@ class OutputFile {
 
   void write(std::span<const std::byte> bytes);
   void write(std::string_view text) { write(std::as_bytes(std::span(text))); }
+  /// Who may read and write it.
+  void set_mode(std::filesystem::perms mode);
   /// Makes the bytes survive a power cut.
   void sync();
   /// The same, then closes.
@@ -98,8 +100,8 @@ class OutputFile {
 enum class Naming : bool { kDurable, kWithFolder };
 
 /// A file that appears under its name complete or not at all: bytes go to a file of its own beside it, NAME.*.tmp;
-/// `commit` syncs and renames. Without `commit` the temporary file is removed. A name that is not a regular file
-/// (/dev/stdout) is written directly.
+/// `commit` syncs and renames. Without `commit` the temporary file is removed. A file that was there keeps its mode, a
+/// symbolic link stays one. A name that is not a regular file (/dev/stdout) is written directly.
 class AtomicFile {
  public:
   explicit AtomicFile(const std::filesystem::path& path, Naming naming = Naming::kDurable);

@@ -12,6 +12,19 @@
 #include "train/weights.h"
 
 namespace mirrortrain::cli {
+namespace {
+
+/// What to take in place of damaged weights, which every command takes for RUN; `damaged`: a checkpoint.
+std::string other_weights(const RunFolder& run, const std::filesystem::path& damaged = {}) {
+  const auto newest = newest_checkpoint(run.checkpoints());
+  if (newest && *newest != damaged) {
+    return fmt::format("name a checkpoint, {}", (run.path / newest->filename()).string());
+  }
+  return damaged.empty() ? "the run has no checkpoint to take in its place; train again"
+                         : "name another checkpoint or the run";
+}
+
+}  // namespace
 
 RunWeights weights_of_checkpoint(const std::filesystem::path& checkpoint) {
   std::int64_t step = step_of_checkpoint(checkpoint);
@@ -46,17 +59,15 @@ void load_run_weights(const RunWeights& weights, const VariableStore& variables)
     try {
       return load_weights(read_checkpoint_model(folder), weights.file.string(), variables);
     } catch (const Damaged& error) {
-      throw Error(
-          fmt::format("{} is damaged: {}; name another checkpoint with --checkpoint", folder.string(), error.what()));
+      throw Error(fmt::format("{} is damaged: {}; {}", folder.string(), error.what(),
+                              other_weights({folder.parent_path().parent_path()}, folder)));
     }
   }
   std::uint32_t checksum = 0;
   const StoredTensors stored = read_safetensors(weights.file, &checksum);
   if (weights.checksum.value_or(checksum) != checksum) {
-    throw Error(
-        fmt::format("{} does not match its checksum in summary.json: it is damaged or was replaced; take a "
-                    "checkpoint with --checkpoint",
-                    weights.file.string()));
+    throw Error(fmt::format("{} does not match its checksum in summary.json: it is damaged or was replaced; {}",
+                            weights.file.string(), other_weights({folder})));
   }
   load_weights(stored, weights.file.string(), variables);
 }

@@ -29,6 +29,8 @@ constexpr std::string_view kNoBatchAxis = "it is the shape of one example: leave
 constexpr std::string_view kBothDirections =
     "take two layers that read the same input, the second with go_backwards: true and, with return_sequences, a flip "
     "behind it, and a concatenate of both";
+constexpr std::string_view kMaxOfSteps =
+    "for STEPS of FEATURES numbers write reshape: {target_shape: [STEPS, 1, FEATURES]} and global_max_pooling2d";
 constexpr std::string_view kSizeOfInput = "a layer takes the size of its input from the layer before; leave it out";
 constexpr std::string_view kShapeOfInput =
     "the shape of an example is model.input_shape, and the layers begin with what computes on it; leave it out";
@@ -81,6 +83,8 @@ constexpr auto kAdvice = std::to_array<Advice>({
     {"layer", "repeatvector",
      "for N steps of FEATURES numbers write reshape: {target_shape: [1, 1, FEATURES]}, upsampling2d: {size: [N, 1]} "
      "and reshape: {target_shape: [N, FEATURES]}"},
+    {"layer", "globalmaxpooling1d", kMaxOfSteps},
+    {"layer", "globalmaxpool1d", kMaxOfSteps},
     {"layer", "simplernn", "take gru or lstm"},
     {"layer", "rnn", "take gru or lstm"},
     {"key", "decay", kSchedules},
@@ -110,6 +114,11 @@ constexpr auto kAdvice = std::to_array<Advice>({
     {"activation", "logsoftmax", "leave it out, and write from_logits: true in the loss"},
     {"devices", "auto", "write all"},
     {"devices", "null", "write all"},
+    {"devices", "1", "write all"},  // -1
+    {"devices", "[]", "write all"},
+    {"checkpoint", "false",
+     "a checkpoint is saved at the end of each epoch, and the last ones are kept; leave it out, or write checkpoint: "
+     "{keep: 1}"},
     {"devices", "none", "write all"},
     {"precision", "true", kMixed},
     {"precision", "mixed", kMixed},

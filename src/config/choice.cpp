@@ -62,6 +62,18 @@ void read_bare(const Choice& choice, const Alternative& alternative, const Node&
   alternative.read(options, variant);
 }
 
+/// Options that stand beside their item's name in place of below it, "- dense:" and "units: 4" in one column, which
+/// refuse_sibling tells.
+Value options_beside(const Choice& choice, const Value& mapping, const Value::Entry& chosen) {
+  Value options = Value::mapping({}, chosen.value.place());
+  const Schema schema = find_named(choice, chosen.key)->schema({});
+  for (const Value::Entry& entry : mapping.entries()) {
+    const bool is_option = std::ranges::any_of(schema.keys, [&](const auto& key) { return key.name == entry.key; });
+    if (&entry != &chosen && is_option) options.entries().push_back(entry);
+  }
+  return options;
+}
+
 // Options with further entries that `--set` put beside them: {adam: {...}, learning_rate: 0.1}.
 Value with_siblings(const Choice& choice, const Value& mapping, const Value::Entry& chosen) {
   Value options = chosen.value.is_mapping() ? chosen.value : Value::mapping({}, chosen.value.place());
@@ -86,7 +98,9 @@ void read_named(const Choice& choice, const Value::Entry& chosen, const Node& no
     for (const Value::Entry& entry : entries) {
       if (&entry != &chosen) refuse_sibling(choice, node, chosen.key, entry);
     }
-    const Node options = node.options(chosen.value, chosen.key_place, chosen.key, true);
+    const Value beside = chosen.value.is_null() ? options_beside(choice, node.value(), chosen) : Value::null();
+    const bool has_beside = beside.is_mapping() && !beside.entries().empty();
+    const Node options = node.options(has_beside ? beside : chosen.value, chosen.key_place, chosen.key, true);
     options.remember_origin();
     return alternative.read(options, variant);
   }

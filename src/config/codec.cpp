@@ -147,7 +147,7 @@ bool check_list(const Node& node, const Schema& list, const std::function<std::s
     return false;
   }
   if (node.rules().non_empty && count == 0) {
-    node.error("expected at least one item, found the empty list []");
+    node.error("expected at least one item, found the empty list []" + advice_on(node.key_name(), "[]"));
     return false;
   }
   return true;

@@ -64,6 +64,23 @@ std::string as_called_key(const Keys& keys, const std::string& text) {
   return fits ? fmt::format("{}: {}", key->name, inside) : "";
 }
 
+/// The keys that are required, with the list's items where these are as many numbers: "height: 8, width: 8".
+std::string filled_in(const Keys& keys, const Value& value) {
+  std::vector<const Key*> required;
+  for (const Key& key : keys.keys) {
+    if (key.rules.required && !key.planned) required.push_back(&key);
+  }
+  const bool has_each =
+      value.is_sequence() && value.items().size() == required.size() &&
+      std::ranges::all_of(value.items(), [](const Value& item) { return as_number(item).has_value(); });
+  std::string text;
+  for (std::size_t i = 0; i < required.size(); ++i) {
+    text += fmt::format("{}{}: {}", i == 0 ? "" : ", ", required[i]->name,
+                        has_each ? value.items()[i].text() : std::string("..."));
+  }
+  return text;
+}
+
 /// For a lone value the key that it can only be meant for: the one that is required, else the first where that takes
 /// it, or the one that it names, with a number: "{units: 64}", "{type: mirrored}", "{l2: 0.01}".
 std::string as_only_key(const Keys& keys, const Node& node) {
@@ -87,7 +104,9 @@ std::string as_only_key(const Keys& keys, const Node& node) {
     }
     return fits ? write(key.name, value.is_scalar() ? shortened(value.text()) : flow_text(value)) : "";
   }
-  if (required > 1 || keys.keys.empty() || !value.is_scalar()) return "";
+  if (required > 1)
+    return fmt::format("{}{{{}}}", node.name().empty() ? "" : fmt::format("{}: ", node.name()), filled_in(keys, value));
+  if (keys.keys.empty() || !value.is_scalar()) return "";
   if (as_boolean(value).value_or(false)) return node.name().empty() ? "" : fmt::format("{}: {{}}", node.name());
   const Key& first = keys.keys.front();
   const Schema schema = first.planned ? Schema{} : first.schema(first.rules);
@@ -260,13 +279,31 @@ bool is_missing(const Key& key, const Value& section) {
   return key.rules.exemption && !holds_something(section, key.name);
 }
 
+/// "missing key 'units'". Keys that another may take the place of are one error together, which the first has.
+std::string missing_text(const Keys& keys, const Key& key, const Value& section) {
+  const auto& exemption = key.rules.exemption;
+  if (!exemption || holds_something(section, exemption->unless)) return fmt::format("missing key '{}'", key.name);
+  std::vector<std::string> names;
+  for (const Key& one : keys.keys) {
+    const bool is_alike = one.rules.exemption && one.rules.exemption->unless == exemption->unless;
+    if (is_alike && is_missing(one, section)) names.push_back(fmt::format("'{}'", one.name));
+  }
+  if (names.empty() || names.front() != fmt::format("'{}'", key.name)) return "";
+  const Key* const other = find_key(keys, exemption->unless);
+  const bool is_switch = other != nullptr && other->schema(other->rules).kind == Schema::Kind::kBoolean;
+  return fmt::format("missing key{} {}; give {}, or '{}{}' in {} place", names.size() == 1 ? "" : "s",
+                     fmt::join(names, " and "), names.size() == 1 ? "it" : "them", exemption->unless,
+                     is_switch ? ": true" : "", names.size() == 1 ? "its" : "their");
+}
+
 void read_missing(const Keys& keys, const Key& key, const Node& node, void* object) {
   if (is_required(key, node.value())) {
     if (is_misspelled(key.name, keys, node.value())) return;
     if (const Value::Entry* given = node.value().is_mapping() ? node.value().find(key.name) : nullptr) {
       return node.error(given->value.place(), key.name, "a value is required here, found null");
     }
-    node.error(node.section_place(), "", fmt::format("missing key '{}'", key.name));
+    const std::string missing = missing_text(keys, key, node.value());
+    if (!missing.empty()) node.error(node.section_place(), "", missing);
   } else if (key.absent) {
     key.absent(node.absent_key(key.name, key.rules), object);
   }
@@ -295,6 +332,7 @@ void run_check(const Check& check, const Node& node, const void* object) {
 void read_section(const Keys& keys, const Node& node, void* object) {
   const Value& value = node.value();
   if (!value.is_mapping() && !value.is_null()) {
+    if (const std::string advice = advice_on_value(node); !advice.empty()) return node.wrong("a mapping", advice);
     const std::string hint = space_hint(value), meant = hint.empty() ? as_only_key(keys, node) : "";
     if (!meant.empty()) return node.wrong("a mapping", fmt::format("write {}", meant));
     std::string expected = fmt::format("a mapping with {}", fmt::join(names_of(keys), ", "));

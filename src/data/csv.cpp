@@ -52,7 +52,7 @@ config::Section<Csv> Csv::section() {
       .key("file", &Csv::file, "Path of the CSV file; or a glob or a list of files.", config::required)
       .key("labels", &Csv::labels,
            "The label columns: names in the header, or numbers counted from 0. Words as labels are the classes, in "
-           "sorted order.",
+           "sorted order; of several columns, such as one for each step of a sequence, one list of classes.",
            config::required)
       .key("header", &Csv::header,
            "Whether the first line is a header of column names; null: it is one if it holds no number.")

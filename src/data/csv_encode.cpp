@@ -182,15 +182,20 @@ void number_labels(CsvTable& table, const std::vector<std::string>& classes, Bad
     numbers.push_back(found != classes.end() && *found == word ? static_cast<double>(found - classes.begin()) : -1);
   }
   BadRows unknown(table, bad);
+  const auto per_row = static_cast<std::size_t>(table.labels.row_elements());
   const auto labels = table.labels.span<double>();
-  for (std::size_t row = 0; row < labels.size(); ++row) {
-    const auto word = static_cast<std::size_t>(labels[row]);
-    labels[row] = numbers[word];
-    if (numbers[word] >= 0) continue;
-    unknown.add(static_cast<std::int64_t>(row), [&] {
+  for (std::int64_t row = 0; row < table.labels.rows(); ++row) {
+    std::optional<std::size_t> none;  // the row's first word that is no class
+    for (double& label : labels.subspan(static_cast<std::size_t>(row) * per_row, per_row)) {
+      const auto word = static_cast<std::size_t>(label);
+      label = numbers[word];
+      if (label < 0 && !none) none = word;
+    }
+    if (!none) continue;
+    unknown.add(row, [&] {
       return fmt::format("{}: the label '{}' is none of the {} classes of the training data ({}); correct it",
-                         table.labels.row_text(static_cast<std::int64_t>(row)), shortened(table.label_words[word]),
-                         classes.size(), list_of(classes));
+                         table.labels.row_text(row), shortened(table.label_words[*none]), classes.size(),
+                         list_of(classes));
     });
   }
   unknown.leave_out();

@@ -164,6 +164,9 @@ class TableReader {
   }
 
   std::string word_column_hint() const {
+    if (reading_.adapted != nullptr && !reading_.adapted->table && !reading_.wants_labels) {
+      return "; the run was not trained on a table, so no column is taken for a label: remove what is no feature";
+    }
     const std::vector<std::string>& header = file_->first_line().header;
     return fmt::format(
         "; a column of words needs an encoding, as in 'encoding: {{{}: one_hot}}', or is left out where 'features' "
@@ -203,8 +206,7 @@ class TableReader {
         labels_kind_ = Labels::kNumbers;
         return *value;
       }
-      const bool may_be_words =
-          labels_kind_ == Labels::kUnknown && label_columns_ == 1 && !text_->empty_cell() && !is_nonfinite_number();
+      const bool may_be_words = labels_kind_ == Labels::kUnknown && !text_->empty_cell() && !is_nonfinite_number();
       if (!may_be_words) fail_at_label();
       if (const std::string hint = decimal_comma_hint(); !hint.empty()) {
         fail_at_row(fmt::format("expected a number or a word, found '{}'{}", shortened(text_->raw_cell(cell_)), hint),
@@ -212,12 +214,12 @@ class TableReader {
       }
       labels_kind_ = Labels::kWords;
     }
-    if (text_->empty_cell()) fail_at_empty("a label");
+    if (text_->empty_cell()) fail_at_empty_label();
     if (!known_words_ && text_->whole_number<double>()) {
       throw NotToBeLeftOut(
-          fmt::format("{}: expected a word as in the rows before, found the number '{}'; write all labels as numbers "
+          fmt::format("{}: expected a word as in the {} before, found the number '{}'; write all labels as numbers "
                       "or all as words",
-                      row_text(cell_), shortened(text_->raw_cell(cell_))));
+                      row_text(cell_), label_columns_ > 1 ? "labels" : "rows", shortened(text_->raw_cell(cell_))));
     }
     const std::string_view found = read_word();
     return static_cast<double>(number_of(found, label_words_));
@@ -261,6 +263,17 @@ class TableReader {
     return fmt::format("; if the file's numbers have commas, {}, else write {}", setting, shortened(cell));
   }
 
+  /// What to tell of numbers that only more bits hold; "" for other cells.
+  std::string size_hint() const {
+    std::string cell(text_->raw_cell(cell_));
+    std::erase(cell, '"');
+    double value = 0;
+    const auto [after, error] = std::from_chars(cell.data(), cell.data() + cell.size(), value);
+    const bool is_too_large = error == std::errc::result_out_of_range || (error == std::errc() && std::isfinite(value));
+    if (after != cell.data() + cell.size() || !is_too_large) return "";
+    return "; float32 holds numbers up to 3.4e38: divide the column's numbers by a constant";
+  }
+
   /// "nan" and "inf" are no words.
   bool is_nonfinite_number() const {
     std::string cell(text_->raw_cell(cell_));
@@ -279,13 +292,19 @@ class TableReader {
   }
 
   [[noreturn]] void fail_at_label() {
-    if (text_->empty_cell()) fail_at_empty("a label");
+    if (text_->empty_cell()) fail_at_empty_label();
     fail_at_row(fmt::format("expected a finite number, found '{}'{}", shortened(text_->raw_cell(cell_)),
                             labels_kind_ == Labels::kNumbers && !is_nonfinite_number()
                                 ? fmt::format("; the labels {} are numbers, so write all of them as numbers",
                                               known_numbers_ ? "of the training data" : "before")
                                 : ""),
                 cell_);
+  }
+
+  [[noreturn]] void fail_at_empty_label() {
+    const char* const padding =
+        label_columns_ > 1 ? ", with any class where the features are padding that the model masks" : "";
+    fail_at_row(fmt::format("expected a label, found an empty cell; fill it in{}, or remove the row", padding), cell_);
   }
 
   [[noreturn]] void fail_at_empty(const char* expected) {
@@ -298,14 +317,15 @@ class TableReader {
   [[noreturn]] void fail_at_number(const std::string& hint) {
     if (text_->empty_cell()) fail_at_empty("a number");
     const bool is_word = !is_nonfinite_number(), is_missing = says_missing();
-    const std::string comma_hint = decimal_comma_hint();
+    const std::string comma_hint = decimal_comma_hint(), too_large_hint = size_hint();
     read_word();
     fail_at_row(fmt::format("expected a finite number, found '{}'{}", shortened(text_->raw_cell(cell_)),
                             is_missing            ? "; leave the cell of a missing value empty, and say in 'missing' "
                                                     "what it stands for"
                             : !comma_hint.empty() ? comma_hint
-                            : is_word             ? hint
-                                                  : ""),
+                            : !too_large_hint.empty() ? too_large_hint
+                            : is_word                 ? hint
+                                                      : ""),
                 cell_);
   }
 

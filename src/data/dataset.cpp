@@ -167,8 +167,10 @@ std::string not_finite_text(const Array& array, std::int64_t row) {
   return with_element_type(array.dtype, [&](auto* type) {
     using T = std::remove_pointer_t<decltype(type)>;
     const std::span<const T> elements = array.span<T>().subspan(static_cast<std::size_t>(row * array.row_elements()));
-    return fmt::format("{}: found {} where a finite number was expected; remove or replace such values",
-                       array.row_text(row), static_cast<double>(*std::ranges::find_if_not(elements, fits_float<T>)));
+    const auto found = static_cast<double>(*std::ranges::find_if_not(elements, fits_float<T>));
+    return fmt::format("{}: found {} where a finite number was expected; {}", array.row_text(row), found,
+                       std::isfinite(found) ? "float32 holds numbers up to 3.4e38: divide them by a constant"
+                                            : "remove or replace such values");
   });
 }
 

@@ -1,6 +1,7 @@
 #include "data/load.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -130,6 +131,25 @@ Dataset part_of(const Dataset& whole, const std::vector<std::int64_t>& rows, boo
   return whole.select(rows);
 }
 
+/// Throws Error where there are more classes than the model tells apart.
+void require_outputs(const std::vector<std::string>& classes, const std::string& origin, const Wanted& wanted) {
+  if (wanted.spec == nullptr || classes.empty()) return;
+  const std::int64_t depth = wanted.one_hot_depth;
+  const bool tells_two = depth == 0 && wanted.spec->classes == 0 && wanted.spec->probabilities;
+  const auto most = static_cast<std::size_t>(depth > 0 ? depth : tells_two ? 2 : wanted.spec->classes);
+  if (most == 0 || classes.size() <= most) return;
+  const std::string found = fmt::format("{}: the labels have {} classes ({})", origin, classes.size(),
+                                        shortened(fmt::format("{}", fmt::join(classes, ", ")), 120));
+  if (tells_two) {
+    throw Error(found +
+                ", but the loss tells two apart; take sparse_categorical_crossentropy, with an output for each");
+  }
+  throw Error(fmt::format(
+      "{}, but {} {}, so that '{}' has none; {}", found,
+      depth > 0 ? "one_hot has the depth" : "the outputs of the model are", most, shortened(classes[most]),
+      depth > 0 ? "make the depth and the outputs as many as the classes" : "give the model an output for each class"));
+}
+
 struct Training {
   Dataset train;
   std::optional<Dataset> validation;  ///< a part of the same source
@@ -168,6 +188,7 @@ Training adapt(const Csv& source, const DataOptions& options, std::uint64_t seed
   if (table.features.rows() == 0) throw Error(fmt::format("{}: expected at least one example, found none", origin));
   SplitRows rows = split_rows(table.features.rows(), origin, options, seed);
   Adapted adapted{sorted_classes(table), adapted_table(table, source, rows.train)};
+  if (!bad.skips()) require_outputs(adapted.classes, origin, terms.wanted);
   const std::vector<std::int64_t> before = table.labels.picked;
   // Words that only the validation part has are none of the training data.
   Examples examples = encoded(std::move(table), adapted, bad.if_skips());
@@ -189,6 +210,7 @@ Training read_training(const DataOptions& options, std::uint64_t seed, const Ter
         BadExamples bad = terms.gather();
         const auto parts_of = [&](Examples examples, std::vector<std::string> classes) {
           constexpr bool kIsSortedByClass = std::is_same_v<Format, ImageFolder>;
+          if (kIsSortedByClass && !bad.skips()) require_outputs(classes, examples.labels.origin, terms.wanted);
           const Dataset whole = usable(std::move(examples), terms.wanted, std::move(bad));
           const std::string& origin = kIsSortedByClass ? whole.labels().origin : whole.features().origin;
           const SplitRows rows = split_rows(whole.rows(), origin, options, seed, kIsSortedByClass);

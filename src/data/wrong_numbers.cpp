@@ -1,6 +1,7 @@
 #include "data/wrong_numbers.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -61,11 +62,25 @@ bool is_class(T number, std::int64_t classes) {
   }
 }
 
+/// Where an element of an example is: " at step 3", " at [1, 2]", or "" where there is only one.
+std::string place_text(const Shape& example, std::size_t element) {
+  if (example.elements() == 1) return "";
+  std::vector<std::int64_t> indices;
+  auto rest = static_cast<std::int64_t>(element);
+  for (std::size_t axis = example.rank(); axis-- > 0; rest /= example[axis]) {
+    if (example[axis] > 1) indices.insert(indices.begin(), rest % example[axis]);
+  }
+  return indices.size() == 1 ? fmt::format(" at step {}", indices[0])
+                             : fmt::format(" at [{}]", fmt::join(indices, ", "));
+}
+
 /// What is wrong with the labels of an example, or "".
 class LabelJudge {
  public:
-  LabelJudge(std::int64_t one_hot_depth, const InputSpec& spec)
-      : classes_(one_hot_depth > 0 ? one_hot_depth : spec.classes),
+  LabelJudge(const Array& labels, std::int64_t one_hot_depth, const InputSpec& spec)
+      : example_(labels.row_shape()),
+        spec_(spec),
+        classes_(one_hot_depth > 0 ? one_hot_depth : spec.classes),
         signs_(one_hot_depth == 0 && spec.signs),
         any_(classes_ == 0 && !spec.probabilities && !spec.signs) {}
 
@@ -73,7 +88,9 @@ class LabelJudge {
   std::string operator()(std::span<const T> labels) const {
     if (any_) return "";
     const auto wrong = std::ranges::find_if_not(labels, [&](T label) { return fits(label); });
-    return wrong == labels.end() ? "" : text(static_cast<double>(*wrong));
+    if (wrong == labels.end()) return "";
+    const std::string place = place_text(example_, static_cast<std::size_t>(wrong - labels.begin()));
+    return text(static_cast<double>(*wrong), place);
   }
 
  private:
@@ -84,21 +101,46 @@ class LabelJudge {
     return classes_ > 0 ? is_class(label, classes_) : number >= 0 && number <= 1;
   }
 
-  std::string text(double label) const {
-    if (signs_) return fmt::format("label {} is none of -1, 0 and 1, as the loss wants it", label);
-    if (classes_ == 0) return fmt::format("label {} is not between 0 and 1, as the loss wants it", label);
-    return fmt::format(
-        "label {} is not one of the {} classes 0 to {}; correct it, or give the model as many outputs as there "
-        "are classes",
-        label, classes_, classes_ - 1);
+  std::string text(double label, const std::string& place) const {
+    if (signs_) return fmt::format("label {}{} is none of -1, 0 and 1, as the loss wants it", label, place);
+    const bool is_whole = label == std::floor(label);
+    if (classes_ == 0) {
+      return fmt::format("label {}{} is not between 0 and 1, as the loss wants it{}", label, place,
+                         is_whole && label > 1 ? "; for numbers of classes take sparse_categorical_crossentropy, with "
+                                                 "an output for each class"
+                                               : "");
+    }
+    if (!is_whole) {
+      return fmt::format(
+          "label {}{} is no number of a class, 0 to {}; correct it, or take mean_squared_error, which trains numbers",
+          label, place, classes_ - 1);
+    }
+    return fmt::format("label {}{} is not one of the {} classes 0 to {}; correct it{}", label, place, classes_,
+                       classes_ - 1, label < 0 ? padding_remedy() : outputs_remedy(label));
   }
 
+  std::string outputs_remedy(double label) const {
+    if (spec_.trained) return "";
+    return fmt::format(", or give the model as many outputs as there are classes{}",
+                       label == static_cast<double>(classes_) ? ", which count from 0" : "");
+  }
+
+  /// A negative label is often that of padding, which other programs leave out by it.
+  std::string padding_remedy() const {
+    if (example_.elements() == 1 || spec_.numbers_below == 0) return "";
+    return spec_.pads_with_zero ? "; where padding is masked any class will do"
+                                : "; for padding set mask_zero: true in the embedding, and take any class there";
+  }
+
+  Shape example_;
+  const InputSpec& spec_;
   std::int64_t classes_;
   bool signs_, any_;
 };
 
 /// What is wrong with the features of an example, or "".
 struct FeatureJudge {
+  const Array& array;
   const InputSpec& spec;
 
   template <class T>
@@ -107,14 +149,21 @@ struct FeatureJudge {
     if (below == 0) return "";
     const auto wrong = std::ranges::find_if_not(features, [&](T number) { return is_class(number, below); });
     if (wrong != features.end()) {
-      return fmt::format(
-          "{} is no whole number from 0 to {}, as the model's embedding wants them; correct it, or give the embedding "
-          "a larger input_dim",
-          static_cast<double>(*wrong), below - 1);
+      const auto place = static_cast<std::size_t>(wrong - features.begin());
+      return text(static_cast<double>(*wrong), place_text(array.row_shape(), place));
     }
     if (!spec.averages_steps || !std::ranges::all_of(features, [](T number) { return number == T(0); })) return "";
     return "padding (0) alone, of which global_average_pooling1d has no mean; remove the example, or encode empty "
            "sequences with a number other than 0";
+  }
+
+  std::string text(double number, const std::string& place) const {
+    const bool is_beyond = number >= static_cast<double>(spec.numbers_below) && number == std::floor(number);
+    return fmt::format("{}{} is no whole number from 0 to {}, as the model's embedding wants them; correct it{}",
+                       number, place, spec.numbers_below - 1,
+                       is_beyond && !spec.trained          ? ", or give the embedding a larger input_dim"
+                       : number < 0 && spec.pads_with_zero ? "; padding is 0"
+                                                           : "");
   }
 };
 
@@ -123,19 +172,19 @@ RowRange range_of(const Array& array, const Dataset& dataset) { return {array, d
 }  // namespace
 
 std::optional<WrongNumber> find_wrong_label(const Dataset& dataset, std::int64_t depth, const InputSpec& spec) {
-  return first_wrong(range_of(dataset.labels(), dataset), LabelJudge(depth, spec));
+  return first_wrong(range_of(dataset.labels(), dataset), LabelJudge(dataset.labels(), depth, spec));
 }
 
 std::optional<WrongNumber> find_wrong_feature(const Dataset& dataset, const InputSpec& spec) {
-  return first_wrong(range_of(dataset.features(), dataset), FeatureJudge{spec});
+  return first_wrong(range_of(dataset.features(), dataset), FeatureJudge{dataset.features(), spec});
 }
 
 std::vector<WrongNumber> wrong_labels(const Array& labels, std::int64_t depth, const InputSpec& spec) {
-  return all_wrong(labels, LabelJudge(depth, spec));
+  return all_wrong(labels, LabelJudge(labels, depth, spec));
 }
 
 std::vector<WrongNumber> wrong_features(const Array& features, const InputSpec& spec) {
-  return all_wrong(features, FeatureJudge{spec});
+  return all_wrong(features, FeatureJudge{features, spec});
 }
 
 bool is_all_zero(const Dataset& dataset) {

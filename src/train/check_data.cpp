@@ -178,7 +178,8 @@ void check_data(const CheckedConfiguration& checked, config::Errors& errors) {
     test = read_split(checked, data::Split::kTest, data.test.path, data.test.place, adapted, errors);
   }
   const auto pointer = [](const std::optional<data::Dataset>& dataset) { return dataset ? &*dataset : nullptr; };
-  if (train) warn_of_data(checked, {&*train, pointer(validation), pointer(test)}, errors);
+  if (train)
+    warn_of_data(checked, {&*train, pointer(validation), pointer(test), adapted ? &*adapted : nullptr}, errors);
   const auto rows = train ? std::optional(train->rows()) : rows_of_train(data);
   if (rows && (train || !reads_train)) check_steps(checked, *rows, errors);
   if (!errors.concern("model.initial_weights")) check_initial_weights(checked, errors);

@@ -3,9 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <string>
+#include <type_traits>
+#include <vector>
 
 #include "config/scalar.h"
+#include "model/wiring.h"
 
 namespace mirrortrain {
 namespace {
@@ -76,6 +80,78 @@ void warn_of_layers(const CheckedConfiguration& checked, config::Errors& errors)
   }
 }
 
+enum class Direction : std::uint8_t { kForward, kBackward, kUnknown };
+
+Direction reversed(Direction direction) {
+  if (direction == Direction::kUnknown) return direction;
+  return direction == Direction::kForward ? Direction::kBackward : Direction::kForward;
+}
+
+/// Whether a layer treats each step by itself, so that they stay in their order.
+template <class Options>
+constexpr bool kKeepsSteps =
+    std::is_same_v<Options, layers::Dense> || std::is_same_v<Options, layers::Activation> ||
+    std::is_same_v<Options, layers::Dropout> || std::is_same_v<Options, layers::Embedding> ||
+    std::is_same_v<Options, layers::LayerNormalization> || std::is_same_v<Options, layers::BatchNormalization>;
+
+/// In which order a layer gives the steps of a sequence, from the orders of its inputs.
+template <class Options>
+Direction direction_of(const Options& options, const std::vector<Direction>& inputs) {
+  const Direction first = inputs.empty() ? Direction::kUnknown : inputs.front();
+  if constexpr (requires { options.go_backwards; }) {
+    if (!options.return_sequences) return Direction::kUnknown;
+    return options.go_backwards ? reversed(first) : first;
+  } else if constexpr (std::is_same_v<Options, layers::Flip>) {
+    return options.axis == 1 || options.axis == -2 ? reversed(first) : Direction::kUnknown;
+  } else if constexpr (kKeepsSteps<Options>) {
+    return first;
+  } else if constexpr (std::is_base_of_v<layers::Merge, Options>) {
+    const bool is_same = std::ranges::all_of(inputs, [&](Direction one) { return one == first; });
+    return is_same ? first : Direction::kUnknown;
+  } else {
+    return Direction::kUnknown;
+  }
+}
+
+/// Whether a layer puts steps of its inputs together that have the same number.
+template <class Options>
+bool joins_steps(const Options& options) {
+  if constexpr (std::is_same_v<Options, layers::Concatenate>) return options.axis == -1 || options.axis == 2;
+  return std::is_base_of_v<layers::Merge, Options>;
+}
+
+/// Layers that join the steps of one sequence as they are with those of another from the last to the first.
+void warn_of_directions(const CheckedConfiguration& checked, config::Errors& errors) {
+  const auto& listed = checked.values().model->layers;
+  config::Errors reported;  // whatever is wrong with the wiring
+  const Wiring wiring = wire_layers(listed, reported);
+  std::vector<Direction> directions;
+  for (std::size_t i = 0; i < listed.size(); ++i) {
+    std::vector<Direction> inputs;
+    for (const int source : wiring.sources[i]) {
+      inputs.push_back(source == Wiring::kModelInput ? Direction::kForward
+                       : source < 0                  ? Direction::kUnknown
+                                                     : directions[static_cast<std::size_t>(source)]);
+    }
+    directions.push_back(
+        std::visit([&](const auto& options) { return direction_of(options, inputs); }, listed[i].value));
+    const bool joins = std::visit([](const auto& options) { return joins_steps(options); }, listed[i].value);
+    const auto backward = std::ranges::find(inputs, Direction::kBackward);
+    if (!joins || backward == inputs.end() || std::ranges::count(inputs, Direction::kForward) == 0) continue;
+    // What follows takes the steps of each input for itself.
+    const bool ends_steps =
+        i + 1 < listed.size() && (std::holds_alternative<layers::Flatten>(listed[i + 1].value) ||
+                                  std::holds_alternative<layers::GlobalAveragePooling1d>(listed[i + 1].value));
+    if (ends_steps) continue;
+    const auto source =
+        static_cast<std::size_t>(wiring.sources[i][static_cast<std::size_t>(backward - inputs.begin())]);
+    errors.warn(listed[i].place, listed[i].path,
+                fmt::format("joins steps of different places: '{}' gives its last step first, as go_backwards does, "
+                            "and another input its first; put a flip behind it and name that in `inputs`",
+                            config::shortened(wiring.names[source])));
+  }
+}
+
 /// Validation or test that is described word for word as the training data is.
 void warn_of_same_data(const CheckedConfiguration& checked, config::Errors& errors) {
   const config::Document& document = checked.read.document;
@@ -102,6 +178,7 @@ void warn_of_same_data(const CheckedConfiguration& checked, config::Errors& erro
 void warn_of_options(const CheckedConfiguration& checked, config::Errors& errors) {
   if (checked.values().optimizer) warn_of_optimizer(checked, errors);
   warn_of_layers(checked, errors);
+  warn_of_directions(checked, errors);
   warn_of_same_data(checked, errors);
 }
 

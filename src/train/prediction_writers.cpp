@@ -1,10 +1,21 @@
 #include "train/prediction_writers.h"
 
+#include <fmt/format.h>
+
+#include <cerrno>
 #include <cstdio>
+#include <system_error>
 
 #include "base/error.h"
 
 namespace mirrortrain {
+namespace {
+
+[[noreturn]] void throw_unwritable() {
+  throw Error(fmt::format("stdout: cannot write the predictions: {}", std::generic_category().message(errno)));
+}
+
+}  // namespace
 
 PredictionSink::PredictionSink(const std::optional<std::filesystem::path>& file) {
   if (file) file_.emplace(*file);
@@ -18,14 +29,14 @@ void PredictionSink::write(std::string_view text) {
 void PredictionSink::finish() {
   flush();
   if (file_) return file_->commit();
-  if (std::fflush(stdout) != 0) throw Error("stdout: cannot write the predictions");
+  if (std::fflush(stdout) != 0) throw_unwritable();
 }
 
 void PredictionSink::flush() {
   if (file_) {
     file_->write(block_);
   } else if (std::fwrite(block_.data(), 1, block_.size(), stdout) != block_.size()) {
-    throw Error("stdout: cannot write the predictions");
+    throw_unwritable();
   }
   block_.clear();
 }

@@ -120,9 +120,23 @@ TEST_CASE("a symbolic link stays, and what is not a regular file is written in p
   write_file(folder / "link", "new");
   CHECK(fs::is_symlink(folder / "link"));
   CHECK(read_text_file(folder / "real") == "new");
+  fs::create_symlink("later", folder / "dangling");
+  write_file(folder / "dangling", "new");
+  CHECK(fs::is_symlink(folder / "dangling"));
+  CHECK(read_text_file(folder / "later") == "new");
   write_file("/dev/null", "gone");
   CHECK(fs::is_character_file("/dev/null"));
   CHECK(error_text([] { write_file("/dev/full", "x"); }) == "cannot write /dev/full: No space left on device");
+}
+
+TEST_CASE("a file that is written anew keeps its mode") {
+  const TemporaryFolder folder;
+  constexpr auto kOwnerAlone = fs::perms::owner_read | fs::perms::owner_write;
+  write_file(folder / "a", "old");
+  fs::permissions(folder / "a", kOwnerAlone);
+  write_file(folder / "a", "new");
+  CHECK(read_text_file(folder / "a") == "new");
+  CHECK(fs::status(folder / "a").permissions() == kOwnerAlone);
 }
 
 TEST_CASE("an output file replaces, appends or refuses what is there") {

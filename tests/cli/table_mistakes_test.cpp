@@ -77,6 +77,34 @@ TEST_CASE_FIXTURE(Fixture, "advice on a table, followed, makes it one that train
   }
 }
 
+TEST_CASE_FIXTURE(Fixture, "a column that counts the rows is no feature without a warning") {
+  const auto check_wide = [&](const std::string& source, const std::string& table) {
+    return check(source, table, "input_shape: [2]", "input_shape: [3]").err;
+  };
+  const std::string warning =
+      "the first column, which has no name, counts the rows and is taken for a feature; list the others in 'features', "
+      "or save the table without it, as pandas does with index=False";
+  CHECK(contains(check_wide(kSource, ",a,b,y\n0,1,2,0\n1,3,1,1\n2,2,5,2\n"), warning));
+  CHECK(contains(check_wide(kSource, "Unnamed: 0,a,b,y\n7,1,2,0\n3,3,1,1\n5,2,5,2\n"), warning));
+  CHECK_FALSE(contains(check_wide(kSource, ",a,b,y\n0.5,1,2,0\n1,3,1,1\n2,2,5,2\n"), warning));
+  CHECK_FALSE(contains(check_wide(kSource, "id,a,b,y\n0,1,2,0\n1,3,1,1\n2,2,5,2\n"), warning));
+  const std::string table = ",a,b,y\n0,1,2,0\n1,3,1,1\n2,2,5,2\n";
+  const Outcome listed = check("{format: csv, file: a.csv, labels: y, features: [a, b]}", table);
+  CHECK(listed.exit_code == 0);
+  CHECK_FALSE(contains(listed.err, warning));
+}
+
+TEST_CASE_FIXTURE(Fixture, "numbers beyond float32 are no words") {
+  for (const char* const number : {"1e39", "-1e39", "1e400"}) {
+    const Outcome outcome = check(kSource, fmt::format("a,b,y\n1,{},0\n3,1,1\n2,5,2\n", number));
+    CHECK_MESSAGE(
+        contains(outcome.err, fmt::format("found '{}'; float32 holds numbers up to 3.4e38: divide the column's "
+                                          "numbers by a constant",
+                                          number)),
+        outcome.err);
+  }
+}
+
 TEST_CASE_FIXTURE(Fixture, "a folder of splits in place of one of classes is told with the folder to name") {
   for (const char* const kind : {"cat", "dog"}) {
     fs::create_directories(folder / "pictures/train" / kind);

@@ -126,7 +126,7 @@ TEST_CASE("what is wrong in the section data is told by its key") {
                  "data.preprocessing[0].normalization.variance"));
   CHECK(contains(errors_of(kTrain + "  preprocessing: [{normalization: {mean: [], variance: 1}}]\n"),
                  "data.preprocessing[0].normalization.mean"));
-  CHECK(contains(errors_of(kTrain + "  preprocessing: [normalization]\n"), "missing key 'mean'"));
+  CHECK(contains(errors_of(kTrain + "  preprocessing: [normalization]\n"), "missing keys 'mean' and 'variance'"));
   CHECK(errors_of(kTrain + "  preprocessing: [{normalization: {adapt: true}}]\n") == "");
   CHECK(contains(errors_of(kTrain + "  preprocessing: [{normalization: {adapt: true, mean: 1}}]\n"),
                  "data.preprocessing[0].normalization.adapt: mean and variance are computed from the training data"));

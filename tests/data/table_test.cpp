@@ -90,6 +90,28 @@ TEST_CASE("a word that is no class, and words beside numbers, are refused with f
   CHECK(contains(error_of(options), "the labels of the training data are numbers"));
 }
 
+TEST_CASE("words of several label columns are classes of one list, and a row with two that are none is left out once") {
+  Tables tables;
+  Csv csv = tables.csv("a.csv", "x,y,z\n1,dog,cat\n2,cat,ant\n3,dog,dog\n");
+  csv.labels = std::vector<CsvColumn>{std::string("z"), std::string("y")};
+  DataOptions options = options_of(csv);
+  csv.file = config::Path{tables.write("b.csv", "x,y,z\n1,cow,owl\n2,cat,dog\n3,dog,owl\n")};
+  options.test.value = csv;
+  CHECK(contains(error_of(options),
+                 "row 0 (counting from 0): the label 'owl' is none of the 3 classes of the training "
+                 "data (ant, cat, dog); correct it"));
+  options.on_bad_example = OnBadExample::kSkip;
+  const Splits splits = load_all(options);
+  CHECK(splits.adapted.classes == std::vector<std::string>{"ant", "cat", "dog"});
+  CHECK(splits.train.labels().shape == Shape{3, 2});
+  const auto of_train = splits.train.labels().span<double>();
+  CHECK(std::vector<double>(of_train.begin(), of_train.end()) == std::vector<double>{1, 2, 0, 1, 2, 2});
+  REQUIRE(splits.test->rows() == 1);
+  CHECK(splits.test->left_out()->rows == std::vector<std::int64_t>{0, 2});
+  const auto of_test = splits.test->labels().span<double>();
+  CHECK(std::vector<double>(of_test.begin(), of_test.end()) == std::vector<double>{2, 1});
+}
+
 TEST_CASE("words become one-hot vectors, indices and hashes in their column's place") {
   Tables tables;
   Csv csv = tables.csv("a.csv", "size,color,y,kind,name\n1,red,0,b,Ann\n2,blue,1,a,Bo\n3,red,0,b,Ann\n");
