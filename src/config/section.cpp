@@ -282,7 +282,8 @@ bool is_missing(const Key& key, const Value& section) {
 /// "missing key 'units'". Keys that another may take the place of are one error together, which the first has.
 std::string missing_text(const Keys& keys, const Key& key, const Value& section) {
   const auto& exemption = key.rules.exemption;
-  if (!exemption || holds_something(section, exemption->unless)) return fmt::format("missing key '{}'", key.name);
+  const bool has_other = exemption && exemption->together.empty() && !holds_something(section, exemption->unless);
+  if (!has_other) return fmt::format("missing key '{}'", key.name);
   std::vector<std::string> names;
   for (const Key& one : keys.keys) {
     const bool is_alike = one.rules.exemption && one.rules.exemption->unless == exemption->unless;

@@ -120,10 +120,13 @@ TEST_CASE_FIXTURE(Fixture, "steps that run backwards are not joined with others 
     const std::string err = check_merge(fmt::format("{}: {{inputs: [forward, backward]}}", merge));
     CHECK_MESSAGE(contains(err, fmt::format("model.layers[3].{}: {}", merge, warning)), err);
   }
-  const std::string of_dense = check_merge(
-      "dense: {units: 3, name: scores}\n    - average: {inputs: [scores, words]}\n    - add: {inputs: [forward, "
-      "average]}");
-  CHECK_FALSE(contains(of_dense, "put a flip behind it and name that in `inputs`\n1 error"));
+  // What takes the steps of each for itself does not care.
+  std::string pooled = replaced(unflipped, "concatenate: {inputs: [forward, flip]}",
+                                "concatenate: {inputs: [forward, backward]}\n    - global_average_pooling1d");
+  pooled = replaced(pooled, "labels: [t0, t1, t2]", "labels: t0, features: [w0, w1, w2]");
+  const Outcome of_pooled = check(kNumbers, pooled);
+  CHECK_MESSAGE(of_pooled.exit_code == 0, of_pooled.err);
+  CHECK_MESSAGE(of_pooled.err.empty(), of_pooled.err);
   const std::string both = check_merge("add: {inputs: [backward, backward]}");
   CHECK_FALSE(contains(both, "joins steps"));
 }
