@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -129,7 +130,15 @@ std::string default_output(const std::vector<NamedRun>& runs) {
   return runs.size() == 1 ? runs[0].folder.report().string() : "report.html";
 }
 
+/// A page under another format's name would open in the wrong program.
+void require_html(const std::string& file) {
+  const std::string ending = std::filesystem::path(file).extension().string();
+  if (ending.empty() || ending == ".html" || ending == ".htm") return;
+  throw UsageError(fmt::format("--output {}: expected a file that ends in .html, as the page is HTML", file));
+}
+
 void write_report(const ReportArguments& arguments) {
+  if (arguments.output) require_html(*arguments.output);
   std::vector<NamedRun> runs;
   for (const std::string& run : arguments.runs) runs.push_back(require_run(run, run));
   std::vector<report::RunPage> pages;

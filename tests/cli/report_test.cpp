@@ -285,6 +285,10 @@ TEST_CASE_FIXTURE(Fixture, "report says what is wrong with its arguments before 
   CHECK(contains(run_program(folder, "report none").err, "there is no run none"));
   CHECK(run_program(folder, "report a none").exit_code == 2);
   CHECK(run_program(folder, "report a -o missing/folder/report.html").exit_code == 2);
+  const Outcome as_pdf = run_program(folder, "report a -o a.pdf");
+  CHECK(as_pdf.exit_code == 2);
+  CHECK_MESSAGE(contains(as_pdf.err, "--output a.pdf: expected a file that ends in .html, as the page is HTML"),
+                as_pdf.err);
   CHECK(run_program(folder, "report a -o b.html").exit_code == 0);
   CHECK(text("b.html").starts_with("<!DOCTYPE html>"));
 }
