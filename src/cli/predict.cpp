@@ -20,6 +20,7 @@
 #include "cli/options.h"
 #include "cli/run_weights.h"
 #include "cli/stop_signals.h"
+#include "data/file_list.h"
 #include "data/new_data.h"
 #include "train/check_data.h"
 #include "train/non_finite.h"
@@ -51,8 +52,7 @@ data::Dataset read_examples(const PredictArguments& arguments, const CheckedConf
                             const data::Adapted* adapted) {
   const Configuration& values = checked.values();
   if (arguments.data) {
-    const bool is_pattern = arguments.data->find_first_of("*?[") != std::string::npos;
-    if (!is_pattern && !fs::exists(*arguments.data)) {
+    if (!data::has_wildcards(*arguments.data) && !fs::exists(*arguments.data)) {
       throw Error(fmt::format("--data {}: there is no such file or folder; check the path", *arguments.data));
     }
     const data::OneHot* const one_hot = data::find_one_hot(values.data.preprocessing);

@@ -10,11 +10,12 @@
 #include "base/error.h"
 
 namespace mirrortrain::data {
+
+bool has_wildcards(const std::string& path) { return path.find_first_of("*?[") != std::string::npos; }
+
 namespace {
 
-bool is_glob(const std::string& path) {
-  return path.find_first_of("*?[") != std::string::npos && !std::filesystem::exists(path);
-}
+bool is_glob(const std::string& path) { return has_wildcards(path) && !std::filesystem::exists(path); }
 
 void append_matches(const std::string& pattern, std::vector<std::string>& paths) {
   glob_t found{};

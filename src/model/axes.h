@@ -3,11 +3,22 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 namespace mirrortrain {
+
+/// The axis of an example of `rank` axes that an option names: it counts the batch as 0, and from the end below 0.
+/// nullopt where there is none such, or it is the batch.
+inline std::optional<std::size_t> axis_of_example(std::int64_t axis, std::size_t rank) {
+  const auto axes = static_cast<std::int64_t>(rank);
+  const std::int64_t in_example = axis < 0 ? axis + axes : axis - 1;
+  if (axis == 0 || in_example < 0 || in_example >= axes) return std::nullopt;
+  return static_cast<std::size_t>(in_example);
+}
 
 /// What is wrong with a list of axes where one is there twice; else empty.
 inline std::string repeated_axis(std::vector<std::int64_t> axes) {

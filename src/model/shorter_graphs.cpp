@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "model/axes.h"
 #include "model/wiring.h"
 
 namespace mirrortrain {
@@ -44,7 +45,7 @@ void require_no_counted_padding(const ModelOptions& options, const Model& whole,
                       layer.name));
     }
     const auto* const flip = std::get_if<layers::Flip>(&options.layers[i].value);
-    const auto flipped = flip != nullptr ? flip->axis_of_example(layer.output_shape.rank()) : std::nullopt;
+    const auto flipped = flip != nullptr ? axis_of_example(flip->axis, layer.output_shape.rank()) : std::nullopt;
     if (flipped && layer.output_shape[*flipped] != shorter.layers[i].output_shape[*flipped]) {
       throw Error(
           fmt::format("'{}' reverses the steps, so the result depends on the number of padded steps; remove it, or "

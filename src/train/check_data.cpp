@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "data/adapt.h"
 #include "data/feeder.h"
+#include "data/file_list.h"
 #include "data/load.h"
 #include "train/data_warnings.h"
 #include "train/hardware.h"
@@ -40,7 +41,7 @@ std::string moved_text(const config::NamedFile& named) {
 /// read.
 void check_files(const CheckedConfiguration& checked, const std::vector<std::string>& paths, config::Errors& errors) {
   for (const config::NamedFile& named : checked.read.document.files) {
-    const bool is_pattern = named.file.find_first_of("*?[") != std::string::npos;
+    const bool is_pattern = data::has_wildcards(named.file);
     const bool is_looked_at =
         std::ranges::any_of(paths, [&](const std::string& path) { return named.path.starts_with(path); });
     if (!is_looked_at || is_pattern || fs::exists(named.file)) continue;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "config/scalar.h"
+#include "model/axes.h"
 #include "model/wiring.h"
 
 namespace mirrortrain {
@@ -35,7 +36,7 @@ bool has_vocabulary(const data::DataOptions& data) {
 /// Whether a layer reverses the first axis of an example.
 bool flips_steps(const Layer& layer, std::size_t rank) {
   const auto* const flip = std::get_if<layers::Flip>(&layer);
-  return flip != nullptr && flip->axis_of_example(rank) == 0;
+  return flip != nullptr && axis_of_example(flip->axis, rank) == 0;
 }
 
 /// Of a model that predicts each place of a text from those before it.
@@ -80,6 +81,9 @@ void warn_of_layers(const CheckedConfiguration& checked, config::Errors& errors)
   }
 }
 
+/// Of an example: [steps, channels].
+constexpr std::size_t kSequenceRank = 2;
+
 enum class Direction : std::uint8_t { kForward, kBackward, kUnknown };
 
 Direction reversed(Direction direction) {
@@ -102,7 +106,7 @@ Direction direction_of(const Options& options, const std::vector<Direction>& inp
     if (!options.return_sequences) return Direction::kUnknown;
     return options.go_backwards ? reversed(first) : first;
   } else if constexpr (std::is_same_v<Options, layers::Flip>) {
-    return options.axis == 1 || options.axis == -2 ? reversed(first) : Direction::kUnknown;
+    return axis_of_example(options.axis, kSequenceRank) == 0 ? reversed(first) : Direction::kUnknown;
   } else if constexpr (kKeepsSteps<Options>) {
     return first;
   } else if constexpr (std::is_base_of_v<layers::Merge, Options>) {
@@ -116,7 +120,7 @@ Direction direction_of(const Options& options, const std::vector<Direction>& inp
 /// Whether a layer puts steps of its inputs together that have the same number.
 template <class Options>
 bool joins_steps(const Options& options) {
-  if constexpr (std::is_same_v<Options, layers::Concatenate>) return options.axis == -1 || options.axis == 2;
+  if constexpr (std::is_same_v<Options, layers::Concatenate>) return axis_of_example(options.axis, kSequenceRank) == 1;
   return std::is_base_of_v<layers::Merge, Options>;
 }
 

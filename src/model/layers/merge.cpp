@@ -10,6 +10,7 @@
 #include "graph/ops/combine.h"
 #include "graph/ops/elementwise.h"
 #include "graph/ops/mask.h"
+#include "model/axes.h"
 
 namespace mirrortrain::layers {
 namespace {
@@ -189,21 +190,20 @@ config::Section<Concatenate> Concatenate::section() {
 
 ValueId Concatenate::build(LayerBuilder& builder, std::span<const ValueId> sources) const {
   const Shape& first = builder.shape(sources[0]);
-  const auto rank = static_cast<std::int64_t>(first.rank());
-  const std::int64_t in_row = axis < 0 ? axis + rank : axis - 1;
-  if (axis == 0 || in_row < 0 || in_row >= rank) {
+  const std::size_t rank = first.rank();
+  const auto joined = axis_of_example(axis, rank);
+  if (!joined) {
     throw Error(fmt::format("axis {} cannot be joined: expected 1 to {}, or -{} to -1, for the shape {}", axis, rank,
                             rank, builder.described(sources[0])));
   }
-  const auto joined = static_cast<std::size_t>(in_row);
   for (const ValueId source : sources) {
     Shape expected = first;
     const Shape& found = builder.shape(source);
-    if (found.rank() == first.rank()) expected[joined] = found[joined];
+    if (found.rank() == first.rank()) expected[*joined] = found[*joined];
     if (found != expected) throw mismatch(builder, "that differ in the joined axis alone", sources[0], source);
   }
-  join_masks(builder, sources, joined);
-  return builder.apply(ops::Concatenate(joined), {sources.begin(), sources.end()});
+  join_masks(builder, sources, *joined);
+  return builder.apply(ops::Concatenate(*joined), {sources.begin(), sources.end()});
 }
 
 }  // namespace mirrortrain::layers

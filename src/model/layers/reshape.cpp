@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "graph/ops/arrange.h"
 #include "graph/ops/elementwise.h"
+#include "model/axes.h"
 
 namespace mirrortrain::layers {
 namespace {
@@ -78,16 +79,9 @@ config::Section<Flip> Flip::section() {
       .include<LayerCommon>();
 }
 
-std::optional<std::size_t> Flip::axis_of_example(std::size_t rank) const {
-  const auto axes = static_cast<std::int64_t>(rank);
-  const std::int64_t in_row = axis < 0 ? axis + axes : axis - 1;
-  if (axis == 0 || in_row < 0 || in_row >= axes) return std::nullopt;
-  return static_cast<std::size_t>(in_row);
-}
-
 ValueId Flip::build(LayerBuilder& builder, std::span<const ValueId> sources) const {
   const std::size_t rank = builder.shape(sources[0]).rank();
-  const auto flipped = axis_of_example(rank);
+  const auto flipped = axis_of_example(axis, rank);
   if (!flipped) {
     throw Error(fmt::format("axis {} cannot be flipped: expected 1 to {}, or -{} to -1, for the shape {}", axis, rank,
                             rank, builder.described(sources[0])));

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <optional>
 #include <span>
 #include <vector>
 
@@ -42,8 +41,6 @@ struct Flip : LayerCommon {
   std::int64_t axis = 1;
 
   static config::Section<Flip> section();
-  /// The axis of an example of so many axes; nullopt where it has none that is meant.
-  std::optional<std::size_t> axis_of_example(std::size_t rank) const;
   ValueId build(LayerBuilder& builder, std::span<const ValueId> sources) const;
 };
 
