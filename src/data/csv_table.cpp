@@ -246,10 +246,15 @@ class TableReader {
         cell_);
   }
 
+  /// The cell as it is written, but for quotes around it.
+  std::string plain_cell() const {
+    const std::string_view cell = text_->raw_cell(cell_);
+    return cell.starts_with('"') ? std::string(CsvText(*text_).cell()) : std::string(cell);
+  }
+
   /// What to tell of 1,5 where other characters than commas separate the cells, and of "1,5"; "" for other cells.
   std::string decimal_comma_hint() const {
-    std::string cell(text_->raw_cell(cell_));
-    if (cell.starts_with('"')) cell = CsvText(*text_).cell();
+    std::string cell = plain_cell();
     const std::size_t comma = cell.find(',');
     if (comma == std::string::npos || comma == 0 || comma + 1 == cell.size()) return "";
     cell[comma] = '.';
@@ -265,8 +270,7 @@ class TableReader {
 
   /// What to tell of numbers that only more bits hold; "" for other cells.
   std::string size_hint() const {
-    std::string cell(text_->raw_cell(cell_));
-    std::erase(cell, '"');
+    const std::string cell = plain_cell();
     double value = 0;
     const auto [after, error] = std::from_chars(cell.data(), cell.data() + cell.size(), value);
     const bool is_too_large = error == std::errc::result_out_of_range || (error == std::errc() && std::isfinite(value));
@@ -284,8 +288,7 @@ class TableReader {
 
   /// Whether the cell says in a word that there is no value, as pandas reads it.
   bool says_missing() const {
-    std::string cell(text_->raw_cell(cell_));
-    std::erase(cell, '"');
+    std::string cell = plain_cell();
     std::ranges::transform(cell, cell.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? char(c - 'A' + 'a') : c; });
     constexpr std::array<std::string_view, 8> kWords = {"na", "n/a", "nan", "null", "none", "-", "?", "#n/a"};
     return std::ranges::count(kWords, std::string_view(cell)) > 0;
