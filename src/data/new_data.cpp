@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "data/csv_table.h"
+#include "data/usable.h"
 
 namespace mirrortrain::data {
 namespace {
