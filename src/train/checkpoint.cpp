@@ -170,7 +170,9 @@ std::optional<TrainingState> Checkpoints::restore_newest(bool finite_alone) {
   }
   if (!state && !not_finite.empty()) {
     throw Error(
-        fmt::format("{}: no checkpoint without NaN or infinite values is left; start a new run", folder_.string()));
+        fmt::format("{}: no checkpoint without NaN or infinite values is left; start a new run, or continue from "
+                    "them with --set training.on_non_finite=ignore",
+                    folder_.string()));
   }
   if (!state && !damaged.empty()) {
     throw Error(fmt::format("{}: every checkpoint is damaged; start a new run", folder_.string()));
@@ -278,8 +280,8 @@ std::string Checkpoints::how_to_resume(std::int64_t step) {
     newest = folder_ / checkpoint_name(known);
   }
   if (!newest && saved_ > 0) {
-    return fmt::format("the last checkpoint, {}, was saved in {}, which does not exist any more", checkpoint_name(saved_),
-                       folder_.string());
+    return fmt::format("the last checkpoint, {}, was saved in {}, which does not exist any more",
+                       checkpoint_name(saved_), folder_.string());
   }
   if (!newest) return "no checkpoint was saved yet";
   // The chief may finish another while the other tasks end.

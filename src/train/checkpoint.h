@@ -47,6 +47,11 @@ class Checkpoints {
   /// infinity. On one machine a thread writes a copy of what is to be saved: the next save, or `finish`, waits for it
   /// and throws what went wrong. `is_best`: it is the best epoch's, and is kept as such too. Throws Error.
   void save(const TrainingState& state, std::int64_t keep, bool is_best = false);
+  /// What of all that a checkpoint would hold now is not finite, as messages call it; nullopt where nothing is. Every
+  /// worker calls it.
+  std::optional<std::string> first_non_finite(const TrainingState& state) const {
+    return mirrortrain::first_non_finite(strategy_, names_, state);
+  }
   /// Waits until all is saved.
   void finish();
 

@@ -22,6 +22,45 @@ bool holds_finite(const NamedTensor& tensor) {
          all_finite({reinterpret_cast<const float*>(tensor.data.data()), tensor.data.size() / sizeof(float)});
 }
 
+enum class SavedKind { kModel, kState, kSlot, kAccumulated, kResidual };
+
+/// A variable of a checkpoint: its name in training.safetensors, and what messages call it.
+struct SavedVariable {
+  SavedKind kind;
+  std::string name, text;
+  DistributedVariable variable;
+};
+
+/// All that a checkpoint holds but the best epoch's weights, in its order.
+std::vector<SavedVariable> saved_variables(Strategy& strategy, const CheckpointNames& names,
+                                           const TrainingState& state) {
+  std::vector<SavedVariable> saved;
+  const VariableStore& variables = strategy.variables();
+  for (std::size_t i = 0; i < variables.variables().size(); ++i) {
+    const DistributedVariable& variable = variables.variables()[i];
+    const std::string& name = variable.name();
+    saved.push_back({SavedKind::kModel, name, name, variable});
+    if (!variables.trainable(i)) continue;
+    for (int number = 0; number < variables.slots(); ++number) {
+      const std::string& slot = names.slots[static_cast<std::size_t>(number)];
+      saved.push_back({SavedKind::kSlot, slot_name(slot, variable), fmt::format("the optimizer's {} of {}", slot, name),
+                       variables.slot(i, number)});
+    }
+    if (state.gradients > 0) {
+      saved.push_back({SavedKind::kAccumulated, accumulated_name(variable), "the accumulated gradient of " + name,
+                       variables.accumulated(i)});
+    }
+    if (const auto residual = variables.residual(i)) {
+      saved.push_back(
+          {SavedKind::kResidual, name, fmt::format("what compression left of {}'s gradients", name), *residual});
+    }
+  }
+  for (const DistributedVariable& variable : strategy.state().variables()) {
+    saved.push_back({SavedKind::kState, state_name(variable), fmt::format("state '{}'", variable.name()), variable});
+  }
+  return saved;
+}
+
 /// Gives a finished folder its name, also where a checkpoint of the same step has it: one of the two always does.
 void name_folder(const fs::path& unfinished, const fs::path& name) {
   if (fs::exists(name)) {
@@ -40,32 +79,24 @@ std::string slot_name(const std::string& slot, const DistributedVariable& variab
 std::string accumulated_name(const DistributedVariable& variable) { return "accumulated/" + variable.name(); }
 std::string state_name(const DistributedVariable& variable) { return "state/" + variable.name(); }
 
+std::optional<std::string> first_non_finite(Strategy& strategy, const CheckpointNames& names,
+                                            const TrainingState& state) {
+  const std::vector<SavedVariable> saved = saved_variables(strategy, names, state);
+  const auto found = std::ranges::find_if(saved, has_non_finite, &SavedVariable::variable);
+  return found == saved.end() ? std::nullopt : std::optional(found->text);
+}
+
 CheckpointSnapshot::CheckpointSnapshot(CheckpointState state, Strategy& strategy, const CheckpointNames& names)
     : state_(std::move(state)) {
-  const VariableStore& variables = strategy.variables();
-  state_.replicas = variables.replicas();
-  for (std::size_t i = 0; i < variables.variables().size(); ++i) {
-    const DistributedVariable& variable = variables.variables()[i];
-    variable.read_or_first(values_.emplace_back(variable.bytes()).data());
-    model_.push_back({variable.name(), variable.dtype(), variable.shape(), values_.back()});
-    if (variable.policy().copies_can_differ()) {
-      add(variable.name(), variable);
-      state_.policies[variable.name()] = variable.policy();
+  state_.replicas = strategy.variables().replicas();
+  for (const auto& [kind, name, text, variable] : saved_variables(strategy, names, state_.training)) {
+    const bool is_model = kind == SavedKind::kModel, differs = variable.policy().copies_can_differ();
+    if (is_model) {
+      variable.read_or_first(values_.emplace_back(variable.bytes()).data());
+      model_.push_back({name, variable.dtype(), variable.shape(), values_.back()});
     }
-    if (!variables.trainable(i)) continue;
-    for (int slot = 0; slot < variables.slots(); ++slot) {
-      add(slot_name(names.slots[static_cast<std::size_t>(slot)], variable), variables.slot(i, slot));
-    }
-    if (state_.training.gradients > 0) add(accumulated_name(variable), variables.accumulated(i));
-    if (const auto residual = variables.residual(i)) {
-      const std::size_t first = training_.size();
-      add_residuals(*residual, training_);
-      take_copies(first);
-    }
-  }
-  for (const DistributedVariable& variable : strategy.state().variables()) {
-    add(state_name(variable), variable);
-    state_.policies[state_name(variable)] = variable.policy();
+    if (!is_model || differs) add(kind == SavedKind::kResidual ? add_residuals : add_copies, name, variable);
+    if ((is_model && differs) || kind == SavedKind::kState) state_.policies[name] = variable.policy();
   }
   if (const auto& kept = state_.training.callbacks.kept) {  // which nobody changes any more
     for (const auto& [name, tensor] : *kept) {
@@ -74,15 +105,10 @@ CheckpointSnapshot::CheckpointSnapshot(CheckpointState state, Strategy& strategy
   }
 }
 
-/// Every copy that can differ.
-void CheckpointSnapshot::add(const std::string& name, const DistributedVariable& variable) {
+/// What `add_tensors` gives of a variable, copied.
+void CheckpointSnapshot::add(AddTensors add_tensors, const std::string& name, const DistributedVariable& variable) {
   const std::size_t first = training_.size();
-  add_copies(name, variable, training_);
-  take_copies(first);
-}
-
-/// From the first of these tensors on: in memory of the snapshot.
-void CheckpointSnapshot::take_copies(std::size_t first) {
+  add_tensors(name, variable, training_);
   for (NamedTensor& tensor : std::span(training_).subspan(first)) {
     tensor.data = values_.emplace_back(tensor.data.begin(), tensor.data.end());
   }

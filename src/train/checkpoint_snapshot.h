@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,6 +26,12 @@ std::string accumulated_name(const DistributedVariable& variable);
 std::string state_name(const DistributedVariable& variable);
 inline constexpr std::string_view kKeptPrefix = "best/";
 
+/// The first of a checkpoint's numbers that is NaN or infinite, as messages call what holds it ("dense/kernel", "the
+/// optimizer's velocity of dense/kernel"): a variable, or whatever else is saved where training stands at `state`.
+/// nullopt where all are finite. One meaning for training, which ends there, for saving and for resuming.
+std::optional<std::string> first_non_finite(Strategy& strategy, const CheckpointNames& names,
+                                            const TrainingState& state);
+
 /// A checkpoint in memory of its own, so that training can continue while it is written.
 class CheckpointSnapshot {
  public:
@@ -39,8 +46,9 @@ class CheckpointSnapshot {
   bool is_finite() const { return state_.is_finite; }
 
  private:
-  void add(const std::string& name, const DistributedVariable& variable);
-  void take_copies(std::size_t first);
+  using AddTensors = void (*)(const std::string& name, const DistributedVariable& variable,
+                              std::vector<NamedTensor>& tensors);
+  void add(AddTensors add_tensors, const std::string& name, const DistributedVariable& variable);
   void write_files(const std::filesystem::path& folder);
 
   CheckpointState state_;

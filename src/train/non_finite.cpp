@@ -26,15 +26,11 @@ bool has_non_finite(const DistributedVariable& variable) {
          });
 }
 
-std::optional<std::string> first_non_finite(const VariableStore& variables) {
-  const auto found = std::ranges::find_if(variables.variables(), has_non_finite);
-  return found == variables.variables().end() ? std::nullopt : std::optional(found->name());
-}
-
 std::string reason_of_nan(const VariableStore& variables) {
-  const auto variable = first_non_finite(variables);
-  return variable ? fmt::format("{} has values that are not finite; take an earlier checkpoint", *variable)
-                  : "the numbers grow too large in the model; give it inputs like those that it was trained on";
+  const auto found = std::ranges::find_if(variables.variables(), has_non_finite);
+  return found != variables.variables().end()
+             ? fmt::format("{} has values that are not finite; take an earlier checkpoint", found->name())
+             : "the numbers grow too large in the model; give it inputs like those that it was trained on";
 }
 
 std::string largest_input_text(const data::Dataset& dataset, std::span<const std::int64_t> rows,

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -25,9 +24,6 @@ bool all_finite(std::span<const float> numbers);
 
 /// Of one of its copies; false for other types than float32.
 bool has_non_finite(const DistributedVariable& variable);
-
-/// The name of the first variable with a copy that is not finite.
-std::optional<std::string> first_non_finite(const VariableStore& variables);
 
 /// Why a trained model gives NaN, with the remedy.
 std::string reason_of_nan(const VariableStore& variables);

@@ -141,8 +141,8 @@ void Trainer::note_skipped(std::int64_t step) {
 /// On every worker in the same step, whose sums and variables are those of all.
 void Trainer::fail_not_finite(std::int64_t step, const std::string& what) {
   std::string text = fmt::format("step {} (epoch {}): {}", step, steps_.epoch_of(step), what);
-  if (const auto variable = first_non_finite(strategy_.variables())) {
-    text += fmt::format("; {} has values that are not finite after step {}", *variable, state_.step);
+  if (const auto found = checkpoints_.first_non_finite(state_)) {
+    text += fmt::format("; {} has values that are not finite after step {}", *found, state_.step);
   }
   if (const std::string largest = steps_.largest_input_text(step); !largest.empty()) text += "; " + largest;
   throw NonFinite(fmt::format("{}; {}", text, kRemedy));
@@ -152,8 +152,8 @@ void Trainer::require_finite(const StepSums& sums, const data::Feeder& examples,
   if (options_.on_non_finite == OnNonFinite::kIgnore || std::isfinite(sums.loss)) return;
   std::string text = fmt::format("epoch {}: the {} loss after step {} is {}", state_.position.epoch, split, state_.step,
                                  name_of_non_finite(sums.loss));
-  if (const auto variable = first_non_finite(strategy_.variables())) {
-    text += fmt::format("; {} has values that are not finite", *variable);
+  if (const auto found = checkpoints_.first_non_finite(state_)) {
+    text += fmt::format("; {} has values that are not finite", *found);
   }
   std::vector<std::int64_t> rows(static_cast<std::size_t>(examples.rows()));
   std::iota(rows.begin(), rows.end(), 0);
@@ -230,8 +230,8 @@ void Trainer::require_equal_replicas() {
 
 void Trainer::save_checkpoint() {
   state_.seconds = seconds();
-  if (options_.on_non_finite != OnNonFinite::kIgnore) {
-    if (first_non_finite(strategy_.variables())) fail_not_finite(state_.step, "the update is not finite");
+  if (options_.on_non_finite != OnNonFinite::kIgnore && checkpoints_.first_non_finite(state_)) {
+    fail_not_finite(state_.step, "the update is not finite");
   }
   checkpoints_.save(state_, options_.keep_checkpoints, std::exchange(is_best_, false));
 }

@@ -57,9 +57,9 @@ bool restore_copies(const SavedCopies& saved, const std::string& name, const Var
   return true;
 }
 
-void add_residuals(const DistributedVariable& residual, std::vector<NamedTensor>& tensors) {
+void add_residuals(const std::string& name, const DistributedVariable& residual, std::vector<NamedTensor>& tensors) {
   for (int memory = 0; memory < residual.replicas(); ++memory) {
-    tensors.push_back({of_memory(static_cast<std::size_t>(memory), residual.name()), residual.dtype(), residual.shape(),
+    tensors.push_back({of_memory(static_cast<std::size_t>(memory), name), residual.dtype(), residual.shape(),
                        std::span<const std::byte>(residual.data(memory), residual.bytes())});
   }
 }

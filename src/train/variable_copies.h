@@ -27,7 +27,7 @@ bool restore_copies(const SavedCopies& saved, const std::string& name, const Var
                     const DistributedVariable& variable);
 
 /// The same for what compression left of a weight's gradients, which has a copy for each memory: residual_M/NAME.
-void add_residuals(const DistributedVariable& residual, std::vector<NamedTensor>& tensors);
+void add_residuals(const std::string& name, const DistributedVariable& residual, std::vector<NamedTensor>& tensors);
 
 /// Puts back what add_residuals saved; of another number of memories their sum, which is what counts. Returns false
 /// where there is none.

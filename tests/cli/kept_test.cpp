@@ -451,6 +451,59 @@ TEST_CASE_FIXTURE(Fixture, "a run that ignored numbers that are not finite goes 
   CHECK_FALSE(contains(run_program(folder, "checkpoint list a").out, "NaN"));
 }
 
+TEST_CASE_FIXTURE(Fixture, "optimizer slots that overflow end the run before they are saved") {
+  write_file(folder / "large.yaml", R"(
+data: {global_batch_size: 2, train: {format: inline, features: [[1.0e10], [1.0e10]], labels: [[1.0e10], [1.0e10]]}}
+model: {input_shape: [1], layers: [{dense: {units: 1, kernel_initializer: zeros}}]}
+loss: {type: mean_squared_error}
+optimizer: {type: rmsprop, learning_rate: 0.001}
+strategy: {type: one_device, devices: [cpu:0]}
+checkpoint: {every_steps: 1}
+training: {epochs: 3}
+)");
+  for (const std::string type : {"rmsprop", "adagrad", "adadelta", "adam", "adamw", "nadam", "lamb", "ftrl"}) {
+    CAPTURE(type);
+    fs::remove_all(folder / "a");
+    const std::string run = "fit large.yaml --run-dir a --set optimizer.type=" + type;
+    const Outcome stopped = run_program(folder, run);
+    CHECK(stopped.exit_code == 3);
+    CHECK_MESSAGE(contains(stopped.err, "step 1 (epoch 1): the update is not finite; "), stopped.err);
+    CHECK_MESSAGE(contains(stopped.err, "dense/kernel has values that are not finite after step 1"), stopped.err);
+    CHECK(contains(stopped.err, "the optimizer's ") == (type != "ftrl"));  // whose weights overflow with its slots
+    CHECK_MESSAGE(contains(stopped.err, "no checkpoint was saved yet"), stopped.err);
+    fs::remove_all(folder / "a");
+    REQUIRE(run_program(folder, run + " --set training.on_non_finite=ignore").exit_code == 0);
+    const Outcome resumed =
+        run_program(folder, "fit a/config.yaml --resume a --set training.on_non_finite=stop --set training.epochs=4");
+    CHECK(resumed.exit_code == 1);
+    CHECK_MESSAGE(contains(resumed.err, "--set training.on_non_finite=ignore"), resumed.err);
+  }
+  for (const std::string type : {"sgd", "lion", "adamax"}) {
+    CAPTURE(type);
+    fs::remove_all(folder / "a");
+    const std::string run = "fit large.yaml --run-dir a --set optimizer.type=" + type;
+    CHECK(run_program(folder, run + " --set optimizer.learning_rate=1e-30").exit_code == 0);
+    CHECK(
+        run_program(folder, run + " --resume --set optimizer.learning_rate=1e-30 --set training.epochs=4").exit_code ==
+        0);
+  }
+}
+
+TEST_CASE_FIXTURE(Fixture, "a state variable that overflows ends the run before it is saved") {
+  write_file(folder / "state.yaml", R"(
+data: {global_batch_size: 1, train: {format: inline, features: [[1], [2], [3]], labels: [0, 1, 0]}}
+state: [{name: total, dtype: float32, initial_value: 0.0, assign_add: 3.0e+38}]
+strategy: {type: one_device, devices: [cpu:0]}
+checkpoint: {every_steps: 1}
+)");
+  const Outcome stopped = run_program(folder, "fit state.yaml --run-dir a");
+  CHECK(stopped.exit_code == 3);
+  CHECK_MESSAGE(contains(stopped.err, "step 2 (epoch 1): the update is not finite; state 'total' has values"),
+                stopped.err);
+  CHECK_MESSAGE(contains(stopped.err, "step-000001, from which"), stopped.err);
+  CHECK(run_program(folder, "fit state.yaml --run-dir a --resume").exit_code == 3);
+}
+
 TEST_CASE_FIXTURE(Fixture, "SIGHUP saves a checkpoint, unless it is ignored") {
   const std::string start =
       "\"$MIRRORTRAIN\" fit small.yaml --run-dir a --set training.epochs=100000 & pid=$!\n"
