@@ -14,9 +14,10 @@ void predict_classes(
   run.strategy->variables_changed();
   const std::int64_t steps = meaning.predictions();
   predict_all(run, [&](std::int64_t row, const ExampleOutput& output) {
+    const std::vector<std::int64_t> labels = data::classes_of(*run.test, row, steps);
     for (std::int64_t step = 0; step < steps; ++step) {
-      if (output.counts(step))
-        take(row, data::class_of(dataset, row, step, steps), meaning.of_step(output.values, step));
+      if (!output.counts(step)) continue;
+      take(row, labels[static_cast<std::size_t>(step)], meaning.of_step(output.values, step));
     }
   });
 }

@@ -11,6 +11,7 @@
 #include "data/example_weights.h"
 #include "data/fit.h"
 #include "data/gather.h"
+#include "data/label_pictures.h"
 #include "data/preprocessing.h"
 #include "data/rows_ahead.h"
 #include "data/sequences.h"
@@ -52,8 +53,12 @@ class Feeder {
 
   /// Features as `affine` takes them: those of the data set, or what is made of them, which then are not in memory.
   const Array& features() const { return maker_ ? maker_->features() : dataset_.features(); }
-  /// Writes those of `rows`, one after the other.
-  void copy_features(std::span<const std::int64_t> rows, std::byte* to, std::int64_t epoch = 0) const;
+  /// Labels before they are converted: those of the data set, or pictures that were moved, which are not in memory.
+  const Array& labels() const { return label_pictures_->labels(); }
+  const LabelPictures& label_pictures() const { return *label_pictures_; }
+  /// Writes features and labels of `rows`, each one after the other.
+  void copy_examples(std::span<const std::int64_t> rows, std::byte* features, std::byte* labels,
+                     std::int64_t epoch = 0) const;
 
   const Dataset& dataset() const { return dataset_; }
   /// By the lengths of sequences; one for all where there are no boundaries.
@@ -74,11 +79,12 @@ class Feeder {
   Affine affine_;
   std::int64_t one_hot_depth_;
   std::shared_ptr<const ExampleMaker> maker_;  ///< null where all features are in memory
-  RowConverter to_float32_, to_bfloat16_;      // features
+  std::shared_ptr<const LabelPictures> label_pictures_;
+  RowConverter to_float32_, to_bfloat16_;  // features
   LabelConverter labels_;
   std::vector<float> weights_;
   LengthBuckets buckets_;
-  std::shared_ptr<RowsAhead> ahead_;  ///< of the maker
+  std::shared_ptr<RowsAhead> ahead_;  ///< of the maker: features, and labels that are moved behind them
 };
 
 }  // namespace mirrortrain::data

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "data/key_error.h"
+#include "data/label_pictures.h"
 #include "data/picture_steps.h"
 #include "data/wrong_numbers.h"
 
@@ -163,7 +165,7 @@ class FitCheck {
       const config::Value& written = features.written.items()[static_cast<std::size_t>(wrong->row)];
       errors_.add(written.place(), fmt::format("{}[{}]", features.path, wrong->row), wrong->message);
     }
-    const std::string mismatch = labels_mismatch(dataset.labels().row_shape(), depth(), spec_);
+    const std::string mismatch = label_mismatch(dataset.features().row_shape(), dataset.labels().row_shape());
     if (!mismatch.empty()) return add(labels, labels.written.place(), mismatch);
     if (const auto wrong = find_wrong_label(dataset, depth(), spec_)) {
       const config::Value& written = labels.written.items()[static_cast<std::size_t>(wrong->row)];
@@ -179,7 +181,9 @@ class FitCheck {
           "synthetic features are numbers between 0 and 1, but the model's embedding looks up whole "
           "numbers; use another format, such as npy");
     }
-    if (source.label_shape.value) return add(source.label_shape, labels_mismatch(source.labels(), depth(), spec_));
+    if (source.label_shape.value) {
+      return add(source.label_shape, label_mismatch(Shape(source.shape.value), source.labels()));
+    }
     if (!source.classes.value) return;  // already reported
     const std::string mismatch = labels_mismatch(Shape{}, depth(), spec_);
     if (!mismatch.empty()) return add(source.classes, mismatch);
@@ -202,6 +206,19 @@ class FitCheck {
     const std::string mismatch = features_mismatch(shape_after(steps_, example), spec_);
     return mismatch.empty() || shape_after(steps_, example) == example ? mismatch
                                                                        : "after data.preprocessing " + mismatch;
+  }
+
+  /// The same of labels, which may be pictures that are moved with the features.
+  std::string label_mismatch(const Shape& example, const Shape& label) {
+    if (has_no_pictures_) return labels_mismatch(label, depth(), spec_);
+    try {
+      constexpr bool kTrains = true;
+      const auto steps = label_steps(acting_steps(steps_, example, kTrains), example, label, spec_, depth());
+      return labels_mismatch(shape_after(steps, label), depth(), spec_);
+    } catch (const KeyError& error) {
+      errors_.add(error.place(), error.path(), error.message());
+      return "";
+    }
   }
 
   void check_channels(const config::Located<std::optional<PerChannel>>& values) {

@@ -74,6 +74,10 @@ class LabelConverter {
     (*this)(first_row, rows, to, source_.elements);
   }
 
+  /// One row that lies elsewhere.
+  void convert_row(const std::byte* row, std::byte* to) const { convert_(row, to, source_.elements, depth_); }
+  std::size_t row_bytes_to() const { return static_cast<std::size_t>(source_.elements) * to_bytes_; }
+
  private:
   using Convert = void (*)(const std::byte* from, std::byte* to, std::int64_t elements, std::int64_t depth);
 

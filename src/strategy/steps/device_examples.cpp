@@ -21,17 +21,7 @@ std::size_t labels_offset(const data::Array& features, std::size_t rows) {
   return whole_lines(rows * row_bytes(features));
 }
 std::size_t weights_offset(const data::Feeder& examples, std::size_t rows) {
-  return labels_offset(examples.features(), rows) + whole_lines(rows * row_bytes(examples.dataset().labels()));
-}
-
-void copy_labels(const data::Dataset& dataset, std::span<const std::int64_t> rows, std::byte* to) {
-  const data::Array& array = dataset.labels();
-  const std::int64_t first = dataset.first_row();
-  const std::size_t bytes = row_bytes(array);
-  for (const std::int64_t row : rows) {
-    std::memcpy(to, array.bytes.data() + static_cast<std::size_t>(first + row) * bytes, bytes);
-    to += bytes;
-  }
+  return labels_offset(examples.features(), rows) + whole_lines(rows * row_bytes(examples.labels()));
 }
 
 void upload(Stream& stream, const Buffer& to, const void* from) {
@@ -53,7 +43,7 @@ void DeviceExamples::add(const data::Feeder& examples, std::int64_t most_rows) {
   const auto [place, is_new] = sources_.try_emplace(&examples);
   if (!is_new) return;
   Source& source = place->second;
-  const data::Array &features = examples.features(), &labels = examples.dataset().labels();
+  const data::Array &features = examples.features(), &labels = examples.labels();
 
   const data::Affine& affine = examples.affine();
   const std::size_t channels = affine.channels();
@@ -114,9 +104,8 @@ const std::byte* DeviceExamples::resident(const data::Array& array) {
 
 void DeviceExamples::begin(Stream& stream, const data::Feeder& examples, std::span<std::int64_t> rows,
                            std::int64_t epoch) {
-  const data::Dataset& dataset = examples.dataset();
   if (on_device(examples)) {
-    for (std::int64_t& row : rows) row += dataset.first_row();
+    for (std::int64_t& row : rows) row += examples.dataset().first_row();
     return;
   }
   staging_ = (staging_ + 1) % stagings_.size();
@@ -124,9 +113,8 @@ void DeviceExamples::begin(Stream& stream, const data::Feeder& examples, std::sp
   staging.copied->synchronize();  // of the step that used it last
   staged_labels_ = labels_offset(examples.features(), rows.size());
   staged_weights_ = weights_offset(examples, rows.size());
-  examples.copy_features(rows, staging.host.data(), epoch);
-  copy_labels(dataset, rows, staging.host.data() + staged_labels_);
-  std::size_t bytes = staged_labels_ + rows.size() * row_bytes(dataset.labels());
+  examples.copy_examples(rows, staging.host.data(), staging.host.data() + staged_labels_, epoch);
+  std::size_t bytes = staged_labels_ + rows.size() * row_bytes(examples.labels());
   if (const std::span<const float> weights = examples.weights(); !weights.empty()) {
     auto* const staged = reinterpret_cast<float*>(staging.host.data() + staged_weights_);
     std::ranges::transform(rows, staged, [&](std::int64_t row) { return weights[static_cast<std::size_t>(row)]; });
@@ -142,7 +130,7 @@ void DeviceExamples::begin(Stream& stream, const data::Feeder& examples, std::sp
 void DeviceExamples::gather(Stream& stream, const data::Feeder& examples, const std::int64_t* choice,
                             std::int64_t count, const ExampleInputs& to) {
   const Source& source = sources_.at(&examples);
-  const data::Array &from = examples.features(), &classes = examples.dataset().labels();
+  const data::Array &from = examples.features(), &classes = examples.labels();
   const std::byte* const staged = stagings_[staging_].device.data();
   DeviceBatch batch;
   batch.rows = {choice, count, 0};
