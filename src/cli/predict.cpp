@@ -58,7 +58,7 @@ data::Dataset read_examples(const PredictArguments& arguments, const CheckedConf
     const data::OneHot* const one_hot = data::find_one_hot(values.data.preprocessing);
     return data::read_new(data::new_source(*arguments.data, values.data), adapted ? *adapted : data::Adapted{},
                           one_hot != nullptr ? one_hot->depth.value : 0, checked.input, values.data.on_bad_example,
-                          feeder_options(values, false).ahead.threads);
+                          feeder_options(values).ahead.threads);
   }
   require_data_files(checked, {arguments.split});
   auto loaded = data::load(values.data, values.seed, checked.wanted_input(), arguments.split, adapted);

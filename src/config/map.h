@@ -30,9 +30,10 @@ struct Map {
 template <class T>
 struct Codec<Map<T>> {
   static bool accepts(const Value& value) { return value.is_mapping(); }
+  static std::string list_hint(const Node& node) { return detail::as_numbered(node.value()); }
   static void read(const Node& node, Map<T>& out) {
     out = {};
-    if (!node.value().is_mapping()) return node.wrong("a mapping", detail::as_numbered(node.value()));
+    if (!node.value().is_mapping()) return node.wrong("a mapping", list_hint(node));
     const Rules rules = node.rules().for_items();
     for (const Value::Entry& entry : node.value().entries()) {
       const Node value = node.key(entry, rules);

@@ -6,6 +6,17 @@
 
 namespace mirrortrain::data {
 
+ClassWeights balanced_weights(const Dataset& dataset) {
+  std::map<std::int64_t, std::int64_t> counts;
+  for (std::int64_t row = 0; row < dataset.rows(); ++row) ++counts[class_of(dataset, row)];
+  ClassWeights weights;
+  for (const auto& [number, count] : counts) {
+    weights[number] = static_cast<float>(static_cast<double>(dataset.rows()) /
+                                         (static_cast<double>(counts.size()) * static_cast<double>(count)));
+  }
+  return weights;
+}
+
 std::vector<float> weights_of(const Dataset& dataset, const ClassWeights& classes) {
   std::vector<float> weights(static_cast<std::size_t>(dataset.rows()), 1.0f);
   if (const Array* const own = dataset.weights()) {

@@ -13,7 +13,8 @@
 
 #include "base/error.h"
 #include "data/csv_table.h"
-#include "data/order.h"
+#include "data/example_classes.h"
+#include "data/split_rows.h"
 #include "data/usable.h"
 
 namespace mirrortrain::data {
@@ -98,34 +99,6 @@ const ValidationFraction* fraction_of(const DataOptions& options) {
   return options.validation.value ? std::get_if<ValidationFraction>(&*options.validation.value) : nullptr;
 }
 
-/// Rows of the whole training data, in ascending order. `validation` is empty where it has a source of its own.
-struct SplitRows {
-  std::vector<std::int64_t> train, validation;
-  bool is_range = true;
-};
-
-SplitRows split_rows(std::int64_t rows, const std::string& origin, const DataOptions& options, std::uint64_t seed,
-                     bool is_sorted_by_class = false) {
-  const ValidationFraction* const fraction = fraction_of(options);
-  std::vector<std::int64_t> all(static_cast<std::size_t>(rows));
-  std::iota(all.begin(), all.end(), std::int64_t{0});
-  if (fraction == nullptr) return {std::move(all), {}};
-  const std::int64_t kept = fraction->kept_of(rows);
-  if (kept == 0 || kept == rows) {
-    throw KeyError(options.validation.place, "data.validation",
-                   fmt::format("a fraction of {} of the {} examples in {} leaves {} without any; change the "
-                               "fraction or take more examples",
-                               fraction->fraction, rows, origin, kept == 0 ? "train" : "validation"));
-  }
-  constexpr std::int64_t kBeforeTheFirstEpoch = 0;
-  const bool shuffles = fraction->shuffle.value_or(is_sorted_by_class);
-  if (shuffles) shuffled_rows(seed, kBeforeTheFirstEpoch, all);
-  SplitRows parts{{all.begin(), all.begin() + kept}, {all.begin() + kept, all.end()}, !shuffles};
-  std::sort(parts.train.begin(), parts.train.end());
-  std::sort(parts.validation.begin(), parts.validation.end());
-  return parts;
-}
-
 Dataset part_of(const Dataset& whole, const std::vector<std::int64_t>& rows, bool is_range) {
   if (is_range) return whole.view(rows.front(), static_cast<std::int64_t>(rows.size()));
   return whole.select(rows);
@@ -186,7 +159,9 @@ Training adapt(const Csv& source, const DataOptions& options, std::uint64_t seed
   const std::string origin = table.features.origin;
   if (table.features.rows() == 0 && bad.any()) std::move(bad).left_out(0, origin);
   if (table.features.rows() == 0) throw Error(fmt::format("{}: expected at least one example, found none", origin));
-  SplitRows rows = split_rows(table.features.rows(), origin, options, seed);
+  SplitRows rows = split_rows(
+      {table.features.rows(), origin, false, example_classes(table.labels, 0, table.labels.rows(), terms.wanted)},
+      options, seed);
   Adapted adapted{sorted_classes(table), adapted_table(table, source, rows.train)};
   if (!bad.skips()) require_outputs(adapted.classes, origin, terms.wanted);
   const std::vector<std::int64_t> before = table.labels.picked;
@@ -213,7 +188,8 @@ Training read_training(const DataOptions& options, std::uint64_t seed, const Ter
           if (kIsSortedByClass && !bad.skips()) require_outputs(classes, examples.labels.origin, terms.wanted);
           const Dataset whole = usable(std::move(examples), terms.wanted, std::move(bad));
           const std::string& origin = kIsSortedByClass ? whole.labels().origin : whole.features().origin;
-          const SplitRows rows = split_rows(whole.rows(), origin, options, seed, kIsSortedByClass);
+          const SplitRows rows =
+              split_rows({whole.rows(), origin, kIsSortedByClass, example_classes(whole, terms.wanted)}, options, seed);
           return make_parts(whole, rows, {std::move(classes), {}});
         };
         if constexpr (std::is_same_v<Format, Csv>) {

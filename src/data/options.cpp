@@ -14,7 +14,17 @@ config::Section<ValidationFraction> ValidationFraction::section() {
            config::required, config::greater_than(0), config::less_than(1))
       .key("shuffle", &ValidationFraction::shuffle,
            "Whether the examples are drawn by the seed rather than taken from the end; null: for image_folder, whose "
-           "files are sorted by class.");
+           "files are sorted by class.")
+      .key(
+          "stratify", &ValidationFraction::stratify,
+          "Whether drawn examples have each class's share of the training data, so that a rare class is in both parts; "
+          "null: where labels are classes. true draws the examples.")
+      .check("stratify", [](const ValidationFraction& part) -> std::string {
+        const bool is_from_end = part.shuffle && !*part.shuffle;
+        return is_from_end && part.stratify.value_or(false)
+                   ? "without shuffle the examples are taken from the end, whatever their class; remove shuffle: false"
+                   : "";
+      });
 }
 
 namespace {

@@ -31,7 +31,8 @@ using Source = std::variant<Idx, Npy, Npz, Csv, ImageFolder, TfRecord, Text, Inl
 /// files' own.
 struct ValidationFraction {
   double fraction = 0;
-  std::optional<bool> shuffle;  ///< null: where the files are sorted by class, as image_folder's
+  std::optional<bool> shuffle;   ///< null: where the files are sorted by class, as image_folder's
+  std::optional<bool> stratify;  ///< null: where examples are drawn and labels are classes
   static config::Section<ValidationFraction> section();
 
   /// How many of so many examples train keeps.

@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 
 #include "base/error.h"
+#include "config/scalar.h"
 #include "graph/fuse.h"
 #include "graph/gradients.h"
 #include "graph/ops/elementwise.h"
@@ -104,6 +106,7 @@ class GraphMaker {
     if (made_.loss == kNoValue) return;
     for (const auto& metric : in_.metrics) {
       if (read_state(metric.path, in_.errors) != ReadState::kWhole) continue;
+      const std::size_t number = made_.metrics.size();  // in Model::metrics
       made_.graph.set_layer(std::string(name_of(metric.value)));
       made_.metrics.push_back(attempt(metric, in_.errors, [&] {
         MetricNode node = metric_node(metric.value, in_.loss.value, output_shape);
@@ -114,10 +117,9 @@ class GraphMaker {
                                   name_of(metric.value)));
         }
         const ValueId sums = made_.graph.apply(node.op, std::move(inputs)).front();
-        const auto is_it = [&](const ModelMetric& one) { return one.name == name_of(metric.value); };
-        if (const auto own = std::ranges::find_if(model_.metrics, is_it); own != model_.metrics.end()) {
-          own->sums = static_cast<std::size_t>(made_.graph.spec(sums).shape.elements());
-          own->value = std::move(node.value);
+        if (number < model_.metrics.size()) {
+          model_.metrics[number].sums = static_cast<std::size_t>(made_.graph.spec(sums).shape.elements());
+          model_.metrics[number].value = std::move(node.value);
         }
         return sums;
       }));
@@ -219,14 +221,19 @@ class GraphMaker {
   std::vector<Output> outputs_;
 };
 
+/// A type that is listed again with other options is counted, as in Keras: auc, auc_1.
 void name_metrics(const std::vector<config::Located<Metric>>& metrics, Model& model, config::Errors& errors) {
+  std::map<std::string_view, std::vector<std::string>> options_of;
   for (const auto& metric : metrics) {
-    std::string name(name_of(metric.value));
     if (read_state(metric.path, errors) != ReadState::kWhole) continue;
-    if (std::ranges::count(model.metrics, name, &ModelMetric::name) > 0) {
+    const std::string_view type = name_of(metric.value);
+    std::vector<std::string>& before = options_of[type];
+    std::string options = config::flow_text(config::Codec<Metric>::show(metric.value), 1000);
+    if (std::ranges::find(before, options) != before.end()) {
       errors.add(metric.place, metric.path, "this metric is listed twice");
     }
-    model.metrics.push_back({std::move(name), 1, {}});
+    model.metrics.push_back({before.empty() ? std::string(type) : fmt::format("{}_{}", type, before.size()), 1, {}});
+    before.push_back(std::move(options));
   }
 }
 

@@ -167,6 +167,22 @@ std::string one_sided(const Loss& loss, std::string_view activation) {
       loss_name(loss), activation, range_text(*range));
 }
 
+/// What is wrong with a metric that takes the largest output alone for right, and the remedy, where each output of the
+/// loss is true or false by itself; empty where nothing is.
+std::string takes_largest(const Metric& metric, const Loss& loss, const Shape& output) {
+  if (wanted_by(loss) != Wanted::kYesOrNo || output.back() == 1) return "";
+  const auto* const f1_score = std::get_if<metrics::F1Score>(&metric);
+  const bool by_largest = f1_score != nullptr ? !f1_score->threshold
+                                              : std::holds_alternative<metrics::MeanIou>(metric) ||
+                                                    std::holds_alternative<metrics::TopKAccuracy>(metric);
+  if (!by_largest) return "";
+  return fmt::format(
+      "{} takes the largest output of each example for right and the others for wrong, but with {} any "
+      "number of them may be; {}",
+      name_of(metric), loss_name(loss),
+      f1_score != nullptr ? "add threshold: 0.5" : "take f1_score with threshold: 0.5");
+}
+
 }  // namespace
 
 std::optional<std::pair<double, double>> output_range(const ModelGraph& made) {
@@ -232,6 +248,9 @@ void check_loss_fit(const ModelGraph& made, const ModelOptions& options, const s
     }
   }
   for (const auto& metric : metrics) {
+    if (const std::string message = takes_largest(metric.value, loss.value, output); !message.empty()) {
+      errors.warn(metric.place, metric.path, message);
+    }
     const std::string_view name = name_of(metric.value);
     const bool of_numbers = name == "mean_squared_error" || name == "mean_absolute_error" || name == "r2_score";
     const bool probabilities = last.name == "softmax" || last.name == "sigmoid";

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "data/wrong_numbers.h"
+#include "train/class_counts.h"
 #include "train/option_warnings.h"
 
 namespace mirrortrain {
@@ -292,6 +293,7 @@ void warn_of_data(const CheckedConfiguration& checked, const SplitsToCheck& spli
   warn_of_index(checked, train, splits.adapted, errors);
   warn_of_scales(checked, train, errors);
   warn_of_labels(checked, splits, errors);
+  warn_of_rare_classes(checked, splits, errors);
 }
 
 }  // namespace mirrortrain

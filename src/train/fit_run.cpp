@@ -205,8 +205,7 @@ void FitRun::warn() const {
   for (const std::string& warning : checked_.warnings) spdlog::warn(warning);
   if (!run_.train) return;
   config::Errors found;
-  const auto split = [](const std::unique_ptr<data::Feeder>& feeder) { return feeder ? &feeder->dataset() : nullptr; };
-  warn_of_data(checked_, {split(run_.train), split(run_.validation), split(run_.test)}, found);
+  warn_of_data(checked_, run_.splits(), found);
   for (const std::string& warning : found.warnings()) spdlog::warn(warning);
 }
 

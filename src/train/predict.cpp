@@ -30,7 +30,7 @@ Run run_to_predict(const CheckedConfiguration& checked, const data::Dataset& dat
   Run run;
   run.adapted = std::move(adapted);
   run.watch = make_stall_watch(checked.values());
-  data::FeederOptions feeding = feeder_options(checked.values(), false);
+  data::FeederOptions feeding = feeder_options(checked.values());
   feeding.watch = run.watch.get();
   feeding.bucket_boundaries.clear();  // outputs have all steps
   run.test = data::at_its_place(predicting.key, [&] {

@@ -16,6 +16,7 @@
 #include "device/cpu/cpu_device.h"
 #include "strategy/parameter_server/parameter_server_strategy.h"
 #include "train/check_data.h"
+#include "train/class_counts.h"
 #include "train/initial_weights.h"
 #include "train/weights.h"
 
@@ -27,7 +28,8 @@ std::unique_ptr<data::Feeder> feeder_for(const CheckedConfiguration& checked,
                                          const std::optional<data::Dataset>& dataset, const Run& run,
                                          bool trains = false) {
   if (!dataset) return nullptr;
-  data::FeederOptions options = feeder_options(checked.values(), trains);
+  data::FeederOptions options =
+      trains ? training_options(checked.values(), *dataset) : feeder_options(checked.values());
   options.watch = run.watch.get();
   return std::make_unique<data::Feeder>(*dataset, preprocessing, checked.input, options);
 }
@@ -145,7 +147,7 @@ std::vector<data::PreprocessingStep> adapted_preprocessing(const CheckedConfigur
   if (adapted.normalizations.empty() && data::steps_to_adapt(data.preprocessing) > 0) {
     const Shape& input = checked.input.features;
     const std::int64_t channels = input.rank() == 0 ? 1 : input.back();
-    const int threads = feeder_options(checked.values(), false).ahead.threads;
+    const int threads = feeder_options(checked.values()).ahead.threads;
     const auto adapt_to = [&](const data::Dataset& all) {
       adapted.normalizations = data::adapt(data.preprocessing, all, channels, threads);
     };
@@ -158,13 +160,20 @@ std::vector<data::PreprocessingStep> adapted_preprocessing(const CheckedConfigur
   return data::with_adapted(data.preprocessing, adapted.normalizations);
 }
 
-data::FeederOptions feeder_options(const Configuration& values, bool trains) {
+data::FeederOptions feeder_options(const Configuration& values) {
   const auto cores = static_cast<std::int64_t>(std::max(1U, std::thread::hardware_concurrency()));
   const int threads = static_cast<int>(values.data.threads.value_or(cores));
-  data::FeederOptions options{{values.data.memory.bytes, threads}, trains, values.seed};
-  const losses::ClassWeight* const classes = values.loss ? class_weight_of(values.loss->value) : nullptr;
-  if (trains && classes != nullptr) options.classes = classes->by_class();
+  data::FeederOptions options{.ahead = {values.data.memory.bytes, threads}, .seed = values.seed};
   options.bucket_boundaries = data::bucket_boundaries(values.data);
+  return options;
+}
+
+data::FeederOptions training_options(const Configuration& values, const data::Dataset& train) {
+  data::FeederOptions options = feeder_options(values);
+  options.trains = true;
+  const losses::ClassWeight* const classes = values.loss ? class_weight_of(values.loss->value) : nullptr;
+  if (classes != nullptr)
+    options.classes = classes->is_balanced() ? data::balanced_weights(train) : classes->by_class();
   return options;
 }
 
@@ -267,8 +276,13 @@ std::vector<const data::Feeder*> Run::examples() const {
   return all;
 }
 
+SplitsToCheck Run::splits() const {
+  const auto of = [&](data::Split one) { return split(one) != nullptr ? &split(one)->dataset() : nullptr; };
+  return {of(data::Split::kTrain), of(data::Split::kValidation), of(data::Split::kTest), &adapted};
+}
+
 std::vector<std::string> Run::notes() const {
-  std::vector<std::string> notes{strategy->note(), shards_note, lengths_note};
+  std::vector<std::string> notes{classes_note, strategy->note(), shards_note, lengths_note};
   std::erase(notes, "");
   return notes;
 }
@@ -290,6 +304,7 @@ Run build_run(const CheckedConfiguration& checked, const RunParts& parts, const 
     set_order(checked, data::load(data, checked.values().seed, nullptr, data::Split::kTrain, parts.adapted)->dataset,
               hardware, run);
   }
+  if (parts.trains) run.classes_note = class_counts_note(checked, run.splits());
   if (parts.on_examples) parts.on_examples(run);
   if (parts.trains) {
     add_batch_sizes(run.order->examples(), data.global_batch_size, data.drop_remainder, sizes.train);

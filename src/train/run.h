@@ -17,6 +17,7 @@
 #include "strategy/parameter_server/placement.h"
 #include "strategy/strategy.h"
 #include "train/check_configuration.h"
+#include "train/data_warnings.h"
 #include "train/hardware.h"
 #include "train/run_folder.h"
 #include "train/training_steps.h"
@@ -57,6 +58,7 @@ struct Run {
   std::unique_ptr<data::Feeder> train, validation, test;
   data::Adapted adapted;               ///< from the training data, as far as the splits depend on it
   std::unique_ptr<data::Order> order;  ///< null unless it trains
+  std::string classes_note;            ///< how many examples each class has, for the log; may be empty
   std::string shards_note;             ///< how workers share the examples, for the log; may be empty
   std::string lengths_note;            ///< at how many steps sequences are computed, for the log; may be empty
   std::unique_ptr<Strategy> strategy;
@@ -64,6 +66,8 @@ struct Run {
   const data::Feeder* split(data::Split split) const;
   /// Those that there are.
   std::vector<const data::Feeder*> examples() const;
+  /// The data of training, for what is said of them.
+  SplitsToCheck splits() const;
   /// For the log: the strategy's, and those above.
   std::vector<std::string> notes() const;
   /// By the configuration's accumulate_steps and learning rate.
@@ -79,8 +83,10 @@ Run build_run(const CheckedConfiguration& checked, const RunParts& parts, const 
 std::vector<data::PreprocessingStep> adapted_preprocessing(const CheckedConfiguration& checked, data::Adapted& adapted,
                                                            const data::Dataset* train = nullptr);
 
-/// How a split's examples are made; `trains`: for training steps, in which alone classes have weights.
-data::FeederOptions feeder_options(const Configuration& values, bool trains);
+/// How a split's examples are made.
+data::FeederOptions feeder_options(const Configuration& values);
+/// The same for training steps on this data, in which alone steps that draw act and classes have weights.
+data::FeederOptions training_options(const Configuration& values, const data::Dataset& train);
 
 /// Of training.stall_timeout_seconds; null where that is no limit. An empty `on_stall` ends the process with the error.
 std::unique_ptr<data::StallWatch> make_stall_watch(const Configuration& values,

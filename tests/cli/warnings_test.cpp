@@ -292,5 +292,93 @@ TEST_CASE_FIXTURE(Padded, "data of padding alone are warned of") {
                   "every number is 0"));
 }
 
+/// Two classes, one of them rare.
+struct RareClass {
+  TemporaryFolder folder;
+  RareClass() {
+    std::string rows = "a,b,kind\n";
+    for (int i = 0; i < 100; ++i) rows += fmt::format("{},{},{}\n", i % 7, i % 5, i % 20 == 0 ? "rare" : "usual");
+    write_file(folder / "t.csv", rows);
+    write_file(folder / "t.yaml", R"(data:
+  global_batch_size: 20
+  train: {format: csv, file: t.csv, labels: kind}
+  validation: {fraction: 0.2, shuffle: true}
+model: {input_shape: [2], layers: [dense: {units: 2}]}
+loss: {type: sparse_categorical_crossentropy, from_logits: true, class_weight: balanced}
+optimizer: sgd
+)");
+  }
+};
+
+TEST_CASE_FIXTURE(RareClass, "classes are counted per split, and those that are rare or absent in one warned of") {
+  for (const std::string seed : {"0", "1", "2"}) {
+    const Outcome drawn = run_program(folder, "fit t.yaml --dry-run --set seed=" + seed);
+    CHECK_MESSAGE(contains(drawn.out, "classes: train rare 4, usual 76; validation rare 1, usual 19"), drawn.out);
+    CHECK_MESSAGE(contains(drawn.out, "class_weight: balanced: rare: 10, usual: 0.5263"), drawn.out);
+    CHECK_MESSAGE(contains(drawn.err,
+                           "t.yaml:4:3: data.validation: validation has fewer than 5 examples of the class "
+                           "rare (1), so that its figures say little of it; take a larger fraction"),
+                  drawn.err);
+  }
+  write_file(folder / "test.csv", "a,b,kind\n" + std::string("1,2,usual\n") + "3,1,third\n");
+  std::string rows = "a,b,kind\n";
+  for (int i = 0; i < 30; ++i) rows += fmt::format("{},{},{}\n", i % 7, i % 5, i % 3);
+  write_file(folder / "train.csv", rows);
+  std::string two = "a,b,kind\n";
+  for (int i = 0; i < 30; ++i) two += fmt::format("{},{},{}\n", i % 7, i % 5, i % 2);
+  write_file(folder / "two.csv", two);
+  const Outcome lacks = run_program(folder,
+                                    "config check t.yaml --set data.train.file=train.csv --set 'data.test={format: "
+                                    "csv, file: two.csv, labels: kind}' --set model.layers[0].dense.units=3");
+  CHECK(lacks.exit_code == 0);
+  CHECK_MESSAGE(contains(lacks.err, "data.test: test has no example of the class 2, which the training data have"),
+                lacks.err);
+  const Outcome last = run_program(folder, "fit t.yaml --dry-run --set data.validation.shuffle=false");
+  CHECK_MESSAGE(contains(last.out, "classes: train rare 4, usual 76; validation rare 1, usual 19"), last.out);
+}
+
+TEST_CASE("labels that are pictures are moved with them, or refused") {
+  const TemporaryFolder folder;
+  // The labels are the pictures' own pixels, so a model of one pixel's copy has no error unless one alone is moved.
+  std::string pictures;
+  for (int i = 0; i < 6; ++i) {
+    std::string picture;
+    for (int row = 0; row < 4; ++row) {
+      std::string line;
+      for (int column = 0; column < 4; ++column)
+        line += fmt::format("{}[{}]", column > 0 ? ", " : "", (i * 16 + row * 4 + column) % 23 * 0.1);
+      picture += fmt::format("{}[{}]", row > 0 ? ", " : "", line);
+    }
+    pictures += fmt::format("{}[{}]", i > 0 ? ", " : "", picture);
+  }
+  write_file(folder / "copy.yaml", fmt::format(R"(data:
+  global_batch_size: 3
+  train: {{format: inline, features: [{0}], labels: [{0}]}}
+  preprocessing:
+    - random_flip: {{mode: horizontal}}
+    - random_rotation: {{factor: 0.2}}
+    - random_crop: {{height: 3, width: 3}}
+model:
+  input_shape: [3, 3, 1]
+  layers: [conv2d: {{filters: 1, kernel_size: 1, kernel_initializer: ones}}]
+loss: mean_squared_error
+optimizer: {{type: sgd, learning_rate: 0.0}}
+training: {{epochs: 3}}
+)",
+                                               pictures));
+  const Outcome outcome = run_program(folder, "fit copy.yaml --run-dir run");
+  CHECK_MESSAGE(outcome.exit_code == 0, outcome.err);
+  CHECK_MESSAGE(contains(outcome.err, "loss 0.0000"), outcome.err);
+  CHECK_FALSE(contains(outcome.err, "epoch 2/3  done  loss 0.0001"));
+  const Outcome refused = run_program(
+      folder,
+      "fit copy.yaml --set data.train='{format: synthetic, examples: 8, shape: [4, 4, 1], label_shape: [16]}' --set "
+      "'model.layers=[flatten, dense: {units: 16}]'");
+  CHECK(refused.exit_code == 2);
+  CHECK_MESSAGE(
+      contains(refused.err, "copy.yaml:5:27: data.preprocessing[0].random_flip: random_flip moves what pictures show"),
+      refused.err);
+}
+
 }  // namespace
 }  // namespace mirrortrain::testing

@@ -295,6 +295,20 @@ TEST_CASE("a metric that does not fit the loss, or stands twice, is told at its 
       "a.yaml:3:21: metrics[1].mean_squared_error: "));
   CHECK(contains(build_from(model + "loss: mean_squared_error\nmetrics: [accuracy, accuracy]\n").errors,
                  "a.yaml:3:21: metrics[1].accuracy: this metric is listed twice"));
+  CHECK(contains(build_from("model: {input_shape: [4], layers: [dense: {units: 1, activation: sigmoid}]}\n"
+                            "loss: binary_crossentropy\nmetrics: [auc, {auc: {curve: ROC}}]\n")
+                     .errors,
+                 "a.yaml:3:16: metrics[1].auc: this metric is listed twice"));
+}
+
+TEST_CASE("a metric that is listed again with other options is counted") {
+  const auto built = build_from(
+      "model: {input_shape: [4], layers: [dense: {units: 1, activation: sigmoid}]}\n"
+      "loss: binary_crossentropy\nmetrics: [auc, recall, {auc: {curve: PR}}, {auc: {num_thresholds: 9}}]\n");
+  CHECK(built.errors.empty());
+  std::vector<std::string> names;
+  for (const ModelMetric& metric : built.model.metrics) names.push_back(metric.name);
+  CHECK(names == std::vector<std::string>{"auc", "recall", "auc_1", "auc_2"});
 }
 
 TEST_CASE("beside a wrong key the shapes are checked as far as they are known") {

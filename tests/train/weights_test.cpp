@@ -56,6 +56,24 @@ TEST_CASE("weights of classes count in training alone, and not in metrics") {
   CHECK(found.metrics == expected.metrics);
 }
 
+TEST_CASE("balanced weights of classes are those that their counts give") {
+  CHECK(contains(errors_with("balance"), "loss.class_weight: expected one of balanced, found the text 'balance'"));
+  CHECK(contains(errors_with("[1, 2, 3]"), "or balanced, found the list [1, 2, 3]; write {0: 1, 1: 2, 2: 3}"));
+  const std::string loss = "loss={type: sparse_categorical_crossentropy, from_logits: true, class_weight: ";
+  const std::string data =
+      "data.train={format: inline, features: [[1, 2, 3, 4], [2, 1, 0, 1], [3, 1, 4, 1], [0, 0, 1, 0], [1, 1, 1, 1], "
+      "[2, 7, 1, 8]], labels: [1, 1, 1, 1, 0, 0]}";
+  const std::vector<std::string> common = {data, "model.input_shape=[4]", "data.preprocessing=[]"};
+  const auto losses = [&](const std::string& weights) {
+    std::vector<std::string> overrides = common;
+    overrides.push_back(loss + weights + "}");
+    Training training(kMlp, overrides);
+    return training.steps(3);
+  };
+  CHECK(losses("balanced") == losses("{0: 1.5, 1: 0.75}"));  // 6 / (2 x 2), 6 / (2 x 4)
+  CHECK(losses("balanced") != losses("{}"));
+}
+
 /// A table of two features, with `weight` as the last row's weight.
 struct Table {
   TemporaryFolder folder;

@@ -39,6 +39,8 @@ for activation, labels in [("sigmoid", "truths"), ("softmax", "one_hot")]:
     show(activation, labels, keras.metrics.AUC())
     show(activation, labels, keras.metrics.AUC(num_thresholds=10, name="auc of 10"))
     show(activation, labels, keras.metrics.AUC(num_thresholds=2000, name="auc of 2000"))
+    show(activation, labels, keras.metrics.AUC(curve="PR", name="auc of PR"))
+    show(activation, labels, keras.metrics.AUC(curve="PR", num_thresholds=10, name="auc of PR and 10"))
     for average in ["macro", "micro", "weighted"]:
         show(activation, labels, keras.metrics.F1Score(average=average, name=f"f1_score {average}"))
     show(activation, labels, keras.metrics.F1Score(average="macro", threshold=0.4, name="f1_score above 0.4"))

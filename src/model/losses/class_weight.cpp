@@ -22,14 +22,18 @@ config::Section<ClassWeight> ClassWeight::section() {
   return config::Section<ClassWeight>("Weights of classes.")
       .key("class_weight", &ClassWeight::weights,
            "How much the examples of a class count in the training loss, by the class's number, as in `{0: 1.0, 1: "
-           "5.0}`; classes that are not listed count 1. The sum of the weighted losses is still divided by the number "
+           "5.0}`; classes that are not listed count 1. `balanced`: so that all classes count alike, examples / "
+           "(classes "
+           "x examples of the class) of the training data. The sum of the weighted losses is still divided by the "
+           "number "
            "of examples. Evaluation and metrics are not weighted.",
            config::between(0, 1e30));
 }
 
 void ClassWeight::check(std::int64_t classes, config::Errors& errors) const {
+  if (is_balanced()) return;
   std::map<std::int64_t, int> seen;
-  for (const auto& [key, weight] : weights.value.entries) {
+  for (const auto& [key, weight] : std::get<ListedWeights>(weights.value).entries) {
     const auto number = class_number(key);
     if (!number || *number < 0 || *number >= classes) {
       errors.add(
@@ -45,7 +49,8 @@ void ClassWeight::check(std::int64_t classes, config::Errors& errors) const {
 
 std::map<std::int64_t, float> ClassWeight::by_class() const {
   std::map<std::int64_t, float> weights_of;
-  for (const auto& [key, weight] : weights.value.entries) {
+  if (is_balanced()) return weights_of;
+  for (const auto& [key, weight] : std::get<ListedWeights>(weights.value).entries) {
     weights_of.emplace(class_number(key).value(), static_cast<float>(weight));
   }
   return weights_of;

@@ -1,5 +1,8 @@
 #include "model/metrics/auc.h"
 
+#include <cmath>
+#include <vector>
+
 #include "base/error.h"
 #include "graph/ops/counts.h"
 
@@ -12,23 +15,49 @@ ops::Thresholds thresholds_between(std::int64_t count) {
   return {-kBeyond, 1 + kBeyond, static_cast<std::int32_t>(count)};
 }
 
-/// Goes through the thresholds from above: what is in the bins passed so far is predicted to be true. Outputs below
-/// all thresholds, which probabilities never are, count at the lowest, as in Keras.
-double area(std::span<const double> sums, std::int64_t) {
-  const std::size_t bins = sums.size() / 2;
+/// How many negatives and positives are predicted to be true above a threshold.
+struct Above {
   double negatives = 0, positives = 0;
-  for (std::size_t i = 0; i < bins; ++i) {
-    negatives += sums[i];
-    positives += sums[bins + i];
-  }
-  double false_ones = 0, true_ones = 0, last_x = 0, last_y = 0, total = 0;
+  double all() const { return negatives + positives; }
+};
+
+/// From the highest threshold, above which nothing is, down. Outputs below all thresholds, which probabilities never
+/// are, count at the lowest, as in Keras.
+std::vector<Above> above_thresholds(std::span<const double> sums) {
+  const std::size_t bins = sums.size() / 2;
+  std::vector<Above> above(1);
   for (std::size_t i = bins; i-- > 1;) {
-    false_ones += sums[i] + (i == 1 ? sums[0] : 0);
-    true_ones += sums[bins + i] + (i == 1 ? sums[bins] : 0);
-    const double x = ratio(false_ones, negatives), y = ratio(true_ones, positives);
+    const Above& last = above.back();
+    above.push_back({last.negatives + sums[i] + (i == 1 ? sums[0] : 0),
+                     last.positives + sums[bins + i] + (i == 1 ? sums[bins] : 0)});
+  }
+  return above;
+}
+
+double roc_area(std::span<const double> sums, std::int64_t) {
+  const std::vector<Above> above = above_thresholds(sums);
+  const Above all = above.back();
+  double total = 0;
+  for (std::size_t i = 1; i < above.size(); ++i) {
+    const double x = ratio(above[i].negatives, all.negatives), last_x = ratio(above[i - 1].negatives, all.negatives);
+    const double y = ratio(above[i].positives, all.positives), last_y = ratio(above[i - 1].positives, all.positives);
     total += (x - last_x) * (y + last_y) / 2;
-    last_x = x;
-    last_y = y;
+  }
+  return total;
+}
+
+/// Between two thresholds true positives are a line over the predicted positives p, a p + b: so precision is a + b / p,
+/// whose integral over recall has a logarithm.
+double pr_area(std::span<const double> sums, std::int64_t) {
+  const std::vector<Above> above = above_thresholds(sums);
+  double total = 0;
+  for (std::size_t i = 1; i < above.size(); ++i) {
+    const Above &low = above[i], &high = above[i - 1];
+    const double found = low.positives - high.positives;
+    const double slope = ratio(found, low.all() - high.all());
+    const double intercept = high.positives - slope * high.all();
+    const double logarithm = low.all() > 0 && high.all() > 0 ? std::log(low.all() / high.all()) : 0;
+    total += ratio(slope * (found + intercept * logarithm), above.back().positives);
   }
   return total;
 }
@@ -39,11 +68,15 @@ MetricNode Auc::node(const Loss& loss, const Shape&) const {
   if (loss_op(loss).kind == ops::LossKind::kHinge) {
     throw Error("auc needs probabilities, and hinge's outputs are none; use a crossentropy, or accuracy");
   }
-  return {std::make_shared<ops::BinCounts>(thresholds_between(num_thresholds)), true, area};
+  return {std::make_shared<ops::BinCounts>(thresholds_between(num_thresholds)), true,
+          curve == Curve::kPr ? pr_area : roc_area};
 }
 
 config::Section<Auc> Auc::section() {
-  return config::Section<Auc>("Area under the ROC curve, over all outputs together.")
+  return config::Section<Auc>("Area under a curve, over all outputs together.")
+      .key("curve", &Auc::curve,
+           "The curve: `ROC`, true over false positives, or `PR`, precision over recall, which says more where few "
+           "labels are true.")
       .key("num_thresholds", &Auc::num_thresholds, "Thresholds between which the curve is straight.",
            config::between(2, static_cast<double>(ops::BinCounts::kMostThresholds)));
 }

@@ -1,7 +1,9 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string_view>
+#include <utility>
 
 #include "config/section.h"
 #include "model/losses.h"
@@ -9,10 +11,13 @@
 
 namespace mirrortrain::metrics {
 
-/// The area under the ROC curve, by the trapezoidal rule between thresholds, as Keras approximates it; over all
-/// outputs together.
+enum class Curve : std::uint8_t { kRoc, kPr };
+
+/// The area under a curve, between thresholds as Keras approximates it: of ROC by the trapezoidal rule, of precision
+/// over recall by the interpolation of Davis and Goadrich (ICML 2006), which is not linear; over all outputs together.
 struct Auc {
   static constexpr std::string_view kName = "auc";
+  Curve curve = Curve::kRoc;
   std::int64_t num_thresholds = 200;
 
   /// Throws Error where the loss's outputs are no probabilities.
@@ -21,3 +26,11 @@ struct Auc {
 };
 
 }  // namespace mirrortrain::metrics
+
+template <>
+struct mirrortrain::config::EnumNames<mirrortrain::metrics::Curve> {
+  static constexpr auto names = std::to_array<std::pair<std::string_view, mirrortrain::metrics::Curve>>({
+      {"ROC", mirrortrain::metrics::Curve::kRoc},
+      {"PR", mirrortrain::metrics::Curve::kPr},
+  });
+};

@@ -17,7 +17,7 @@ data::Feeder read_examples(const CheckedConfiguration& checked) {
   const data::DataOptions& data = checked.values().data;
   auto train = data::load(data, checked.values().seed, &checked.input, data::Split::kTrain, nullptr);
   const auto steps = adapted_preprocessing(checked, train->adapted, &train->dataset);
-  return {train->dataset, steps, checked.input, feeder_options(checked.values(), true)};
+  return {train->dataset, steps, checked.input, training_options(checked.values(), train->dataset)};
 }
 
 }  // namespace

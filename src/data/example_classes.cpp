@@ -1,0 +1,83 @@
+#include "data/example_classes.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <ranges>
+#include <span>
+#include <type_traits>
+
+namespace mirrortrain::data {
+namespace {
+
+/// The place of the one 1 among zeros; nullopt for other numbers.
+template <class T>
+std::optional<std::int64_t> class_of_one_hot(std::span<const T> labels) {
+  std::int64_t place = -1;
+  for (std::size_t i = 0; i < labels.size(); ++i) {
+    const auto number = static_cast<double>(labels[i]);
+    if (number == 0) continue;
+    if (number != 1 || place >= 0) return std::nullopt;
+    place = static_cast<std::int64_t>(i);
+  }
+  return place >= 0 ? std::optional(place) : std::nullopt;
+}
+
+template <class T>
+std::optional<std::int64_t> class_of_number(std::span<const T> labels) {
+  const auto number = static_cast<double>(labels.front());
+  return number == std::floor(number) ? std::optional(static_cast<std::int64_t>(number)) : std::nullopt;
+}
+
+}  // namespace
+
+std::optional<std::vector<std::int64_t>> example_classes(const Array& labels, std::int64_t first, std::int64_t rows,
+                                                         const Wanted& wanted) {
+  if (wanted.spec == nullptr) return std::nullopt;
+  const InputSpec& spec = *wanted.spec;
+  const bool is_number = spec.classes > 0 || wanted.one_hot_depth > 0, is_truth = spec.probabilities || spec.signs;
+  const auto width = static_cast<std::size_t>(labels.row_elements());
+  const bool is_one_hot = width > 1 && is_truth && !is_number && labels.row_shape().rank() == 1;
+  if (!is_one_hot && (width != 1 || !(is_number || is_truth))) return std::nullopt;
+  std::vector<std::int64_t> classes;
+  classes.reserve(static_cast<std::size_t>(rows));
+  return with_element_type(labels.dtype, [&](auto* type) -> std::optional<std::vector<std::int64_t>> {
+    using T = std::remove_pointer_t<decltype(type)>;
+    const std::span<const T> all = labels.span<T>();
+    for (std::int64_t row = first; row < first + rows; ++row) {
+      const auto own = all.subspan(static_cast<std::size_t>(row) * width, width);
+      const auto found = is_one_hot ? class_of_one_hot(own) : class_of_number(own);
+      if (!found) return std::nullopt;
+      classes.push_back(*found);
+    }
+    return std::move(classes);
+  });
+}
+
+ClassCounts count_classes(const std::vector<std::int64_t>& classes) {
+  ClassCounts counts;
+  for (const std::int64_t number : classes) ++counts[number];
+  return counts;
+}
+
+std::string class_text(std::int64_t number, const std::vector<std::string>& names) {
+  const bool has_name = number >= 0 && static_cast<std::size_t>(number) < names.size();
+  return has_name ? names[static_cast<std::size_t>(number)] : std::to_string(number);
+}
+
+std::string class_counts_text(const ClassCounts& counts, const std::vector<std::string>& names) {
+  constexpr std::size_t kMostListed = 10;
+  if (counts.size() > kMostListed) {
+    const auto [least, most] = std::ranges::minmax(counts | std::views::values);
+    return fmt::format("{} classes of {} to {} examples each", counts.size(), least, most);
+  }
+  std::string text;
+  for (const auto& [number, count] : counts) {
+    text += fmt::format("{}{}{} {}", text.empty() ? "" : ", ", class_text(number, names),
+                        static_cast<std::size_t>(number) < names.size() ? "" : ":", count);
+  }
+  return text;
+}
+
+}  // namespace mirrortrain::data
