@@ -182,7 +182,8 @@ class GraphMaker {
     if (std::ranges::count(inputs.values, kNoValue) > 0 || state == ReadState::kNot) return {};
     const bool misread = state == ReadState::kInPart;
     try {
-      builder_.begin_layer(name, common_options(layer.value).trainable, inputs.guessed, inputs.masks);
+      const bool trainable = common_options(layer.value).trainable && !in_.options.freezes(name);
+      builder_.begin_layer(name, trainable, inputs.guessed, inputs.masks);
       const ValueId output = build(misread ? with_defaults(layer.value) : layer.value, inputs.values);
       const Shape& shape = builder_.shape(output);
       check_elements(shape, "output");
@@ -279,6 +280,7 @@ Model build_model(const ModelOptions& options, const config::Located<Loss>& loss
   Model model;
   name_metrics(metrics, model, errors);
   const Wiring wiring = wire_layers(options.layers, errors);
+  check_freeze(options, wiring.names, errors);
   const auto& input_shape = options.input_shape;
   if (options.layers.empty() || input_shape.value.empty() || errors.concern(input_shape.path)) return model;
 

@@ -80,15 +80,19 @@ config::Section<WeightSource> WeightSource::section() {
 }
 
 config::Section<WeightsFile> WeightsFile::section() {
-  return config::Section<WeightsFile>("A safetensors file whose tensors have names of their own.")
+  return config::Section<WeightsFile>(
+             "A safetensors file whose tensors have names of their own, or that has those of a part of the model.")
       .key("file", &WeightsFile::file, "Path of the file.", config::required)
+      .key("missing", &WeightsFile::missing,
+           "What becomes of a variable whose tensor the file does not have: `error`, or `initialize`, as a new head's, "
+           "which keeps the value of its initializer.")
       .key(
           "names", &WeightsFile::names,
           "The file's tensors by globs of the model's variables, as `block_*/kernel: \"layers.*.weight\"`; `*` matches "
           "`/` too, and the n-th `*` of a tensor's name stands for what the n-th one of the glob matched. The first "
           "glob that matches counts; a variable that none matches has the tensor of its own name. Axes may be split or "
-          "joined: [64, 128] fits [64, 4, 32]. What else the file holds is left out.",
-          config::required);
+          "joined: [64, 128] fits [64, 4, 32]. null has variables keep the values of their initializers, as `head/*: "
+          "null`. What else the file holds is left out.");
 }
 
 const std::string& file_of(const InitialWeights& weights) {
@@ -96,15 +100,16 @@ const std::string& file_of(const InitialWeights& weights) {
   return std::get<WeightsFile>(weights).file.text;
 }
 
-WeightSource source_of(const WeightsFile& weights, std::string_view variable) {
+std::optional<WeightSource> source_of(const WeightsFile& weights, std::string_view variable) {
   for (const auto& [glob, weight] : weights.names.value.entries) {
     Matches matches;
     if (!match(glob, variable, matches)) continue;
-    WeightSource source = as_source(weight);
+    if (!weight) return std::nullopt;
+    WeightSource source = as_source(*weight);
     source.name = filled(source.name, matches);
     return source;
   }
-  return {.name = std::string(variable), .transpose = {}};
+  return WeightSource{.name = std::string(variable), .transpose = {}};
 }
 
 void check_weight_names(const WeightsFile& weights, const std::vector<ModelVariable>& variables,
@@ -132,7 +137,7 @@ void check_weight_names(const WeightsFile& weights, const std::vector<ModelVaria
       add(fmt::format("earlier globs match every variable that '{}' matches; move it before them or remove it",
                       shortened(glob, 200)));
     }
-    const std::string& name = as_source(weight).name;
+    const std::string name = weight ? as_source(*weight).name : "";
     if (std::ranges::count(name, '*') > std::ranges::count(glob, '*')) {
       add(fmt::format("the tensor's name '{}' has more `*` than '{}'", shortened(name, 200), shortened(glob, 200)));
     }

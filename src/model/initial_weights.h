@@ -26,11 +26,19 @@ struct WeightSource {
 /// A tensor as it is, or what becomes of it.
 using NamedWeight = std::variant<std::string, WeightSource>;
 
-/// A file whose tensors have names of their own.
+/// What becomes of a variable whose tensor the file does not have.
+enum class MissingWeights : std::uint8_t {
+  kError,
+  kInitialize,  ///< it keeps the value of its initializer
+};
+
+/// A file whose tensors have names of their own, or that has those of a part of the model.
 struct WeightsFile {
   config::Path file;
-  /// By globs of variables: the tensor; the n-th `*` of its name stands for what the glob's n-th one matched.
-  config::Located<config::Map<NamedWeight>> names;
+  MissingWeights missing = MissingWeights::kError;
+  /// By globs of variables: the tensor; the n-th `*` of its name stands for what the glob's n-th one matched. Null:
+  /// the variable keeps the value of its initializer.
+  config::Located<config::Map<std::optional<NamedWeight>>> names;
 
   static config::Section<WeightsFile> section();
 };
@@ -41,8 +49,9 @@ using InitialWeights = std::variant<config::Path, WeightsFile>;
 /// The path of the file.
 const std::string& file_of(const InitialWeights& weights);
 
-/// The tensor that a variable is: that of the first glob that matches its name, else the one of the same name.
-WeightSource source_of(const WeightsFile& weights, std::string_view variable);
+/// The tensor that a variable is: that of the first glob that matches its name, else the one of the same name. nullopt
+/// where it keeps the value of its initializer.
+std::optional<WeightSource> source_of(const WeightsFile& weights, std::string_view variable);
 
 /// Adds an error for each glob that gives no variable of the model a tensor, and for a tensor's name with more `*` than
 /// its glob.
@@ -52,10 +61,15 @@ void check_weight_names(const WeightsFile& weights, const std::vector<ModelVaria
 }  // namespace mirrortrain
 
 template <>
+struct mirrortrain::config::EnumNames<mirrortrain::MissingWeights> {
+  static constexpr auto names = std::to_array<std::pair<std::string_view, mirrortrain::MissingWeights>>(
+      {{"error", mirrortrain::MissingWeights::kError}, {"initialize", mirrortrain::MissingWeights::kInitialize}});
+};
+template <>
 struct mirrortrain::config::ChoiceTag<mirrortrain::NamedWeight> {
   static constexpr std::string_view noun = "a tensor's name, or {name: ...}";
 };
 template <>
 struct mirrortrain::config::ChoiceTag<mirrortrain::InitialWeights> {
-  static constexpr std::string_view noun = "a path, or {file: ..., names: ...}";
+  static constexpr std::string_view noun = "a path, or {file: ..., names: ..., missing: ...}";
 };

@@ -1,6 +1,19 @@
 #include "model/model_options.h"
 
+#include <fmt/format.h>
+#include <fnmatch.h>
+
+#include <algorithm>
+
+#include "base/utf8.h"
+#include "config/schema.h"
+
 namespace mirrortrain {
+namespace {
+
+bool matches(const std::string& glob, const std::string& name) { return ::fnmatch(glob.c_str(), name.c_str(), 0) == 0; }
+
+}  // namespace
 
 config::Section<ModelOptions> ModelOptions::section() {
   return config::Section<ModelOptions>("The model, from its input to its output.")
@@ -10,6 +23,10 @@ config::Section<ModelOptions> ModelOptions::section() {
       .key("initial_weights", &ModelOptions::initial_weights,
            "A safetensors file with the initial values of all variables, by name, or a file of another program with "
            "its own names; null: the layers' initializers.")
+      .key("freeze", &ModelOptions::freeze,
+           "Globs of layers that are not trained, as `conv*`, or `encoder_*` for a block of that name. A frozen batch "
+           "normalization takes "
+           "its moving statistics.")
       .key("blocks", &ModelOptions::blocks,
            "Parts of a model by name, as {parameters: {NAME: default, ...}, layers: [...]}, to be used among the "
            "layers as "
@@ -27,6 +44,26 @@ config::Section<ModelOptions> ModelOptions::section() {
         const Shape shape(options.input_shape.value);
         return is_possible(shape) ? "" : shape.text() + " has more elements than any memory can hold";
       });
+}
+
+bool ModelOptions::freezes(const std::string& layer) const {
+  return std::ranges::any_of(freeze.value, [&](const std::string& glob) { return matches(glob, layer); });
+}
+
+void check_freeze(const ModelOptions& options, const std::vector<std::string>& layers, config::Errors& errors) {
+  for (const std::string& glob : options.freeze.value) {
+    if (std::ranges::any_of(layers, [&](const std::string& layer) { return matches(glob, layer); })) continue;
+    const auto is_inside = [&](const std::string& layer) { return matches(glob + "_*", layer); };
+    const bool is_block = std::ranges::any_of(layers, is_inside);
+    const std::string of_variable = glob.substr(0, std::min(glob.rfind('/'), glob.size()));
+    const bool is_variable =
+        std::ranges::any_of(layers, [&](const auto& layer) { return matches(of_variable, layer); });
+    errors.add(options.freeze.place, options.freeze.path,
+               fmt::format("'{}' matches no layer of the model{}", shortened(glob, 200),
+                           is_block      ? fmt::format("; for all layers of the block write '{}_*'", glob)
+                           : is_variable ? fmt::format("; layers are frozen whole: write '{}'", of_variable)
+                                         : config::suggestion(glob, layers)));
+  }
 }
 
 }  // namespace mirrortrain

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "config/section.h"
@@ -15,10 +16,17 @@ namespace mirrortrain {
 struct ModelOptions {
   config::Located<std::vector<std::int64_t>> input_shape;
   std::optional<InitialWeights> initial_weights;
-  config::Value blocks;  ///< null: expand_blocks wrote them out
+  config::Located<std::vector<std::string>> freeze;  ///< globs of layers
+  config::Value blocks;                              ///< null: expand_blocks wrote them out
   std::vector<config::Located<Layer>> layers;
+
+  /// Whether a layer of this name is frozen, whatever its own options say.
+  bool freezes(const std::string& layer) const;
 
   static config::Section<ModelOptions> section();
 };
+
+/// Adds an error for each glob of `freeze` that matches none of the layers.
+void check_freeze(const ModelOptions& options, const std::vector<std::string>& layers, config::Errors& errors);
 
 }  // namespace mirrortrain

@@ -58,6 +58,11 @@ WeightedLoss weighted_loss(const Configuration& values, config::Errors& errors) 
 void warn_of_nothing_to_train(const Configuration& values, const Model& model, config::Errors& errors) {
   if (std::ranges::any_of(model.variables, [](const ModelVariable& variable) { return variable.spec.trainable; }))
     return;
+  const auto& freeze = values.model->freeze;
+  if (!freeze.value.empty()) {
+    return errors.warn(freeze.place, freeze.path,
+                       "every layer that has weights is frozen, so training changes nothing; freeze fewer");
+  }
   const config::Located<Layer>& last = values.model->layers.back();
   errors.warn(last.place, "model.layers",
               "no layer has weights to train, so training changes nothing; add one, or set trainable: true");

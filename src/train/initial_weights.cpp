@@ -98,15 +98,19 @@ bool same_but_for_splits(const Shape& a, const Shape& b) {
   return std::ranges::includes(of_a, of_b) || std::ranges::includes(of_b, of_a);
 }
 
+/// Logs what concerns these names, where there are any, with the first of them.
+void report_some(const std::string& what, const std::vector<std::string>& names) {
+  if (names.empty()) return;
+  spdlog::info("{}: {}{}", what, fmt::join(names | std::views::take(3), ", "), names.size() > 3 ? ", ..." : "");
+}
+
 /// A model with fewer layers than the file has would go unnoticed.
-void tell_left_out(const std::string& file, const StoredTensors& stored, const std::set<std::string>& taken) {
+void report_left_out(const std::string& file, const StoredTensors& stored, const std::set<std::string>& taken) {
   std::vector<std::string> left;
   for (const auto& [name, tensor] : stored) {
     if (!taken.contains(name)) left.push_back(shortened(name, 200));
   }
-  if (left.empty()) return;
-  spdlog::info("{}: no variable takes {} of its {} tensors: {}{}", file, left.size(), stored.size(),
-               fmt::join(left | std::views::take(3), ", "), left.size() > 3 ? ", ..." : "");
+  report_some(fmt::format("{}: no variable takes {} of its {} tensors", file, left.size(), stored.size()), left);
 }
 
 /// "; did you mean 'h.0.ln_1.weight'?"
@@ -132,29 +136,48 @@ std::vector<float> rearranged(const StoredTensor& tensor, const WeightSource& so
 }
 
 void load_initial_weights(const InitialWeights& weights, const VariableStore& variables) {
-  if (const auto* path = std::get_if<config::Path>(&weights)) return load_weights(path->text, variables);
+  if (const auto* path = std::get_if<config::Path>(&weights)) {
+    return load_weights(path->text, variables,
+                        "; where they are those of a part of it, write model.initial_weights: {file: ..., missing: "
+                        "initialize}, with names: {VARIABLE: null} for a variable of another shape");
+  }
   const auto& from = std::get<WeightsFile>(weights);
   const StoredTensors stored = read_safetensors(from.file.text);
-  std::vector<std::string> mismatches;
+  std::vector<std::string> mismatches, initialized;
   std::set<std::string> taken;
   for (const DistributedVariable& variable : variables.variables()) {
-    const WeightSource source = source_of(from, variable.name());
-    const auto found = stored.find(source.name);
-    if (found == stored.end()) {
-      mismatches.push_back(fmt::format("{} {}: the file has no tensor '{}'{}", variable.name(), variable.shape().text(),
-                                       shortened(source.name, 200), nearest(source.name, stored)));
+    const std::optional<WeightSource> source = source_of(from, variable.name());
+    const auto found = source ? stored.find(source->name) : stored.end();
+    if (!source || (found == stored.end() && from.missing == MissingWeights::kInitialize)) {
+      initialized.push_back(variable.name());
       continue;
     }
-    taken.insert(source.name);
+    if (found == stored.end()) {
+      mismatches.push_back(fmt::format("{} {}: the file has no tensor '{}'{}", variable.name(), variable.shape().text(),
+                                       shortened(source->name, 200), nearest(source->name, stored)));
+      continue;
+    }
+    taken.insert(source->name);
     try {
-      const std::vector<float> values = rearranged(found->second, source, variable.shape());
+      const std::vector<float> values = rearranged(found->second, *source, variable.shape());
       if (mismatches.empty()) variable.set(std::as_bytes(std::span(values)).data());
     } catch (const Error& error) {
-      mismatches.push_back(fmt::format("{} from '{}': {}", variable.name(), source.name, error.what()));
+      mismatches.push_back(fmt::format("{} from '{}': {}", variable.name(), source->name, error.what()));
     }
   }
-  throw_mismatches(from.file.text, std::move(mismatches), "; correct model.initial_weights.names");
-  tell_left_out(from.file.text, stored, taken);
+  throw_mismatches(
+      from.file.text, std::move(mismatches),
+      "; correct model.initial_weights.names, where null has a variable keep the value of its initializer");
+  if (taken.empty()) {
+    throw Error(
+        fmt::format("{}: no variable of the model has a tensor in it, as {} has none; correct "
+                    "model.initial_weights.names{}",
+                    from.file.text, initialized.front(), nearest(initialized.front(), stored)));
+  }
+  report_some(fmt::format("{}: {} of {} variables keep the values of their initializers", from.file.text,
+                          initialized.size(), variables.variables().size()),
+              initialized);
+  report_left_out(from.file.text, stored, taken);
 }
 
 }  // namespace mirrortrain

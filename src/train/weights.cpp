@@ -42,11 +42,12 @@ void throw_mismatches(const std::string& file, std::vector<std::string> mismatch
                           fmt::join(mismatches, "\n  "), more > 0 ? fmt::format("\n  and {} more", more) : ""));
 }
 
-void load_weights(const std::filesystem::path& file, const VariableStore& variables) {
-  load_weights(read_safetensors(file), file.string(), variables);
+void load_weights(const std::filesystem::path& file, const VariableStore& variables, const std::string& remedy) {
+  load_weights(read_safetensors(file), file.string(), variables, remedy);
 }
 
-void load_weights(const StoredTensors& stored, const std::string& file, const VariableStore& variables) {
+void load_weights(const StoredTensors& stored, const std::string& file, const VariableStore& variables,
+                  const std::string& remedy) {
   std::vector<std::string> mismatches;
   for (const DistributedVariable& variable : variables.variables()) {
     const auto found = stored.find(variable.name());
@@ -66,7 +67,7 @@ void load_weights(const StoredTensors& stored, const std::string& file, const Va
     if (!known)
       mismatches.push_back(fmt::format("{} {} is not in the model", shortened(name, 200), tensor.shape.text()));
   }
-  throw_mismatches(file, std::move(mismatches));
+  throw_mismatches(file, std::move(mismatches), remedy);
   for (const DistributedVariable& variable : variables.variables()) {
     variable.set(stored.find(variable.name())->second.data.data());
   }

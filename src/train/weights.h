@@ -19,9 +19,10 @@ void initialize_slots(const std::vector<float>& first, const VariableStore& vari
 
 /// Reads every variable of the model by name. Throws Error, naming the file and every tensor that is missing, left
 /// over, or of another shape or type.
-void load_weights(const std::filesystem::path& file, const VariableStore& variables);
+void load_weights(const std::filesystem::path& file, const VariableStore& variables, const std::string& remedy = "");
 /// The same with what was read of a file of this name.
-void load_weights(const StoredTensors& stored, const std::string& file, const VariableStore& variables);
+void load_weights(const StoredTensors& stored, const std::string& file, const VariableStore& variables,
+                  const std::string& remedy = "");
 
 /// Throws Error with the first of what does not fit in a file, if anything; `remedy` goes behind "do not fit the
 /// model".

@@ -92,6 +92,74 @@ TEST_CASE_FIXTURE(Named, "tensors are split, turned and given other shapes") {
   CHECK(variables.at("dense_1/bias") == std::vector<float>{0, 1, 2});
 }
 
+TEST_CASE_FIXTURE(Named, "what the file lacks keeps its initializer where the configuration says so") {
+  const auto with = [&](const std::string& keys) {
+    return fmt::format("model.initial_weights={{file: {}, {}}}", (folder / "w.safetensors").string(), keys);
+  };
+  const auto fresh = Training(kMlp).variables();
+  for (const std::string& keys :
+       {"missing: initialize, names: {" + kFirst + "}", "names: {" + kFirst + R"(, "dense_1/*": null})"}) {
+    CAPTURE(keys);
+    const auto variables = Training(kMlp, {with(keys)}).variables();
+    CHECK(variables.at("dense/bias") == std::vector<float>{0, 1, 2, 3, 4, 5, 6});
+    CHECK(variables.at("dense_1/kernel") == fresh.at("dense_1/kernel"));
+    CHECK(variables.at("dense_1/bias") == fresh.at("dense_1/bias"));
+  }
+  const auto refusal = [&](const std::string& keys) { return error_text([&] { Training(kMlp, {with(keys)}); }); };
+  CHECK(contains(refusal("missing: initialize"),
+                 "no variable of the model has a tensor in it, as dense/kernel has none"));
+  CHECK(contains(refusal("missing: initialize, names: {dense/bias: net.0.weight}"),
+                 "dense/bias from 'net.0.weight': the model has the shape [7], the file [7, 6]"));
+  // A run's weights under another head: the advice of the plain form, followed.
+  Training trained(kMlp, {"model.layers[1].dense.units=4"});
+  trained.steps(1);
+  save_weights(folder / "run.safetensors", trained.strategy->variables());
+  const std::string file = (folder / "run.safetensors").string();
+  CHECK(contains(error_text([&] { Training(kMlp, {"model.initial_weights=" + file}); }),
+                 "write model.initial_weights: {file: ..., missing: initialize}, with names: {VARIABLE: null} for"));
+  const auto under_another =
+      Training(kMlp,
+               {fmt::format(R"(model.initial_weights={{file: {}, missing: initialize, names: {{"dense_1/*": null}}}})",
+                            file)})
+          .variables();
+  CHECK(under_another.at("dense/kernel") == trained.variables().at("dense/kernel"));
+  CHECK(under_another.at("dense_1/kernel") == fresh.at("dense_1/kernel"));
+}
+
+TEST_CASE("globs freeze layers as trainable: false does") {
+  constexpr const char* kNetwork = R"(
+data: {global_batch_size: 4, train: {format: inline, features: [[1, 2], [3, 1], [0, 2], [1, 1]], labels: [[1], [2], [0], [1]]}}
+model:
+  input_shape: [2]
+  layers:
+    - dense: {units: 3, kernel_regularizer: {l2: 0.1}, name: a_up}
+    - batch_normalization: {name: a_norm}
+    - dense: {units: 3, kernel_regularizer: {l2: 0.1}, name: b_up}
+    - batch_normalization: {name: b_norm}
+    - dense: {units: 1}
+loss: mean_squared_error
+optimizer: {type: sgd, learning_rate: 0.1}
+strategy: {type: one_device, devices: [cpu:0]}
+)";
+  const auto trained = [&](const std::vector<std::string>& overrides) {
+    Training training(kNetwork, overrides);
+    const auto losses = training.steps(3);
+    return std::pair(losses, training.variables());
+  };
+  const auto frozen = trained({"model.freeze=[a_*]"});
+  const auto first = Training(kNetwork).variables();
+  for (const auto& [name, values] : frozen.second) CHECK((values == first.at(name)) == name.starts_with("a_"));
+  CHECK(frozen ==
+        trained({"model.layers[0].dense.trainable=false", "model.layers[1].batch_normalization.trainable=false"}));
+  const auto error = [&](const std::string& globs) {
+    return error_text([&] { Training(kNetwork, {"model.freeze=" + globs}); });
+  };
+  CHECK(contains(error("[dence]"), "model.freeze: 'dence' matches no layer of the model; did you mean 'dense'?"));
+  CHECK(contains(error("[a]"), "for all layers of the block write 'a_*'"));
+  CHECK(contains(error("[dense/kernel]"), "layers are frozen whole: write 'dense'"));
+  CHECK(contains(error("[a_up/kernel]"), "layers are frozen whole: write 'a_up'"));
+}
+
 TEST_CASE_FIXTURE(Named, "what is wrong with a map of names is told with file, variable and remedy") {
   const std::string rest =
       R"(dense_1/kernel: {name: net.1.weight, parts: 2}, dense_1/bias: {name: net.1.bias, parts: 2})";
@@ -106,8 +174,9 @@ TEST_CASE_FIXTURE(Named, "what is wrong with a map of names is told with file, v
       {"dense/bias: {name: a, transpose: [0, 2]}", "transpose: expected each of 0 to 1 once"},
       {"dense/bias: {parts: 2}", "missing key 'name'"},
       {kFirst,
-       "w.safetensors: the weights do not fit the model; correct model.initial_weights.names:\n  dense_1/kernel "
-       "[7, 3]: the file has no tensor 'dense_1/kernel'"},
+       "w.safetensors: the weights do not fit the model; correct model.initial_weights.names, where null has a "
+       "variable "
+       "keep the value of its initializer:\n  dense_1/kernel [7, 3]: the file has no tensor 'dense_1/kernel'"},
       {"dense/kernel: net.0.weihgt, dense/bias: net.0.bias, " + rest,
        "dense/kernel [6, 7]: the file has no tensor 'net.0.weihgt'; did you mean 'net.0.weight'?"},
       {"dense/kernel: net.0.weight, dense/bias: net.0.bias, " + rest,

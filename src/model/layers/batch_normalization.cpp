@@ -36,7 +36,7 @@ ValueId BatchNormalization::build(LayerBuilder& builder, std::span<const ValueId
   const auto epsilon_as_float = static_cast<float>(epsilon);
   builder.set_output_mask(builder.mask(0));
 
-  if (builder.mode() == Mode::kEvaluation || !trainable) {
+  if (builder.mode() == Mode::kEvaluation || !builder.trainable()) {
     return builder.apply(ops::BatchNormInference(epsilon_as_float), arguments);
   }
   if (synchronized || builder.has_masks()) {
