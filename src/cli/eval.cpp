@@ -168,7 +168,7 @@ int evaluate(const EvalArguments& arguments) {
     throw UsageError(fmt::format("{}: there is no model to evaluate, only state", arguments.run_or_config));
   }
   if (!named) {
-    if (const auto newest = newest_run(values.name.text)) named = NamedRun{*newest, std::nullopt};
+    if (const auto newest = newest_run(values.name.text)) named = NamedRun{*newest};
   }
 
   if (checked.cluster && is_served(values.strategy.type)) {

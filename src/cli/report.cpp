@@ -115,13 +115,15 @@ std::string title_of(const NamedRun& run) {
   return run.checkpoint ? fmt::format("{} ({})", name, run.checkpoint->filename().string()) : name;
 }
 
-/// As they were `named` where others have the same name.
-std::vector<std::string> titles_of(const std::vector<NamedRun>& runs, const std::vector<std::string>& named) {
+/// By their folders where others have the same name.
+std::vector<std::string> titles_of(const std::vector<NamedRun>& runs) {
   std::vector<std::string> titles;
   for (const NamedRun& run : runs) titles.push_back(title_of(run));
   std::vector<std::string> unique = titles;
   for (std::size_t i = 0; i < runs.size(); ++i) {
-    if (std::ranges::count(titles, titles[i]) > 1) unique[i] = named[i];
+    if (std::ranges::count(titles, titles[i]) > 1) {
+      unique[i] = runs[i].checkpoint ? runs[i].checkpoint->string() : runs[i].folder.path.string();
+    }
   }
   return unique;
 }
@@ -140,10 +142,12 @@ void require_html(const std::string& file) {
 void write_report(const ReportArguments& arguments) {
   if (arguments.output) require_html(*arguments.output);
   std::vector<NamedRun> runs;
-  for (const std::string& run : arguments.runs) runs.push_back(require_run(run, run));
+  for (const std::string& run : arguments.runs) {
+    for (NamedRun& one : require_runs(run, run)) runs.push_back(std::move(one));
+  }
   std::vector<report::RunPage> pages;
   std::vector<RunFolder> folders;
-  const std::vector<std::string> titles = titles_of(runs, arguments.runs);
+  const std::vector<std::string> titles = titles_of(runs);
   for (std::size_t i = 0; i < runs.size(); ++i) {
     pages.push_back(page_of(runs[i], titles[i], arguments));
     folders.push_back(runs[i].folder);
@@ -164,7 +168,7 @@ void add_report(CLI::App& app, int& exit_code) {
   auto arguments = std::make_shared<ReportArguments>();
   CLI::App* const command =
       app.add_subcommand("report", "Write a page about a run, or several side by side: curves, figures, mistakes.");
-  command->add_option("RUN", arguments->runs, "Runs' names or folders, or checkpoints")->required();
+  command->add_option("RUN", arguments->runs, "Runs' names or folders, checkpoints, or a sweep's name")->required();
   add_output_file(*command, "-o,--output", arguments->output,
                   "HTML file to write; -: stdout; default: report.html in the run's folder, of several runs in the "
                   "working directory");

@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "train/run_lock.h"
 
@@ -64,21 +65,29 @@ void remove_temporary_files(const RunFolder& folder);
 /// The last part of the folder's path.
 std::string name_of(const RunFolder& folder);
 
-/// The newest of runs/NAME, runs/NAME-2, ... that holds a run.
+/// The runs of a configuration's name in runs/, in NAME, NAME-2, ...: the one that was started or resumed last goes
+/// first.
+std::vector<RunFolder> runs_of(const std::string& name);
+/// The first of them.
 std::optional<RunFolder> newest_run(const std::string& name);
 
 /// What RUN on a command line means.
 struct NamedRun {
   RunFolder folder;
-  std::optional<std::filesystem::path> checkpoint;  ///< its folder, where RUN names one
+  std::optional<std::filesystem::path> checkpoint{};  ///< its folder, where RUN names one
+  std::vector<RunFolder> older{};                     ///< other runs of the same name, where RUN is a name
 };
 
 /// RUN is a run's folder, its name in runs/, or a checkpoint: its folder, RUN/step-000500, or step-000500 alone where
-/// one run has it. nullopt where it is none of these.
+/// one run has it. A configuration's name means its newest run, whichever of NAME, NAME-2, ... that is; NAME-2 is that
+/// one. nullopt where it is none of these.
 std::optional<NamedRun> find_run(const std::string& run);
 /// Why there is no such checkpoint in the run, with those that it has.
 std::string no_checkpoint_text(const RunFolder& run, const std::string& name);
-/// As find_run; throws UsageError, which begins with `what` and suggests a run, where there is none.
+/// As find_run, and logs which of several runs of a name it is; throws UsageError, which begins with `what` and
+/// suggests a run, where there is none.
 NamedRun require_run(const std::string& run, const std::string& what);
+/// As require_run; where RUN is a folder of runs, as a sweep's, all of them, in the order of their names.
+std::vector<NamedRun> require_runs(const std::string& run, const std::string& what);
 
 }  // namespace mirrortrain

@@ -101,5 +101,57 @@ TEST_CASE_FIXTURE(Runs, "fit --resume takes a run without its configuration, and
   CHECK(contains(run_program(folder, "fit").err, "CONFIG is required"));
 }
 
+TEST_CASE("a configuration's name means its newest run in every command, and a folder or NAME-2 that one") {
+  const TemporaryFolder folder;
+  const std::string fit =
+      "fit " + repository_file("configs/tiny.yaml") + " --set logging.report=false --set training.steps=";
+  REQUIRE(run_program(folder, fit + "4 --set name=net").exit_code == 0);
+  REQUIRE(run_program(folder, fit + "5 --set name=net-2").exit_code == 0);  // a name of its own that looks numbered
+  REQUIRE(run_program(folder, fit + "6 --set name=net").exit_code == 0);
+  REQUIRE(fs::exists(folder / "runs/net-3"));
+  const auto step = [&](const std::string& run) {
+    const Outcome outcome = run_program(folder, "eval " + run + " --json -");
+    REQUIRE_MESSAGE(outcome.exit_code == 0, outcome.err);
+    return json::parse(outcome.out)["step"].get<int>();
+  };
+  CHECK(step("net") == 6);
+  CHECK(step("net-3") == 6);
+  CHECK(step("net-2") == 5);
+  CHECK(step("runs/net") == 4);
+  CHECK(step("runs/net/") == 4);
+  CHECK(step("net/step-000006") == 6);
+  CHECK(step(repository_file("configs/tiny.yaml") + " --set name=net") == 6);
+  const std::string said = "net: runs/net-3, the newest of the 2 runs of this name; a folder names another: runs/net";
+  for (const char* const command :
+       {"eval net", "predict net", "report net", "checkpoint list net", "config show net"}) {
+    CAPTURE(command);
+    const Outcome outcome = run_program(folder, command);
+    CHECK(outcome.exit_code == 0);
+    CHECK_MESSAGE(contains(outcome.err, said), outcome.err);
+    CHECK_FALSE(contains(outcome.out, said));
+  }
+  CHECK(fs::exists(folder / "runs/net-3/report.html"));
+  CHECK_FALSE(fs::exists(folder / "runs/net/report.html"));
+  CHECK_FALSE(contains(run_program(folder, "eval net-2").err, "the newest of"));
+  CHECK(contains(run_program(folder, "eval net/step-000004").err, "runs/net-3 has no checkpoint step-000004"));
+  // The older one, resumed, is the newest.
+  REQUIRE(run_program(folder, fit + "8 --set name=net --resume runs/net").exit_code == 0);
+  CHECK(step("net") == 8);
+  CHECK(step("net-3") == 6);
+}
+
+TEST_CASE("report takes a sweep's name for all its runs") {
+  const TemporaryFolder folder;
+  REQUIRE(run_program(folder, "fit " + repository_file("configs/tiny.yaml") +
+                                  " --set training.steps=2 --set name=net --sweep seed=1,2")
+              .exit_code == 0);
+  const Outcome outcome = run_program(folder, "report net-sweep --no-predictions");
+  CHECK_MESSAGE(outcome.exit_code == 0, outcome.err);
+  CHECK(outcome.out == "report.html\n");
+  CHECK(run_program(folder, "report runs/net-sweep --no-predictions -o again.html").exit_code == 0);
+  CHECK(read_text_file(folder / "report.html") == read_text_file(folder / "again.html"));
+  CHECK(contains(run_program(folder, "report runs --no-predictions").err, "there is no run runs"));
+}
+
 }  // namespace
 }  // namespace mirrortrain::testing
