@@ -41,20 +41,6 @@ class Descriptor {
 
 fs::path folder_of(const fs::path& path) { return path.has_parent_path() ? path.parent_path() : fs::path("."); }
 
-/// The file that a name, which may be a symbolic link, refers to, even if it is not there yet: the link stays, its
-/// target is replaced.
-fs::path behind_links(const fs::path& path) {
-  std::error_code error;
-  constexpr int kMostLinks = 40;  // as many as the system follows
-  fs::path real = path;
-  for (int i = 0; i < kMostLinks && fs::is_symlink(real, error); ++i) {
-    const fs::path target = fs::read_symlink(real, error);
-    if (error) return path;
-    real = real.parent_path() / target;  // an absolute target takes the place of all of it
-  }
-  return real;
-}
-
 /// A device, a pipe, a folder: nothing that a rename may replace.
 bool is_special(const fs::path& path) {
   std::error_code error;
@@ -98,6 +84,18 @@ Bytes read_whole(const fs::path& path) {
 
 }  // namespace
 
+fs::path resolve_symlinks(const fs::path& path) {
+  std::error_code error;
+  constexpr int kMostLinks = 40;  // as many as the system follows
+  fs::path real = path;
+  for (int i = 0; i < kMostLinks && fs::is_symlink(real, error); ++i) {
+    const fs::path target = fs::read_symlink(real, error);
+    if (error) return path;
+    real = real.parent_path() / target;  // an absolute target takes the place of all of it
+  }
+  return real;
+}
+
 std::vector<std::byte> read_file(const fs::path& path) { return read_whole<std::vector<std::byte>>(path); }
 
 std::string read_text_file(const fs::path& path) { return read_whole<std::string>(path); }
@@ -107,6 +105,12 @@ bool create_folder(const fs::path& folder) {
     const int reason = errno;
     std::error_code ignored;
     if (reason == EEXIST && fs::is_directory(folder, ignored)) return false;
+    if (fs::is_symlink(folder, ignored) && !fs::exists(folder, ignored)) {
+      throw SystemError(fmt::format("cannot create the folder {}: it is a symbolic link to {}, which does not exist; "
+                                    "create or mount that, or remove the link",
+                                    folder.string(), fs::read_symlink(folder, ignored).string()),
+                        reason);
+    }
     fail_with("create the folder", folder, reason);
   }
   sync_folder(folder_of(folder));
@@ -211,7 +215,7 @@ void OutputFile::sync_and_close() {
 }
 
 AtomicFile::AtomicFile(const fs::path& path, Naming naming)
-    : target_(behind_links(path)), temporary_(target_), naming_(naming) {
+    : target_(resolve_symlinks(path)), temporary_(target_), naming_(naming) {
   file_ = is_special(target_) ? std::make_unique<OutputFile>(target_, OutputFile::Mode::kReplace)
                               : temporary_file(target_, temporary_);
   std::error_code error;
@@ -235,6 +239,17 @@ void AtomicFile::commit() {
     naming_ == Naming::kDurable ? rename_durably(temporary_, target_) : rename_to(temporary_, target_);
   }
   committed_ = true;
+}
+
+void require_not_read(const fs::path& path) {
+  if (!was_read(path)) return;
+  throw UsageError(
+      fmt::format("{}: this file is read here, and the result would replace it; name another file", path.string()));
+}
+
+void write_result(const fs::path& path, std::string_view text) {
+  require_not_read(path);
+  write_file(path, text);
 }
 
 void write_file(const fs::path& path, std::string_view text, Naming naming) {

@@ -125,6 +125,14 @@ class AtomicFile {
   std::uint32_t crc32_ = 0;
 };
 
+/// Throws UsageError where a result would replace a file that this process has read, as its data.
+void require_not_read(const std::filesystem::path& path);
+/// Writes a result where its user says, which is no file that this process has read: else throws UsageError.
+void write_result(const std::filesystem::path& path, std::string_view text);
+
+/// The file that a name, which may be a symbolic link, refers to, even if it does not exist yet.
+std::filesystem::path resolve_symlinks(const std::filesystem::path& path);
+
 /// Writes a whole file atomically.
 void write_file(const std::filesystem::path& path, std::string_view text, Naming naming = Naming::kDurable);
 

@@ -111,7 +111,7 @@ void AllReduceReport::finish(bool buckets, const std::optional<std::filesystem::
   if (json == "-") {
     fmt::print("{}", text);
   } else if (json) {
-    write_file(*json, text);
+    write_result(*json, text);
   }
   if (wrong > 0) throw Error(fmt::format("{} elements were wrong: the sums of these devices cannot be trusted", wrong));
 }

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/files.h"
 #include "cli/batch_progress.h"
 #include "cli/commands.h"
 #include "cli/options.h"
@@ -127,6 +128,7 @@ int evaluate_on(const RunCluster* cluster, const EvalArguments& arguments, const
       build_run(checked, {.trains = false, .evaluates = {arguments.split}, .adapted = adapted ? &*adapted : nullptr},
                 cluster != nullptr ? cluster->hardware() : this_hardware());
   if (is_chief) tell_left_out(run, LeftOutList::kFirst);
+  if (arguments.json) require_not_read(*arguments.json);
   run.strategy->variables();  // from every worker
   RunWeights weights;
   if (is_chief) {

@@ -65,6 +65,7 @@ std::optional<LaunchedCommand> read_launched_command(const std::vector<std::stri
   CLI::App* const command = app.get_subcommand(words[0]);
   command->callback([] {});  // read, not run
   try {
+    refuse_empty_texts(app, words);
     app.parse(std::vector<std::string>(words.rbegin(), words.rend()));  // CLI11 takes them from the back
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) {

@@ -108,7 +108,6 @@ void set_up_logging() {
 
 void add_output_options(CLI::App& command) {
   for (CLI::App* const inner : command.get_subcommands({})) add_output_options(*inner);
-  if (!command.get_subcommands({}).empty()) return;
   CLI::Option* const quiet = command.add_flag_callback(
       "-q,--quiet", [] { console().set_level(spdlog::level::warn); }, "Show warnings, errors and results alone");
   command

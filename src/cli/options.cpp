@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "config/scalar.h"
+#include "train/run_folder.h"
 
 namespace mirrortrain::cli {
 namespace {
@@ -19,6 +20,9 @@ std::string why_not_writable(const std::string& file) {
   if (file == "-") return "";  // stdout, where the command takes it for that
   // Whoever reads a pipe would take the end of the trial for the end of the results.
   if (std::filesystem::is_fifo(file)) return "";
+  if (const std::string own = own_file_of_run(file); !own.empty()) {
+    return fmt::format("this would replace {}; name another file", own);
+  }
   try {
     const AtomicFile trial(file);
     return "";
@@ -27,7 +31,40 @@ std::string why_not_writable(const std::string& file) {
   }
 }
 
+constexpr const char* kEmpty = "expected a value, found an empty text; is a variable unset?";
+
+void refuse_empty_values(CLI::App& command) {
+  const CLI::Validator is_given([](std::string& text) { return text.empty() ? std::string(kEmpty) : std::string(); },
+                                "");
+  for (CLI::Option* const option : command.get_options()) {
+    // What `launch` starts is a command line of its own; what is wrong with an empty prompt is said by generate.
+    const bool is_looked_at_later = option->get_name() == "COMMAND" || option->get_name() == "--prompt";
+    if (option->get_items_expected_max() > 0 && !is_looked_at_later) option->transform(is_given);  // the first check
+  }
+  for (CLI::App* const inner : command.get_subcommands([](CLI::App*) { return true; })) refuse_empty_values(*inner);
+}
+
+/// Whether a command has an option of this name that may stand without a value.
+bool has_optional_value(const CLI::App& command, const std::string& name) {
+  const CLI::Option* const option = command.get_option_no_throw(name);
+  if (option != nullptr && option->get_items_expected_min() == 0 && option->get_items_expected_max() > 0) return true;
+  const auto inner = command.get_subcommands([](const CLI::App*) { return true; });
+  return std::ranges::any_of(inner, [&](const CLI::App* one) { return has_optional_value(*one, name); });
+}
+
 }  // namespace
+
+void refuse_empty_texts(CLI::App& program, const std::vector<std::string>& words) {
+  refuse_empty_values(program);
+  for (std::size_t i = 0; i < words.size() && words[i] != "--"; ++i) {
+    const std::string& word = words[i];
+    const bool has_no_value = word.starts_with("--") && word.find('=') == word.size() - 1;
+    if (has_no_value) throw UsageError(fmt::format("{}: {}", word.substr(0, word.size() - 1), kEmpty));
+    if (word.empty() && i > 0 && has_optional_value(program, words[i - 1])) {
+      throw UsageError(fmt::format("{}: {}", words[i - 1], kEmpty));
+    }
+  }
+}
 
 CLI::Option* add_overrides(CLI::App& command, std::vector<std::string>& overrides, const std::string& help) {
   return command.add_option("--set", overrides, help)->allow_extra_args(false)->type_name("KEY=VALUE");
@@ -66,7 +103,7 @@ void write_json(const std::string& file, const std::string& json) {
   if (file == "-") {
     fmt::print("{}\n", json);
   } else {
-    write_file(file, json + "\n");
+    write_result(file, json + "\n");
   }
 }
 

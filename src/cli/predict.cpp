@@ -203,8 +203,8 @@ void add_predict(CLI::App& app, int& exit_code) {
                           "New data, with labels or without: a .csv, .npy or .npz file, a picture or a folder of "
                           "them, or a file of the format of the run's test data");
   add_split(*command, arguments->split, "The run's own data instead: test, validation or train")->excludes(data);
-  command->add_option("--output", arguments->output,
-                      "File to write: .csv, .npy (the raw outputs) or .jsonl; without it csv goes to stdout");
+  add_output_file(*command, "--output", arguments->output,
+                  "File to write: .csv, .npy (the raw outputs) or .jsonl; without it csv goes to stdout");
   command->add_flag("--probabilities", arguments->probabilities,
                     "Write the probability of each class too, or the outputs where there are no classes");
   command->callback([arguments, &exit_code] { exit_code = predict(*arguments); });

@@ -153,12 +153,15 @@ void write_report(const ReportArguments& arguments) {
     folders.push_back(runs[i].folder);
   }
   const std::string html = report::html_page(pages, configuration_differences(folders));
-  const std::string file = arguments.output.value_or(default_output(runs));
-  if (file == "-") {
+  if (arguments.output == "-") {
     fmt::print("{}", html);
     return;
   }
-  write_file(file, html);
+  const std::string file = arguments.output ? *arguments.output : default_output(runs);
+  if (!arguments.output && !report::may_replace_by_page(file)) {
+    throw UsageError(fmt::format("{}: this is no page of mirrortrain's; keep it, and name another file with -o", file));
+  }
+  write_result(file, html);
   fmt::print("{}\n", file);
 }
 

@@ -18,6 +18,7 @@
 #include "cli/commands.h"
 #include "cli/launched_command.h"
 #include "cli/logging.h"
+#include "cli/options.h"
 #include "cli/usage.h"
 #include "device/cpu/cpu_device.h"
 #include "train/non_finite.h"
@@ -73,6 +74,7 @@ int run_program(int argc, const char* const* argv) {
     add_output_options(app);
     try {
       const std::vector<std::string> words = launched_apart(app, {argv + 1, argv + std::max(argc, 1)});
+      refuse_empty_texts(app, words);
       app.parse(std::vector<std::string>(words.rbegin(), words.rend()));  // CLI11 takes them from the back
     } catch (const CLI::ParseError& error) {
       if (error.get_exit_code() == 0) return checked(app.exit(error));  // help and version

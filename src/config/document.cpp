@@ -16,6 +16,7 @@
 #include <variant>
 #include <vector>
 
+#include "base/open_file.h"
 #include "config/node.h"
 #include "config/read_yaml.h"
 #include "config/scalar.h"
@@ -202,7 +203,8 @@ std::string read_file(const std::string& file) {
     throw UsageError(fmt::format("{}: expected a configuration file, found a folder", file));
   }
   if (const std::string what = no_configuration(file); !what.empty()) throw UsageError(file + ": " + what);
-  std::ifstream stream(file, std::ios::binary);
+  std::ifstream stream(file, std::ios::binary);  // of a pipe too
+  note_read(file);
   if (!stream) {
     const int why = errno;
     throw UsageError(fmt::format("{}: cannot open the configuration: {}{}", file, std::strerror(why),

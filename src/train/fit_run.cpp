@@ -68,6 +68,7 @@ std::string FitRun::command() const {
 std::optional<int> FitRun::run_to_the_end() {
   if (arguments_.dry_run && is_chief()) check_folder();
   prepare();
+  if (arguments_.profile_json) require_not_read(*arguments_.profile_json);
   if (arguments_.dry_run) {
     if (!is_chief()) return 0;
     warn();

@@ -133,7 +133,7 @@ bool FitRun::open_folder_as_chief() {
 }
 
 void FitRun::write_configuration() const {
-  const std::string how = fmt::format("# Train it again: mirrortrain fit {}; resume it: mirrortrain fit --resume {}\n",
+  const std::string how = fmt::format("{}{}; resume it: mirrortrain fit --resume {}\n", kRunMark,
                                       launch::quoted(folder_.config().string()), launch::quoted(folder_.path.string()));
   const bool fits_a_line = how.find('\n') + 1 == how.size();
   write_file(folder_.config(), (fits_a_line ? how : "") + config::show(values(), checked_.read.document));

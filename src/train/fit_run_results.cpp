@@ -103,7 +103,7 @@ void FitRun::print_profile(std::int64_t last_step) const {
   const std::vector<ProfileRow> rows =
       profile_rows(run_.strategy->profile_entries(), *checked_.model, profiled, arguments_.profile_by_time);
   if (arguments_.profile_json && arguments_.profile_json != "-") {
-    write_file(*arguments_.profile_json, profile_json(rows, profiled) + "\n");
+    write_result(*arguments_.profile_json, profile_json(rows, profiled) + "\n");
   }
   fmt::print("{}\n", arguments_.profile_json == "-" ? profile_json(rows, profiled)
                                                     : profile_text(rows, profiled, report::fitting_width(stdout)));

@@ -18,7 +18,9 @@ namespace {
 }  // namespace
 
 PredictionSink::PredictionSink(const std::optional<std::filesystem::path>& file) {
-  if (file) file_.emplace(*file);
+  if (!file) return;
+  require_not_read(*file);
+  file_.emplace(*file);
 }
 
 void PredictionSink::write(std::string_view text) {

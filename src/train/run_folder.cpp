@@ -7,6 +7,8 @@
 
 #include <algorithm>
 #include <functional>
+#include <iterator>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -92,6 +94,40 @@ std::optional<NamedRun> run_named(const fs::path& path) {
 }
 
 }  // namespace
+
+bool RunFolder::exists() const {
+  std::error_code none;
+  if (!fs::is_regular_file(config(), none)) return false;
+  const auto start_of = [](const fs::path& file) {
+    std::string start(256, ' ');
+    try {
+      start.resize(InputFile(file).read(std::as_writable_bytes(std::span(start))));
+    } catch (const SystemError&) {  // it does not exist, or cannot be read
+      start.clear();
+    }
+    return start;
+  };
+  // A run's config.yaml may have been copied, and each of its files be lost or damaged.
+  const bool has_trained =
+      fs::exists(path / RunLock::kName, none) || fs::is_directory(checkpoints(), none) || fs::exists(summary(), none);
+  return start_of(metrics()).starts_with("{\"event\":") || start_of(log()).find(" run folder: ") != std::string::npos ||
+         (has_trained && start_of(config()).starts_with(kRunMark));
+}
+
+std::string own_file_of_run(const fs::path& file) {
+  const fs::path target = resolve_symlinks(fs::absolute(file)).lexically_normal();
+  const std::string name = target.filename().string();
+  const auto of = [&](const fs::path& run) { return fmt::format("{} of the run {}", name, run.string()); };
+  const fs::path folder = target.parent_path();
+  for (fs::path above = folder; above.has_relative_path(); above = above.parent_path()) {
+    if (above.filename() == "checkpoints" && RunFolder{above.parent_path()}.exists()) return of(above.parent_path());
+  }
+  const RunFolder run{folder};
+  const fs::path own[] = {run.config(),  run.metrics(),       run.evaluations(), run.summary(),          run.model(),
+                          run.classes(), run.preprocessing(), run.log(),         folder / RunLock::kName};
+  const bool is_own = std::ranges::find(own, target) != std::end(own) || name.starts_with("events.out.tfevents");
+  return is_own && run.exists() ? of(folder) : "";
+}
 
 void log_to_file(const fs::path& file) {
   auto& sinks = spdlog::default_logger()->sinks();

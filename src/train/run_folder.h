@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "train/run_lock.h"
@@ -29,12 +30,17 @@ struct RunFolder {
   /// What `eval --json` wrote, where somebody put it here.
   std::filesystem::path evaluation() const { return path / "eval.json"; }
 
-  /// Whether the folder holds a run.
-  bool exists() const {
-    std::error_code none;
-    return std::filesystem::is_regular_file(config(), none);
-  }
+  /// Whether the folder holds a run, rather than somebody's own config.yaml.
+  bool exists() const;
 };
+
+/// How the config.yaml of a run begins.
+inline constexpr std::string_view kRunMark = "# Train it again: mirrortrain fit ";
+
+/// What a file is to the run that it belongs to, where others depend on what it holds: "metrics.jsonl of the run
+/// runs/a". "" for other files, and for reports and what `eval --json` leaves there. Through links, and for names that
+/// do not exist.
+std::string own_file_of_run(const std::filesystem::path& file);
 
 /// Throws UsageError, naming it, where the name of a file of the run is that of a pipe, a device or a folder: opening
 /// it might wait indefinitely.

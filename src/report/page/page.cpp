@@ -1,6 +1,8 @@
 #include "report/page/page.h"
 
+#include <fstream>
 #include <nlohmann/json.hpp>
+#include <string_view>
 
 #include "report/page/assets.h"
 #include "report/page/sections.h"
@@ -38,6 +40,8 @@ Json data_json(const std::vector<RunPage>& runs) {
   return {{"runs", std::move(list)}};
 }
 
+constexpr std::string_view kGenerator = R"(<meta name="generator" content="mirrortrain">)";
+
 Markup head(const std::vector<RunPage>& runs) {
   std::string title;
   for (const RunPage& run : runs) title += (title.empty() ? "" : ", ") + run.name;
@@ -46,6 +50,7 @@ Markup head(const std::vector<RunPage>& runs) {
 <html lang="en">
 <head>
 <meta charset="utf-8">
+{}
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'unsafe-inline'; base-uri 'none'; form-action 'none'">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
@@ -54,7 +59,7 @@ Markup head(const std::vector<RunPage>& runs) {
 {}</style>
 </head>
 )",
-      title, Markup{std::string(kPageStyle)});
+      Markup{std::string(kGenerator)}, title, Markup{std::string(kPageStyle)});
 }
 
 Markup notes_of(const RunPage& run) {
@@ -136,6 +141,14 @@ std::string html_page(const std::vector<RunPage>& runs, const std::vector<Differ
   page += scripts(runs);
   page += {"</body>\n</html>\n"};
   return std::move(page.text);
+}
+
+bool may_replace_by_page(const std::filesystem::path& file) {
+  std::ifstream old(file);  // which is looked at, not read as an input
+  if (!old) return true;
+  std::string start(512, '\0');
+  old.read(start.data(), static_cast<std::streamsize>(start.size()));
+  return start.find(kGenerator) != std::string::npos;
 }
 
 }  // namespace mirrortrain::report

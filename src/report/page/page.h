@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
@@ -64,5 +65,8 @@ struct Difference {
 /// One HTML file that needs nothing else: about one run, or several side by side. What comes from the run's files is
 /// escaped, and a policy in the page keeps it from loading anything.
 std::string html_page(const std::vector<RunPage>& runs, const std::vector<Difference>& differences = {});
+
+/// Whether a page may take the place of this file: it is such a page, or does not exist.
+bool may_replace_by_page(const std::filesystem::path& file);
 
 }  // namespace mirrortrain::report

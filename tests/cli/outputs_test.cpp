@@ -1,0 +1,157 @@
+// What commands write takes the place of nothing that is somebody's own: inputs, runs, other files.
+#include <doctest/doctest.h>
+
+#include "cli/program.h"
+#include "error_text.h"
+
+namespace mirrortrain::testing {
+namespace {
+
+/// A trained run in run/, its configuration and its data.
+struct Trained {
+  TemporaryFolder folder;
+  Trained() {
+    write_file(folder / "a.csv", "a,y\n1,1\n2,2\n3,2\n");
+    write_file(folder / "net.yaml", R"(# my own comment
+data: {global_batch_size: 3, train: {format: csv, file: a.csv, labels: y}}
+model: {input_shape: [1], layers: [dense: {units: 1}]}
+loss: mean_squared_error
+optimizer: sgd
+logging: {report: false, tensorboard: false}
+)");
+    REQUIRE(run_program(folder, "fit net.yaml --run-dir run -q").exit_code == 0);
+  }
+  std::string text(const fs::path& file) const { return read_text_file(folder / file); }
+  /// Everything that a command must not replace, by its file.
+  std::map<std::string, std::string> kept() const {
+    std::map<std::string, std::string> files;
+    for (const auto& entry : fs::recursive_directory_iterator(folder.path())) {
+      if (entry.is_regular_file()) files[entry.path().string()] = read_text_file(entry.path());
+    }
+    return files;
+  }
+};
+
+TEST_CASE_FIXTURE(Trained, "no command replaces what it reads, through links neither") {
+  fs::create_symlink("a.csv", folder / "link.csv");
+  fs::create_hard_link(folder / "a.csv", folder / "hard.csv");
+  fs::create_symlink("nothing/../link.csv", folder / "twice.csv");
+  const auto before = kept();
+  for (const std::string target : {"a.csv", "link.csv", "hard.csv", "./run/../a.csv"}) {
+    for (const std::string& command : std::vector<std::string>{
+             "predict run --data a.csv --output " + target, "predict run --split train --output " + target,
+             "eval run --split train --json " + target, "fit net.yaml --run-dir other --profile --json " + target}) {
+      CAPTURE(command);
+      const Outcome outcome = run_program(folder, command);
+      CHECK(outcome.exit_code == 2);
+      CHECK_MESSAGE(contains(outcome.err, target + ": this file is read here, and the result would replace it"),
+                    outcome.err);
+    }
+  }
+  for (const std::string& command : std::vector<std::string>{
+           "fit net.yaml --run-dir other --profile --json net.yaml", "plan net.yaml --workers 2 --json net.yaml",
+           "bench-allreduce --devices cpu:0,cpu:1 -e 1K --from net.yaml --json net.yaml"}) {
+    CAPTURE(command);
+    CHECK(run_program(folder, command).exit_code == 2);
+  }
+  CHECK(kept() == before);
+}
+
+TEST_CASE_FIXTURE(Trained, "no command replaces a file of a run, through links neither") {
+  fs::create_symlink("run/metrics.jsonl", folder / "link.json");
+  fs::create_directory_symlink("run", folder / "way");
+  const auto before = kept();
+  for (const std::string name :
+       {"run/metrics.jsonl", "run/config.yaml", "run/summary.json", "run/run.log", "run/model.safetensors", "link.json",
+        "way/metrics.jsonl", "run/checkpoints/step-000001/state.json", "run/checkpoints/new.json"}) {
+    for (const std::string& command : std::vector<std::string>{"eval run --split train --json ", "runs . --json ",
+                                                               "report run -o ", "plan net.yaml --workers 2 --json "}) {
+      CAPTURE(command);
+      CAPTURE(name);
+      const Outcome outcome = run_program(folder, command + name);
+      CHECK(outcome.exit_code == 2);
+      CHECK_MESSAGE(contains(outcome.err, " of the run "), outcome.err);
+    }
+  }
+  CHECK(kept() == before);
+  CHECK(run_program(folder, "eval run --split train --json run/eval.json").exit_code == 0);
+  CHECK(run_program(folder, "predict run --split train --output run/predictions.csv").exit_code == 0);
+  CHECK(run_program(folder, "report run --no-predictions").exit_code == 0);
+  CHECK(run_program(folder, "report run --no-predictions").exit_code == 0);  // its own page again
+}
+
+TEST_CASE_FIXTURE(Trained, "a page of one's own keeps its place, and so does a folder that only has a config.yaml") {
+  write_file(folder / "run/report.html", "<html>mine</html>");
+  const Outcome report = run_program(folder, "report run --no-predictions");
+  CHECK(report.exit_code == 2);
+  CHECK(contains(report.err,
+                 "run/report.html: this is no page of mirrortrain's; keep it, and name another file with -o"));
+  CHECK(text("run/report.html") == "<html>mine</html>");
+
+  const std::string resolved = text("run/config.yaml");
+  const std::string own = "# mine\n" + text("net.yaml");
+  for (const std::string& content : {own, resolved}) {  // written by hand, or copied from a run
+    fs::create_directory(folder / "mine");
+    write_file(folder / "mine/config.yaml", content);
+    write_file(folder / "mine/a.csv", text("a.csv"));
+    for (const std::string arguments :
+         {"--resume --run-dir \"\"", "--resume --run-dir .", "--resume .", "--run-dir .", "--resume \"\"",
+          "--resume ./", "--resume --run-dir ./ --set training.epochs=9"}) {
+      CAPTURE(arguments);
+      const Outcome outcome = run_script(folder, "cd mine; \"$MIRRORTRAIN\" fit config.yaml " + arguments);
+      CHECK(outcome.exit_code == 2);
+      CHECK_FALSE(contains(outcome.err, "resume it with --resume"));
+      CHECK(text("mine/config.yaml") == content);
+      CHECK(std::distance(fs::directory_iterator(folder / "mine"), fs::directory_iterator()) == 2);
+    }
+    fs::remove_all(folder / "mine");
+  }
+}
+
+TEST_CASE_FIXTURE(Trained, "an empty text is refused with the option's name, whatever the option") {
+  const std::pair<std::string, std::string> rows[] = {{"fit net.yaml --run-dir ''", "--run-dir"},
+                                                      {"fit net.yaml --resume ''", "--resume"},
+                                                      {"fit net.yaml --run-dir=", "--run-dir"},
+                                                      {"fit net.yaml --set ''", "--set"},
+                                                      {"fit net.yaml --sweep ''", "--sweep"},
+                                                      {"fit ''", "CONFIG"},
+                                                      {"eval ''", "RUN_OR_CONFIG"},
+                                                      {"eval run --json ''", "--json"},
+                                                      {"eval run --checkpoint ''", "--checkpoint"},
+                                                      {"eval run --split ''", "--split"},
+                                                      {"predict run --data ''", "--data"},
+                                                      {"predict run --output ''", "--output"},
+                                                      {"report ''", "RUN"},
+                                                      {"report run -o ''", "--output"},
+                                                      {"runs ''", "DIR"},
+                                                      {"init ''", "DATA"},
+                                                      {"launch --hosts '' -- fit net.yaml", "--hosts"},
+                                                      {"launch --workers 2 -- fit net.yaml --run-dir ''", "--run-dir"},
+                                                      {"plan net.yaml --workers ''", "--workers"},
+                                                      {"bench-allreduce --devices ''", "--devices"},
+                                                      {"verify net.yaml --replicas ''", "--replicas"}};
+  for (const auto& [command, option] : rows) {
+    CAPTURE(command);
+    const Outcome outcome = run_program(folder, command);
+    CHECK(outcome.exit_code == 2);
+    CHECK_MESSAGE(contains(outcome.err, option + ": expected a value, found an empty text; is a variable unset?"),
+                  outcome.err);
+  }
+  fs::create_symlink("/nowhere/disk", folder / "runs");
+  const Outcome link = run_program(folder, "fit net.yaml");
+  CHECK(link.exit_code == 1);
+  CHECK_MESSAGE(contains(link.err, "runs: it is a symbolic link to /nowhere/disk, which does not exist"), link.err);
+}
+
+TEST_CASE_FIXTURE(Trained, "options of the output go before the command and after it") {
+  for (const char* const command : {"-q eval run --split train", "eval run --split train -q",
+                                    "eval -q run --split train", "--color never -q eval run --split train"}) {
+    CAPTURE(command);
+    const Outcome outcome = run_program(folder, command);
+    CHECK(outcome.exit_code == 0);
+    CHECK(outcome.err.empty());
+  }
+}
+
+}  // namespace
+}  // namespace mirrortrain::testing
