@@ -78,6 +78,9 @@ class PickedRows : public ExampleSource {
   std::uint64_t stored_bytes(std::int64_t row) const override {
     return from_->stored_bytes(rows_[static_cast<std::size_t>(row)]);
   }
+  std::uint32_t checksum(std::int64_t row) const override {
+    return from_->checksum(rows_[static_cast<std::size_t>(row)]);
+  }
   std::string row_text(std::int64_t row) const override {
     return from_->row_text(rows_[static_cast<std::size_t>(row)]);
   }

@@ -6,6 +6,7 @@
 #include <tuple>
 #include <utility>
 
+#include "base/crc32c.h"
 #include "base/error.h"
 #include "data/picture.h"
 
@@ -39,6 +40,7 @@ class DecodedPictures : public ExampleSource {
     return true;
   }
   std::uint64_t stored_bytes(std::int64_t row) const override { return pictures_->stored_bytes(row); }
+  std::uint32_t checksum(std::int64_t row) const override { return crc32c_of(bytes_of(*pictures_, row)); }
   std::string row_text(std::int64_t row) const override { return pictures_->row_text(row); }
   std::optional<std::string> fault(std::int64_t row) const override {
     const std::span<const std::byte> bytes = bytes_of(*pictures_, row);

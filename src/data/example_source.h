@@ -22,6 +22,8 @@ class ExampleSource {
   virtual bool read_window(std::int64_t, const PictureWindow&, std::span<float>) const { return false; }
   /// How many bytes hold the row where it is stored; cheap enough to ask of every row.
   virtual std::uint64_t stored_bytes(std::int64_t row) const = 0;
+  /// The CRC-32C of what is stored for a row, which is read for it. May run in many threads at once. Throws Error.
+  virtual std::uint32_t checksum(std::int64_t row) const = 0;
   /// The file of a row, for messages.
   virtual std::string row_text(std::int64_t row) const = 0;
 

@@ -15,7 +15,9 @@ void FileStamps::add(const std::string& path) {
   struct stat status {};
   if (::stat(path.c_str(), &status) != 0) status = {};  // whoever reads it says what is wrong
   add_bytes(std::filesystem::absolute(path).string());
-  add_bytes(fmt::format("\n{} {}.{:09}\n", status.st_size, status.st_mtim.tv_sec, status.st_mtim.tv_nsec));
+  // A copy may have kept the time of change of contents, though not that of the file itself.
+  add_bytes(fmt::format("\n{} {} {}.{:09} {}.{:09}\n", status.st_size, status.st_ino, status.st_mtim.tv_sec,
+                        status.st_mtim.tv_nsec, status.st_ctim.tv_sec, status.st_ctim.tv_nsec));
   ++files_;
 }
 

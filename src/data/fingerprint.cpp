@@ -3,15 +3,22 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
+#include <exception>
+#include <mutex>
+#include <nlohmann/json.hpp>
+#include <thread>
 #include <vector>
 
-#include "base/files.h"
+#include "base/crc32c.h"
+#include "data/kept_findings.h"
 
 namespace mirrortrain::data {
 namespace {
 
-constexpr std::size_t kEnd = std::size_t{1} << 20;
-constexpr std::int64_t kPictures = 64;  // that are decoded: some tenths of a second with large ones
+/// Pictures of more bytes than these are not all read before the first step.
+constexpr std::uint64_t kMostPictureBytes = std::uint64_t{4} << 30;
+constexpr std::int64_t kSampledPictures = 4096;
 
 std::span<const std::byte> rows_of(const Array& array, const Dataset& dataset) {
   // Not by the array's memory, which may have room for more rows.
@@ -20,35 +27,81 @@ std::span<const std::byte> rows_of(const Array& array, const Dataset& dataset) {
           static_cast<std::size_t>(dataset.rows()) * row};
 }
 
-std::string pictures_fingerprint(const Dataset& dataset) {
-  std::vector<float> row(static_cast<std::size_t>(dataset.features().row_elements()));
-  std::uint32_t sum = 0;
-  for (std::int64_t i = 0; i < dataset.rows(); ++i) {
-    const std::uint64_t bytes = dataset.source()->stored_bytes(dataset.first_row() + i);
-    sum = crc32_of(std::as_bytes(std::span(&bytes, 1)), sum);
+/// The checksum of `count` checksums, which several threads compute. Throws what `one` throws.
+template <class One>
+std::uint32_t checksum_of_all(std::size_t count, const One& one) {
+  std::vector<std::uint32_t> sums(count);
+  std::atomic<std::size_t> next = 0;
+  std::mutex mutex;
+  std::exception_ptr failure;
+  const auto work = [&] {
+    try {
+      for (std::size_t i = next++; i < count; i = next++) sums[i] = one(i);
+    } catch (...) {
+      next = count;
+      const std::lock_guard lock(mutex);
+      failure = std::current_exception();
+    }
+  };
+  {
+    std::vector<std::jthread> others;
+    const std::size_t threads = std::min<std::size_t>(count, std::thread::hardware_concurrency());
+    for (std::size_t i = 1; i < threads; ++i) others.emplace_back(work);
+    work();
   }
-  const std::int64_t pictures = std::min(kPictures, dataset.rows());
-  for (std::int64_t i = 0; i < pictures; ++i) {  // the first and the last among them
-    const std::int64_t at = pictures == 1 ? 0 : i * (dataset.rows() - 1) / (pictures - 1);
-    dataset.source()->read(dataset.first_row() + at, row);
-    sum = crc32_of(std::as_bytes(std::span(row)), sum);
+  if (failure) std::rethrow_exception(failure);
+  return crc32c_of(std::as_bytes(std::span(sums)));
+}
+
+std::uint32_t checksum_of(std::span<const std::byte> bytes) {
+  constexpr std::size_t kPiece = std::size_t{4} << 20;
+  return checksum_of_all((bytes.size() + kPiece - 1) / kPiece, [&](std::size_t i) {
+    return crc32c_of(bytes.subspan(i * kPiece, std::min(kPiece, bytes.size() - i * kPiece)));
+  });
+}
+
+/// Of the pictures' files: of all their bytes or, where they are too many, of all sizes and the bytes of some.
+std::uint32_t checksum_of_pictures(const Dataset& dataset) {
+  const ExampleSource& source = *dataset.source();
+  const auto rows = static_cast<std::size_t>(dataset.rows());
+  std::vector<std::uint64_t> sizes(rows);
+  std::uint64_t all = 0;
+  for (std::size_t i = 0; i < rows; ++i) {
+    all += sizes[i] = source.stored_bytes(dataset.first_row() + static_cast<std::int64_t>(i));
   }
-  return fmt::format("{} examples, labels {:08x}, features {:08x}", dataset.rows(),
-                     crc32_of(rows_of(dataset.labels(), dataset)), sum);
+  if (all <= kMostPictureBytes) {
+    return checksum_of_all(
+        rows, [&](std::size_t i) { return source.checksum(dataset.first_row() + static_cast<std::int64_t>(i)); });
+  }
+  const std::int64_t sampled = std::min(kSampledPictures, dataset.rows());
+  const std::uint32_t of_sample = checksum_of_all(static_cast<std::size_t>(sampled), [&](std::size_t i) {
+    const std::int64_t row = sampled == 1 ? 0 : static_cast<std::int64_t>(i) * (dataset.rows() - 1) / (sampled - 1);
+    return source.checksum(dataset.first_row() + row);
+  });
+  return of_sample ^ checksum_of(std::as_bytes(std::span(sizes)));
+}
+
+/// The same, unless these files were read before.
+std::uint32_t features_checksum(const Dataset& dataset) {
+  if (dataset.source() == nullptr) return checksum_of(rows_of(dataset.features(), dataset));
+  const std::string identity =
+      fmt::format("{} {} {}", dataset.source()->identity(), dataset.first_row(), dataset.rows());
+  if (const auto kept = kept_finding("checksum", identity); kept && kept->is_number_unsigned()) {
+    return kept->get<std::uint32_t>();
+  }
+  const std::uint32_t sum = checksum_of_pictures(dataset);
+  keep_finding("checksum", identity, sum);
+  return sum;
 }
 
 }  // namespace
 
 std::string fingerprint(const Dataset& dataset) {
-  if (dataset.source() != nullptr) return pictures_fingerprint(dataset);
   const std::string weights = dataset.weights() == nullptr
                                   ? ""
-                                  : fmt::format(", weights {:08x}", crc32_of(rows_of(*dataset.weights(), dataset)));
-  const auto features = rows_of(dataset.features(), dataset);
-  const std::size_t end = std::min(kEnd, features.size());
-  const std::uint32_t ends = crc32_of(features.last(end), crc32_of(features.first(end)));
+                                  : fmt::format(", weights {:08x}", checksum_of(rows_of(*dataset.weights(), dataset)));
   return fmt::format("{} examples, labels {:08x}, features {:08x}{}", dataset.rows(),
-                     crc32_of(rows_of(dataset.labels(), dataset)), ends, weights);
+                     checksum_of(rows_of(dataset.labels(), dataset)), features_checksum(dataset), weights);
 }
 
 }  // namespace mirrortrain::data

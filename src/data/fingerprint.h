@@ -7,8 +7,9 @@
 namespace mirrortrain::data {
 
 /// What tells two data sets apart without sending them: "54000 examples, labels 1f3a9c02, features 77b01e55". The sums
-/// are CRC-32, of all labels and of the first and last features, up to 1 MiB each; of pictures, of all their sizes as
-/// they are stored and of what 64 of them show, spread evenly.
+/// are CRC-32C of all labels and features, several threads' work; of pictures, of their files' bytes, which are read
+/// unless a checksum of the same files (names, sizes, times, inodes) is kept. Of pictures of more than 4 GiB: of all
+/// sizes as they are stored, and of 4096 of them, spread evenly. Throws Error for pictures that cannot be read.
 std::string fingerprint(const Dataset& dataset);
 
 }  // namespace mirrortrain::data

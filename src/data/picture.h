@@ -17,8 +17,9 @@ struct Picture {
 };
 
 /// Decodes a PNG or a JPEG, which its first bytes tell, to one channel (gray, BT.601) or three (RGB; a JPEG of
-/// CMYK inks becomes that), turned as its EXIF orientation says. Alpha is dropped, and of 16 bits the high byte taken. Throws Error, beginning with `name`,
-/// for other files, for damaged ones, and for sizes that no file of so many bytes has, before memory is taken for them.
+/// CMYK inks becomes that), turned as its EXIF orientation says. Alpha is dropped, and of 16 bits the high byte taken.
+/// Throws Error, beginning with `name`, for other files, for damaged ones, and for sizes that no file of so many bytes
+/// has, before memory is taken for them.
 Picture decode_picture(std::span<const std::byte> file, int channels, const std::string& name);
 /// The same in memory that a picture has already.
 void decode_picture(std::span<const std::byte> file, int channels, const std::string& name, Picture& to);

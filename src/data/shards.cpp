@@ -15,9 +15,7 @@ const Array& array_of_files(const Dataset& dataset) {
   return dataset.features().parts.empty() ? dataset.labels() : dataset.features();
 }
 
-int count_files(const Dataset& dataset) {
-  return std::max(1, static_cast<int>(array_of_files(dataset).parts.size()));
-}
+int count_files(const Dataset& dataset) { return std::max(1, static_cast<int>(array_of_files(dataset).parts.size())); }
 
 /// Of each row, counted in the files' order.
 std::vector<int> files_of_rows(const Dataset& dataset) {
@@ -43,7 +41,8 @@ ChosenShards choose_shards(AutoShard auto_shard, const Dataset& train, std::vect
   const auto count = static_cast<int>(workers.size());
   const bool deals = auto_shard == AutoShard::kFile || auto_shard == AutoShard::kOff;
   if (count == 1) {
-    return {{}, deals ? fmt::format("data.auto_shard: {} has no effect on one worker", config::name_of(auto_shard)) : ""};
+    return {{},
+            deals ? fmt::format("data.auto_shard: {} has no effect on one worker", config::name_of(auto_shard)) : ""};
   }
   const int files = count_files(train);
   const std::string have = fmt::format("{} for {} workers", plural(files, "file"), count);

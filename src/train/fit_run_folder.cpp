@@ -6,7 +6,6 @@
 
 #include "base/error.h"
 #include "base/files.h"
-#include "data/fingerprint.h"
 #include "launch/shell.h"
 #include "report/jsonl.h"
 #include "report/tensorboard.h"
@@ -34,8 +33,8 @@ RunFolder folder_to_resume(const FitArguments& arguments, const std::string& nam
 /// Of the data that weights depend on: validation decides for callbacks. Empty where there is no model.
 std::string fingerprint_of(const Run& run) {
   if (!run.train) return "";
-  std::string text = data::fingerprint(run.train->dataset());
-  if (run.validation) text += "; validation: " + data::fingerprint(run.validation->dataset());
+  std::string text = run.fingerprint(data::Split::kTrain);
+  if (run.validation) text += "; validation: " + run.fingerprint(data::Split::kValidation);
   return text;
 }
 

@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "data/adapt.h"
+#include "data/fingerprint.h"
 #include "data/shards.h"
 #include "device/cpu/cpu_device.h"
 #include "strategy/parameter_server/parameter_server_strategy.h"
@@ -279,6 +280,12 @@ std::vector<const data::Feeder*> Run::examples() const {
 SplitsToCheck Run::splits() const {
   const auto of = [&](data::Split one) { return split(one) != nullptr ? &split(one)->dataset() : nullptr; };
   return {of(data::Split::kTrain), of(data::Split::kValidation), of(data::Split::kTest), &adapted};
+}
+
+const std::string& Run::fingerprint(data::Split one) const {
+  const auto [place, is_new] = fingerprints_.try_emplace(one);
+  if (is_new) place->second = data::fingerprint(split(one)->dataset());
+  return place->second;
 }
 
 std::vector<std::string> Run::notes() const {

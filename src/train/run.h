@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -68,10 +69,15 @@ struct Run {
   std::vector<const data::Feeder*> examples() const;
   /// The data of training, for what is said of them.
   SplitsToCheck splits() const;
+  /// Of a split that there is: see data/fingerprint.h. Computed once.
+  const std::string& fingerprint(data::Split split) const;
   /// For the log: the strategy's, and those above.
   std::vector<std::string> notes() const;
   /// By the configuration's accumulate_steps and learning rate.
   TrainingSteps steps(const Configuration& values);
+
+ private:
+  mutable std::map<data::Split, std::string> fingerprints_;
 };
 
 /// Reads the data and builds every program for its batch sizes. Throws Error for what is missing, broken or does not

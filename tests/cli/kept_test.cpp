@@ -489,6 +489,48 @@ training: {epochs: 3}
   }
 }
 
+TEST_CASE_FIXTURE(Fixture,
+                  "one number that changed anywhere in the data keeps a run from being resumed, a new time does not") {
+  constexpr std::size_t kRows = 50'000, kColumns = 20;  // 4 MB
+  const auto npy = [](const std::string& shape, std::size_t count, const auto& number) {
+    std::string header = "{'descr': '<f4', 'fortran_order': False, 'shape': " + shape + ", }";
+    header.resize(117, ' ');
+    std::string file = std::string("\x93NUMPY\x01\x00", 8) + static_cast<char>(118) + '\0' + header + "\n";
+    for (std::size_t i = 0; i < count; ++i) {
+      const float value = number(i);
+      file.append(reinterpret_cast<const char*>(&value), sizeof value);
+    }
+    return file;
+  };
+  const auto write_features = [&](std::size_t changed) {
+    write_file(folder / "x.npy", npy("(50000, 20)", kRows * kColumns, [&](std::size_t i) {
+                 return static_cast<float>(i % 97) * 0.01f + (i == changed ? 1e-6f : 0.0f);
+               }));
+  };
+  constexpr std::size_t kNone = kRows * kColumns;
+  write_features(kNone);
+  write_file(folder / "y.npy", npy("(50000, 1)", kRows, [](std::size_t i) { return static_cast<float>(i % 3); }));
+  write_file(folder / "large.yaml", R"(
+data: {global_batch_size: 5000, train: {format: npy, features: x.npy, labels: y.npy}}
+model: {input_shape: [20], layers: [dense: {units: 1}]}
+loss: mean_squared_error
+optimizer: {type: sgd, learning_rate: 0.001}
+strategy: {type: one_device, devices: [cpu:0]}
+)");
+  REQUIRE(run_program(folder, "fit large.yaml --run-dir a").exit_code == 0);
+  const std::string resume = "fit large.yaml --run-dir a --resume --set training.epochs=";
+  for (const std::size_t changed : {kNone / 2, std::size_t{270'000}, kNone - 1}) {
+    CAPTURE(changed);
+    write_features(changed);
+    const Outcome outcome = run_program(folder, resume + "2");
+    CHECK(outcome.exit_code == 2);
+    CHECK_MESSAGE(contains(outcome.err, "data.train: the data for training or validation changed since step-000010"),
+                  outcome.err);
+  }
+  write_features(kNone);
+  CHECK(run_program(folder, resume + "2").exit_code == 0);
+}
+
 TEST_CASE_FIXTURE(Fixture, "a state variable that overflows ends the run before it is saved") {
   write_file(folder / "state.yaml", R"(
 data: {global_batch_size: 1, train: {format: inline, features: [[1], [2], [3]], labels: [0, 1, 0]}}

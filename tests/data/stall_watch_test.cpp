@@ -20,6 +20,7 @@ class HangingDisk : public ExampleSource {
     std::ranges::fill(to, static_cast<float>(row));
   }
   std::uint64_t stored_bytes(std::int64_t) const override { return 4; }
+  std::uint32_t checksum(std::int64_t) const override { return 0; }
   std::string row_text(std::int64_t row) const override { return "picture-" + std::to_string(row) + ".png"; }
   std::optional<std::string> fault(std::int64_t) const override { return std::nullopt; }
   std::string identity() const override { return "disk"; }
