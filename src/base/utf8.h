@@ -27,6 +27,9 @@ std::size_t display_width(std::string_view text);
 /// The text and as many spaces as fill `width` columns.
 std::string padded(std::string_view text, std::size_t width);
 
+/// The text without the byte order mark that some editors begin UTF-8 with.
+std::string_view without_byte_order_mark(std::string_view text);
+
 /// The text without spaces before and behind it.
 std::string_view without_outer_spaces(std::string_view text);
 

@@ -127,7 +127,10 @@ int evaluate_on(const RunCluster* cluster, const EvalArguments& arguments, const
   const Run run =
       build_run(checked, {.trains = false, .evaluates = {arguments.split}, .adapted = adapted ? &*adapted : nullptr},
                 cluster != nullptr ? cluster->hardware() : this_hardware());
-  if (is_chief) tell_left_out(run, LeftOutList::kFirst);
+  if (is_chief) {
+    tell_left_out(run, LeftOutList::kFirst);
+    warn_of_remarks(run.split(arguments.split)->dataset());
+  }
   if (arguments.json) require_not_read(*arguments.json);
   run.strategy->variables();  // from every worker
   RunWeights weights;

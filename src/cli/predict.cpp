@@ -155,6 +155,7 @@ int predict(const PredictArguments& arguments) {
 
   const data::Dataset* const all[] = {&examples};
   tell_left_out(all, LeftOutList::kFirst);
+  warn_of_remarks(examples);
   const Run run = run_on(checked, examples, adapted,
                          arguments.data ? data::SplitKey{} : data::key_of(checked.values().data, arguments.split));
   load_trained_weights(trained.named, *run.strategy);

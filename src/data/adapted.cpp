@@ -37,6 +37,7 @@ Json json_of(const AdaptedTable& table) {
   Json json = {{"columns", table.columns},        {"header", table.header}, {"lists_features", table.lists_features},
                {"features", std::move(features)}, {"labels", table.labels}, {"weights", nullptr}};
   if (table.weights) json["weights"] = *table.weights;
+  if (!table.missing_values.empty()) json["missing_values"] = table.missing_values;
   return json;
 }
 
@@ -64,6 +65,7 @@ AdaptedTable table_of(const Json& json) {
   table.header = json.at("header").get<std::vector<std::string>>();
   table.lists_features = json.at("lists_features").get<bool>();
   for (const Json& column : json.at("features")) table.features.push_back(column_of(column));
+  table.missing_values = json.value("missing_values", std::vector<std::string>());
   table.labels = json.at("labels").get<std::vector<std::int64_t>>();
   if (!json.at("weights").is_null()) table.weights = json.at("weights").get<std::int64_t>();
   const auto is_column = [&](std::int64_t number) { return number >= 0 && number < table.columns; };

@@ -27,6 +27,7 @@ struct AdaptedTable {
   std::int64_t columns = 0;         ///< of the training file
   bool lists_features = false;      ///< other columns are passed over
   std::vector<AdaptedColumn> features;
+  std::vector<std::string> missing_values;  ///< texts that count as empty cells
   std::vector<std::int64_t> labels;
   std::optional<std::int64_t> weights;
 

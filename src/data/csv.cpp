@@ -1,6 +1,7 @@
 #include "data/csv.h"
 
 #include <algorithm>
+#include <array>
 
 namespace mirrortrain::data {
 
@@ -8,6 +9,13 @@ std::vector<CsvColumn> listed(const CsvColumns& columns) {
   if (const auto* list = std::get_if<std::vector<CsvColumn>>(&columns)) return *list;
   if (const auto* number = std::get_if<std::int64_t>(&columns)) return {*number};
   return {std::get<std::string>(columns)};
+}
+
+bool looks_missing(std::string_view text) {
+  constexpr auto kOthers = std::to_array<std::string_view>({"?", "-", "--", ".", "na", "Na", "n.a.", "N.A.", "none",
+                                                            "NONE", "Null", "missing", "#NULL!", "#DIV/0!", "#VALUE!"});
+  return std::ranges::find(kMissingMarks, text) != kMissingMarks.end() ||
+         std::ranges::find(kOthers, text) != kOthers.end();
 }
 
 config::Section<RefuseMissing> RefuseMissing::section() {
@@ -65,6 +73,9 @@ config::Section<Csv> Csv::section() {
            "the cells too, such numbers are in quotes.")
       .key("missing", &Csv::missing,
            "What to do about empty feature cells; null: as in the training data, where they are an error.")
+      .key("missing_values", &Csv::missing_values,
+           "Texts that count as empty cells, as [\"?\", \"-\"]. Among numbers NA, N/A, nan, null, None and what else "
+           "pandas takes for missing do without being listed; null: none more.")
       .key("encoding", &Csv::encoding,
            "How columns of words become numbers, by the column's name or number. It counts for every split.")
       .key("weights", &Csv::weights,

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -49,6 +50,13 @@ struct HashEncoding {
 };
 using Encoding = std::variant<OneHotEncoding, IndexEncoding, HashEncoding>;
 
+/// What counts as an empty cell among numbers: pandas's na_values.
+inline constexpr auto kMissingMarks =
+    std::to_array<std::string_view>({"#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND",
+                                     "1.#QNAN", "<NA>", "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null"});
+/// Whether a text is one of these, or another that often stands for a missing number: "?", "-", ".".
+bool looks_missing(std::string_view text);
+
 /// Numbers and words in columns, one example per line. Cells may be quoted; lines end with LF or CRLF.
 struct Csv {
   static constexpr std::string_view kName = "csv";
@@ -59,7 +67,9 @@ struct Csv {
   std::optional<std::string> delimiter{};  ///< null: what the first line has most of: comma, semicolon or tab
   std::string decimal = ".";               ///< the character before the fraction of a number
   std::optional<Missing> missing{};        ///< null: as in the training data, which refuses empty cells
-  config::Map<Encoding> encoding{};        ///< by the column's name or number
+  /// Texts that count as empty cells, beside kMissingMarks among numbers; null: as in the training data, none.
+  std::optional<std::vector<std::string>> missing_values{};
+  config::Map<Encoding> encoding{};  ///< by the column's name or number
   std::optional<CsvColumn> weights{};
   std::string key{};  ///< of new data: the configuration's key that has their options; empty: none has
   static config::Section<Csv> section();

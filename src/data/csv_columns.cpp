@@ -189,6 +189,7 @@ AdaptedTable table_of_options(const Csv& options, const FirstLine& line) {
   }
   for (const std::int64_t column : features) table.features.push_back({column, {}, {}, {}});
   add_encodings(options, line, table);
+  table.missing_values = options.missing_values.value_or(std::vector<std::string>());
   if (!refuses_missing(options)) {
     const auto* constant = std::get_if<MissingIsConstant>(&*options.missing);
     for (AdaptedColumn& column : table.features)
@@ -209,10 +210,14 @@ std::vector<ColumnRole> roles_of(const FirstLine& line, const AdaptedTable& tabl
               {is_word ? ColumnRole::Kind::kWord : ColumnRole::Kind::kNumber, static_cast<std::int64_t>(i)});
   }
   if (wants_labels) {
-    const std::vector<std::int64_t> labels = numbers_of(line, options.labels, "labels");
+    const bool by_place = line.header.empty() && !table.header.empty() && line.columns == table.columns;
+    const std::vector<std::int64_t> labels = by_place ? table.labels : numbers_of(line, options.labels, "labels");
     for (std::size_t i = 0; i < labels.size(); ++i)
       roles.set(labels[i], {ColumnRole::Kind::kLabel, static_cast<std::int64_t>(i)});
-    if (options.weights) roles.set(number_of(line, *options.weights, "weights"), {ColumnRole::Kind::kWeight, 0});
+    const auto weights = !options.weights            ? std::nullopt
+                         : by_place && table.weights ? table.weights
+                                                     : std::optional(number_of(line, *options.weights, "weights"));
+    if (weights) roles.set(*weights, {ColumnRole::Kind::kWeight, 0});
   }
   if (by_name) refuse_other_names(line, table, roles.all());
   return roles.take();

@@ -18,7 +18,7 @@ namespace {
 
 std::vector<std::string> used_words(const CsvTable& table, std::size_t column, const std::vector<std::int64_t>& rows) {
   const std::vector<std::string>& words = table.words[column];
-  const auto cells = table.features.span<float>();
+  const auto cells = table.features.span<double>();
   std::vector<bool> used(words.size(), false);
   for (const std::int64_t row : rows) {
     used[static_cast<std::size_t>(cells[static_cast<std::size_t>(row) * table.words.size() + column])] = true;
@@ -32,13 +32,13 @@ std::vector<std::string> used_words(const CsvTable& table, std::size_t column, c
 }
 
 double mean_of(const CsvTable& table, std::size_t column, const std::vector<std::int64_t>& rows) {
-  const auto cells = table.features.span<float>();
+  const auto cells = table.features.span<double>();
   double sum = 0;
   std::int64_t count = 0;
   for (const std::int64_t row : rows) {
-    const float cell = cells[static_cast<std::size_t>(row) * table.words.size() + column];
+    const double cell = cells[static_cast<std::size_t>(row) * table.words.size() + column];
     if (std::isnan(cell)) continue;
-    sum += static_cast<double>(cell);
+    sum += cell;
     ++count;
   }
   if (count > 0) return sum / static_cast<double>(count);
@@ -52,7 +52,7 @@ double mean_of(const CsvTable& table, std::size_t column, const std::vector<std:
 struct ColumnCode {
   std::int64_t width = 1, first = 0;  ///< features that it makes, and the first of them
   bool is_word = false, is_one_hot = false;
-  float missing = 0;
+  double missing = 0;
   std::vector<std::int64_t> codes;  ///< of words; -1: not known
 };
 
@@ -61,7 +61,7 @@ ColumnCode code_of(const AdaptedColumn& column, const std::vector<std::string>& 
   code.width = column.width();
   code.is_word = column.encoding.has_value();
   code.is_one_hot = code.is_word && std::holds_alternative<OneHotEncoding>(*column.encoding);
-  code.missing = static_cast<float>(column.missing.value_or(0));
+  code.missing = column.missing.value_or(0);
   for (const std::string& word : words) {
     if (const auto* hash = code.is_word ? std::get_if<HashEncoding>(&*column.encoding) : nullptr) {
       code.codes.push_back(crc32_of(std::as_bytes(std::span(word))) % hash->bins);
@@ -90,12 +90,13 @@ class TableEncoder {
 
   Array features() const {
     const Array& from = table_.features;
-    Array to(DType::kFloat32, {from.rows(), columns_.width()}, from.origin);
+    Array to(DType::kFloat64, {from.rows(), columns_.width()}, from.origin);
     to.first_line = from.first_line;
     to.parts = from.parts;
     to.picked = from.picked;
-    const float* cell = from.span<float>().data();
-    float* out = to.span<float>().data();
+    to.remarks = from.remarks;
+    const double* cell = from.span<double>().data();
+    double* out = to.span<double>().data();
     for (std::int64_t row = 0; row < from.rows(); ++row, cell += codes_.size(), out += columns_.width()) {
       for (std::size_t i = 0; i < codes_.size(); ++i) write(codes_[i], row, i, cell[i], out + codes_[i].first);
     }
@@ -104,7 +105,7 @@ class TableEncoder {
 
   /// The first column of a row with a word that nobody knows.
   std::optional<std::size_t> find_unknown_word(std::int64_t row) const {
-    const float* const cells = cells_of(row);
+    const double* const cells = cells_of(row);
     for (std::size_t i = 0; i < codes_.size(); ++i) {
       if (codes_[i].is_word && codes_[i].codes[static_cast<std::size_t>(cells[i])] < 0) return i;
     }
@@ -122,11 +123,11 @@ class TableEncoder {
   }
 
  private:
-  const float* cells_of(std::int64_t row) const {
-    return table_.features.span<float>().data() + static_cast<std::size_t>(row) * codes_.size();
+  const double* cells_of(std::int64_t row) const {
+    return table_.features.span<double>().data() + static_cast<std::size_t>(row) * codes_.size();
   }
 
-  void write(const ColumnCode& code, std::int64_t row, std::size_t column, float cell, float* out) const {
+  void write(const ColumnCode& code, std::int64_t row, std::size_t column, double cell, double* out) const {
     if (!code.is_word) {
       *out = std::isnan(cell) ? code.missing : cell;
       return;
@@ -134,10 +135,10 @@ class TableEncoder {
     const std::int64_t number = code.codes[static_cast<std::size_t>(cell)];
     if (number < 0) throw Error(unknown_word_text(row, column));
     if (!code.is_one_hot) {
-      *out = static_cast<float>(number);
+      *out = static_cast<double>(number);
       return;
     }
-    std::fill_n(out, code.width, 0.0f);
+    std::fill_n(out, code.width, 0.0);
     out[number] = 1;
   }
 
@@ -245,7 +246,7 @@ Examples encoded(CsvTable table, const Adapted& adapted, BadExamples* bad) {
   const bool is_encoded = is_encoded_already(table, columns);
   if (bad != nullptr && !is_encoded) leave_out_unknown_words(table, columns, *bad);
   Array features = is_encoded ? std::move(table.features) : TableEncoder(table, columns).features();
-  return {std::move(features), std::move(table.labels), std::move(table.weights)};
+  return {narrowed(std::move(features)), std::move(table.labels), std::move(table.weights)};
 }
 
 }  // namespace mirrortrain::data

@@ -11,12 +11,13 @@
 #include "base/error.h"
 #include "data/csv_columns.h"
 #include "data/csv_file.h"
+#include "data/mistaken_number.h"
 #include "data/word_list.h"
 
 namespace mirrortrain::data {
 namespace {
 
-/// float32 holds every number up to here.
+/// float32, which models take, holds every number up to here.
 constexpr std::int64_t kMostWords = std::int64_t{1} << 24;
 
 /// Which of the rows is wrong, nobody can say.
@@ -27,7 +28,7 @@ class NotToBeLeftOut : public Error {
 class TableReader {
  public:
   TableReader(const Csv& options, const CsvReading& reading)
-      : options_(options), reading_(reading), paths_(expanded(options.file)) {
+      : options_(options), reading_(reading), paths_(expanded(options.file, remarks_)) {
     if (reading.adapted == nullptr) return;
     known_words_ = !reading.adapted->classes.empty();
     known_numbers_ = !known_words_ && reading.adapted->table.has_value();
@@ -36,7 +37,13 @@ class TableReader {
 
   CsvTable read() {
     std::vector<CsvFile> files;
-    for (const std::string& path : paths_) files.emplace_back(path, options_);
+    std::optional<std::vector<std::string>> known;  // names of columns; of the training data, else of the first file
+    if (reading_.adapted != nullptr && reading_.adapted->table) known = reading_.adapted->table->header;
+    for (const std::string& path : paths_) {
+      const CsvFile& file = files.emplace_back(path, options_, known ? &*known : nullptr);
+      remarks_.insert(remarks_.end(), file.remarks().begin(), file.remarks().end());
+      if (!known) known = file.first_line().header;
+    }
     begin(files);
     for (CsvFile& file : files) read(file);
     return finish(files.size() > 1);
@@ -56,7 +63,7 @@ class TableReader {
     std::int64_t most = 0;  // memory that is not touched costs nothing
     for (const CsvFile& file : files) most += file.most_rows();
     const std::string& name = paths_.front();
-    table_.features = Array(DType::kFloat32, {most, features}, name);
+    table_.features = Array(DType::kFloat64, {most, features}, name);
     table_.labels = Array(DType::kFloat64, {most, label_columns_}, name);
     if (reading_.wants_labels && options_.weights) table_.weights = Array(DType::kFloat64, {most}, name);
   }
@@ -68,11 +75,14 @@ class TableReader {
     const std::int64_t first_row = row_;
     const std::int64_t first_line = text_->at_end() ? 0 : text_->line(text_->position());
     const auto features = static_cast<std::int64_t>(feature_words_.size());
-    feature_ = table_.features.span<float>().data() + kept_ * features;
+    feature_ = table_.features.span<double>().data() + kept_ * features;
     label_ = table_.labels.span<double>().data() + kept_ * label_columns_;
     weight_ = table_.weights ? table_.weights->span<double>().data() + kept_ : nullptr;
     row_of_file_ = 0;
     for (; !text_->at_end(); ++row_, ++row_of_file_) {
+      while (file.repeats_header() && pass_header()) {
+      }
+      if (text_->at_end()) break;
       if (!read_row_or_leave_out()) continue;
       if (kept_ != row_) picked_.push_back(row_);
       ++kept_;
@@ -81,6 +91,13 @@ class TableReader {
       if (weight_ != nullptr) ++weight_;
     }
     add_part({first_row, file.first_line().file, text_->one_line_each() ? first_line : 0});
+  }
+
+  bool pass_header() {
+    if (repeated_headers_++ == 0)
+      first_repeated_ = fmt::format("{}:{}", file_->first_line().file, text_->line(text_->position()));
+    text_->pass_row(text_->position());
+    return !text_->at_end();
   }
 
   void read_row() {
@@ -144,6 +161,12 @@ class TableReader {
     for (WordList& words : feature_words_) table_.words.push_back(words.take());
     table_.label_words = label_words_.take();
     if (!picked_.empty()) forget_unused_labels();
+    if (repeated_headers_ > 0) {
+      remarks_.push_back(fmt::format(
+          "{}: the header occurs again here{}, and is passed over", first_repeated_,
+          repeated_headers_ == 1 ? std::string() : fmt::format(" and in {} lines more", repeated_headers_ - 1)));
+    }
+    table_.features.remarks = std::move(remarks_);
     return std::move(table_);
   }
 
@@ -175,21 +198,43 @@ class TableReader {
         header.empty() ? std::to_string(column_) : shortened(header[column_]));
   }
 
-  float number(std::size_t place) {
-    if (const std::optional<float> value = text_->number<float>()) return *value;
-    if (text_->empty_cell() && table_.columns.features[place].missing) return std::numeric_limits<float>::quiet_NaN();
+  double number(std::size_t place) {
+    const char* const start = text_->position();
+    if (const std::optional<double> value = text_->number<double>()) {
+      if (std::abs(*value) <= static_cast<double>(std::numeric_limits<float>::max())) return *value;
+      text_->go_back(start);
+    }
+    if (table_.columns.features[place].missing && passes_missing()) {
+      return std::numeric_limits<double>::quiet_NaN();
+    }
     fail_at_number(word_column_hint());
   }
 
-  float word(std::size_t place) {
+  /// Whether the cell is empty or one of the marks of a missing value; it is passed then.
+  bool passes_missing() {
+    if (text_->empty_cell()) return true;
+    const char* const start = text_->position();
     const std::string_view found = read_word();
+    if (is_mark(found) || std::ranges::find(kMissingMarks, found) != kMissingMarks.end()) return true;
+    text_->go_back(start);
+    return false;
+  }
+  /// Among those that the training data's options list.
+  bool is_mark(std::string_view text) const {
+    const std::vector<std::string>& marks = table_.columns.missing_values;
+    return std::ranges::find(marks, text) != marks.end();
+  }
+
+  double word(std::size_t place) {
+    std::string_view found = read_word();
+    if (is_mark(found)) found = {};
     if (found.empty() && !table_.columns.features[place].missing) fail_at_empty("a word");
     const std::int64_t number = number_of(found, feature_words_[place]);
     if (number >= kMostWords) {
       throw NotToBeLeftOut(fmt::format("{}: expected at most {} different words in a column; use another column",
                                        row_text(cell_), kMostWords));
     }
-    return static_cast<float>(number);
+    return static_cast<double>(number);
   }
 
   std::string_view read_word() {
@@ -208,7 +253,7 @@ class TableReader {
       }
       const bool may_be_words = labels_kind_ == Labels::kUnknown && !text_->empty_cell() && !is_nonfinite_number();
       if (!may_be_words) fail_at_label();
-      if (const std::string hint = decimal_comma_hint(); !hint.empty()) {
+      if (const std::string hint = number_hint(); !hint.empty()) {
         fail_at_row(fmt::format("expected a number or a word, found '{}'{}", shortened(text_->raw_cell(cell_)), hint),
                     cell_);
       }
@@ -252,9 +297,16 @@ class TableReader {
     return cell.starts_with('"') ? std::string(CsvText(*text_).cell()) : std::string(cell);
   }
 
-  /// What to tell of 1,5 where other characters than commas separate the cells, and of "1,5"; "" for other cells.
-  std::string decimal_comma_hint() const {
-    std::string cell = plain_cell();
+  /// What is known of a cell that was meant to be a number; "" where nothing is.
+  std::string number_hint() const {
+    const std::string cell = plain_cell();
+    const std::string found = mistaken_number(cell, options_.decimal.front());
+    if (!found.empty()) return "; " + found;
+    return decimal_comma_hint(cell);
+  }
+
+  /// What to say of 1,5 where other characters than commas separate the cells, and of "1,5"; "" for other cells.
+  std::string decimal_comma_hint(std::string cell) const {
     const std::size_t comma = cell.find(',');
     if (comma == std::string::npos || comma == 0 || comma + 1 == cell.size()) return "";
     cell[comma] = '.';
@@ -286,12 +338,16 @@ class TableReader {
     return after == cell.data() + cell.size() && (error != std::errc() || !std::isfinite(value));
   }
 
-  /// Whether the cell says in a word that there is no value, as pandas reads it.
-  bool says_missing() const {
-    std::string cell = plain_cell();
-    std::ranges::transform(cell, cell.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? char(c - 'A' + 'a') : c; });
-    constexpr std::array<std::string_view, 8> kWords = {"na", "n/a", "nan", "null", "none", "-", "?", "#n/a"};
-    return std::ranges::count(kWords, std::string_view(cell)) > 0;
+  /// What to do about a cell that stands for a missing value; "" for other cells.
+  std::string missing_hint() const {
+    const std::string cell = plain_cell();
+    if (!looks_missing(cell)) return "";
+    const bool is_known = is_mark(cell) || std::ranges::find(kMissingMarks, cell) != kMissingMarks.end();
+    const std::string value = "what a missing value stands for, as missing: mean";
+    if (is_known) return "; say in 'missing' " + value;
+    return fmt::format(
+        "; if it stands for a missing value, list it, as missing_values: [\"{}\"], and say in 'missing' {}",
+        shortened(cell), value);
   }
 
   [[noreturn]] void fail_at_label() {
@@ -319,16 +375,12 @@ class TableReader {
 
   [[noreturn]] void fail_at_number(const std::string& hint) {
     if (text_->empty_cell()) fail_at_empty("a number");
-    const bool is_word = !is_nonfinite_number(), is_missing = says_missing();
-    const std::string comma_hint = decimal_comma_hint(), too_large_hint = size_hint();
+    const bool is_word = !is_nonfinite_number();
+    const std::string hints[] = {missing_hint(), number_hint(), size_hint(), is_word ? hint : ""};
+    const auto fitting = std::ranges::find_if(hints, [](const std::string& one) { return !one.empty(); });
     read_word();
     fail_at_row(fmt::format("expected a finite number, found '{}'{}", shortened(text_->raw_cell(cell_)),
-                            is_missing            ? "; leave the cell of a missing value empty, and say in 'missing' "
-                                                    "what it stands for"
-                            : !comma_hint.empty() ? comma_hint
-                            : !too_large_hint.empty() ? too_large_hint
-                            : is_word                 ? hint
-                                                      : ""),
+                            fitting != std::end(hints) ? *fitting : ""),
                 cell_);
   }
 
@@ -338,7 +390,8 @@ class TableReader {
     const bool last = column_ + 1 == roles_.size();
     if (after == (last ? CsvText::After::kLine : CsvText::After::kCell)) return;
     if (after == CsvText::After::kGarbage) {
-      std::string hint = decimal_comma_hint();
+      std::string hint =
+          *text_->position() == '\r' ? "; lines end with CR alone here: save the file with LF or CRLF" : number_hint();
       if (hint.empty() && roles_[column_].kind == Kind::kNumber) hint = word_column_hint();
       fail_at_row(fmt::format("expected a number and then {} or the end of the line, found '{}'{}",
                               text_->delimiter_name(), shortened(text_->raw_cell(cell_)), hint),
@@ -365,6 +418,7 @@ class TableReader {
 
   const Csv& options_;
   const CsvReading& reading_;
+  std::vector<std::string> remarks_;
   std::vector<std::string> paths_;
   CsvTable table_;
   std::int64_t label_columns_ = 0;
@@ -378,8 +432,10 @@ class TableReader {
   std::vector<ColumnRole> roles_;
   std::int64_t row_ = 0, row_of_file_ = 0;  ///< with those that are left out
   std::int64_t kept_ = 0;
+  std::int64_t repeated_headers_ = 0;
+  std::string first_repeated_;        ///< its file and line
   std::vector<std::int64_t> picked_;  ///< of the kept ones; empty while these are all
-  float* feature_ = nullptr;          ///< where the row goes
+  double* feature_ = nullptr;         ///< where the row goes
   double *label_ = nullptr, *weight_ = nullptr;
   std::size_t column_ = 0;
   const char* cell_ = nullptr;  ///< where the cell begins that is being read

@@ -13,7 +13,7 @@ namespace mirrortrain::data {
 /// A table as its files have it: numbers, and words by their number in order of appearance.
 struct CsvTable {
   AdaptedTable columns;                         ///< of the training data; without words and means where this is it
-  Array features;                               ///< float32 [rows, feature columns]; NaN: an empty cell among numbers
+  Array features;                               ///< float64 [rows, feature columns]; NaN: a missing number
   Array labels;                                 ///< float64 [rows] or [rows, label columns]; [rows, 0] for none
   std::optional<Array> weights;                 ///< float64 [rows]
   std::vector<std::vector<std::string>> words;  ///< of each feature column; empty for numbers
@@ -36,8 +36,8 @@ AdaptedTable adapted_table(const CsvTable& table, const Csv& options, const std:
 /// The classes: the words of the labels, sorted by code point.
 std::vector<std::string> sorted_classes(const CsvTable& table);
 
-/// The table as numbers. Words that `adapted` does not have are an error that names the row; `bad`, unless null,
-/// gathers such rows where they are to be left out.
+/// The table as numbers, float32 where that holds all of them, else float64. Words that `adapted` does not have are an
+/// error that names the row; `bad`, unless null, gathers such rows where they are to be left out.
 Examples encoded(CsvTable table, const Adapted& adapted, BadExamples* bad = nullptr);
 /// Keeps these rows (ascending) and no others.
 void keep_rows(CsvTable& table, const std::vector<std::int64_t>& rows);

@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cmath>
 #include <cstdint>
+#include <cstdlib>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -80,6 +81,10 @@ class CsvText {
   std::string_view raw_cell(const char* start) const;
 
   const char* position() const { return at_; }
+  /// What was not passed yet.
+  std::string_view rest() const { return {at_, end_}; }
+  /// To a position that it had.
+  void go_back(const char* position) { at_ = position; }
   /// Goes back to where a row begins and over the whole of it, whatever is in it. Returns false where a quote is never
   /// closed, so that nobody knows where it ends.
   bool pass_row(const char* begin);
@@ -104,7 +109,9 @@ class CsvText {
 
   bool end_of_line() {
     if (at_ == end_) return true;
-    if (*at_ == '\r' && (at_ + 1 == end_ || at_[1] == '\n')) ++at_;
+    const char* behind = at_;
+    while (behind < end_ && *behind == '\r') ++behind;  // two, where a file was written twice as text
+    if (behind == end_ || *behind == '\n') at_ = behind;
     if (at_ == end_) return true;
     if (*at_ != '\n') return false;
     ++at_;
@@ -171,13 +178,9 @@ class CsvText {
   static const char* parse_with_point(const char* from, const char* end, T& value) {
     if (from < end && *from == '+' && from + 1 < end && from[1] != '-') ++from;
     auto [after, error] = std::from_chars(from, end, value);
-    if constexpr (std::is_same_v<T, float>) {
-      // Too small for float is zero or nearly so; too large is an infinity.
-      double wide = 0;
-      if (error == std::errc::result_out_of_range) {
-        error = std::from_chars(from, end, wide).ec;
-        value = static_cast<float>(wide);
-      }
+    if (error == std::errc::result_out_of_range) {  // too small is zero or nearly so; too large is an infinity
+      error = {};
+      value = static_cast<T>(std::strtod(std::string(from, after).c_str(), nullptr));
     }
     return error == std::errc() && std::isfinite(value) ? after : nullptr;
   }

@@ -54,6 +54,7 @@ Array picked_rows(const Array& from, std::int64_t first_row, const std::vector<s
   Array to(from.dtype, Shape(std::move(dims)), from.origin);
   to.first_line = from.first_line;
   to.parts = from.parts;
+  to.remarks = from.remarks;
   const std::size_t bytes = static_cast<std::size_t>(from.row_elements()) * size_of(from.dtype);
   std::byte* at = to.bytes.data();
   for (const std::int64_t row : rows) {
@@ -151,6 +152,20 @@ std::size_t checked_bytes(const Shape& shape, std::size_t element_bytes, const s
   return empty ? 0 : bytes;
 }
 
+Array narrowed(Array array) {
+  const auto wide = array.span<double>();
+  const bool fits = std::ranges::all_of(
+      wide, [](double value) { return static_cast<double>(static_cast<float>(value)) == value || std::isnan(value); });
+  if (!fits) return array;
+  Array narrow(DType::kFloat32, array.shape, array.origin);
+  std::ranges::transform(wide, narrow.span<float>().begin(), [](double value) { return static_cast<float>(value); });
+  narrow.first_line = array.first_line;
+  narrow.parts = std::move(array.parts);
+  narrow.picked = std::move(array.picked);
+  narrow.remarks = std::move(array.remarks);
+  return narrow;
+}
+
 bool same_but_ones(const Shape& a, const Shape& b) { return without_ones(a) == without_ones(b); }
 
 std::int64_t find_not_finite(const Array& array, std::int64_t from) {
@@ -228,6 +243,16 @@ Dataset::Dataset(Examples examples)
   require_finite(y);
 }
 
+std::vector<std::string> Dataset::remarks() const {
+  std::vector<std::string> all;
+  for (const Array* const array : {&features(), &labels()}) {
+    for (const std::string& remark : array->remarks) {
+      if (std::ranges::find(all, remark) == all.end()) all.push_back(remark);
+    }
+  }
+  return all;
+}
+
 Dataset Dataset::view(std::int64_t first, std::int64_t rows) const {
   if (first < 0 || rows < 0 || rows > rows_ - first) {
     throw Error(
@@ -251,6 +276,7 @@ Dataset Dataset::select(const std::vector<std::int64_t>& rows) const {
     examples.features.dtype = features().dtype;
     examples.features.shape = Shape(std::move(dims));
     examples.features.origin = features().origin;
+    examples.features.remarks = features().remarks;
     std::vector<std::int64_t> of_source = rows;  // not as they count in the files
     for (std::int64_t& row : of_source) row += first_row_;
     examples.source = std::make_shared<PickedRows>(examples_->source, std::move(of_source));

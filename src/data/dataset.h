@@ -54,6 +54,8 @@ struct Array {
   std::vector<Part> parts;  ///< empty where all rows are of `origin`
   /// Where rows were picked from those of the files: which each was there.
   std::vector<std::int64_t> picked;
+  /// What its user should know of how it was read, as files that were passed over; each a sentence without a place.
+  std::vector<std::string> remarks;
 
   Array() = default;
   /// Room for all elements, not initialized. Throws Error where there is not enough memory.
@@ -75,6 +77,9 @@ struct Array {
 
 /// The bytes of elements of `shape`. Throws Error, naming `what`, for negative extents and sizes beyond 2^62.
 std::size_t checked_bytes(const Shape& shape, std::size_t element_bytes, const std::string& what);
+
+/// Float64 elements as float32 where that loses nothing of any, else as they are.
+Array narrowed(Array array);
 
 /// Whether two shapes hold the same elements in the same places: equal but for extents of one.
 bool same_but_ones(const Shape& a, const Shape& b);
@@ -134,6 +139,8 @@ class Dataset {
   /// Null where every example counts the same.
   const Array* weights() const { return examples_->weights ? &*examples_->weights : nullptr; }
   std::int64_t first_row() const { return first_row_; }
+  /// What its user should know of how features and labels were read, each remark once.
+  std::vector<std::string> remarks() const;
   /// What was left out when the data was read of which this is all or a part; null where that was nothing.
   const LeftOut* left_out() const { return examples_->left_out.get(); }
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstring>
 #include <filesystem>
+#include <functional>
 
 #include "base/error.h"
 
@@ -15,23 +16,71 @@ bool has_wildcards(const std::string& path) { return path.find_first_of("*?[") !
 
 namespace {
 
-bool is_glob(const std::string& path) { return has_wildcards(path) && !std::filesystem::exists(path); }
+namespace fs = std::filesystem;
 
-void append_matches(const std::string& pattern, std::vector<std::string>& paths) {
+bool is_glob(const std::string& path) { return has_wildcards(path) && !fs::exists(path); }
+
+/// The matches of a pattern without `**`.
+std::vector<std::string> plain_matches(const std::string& pattern) {
   glob_t found{};
-  const int status = ::glob(pattern.c_str(), 0, nullptr, &found);
+  ::glob(pattern.c_str(), 0, nullptr, &found);
   std::vector<std::string> matches(found.gl_pathv, found.gl_pathv + found.gl_pathc);
   ::globfree(&found);
-  if (status != 0 || matches.empty()) {
+  return matches;
+}
+
+/// The folders of one, itself first, at any depth.
+std::vector<fs::path> folders_below(const fs::path& top) {
+  std::vector<fs::path> folders{top};
+  std::error_code error;
+  for (std::size_t i = 0; i < folders.size(); ++i) {
+    for (fs::directory_iterator at(folders[i], error), end; !error && at != end; at.increment(error)) {
+      const bool is_hidden = at->path().filename().string().starts_with('.');
+      if (!is_hidden && at->is_directory(error) && !at->is_symlink(error)) folders.push_back(at->path());
+    }
+  }
+  return folders;
+}
+
+/// As a shell's with globstar.
+std::vector<std::string> matches_of(const std::string& pattern) {
+  const bool begins_with = pattern.starts_with("**/");
+  const std::size_t at = begins_with ? 0 : pattern.find("/**/");
+  if (at == pattern.npos) return plain_matches(pattern);
+  const std::string above = begins_with ? "." : pattern.substr(0, std::max<std::size_t>(at, 1));
+  const std::string below = pattern.substr(at + (begins_with ? 3 : 4));
+  std::vector<std::string> matches;
+  for (const std::string& top : plain_matches(above)) {
+    for (const fs::path& folder : folders_below(top)) {
+      for (std::string& match : matches_of((folder / below).string())) matches.push_back(std::move(match));
+    }
+  }
+  std::ranges::sort(matches);  // of two `**` a file may have been found twice
+  matches.erase(std::unique(matches.begin(), matches.end()), matches.end());
+  return matches;
+}
+
+void append_matches(const std::string& pattern, std::vector<std::string>& paths, std::vector<std::string>& remarks) {
+  std::vector<std::string> matches = matches_of(pattern);
+  const auto is_folder = [](const std::string& path) { return fs::is_directory(path); };
+  const auto folders = std::ranges::stable_partition(matches, std::not_fn(is_folder));
+  if (!folders.empty()) {
+    remarks.push_back(fmt::format(
+        "{}: {} folder{} that the glob matches {} passed over, as {}; for the files in them "
+        "too, write **",
+        pattern, folders.size(), folders.size() == 1 ? "" : "s", folders.size() == 1 ? "is" : "are", folders.front()));
+  }
+  matches.erase(folders.begin(), folders.end());
+  if (matches.empty()) {
     throw Error(fmt::format("{}: no file matches this glob; check the folder and the pattern", pattern));
   }
-  std::sort(matches.begin(), matches.end());  // by bytes, whatever the locale
+  std::ranges::sort(matches);  // by bytes, whatever the locale
   paths.insert(paths.end(), matches.begin(), matches.end());
 }
 
 }  // namespace
 
-std::vector<std::string> expanded(const Files& files) {
+std::vector<std::string> expanded(const Files& files, std::vector<std::string>& remarks) {
   std::vector<config::Path> given;
   if (const auto* list = std::get_if<std::vector<config::Path>>(&files)) {
     given = *list;
@@ -41,7 +90,7 @@ std::vector<std::string> expanded(const Files& files) {
   std::vector<std::string> paths;
   for (const config::Path& path : given) {
     if (is_glob(path.text)) {
-      append_matches(path.text, paths);
+      append_matches(path.text, paths, remarks);
     } else {
       paths.push_back(path.text);
     }
@@ -52,8 +101,11 @@ std::vector<std::string> expanded(const Files& files) {
 
 Array read_files(const Files& files, const std::function<Array(const std::string& path)>& read) {
   std::vector<Array> arrays;
-  for (const std::string& path : expanded(files)) arrays.push_back(read(path));
-  return joined(std::move(arrays));
+  std::vector<std::string> remarks;
+  for (const std::string& path : expanded(files, remarks)) arrays.push_back(read(path));
+  Array all = joined(std::move(arrays));
+  all.remarks.insert(all.remarks.end(), remarks.begin(), remarks.end());
+  return all;
 }
 
 Array joined(std::vector<Array> arrays) {
@@ -77,6 +129,7 @@ Array joined(std::vector<Array> arrays) {
     if (own > 0) std::memcpy(whole.bytes.data() + bytes, array.bytes.data(), own);
     bytes += own;
     whole.parts.push_back({rows, array.origin, array.first_line});
+    whole.remarks.insert(whole.remarks.end(), array.remarks.begin(), array.remarks.end());
     rows += array.rows();
   }
   return whole;

@@ -18,8 +18,10 @@ using Files = std::variant<config::Path, std::vector<config::Path>>;
 bool has_wildcards(const std::string& path);
 
 /// The files in the order in which their rows count: globs in sorted order, a list as it is written. A path that exists
-/// is never taken for a glob. Throws Error for a glob that matches nothing.
-std::vector<std::string> expanded(const Files& files);
+/// is never taken for a glob. `**` as a part of a path stands for any number of folders, none too; those whose name
+/// begins with a point and links to folders are left out. Folders that a glob matches are passed over, which is added
+/// to `remarks`. Throws Error for a glob that matches no file.
+std::vector<std::string> expanded(const Files& files, std::vector<std::string>& remarks);
 
 /// The rows of all files, one after the other. Throws Error where a file's rows are of another shape or type than those
 /// of the first.

@@ -37,20 +37,18 @@ const RowConverter::Constants<Real>& constants_in(const RowConverter::AllConstan
   }
 }
 
-template <class From, class To>
+template <class From, class To, class Real>
 void convert_with_one(const From* __restrict from, To* __restrict to, std::int64_t elements,
-                      const RowConverter::Constants<RealFor<From>>& constants) {
-  using Real = RealFor<From>;
+                      const RowConverter::Constants<Real>& constants) {
   const Real shift = constants.shift[0], scale = constants.scale[0], offset = constants.offset[0];
   for (std::int64_t i = 0; i < elements; ++i) {
     to[i] = rounded<To>(static_cast<float>((static_cast<Real>(from[i]) - shift) * scale + offset));
   }
 }
 
-template <class From, class To>
+template <class From, class To, class Real>
 void convert_with_many(const From* __restrict from, To* __restrict to, std::int64_t elements,
-                       const RowConverter::Constants<RealFor<From>>& constants) {
-  using Real = RealFor<From>;
+                       const RowConverter::Constants<Real>& constants) {
   const Real* __restrict shift = constants.shift.data();
   const Real* __restrict scale = constants.scale.data();
   const Real* __restrict offset = constants.offset.data();
@@ -64,12 +62,12 @@ void convert_with_many(const From* __restrict from, To* __restrict to, std::int6
   }
 }
 
-template <class From, class To>
+template <class From, class To, class Real>
 void convert(const std::byte* from_bytes, std::byte* to_bytes, std::int64_t elements,
              const RowConverter::AllConstants& all) {
   const auto* from = reinterpret_cast<const From*>(from_bytes);
   auto* to = reinterpret_cast<To*>(to_bytes);
-  const auto& constants = constants_in<RealFor<From>>(all);
+  const auto& constants = constants_in<Real>(all);
   if constexpr (std::is_same_v<From, To>) {
     if (all.identity) {
       std::memcpy(to, from, static_cast<std::size_t>(elements) * sizeof(To));
@@ -150,7 +148,11 @@ RowConverter::RowConverter(const Array& from, const Affine& affine, DType to)
       to_bytes_(size_of(to)) {
   convert_ = with_element_type(from.dtype, [&](auto* type) -> Convert {
     using From = std::remove_pointer_t<decltype(type)>;
-    return to == DType::kBfloat16 ? &convert<From, bfloat16> : &convert<From, float>;
+    using Real = RealFor<From>;
+    if (affine.needs_double()) {
+      return to == DType::kBfloat16 ? &convert<From, bfloat16, double> : &convert<From, float, double>;
+    }
+    return to == DType::kBfloat16 ? &convert<From, bfloat16, Real> : &convert<From, float, Real>;
   });
 }
 

@@ -23,7 +23,8 @@ struct RowSource {
 };
 
 /// Copies chosen rows of an array, each element converted as (x - shift) * scale + offset. The arithmetic is float32
-/// for uint8, bfloat16 and float32 elements, double for the others, whose values float32 does not hold.
+/// for uint8, bfloat16 and float32 elements unless Affine::needs_double, double for the others, whose values float32
+/// does not hold.
 class RowConverter {
  public:
   /// `from` must outlive this. `to` is kFloat32 or kBfloat16; `affine` has one channel or as many as the last axis of

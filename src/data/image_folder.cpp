@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <memory>
 
@@ -18,11 +19,15 @@ namespace {
 
 namespace fs = std::filesystem;
 
-bool is_picture(const fs::path& path) {
-  const std::string name = path.filename().string();
+std::string lower_ending(const fs::path& path) {
   std::string ending = path.extension().string();
   std::ranges::transform(ending, ending.begin(),
                          [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
+  return ending;
+}
+
+bool is_picture(const fs::path& path) {
+  const std::string name = path.filename().string(), ending = lower_ending(path);
   return !name.starts_with('.') && (ending == ".png" || ending == ".jpg" || ending == ".jpeg");
 }
 
@@ -41,12 +46,54 @@ std::vector<fs::path> entries_of(const fs::path& folder) {
   return entries;
 }
 
+/// What looks as if it were to be read, and is not: pictures of other formats or in other places, folders, links that
+/// lead nowhere.
+class PassedOver {
+ public:
+  void add(const fs::path& path) {
+    if (fs::is_directory(path)) {
+      ++folders_;
+    } else if (is_picture(path) || has_other_ending(path) || is_broken_link(path)) {
+      ++files_;
+    } else {
+      return;
+    }
+    if (first_.empty()) first_ = path.string();
+  }
+  /// `where` pictures are read.
+  std::vector<std::string> remarks(const std::string& origin, std::string_view where) const {
+    if (first_.empty()) return {};
+    const auto counted = [](std::int64_t count, std::string_view what) {
+      return count == 0 ? std::string() : fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
+    };
+    const std::string both = files_ > 0 && folders_ > 0 ? " and " : "";
+    return {fmt::format("{}: {}{}{} {} passed over, as {}; what is read are files that end in .png, .jpg or .jpeg, {}",
+                        origin, counted(files_, "file"), both, counted(folders_, "folder"),
+                        files_ + folders_ == 1 ? "is" : "are", shortened(first_, 200), where)};
+  }
+
+ private:
+  static bool has_other_ending(const fs::path& path) {
+    constexpr auto kEndings = std::to_array<std::string_view>(
+        {".webp", ".bmp", ".gif", ".tif", ".tiff", ".heic", ".heif", ".avif", ".jfif", ".jpe", ".jp2", ".ppm", ".pgm"});
+    return std::ranges::find(kEndings, lower_ending(path)) != kEndings.end();
+  }
+  static bool is_broken_link(const fs::path& path) { return fs::is_symlink(path) && !fs::exists(path); }
+
+  std::int64_t files_ = 0, folders_ = 0;
+  std::string first_;
+};
+
 /// The pictures of a folder; a picture alone is one.
-std::vector<std::string> pictures_in(const fs::path& folder) {
+std::vector<std::string> pictures_in(const fs::path& folder, PassedOver& passed_over) {
   if (fs::is_regular_file(folder)) return {folder.string()};
   std::vector<std::string> files;
   for (const fs::path& path : entries_of(folder)) {
-    if (is_picture(path) && fs::is_regular_file(path)) files.push_back(path.string());
+    if (is_picture(path) && fs::is_regular_file(path)) {
+      files.push_back(path.string());
+    } else {
+      passed_over.add(path);
+    }
   }
   return files;
 }
@@ -76,9 +123,11 @@ class PictureFiles : public EncodedPictures {
 struct LabeledFiles {
   std::vector<std::string> files, labels;
   std::vector<std::int64_t> rows{};  ///< which these are of all, where some were left out
+  std::vector<std::string> remarks{};
 
   void keep(const std::vector<std::int64_t>& kept) {
     LabeledFiles left;
+    left.remarks = std::move(remarks);
     for (const std::int64_t one : kept) {
       const auto at = static_cast<std::size_t>(one);
       left.files.push_back(std::move(files[at]));
@@ -91,9 +140,13 @@ struct LabeledFiles {
 
 LabeledFiles files_of_folders(const fs::path& directory) {
   LabeledFiles found;
+  PassedOver passed_over;
   for (const fs::path& folder : entries_of(directory)) {
-    if (!fs::is_directory(folder)) continue;
-    const std::vector<std::string> files = pictures_in(folder);
+    if (!fs::is_directory(folder)) {
+      passed_over.add(folder);
+      continue;
+    }
+    const std::vector<std::string> files = pictures_in(folder, passed_over);
     if (files.empty()) {
       const auto inside = entries_of(folder);
       const bool has_folders = std::ranges::any_of(inside, [](const fs::path& one) { return fs::is_directory(one); });
@@ -112,11 +165,14 @@ LabeledFiles files_of_folders(const fs::path& directory) {
                     "pictures in a folder of its name, or give a CSV file of names and labels in 'labels'",
                     directory.string()));
   }
+  found.remarks = passed_over.remarks(directory.string(), "right in a class's folder");
   return found;
 }
 
 LabeledFiles files_of_table(const fs::path& directory, const std::string& path, BadExamples* bad) {
-  CsvFile file(path, {});
+  Csv options;
+  options.header = false;  // whether it is one, the first cell shows: it names no picture
+  CsvFile file(path, options);
   CsvText& text = file.text();
   LabeledFiles found;
   std::vector<std::int64_t> missing;
@@ -124,6 +180,8 @@ LabeledFiles files_of_table(const fs::path& directory, const std::string& path, 
     throw Error(fmt::format("{}: expected two columns, a picture's path and its label, found {}", path,
                             file.first_line().columns));
   }
+  text.at_end();  // passes blank lines
+  const std::int64_t first_line = text.line(text.position());
   while (!text.at_end()) {
     const std::int64_t line = text.line(text.position());
     const std::string name = text.cell();
@@ -133,6 +191,8 @@ LabeledFiles files_of_table(const fs::path& directory, const std::string& path, 
       throw Error(fmt::format("{}:{}: expected a picture's path and its label", path, line));
     }
     const std::string picture = (directory / name).string();
+    const bool is_first = found.files.empty() && missing.empty() && line == first_line;
+    if (is_first && !is_picture(name) && !fs::is_regular_file(picture)) continue;  // a header
     if (!fs::is_regular_file(picture)) {
       const std::string reason = fmt::format("{}:{}: there is no picture {}; correct the name or remove the line", path,
                                              line, shortened(picture, 200));
@@ -203,17 +263,24 @@ FoundPictures find_pictures(const ImageFolder& source, const std::vector<std::st
     labels[row] = static_cast<double>(at - pictures.classes.begin());
   }
   pictures.examples.labels.picked = std::move(found.rows);
+  pictures.examples.labels.remarks = std::move(found.remarks);
   return pictures;
 }
 
-bool has_pictures(const ImageFolder& source) { return !pictures_in(source.directory.text).empty(); }
+bool has_pictures(const ImageFolder& source) {
+  PassedOver unread;
+  return !pictures_in(source.directory.text, unread).empty();
+}
 
 Examples find_new_pictures(const ImageFolder& source, bool passes_over_bad) {
-  std::vector<std::string> files = pictures_in(source.directory.text);
+  PassedOver passed_over;
+  std::vector<std::string> files = pictures_in(source.directory.text, passed_over);
   if (files.empty()) {
     throw Error(fmt::format("{}: expected PNG or JPEG files, found none", source.directory.text));
   }
-  return examples_of(source, std::move(files), passes_over_bad);
+  Examples examples = examples_of(source, std::move(files), passes_over_bad);
+  examples.features.remarks = passed_over.remarks(source.directory.text, "right in this folder");
+  return examples;
 }
 
 }  // namespace mirrortrain::data

@@ -67,7 +67,7 @@ config::Section<Inline> Inline::section() {
 }
 
 Examples read(const Inline& source) {
-  return {array_of(source.features, DType::kFloat32),
+  return {narrowed(array_of(source.features, DType::kFloat64)),
           array_of(source.labels, source.labels.whole ? DType::kInt64 : DType::kFloat64)};
 }
 

@@ -25,7 +25,7 @@ struct Inline {
   static config::Section<Inline> section();
 };
 
-/// Features float32; labels int64 where all are whole, else float64.
+/// Features float32 where that holds them all, else float64; labels int64 where all are whole, else float64.
 Examples read(const Inline& source);
 
 }  // namespace mirrortrain::data

@@ -12,8 +12,10 @@
 #include <thread>
 
 #include "base/error.h"
+#include "base/utf8.h"
 #include "data/csv_table.h"
 #include "data/example_classes.h"
+#include "data/mistaken_number.h"
 #include "data/split_rows.h"
 #include "data/usable.h"
 
@@ -149,6 +151,18 @@ void follow(const std::vector<std::int64_t>& before, const std::vector<std::int6
   part = std::move(left);
 }
 
+/// Throws Error where labels are words, and the loss compares numbers: words such as 50% would become classes.
+void require_numbers_as_labels(const CsvTable& table, const Csv& source, const Wanted& wanted) {
+  if (table.label_words.empty() || wanted.spec == nullptr || wanted.one_hot_depth > 0) return;
+  const InputSpec& spec = *wanted.spec;
+  if (spec.classes > 0 || spec.probabilities || spec.signs) return;
+  const std::string& word = table.label_words.front();
+  const std::string hint = mistaken_number(word, source.decimal.front());
+  throw Error(fmt::format(
+      "{}: the label '{}' is a word, and the loss compares numbers; {}", table.labels.row_text(0), shortened(word),
+      !hint.empty() ? hint : "for classes take sparse_categorical_crossentropy, with an output each"));
+}
+
 Training adapt(const Csv& source, const DataOptions& options, std::uint64_t seed, const Terms& terms) {
   BadExamples bad = terms.gather();
   CsvTable table = read_table(source, {nullptr, true, bad.if_skips()});
@@ -159,6 +173,7 @@ Training adapt(const Csv& source, const DataOptions& options, std::uint64_t seed
   const std::string origin = table.features.origin;
   if (table.features.rows() == 0 && bad.any()) std::move(bad).left_out(0, origin);
   if (table.features.rows() == 0) throw Error(fmt::format("{}: expected at least one example, found none", origin));
+  require_numbers_as_labels(table, source, terms.wanted);
   SplitRows rows = split_rows(
       {table.features.rows(), origin, false, example_classes(table.labels, 0, table.labels.rows(), terms.wanted)},
       options, seed);

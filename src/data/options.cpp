@@ -44,7 +44,9 @@ std::string table_mismatch(const DataOptions& options, const Optional& split) {
   const char* key = differs(*train, *other, &Csv::features, other->features.has_value()) ? "features"
                     : differs(*train, *other, &Csv::encoding, !other->encoding.empty())  ? "encoding"
                     : differs(*train, *other, &Csv::missing, other->missing.has_value()) ? "missing"
-                                                                                         : nullptr;
+                    : differs(*train, *other, &Csv::missing_values, other->missing_values.has_value())
+                        ? "missing_values"
+                        : nullptr;
   if (key == nullptr) return "";
   return fmt::format("{0}: what data.train.{0} says counts for every split; leave it out here", key);
 }

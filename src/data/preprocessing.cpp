@@ -106,6 +106,14 @@ bool is_of_pictures(const PreprocessingStep& step) {
          !std::holds_alternative<OneHot>(step);
 }
 
+bool Affine::needs_double() const {
+  constexpr double kFar = 16;  // float32's rounding of the shift is a millionth of a deviation
+  for (std::size_t i = 0; i < channels(); ++i) {
+    if (std::abs(shift[i] * scale[i]) > kFar) return true;
+  }
+  return false;
+}
+
 Affine fold(std::span<const PreprocessingStep> steps) {
   Affine affine;
   for (const PreprocessingStep& step : steps) std::visit([&](const auto& held) { apply(affine, held); }, step);

@@ -50,6 +50,9 @@ bool is_of_pictures(const PreprocessingStep& step);
 struct Affine {
   std::vector<double> shift{0.0}, scale{1.0}, offset{0.0};
   std::size_t channels() const { return shift.size(); }
+  /// Whether float32 would round the difference to a shift too much: it is many deviations from 0, as times and years
+  /// are.
+  bool needs_double() const;
 };
 
 /// Throws Error where two steps have different numbers of channels. None may be of pictures, or be still to adapt.

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/utf8.h"
 #include "data/input.h"
 #include "data/vocabulary.h"
 
@@ -75,25 +76,40 @@ config::Section<Text> Text::section() {
            config::between(1, 1 << 20));
 }
 
+namespace {
+
+std::string text_of(const std::string& path) {
+  return std::string(without_byte_order_mark(read_text(*open_input(path))));
+}
+
+}  // namespace
+
 TokenWindows read_windows(const Text& source) {
   Windows windows(source);
+  std::vector<std::string> remarks;
+  const std::vector<std::string> paths = expanded(source.files, remarks);
+  const auto taken = [&] {
+    Examples examples = windows.take();
+    examples.features.remarks = std::move(remarks);
+    return examples;
+  };
   if (!source.vocabulary) {
-    for (const std::string& path : expanded(source.files)) {
-      const std::string text = read_text(*open_input(path));
+    for (const std::string& path : paths) {
+      const std::string text(text_of(path));
       windows.add<std::uint8_t>(std::span(text.data(), text.size()), path);
     }
-    return {windows.take(), {}};
+    return {taken(), {}};
   }
   const Vocabulary vocabulary = Vocabulary::read(source.vocabulary->text);
-  for (const std::string& path : expanded(source.files)) {
-    const std::vector<std::int32_t> tokens = vocabulary.encode(read_text(*open_input(path)), path);
+  for (const std::string& path : paths) {
+    const std::vector<std::int32_t> tokens = vocabulary.encode(text_of(path), path);
     if (vocabulary.size() <= 256) {
       windows.add<std::uint8_t>(std::span(tokens), path);
     } else {
       windows.add<std::int32_t>(std::span(tokens), path);
     }
   }
-  return {windows.take(), vocabulary.tokens()};
+  return {taken(), vocabulary.tokens()};
 }
 
 Examples read(const Text& source) { return read_windows(source).examples; }

@@ -257,7 +257,7 @@ class Records {
   }
 
   Examples read() {
-    for (const std::string& path : expanded(source_.files)) read_file(path);
+    for (const std::string& path : expanded(source_.files, remarks_)) read_file(path);
     if (rows_ == 0 && bad_ != nullptr && bad_->any()) std::move(*bad_).left_out(0, parts_.front().origin);
     if (rows_ == 0) throw Error(fmt::format("{}: expected at least one record, found none", parts_.front().origin));
     Examples examples;
@@ -272,6 +272,7 @@ class Records {
     }
     if (wants_labels_) examples.labels = array_of(labels_, rows_, parts_);
     if (rows_ < all_) examples.features.picked = examples.labels.picked = picked_;
+    examples.features.remarks = std::move(remarks_);
     return examples;
   }
 
@@ -333,6 +334,7 @@ class Records {
   Column labels_{source_.labels, "labels", std::nullopt, std::nullopt};
   const std::shared_ptr<RecordPictures> pictures_ = std::make_shared<RecordPictures>();
   std::vector<Array::Part> parts_;
+  std::vector<std::string> remarks_;
   std::int64_t rows_ = 0, all_ = 0;   ///< without and with those that are left out
   std::vector<std::int64_t> picked_;  ///< which each row is of all
 };

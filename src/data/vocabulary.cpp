@@ -57,7 +57,7 @@ Vocabulary::Vocabulary(std::vector<std::string> tokens, std::string name)
 }
 
 Vocabulary Vocabulary::read(const std::string& path) {
-  const std::string text = read_text(*open_input(path));
+  const std::string text(without_byte_order_mark(read_text(*open_input(path))));
   return {path.ends_with(".json") ? tokens_of_json(text, path) : tokens_of_lines(text), path};
 }
 

@@ -25,12 +25,13 @@ struct RowChoice {
 };
 
 /// (x - shift) * scale + offset, for the channel that an element has: its number in the row modulo `channels`. Vectors
-/// of `channels` in device memory. The arithmetic is float32 for uint8, bfloat16 and float32 elements, double for the
-/// others.
+/// of `channels` in device memory. The arithmetic is float32 for uint8, bfloat16 and float32 elements unless `in_double`,
+/// double for the others.
 struct DeviceAffine {
   const double *shift = nullptr, *scale = nullptr, *offset = nullptr;
   std::int64_t channels = 1;
-  bool identity = false;  ///< nothing but a conversion; the vectors are not read
+  bool identity = false;   ///< nothing but a conversion; the vectors are not read
+  bool in_double = false;  ///< whatever the elements are
 };
 
 /// Bytes from one place of device memory to another; a multiple of 8, aligned to 8.

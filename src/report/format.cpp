@@ -1,6 +1,7 @@
 #include "report/format.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -66,6 +67,13 @@ std::string layer_table(std::span<const LayerRow> layers, std::int64_t trainable
                        bytes_text(static_cast<std::uint64_t>(parameters) * sizeof(float)),
                        with_thousands(trainable_parameters));
   return table;
+}
+
+std::string first_of(const std::vector<std::string>& names, std::size_t most) {
+  const std::size_t shown = std::min(names.size(), most);
+  const auto text =
+      fmt::format("{}", fmt::join(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(shown), ", "));
+  return names.size() > shown ? fmt::format("{} and {} more", text, names.size() - shown) : text;
 }
 
 }  // namespace mirrortrain::report

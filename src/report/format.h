@@ -4,6 +4,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/shape.h"
 
@@ -32,5 +33,8 @@ struct LayerRow {
 
 /// The layers as a table: name (type), output shape, parameters, and below it the totals.
 std::string layer_table(std::span<const LayerRow> layers, std::int64_t trainable_parameters);
+
+/// "a, b, c and 4 more", of at most so many.
+std::string first_of(const std::vector<std::string>& names, std::size_t most);
 
 }  // namespace mirrortrain::report

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "base/utf8.h"
 
 namespace mirrortrain::rpc {
 namespace {
@@ -16,7 +17,7 @@ constexpr const char* kTokenKey = "mirrortrain-token";
 std::string read_secret(const std::string& key, const config::Path& file) {
   std::string text;
   try {
-    text = read_text_file(file.text);
+    text = without_byte_order_mark(read_text_file(file.text));
   } catch (const Error& error) {
     throw UsageError(fmt::format("strategy.cluster.{}: {}", key, error.what()));
   }

@@ -1,14 +1,13 @@
 #include "train/class_counts.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
-#include <algorithm>
 #include <optional>
 #include <vector>
 
 #include "data/example_classes.h"
 #include "data/example_weights.h"
+#include "report/format.h"
 
 namespace mirrortrain {
 namespace {
@@ -24,14 +23,7 @@ std::vector<std::string> names_of(const SplitsToCheck& splits) {
   return splits.adapted != nullptr ? splits.adapted->classes : std::vector<std::string>();
 }
 
-/// "1 (dog), 4 and 7 more"
-std::string listed(const std::vector<std::string>& classes) {
-  constexpr std::size_t kMostListed = 5;
-  const std::size_t shown = std::min(classes.size(), kMostListed);
-  const auto text =
-      fmt::format("{}", fmt::join(classes.begin(), classes.begin() + static_cast<std::ptrdiff_t>(shown), ", "));
-  return classes.size() > shown ? fmt::format("{} and {} more", text, classes.size() - shown) : text;
-}
+constexpr std::size_t kNamedClasses = 5;  // classes that a warning names
 
 template <class LocatedSource>
 void warn_of_split(const LocatedSource& source, const char* name, const data::ClassCounts& of_train,
@@ -55,13 +47,13 @@ void warn_of_split(const LocatedSource& source, const char* name, const data::Cl
   if (!absent.empty()) {
     errors.warn(source.place, source.path,
                 fmt::format("{} has no example of the class{} {}, which the training data have; {}", name,
-                            absent.size() == 1 ? "" : "es", listed(absent), remedy));
+                            absent.size() == 1 ? "" : "es", report::first_of(absent, kNamedClasses), remedy));
   }
   if (!few.empty()) {
     errors.warn(source.place, source.path,
                 fmt::format("{} has fewer than {} examples of the class{} {}, so that its figures say little of {}; {}",
-                            name, kFew, few.size() == 1 ? "" : "es", listed(few), few.size() == 1 ? "it" : "them",
-                            is_part_of_train ? "take a larger fraction" : "add some"));
+                            name, kFew, few.size() == 1 ? "" : "es", report::first_of(few, kNamedClasses),
+                            few.size() == 1 ? "it" : "them", is_part_of_train ? "take a larger fraction" : "add some"));
   }
 }
 

@@ -31,11 +31,12 @@ config::Section<TrainingOptions> TrainingOptions::section() {
       .key("autotune", &TrainingOptions::autotune,
            "Whether GPUs benchmark several algorithms for each matrix multiplication and convolution before the first "
            "step and use the fastest.")
-      .key("on_non_finite", &TrainingOptions::on_non_finite,
-           "What to do when the loss, in training, validation or test, or a variable is NaN or infinite: stop ends the "
-           "run with exit code 3 and saves nothing of it, so that the last checkpoint is the one to go back to; skip "
-           "leaves out steps whose loss or gradients are not finite, which then change nothing, and stops after 20 in a "
-           "row, or where validation or test are not finite; ignore continues.")
+      .key(
+          "on_non_finite", &TrainingOptions::on_non_finite,
+          "What to do when the loss, in training, validation or test, or a variable is NaN or infinite: stop ends the "
+          "run with exit code 3 and saves nothing of it, so that the last checkpoint is the one to go back to; skip "
+          "leaves out steps whose loss or gradients are not finite, which then change nothing, and stops after 20 in a "
+          "row, or where validation or test are not finite; ignore continues.")
       .key(
           "check_replicas_every_steps", &TrainingOptions::check_replicas_every_steps,
           "Number of steps between two comparisons of the variables of several GPUs or workers, which a damaged memory "
@@ -114,10 +115,12 @@ config::Section<Configuration> Configuration::section() {
       .check("data",
              [](const Configuration& values) -> std::string {
                const data::AutoShard shard = values.data.auto_shard;
-               return is_served(values.strategy.type) && shard != data::AutoShard::kAuto && shard != data::AutoShard::kData
-                          ? fmt::format("parameter_server gives each global batch to one worker, whatever files it comes "
-                                        "from; leave out auto_shard: {}",
-                                        config::name_of(shard))
+               return is_served(values.strategy.type) && shard != data::AutoShard::kAuto &&
+                              shard != data::AutoShard::kData
+                          ? fmt::format(
+                                "parameter_server gives each global batch to one worker, whatever files it comes "
+                                "from; leave out auto_shard: {}",
+                                config::name_of(shard))
                           : "";
              })
       .check("training",

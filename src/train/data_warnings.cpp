@@ -12,6 +12,7 @@
 
 #include "data/wrong_numbers.h"
 #include "train/class_counts.h"
+#include "train/column_warnings.h"
 #include "train/option_warnings.h"
 
 namespace mirrortrain {
@@ -158,27 +159,6 @@ void warn_of_one_class(const LocatedSource& source, const data::Dataset* split, 
                                            : "check the labels"));
 }
 
-/// pandas writes the numbers of the rows as a first column without a name, or "Unnamed: 0" when that was read again.
-void warn_of_index(const CheckedConfiguration& checked, const data::Dataset& train, const data::Adapted* adapted,
-                   config::Errors& errors) {
-  if (adapted == nullptr || !adapted->table) return;
-  const data::AdaptedTable& table = *adapted->table;
-  if (table.header.empty() || table.lists_features || table.features.front().column != 0) return;
-  const bool has_no_name = table.header[0].empty() || table.header[0].starts_with("Unnamed: ");
-  if (!has_no_name || table.features.front().encoding || train.rows() < 2) return;
-  const auto width = static_cast<std::size_t>(train.features().row_elements());
-  const auto all = train.features().span<float>().subspan(static_cast<std::size_t>(train.first_row()) * width);
-  std::set<float> different;
-  for (std::size_t row = 0; row < static_cast<std::size_t>(std::min(train.rows(), kRows)); ++row) {
-    const float number = all[row * width];
-    if (number < 0 || number != std::floor(number) || !different.insert(number).second) return;
-  }
-  const auto& source = checked.values().data.train;
-  errors.warn(source.place, source.path,
-              "the first column, which has no name, counts the rows and is taken for a feature; list the others in "
-              "'features', or save the table without it, as pandas does with index=False");
-}
-
 void warn_of_padding_alone(const CheckedConfiguration& checked, const data::Dataset& train, config::Errors& errors) {
   if (!checked.input.pads_with_zero || train.source() != nullptr || !data::is_all_zero(train)) return;
   const auto& source = checked.values().data.train;
@@ -266,10 +246,22 @@ void warn_of_labels(const CheckedConfiguration& checked, const SplitsToCheck& sp
   }
 }
 
+/// What its user should know of how a split was read.
+template <class LocatedSource>
+void add_remarks(const LocatedSource& source, const data::Dataset* split, config::Errors& errors) {
+  if (split == nullptr) return;
+  for (const std::string& remark : split->remarks()) errors.warn(source.place, source.path, remark);
+}
+
 }  // namespace
 
 void warn_of_data(const CheckedConfiguration& checked, const SplitsToCheck& splits, config::Errors& errors) {
   const Configuration& values = checked.values();
+  add_remarks(values.data.train, splits.train, errors);
+  const bool is_part =
+      values.data.validation.value && std::holds_alternative<data::ValidationFraction>(*values.data.validation.value);
+  if (!is_part) add_remarks(values.data.validation, splits.validation, errors);
+  add_remarks(values.data.test, splits.test, errors);
   if (!checked.has_model()) return;
   const data::Dataset& train = *splits.train;
   if (values.data.global_batch_size > train.rows() && !values.data.drop_remainder) {
@@ -290,7 +282,7 @@ void warn_of_data(const CheckedConfiguration& checked, const SplitsToCheck& spli
   const std::int64_t batches = values.data.drop_remainder ? rows / batch : (rows + batch - 1) / batch;
   warn_of_long_warmup(checked, values.training.total_steps(batches), errors);
   warn_of_padding_alone(checked, train, errors);
-  warn_of_index(checked, train, splits.adapted, errors);
+  warn_of_columns(checked, splits, errors);
   warn_of_scales(checked, train, errors);
   warn_of_labels(checked, splits, errors);
   warn_of_rare_classes(checked, splits, errors);

@@ -260,6 +260,10 @@ void tell_left_out(const Run& run, LeftOutList list) {
   tell_left_out(datasets, list);
 }
 
+void warn_of_remarks(const data::Dataset& dataset) {
+  for (const std::string& remark : dataset.remarks()) spdlog::warn("{}", remark);
+}
+
 const data::Feeder* Run::split(data::Split split) const {
   switch (split) {
     case data::Split::kTrain: return train.get();

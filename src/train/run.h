@@ -108,6 +108,8 @@ void tell_left_out(std::span<const data::Dataset* const> datasets, LeftOutList l
 void tell_left_out(const Run& run, LeftOutList list);
 /// The same in a line or, with the first reasons, some.
 std::string left_out_text(const data::LeftOut& left, LeftOutList list);
+/// Warns of what is to be known of how data were read, where nothing else does.
+void warn_of_remarks(const data::Dataset& dataset);
 
 /// What a run kept of its training data; nullopt where it kept nothing.
 std::optional<data::Adapted> read_adapted(const RunFolder& folder);

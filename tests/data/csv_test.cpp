@@ -38,8 +38,12 @@ class Reader {
 };
 
 std::vector<float> features(const Examples& examples) {
-  const auto span = examples.features.span<float>();
-  return {span.begin(), span.end()};
+  return with_element_type(examples.features.dtype, [&](auto* type) {
+    const auto span = examples.features.span<std::remove_pointer_t<decltype(type)>>();
+    std::vector<float> floats;
+    for (const auto value : span) floats.push_back(static_cast<float>(value));
+    return floats;
+  });
 }
 std::vector<double> labels(const Examples& examples) {
   const auto span = examples.labels.span<double>();
@@ -85,10 +89,15 @@ TEST_CASE("a first line without any number is a header unless said otherwise") {
   CHECK(contains(read.error("a,b\n3,4\n", std::int64_t{1}, false), ":1: row 0 (counting from 0), column 0"));
 }
 
-TEST_CASE("csv numbers come out as the nearest float") {
+TEST_CASE("csv numbers keep their precision, and are float32 where that holds all of them") {
   const Reader read;
-  const Examples examples = read("0.1,16777217,123456789,1e-60,-0,1E+3,3.4028234e38,0\n", std::int64_t{7}, false);
-  CHECK(features(examples) == std::vector<float>{0.1f, 16777216.0f, 123456789.0f, 0.0f, -0.0f, 1000.0f, 3.4028234e38f});
+  const Examples examples =
+      read("0.1,16777217,123456789,1e-60,-0,1E+3,3.4028234e38,1e-400,0\n", std::int64_t{8}, false);
+  REQUIRE(examples.features.dtype == DType::kFloat64);
+  CHECK(std::ranges::equal(examples.features.span<double>(),
+                           std::vector<double>{0.1, 16777217, 123456789, 1e-60, -0.0, 1000, 3.4028234e38, 0}));
+  CHECK(features(examples)[0] == 0.1f);
+  CHECK(read("0.5,3,-7,0\n", std::int64_t{3}, false).features.dtype == DType::kFloat32);
 }
 
 TEST_CASE("wrong csv cells are refused with line, row and column") {

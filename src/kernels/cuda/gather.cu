@@ -19,10 +19,14 @@ struct Affine {
 
     __device__ float operator()(Real x) {
       if (affine.identity) return static_cast<float>(x);
-      const Real shift = static_cast<Real>(affine.shift[channel]), scale = static_cast<Real>(affine.scale[channel]);
-      const Real offset = static_cast<Real>(affine.offset[channel]);
+      const float converted = affine.in_double ? convert(static_cast<double>(x)) : convert(x);
       if (++channel == affine.channels) channel = 0;
-      return static_cast<float>((x - shift) * scale + offset);
+      return converted;
+    }
+    template <class T>
+    __device__ float convert(T x) const {
+      const T shift = static_cast<T>(affine.shift[channel]), scale = static_cast<T>(affine.scale[channel]);
+      return static_cast<float>((x - shift) * scale + static_cast<T>(affine.offset[channel]));
     }
   };
   __device__ Walk from(std::int64_t element) const {

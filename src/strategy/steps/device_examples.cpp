@@ -57,7 +57,8 @@ void DeviceExamples::add(const data::Feeder& examples, std::int64_t most_rows) {
     return std::all_of(values.begin(), values.end(), [&](double one) { return one == value; });
   };
   source.conversion = {on_device, on_device + channels, on_device + 2 * channels, static_cast<std::int64_t>(channels),
-                       all_are(affine.shift, 0) && all_are(affine.scale, 1) && all_are(affine.offset, 0)};
+                       all_are(affine.shift, 0) && all_are(affine.scale, 1) && all_are(affine.offset, 0),
+                       affine.needs_double()};
 
   const bool in_memory = !examples.reads_ahead();
   if (in_memory && (cache_ == data::Cache::kDevice || (cache_ == data::Cache::kAuto && fits(examples.dataset())))) {

@@ -1,0 +1,14 @@
+#pragma once
+
+#include "config/errors.h"
+#include "train/check_configuration.h"
+#include "train/data_warnings.h"
+
+namespace mirrortrain {
+
+/// Warns, at data.train, of columns that are hardly meant as features: without a name, or numbering the rows; of those
+/// whose numbers are one in float32 once they are preprocessed; of those that are the same in all rows under an adapted
+/// normalization, which takes every other number for an extreme one; and of those that say the label alone.
+void warn_of_columns(const CheckedConfiguration& checked, const SplitsToCheck& splits, config::Errors& errors);
+
+}  // namespace mirrortrain
