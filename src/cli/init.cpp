@@ -47,9 +47,18 @@ std::string layers(const DataLook& look) {
   }
   const char* const width = is_of_pictures(look) ? "64" : "32";
   text += fmt::format("    - dense: {{units: {}, activation: relu}}\n", width);
-  const std::int64_t outputs = look.classes > 0 ? look.classes : std::max<std::int64_t>(1, look.label.elements());
+  const std::int64_t outputs =
+      look.classes > 0 ? std::max<std::int64_t>(2, look.classes) : std::max<std::int64_t>(1, look.label.elements());
   text += fmt::format("    - dense: {{units: {}}}{}\n", outputs,
                       look.classes > 0 ? "                             # one output for each class" : "");
+  if (look.label_deviation > 0) {
+    text += fmt::format(
+        "    # from numbers around 0 to the labels, which are around {0:.4g}\n"
+        "    - dense: {{units: 1, trainable: false,\n"
+        "        kernel_initializer: {{constant: {{value: {1:.6g}}}}},\n"
+        "        bias_initializer: {{constant: {{value: {0:.6g}}}}}}}\n",
+        look.label_mean, look.label_deviation);
+  }
   if (look.classes > 0 || look.label.rank() < 2) return text;
   return text + fmt::format("    - reshape: {{target_shape: [{}]}}\n", fmt::join(look.label.dims(), ", "));
 }
@@ -105,8 +114,11 @@ std::string configuration(const std::string& path, const DataLook& look) {
                      comment(fmt::format("{} examples, {}", look.examples, classes_text(look)));
   for (const std::string& remark : look.remarks) text += comment(remark);
   text += fmt::format("name: {}\nseed: 1\ndata:\n  global_batch_size: {}\n", yaml_text(named.stem().string()), batch);
-  text += folded("  train: " + look.train) + "  validation: {fraction: 0.2, shuffle: true}     # drawn by the seed\n";
+  text += folded("  train: " + look.train);
+  constexpr std::int64_t kFew = 5;  // of which validation would say little
+  if (look.examples >= kFew) text += "  validation: {fraction: 0.2, shuffle: true}     # drawn by the seed\n";
   if (!look.test.empty()) text += folded("  test: " + look.test);
+  if (look.skips_bad) text += "  on_bad_example: skip\n";
   if (const std::string steps = preprocessing(look); !steps.empty()) text += "  preprocessing:\n" + steps;
   text += fmt::format("model:\n  input_shape: [{}]\n  layers:\n{}", fmt::join(input, ", "), layers(look));
   text += look.classes > 0

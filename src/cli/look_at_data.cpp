@@ -4,10 +4,13 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <filesystem>
 #include <map>
+#include <ranges>
 #include <set>
+#include <utility>
 
 #include "base/error.h"
 #include "config/document.h"
@@ -15,7 +18,9 @@
 #include "data/csv_file.h"
 #include "data/input.h"
 #include "data/load.h"
+#include "data/mistaken_number.h"
 #include "data/picture.h"
+#include "data/zip.h"
 
 namespace mirrortrain::cli {
 namespace {
@@ -25,37 +30,65 @@ namespace fs = std::filesystem;
 /// Words that a one_hot column may have; a label, to be a class.
 constexpr std::size_t kMostWords = 20, kMostClasses = 1000;
 
+/// Values of a column that are compared with each other.
+constexpr std::size_t kMostValues = 100'000;
+
 /// What a column of a table holds.
 struct Column {
   std::string name;
-  bool has_numbers = true, has_empty = false;
-  std::optional<double> last;  ///< number
-  bool counts = true;          ///< its numbers are each one more than the one before
-  bool numbers_rows() const { return has_numbers && counts && !has_empty; }
-  std::set<std::string> words;  ///< up to one more than kMostWords
+  std::int64_t numbers = 0, empty = 0;
+  std::map<std::string, std::int64_t> words, marks;  ///< how often each occurs; marks: of missing values
+  std::set<double> different;                        ///< numbers, up to kMostValues
+  double sum = 0, squares = 0;
+
+  bool has_numbers() const { return words.empty() && numbers > 0; }
+  bool has_words() const { return !words.empty(); }
+  std::int64_t rows() const {
+    std::int64_t all = numbers + empty;
+    for (const auto& [word, count] : words) all += count;
+    for (const auto& [mark, count] : marks) all += count;
+    return all;
+  }
+  bool has_missing() const { return empty > 0 || !marks.empty(); }
+  /// Whether each row has another whole number, hardly more than there are rows; of a column without a name, any.
+  bool numbers_rows() const {
+    if (!has_numbers() || has_missing() || std::ssize(different) != numbers) return false;
+    const bool whole = std::ranges::all_of(different, [](double value) { return value == std::floor(value); });
+    const bool has_no_name = name.empty() || name.starts_with("Unnamed: ");
+    const double range = *different.rbegin() - *different.begin() + 1;
+    return whole && *different.begin() >= 0 && (has_no_name || range <= 1.5 * static_cast<double>(numbers));
+  }
 };
 
-std::vector<Column> columns_of(const std::string& path, const data::Csv& csv, bool& has_header) {
+std::vector<Column> columns_of(const std::string& path, data::Csv& csv, DataLook& look) {
   data::CsvFile file(path, csv);
   const data::FirstLine& line = file.first_line();
-  has_header = !line.header.empty();
-  std::vector<Column> columns;
-  for (std::int64_t i = 0; i < line.columns; ++i)
-    columns.push_back({has_header ? line.header[static_cast<std::size_t>(i)] : std::to_string(i)});
+  const bool has_header = !line.header.empty();
+  for (const std::string& remark : file.remarks()) {
+    look.remarks.push_back(remark);
+    csv.header = has_header;
+  }
+  std::vector<Column> columns(static_cast<std::size_t>(line.columns));
+  for (std::size_t i = 0; i < columns.size(); ++i) columns[i].name = has_header ? line.header[i] : std::to_string(i);
   data::CsvText& text = file.text();
   for (std::size_t at = 0; !text.at_end(); at = 0) {
+    if (file.repeats_header()) {
+      text.pass_row(text.position());
+      continue;
+    }
     data::CsvText::After after = data::CsvText::After::kCell;
     for (; after == data::CsvText::After::kCell && at < columns.size(); ++at) {
       Column& column = columns[at];
       if (text.empty_cell()) {
-        column.has_empty = true;
-      } else if (const auto number = column.has_numbers ? text.whole_number<double>() : std::nullopt) {
-        column.counts = column.counts && (!column.last || *number == *column.last + 1);
-        column.last = number;
+        ++column.empty;
+      } else if (const auto number = text.whole_number<double>()) {
+        ++column.numbers;
+        column.sum += *number;
+        column.squares += *number * *number;
+        if (column.different.size() < kMostValues) column.different.insert(*number);
       } else {
-        column.has_numbers = false;
         const std::string word = text.cell();
-        if (column.words.size() <= kMostWords) column.words.insert(word);
+        ++(data::looks_missing(word) ? column.marks : column.words)[word];
       }
       after = text.next();
     }
@@ -63,6 +96,9 @@ std::vector<Column> columns_of(const std::string& path, const data::Csv& csv, bo
       throw Error(fmt::format("{}:{}: expected {} cells as in the first line", path, text.line(text.position()),
                               columns.size()));
     }
+  }
+  for (Column& column : columns) {  // words among words, as Namibia's NA
+    if (column.has_words()) column.words.merge(std::exchange(column.marks, {}));
   }
   return columns;
 }
@@ -78,8 +114,8 @@ bool has_decimal_commas(const std::vector<Column>& columns, char delimiter) {
     return delimiter != ',' || (word.find(',') != std::string::npos && word.size() - word.find(',') != 4);
   };
   return std::ranges::any_of(columns, [&](const Column& column) {
-    return !column.has_numbers && std::ranges::all_of(column.words, is_number) &&
-           std::ranges::any_of(column.words, has_fraction);
+    return column.has_words() && std::ranges::all_of(column.words | std::views::keys, is_number) &&
+           std::ranges::any_of(column.words | std::views::keys, has_fraction);
   });
 }
 
@@ -147,72 +183,159 @@ void describe(const data::DataOptions& options, DataLook& look) {
   look.label = splits.train.labels().row_shape();
   look.is_one_hot = look.names.empty() && has_one_hot_labels(splits.train);
   if (look.is_one_hot) look.classes = look.label[0];
+  if (look.classes == 1) look.remarks.push_back("every example is of one class: there is nothing to tell apart yet");
   const bool is_of_bytes = splits.train.features().dtype == DType::kUint8 || splits.train.source() != nullptr;
   if (is_of_bytes) {
     look.scale = 1.0 / 255;
-  } else if (look.features.rank() == 1 && splits.train.features().dtype == DType::kFloat32) {
+  } else if (look.features.rank() == 1 &&
+             (splits.train.features().dtype == DType::kFloat32 || splits.train.features().dtype == DType::kFloat64)) {
     look.is_normalized = true;
   }
 }
 
+/// Why a column is no feature; "" where it is one.
+std::string why_left_out(const Column& column, std::size_t columns, const data::Csv& csv) {
+  constexpr std::int64_t kFewNumbers = 8;
+  if (!column.has_words() && column.numbers == 0) return "it has no value";
+  if (column.has_numbers() && column.has_missing() && column.numbers < kFewNumbers &&
+      2 * column.numbers < column.rows()) {
+    return "it has hardly any value";
+  }
+  if (column.has_words()) {
+    // Numbers as people write them are no words.
+    const std::string& word = column.words.begin()->first;
+    const bool are_numbers = std::ranges::all_of(column.words | std::views::keys, [&](const std::string& one) {
+      return !data::mistaken_number(one, csv.decimal.front()).empty();
+    });
+    if (are_numbers) {
+      return fmt::format("'{}' is no number to read; {}", word, data::mistaken_number(word, csv.decimal.front()));
+    }
+  }
+  if (column.words.size() + (column.numbers > 0 && column.has_words() ? column.different.size() : 0) > kMostWords) {
+    return fmt::format("it has more than {} different words", kMostWords);
+  }
+  return column.numbers_rows() && columns > 2 ? "it numbers the rows" : "";
+}
+
+/// A column of words; with the words where some are so rare that the training part may lack one.
+std::string encoding_text(const Column& column, const std::string& key, const std::set<std::string>& marks,
+                          data::OneHotEncoding& encoding) {
+  constexpr std::int64_t kRare = 12;
+  std::map<std::string, std::int64_t> words = column.words;
+  std::int64_t empty = column.empty;
+  for (const std::string& mark : marks) {
+    if (const auto found = words.find(mark); found != words.end()) {
+      empty += found->second;
+      words.erase(found);
+    }
+  }
+  if (empty > 0) words[""] += empty;
+  // A number among words is a word as it is written, which is not kept here.
+  const bool is_rare =
+      std::ranges::any_of(words | std::views::values, [](std::int64_t count) { return count < kRare; });
+  if (column.numbers > 0) encoding.unknown = data::UnknownWord::kOwnClass;
+  if (!is_rare || column.numbers > 0) {
+    return fmt::format("{}: {}", key, column.numbers > 0 ? "{one_hot: {unknown: own_class}}" : "one_hot");
+  }
+  encoding.words.emplace();
+  std::vector<std::string> listed;
+  for (const auto& [word, count] : words) {
+    encoding.words->push_back(word);
+    listed.push_back(word.empty() ? "\"\"" : yaml_text(word));
+  }
+  return fmt::format("{}: {{one_hot: {{words: [{}]}}}}", key, fmt::join(listed, ", "));
+}
+
 DataLook look_at_table(const std::string& path, const std::optional<std::string>& wanted) {
-  bool has_header = false;
+  DataLook look;
   data::Csv csv;
   csv.file = config::Path{path};
-  std::vector<Column> columns = columns_of(path, csv, has_header);
+  try {
+    const data::CsvFile first_look(path, csv);
+  } catch (const data::MayBeHeader&) {
+    csv.header = false;
+    look.remarks.push_back(
+        "the first line has numbers and is taken for an example; if it is a header, write header: true");
+  }
+  std::vector<Column> columns = columns_of(path, csv, look);
   if (has_decimal_commas(columns, data::CsvFile(path, csv).text().delimiter())) {
     csv.decimal = ",";
-    columns = columns_of(path, csv, has_header);
+    look.remarks.clear();
+    columns = columns_of(path, csv, look);
   }
+  const bool has_header = !data::CsvFile(path, csv).first_line().header.empty();
   const std::size_t label = label_column(columns, wanted, path);
   const auto column_of = [&](std::size_t i) -> data::CsvColumn {
     if (has_header) return columns[i].name;
     return static_cast<std::int64_t>(i);
   };
-  DataLook look;
+  const auto key_of = [&](std::size_t i) { return has_header ? yaml_text(columns[i].name) : std::to_string(i); };
   csv.labels = has_header ? data::CsvColumns(columns[label].name) : data::CsvColumns(static_cast<std::int64_t>(label));
+  std::set<std::string> marks;  // that are to be listed
+  for (std::size_t i = 0; i < columns.size(); ++i) {
+    for (const auto& [mark, count] : columns[i].marks) {
+      const bool is_known = std::ranges::find(data::kMissingMarks, mark) != data::kMissingMarks.end();
+      if (!is_known && columns[i].has_numbers()) marks.insert(mark);
+    }
+  }
   std::vector<data::CsvColumn> features;
   std::vector<std::string> listed, encodings;
-  bool has_empty = false, leaves_out = false;
-  const auto why_not = [&](const Column& column) -> std::string {
-    if (!column.has_numbers && column.words.size() > kMostWords) {
-      return fmt::format("it has more than {} different words", kMostWords);
-    }
-    return column.numbers_rows() && columns.size() > 2 ? "it numbers the rows" : "";
-  };
+  bool has_missing = false, leaves_out = false;
   for (std::size_t i = 0; i < columns.size(); ++i) {
     if (i == label) continue;
     const Column& column = columns[i];
-    if (const std::string why = why_not(column); !why.empty()) {
-      look.remarks.push_back(fmt::format("{} is left out: {}", yaml_text(column.name), why));
+    if (const std::string why = why_left_out(column, columns.size(), csv); !why.empty()) {
+      look.remarks.push_back(fmt::format("{} is left out: {}", key_of(i), why));
       leaves_out = true;
       continue;
     }
-    has_empty = has_empty || column.has_empty;
+    has_missing = has_missing || column.has_missing() ||
+                  std::ranges::any_of(marks, [&](const std::string& mark) { return column.words.contains(mark); });
     features.push_back(column_of(i));
-    listed.push_back(has_header ? yaml_text(column.name) : std::to_string(i));
-    if (column.has_numbers) continue;
-    csv.encoding.entries.emplace_back(column.name, data::OneHotEncoding{});
-    encodings.push_back(fmt::format("{}: one_hot", has_header ? yaml_text(column.name) : std::to_string(i)));
+    listed.push_back(key_of(i));
+    if (column.has_numbers()) continue;
+    data::OneHotEncoding encoding;
+    encodings.push_back(encoding_text(column, key_of(i), marks, encoding));
+    csv.encoding.entries.emplace_back(column.name, encoding);
   }
   if (features.empty()) throw UsageError(fmt::format("{}: no column is left for features beside the label", path));
-  look.train = fmt::format("{{format: csv, file: {}, labels: {}", yaml_text(path),
-                           has_header ? yaml_text(columns[label].name) : std::to_string(label));
+  look.train = fmt::format("{{format: csv, file: {}, labels: {}", yaml_text(path), key_of(label));
+  if (csv.header) look.train += fmt::format(", header: {}", *csv.header);
   if (leaves_out) {
     csv.features = features;
     look.train += fmt::format(", features: [{}]", fmt::join(listed, ", "));
   }
   if (!encodings.empty()) look.train += fmt::format(", encoding: {{{}}}", fmt::join(encodings, ", "));
   if (csv.decimal == ",") look.train += ", decimal: \",\"";
-  if (has_empty) {
+  if (has_missing) {
     csv.missing = data::MissingIsMean{};
     look.train += ", missing: mean";
-    look.remarks.push_back("empty cells take the mean of their column");
+    look.remarks.push_back("missing numbers take the mean of their column");
+  }
+  if (!marks.empty()) {
+    csv.missing_values.emplace(marks.begin(), marks.end());
+    std::vector<std::string> texts;
+    for (const std::string& mark : marks) texts.push_back(fmt::format("\"{}\"", mark));
+    look.train += fmt::format(", missing_values: [{}]", fmt::join(texts, ", "));
   }
   look.train += "}";
+  const Column& labels = columns[label];
+  look.skips_bad = labels.has_missing();
+  if (look.skips_bad) look.remarks.push_back("rows without a label are skipped");
+  if (labels.has_words() && !data::mistaken_number(labels.words.begin()->first, csv.decimal.front()).empty()) {
+    look.remarks.push_back(fmt::format("labels such as '{}' are taken for classes; for numbers, {}",
+                                       labels.words.begin()->first,
+                                       data::mistaken_number(labels.words.begin()->first, csv.decimal.front())));
+  }
   data::DataOptions options;
   options.train.value = csv;
+  if (look.skips_bad) options.on_bad_example = data::OnBadExample::kSkip;
   describe(options, look);
+  if (look.classes == 0 && labels.has_numbers()) {
+    const auto count = static_cast<double>(labels.numbers);
+    look.label_mean = labels.sum / count;
+    look.label_deviation = std::sqrt(std::max(0.0, labels.squares / count - look.label_mean * look.label_mean));
+  }
   return look;
 }
 
@@ -284,29 +407,67 @@ DataLook look_at_idx(const std::string& images) {
   return look;
 }
 
+/// What people call the arrays of features and labels.
+constexpr auto kArrayNames = std::to_array<std::pair<const char*, const char*>>({{"x", "y"},
+                                                                                 {"X", "y"},
+                                                                                 {"X", "Y"},
+                                                                                 {"x_train", "y_train"},
+                                                                                 {"X_train", "y_train"},
+                                                                                 {"X_train", "Y_train"},
+                                                                                 {"train_x", "train_y"},
+                                                                                 {"train_X", "train_y"},
+                                                                                 {"train_images", "train_labels"},
+                                                                                 {"train_data", "train_labels"},
+                                                                                 {"train_features", "train_labels"},
+                                                                                 {"images", "labels"},
+                                                                                 {"data", "target"},
+                                                                                 {"data", "targets"},
+                                                                                 {"data", "labels"},
+                                                                                 {"data", "label"},
+                                                                                 {"features", "labels"},
+                                                                                 {"features", "targets"},
+                                                                                 {"inputs", "targets"},
+                                                                                 {"inputs", "labels"},
+                                                                                 {"inputs", "outputs"},
+                                                                                 {"arr_0", "arr_1"}});
+
 DataLook look_at_npz(const std::string& path) {
-  const auto attempt = [&](const std::string& x, const std::string& y) {
-    DataLook look;
-    look.train = fmt::format("{{format: npz, file: {}, features: {}, labels: {}}}", yaml_text(path), x, y);
-    data::DataOptions options;
-    options.train.value = data::Npz{config::Path{path}, x, y};
-    describe(options, look);
-    return look;
-  };
-  try {
-    return attempt("x", "y");
-  } catch (const Error&) {
-    DataLook look = attempt("x_train", "y_train");
-    look.test = fmt::format("{{format: npz, file: {}, features: x_test, labels: y_test}}", yaml_text(path));
-    data::DataOptions options;
-    options.train.value = data::Npz{config::Path{path}, "x_test", "y_test"};
-    try {
-      data::load(options, 0, nullptr);
-    } catch (const Error&) {
-      look.test.clear();
-    }
-    return look;
+  std::vector<std::string> names = data::Zip(path).names();
+  for (std::string& name : names) {
+    if (name.ends_with(".npy")) name.resize(name.size() - 4);
   }
+  const auto has = [&](const std::string& name) { return std::ranges::find(names, name) != names.end(); };
+  const auto of_test = [](std::string name) {
+    const std::size_t at = name.find("train");
+    return at == std::string::npos ? std::string() : name.replace(at, 5, "test");
+  };
+  const auto text = [&](const std::string& x, const std::string& y) {
+    return fmt::format("{{format: npz, file: {}, features: {}, labels: {}}}", yaml_text(path), yaml_text(x),
+                       yaml_text(y));
+  };
+  const auto pair =
+      std::ranges::find_if(kArrayNames, [&](const auto& one) { return has(one.first) && has(one.second); });
+  if (pair == kArrayNames.end()) {
+    throw UsageError(
+        fmt::format("{}: its arrays are {}; expected names such as x and y, x_train and y_train or features and "
+                    "labels: save them so, "
+                    "or write a configuration by hand, with {}",
+                    path, fmt::join(names, ", "), text("NAME", "NAME")));
+  }
+  DataLook look;
+  look.train = text(pair->first, pair->second);
+  data::DataOptions options;
+  options.train.value = data::Npz{config::Path{path}, pair->first, pair->second};
+  describe(options, look);
+  const std::string x = of_test(pair->first), y = of_test(pair->second);
+  if (x.empty() || !has(x) || !has(y)) return look;
+  try {
+    options.train.value = data::Npz{config::Path{path}, x, y};
+    data::load(options, 0, nullptr);
+    look.test = text(x, y);
+  } catch (const Error&) {  // they are no such pair
+  }
+  return look;
 }
 
 }  // namespace

@@ -17,10 +17,12 @@ struct DataLook {
   Shape features;              ///< of one example
   bool is_normalized = false;  ///< whether the features of a row are to be, each by its mean and variance
   double scale = 1;
-  std::int64_t classes = 0;        ///< 0: labels are numbers
-  std::vector<std::string> names;  ///< of the classes; may be empty
-  Shape label;                     ///< of one example
-  bool is_one_hot = false;         ///< whether labels are vectors with a 1 for the class
+  std::int64_t classes = 0;                    ///< 0: labels are numbers
+  std::vector<std::string> names;              ///< of the classes; may be empty
+  Shape label;                                 ///< of one example
+  bool is_one_hot = false;                     ///< whether labels are vectors with a 1 for the class
+  double label_mean = 0, label_deviation = 0;  ///< of a table's labels that are single numbers
+  bool skips_bad = false;                      ///< whether examples cannot all be used
 };
 
 /// `label`: a table's label column; null: one named label, class, target or y, else the last. Throws UsageError for

@@ -164,6 +164,19 @@ std::vector<PreprocessingStep> with_adapted(std::vector<PreprocessingStep> steps
   return steps;
 }
 
+void spare_absent_words(const AdaptedTable& table, std::vector<AdaptedNormalization>& normalizations) {
+  for (AdaptedNormalization& one : normalizations) {
+    if (std::ssize(one.variance) != table.width()) continue;
+    std::size_t feature = 0;
+    for (const AdaptedColumn& column : table.features) {
+      const std::size_t end = feature + static_cast<std::size_t>(column.width());
+      for (; feature < end; ++feature) {
+        if (column.encoding && one.variance[feature] == 0) one.variance[feature] = 1;
+      }
+    }
+  }
+}
+
 std::vector<PreprocessingStep> without_adapting(std::vector<PreprocessingStep> steps) {
   std::erase_if(steps, adapts);
   return steps;

@@ -24,6 +24,10 @@ std::size_t steps_to_adapt(const std::vector<PreprocessingStep>& steps);
 std::vector<PreprocessingStep> with_adapted(std::vector<PreprocessingStep> steps,
                                             const std::vector<AdaptedNormalization>& adapted);
 
+/// Words that a column lists, and that the training part does not have, are features that are always 0 there: of these
+/// the variance becomes 1, so that a word that occurs elsewhere is no number of millions.
+void spare_absent_words(const AdaptedTable& table, std::vector<AdaptedNormalization>& normalizations);
+
 /// The steps but those to be adapted, where the data is looked at for its shapes alone.
 std::vector<PreprocessingStep> without_adapting(std::vector<PreprocessingStep> steps);
 

@@ -25,6 +25,7 @@ Json json_of(const AdaptedTable& table, const AdaptedColumn& column) {
       json["bins"] = hash->bins;
     } else {
       json["words"] = column.words;
+      if (column.has_unknown()) json["unknown"] = "own_class";
     }
   }
   if (column.missing) json["missing"] = *column.missing;
@@ -46,10 +47,11 @@ AdaptedColumn column_of(const Json& json) {
   column.column = json.at("column").get<std::int64_t>();
   if (json.contains("encoding")) {
     const auto name = json.at("encoding").get<std::string>();
+    const KnownWords words{.unknown = json.contains("unknown") ? UnknownWord::kOwnClass : UnknownWord::kError};
     if (name == OneHotEncoding::kName) {
-      column.encoding = OneHotEncoding{};
+      column.encoding = OneHotEncoding{words};
     } else if (name == IndexEncoding::kName) {
-      column.encoding = IndexEncoding{};
+      column.encoding = IndexEncoding{words};
     } else {
       column.encoding = HashEncoding{json.at("bins").get<std::int64_t>()};
     }
@@ -111,7 +113,12 @@ void read_json(const std::filesystem::path& path, const Read& read) {
 
 std::int64_t AdaptedColumn::width() const {
   const bool is_one_hot = encoding && std::holds_alternative<OneHotEncoding>(*encoding);
-  return is_one_hot ? static_cast<std::int64_t>(words.size()) : 1;
+  return is_one_hot ? static_cast<std::int64_t>(words.size()) + (has_unknown() ? 1 : 0) : 1;
+}
+
+bool AdaptedColumn::has_unknown() const {
+  const KnownWords* const known = encoding ? known_words(*encoding) : nullptr;
+  return known != nullptr && known->unknown == UnknownWord::kOwnClass;
 }
 
 std::string AdaptedTable::text_of(std::int64_t column) const {

@@ -17,6 +17,8 @@ struct AdaptedColumn {
   std::vector<std::string> words;    ///< sorted; of one_hot and index
   std::optional<double> missing;     ///< what an empty cell stands for; absent: empty cells are refused
 
+  /// Whether words that are none of these are one word more.
+  bool has_unknown() const;
   /// How many features it makes.
   std::int64_t width() const;
 };

@@ -34,13 +34,36 @@ config::Section<MissingIsConstant> MissingIsConstant::section() {
       .key("value", &MissingIsConstant::value, "The constant.");
 }
 
+const KnownWords* known_words(const Encoding& encoding) {
+  return std::visit(
+      [](const auto& held) -> const KnownWords* {
+        if constexpr (requires { held.unknown; }) return &held;
+        return nullptr;
+      },
+      encoding);
+}
+
+config::Section<KnownWords> KnownWords::section() {
+  return config::Section<KnownWords>("The words of a column.")
+      .key("words", &KnownWords::words,
+           "The words, which count in sorted order; null: those of the training data, without the part that is "
+           "validation's.",
+           config::non_empty)
+      .key("unknown", &KnownWords::unknown,
+           "What becomes of a word that is none of these, in any split and in new data: `error`, or `own_class`, with "
+           "which all of them are one word more, behind the others.");
+}
+
 config::Section<OneHotEncoding> OneHotEncoding::section() {
   return config::Section<OneHotEncoding>(
-      "One feature for each word of the training data, in sorted order: 1 for the cell's word, 0 for the others.");
+             "One feature for each word of the training data, in sorted order: 1 for the cell's word, 0 for the "
+             "others.")
+      .include<KnownWords>();
 }
 
 config::Section<IndexEncoding> IndexEncoding::section() {
-  return config::Section<IndexEncoding>("The word's number among the sorted words of the training data, from 0.");
+  return config::Section<IndexEncoding>("The word's number among the sorted words of the training data, from 0.")
+      .include<KnownWords>();
 }
 
 config::Section<HashEncoding> HashEncoding::section() {

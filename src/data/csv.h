@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -34,12 +35,25 @@ struct MissingIsConstant {
 };
 using Missing = std::variant<RefuseMissing, MissingIsMean, MissingIsConstant>;
 
+/// What becomes of a word that is none of a column's.
+enum class UnknownWord : std::uint8_t {
+  kError,
+  kOwnClass,  ///< all such words are one word more, behind the others
+};
+
+/// The words of a column that are numbered.
+struct KnownWords {
+  std::optional<std::vector<std::string>> words{};  ///< null: those of the training data
+  UnknownWord unknown = UnknownWord::kError;
+  static config::Section<KnownWords> section();
+};
+
 // How the words of a column become numbers.
-struct OneHotEncoding {
+struct OneHotEncoding : KnownWords {
   static constexpr std::string_view kName = "one_hot";
   static config::Section<OneHotEncoding> section();
 };
-struct IndexEncoding {
+struct IndexEncoding : KnownWords {
   static constexpr std::string_view kName = "index";
   static config::Section<IndexEncoding> section();
 };
@@ -49,6 +63,8 @@ struct HashEncoding {
   static config::Section<HashEncoding> section();
 };
 using Encoding = std::variant<OneHotEncoding, IndexEncoding, HashEncoding>;
+/// The words that one_hot and index number; null for hash.
+const KnownWords* known_words(const Encoding& encoding);
 
 /// What counts as an empty cell among numbers: pandas's na_values.
 inline constexpr auto kMissingMarks =
@@ -79,6 +95,11 @@ std::vector<CsvColumn> listed(const CsvColumns& columns);
 
 }  // namespace mirrortrain::data
 
+template <>
+struct mirrortrain::config::EnumNames<mirrortrain::data::UnknownWord> {
+  static constexpr auto names = std::to_array<std::pair<std::string_view, mirrortrain::data::UnknownWord>>(
+      {{"error", mirrortrain::data::UnknownWord::kError}, {"own_class", mirrortrain::data::UnknownWord::kOwnClass}});
+};
 template <>
 struct mirrortrain::config::ChoiceTag<mirrortrain::data::CsvColumn> {
   static constexpr std::string_view noun = "a column's name or number";

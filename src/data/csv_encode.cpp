@@ -23,12 +23,11 @@ std::vector<std::string> used_words(const CsvTable& table, std::size_t column, c
   for (const std::int64_t row : rows) {
     used[static_cast<std::size_t>(cells[static_cast<std::size_t>(row) * table.words.size() + column])] = true;
   }
-  std::vector<std::string> sorted;
+  std::vector<std::string> all;
   for (std::size_t i = 0; i < words.size(); ++i) {
-    if (used[i]) sorted.push_back(words[i]);
+    if (used[i]) all.push_back(words[i]);
   }
-  std::sort(sorted.begin(), sorted.end());  // by bytes, which in UTF-8 is by code point
-  return sorted;
+  return all;
 }
 
 double mean_of(const CsvTable& table, std::size_t column, const std::vector<std::int64_t>& rows) {
@@ -48,12 +47,15 @@ double mean_of(const CsvTable& table, std::size_t column, const std::vector<std:
                   table.features.origin, table.columns.text_of(table.columns.features[column].column)));
 }
 
+/// As codes of words: none that is known; an empty cell, which is none of the words of the training data.
+constexpr std::int64_t kUnknown = -1, kNoWord = -2;
+
 /// What a column's cells become: a number itself, or by a word's number in the file.
 struct ColumnCode {
   std::int64_t width = 1, first = 0;  ///< features that it makes, and the first of them
   bool is_word = false, is_one_hot = false;
   double missing = 0;
-  std::vector<std::int64_t> codes;  ///< of words; -1: not known
+  std::vector<std::int64_t> codes;  ///< of words
 };
 
 ColumnCode code_of(const AdaptedColumn& column, const std::vector<std::string>& words) {
@@ -68,7 +70,11 @@ ColumnCode code_of(const AdaptedColumn& column, const std::vector<std::string>& 
       continue;
     }
     const auto found = std::lower_bound(column.words.begin(), column.words.end(), word);
-    code.codes.push_back(found != column.words.end() && *found == word ? found - column.words.begin() : -1);
+    const bool is_known = found != column.words.end() && *found == word;
+    code.codes.push_back(is_known                                            ? found - column.words.begin()
+                         : column.has_unknown()                              ? std::ssize(column.words)
+                         : word.empty() && code.is_one_hot && column.missing ? kNoWord
+                                                                             : kUnknown);
   }
   return code;
 }
@@ -107,7 +113,7 @@ class TableEncoder {
   std::optional<std::size_t> find_unknown_word(std::int64_t row) const {
     const double* const cells = cells_of(row);
     for (std::size_t i = 0; i < codes_.size(); ++i) {
-      if (codes_[i].is_word && codes_[i].codes[static_cast<std::size_t>(cells[i])] < 0) return i;
+      if (codes_[i].is_word && codes_[i].codes[static_cast<std::size_t>(cells[i])] == kUnknown) return i;
     }
     return std::nullopt;
   }
@@ -116,10 +122,12 @@ class TableEncoder {
     const AdaptedColumn& adapted = columns_.features[column];
     const auto word = static_cast<std::size_t>(cells_of(row)[column]);
     return fmt::format(
-        "{}, {}: the word '{}' is none of the {} in the training data ({}); correct it, or encode "
-        "the column with hash, which takes any word",
+        "{}, {}: the word '{}' is none of the {} in the training data ({}); correct it, or encode the column with hash "
+        "or "
+        "with {}: {{unknown: own_class}}, which take any word",
         table_.features.row_text(row), columns_.text_of(adapted.column), shortened(table_.words[column][word]),
-        adapted.words.size(), list_of(adapted.words));
+        adapted.words.size(), list_of(adapted.words),
+        std::visit([](const auto& encoding) { return encoding.kName; }, *adapted.encoding));
   }
 
  private:
@@ -133,13 +141,13 @@ class TableEncoder {
       return;
     }
     const std::int64_t number = code.codes[static_cast<std::size_t>(cell)];
-    if (number < 0) throw Error(unknown_word_text(row, column));
+    if (number == kUnknown) throw Error(unknown_word_text(row, column));
     if (!code.is_one_hot) {
       *out = static_cast<double>(number);
       return;
     }
     std::fill_n(out, code.width, 0.0);
-    out[number] = 1;
+    if (number != kNoWord) out[number] = 1;
   }
 
   const CsvTable& table_;
@@ -222,8 +230,10 @@ AdaptedTable adapted_table(const CsvTable& table, const Csv& options, const std:
   for (std::size_t i = 0; i < adapted.features.size(); ++i) {
     AdaptedColumn& column = adapted.features[i];
     if (!column.encoding && by_mean) column.missing = mean_of(table, i, rows);
-    if (column.encoding && !std::holds_alternative<HashEncoding>(*column.encoding))
-      column.words = used_words(table, i, rows);
+    const KnownWords* const known = column.encoding ? known_words(*column.encoding) : nullptr;
+    if (known == nullptr) continue;
+    column.words = known->words ? *known->words : used_words(table, i, rows);
+    std::ranges::sort(column.words);  // by bytes, which in UTF-8 is by code point
   }
   return adapted;
 }

@@ -158,7 +158,7 @@ bool CsvFile::looks_like_header(const std::vector<std::string>& cells, std::int6
     return false;
   }
   if (numbers == 0) return words_name_columns(cells, point);
-  throw Error(
+  throw MayBeHeader(
       fmt::format("{}:{}: some cells of the first line are numbers and some are not, so that it may be a header or "
                   "not; say 'header: true' or 'header: false'",
                   line_.file, line));

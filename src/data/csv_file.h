@@ -5,12 +5,18 @@
 #include <string_view>
 #include <vector>
 
+#include "base/error.h"
 #include "data/csv.h"
 #include "data/csv_columns.h"
 #include "data/csv_text.h"
 #include "data/input.h"
 
 namespace mirrortrain::data {
+
+/// Of a first line some of whose cells are numbers.
+class MayBeHeader : public Error {
+  using Error::Error;
+};
 
 /// A CSV file in memory, its first line read. Throws Error for what is no text and for an empty file.
 class CsvFile {

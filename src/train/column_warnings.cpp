@@ -45,16 +45,25 @@ class Columns {
 
   /// "column 2 ('height')", of several features that a column of words makes too.
   std::string text_of(std::size_t feature) const {
-    if (table_ == nullptr) return fmt::format("feature {} (counting from 0)", feature);
-    std::int64_t first = 0;
-    for (const data::AdaptedColumn& column : table_->features) {
-      first += column.width();
-      if (static_cast<std::int64_t>(feature) < first) return table_->text_of(column.column);
-    }
-    return "";
+    const data::AdaptedColumn* const column = column_of(feature);
+    return column != nullptr ? table_->text_of(column->column) : fmt::format("feature {} (counting from 0)", feature);
+  }
+  bool is_word(std::size_t feature) const {
+    const data::AdaptedColumn* const column = column_of(feature);
+    return column != nullptr && column->encoding;
   }
 
  private:
+  const data::AdaptedColumn* column_of(std::size_t feature) const {
+    if (table_ == nullptr) return nullptr;
+    std::int64_t first = 0;
+    for (const data::AdaptedColumn& column : table_->features) {
+      first += column.width();
+      if (static_cast<std::int64_t>(feature) < first) return &column;
+    }
+    return nullptr;
+  }
+
   const data::AdaptedTable* table_;
   std::int64_t rows_ = 0;
   std::vector<std::vector<double>> columns_;
@@ -67,9 +76,8 @@ bool is_constant(const std::vector<double>& values) {
 /// Whether numbers are whole, from 0, and all different.
 bool number_rows(const std::vector<double>& values) {
   std::set<double> different;
-  return std::ranges::all_of(values, [&](double value) {
-    return value >= 0 && value == std::floor(value) && different.insert(value).second;
-  });
+  return std::ranges::all_of(
+      values, [&](double value) { return value >= 0 && value == std::floor(value) && different.insert(value).second; });
 }
 
 /// Whether different whole numbers are hardly more than they are many. A part of the rows may be validation's.
@@ -120,14 +128,15 @@ void warn_of_constants(const Columns& columns, const Configuration& values, conf
   if (columns.rows() < 2 || std::ranges::none_of(values.data.preprocessing, adapts)) return;
   std::vector<std::string> constant;
   for (std::size_t i = 0; i < columns.count(); ++i) {
-    if (is_constant(columns.values(i))) constant.push_back(columns.text_of(i));
+    if (is_constant(columns.values(i)) && !columns.is_word(i)) constant.push_back(columns.text_of(i));
   }
   if (constant.empty() || constant.size() == columns.count()) return;
   const bool is_one = constant.size() == 1;
-  errors.warn(values.data.train.place, values.data.train.path,
-              fmt::format("{} {} the same number in every training row, so that normalization divides by almost 0: any "
-                          "other number becomes a huge one; leave {} out of 'features'",
-                          report::first_of(constant, kNamedColumns), is_one ? "is" : "are each", is_one ? "it" : "them"));
+  errors.warn(
+      values.data.train.place, values.data.train.path,
+      fmt::format("{} {} the same number in every training row, so that normalization divides by almost 0: any "
+                  "other number becomes a huge one; leave {} out of 'features'",
+                  report::first_of(constant, kNamedColumns), is_one ? "is" : "are each", is_one ? "it" : "them"));
 }
 
 /// What is different in the file may be one float32 in the model.
