@@ -14,6 +14,9 @@ struct Utf8Character {
 /// The character that begins a text. Overlong forms, surrogates and what lies beyond U+10FFFF are none.
 Utf8Character first_character(std::string_view text);
 
+/// Whether a text is nothing but characters.
+bool is_utf8(std::string_view text);
+
 /// Of ASCII and Latin-1; tabs and line breaks included.
 bool is_control(char32_t character);
 

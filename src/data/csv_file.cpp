@@ -203,15 +203,6 @@ bool CsvFile::words_name_columns(const std::vector<std::string>& cells, char poi
   return !recurs;
 }
 
-bool is_utf8(std::string_view text) {
-  while (!text.empty()) {
-    const std::size_t bytes = first_character(text).bytes;
-    if (bytes == 0) return false;
-    text.remove_prefix(bytes);
-  }
-  return true;
-}
-
 void require_utf8(std::string_view text, const std::string& place) {
   if (!is_utf8(text)) {
     throw Error(fmt::format("{}: '{}' is not UTF-8; save the file as UTF-8", place, shortened(text)));

@@ -49,7 +49,6 @@ class CsvFile {
   std::vector<std::string> remarks_;
 };
 
-bool is_utf8(std::string_view text);
 /// Throws Error, naming `place`, for bytes that are no UTF-8.
 void require_utf8(std::string_view text, const std::string& place);
 

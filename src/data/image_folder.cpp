@@ -146,6 +146,11 @@ LabeledFiles files_of_folders(const fs::path& directory) {
       passed_over.add(folder);
       continue;
     }
+    if (!is_utf8(folder.filename().string())) {
+      throw Error(fmt::format("{}: the name of this class is not UTF-8, as classes.json of a run must be; rename the "
+                              "folder",
+                              shortened(folder.string(), 200)));
+    }
     const std::vector<std::string> files = pictures_in(folder, passed_over);
     if (files.empty()) {
       const auto inside = entries_of(folder);

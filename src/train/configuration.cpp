@@ -144,6 +144,20 @@ ReadConfiguration read_configuration(const std::string& file, std::span<const st
   expand_blocks(read.document.root, errors);
   read.values = config::read<Configuration>(read.document, errors);
   if (read.values.name.text.empty()) read.values.name.text = std::filesystem::path(file).stem().string();
+  // A run keeps name and paths in files that are UTF-8.
+  if (!is_utf8(read.values.name.text)) {
+    errors.add({}, "name",
+               fmt::format("{} is not UTF-8, and a run is called after its configuration's file unless that "
+                           "has a name: add one, or rename the file",
+                           shortened(file, 200)));
+  }
+  for (const config::NamedFile& named : read.document.files) {
+    if (is_utf8(named.file)) continue;
+    errors.add(
+        named.place, named.path,
+        fmt::format("{} is not UTF-8, as the config.yaml of a run that names it must be; rename the folder or file",
+                    shortened(named.file, 200)));
+  }
   return read;
 }
 

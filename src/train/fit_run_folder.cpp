@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "base/utf8.h"
 #include "launch/shell.h"
 #include "report/jsonl.h"
 #include "report/tensorboard.h"
@@ -134,8 +135,8 @@ bool FitRun::open_folder_as_chief() {
 void FitRun::write_configuration() const {
   const std::string how = fmt::format("{}{}; resume it: mirrortrain fit --resume {}\n", kRunMark,
                                       launch::quoted(folder_.config().string()), launch::quoted(folder_.path.string()));
-  const bool fits_a_line = how.find('\n') + 1 == how.size();
-  write_file(folder_.config(), (fits_a_line ? how : "") + config::show(values(), checked_.read.document));
+  const bool is_a_comment = how.find('\n') + 1 == how.size() && is_utf8(how);
+  write_file(folder_.config(), (is_a_comment ? how : "") + config::show(values(), checked_.read.document));
 }
 
 /// Puts a checkpoint's values over the initial ones where the run is resumed. A folder that it cannot be resumed from

@@ -208,7 +208,7 @@ std::string run_table_json(const std::vector<RunRow>& runs) {
                     {"examples_per_second", run.examples_per_second},
                     {"differs", std::move(differs)}});
   }
-  return Json{{"runs", std::move(list)}}.dump(2);
+  return Json{{"runs", std::move(list)}}.dump(2, ' ', false, Json::error_handler_t::replace);
 }
 
 }  // namespace mirrortrain

@@ -153,5 +153,43 @@ TEST_CASE_FIXTURE(Trained, "options of the output go before the command and afte
   }
 }
 
+TEST_CASE_FIXTURE(Trained, "names that are not UTF-8 are refused before training, or every command takes them") {
+  const std::string odd = "caf\xE9";
+  fs::create_directory(folder / odd);
+  for (const char* const file : {"net.yaml", "a.csv"}) fs::copy_file(folder / file, folder / odd / file);
+  const Outcome inside = run_script(folder, "cd " + odd + "; \"$MIRRORTRAIN\" fit net.yaml");
+  CHECK(inside.exit_code == 2);
+  CHECK_MESSAGE(contains(inside.err, "net.yaml:2:61: data.train.file: "), inside.err);
+  CHECK(contains(inside.err, "caf\\xe9/a.csv is not UTF-8"));
+  CHECK_FALSE(fs::exists(folder / odd / "runs"));
+  fs::copy_file(folder / "net.yaml", folder / (odd + ".yaml"));
+  const Outcome named = run_program(folder, "fit " + odd + ".yaml");
+  CHECK(named.exit_code == 2);
+  CHECK_MESSAGE(contains(named.err, "name: caf\\xe9.yaml is not UTF-8"), named.err);
+  CHECK(run_program(folder, "fit " + odd + ".yaml --set name=net").exit_code == 0);
+  // A run folder may be called so, from the start or later.
+  CHECK(run_program(folder, "fit net.yaml --run-dir r" + odd).exit_code == 0);
+  fs::rename(folder / "run", folder / ("moved" + odd));
+  for (const std::string run : {"r" + odd, "moved" + odd}) {
+    CAPTURE(run);
+    for (const std::string command :
+         {"eval " + run + " --split train --json -", "predict " + run + " --split train", "report " + run,
+          "runs . --json -", "checkpoint check " + run, "fit --resume " + run + " --set training.epochs=2"}) {
+      CAPTURE(command);
+      const Outcome outcome = run_program(folder, command);
+      CHECK_MESSAGE(outcome.exit_code == 0, outcome.err);
+    }
+  }
+  write_file(folder / "pictures.yaml", R"(
+data: {global_batch_size: 1, train: {format: image_folder, directory: p}}
+model: {input_shape: [1, 1, 3], layers: [flatten, dense: {units: 2}]}
+loss: {type: sparse_categorical_crossentropy, from_logits: true}
+optimizer: sgd
+)");
+  fs::create_directories(folder / "p" / odd);
+  const Outcome pictures = run_program(folder, "fit pictures.yaml");
+  CHECK_MESSAGE(contains(pictures.err, "the name of this class is not UTF-8"), pictures.err);
+}
+
 }  // namespace
 }  // namespace mirrortrain::testing
