@@ -4,7 +4,11 @@
 #include <spdlog/spdlog.h>
 
 #include <CLI/CLI.hpp>
+#include <array>
 #include <atomic>
+#include <charconv>
+#include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <limits>
 #include <map>
@@ -15,6 +19,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/files.h"
 #include "cli/batch_progress.h"
 #include "cli/commands.h"
 #include "cli/options.h"
@@ -36,7 +41,9 @@ struct PredictArguments {
   std::vector<std::string> overrides;
   std::optional<std::string> data, output;
   data::Split split = data::Split::kTest;
-  bool probabilities = false;
+  bool probabilities = false, labels = false;
+  std::vector<std::string> keep;
+  std::optional<double> threshold;
 };
 
 PredictionFormat format_of(const std::optional<std::string>& file) {
@@ -66,6 +73,82 @@ data::Dataset read_examples(const PredictArguments& arguments, const CheckedConf
   throw UsageError(data::missing_text(values.data, arguments.split) + ", or a file with --data FILE");
 }
 
+/// What new data on stdin are read from: a file that is removed with this.
+class StandardInput {
+ public:
+  StandardInput() {
+    std::string name = (fs::temp_directory_path() / "mirrortrain-XXXXXX").string();
+    if (::mkdtemp(name.data()) == nullptr) throw Error("--data -: cannot make a folder for what stdin has: " + name);
+    folder_ = name;
+    std::string text;
+    std::array<char, 1 << 16> block{};
+    while (const std::size_t count = std::fread(block.data(), 1, block.size(), stdin)) text.append(block.data(), count);
+    write_file(file(), text);
+  }
+  StandardInput(const StandardInput&) = delete;
+  StandardInput& operator=(const StandardInput&) = delete;
+  ~StandardInput() {
+    std::error_code ignored;
+    fs::remove_all(folder_, ignored);
+  }
+  fs::path file() const { return folder_ / "stdin.csv"; }
+
+ private:
+  fs::path folder_;
+};
+
+/// Columns that go through from a new table: those to keep, then the labels where it has them.
+struct Beside {
+  std::vector<std::string> names;
+  std::vector<std::vector<std::string>> rows;  ///< by the example's number in the data
+};
+
+/// The labels of a split, where an example has one: classes by their names, if they have some.
+Beside labels_of_split(const data::Dataset& examples, const data::Adapted* adapted) {
+  if (examples.labels().row_elements() != 1) return {};
+  Beside beside{{"label"}, {}};
+  const std::int64_t first = examples.first_row();
+  data::with_element_type(examples.labels().dtype, [&](auto* type) {
+    using T = std::remove_pointer_t<decltype(type)>;
+    for (std::int64_t row = first; row < first + examples.rows(); ++row) {
+      const auto label = static_cast<double>(examples.labels().span<T>()[static_cast<std::size_t>(row)]);
+      const bool has_name = adapted != nullptr && label >= 0 && label < static_cast<double>(adapted->classes.size());
+      beside.rows.push_back({has_name ? adapted->classes[static_cast<std::size_t>(label)] : fmt::format("{}", label)});
+    }
+  });
+  return beside;
+}
+
+Beside columns_beside(const PredictArguments& arguments, const Configuration& values, const data::Adapted* adapted,
+                      const data::Dataset& examples) {
+  const auto refuse_keep = [&](const char* why) {
+    if (!arguments.keep.empty()) throw UsageError(std::string("--keep takes columns of a new table; ") + why);
+  };
+  if (!arguments.data) {
+    refuse_keep("give it with --data");
+    return arguments.labels ? labels_of_split(examples, adapted) : Beside{};
+  }
+  const data::Source source = data::new_source(*arguments.data, values.data);
+  const auto* const table = std::get_if<data::Csv>(&source);
+  if (table == nullptr) {
+    refuse_keep("--data is none");
+    return {};
+  }
+  const std::vector<std::string> known =
+      adapted != nullptr && adapted->table ? adapted->table->header : std::vector<std::string>();
+  std::vector<std::string> columns = arguments.keep;
+  Beside beside{arguments.keep, {}};
+  if (arguments.labels && !known.empty() && adapted->table->labels.size() == 1) {
+    const std::string& label = known[static_cast<std::size_t>(adapted->table->labels.front())];
+    if (data::has_column(*table, label, known)) {
+      columns.push_back(label);
+      beside.names.emplace_back("label");
+    }
+  }
+  if (!columns.empty()) beside.rows = data::column_texts(*table, columns, known);
+  return beside;
+}
+
 /// As run_to_predict; where the steps of preprocessing take no such examples, it is the examples that have to change.
 /// `key`: of the split that they are, if they are one.
 Run run_on(const CheckedConfiguration& checked, const data::Dataset& examples,
@@ -91,9 +174,11 @@ std::int64_t left_out_within(const data::Dataset& examples) {
 /// none, but a row of NaN where rows have no numbers.
 class NumberedPredictions {
  public:
-  NumberedPredictions(PredictionWriter& writer, const data::Dataset& examples, bool fills, std::size_t elements)
+  NumberedPredictions(PredictionWriter& writer, const data::Dataset& examples, bool fills, std::size_t elements,
+                      const Beside& beside)
       : writer_(writer),
         examples_(examples),
+        beside_(beside),
         fills_(fills),
         nothing_(elements, std::numeric_limits<float>::quiet_NaN()) {
     if (left_out_within(examples) > 0) left_out_ = examples.left_out()->rows;
@@ -102,7 +187,9 @@ class NumberedPredictions {
   void write(const ExampleOutput& output) {
     pass_left_out();
     const bool has_file = examples_.source() != nullptr;
-    writer_.write(next_++, output, has_file ? examples_.source()->row_text(examples_.first_row() + row_) : "");
+    const auto at = static_cast<std::size_t>(next_);
+    writer_.write(next_++, output, has_file ? examples_.source()->row_text(examples_.first_row() + row_) : "",
+                  at < beside_.rows.size() ? beside_.rows[at] : std::vector<std::string>());
     ++row_;
   }
   void finish() {
@@ -113,12 +200,13 @@ class NumberedPredictions {
  private:
   void pass_left_out() {
     for (; !left_out_.empty() && left_out_.front() == next_; left_out_ = left_out_.subspan(1), ++next_) {
-      if (fills_) writer_.write(next_, {nothing_}, "");
+      if (fills_) writer_.write(next_, {nothing_}, "", {});
     }
   }
 
   PredictionWriter& writer_;
   const data::Dataset& examples_;
+  const Beside& beside_;
   std::span<const std::int64_t> left_out_{};
   bool fills_;
   std::vector<float> nothing_;
@@ -146,8 +234,12 @@ struct Stopped {
   int signal;
 };
 
-int predict(const PredictArguments& arguments) {
+int predict(PredictArguments arguments) {
   const PredictionFormat format = format_of(arguments.output);
+  std::optional<StandardInput> standard_input;
+  if (arguments.data == "-" || arguments.data == "/dev/stdin") {
+    arguments.data = standard_input.emplace().file().string();
+  }
   const TrainedRun trained = open_trained_run(arguments.run, arguments.overrides);
   const CheckedConfiguration& checked = trained.checked;
   const std::optional<data::Adapted>& adapted = trained.adapted;
@@ -160,8 +252,16 @@ int predict(const PredictArguments& arguments) {
                          arguments.data ? data::SplitKey{} : data::key_of(checked.values().data, arguments.split));
   load_trained_weights(trained.named, *run.strategy);
 
-  const OutputMeaning meaning = output_meaning(checked, adapted ? adapted->classes : std::vector<std::string>());
+  OutputMeaning meaning = output_meaning(checked, adapted ? adapted->classes : std::vector<std::string>());
+  if (arguments.threshold) {
+    if (meaning.kind != OutputMeaning::Kind::kYesOrNo) {
+      throw UsageError("--threshold is for models that tell yes from no, with one output and a binary crossentropy");
+    }
+    meaning.threshold = *arguments.threshold;
+  }
+  const Beside beside = columns_beside(arguments, checked.values(), adapted ? &*adapted : nullptr, examples);
   PredictionOutput output;
+  output.beside = beside.names;
   if (arguments.output) output.file = *arguments.output;
   output.format = format;
   output.probabilities = arguments.probabilities;
@@ -170,7 +270,7 @@ int predict(const PredictArguments& arguments) {
   const std::atomic<int>& signal = catch_stop_signals_quietly();  // from here on there is a file to remove
   try {
     const auto writer = make_prediction_writer(output, meaning);
-    NumberedPredictions predictions(*writer, examples, is_npy, static_cast<std::size_t>(meaning.elements()));
+    NumberedPredictions predictions(*writer, examples, is_npy, static_cast<std::size_t>(meaning.elements()), beside);
     // Not among the predictions themselves.
     BatchProgress progress("predictions", arguments.output || !report::is_terminal(stdout));
     NanCount nan;
@@ -202,10 +302,26 @@ void add_predict(CLI::App& app, int& exit_code) {
   CLI::Option* const data =
       command->add_option("--data", arguments->data,
                           "New data, with labels or without: a .csv, .npy or .npz file, a picture or a folder of "
-                          "them, or a file of the format of the run's test data");
+                          "them, or a file of the format of the run's test data; -: a table on stdin");
   add_split(*command, arguments->split, "The run's own data instead: test, validation or train")->excludes(data);
   add_output_file(*command, "--output", arguments->output,
                   "File to write: .csv, .npy (the raw outputs) or .jsonl; without it csv goes to stdout");
+  command
+      ->add_option("--keep", arguments->keep,
+                   "Columns of the new table that are written beside the predictions: id,name")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->type_name("COLUMNS");
+  command
+      ->add_option("--threshold", arguments->threshold,
+                   "Of a model that tells yes from no: the probability above which it is yes; default: 0.5")
+      ->type_name("P")
+      ->check([](const std::string& text) -> std::string {
+        double value = 0;
+        const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+        const bool fits = error == std::errc() && end == text.data() + text.size() && value > 0 && value < 1;
+        return fits ? "" : fmt::format("expected a probability between 0 and 1, found '{}'", text);
+      });
   command->add_flag("--probabilities", arguments->probabilities,
                     "Write the probability of each class too, or the outputs where there are no classes");
   command->callback([arguments, &exit_code] { exit_code = predict(*arguments); });

@@ -5,6 +5,7 @@
 #include <net/if.h>
 #include <netdb.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -123,6 +124,40 @@ std::string name_error(const std::string& host) {
   if (code != 0) return fmt::format("{}: {}", host, code == EAI_SYSTEM ? std::strerror(errno) : ::gai_strerror(code));
   ::freeaddrinfo(first);
   return "";
+}
+
+std::optional<std::string> greeting_at(const std::string& host, int port) {
+  constexpr int kMilliseconds = 1000;
+  for (Found one : resolved(host)) {
+    const auto net_port = htons(static_cast<std::uint16_t>(port));
+    if (one.address.ss_family == AF_INET) {
+      reinterpret_cast<sockaddr_in&>(one.address).sin_port = net_port;
+    } else {
+      reinterpret_cast<sockaddr_in6&>(one.address).sin6_port = net_port;
+    }
+    const int socket = ::socket(one.address.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (socket < 0) continue;
+    const auto waits_for = [&](short events) {
+      pollfd polled{socket, events, 0};
+      return ::poll(&polled, 1, kMilliseconds) == 1;
+    };
+    const int begun = ::connect(socket, reinterpret_cast<const sockaddr*>(&one.address), one.length);
+    int error = begun == 0 || errno == EINPROGRESS ? 0 : errno;
+    socklen_t size = sizeof error;
+    const bool connected = error == 0 && waits_for(POLLOUT) &&
+                           ::getsockopt(socket, SOL_SOCKET, SO_ERROR, &error, &size) == 0 && error == 0;
+    std::string said;
+    if (connected) {
+      constexpr std::string_view kQuestion = "GET / HTTP/1.0\r\n\r\n";  // who speaks first has spoken, others answer
+      ::send(socket, kQuestion.data(), kQuestion.size(), MSG_NOSIGNAL);
+      std::array<char, 64> bytes{};
+      const auto count = waits_for(POLLIN) ? ::recv(socket, bytes.data(), bytes.size(), 0) : 0;
+      if (count > 0) said.assign(bytes.data(), static_cast<std::size_t>(count));
+    }
+    ::close(socket);
+    if (connected) return said.substr(0, said.find_first_of("\r\n"));
+  }
+  return std::nullopt;
 }
 
 }  // namespace mirrortrain

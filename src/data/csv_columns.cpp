@@ -148,14 +148,20 @@ class Roles {
   std::vector<ColumnRole> roles_;
 };
 
-/// A column that is neither a feature nor, by its name, a label or the weights.
-void refuse_other_names(const FirstLine& line, const AdaptedTable& table, const std::vector<ColumnRole>& roles) {
+/// A column that is neither a feature nor, by its name, a label or the weights. New data may have more than they need.
+void refuse_other_names(const FirstLine& line, const AdaptedTable& table, const std::vector<ColumnRole>& roles,
+                        bool is_new, std::vector<std::string>& remarks) {
   if (table.lists_features || table.header.empty()) return;
   const auto is_known = [&](const std::string& name) {
     return std::count(table.header.begin(), table.header.end(), name) > 0;
   };
   for (std::size_t column = 0; column < line.header.size(); ++column) {
     if (roles[column].kind != ColumnRole::Kind::kPassedOver || is_known(line.header[column])) continue;
+    if (is_new) {
+      remarks.push_back(fmt::format("{}: the training data has no column '{}', which is passed over", line.file,
+                                    shortened(line.header[column])));
+      continue;
+    }
     throw Error(
         fmt::format("{}: the training data has no column '{}'; remove it, or list the columns to take in "
                     "data.train.features",
@@ -199,7 +205,7 @@ AdaptedTable table_of_options(const Csv& options, const FirstLine& line) {
 }
 
 std::vector<ColumnRole> roles_of(const FirstLine& line, const AdaptedTable& table, const Csv& options,
-                                 bool wants_labels) {
+                                 bool wants_labels, std::vector<std::string>& remarks) {
   Roles roles(line);
   const bool by_name = !line.header.empty() && !table.header.empty() && line.header != table.header;
   const std::vector<std::int64_t> features =
@@ -219,7 +225,7 @@ std::vector<ColumnRole> roles_of(const FirstLine& line, const AdaptedTable& tabl
                                                      : std::optional(number_of(line, *options.weights, "weights"));
     if (weights) roles.set(*weights, {ColumnRole::Kind::kWeight, 0});
   }
-  if (by_name) refuse_other_names(line, table, roles.all());
+  if (by_name) refuse_other_names(line, table, roles.all(), !wants_labels, remarks);
   return roles.take();
 }
 

@@ -30,7 +30,8 @@ struct FirstLine {
 AdaptedTable table_of_options(const Csv& options, const FirstLine& line);
 
 /// What the columns of a file are, which has those of `table` by name, or by number where one of them has no header.
+/// Columns that new data have beside those of `table` are passed over, which is added to `remarks`.
 std::vector<ColumnRole> roles_of(const FirstLine& line, const AdaptedTable& table, const Csv& options,
-                                 bool wants_labels);
+                                 bool wants_labels, std::vector<std::string>& remarks);
 
 }  // namespace mirrortrain::data

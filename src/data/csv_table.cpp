@@ -71,7 +71,7 @@ class TableReader {
   void read(CsvFile& file) {
     file_ = &file;
     text_ = &file.text();
-    roles_ = roles_of(file.first_line(), table_.columns, options_, reading_.wants_labels);
+    roles_ = roles_of(file.first_line(), table_.columns, options_, reading_.wants_labels, remarks_);
     const std::int64_t first_row = row_;
     const std::int64_t first_line = text_->at_end() ? 0 : text_->line(text_->position());
     const auto features = static_cast<std::int64_t>(feature_words_.size());

@@ -1,11 +1,15 @@
 #include "data/new_data.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <filesystem>
 
 #include "base/error.h"
+#include "base/utf8.h"
+#include "config/schema.h"
+#include "data/csv_file.h"
 #include "data/csv_table.h"
 #include "data/usable.h"
 
@@ -141,6 +145,60 @@ Dataset read_new(const Source& source, const Adapted& adapted, std::int64_t dept
   examples.labels.picked = std::move(places);
   examples.weights.reset();
   return usable(std::move(examples), {&spec, depth}, std::move(bad));
+}
+
+namespace {
+
+std::vector<std::string> names_of(const CsvFile& file) {
+  if (!file.first_line().header.empty()) return file.first_line().header;
+  std::vector<std::string> numbers;
+  for (std::int64_t i = 0; i < file.first_line().columns; ++i) numbers.push_back(std::to_string(i));
+  return numbers;
+}
+
+}  // namespace
+
+bool has_column(const Csv& table, const std::string& column, const std::vector<std::string>& known) {
+  std::vector<std::string> remarks;
+  const std::vector<std::string> names = names_of(CsvFile(expanded(table.file, remarks).front(), table, &known));
+  return std::ranges::find(names, column) != names.end();
+}
+
+std::vector<std::vector<std::string>> column_texts(const Csv& table, const std::vector<std::string>& columns,
+                                                   const std::vector<std::string>& known) {
+  std::vector<std::vector<std::string>> rows;
+  std::vector<std::string> remarks;
+  for (const std::string& path : expanded(table.file, remarks)) {
+    CsvFile file(path, table, &known);
+    const std::vector<std::string> names = names_of(file);
+    std::vector<std::size_t> places;
+    for (const std::string& column : columns) {
+      const auto found = std::ranges::find(names, column);
+      if (found == names.end()) {
+        throw Error(fmt::format("{}: there is no column '{}' to keep; the columns are {}{}", path, shortened(column),
+                                shortened(fmt::format("{}", fmt::join(names, ", ")), 200),
+                                config::suggestion(column, names)));
+      }
+      places.push_back(static_cast<std::size_t>(found - names.begin()));
+    }
+    CsvText& text = file.text();
+    while (!text.at_end()) {
+      if (file.repeats_header()) {
+        text.pass_row(text.position());
+        continue;
+      }
+      std::vector<std::string> cells;
+      CsvText::After after = CsvText::After::kCell;
+      while (after == CsvText::After::kCell) {
+        cells.push_back(text.cell());
+        after = text.next();
+      }
+      if (after == CsvText::After::kGarbage) text.pass_row(text.position());
+      std::vector<std::string>& row = rows.emplace_back();
+      for (const std::size_t place : places) row.push_back(place < cells.size() ? cells[place] : "");
+    }
+  }
+  return rows;
 }
 
 }  // namespace mirrortrain::data

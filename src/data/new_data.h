@@ -18,4 +18,11 @@ Source new_source(const std::string& path, const DataOptions& options);
 Dataset read_new(const Source& source, const Adapted& adapted, std::int64_t one_hot_depth, const InputSpec& spec,
                  OnBadExample on_bad, int threads);
 
+/// The cells of columns of a table, as they are written: a list of `columns` for each row, those too that are left out.
+/// `known`: the names of the training data's columns. Throws Error for a column that the table does not have.
+std::vector<std::vector<std::string>> column_texts(const Csv& table, const std::vector<std::string>& columns,
+                                                   const std::vector<std::string>& known);
+/// Whether a table has a column of this name, or number where it has no header.
+bool has_column(const Csv& table, const std::string& column, const std::vector<std::string>& known);
+
 }  // namespace mirrortrain::data

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/utf8.h"
 #include "cluster/address.h"
 #include "cluster/reachable_host.h"
 #include "rpc/coordination_service.h"
@@ -159,7 +160,7 @@ class RemoteControl : public Member {
                                 unknown.empty() ? why : fmt::format("its name has no address here ({})", unknown)));
       }
       const bool is_first = std::exchange(patience, kReminder) == kMismatch;
-      const std::string differs = unknown.empty() ? tls_difference() : "";
+      const std::string differs = unknown.empty() ? difference() : "";
       if (!differs.empty()) {
         spdlog::warn("{}: {}", waits, differs);
       } else if (is_first) {
@@ -179,7 +180,7 @@ class RemoteControl : public Member {
 
  private:
   /// Why the chief, which listens, is not understood; empty where it does not listen.
-  std::string tls_difference() {
+  std::string difference() {
     grpc::ClientContext call;  // its status tells why there is no connection
     security_.sign(call);
     call.set_deadline(Deadline::now() + std::chrono::seconds(1));
@@ -189,7 +190,14 @@ class RemoteControl : public Member {
     if (const std::string fault = handshake_fault(text); !fault.empty()) return fault;
     const auto says = [&](const char* word) { return text.find(word) != std::string::npos; };
     const bool is_ended = says("closed") || says("reset by peer") || says("Broken pipe") || says("closing");
-    return is_ended ? "it ends every connection, as one with tls does" : "";
+    const Address address = Address::of(cluster().address(cluster().chief_task()));
+    const std::optional<std::string> greeting = greeting_at(address.host, address.port);
+    const bool is_text = greeting && !greeting->empty() && (*greeting)[0] >= ' ' && (*greeting)[0] <= '~';
+    if (is_text) {  // rather than what gRPC or tls begin with
+      return fmt::format("what listens there is no mirrortrain: it says '{}'; check the address", shortened(*greeting));
+    }
+    if (is_ended) return "it ends every connection, as one with tls does";
+    return greeting ? "something listens there that does not answer as a mirrortrain does; check the address" : "";
   }
 
   void read() {

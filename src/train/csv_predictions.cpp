@@ -41,15 +41,29 @@ class CsvPredictions : public PredictionWriter {
  public:
   CsvPredictions(const PredictionOutput& output, const OutputMeaning& meaning)
       : sink_(output.file), meaning_(meaning), probabilities_(output.probabilities) {
-    sink_.write("index" + (meaning.tells_classes() ? columns_of_classes() : columns_of_numbers()) + "\n");
+    sink_.write("index" + (meaning.tells_classes() ? columns_of_classes() : columns_of_numbers()) +
+                texts(output.beside) + "\n");
   }
 
-  void write(std::int64_t index, const ExampleOutput& output, const std::string&) override {
-    sink_.write(std::to_string(index) + (meaning_.tells_classes() ? classes(output) : numbers(output.values)) + "\n");
+  void write(std::int64_t index, const ExampleOutput& output, const std::string&,
+             std::span<const std::string> beside) override {
+    sink_.write(std::to_string(index) + (meaning_.tells_classes() ? classes(output) : numbers(output.values)) +
+                texts(beside) + "\n");
   }
   void finish() override { sink_.finish(); }
 
  private:
+  /// With commas before them.
+  static std::string texts(std::span<const std::string> beside) {
+    std::string cells;
+    for (const std::string& text : beside) cells += "," + csv_cell(text);
+    return cells;
+  }
+  /// Those whose probabilities get a column by their names too, beside that by their number.
+  std::span<const std::string> named_classes() const {
+    const bool are_all = std::ssize(meaning_.classes) == meaning_.number_of_classes();
+    return probabilities_ && are_all ? std::span<const std::string>(meaning_.classes) : std::span<const std::string>();
+  }
   bool lists_outputs() const { return probabilities_ || meaning_.elements() != 1; }
 
   std::string columns_of_numbers() const {
@@ -64,10 +78,13 @@ class CsvPredictions : public PredictionWriter {
   std::string columns_of_classes() const {
     std::string columns, names, probabilities;
     for (const std::string& step : step_suffixes(meaning_.steps())) {
+      std::string by_name;
       columns += ",prediction" + step;
       if (!meaning_.classes.empty()) names += ",name" + step;
       for (std::int64_t i = 0; i < meaning_.number_of_classes() && probabilities_; ++i)
         probabilities += fmt::format(",probability{}_{}", step, i);
+      for (const std::string& name : named_classes()) by_name += "," + csv_cell("probability" + step + "_" + name);
+      probabilities += by_name;
     }
     return columns + names + probabilities;
   }
@@ -81,8 +98,9 @@ class CsvPredictions : public PredictionWriter {
       cells += has_class ? fmt::format(",{}", predicted) : ",";
       if (!meaning_.classes.empty()) names += has_class ? "," + csv_cell(meaning_.name_of(predicted)) : ",";
       if (!probabilities_) continue;
-      probabilities += counts ? csv_cells(meaning_.class_probabilities(prediction))
-                              : std::string(static_cast<std::size_t>(meaning_.number_of_classes()), ',');
+      const std::string of_step = counts ? csv_cells(meaning_.class_probabilities(prediction))
+                                         : std::string(static_cast<std::size_t>(meaning_.number_of_classes()), ',');
+      probabilities += of_step + (named_classes().empty() ? "" : of_step);
     }
     return cells + names + probabilities;
   }

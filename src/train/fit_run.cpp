@@ -213,6 +213,10 @@ void FitRun::warn() const {
 void FitRun::log_header() const {
   if (is_chief()) {
     warn();
+    if (cluster_) {
+      const std::string shared = shared_cores_warning(cluster_->spec(), run_.strategy->topology());
+      if (!shared.empty()) spdlog::warn(shared);
+    }
     tell_left_out(run_, LeftOutList::kLog);
     spdlog::info(run_header(checked_, *run_.strategy));
     log_distribution();

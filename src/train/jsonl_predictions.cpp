@@ -11,9 +11,10 @@ namespace {
 class JsonlPredictions : public PredictionWriter {
  public:
   JsonlPredictions(const PredictionOutput& output, const OutputMeaning& meaning)
-      : sink_(output.file), meaning_(meaning), probabilities_(output.probabilities) {}
+      : sink_(output.file), meaning_(meaning), probabilities_(output.probabilities), beside_(output.beside) {}
 
-  void write(std::int64_t index, const ExampleOutput& output, const std::string& file) override {
+  void write(std::int64_t index, const ExampleOutput& output, const std::string& file,
+             std::span<const std::string> beside) override {
     Json line = {{"index", index}};
     if (meaning_.tells_classes()) {
       line["prediction"] = by_step(output, [&](const auto& prediction) {
@@ -34,6 +35,7 @@ class JsonlPredictions : public PredictionWriter {
       line["prediction"] = std::vector<float>(output.values.begin(), output.values.end());
     }
     if (!file.empty()) line["file"] = file;
+    for (std::size_t i = 0; i < beside.size(); ++i) line[beside_[i]] = beside[i];
     sink_.write(report::json_line(line) + "\n");
   }
   void finish() override { sink_.finish(); }
@@ -60,6 +62,7 @@ class JsonlPredictions : public PredictionWriter {
   PredictionSink sink_;
   const OutputMeaning& meaning_;
   bool probabilities_;
+  std::vector<std::string> beside_;
 };
 
 }  // namespace

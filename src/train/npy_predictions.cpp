@@ -21,7 +21,7 @@ class NpyPredictions : public PredictionWriter {
     sink_.write(header);
   }
 
-  void write(std::int64_t, const ExampleOutput& output, const std::string&) override {
+  void write(std::int64_t, const ExampleOutput& output, const std::string&, std::span<const std::string>) override {
     if (!probabilities_) return write(output.values);
     write(meaning_.probabilities(output.values));
   }

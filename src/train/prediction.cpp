@@ -74,7 +74,10 @@ std::span<const float> OutputMeaning::of_step(std::span<const float> output, std
 }
 
 std::int64_t OutputMeaning::class_of(std::span<const float> prediction) const {
-  if (kind == Kind::kYesOrNo) return prediction[0] > (is_logits ? 0.0f : 0.5f) ? 1 : 0;
+  if (kind == Kind::kYesOrNo) {
+    const double least = is_logits ? std::log(threshold / (1 - threshold)) : threshold;
+    return static_cast<double>(prediction[0]) > least ? 1 : 0;
+  }
   return std::max_element(prediction.begin(), prediction.end()) - prediction.begin();
 }
 

@@ -25,6 +25,7 @@ struct OutputMeaning {
   bool is_logits = false;
   Shape shape;                       ///< of one example's output
   std::vector<std::string> classes;  ///< their names; empty where they have none
+  double threshold = 0.5;            ///< of kYesOrNo: a probability above it is class 1
 
   std::int64_t elements() const { return shape.elements(); }
   bool tells_classes() const { return kind != Kind::kNumbers; }
@@ -71,8 +72,9 @@ enum class PredictionFormat : std::uint8_t { kCsv, kNpy, kJsonl };
 class PredictionWriter {
  public:
   virtual ~PredictionWriter() = default;
-  /// `file`: the example's, where each has one of its own, else empty.
-  virtual void write(std::int64_t index, const ExampleOutput& output, const std::string& file) = 0;
+  /// `file`: the example's, where each has one of its own, else empty. `beside`: what PredictionOutput::beside names.
+  virtual void write(std::int64_t index, const ExampleOutput& output, const std::string& file,
+                     std::span<const std::string> beside) = 0;
   virtual void finish() = 0;
 };
 
@@ -80,6 +82,7 @@ struct PredictionOutput {
   std::optional<std::filesystem::path> file;  ///< absent: stdout
   PredictionFormat format = PredictionFormat::kCsv;
   bool probabilities = false;
+  std::vector<std::string> beside{};  ///< columns that go through from the data, behind the others; not into npy
   std::int64_t rows = 0;
 };
 /// `meaning` must outlive the writer.

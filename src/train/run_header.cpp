@@ -2,9 +2,12 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <unistd.h>
 
 #include <algorithm>
 
+#include "cluster/address.h"
+#include "device/cpu/cpu_device.h"
 #include "report/format.h"
 
 namespace mirrortrain {
@@ -36,6 +39,23 @@ std::string replicas_text(const Topology& topology, std::string_view between) {
     text += fmt::format("replica{} {}", lane.replicas.size() == 1 ? "" : "s", fmt::join(lane.replicas, ", "));
   }
   return text;
+}
+
+std::string shared_cores_warning(const ClusterSpec& cluster, const Topology& topology) {
+  if (topology.on_gpus()) return "";
+  const std::string host = Address::of(cluster.address(cluster.task)).host;
+  const auto here = std::ranges::count_if(
+      cluster.trainers(), [&](const Task& task) { return Address::of(cluster.address(task)).host == host; });
+  std::int64_t threads = 0;
+  for (const LanePlace& lane : topology.lanes) threads += lane.threads;
+  const std::int64_t cores = ::sysconf(_SC_NPROCESSORS_ONLN);
+  const bool is_pinned = std::ssize(usable_cores()) < cores;
+  if (here < 2 || is_pinned || here * threads <= cores) return "";
+  const std::int64_t each = std::max<std::int64_t>(1, cores / here);
+  return fmt::format("{} workers run on this machine, and each takes {} of its {} cores, so that they wait for each other "
+                     "many times longer; give each its own, as `taskset -c 0{}` before the first, or start them all with "
+                     "`mirrortrain launch --workers {}`, which does it",
+                     here, threads, cores, each > 1 ? fmt::format("-{}", each - 1) : "", here);
 }
 
 std::string run_header(const CheckedConfiguration& checked, const Strategy& strategy) {

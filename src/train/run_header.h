@@ -8,6 +8,10 @@
 
 namespace mirrortrain {
 
+/// What is wrong where several workers of this machine take all of its cores each, as workers that are started by hand
+/// do; "" where each has its part.
+std::string shared_cores_warning(const ClusterSpec& cluster, const Topology& topology);
+
 /// What a run tells before its first step: devices and replicas, the layers, memory per replica.
 std::string run_header(const CheckedConfiguration& checked, const Strategy& strategy);
 

@@ -217,8 +217,9 @@ void follows_reference(const std::string& name) {
 void gives_outputs_of_keras() {
   const mirrortrain::TemporaryFolder temporary;
   const fs::path golden = kGoldens / "keras-transfer", found = temporary.path() / "found.json";
-  const std::vector<std::string> words = {"mirrortrain", "eval", golden / "config.yaml", "-q", "--json", found, "--set",
-                                          "name=keras-transfer", "--set", "strategy.devices=" + device_list(2)};
+  const std::vector<std::string> words = {
+      "mirrortrain", "eval",  golden / "config.yaml", "-q",    "--json",
+      found,         "--set", "name=keras-transfer",  "--set", "strategy.devices=" + device_list(2)};
   std::vector<const char*> arguments;
   for (const std::string& word : words) arguments.push_back(word.c_str());
   REQUIRE(mirrortrain::cli::run_program(static_cast<int>(arguments.size()), arguments.data()) == 0);

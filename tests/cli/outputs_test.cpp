@@ -159,7 +159,7 @@ TEST_CASE_FIXTURE(Trained, "names that are not UTF-8 are refused before training
   for (const char* const file : {"net.yaml", "a.csv"}) fs::copy_file(folder / file, folder / odd / file);
   const Outcome inside = run_script(folder, "cd " + odd + "; \"$MIRRORTRAIN\" fit net.yaml");
   CHECK(inside.exit_code == 2);
-  CHECK_MESSAGE(contains(inside.err, "net.yaml:2:61: data.train.file: "), inside.err);
+  CHECK_MESSAGE(contains(inside.err, "net.yaml:2:57: data.train.file: "), inside.err);
   CHECK(contains(inside.err, "caf\\xe9/a.csv is not UTF-8"));
   CHECK_FALSE(fs::exists(folder / odd / "runs"));
   fs::copy_file(folder / "net.yaml", folder / (odd + ".yaml"));
@@ -170,11 +170,11 @@ TEST_CASE_FIXTURE(Trained, "names that are not UTF-8 are refused before training
   // A run folder may be called so, from the start or later.
   CHECK(run_program(folder, "fit net.yaml --run-dir r" + odd).exit_code == 0);
   fs::rename(folder / "run", folder / ("moved" + odd));
-  for (const std::string run : {"r" + odd, "moved" + odd}) {
+  for (const std::string& run : {"r" + odd, "moved" + odd}) {
     CAPTURE(run);
-    for (const std::string command :
-         {"eval " + run + " --split train --json -", "predict " + run + " --split train", "report " + run,
-          "runs . --json -", "checkpoint check " + run, "fit --resume " + run + " --set training.epochs=2"}) {
+    for (const std::string& command : {"eval " + run + " --split train --json -", "predict " + run + " --split train",
+                                       "report " + run, std::string("runs . --json -"), "checkpoint check " + run,
+                                       "fit --resume " + run + " --set training.epochs=2"}) {
       CAPTURE(command);
       const Outcome outcome = run_program(folder, command);
       CHECK_MESSAGE(outcome.exit_code == 0, outcome.err);

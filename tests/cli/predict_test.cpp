@@ -89,7 +89,7 @@ TEST_CASE_FIXTURE(Fixture, "predictions that are no numbers are nan, whatever th
               .exit_code == 0);
   const Outcome predicted = run("predict broken --probabilities");
   CHECK_MESSAGE(predicted.exit_code == 0, predicted.err);
-  CHECK_MESSAGE(contains(predicted.out, "\n0,,,nan,nan,nan\n"), predicted.out);  // and no class
+  CHECK_MESSAGE(contains(predicted.out, "\n0,,,nan,nan,nan,nan,nan,nan\n"), predicted.out);  // and no class
   CHECK_FALSE(contains(predicted.out, "-nan"));
   CHECK_MESSAGE(contains(predicted.err, "the model gives NaN for "), predicted.err);
   CHECK_MESSAGE(contains(predicted.err,
@@ -181,7 +181,9 @@ TEST_CASE_FIXTURE(Fixture, "probabilities add up to one and their largest is the
   const auto csv = lines_of(read("a.csv")), jsonl = lines_of(read("a.jsonl"));
   REQUIRE(csv.size() == 3);
   REQUIRE(jsonl.size() == 2);
-  CHECK(csv[0] == "index,prediction,name,probability_0,probability_1,probability_2");
+  CHECK(csv[0] ==
+        "index,prediction,name,probability_0,probability_1,probability_2,\"probability_apple, red\","
+        "probability_cherry,probability_melon");
   const json first = json::parse(jsonl[0]);
   CHECK(first["prediction"] == 2);
   CHECK(first["name"] == "melon");
@@ -505,6 +507,56 @@ TEST_CASE_FIXTURE(Fixture, "what predict cannot do is refused with the remedy") 
   CHECK(contains(error("run --split validation"),
                  "has no data.validation; choose --split train or --split test, or a file with --data FILE"));
   CHECK(contains(error("run --split test --data new.csv"), "--data"));
+}
+
+TEST_CASE("a new table may have more and fewer than the training data, and what it has goes through") {
+  const TemporaryFolder folder;
+  std::string rows = "id,island,mass,species\n";
+  for (int i = 0; i < 60; ++i) {
+    rows += fmt::format("{},{},{},{}\n", i * 3 + 7, i % 4 < 2 ? "Biscoe" : "Dream", (i % 2 == 0 ? 3600 : 5100) + i,
+                        i % 2 == 0 ? "Adelie" : "Gentoo");
+  }
+  write_file(folder / "p.csv", rows);
+  write_file(folder / "c.yaml", R"(
+data:
+  global_batch_size: 16
+  train: {format: csv, file: p.csv, labels: species, features: [island, mass], missing: mean,
+    encoding: {island: {one_hot: {unknown: own_class}}}}
+  preprocessing: [{normalization: {adapt: true}}]
+model: {input_shape: [4], layers: [dense: {units: 1}]}
+loss: {type: binary_crossentropy, from_logits: true}
+optimizer: {type: adam, learning_rate: 0.05}
+training: {epochs: 30}
+)");
+  REQUIRE(run_program(folder, "fit c.yaml --run-dir run -q").exit_code == 0);
+  write_file(folder / "new.csv",
+             "name,id,mass,island,species,extra\nbob,1,3600,Biscoe,Adelie,x\nann,2,5100,Torgersen,Gentoo,y\n"
+             "\"c, d\",3,NA,,Gentoo,z\n");
+  const Outcome kept = run_program(folder, "predict run --data new.csv --keep id,name --labels --probabilities");
+  CHECK_MESSAGE(kept.out.starts_with("index,prediction,name,probability_0,probability_1,probability_Adelie,"
+                                     "probability_Gentoo,id,name,label\n0,0,Adelie,"),
+                kept.out);
+  CHECK(contains(kept.out, ",1,bob,Adelie\n1,1,Gentoo,"));
+  CHECK(contains(kept.out, ",3,\"c, d\",Gentoo\n"));
+  CHECK(run_program(folder, "predict run --data new.csv --labels --threshold 0.999999").out ==
+        "index,prediction,name,label\n0,0,Adelie,Adelie\n1,0,Adelie,Gentoo\n2,0,Adelie,Gentoo\n");
+  CHECK(run_script(folder, "cat new.csv | \"$MIRRORTRAIN\" predict run --data -").out ==
+        run_program(folder, "predict run --data new.csv").out);
+  CHECK(run_program(folder, "predict run --data new.csv").out.starts_with("index,prediction,name\n0,0,Adelie\n"));
+  CHECK(run_program(folder, "predict run --split train --labels")
+            .out.starts_with("index,prediction,name,label\n0,0,Adelie,Adelie\n"));
+  const Outcome wrong = run_program(folder, "predict run --data new.csv --keep nme");
+  CHECK(wrong.exit_code == 1);
+  CHECK(contains(wrong.err,
+                 "there is no column 'nme' to keep; the columns are name, id, mass, island, species, extra; did"));
+  CHECK(run_program(folder, "predict run --keep id").exit_code == 2);
+  CHECK(run_program(folder, "predict run --data new.csv --threshold 1.5").exit_code == 2);
+  // Without a list of features, columns that nobody knows are passed over, with a warning.
+  const std::string all = "--set data.train.features=null --set 'model.input_shape=[5]' --run-dir all -q";
+  REQUIRE(run_program(folder, "fit c.yaml " + all).exit_code == 0);
+  const Outcome extra = run_program(folder, "predict all --data new.csv");
+  CHECK(extra.exit_code == 0);
+  CHECK_MESSAGE(contains(extra.err, "the training data has no column 'extra', which is passed over"), extra.err);
 }
 
 }  // namespace
