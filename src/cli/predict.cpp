@@ -322,6 +322,7 @@ void add_predict(CLI::App& app, int& exit_code) {
         const bool fits = error == std::errc() && end == text.data() + text.size() && value > 0 && value < 1;
         return fits ? "" : fmt::format("expected a probability between 0 and 1, found '{}'", text);
       });
+  command->add_flag("--labels", arguments->labels, "Write the true label too, where the data have one for an example");
   command->add_flag("--probabilities", arguments->probabilities,
                     "Write the probability of each class too, or the outputs where there are no classes");
   command->callback([arguments, &exit_code] { exit_code = predict(*arguments); });
