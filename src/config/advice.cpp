@@ -31,6 +31,13 @@ constexpr std::string_view kBothDirections =
     "behind it, and a concatenate of both";
 constexpr std::string_view kMaxOfSteps =
     "for STEPS of FEATURES numbers write reshape: {target_shape: [STEPS, 1, FEATURES]} and global_max_pooling2d";
+constexpr std::string_view kOneCycle =
+    "write {schedule: cosine_decay, initial_learning_rate: 0.001, warmup_target: 0.01, warmup_steps: 1, decay_steps: "
+    "3}, "
+    "which rises and falls once";
+constexpr std::string_view kPoolingOfSteps =
+    "for STEPS of FEATURES numbers write reshape: {target_shape: [STEPS, 1, FEATURES]}, max_pooling2d or "
+    "average_pooling2d with pool_size: [2, 1], and reshape: {target_shape: [-1, FEATURES]}";
 constexpr std::string_view kSizeOfInput = "a layer takes the size of its input from the layer before; leave it out";
 constexpr std::string_view kShapeOfInput =
     "the shape of an example is model.input_shape, and the layers begin with what computes on it; leave it out";
@@ -85,6 +92,11 @@ constexpr auto kAdvice = std::to_array<Advice>({
      "and reshape: {target_shape: [N, FEATURES]}"},
     {"layer", "globalmaxpooling1d", kMaxOfSteps},
     {"layer", "globalmaxpool1d", kMaxOfSteps},
+    {"layer", "maxpooling1d", kPoolingOfSteps},
+    {"layer", "maxpool1d", kPoolingOfSteps},
+    {"layer", "averagepooling1d", kPoolingOfSteps},
+    {"layer", "avgpool1d", kPoolingOfSteps},
+    {"layer", "minimum", "no layer takes the least of its inputs; where the largest serves, take maximum"},
     {"layer", "simplernn", "take gru or lstm"},
     {"layer", "rnn", "take gru or lstm"},
     {"key", "decay", kSchedules},
@@ -137,6 +149,8 @@ constexpr auto kAdvice = std::to_array<Advice>({
     {"data source", "json", kSaved},
     {"data source", "pickle", kSaved},
     {"data source", "cifar10", kSaved},
+    {"schedule", "onecycle", kOneCycle},
+    {"schedule", "onecyclelr", kOneCycle},
     {"schedule", "steplr", kStaircase},
     {"schedule", "stepdecay", kStaircase},
     {"schedule", "step", kStaircase},

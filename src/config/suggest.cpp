@@ -30,6 +30,25 @@ std::size_t edits(std::string_view a, std::string_view b) {
   return row[b.size()];
 }
 
+/// Whether two names that are nearly the same name two things: max_pooling1d and max_pooling2d, minimum and maximum.
+bool are_apart(std::string_view a, std::string_view b) {
+  const auto split = [](std::string_view name) {
+    std::pair<std::string, std::string> parts;  // letters, digits
+    for (const char c : name) (c >= '0' && c <= '9' ? parts.second : parts.first) += c;
+    return parts;
+  };
+  const auto [letters_a, digits_a] = split(a);
+  const auto [letters_b, digits_b] = split(b);
+  if (letters_a == letters_b && digits_a.size() == digits_b.size()) return digits_a != digits_b;
+  const auto other = [](std::string name) {
+    const std::size_t least = name.find("min"), most = name.find("max");
+    if (least != name.npos) name.replace(least, 3, "max");
+    if (most != name.npos) name.replace(most, 3, "min");
+    return name;
+  };
+  return other(std::string(a)) == b;
+}
+
 }  // namespace
 
 void add_sections(const Schema& type, std::vector<const Schema*>& sections) {
@@ -49,7 +68,7 @@ std::optional<std::string> nearest_name(std::string_view name, const std::vector
     if (longer - shorter > kMostEdits) continue;
     const std::size_t distance = edits(name, other);
     // Two edits of a short name make any other of it.
-    if (distance < least && distance < longer) least = distance, nearest = &other;
+    if (distance < least && distance < longer && !are_apart(name, other)) least = distance, nearest = &other;
   }
   return nearest != nullptr ? std::optional(*nearest) : std::nullopt;
 }

@@ -68,7 +68,8 @@ void put(Parts& parts, const std::vector<StateReading>& state) {
 /// The longest that a lane waited; nothing worth telling where there is one lane.
 void put_waiting(Parts& parts, const std::vector<double>& waiting) {
   if (waiting.size() < 2) return;
-  parts.push_back({fmt::format("waiting {:.1f}%", 100 * *std::max_element(waiting.begin(), waiting.end())), kWaiting});
+  parts.push_back(
+      {fmt::format("waiting for replicas {:.1f}%", 100 * *std::max_element(waiting.begin(), waiting.end())), kWaiting});
 }
 
 std::string rate_text(double examples_per_second) {

@@ -57,6 +57,22 @@ void warn_of_split(const LocatedSource& source, const char* name, const data::Cl
   }
 }
 
+/// Labels 1 to 3, or 10, 20 and 30, under an output for each number from 0 to the largest.
+void warn_of_idle_outputs(const CheckedConfiguration& checked, const data::ClassCounts& counts,
+                          config::Errors& errors) {
+  const std::int64_t outputs = checked.input.classes;
+  const auto used = static_cast<std::int64_t>(counts.size());
+  if (outputs == 0 || used == outputs || used < 2 || (counts.begin()->first == 0 && 2 * used >= outputs)) return;
+  std::vector<std::string> numbers;
+  for (const auto& [number, count] : counts) numbers.push_back(std::to_string(number));
+  const auto& source = checked.values().data.train;
+  errors.warn(
+      source.place, source.path,
+      fmt::format("the labels are {}, so that {} of the model's {} outputs have no example; classes count from 0: "
+                  "number them 0 to {} in the data",
+                  report::first_of(numbers, kNamedClasses), outputs - used, outputs, used - 1));
+}
+
 }  // namespace
 
 std::string class_counts_note(const CheckedConfiguration& checked, const SplitsToCheck& splits) {
@@ -80,6 +96,7 @@ void warn_of_rare_classes(const CheckedConfiguration& checked, const SplitsToChe
   const auto of_train = counts_of(checked, splits.train);
   if (!of_train) return;
   const data::DataOptions& data = checked.values().data;
+  if (names_of(splits).empty()) warn_of_idle_outputs(checked, *of_train, errors);
   const bool is_part =
       data.validation.value && std::holds_alternative<data::ValidationFraction>(*data.validation.value);
   const std::vector<std::string> names = names_of(splits);

@@ -186,15 +186,35 @@ void warn_of_options(const CheckedConfiguration& checked, config::Errors& errors
   warn_of_same_data(checked, errors);
 }
 
-void warn_of_long_warmup(const CheckedConfiguration& checked, std::int64_t steps, config::Errors& errors) {
-  if (!checked.values().optimizer) return;
-  const auto* const decay = std::get_if<schedules::CosineDecay>(&learning_rate_of(*checked.values().optimizer));
-  if (decay == nullptr || !decay->warmup_target || steps == 0 || decay->warmup_steps < steps) return;
-  const std::string path = "optimizer.learning_rate.warmup_steps";
-  errors.warn(checked.place_of(path), path,
-              fmt::format("{} is not less than the {} steps of this run, so that the learning rate only rises; use "
-                          "fewer, or train longer",
-                          decay->warmup_steps, steps));
+void warn_of_schedule(const CheckedConfiguration& checked, std::int64_t steps, config::Errors& errors) {
+  if (!checked.values().optimizer || steps == 0) return;
+  const LearningRate& rate = learning_rate_of(*checked.values().optimizer);
+  const auto warn = [&](const std::string& key, const std::string& message) {
+    const std::string path = "optimizer.learning_rate." + key;
+    errors.warn(checked.place_of(path), path, message);
+  };
+  const auto* const cosine = std::get_if<schedules::CosineDecay>(&rate);
+  if (cosine != nullptr && cosine->warmup_target && cosine->warmup_steps >= steps) {
+    return warn("warmup_steps",
+                fmt::format("{} is not less than the {} steps of this run, so that the learning rate only "
+                            "rises; use fewer, or train longer",
+                            cosine->warmup_steps, steps));
+  }
+  const auto* const polynomial = std::get_if<schedules::PolynomialDecay>(&rate);
+  std::int64_t end = 0;  // of the decay
+  if (cosine != nullptr) end = (cosine->warmup_target ? cosine->warmup_steps : 0) + cosine->decay_steps;
+  if (polynomial != nullptr && !polynomial->cycle) end = polynomial->decay_steps;
+  double largest = 0;
+  for (const std::int64_t step : {std::int64_t{1}, end / 4, end / 2})
+    largest = std::max(largest, learning_rate_at(rate, step));
+  const double last = learning_rate_at(rate, steps);
+  constexpr double kSmall = 0.01;
+  if (end == 0 || 4 * end > 3 * steps || last > kSmall * largest) return;
+  warn("decay_steps",
+       fmt::format("the learning rate is {:g} from step {} on, and this run has {} steps, so that the rest "
+                   "changes hardly anything; give it {} steps, or train shorter",
+                   last, end, steps,
+                   steps - (end - (cosine != nullptr ? cosine->decay_steps : polynomial->decay_steps))));
 }
 
 }  // namespace mirrortrain

@@ -12,7 +12,8 @@ namespace mirrortrain {
 /// data.
 void warn_of_options(const CheckedConfiguration& checked, config::Errors& errors);
 
-/// Adds a warning where the learning rate is still warming up at the end of a run of so many steps.
-void warn_of_long_warmup(const CheckedConfiguration& checked, std::int64_t steps, config::Errors& errors);
+/// Adds a warning where the learning rate is still warming up at the end of a run of so many steps, or has decayed to
+/// next to nothing long before it.
+void warn_of_schedule(const CheckedConfiguration& checked, std::int64_t steps, config::Errors& errors);
 
 }  // namespace mirrortrain

@@ -52,10 +52,11 @@ std::string shared_cores_warning(const ClusterSpec& cluster, const Topology& top
   const bool is_pinned = std::ssize(usable_cores()) < cores;
   if (here < 2 || is_pinned || here * threads <= cores) return "";
   const std::int64_t each = std::max<std::int64_t>(1, cores / here);
-  return fmt::format("{} workers run on this machine, and each takes {} of its {} cores, so that they wait for each other "
-                     "many times longer; give each its own, as `taskset -c 0{}` before the first, or start them all with "
-                     "`mirrortrain launch --workers {}`, which does it",
-                     here, threads, cores, each > 1 ? fmt::format("-{}", each - 1) : "", here);
+  return fmt::format(
+      "{} workers run on this machine, and each takes {} of its {} cores, so that they wait for each other "
+      "many times longer; give each its own, as `taskset -c 0{}` before the first, or start them all with "
+      "`mirrortrain launch --workers {}`, which does it",
+      here, threads, cores, each > 1 ? fmt::format("-{}", each - 1) : "", here);
 }
 
 std::string run_header(const CheckedConfiguration& checked, const Strategy& strategy) {

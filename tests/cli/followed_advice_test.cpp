@@ -117,6 +117,23 @@ const Row kRows[] = {
      "- reshape: {target_shape: [64, 3], name: steps}\n    - gru: {units: 4, name: forward}\n"
      "    - gru: {units: 4, go_backwards: true, inputs: [steps], name: backward}\n"
      "    - concatenate: {inputs: [forward, backward]}"},
+    {kFlatten, "- reshape: {target_shape: [64, 3]}\n    - max_pooling1d: {pool_size: 2}\n    - flatten",
+     "for STEPS of FEATURES numbers write reshape: {target_shape: [STEPS, 1, FEATURES]}, max_pooling2d",
+     "- reshape: {target_shape: [64, 1, 3]}\n    - max_pooling2d: {pool_size: [2, 1]}\n"
+     "    - reshape: {target_shape: [-1, 3]}\n    - flatten"},
+    {kFlatten, "- reshape: {target_shape: [64, 3]}\n    - MaxPool1d: {pool_size: 2}\n    - flatten",
+     "for STEPS of FEATURES numbers write reshape: {target_shape: [STEPS, 1, FEATURES]}, max_pooling2d",
+     "- reshape: {target_shape: [64, 1, 3]}\n    - max_pooling2d: {pool_size: [2, 1]}\n"
+     "    - reshape: {target_shape: [-1, 3]}\n    - flatten"},
+    {kFlatten, "- reshape: {target_shape: [64, 3]}\n    - AveragePooling1D: {pool_size: 2}\n    - flatten",
+     "for STEPS of FEATURES numbers write reshape: {target_shape: [STEPS, 1, FEATURES]}, max_pooling2d",
+     "- reshape: {target_shape: [64, 1, 3]}\n    - max_pooling2d: {pool_size: [2, 1]}\n"
+     "    - reshape: {target_shape: [-1, 3]}\n    - flatten"},
+    {kFlatten, "- reshape: {target_shape: [64, 3]}\n    - AvgPool1d: {pool_size: 2}\n    - flatten",
+     "for STEPS of FEATURES numbers write reshape: {target_shape: [STEPS, 1, FEATURES]}, max_pooling2d",
+     "- reshape: {target_shape: [64, 1, 3]}\n    - max_pooling2d: {pool_size: [2, 1]}\n"
+     "    - reshape: {target_shape: [-1, 3]}\n    - flatten"},
+    {kFlatten, "- minimum\n    - flatten", "no layer takes the least of its inputs", kFlatten},
     {kFlatten, "- Masking: {mask_value: 0.0}\n    - flatten",
      "unknown layer 'Masking'; padding is what embedding: {mask_zero: true} finds", kFlatten},
     {kFlatten, "- masking\n    - flatten", "sequences of other numbers carry no mask", kFlatten},
@@ -382,6 +399,13 @@ const Row kRows[] = {
      "{type: sgd, momentum: 0.9, nesterov: true}"},
     {kAdam, "Adam()", "write adam", "adam"},
     {kAdam, "Adam(lr=0.001)", "write {type: adam, KEY: VALUE, ...}, with the names of its options", kAdam},
+    {kAdam, "{type: adam, learning_rate: {schedule: one_cycle}}",
+     "write {schedule: cosine_decay, initial_learning_rate",
+     "{type: adam, learning_rate: {schedule: cosine_decay, initial_learning_rate: 0.001, warmup_target: 0.01, "
+     "warmup_steps: 1, decay_steps: 3}}"},
+    {kAdam, "{type: adam, learning_rate: {schedule: OneCycleLR}}", "which rises and falls once",
+     "{type: adam, learning_rate: {schedule: cosine_decay, initial_learning_rate: 0.001, warmup_target: 0.01, "
+     "warmup_steps: 1, decay_steps: 3}}"},
     {kAdam, "{type: adam, learning_rate: {schedule: StepLR}}", "write {schedule: exponential_decay",
      "{type: adam, learning_rate: {schedule: exponential_decay, initial_learning_rate: 0.001, decay_steps: 1000, "
      "decay_rate: 0.1, staircase: true}}"},
