@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "config/document.h"
 #include "config/scalar.h"
 #include "train/run_folder.h"
 
@@ -92,7 +93,7 @@ CLI::Option* add_split(CLI::App& command, data::Split& split, const std::string&
 }
 
 ConfigurationOrRun configuration_or_run(const std::string& text) {
-  if (std::filesystem::is_regular_file(text)) return {text, std::nullopt};
+  if (std::filesystem::is_regular_file(text) || config::is_piped(text)) return {text, std::nullopt};
   if (!find_run(text) && (text.ends_with(".yaml") || text.ends_with(".yml"))) return {text, std::nullopt};
   NamedRun run = require_run(text, text);
   const std::string file = run.folder.config().string();

@@ -198,6 +198,7 @@ std::string file_meant(const std::filesystem::path& file) {
 
 // One byte more than is allowed, so that a file too large is seen as such however large it is.
 std::string read_file(const std::string& file) {
+  if (file == "-") return read_file("/dev/stdin");
   std::error_code ignored;
   if (std::filesystem::is_directory(file, ignored)) {
     throw UsageError(fmt::format("{}: expected a configuration file, found a folder", file));
@@ -310,8 +311,18 @@ void add_bases(Value& root, std::vector<std::string> files, Errors& errors) {
 
 }  // namespace
 
+bool is_piped(const std::string& file) {
+  std::error_code ignored;
+  return file == "-" || file == "/dev/stdin" || file.starts_with("/dev/fd/") ||
+         std::filesystem::is_fifo(std::filesystem::status(file, ignored));
+}
+
 Document load(const std::string& file, std::span<const std::string> overrides, Errors& errors) {
-  return load_text(read_file(file), file, overrides, errors);
+  if (!is_piped(file)) return load_text(read_file(file), file, overrides, errors);
+  static std::map<std::string, std::string> piped;  // what was read once cannot be read again
+  auto known = piped.find(file);
+  if (known == piped.end()) known = piped.emplace(file, read_file(file)).first;
+  return load_text(known->second, "stdin", overrides, errors);
 }
 
 Document load_text(std::string_view text, const std::string& name, std::span<const std::string> overrides,

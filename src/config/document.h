@@ -28,8 +28,12 @@ struct Document {
   std::vector<NamedFile> files;                    ///< filled by read(): those that it names, in its order
 };
 
-/// Reads a file. Duplicate keys and wrong overrides are added to `errors`; a file that cannot be read or is no YAML,
-/// too large or hostile throws a UsageError at once, with the errors so far.
+/// Whether a configuration comes through a pipe, as `-`, /dev/stdin and a shell's `<(command)` do: its name is
+/// "stdin", and its paths are relative to the working directory.
+bool is_piped(const std::string& file);
+
+/// Reads a file, or stdin for `-`. Duplicate keys and wrong overrides are added to `errors`; a file that cannot be
+/// read or is no YAML, too large or hostile throws a UsageError at once, with the errors so far.
 Document load(const std::string& file, std::span<const std::string> overrides, Errors& errors);
 
 /// As load(), for text in memory; `name` is the file in messages.

@@ -48,7 +48,7 @@ double mean_of(const CsvTable& table, std::size_t column, const std::vector<std:
 }
 
 /// As codes of words: none that is known; an empty cell, which is none of the words of the training data.
-constexpr std::int64_t kUnknown = -1, kNoWord = -2;
+constexpr std::int64_t kUnknownWord = -1, kNoWord = -2;
 
 /// What a column's cells become: a number itself, or by a word's number in the file.
 struct ColumnCode {
@@ -74,7 +74,7 @@ ColumnCode code_of(const AdaptedColumn& column, const std::vector<std::string>& 
     code.codes.push_back(is_known                                            ? found - column.words.begin()
                          : column.has_unknown()                              ? std::ssize(column.words)
                          : word.empty() && code.is_one_hot && column.missing ? kNoWord
-                                                                             : kUnknown);
+                                                                             : kUnknownWord);
   }
   return code;
 }
@@ -113,7 +113,7 @@ class TableEncoder {
   std::optional<std::size_t> find_unknown_word(std::int64_t row) const {
     const double* const cells = cells_of(row);
     for (std::size_t i = 0; i < codes_.size(); ++i) {
-      if (codes_[i].is_word && codes_[i].codes[static_cast<std::size_t>(cells[i])] == kUnknown) return i;
+      if (codes_[i].is_word && codes_[i].codes[static_cast<std::size_t>(cells[i])] == kUnknownWord) return i;
     }
     return std::nullopt;
   }
@@ -141,7 +141,7 @@ class TableEncoder {
       return;
     }
     const std::int64_t number = code.codes[static_cast<std::size_t>(cell)];
-    if (number == kUnknown) throw Error(unknown_word_text(row, column));
+    if (number == kUnknownWord) throw Error(unknown_word_text(row, column));
     if (!code.is_one_hot) {
       *out = static_cast<double>(number);
       return;

@@ -21,8 +21,12 @@ bool is_plain(std::string_view text, char point) {
          std::ranges::all_of(text, [&](char c) { return is_digit(c) || c == point; });
 }
 
-void replace_all(std::string& text, std::string_view from, std::string_view to) {
-  for (std::size_t at = 0; (at = text.find(from, at)) != text.npos; at += to.size()) text.replace(at, from.size(), to);
+std::string with_replaced(std::string_view text, std::string_view from, char to) {
+  std::string replaced;
+  for (std::size_t at; (at = text.find(from)) != text.npos; text.remove_prefix(at + from.size())) {
+    replaced.append(text.substr(0, at)).push_back(to);
+  }
+  return replaced.append(text);
 }
 
 /// Where digits are in groups of three with one kind of mark between them: the text without the marks.
@@ -36,7 +40,7 @@ struct Grouped {
 std::optional<Grouped> grouped(std::string text, char point) {
   for (const std::string_view space :
        {"\u00a0", "\u202f", "\u2009", "\u2019"}) {  // as typesetters and Excel write them
-    replace_all(text, space, space == "\u2019" ? "'" : " ");
+    text = with_replaced(text, space, space == "\u2019" ? '\'' : ' ');
   }
   const char other = point == '.' ? ',' : '.';
   for (const char mark : {other, ' ', '\'', '_'}) {

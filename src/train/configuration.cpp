@@ -143,7 +143,9 @@ ReadConfiguration read_configuration(const std::string& file, std::span<const st
   ReadConfiguration read{config::load(file, overrides, errors), {}};
   expand_blocks(read.document.root, errors);
   read.values = config::read<Configuration>(read.document, errors);
-  if (read.values.name.text.empty()) read.values.name.text = std::filesystem::path(file).stem().string();
+  if (read.values.name.text.empty()) {
+    read.values.name.text = config::is_piped(file) ? "stdin" : std::filesystem::path(file).stem().string();
+  }
   // A run keeps name and paths in files that are UTF-8.
   if (!is_utf8(read.values.name.text)) {
     errors.add({}, "name",

@@ -191,5 +191,19 @@ optimizer: sgd
   CHECK_MESSAGE(contains(pictures.err, "the name of this class is not UTF-8"), pictures.err);
 }
 
+TEST_CASE_FIXTURE(Trained, "a configuration may come through a pipe, with paths from the working directory") {
+  for (const std::string& command : std::vector<std::string>{
+           "cat net.yaml | \"$MIRRORTRAIN\" config check -", "\"$MIRRORTRAIN\" config check /dev/stdin < net.yaml",
+           "cat net.yaml | \"$MIRRORTRAIN\" fit - --run-dir piped", "\"$MIRRORTRAIN\" fit - --dry-run < net.yaml"}) {
+    CAPTURE(command);
+    const Outcome outcome = run_script(folder, command);
+    CHECK_MESSAGE(outcome.exit_code == 0, outcome.err);
+  }
+  CHECK(text("piped/model.safetensors") == text("run/model.safetensors"));
+  const Outcome wrong = run_script(folder, "sed s/units/unitz/ net.yaml | \"$MIRRORTRAIN\" config check -");
+  CHECK(wrong.exit_code == 2);
+  CHECK_MESSAGE(contains(wrong.err, "stdin:3:44: model.layers[0].dense.unitz: unknown key"), wrong.err);
+}
+
 }  // namespace
 }  // namespace mirrortrain::testing
