@@ -1,6 +1,7 @@
 #include "strategy/topology.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -93,6 +94,10 @@ LanePlace& lane_of(std::vector<LanePlace>& lanes, const DeviceId& device) {
 }  // namespace
 
 Machine this_machine() { return {usable_cores(), cuda::visible_gpus}; }
+
+std::string replica_names(const std::vector<int>& replicas) {
+  return fmt::format("replica{} {}", replicas.size() == 1 ? "" : "s", fmt::join(replicas, ", "));
+}
 
 std::vector<DomainPlace> Topology::domains() const {
   std::vector<DomainPlace> domains;

@@ -33,6 +33,9 @@ struct LanePlace {
   std::vector<int> replicas;  ///< numbers in the run, ascending
 };
 
+/// "replica 2", "replicas 2, 3".
+std::string replica_names(const std::vector<int>& replicas);
+
 /// A memory in which variables live, and who computes on it: all CPU lanes of a process, or one GPU.
 struct DomainPlace {
   std::vector<int> lanes;     ///< of this process

@@ -36,7 +36,7 @@ std::string replicas_text(const Topology& topology, std::string_view between) {
   for (const LanePlace& lane : topology.lanes) {
     text += fmt::format("{}{}: ", text.empty() ? "" : between, lane.device.text());
     if (!topology.on_gpus()) text += fmt::format("{} thread{}, ", lane.threads, lane.threads == 1 ? "" : "s");
-    text += fmt::format("replica{} {}", lane.replicas.size() == 1 ? "" : "s", fmt::join(lane.replicas, ", "));
+    text += replica_names(lane.replicas);
   }
   return text;
 }

@@ -72,7 +72,9 @@ MirroredStrategy::MirroredStrategy(Topology topology, const Model& model, Mirror
   }
   state_ = std::make_unique<StateVariables>(parts_.state, topology_.replicas, has_one_plain_copy(parts_.options.type),
                                             *make_cpu_device(0, 1, {}));
-  team_ = std::make_unique<LaneTeam>(lanes_.devices, topology_.cores_of_their_own, 0);
+  std::vector<std::string> replicas;
+  for (const LanePlace& lane : topology_.lanes) replicas.push_back(replica_names(lane.replicas));
+  team_ = std::make_unique<LaneTeam>(lanes_.devices, std::move(replicas), topology_.cores_of_their_own, 0);
 }
 
 void MirroredStrategy::add_lanes(data::Cache cache) {

@@ -159,7 +159,7 @@ void MirroredStrategy::enter_thread() const {
 
 void MirroredStrategy::run_lanes(const std::function<void(int)>& work) {
   enter_thread();
-  if (!reduction_->exchanges()) return team_->run(work);
+  if (!reduction_->exchanges()) return team_->run(work, step_.spec.step);
   // A lane that fails tells the others itself: one that waits for it in an operation never reaches the team's barrier.
   const std::function<void(int)> told = [this, &work](int lane) {
     try {
@@ -170,7 +170,7 @@ void MirroredStrategy::run_lanes(const std::function<void(int)>& work) {
     }
   };
   try {
-    team_->run(told);
+    team_->run(told, step_.spec.step);
   } catch (const std::exception& error) {
     reduction_->abort(error.what());
     throw;

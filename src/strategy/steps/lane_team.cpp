@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
+#include <latch>
 #include <system_error>
 
 #include "base/error.h"
@@ -17,24 +18,41 @@ constexpr double kLeaveSeconds = 3;
 
 std::atomic<bool> one_is_left_behind = false;
 
+/// OpenMP ends the process where it cannot start a thread of its teams, so that is tried before.
+void require_threads(const std::vector<Device*>& devices) {
+  int count = 0;
+  for (const Device* device : devices) count += device->threads();
+  std::latch all(1);
+  std::vector<std::jthread> started;
+  try {
+    while (static_cast<int>(started.size()) + 1 < count) started.emplace_back([&] { all.wait(); });
+    all.count_down();
+  } catch (const std::system_error& error) {
+    all.count_down();
+    throw Error(
+        fmt::format("cannot start the {} threads of {} lane{}: {}; raise the limit of processes (ulimit -u), or "
+                    "take fewer devices or threads_per_replica",
+                    count, devices.size(), devices.size() == 1 ? "" : "s", error.code().message()));
+  }
+}
+
 }  // namespace
 
 bool lane_is_left_behind() { return one_is_left_behind; }
 
-LaneTeam::LaneTeam(std::vector<Device*> devices, bool spin, double timeout_seconds)
+LaneTeam::LaneTeam(std::vector<Device*> devices, std::vector<std::string> replicas, bool spin, double timeout_seconds)
     : devices_(std::move(devices)),
+      replicas_(std::move(replicas)),
       timeout_seconds_(timeout_seconds),
       start_(size(), spin),
       meet_(size(), spin, timeout_seconds),
       left_(devices_.size()) {
+  require_threads(devices_);
   try {
     for (int lane = 1; lane < size(); ++lane) threads_.emplace_back([this, lane] { loop(lane); });
     devices_[0]->enter_thread();
-  } catch (const std::system_error& error) {
-    end_threads("not every lane could start");  // no destructor does it for a team that was never made
-    throw Error(fmt::format("cannot start {} threads, one for each lane: {}", size(), error.what()));
   } catch (...) {
-    end_threads("not every lane could start");
+    end_threads("not every lane could start");  // no destructor does it for a team that was never made
     throw;
   }
 }
@@ -52,9 +70,7 @@ void LaneTeam::end_threads(const std::string& reason) {
     } else {
       thread.detach();
       one_is_left_behind = true;
-      error_ = std::make_exception_ptr(
-          Error(fmt::format("lane {} ({}) did not reach the barrier within {:g} s, and hangs", lane,
-                            devices_[static_cast<std::size_t>(lane)]->id().text(), timeout_seconds_)));
+      error_ = std::make_exception_ptr(Error(hang_text(lane)));
     }
   }
   threads_.clear();
@@ -76,23 +92,30 @@ bool LaneTeam::leaves_in_time(int lane) const {
   return true;
 }
 
-/// Where lane 0 hangs, nobody is left to tell of it.
+std::string LaneTeam::hang_text(int lane) const {
+  const auto index = static_cast<std::size_t>(lane);
+  return fmt::format("{} on {} did not finish {} within {:g} s, and hangs", replicas_[index],
+                     devices_[index]->id().text(), step_ > 0 ? fmt::format("step {}", step_) : "its step",
+                     timeout_seconds_);
+}
+
+/// Where lane 0 hangs, nobody is left to report it.
 void LaneTeam::end_process_without_lane_0() const {
   const auto deadline =
       std::chrono::steady_clock::now() + std::chrono::duration<double>(timeout_seconds_ + kLeaveSeconds);
   while (!stop_) {
     if (timeout_seconds_ <= 0) return;
     if (std::chrono::steady_clock::now() > deadline) {
-      fmt::print(stderr, "error: lane 0 ({}) did not reach the barrier within {:g} s, and hangs\n",
-                 devices_.front()->id().text(), timeout_seconds_);
+      fmt::print(stderr, "error: {}\n", hang_text(0));
       std::_Exit(1);
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
 }
 
-void LaneTeam::run(const std::function<void(int)>& work) {
+void LaneTeam::run(const std::function<void(int)>& work, std::int64_t step) {
   work_ = &work;
+  step_ = step;
   try {
     if (size() > 1) start_.arrive_and_wait();
     work(0);

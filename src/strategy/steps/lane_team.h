@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 #include <exception>
 #include <functional>
 #include <memory>
@@ -18,9 +19,10 @@ namespace mirrortrain {
 /// waiting.
 class LaneTeam {
  public:
-  /// `spin`: every lane has cores of its own. `timeout_seconds`: how long a lane waits for the others in `meet`; 0: no
-  /// limit. The devices must outlive the team. Throws Error where the system gives no more threads.
-  LaneTeam(std::vector<Device*> devices, bool spin, double timeout_seconds);
+  /// `replicas`: of each lane, as an error names them. `spin`: every lane has cores of its own. `timeout_seconds`: how
+  /// long a lane waits for the others in `meet`; 0: no limit. The devices must outlive the team. Throws Error where the
+  /// system does not start as many threads as the devices compute with.
+  LaneTeam(std::vector<Device*> devices, std::vector<std::string> replicas, bool spin, double timeout_seconds);
   LaneTeam(const LaneTeam&) = delete;
   LaneTeam& operator=(const LaneTeam&) = delete;
   ~LaneTeam();
@@ -32,8 +34,9 @@ class LaneTeam {
 
   /// Calls work(lane) on every lane's thread and returns when all are done. Throws the first error of any lane; the
   /// team cannot run again then. A lane that still hangs some seconds, or another timeout, later is left behind: the
-  /// process has to end then, as the lane may yet write to what others free. Allocates nothing.
-  void run(const std::function<void(int lane)>& work);
+  /// process has to end then, as the lane may yet write to what others free. `step`: as an error names it. Allocates
+  /// nothing.
+  void run(const std::function<void(int lane)>& work, std::int64_t step);
 
   /// Inside `work`: waits for the other lanes; what each wrote before, all see after.
   void meet();
@@ -46,11 +49,14 @@ class LaneTeam {
   void end_threads(const std::string& reason);
   bool leaves_in_time(int lane) const;
   void end_process_without_lane_0() const;
+  std::string hang_text(int lane) const;
 
   std::vector<Device*> devices_;
+  std::vector<std::string> replicas_;
   double timeout_seconds_;
   Barrier start_, meet_;
   const std::function<void(int)>* work_ = nullptr;
+  std::int64_t step_ = 0;
   std::atomic<bool> stop_ = false;
   std::mutex error_mutex_;
   std::exception_ptr error_;
