@@ -16,6 +16,7 @@
 #include "cli/options.h"
 #include "cli/predicted_classes.h"
 #include "data/example_picture.h"
+#include "model/metrics/direction.h"
 #include "report/page/page.h"
 #include "train/class_report.h"
 #include "train/run.h"
@@ -152,7 +153,7 @@ void write_report(const ReportArguments& arguments) {
     pages.push_back(page_of(runs[i], titles[i], arguments));
     folders.push_back(runs[i].folder);
   }
-  const std::string html = report::html_page(pages, configuration_differences(folders));
+  const std::string html = report::html_page(pages, {configuration_differences(folders), lower_is_better});
   if (arguments.output == "-") {
     fmt::print("{}", html);
     return;

@@ -95,8 +95,8 @@ TEST_CASE("nothing that a run's files say becomes HTML") {
   run.configuration = evil;
   RunPage without = page_named("b");
   without.why_no_classes = without.why_no_layers = without.why_no_mistakes = evil;
-  const std::string clean = html_page({page_named("a"), page_named("b")}, {{"key", {"1", "2"}}});
-  const std::string page = html_page({run, without}, {{evil, {evil, evil}}});
+  const std::string clean = html_page({page_named("a"), page_named("b")}, {.differences = {{"key", {"1", "2"}}}});
+  const std::string page = html_page({run, without}, {.differences = {{evil, {evil, evil}}}});
   CHECK(count_of(page, "<script") == count_of(clean, "<script"));
   CHECK(count_of(page, "</script") == count_of(clean, "</script"));
   CHECK(count_of(page, "<img") == 1);  // the mistake's own
@@ -141,8 +141,48 @@ TEST_CASE("a page shows what it has of a run, and says why of what is missing") 
   }
   CHECK_FALSE(contains(page, "Confusion"));
   CHECK(contains(html_page({run, run}), "The runs have the same configuration."));
-  CHECK(contains(html_page({run, run}, {{"seed", {"1", "2"}}}), "<code>seed</code>"));
+  CHECK(contains(html_page({run, run}, {.differences = {{"seed", {"1", "2"}}}}), "<code>seed</code>"));
   CHECK(contains(html_page({RunPage{.name = "empty"}}), "<h1>empty</h1>"));
+}
+
+RunPage trained(const std::string& name, double validation_loss, double test_accuracy) {
+  RunPage run = page_named(name);
+  RunCurve curve{RunCurve::Chart::kLoss, "loss", "validation", true, {}};
+  curve.curve.add(3, validation_loss);
+  run.history.curves.push_back(std::move(curve));
+  run.history.evaluations.push_back({"test", 3, 10, {0.5, {{"accuracy", test_accuracy}}}});
+  return run;
+}
+
+TEST_CASE("of several runs the best figure of each split is marked, where they differ") {
+  const std::vector<RunPage> runs = {trained("a", 0.25, 0.75), trained("b", 0.5, 0.875), trained("c", NAN, 0.875)};
+  const std::string page =
+      html_page(runs, {.lower_is_better = [](std::string_view metric) { return metric == "loss"; }});
+  const std::string mark = " best\" title=\"the best of these runs\">";
+  CHECK(count_of(page, mark) == 3);
+  CHECK(count_of(page, mark + "0.25000<") == 1);
+  CHECK(count_of(page, mark + "0.87500<") == 2);
+  CHECK(contains(page, "class=\"group\">validation</th>"));
+  CHECK(count_of(html_page(runs), mark) == 0);
+}
+
+TEST_CASE("a curve of epochs that repeats the steps' points is drawn once") {
+  RunPage run = page_named("a");
+  RunCurve epochs{RunCurve::Chart::kLoss, "loss", "training", true, {}};
+  epochs.curve.add(1, 0.1 + 0.2);
+  run.history.curves = {run.history.curves[0], epochs};
+  CHECK(data_of(html_page({run}))["runs"][0]["curves"].size() == 2);
+  run.history.curves[0].curve = epochs.curve;
+  CHECK(data_of(html_page({run}))["runs"][0]["curves"].size() == 1);
+}
+
+TEST_CASE("the style is one that browsers read") {
+  const std::string page = html_page({page_named("a")});
+  for (const char* const rule : {"max-width: 80rem;", "box-sizing: border-box;", "prefers-color-scheme: dark) {",
+                                 ".scroll { overflow-x: auto;", "1px solid var(--line)"}) {
+    CAPTURE(rule);
+    CHECK(contains(page, rule));
+  }
 }
 
 TEST_CASE("the figures of classes come from what eval writes, or not at all") {

@@ -139,5 +139,30 @@ TEST_CASE_FIXTURE(Fixture, "a file of events that does not exist is an error") {
   CHECK(contains(error_text([&] { read_history(folder / "none", folder / "evaluations.jsonl"); }), "none"));
 }
 
+TEST_CASE_FIXTURE(Fixture, "the epoch whose weights a run took back is kept, until it is resumed") {
+  std::string lines;
+  const auto epoch = [&](std::int64_t number, double loss) {
+    lines += to_json(EpochEvent{.step = number * 10,
+                                .epoch = number,
+                                .scores = Scores{loss, {}},
+                                .validation = Scores{loss + 1, {}},
+                                .seconds = 1}) +
+             "\n";
+  };
+  epoch(1, 0.5);
+  epoch(2, 0.25);
+  epoch(3, 0.75);
+  CHECK_FALSE(read(lines).restored);
+  lines += to_json(CallbackEvent{"restore_best", 30, 3, "loss", "validation", 1.25, 2, std::nullopt}) + "\n";
+  const RunHistory history = read(lines);
+  REQUIRE(history.restored);
+  CHECK(history.restored->step == 20);
+  CHECK(history.restored->training.loss == 0.25);
+  REQUIRE(history.restored->validation);
+  CHECK(history.restored->validation->loss == 1.25);
+  epoch(4, 0.125);
+  CHECK_FALSE(read(lines).restored);
+}
+
 }  // namespace
 }  // namespace mirrortrain::report

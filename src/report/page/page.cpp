@@ -21,6 +21,13 @@ Json points_json(const Curve& curve) {
   return {{"x", std::move(x)}, {"y", std::move(y)}};
 }
 
+/// Whether a curve of epochs has the points of the steps' one, as where an epoch has one step event.
+bool repeats_steps(const RunHistory& history, const RunCurve& of_epochs) {
+  const RunCurve* const of_steps =
+      of_epochs.is_of_epochs ? history.find(of_epochs.title, of_epochs.series, false) : nullptr;
+  return of_steps != nullptr && of_steps->curve.points() == of_epochs.curve.points();
+}
+
 /// What page.js draws.
 Json data_json(const std::vector<RunPage>& runs) {
   constexpr const char* kCharts[] = {"loss", "metric", "learning_rate", "examples_per_second", "waiting", "state"};
@@ -28,6 +35,7 @@ Json data_json(const std::vector<RunPage>& runs) {
   for (const RunPage& run : runs) {
     Json curves = Json::array();
     for (const RunCurve& one : run.history.curves) {
+      if (repeats_steps(run.history, one)) continue;
       Json curve = {{"chart", kCharts[static_cast<int>(one.chart)]},
                     {"title", one.title},
                     {"series", one.series},
@@ -98,7 +106,7 @@ Markup charts() {
 )"};
 }
 
-Markup body(const std::vector<RunPage>& runs, const std::vector<Difference>& differences) {
+Markup body(const std::vector<RunPage>& runs, const Comparison& comparison) {
   if (runs.size() == 1) {
     Markup html = markup("<h1>{}</h1>\n", runs[0].name);
     html += notes_of(runs[0]);
@@ -108,8 +116,8 @@ Markup body(const std::vector<RunPage>& runs, const std::vector<Difference>& dif
     return html;
   }
   Markup html = markup("<h1>{} runs</h1>\n", runs.size());
-  html += comparison_section(runs);
-  html += differences_section(runs, differences);
+  html += comparison_section(runs, comparison);
+  html += differences_section(runs, comparison.differences);
   html += charts();
   for (std::size_t i = 0; i < runs.size(); ++i) {
     html += markup("<details class=\"run\"><summary><span class=\"swatch\" data-run=\"{}\"></span>{}</summary>\n", i,
@@ -133,10 +141,10 @@ Markup scripts(const std::vector<RunPage>& runs) {
 
 }  // namespace
 
-std::string html_page(const std::vector<RunPage>& runs, const std::vector<Difference>& differences) {
+std::string html_page(const std::vector<RunPage>& runs, const Comparison& comparison) {
   Markup page = head(runs);
   page += {"<body>\n<main>\n"};
-  page += body(runs, differences);
+  page += body(runs, comparison);
   page += {"</main>\n<footer>Made by mirrortrain. Curves by dygraphs (MIT licence, in this page's source).</footer>\n"};
   page += scripts(runs);
   page += {"</body>\n</html>\n"};

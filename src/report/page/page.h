@@ -3,9 +3,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -62,9 +64,16 @@ struct Difference {
   std::vector<std::string> values;
 };
 
+/// What several runs are compared by.
+struct Comparison {
+  std::vector<Difference> differences;
+  /// Whether the least of a metric's values is its best, which is marked; none is without this function.
+  std::function<bool(std::string_view metric)> lower_is_better;
+};
+
 /// One HTML file that needs nothing else: about one run, or several side by side. What comes from the run's files is
 /// escaped, and a policy in the page keeps it from loading anything.
-std::string html_page(const std::vector<RunPage>& runs, const std::vector<Difference>& differences = {});
+std::string html_page(const std::vector<RunPage>& runs, const Comparison& comparison = {});
 
 /// Whether a page may take the place of this file: it is such a page, or does not exist.
 bool may_replace_by_page(const std::filesystem::path& file);

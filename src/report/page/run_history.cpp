@@ -62,6 +62,19 @@ class Reader {
     add_scores(static_cast<double>(integer_in(event, "step")), event, split + " by the evaluator", true);
   }
 
+  std::optional<std::int64_t> restored_epoch() const { return restored_epoch_; }
+
+  /// In a second reading, as only the end tells which epoch counts.
+  void take_restored(const Json& event) {
+    if (text_in(event, "event") != "epoch" || integer_in(event, "epoch") != restored_epoch_) return;
+    EpochScores& restored = history_.restored.emplace();
+    restored.step = integer_in(event, "step");
+    restored.training = scores_in(event);
+    if (const Json& validation = structure_in(event, "validation"); !validation.empty()) {
+      restored.validation = scores_in(validation);
+    }
+  }
+
   RunHistory finish(std::int64_t unreadable) {
     history_.unreadable_lines = unreadable;
     std::ranges::stable_sort(history_.curves, {}, &RunCurve::chart);
@@ -118,6 +131,7 @@ class Reader {
   }
 
   void take_epoch(double x, const Json& event) {
+    restored_epoch_.reset();  // the run was resumed after it
     history_.epochs.add(x, static_cast<double>(integer_in(event, "epoch")));
     add_scores(x, event, "training", true);
     add_scores(x, structure_in(event, "validation"), "validation", true);
@@ -133,6 +147,7 @@ class Reader {
     callback.best = number_in(event, "best");
     callback.best_epoch = integer_in(event, "best_epoch");
     callback.learning_rate = number_in(event, "learning_rate");
+    if (callback.callback == "restore_best") restored_epoch_ = callback.best_epoch;
   }
 
   void take_end(std::int64_t step, const Json& event) {
@@ -147,6 +162,7 @@ class Reader {
   }
 
   RunHistory history_;
+  std::optional<std::int64_t> restored_epoch_;
   std::map<std::tuple<Chart, std::string, std::string, bool>, std::size_t> places_;
 };
 
@@ -162,6 +178,7 @@ const RunCurve* RunHistory::find(std::string_view title, std::string_view series
 RunHistory read_history(const std::filesystem::path& metrics, const std::filesystem::path& evaluations) {
   Reader reader;
   std::int64_t unreadable = for_each_event(metrics, [&](const Json& event) { reader.take(event); });
+  if (reader.restored_epoch()) for_each_event(metrics, [&](const Json& event) { reader.take_restored(event); });
   if (std::filesystem::exists(evaluations)) {
     unreadable += for_each_event(evaluations, [&](const Json& event) { reader.take_evaluation(event); });
   }

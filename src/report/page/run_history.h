@@ -21,6 +21,13 @@ struct RunCurve {
   Curve curve;
 };
 
+/// Of an epoch: means over it, and of the validation data after it.
+struct EpochScores {
+  std::int64_t step = 0;
+  Scores training;
+  std::optional<Scores> validation;
+};
+
 /// What a run's events say, read line by line. A curve keeps what a picture of it needs, so that memory does not grow
 /// with the events.
 struct RunHistory {
@@ -28,7 +35,8 @@ struct RunHistory {
   Curve epochs;                  ///< at the last step of each epoch its number
   std::vector<EvaluationEvent> evaluations;
   std::vector<CallbackEvent> callbacks;
-  std::optional<EndEvent> end;  ///< absent where the run still trains or was killed
+  std::optional<EpochScores> restored;  ///< of the epoch whose weights the run has at its end, if not the last one's
+  std::optional<EndEvent> end;          ///< absent where the run still trains or was killed
   std::int64_t step = 0, epoch = 0;
   double seconds = 0;
   std::int64_t unreadable_lines = 0;  ///< that are no event; the last one may be unfinished

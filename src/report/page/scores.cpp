@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include "report/page/sections.h"
 
@@ -34,10 +35,17 @@ std::vector<ScoreRow> last_scores(const RunHistory& history, bool of_epochs) {
   return rows;
 }
 
-/// Of epochs, where one has ended, and of evaluations.
+/// Of the last epoch, or of the one whose weights the run has, where one has ended; and of evaluations.
 std::vector<ScoreRow> score_rows(const RunHistory& history) {
   std::vector<ScoreRow> rows = last_scores(history, true);
   if (rows.empty()) rows = last_scores(history, false);
+  if (const std::optional<EpochScores>& restored = history.restored) {
+    for (ScoreRow& row : rows) {
+      if (row.split == "training") row = {row.split, restored->step, 0, restored->training};
+      if (row.split == "validation" && restored->validation)
+        row = {row.split, restored->step, 0, *restored->validation};
+    }
+  }
   for (const EvaluationEvent& event : history.evaluations) {
     rows.push_back({event.split, event.step, event.examples, event.scores});
   }
@@ -52,14 +60,15 @@ void add_names(const std::vector<ScoreRow>& rows, std::vector<std::string>& name
   }
 }
 
-/// A metric's value as a cell's text.
-std::string score_in(const ScoreRow& row, const std::string& name) {
-  if (name == "loss") return figure_text(row.scores.loss);
+std::optional<double> score_in(const ScoreRow& row, const std::string& name) {
+  if (name == "loss") return row.scores.loss;
   for (const auto& [metric, value] : row.scores.metrics) {
-    if (metric == name) return figure_text(value);
+    if (metric == name) return value;
   }
-  return "–";
+  return std::nullopt;
 }
+
+std::string cell_text(std::optional<double> value) { return value ? figure_text(*value) : "–"; }
 
 std::string fact_of(const RunPage& run, std::string_view name) {
   for (const auto& [fact, value] : run.facts) {
@@ -68,10 +77,32 @@ std::string fact_of(const RunPage& run, std::string_view name) {
   return "–";
 }
 
+/// A figure of each run.
+struct ScoreColumn {
+  std::vector<std::optional<double>> values;
+  std::optional<double> best;  ///< where they differ
+};
+
 /// The last row of a split; null where there is none.
 const ScoreRow* find_split(const std::vector<ScoreRow>& rows, std::string_view split) {
   const auto found = std::ranges::find(rows.rbegin(), rows.rend(), split, &ScoreRow::split);
   return found == rows.rend() ? nullptr : &*found;
+}
+
+ScoreColumn score_column(const std::vector<std::vector<ScoreRow>>& runs, std::string_view split,
+                         const std::string& name, const Comparison& comparison) {
+  ScoreColumn column;
+  std::vector<double> finite;
+  for (const std::vector<ScoreRow>& rows : runs) {
+    const ScoreRow* const row = find_split(rows, split);
+    column.values.push_back(row != nullptr ? score_in(*row, name) : std::nullopt);
+    if (const std::optional<double>& value = column.values.back(); value && std::isfinite(*value))
+      finite.push_back(*value);
+  }
+  if (finite.empty() || !comparison.lower_is_better) return column;
+  const auto [least, largest] = std::ranges::minmax(finite);
+  if (least != largest) column.best = comparison.lower_is_better(name) ? least : largest;
+  return column;
 }
 
 }  // namespace
@@ -92,40 +123,46 @@ Markup scores_section(const RunHistory& history) {
   for (const ScoreRow& row : rows) {
     body += markup("<tr><th>{}</th><td class=\"n\">{}</td><td class=\"n\">{}</td>", row.split, with_thousands(row.step),
                    row.examples > 0 ? with_thousands(row.examples) : "–");
-    for (const std::string& name : names) body += markup("<td class=\"n\">{}</td>", score_in(row, name));
+    for (const std::string& name : names) body += markup("<td class=\"n\">{}</td>", cell_text(score_in(row, name)));
     body += {"</tr>\n"};
   }
   return section("Figures", table({.head = head, .body = body}));
 }
 
-Markup comparison_section(const std::vector<RunPage>& runs) {
+Markup comparison_section(const std::vector<RunPage>& runs, const Comparison& comparison) {
   std::vector<std::vector<ScoreRow>> rows;
   std::vector<std::string> names = {"loss"};
   for (const RunPage& run : runs) {
     rows.push_back(score_rows(run.history));
     add_names(rows.back(), names);
   }
-  Markup head = {"<th>run</th><th>status</th><th class=\"n\">steps</th><th class=\"n\">time</th>"}, body;
-  std::vector<std::string> splits;
+  Markup head = {
+      "<th rowspan=\"2\">run</th><th rowspan=\"2\">status</th><th class=\"n\" rowspan=\"2\">steps</th>"
+      "<th class=\"n\" rowspan=\"2\">time</th>"};
+  Markup metrics;
+  std::vector<ScoreColumn> columns;
   for (const char* const split : {"training", "validation", "test"}) {
     if (!std::ranges::any_of(rows, [&](const auto& one) { return find_split(one, split) != nullptr; })) continue;
-    splits.emplace_back(split);
-    for (const std::string& name : names) head += markup("<th class=\"n\">{} {}</th>", split, name);
+    head += markup("<th colspan=\"{}\" class=\"group\">{}</th>", names.size(), split);
+    for (const std::string& name : names) {
+      metrics += markup("<th class=\"n\">{}</th>", name);
+      columns.push_back(score_column(rows, split, name, comparison));
+    }
   }
+  Markup body;
   for (std::size_t i = 0; i < runs.size(); ++i) {
     body += markup(
         "<tr><th><span class=\"swatch\" data-run=\"{}\"></span>{}</th><td>{}</td><td class=\"n\">{}</td>"
         "<td class=\"n\">{}</td>",
         i, runs[i].name, fact_of(runs[i], "status"), with_thousands(runs[i].history.step), fact_of(runs[i], "time"));
-    for (const std::string& split : splits) {
-      const ScoreRow* const row = find_split(rows[i], split);
-      for (const std::string& name : names) {
-        body += markup("<td class=\"n\">{}</td>", row != nullptr ? score_in(*row, name) : "–");
-      }
+    for (const ScoreColumn& column : columns) {
+      const bool is_best = column.best && column.values[i] == column.best;
+      body += markup("<td class=\"n{}\"{}>{}</td>", is_best ? " best" : "",
+                     is_best ? Markup{" title=\"the best of these runs\""} : Markup{}, cell_text(column.values[i]));
     }
     body += {"</tr>\n"};
   }
-  return section("Runs", table({.head = head, .body = body}));
+  return section("Runs", table({.head = head, .body = body, .second_head = metrics, .kind = "runs"}));
 }
 
 Markup differences_section(const std::vector<RunPage>& runs, const std::vector<Difference>& differences) {

@@ -24,8 +24,9 @@ Markup absent(const std::string& title, const std::string& why) {
 
 Markup table(const Table& table) {
   const Markup kind = table.kind.empty() ? Markup{} : markup(" class=\"{}\"", table.kind);
-  return markup("<div class=\"{}\"><table{}>\n<thead><tr>{}</tr></thead>\n<tbody>\n{}</tbody>\n{}</table></div>\n",
-                table.place, kind, table.head, table.body, table.foot);
+  const Markup second = table.second_head.text.empty() ? Markup{} : markup("\n<tr>{}</tr>", table.second_head);
+  return markup("<div class=\"{}\"><table{}>\n<thead><tr>{}</tr>{}</thead>\n<tbody>\n{}</tbody>\n{}</table></div>\n",
+                table.place, kind, table.head, second, table.body, table.foot);
 }
 
 Markup callbacks_section(const RunHistory& history) {

@@ -18,9 +18,10 @@ Markup section(const std::string& title, const Markup& content);
 /// Nothing where there is no reason to give.
 Markup absent(const std::string& title, const std::string& why);
 
-/// A table with one row of heads.
+/// A table with one row of heads, or two.
 struct Table {
   Markup head, body, foot;            ///< cells; rows; a <tfoot>, if any
+  Markup second_head = {};            ///< cells of the second row
   std::string_view place = "scroll";  ///< what it lies in, by its class
   std::string_view kind = {};         ///< its own class, if any
 };
@@ -35,8 +36,8 @@ Markup classes_section(const RunPage& run);
 Markup mistakes_section(const RunPage& run);
 Markup layers_section(const RunPage& run);
 Markup configuration_section(const RunPage& run);
-/// A row for each of several runs.
-Markup comparison_section(const std::vector<RunPage>& runs);
+/// A row for each of several runs, with each figure's best marked.
+Markup comparison_section(const std::vector<RunPage>& runs, const Comparison& comparison);
 Markup differences_section(const std::vector<RunPage>& runs, const std::vector<Difference>& differences);
 
 }  // namespace mirrortrain::report
