@@ -1,7 +1,11 @@
 // Runs on several workers, which are processes of this machine.
+#include <arpa/inet.h>
 #include <doctest/doctest.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <thread>
 
 #include "cli/program.h"
 #include "error_text.h"
@@ -565,6 +569,83 @@ TEST_CASE_FIXTURE(Fixture, "a launch that is stopped says how to launch it again
   CHECK_MESSAGE(
       contains(outcome.err, "resume with: mirrortrain launch --workers 2 -- fit --resume " + (folder / "run").string()),
       outcome.err);
+}
+
+/// Takes connections at a port of this machine and answers as another kind of server does, or not at all.
+class Stranger {
+ public:
+  explicit Stranger(std::string greeting) : greeting_(std::move(greeting)) {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof address;
+    REQUIRE(::bind(socket_, reinterpret_cast<const sockaddr*>(&address), size) == 0);
+    REQUIRE(::listen(socket_, 16) == 0);
+    REQUIRE(::getsockname(socket_, reinterpret_cast<sockaddr*>(&address), &size) == 0);
+    port_ = ntohs(address.sin_port);
+    thread_ = std::thread([this] {
+      for (int one; (one = ::accept(socket_, nullptr, nullptr)) >= 0;) {
+        taken_.push_back(one);
+        ::send(one, greeting_.data(), greeting_.size(), MSG_NOSIGNAL);
+      }
+    });
+  }
+  ~Stranger() {
+    ::shutdown(socket_, SHUT_RDWR);  // ends accept
+    thread_.join();
+    for (const int one : taken_) ::close(one);
+    ::close(socket_);
+  }
+  int port() const { return port_; }
+
+ private:
+  const std::string greeting_;
+  const int socket_ = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  int port_ = 0;
+  std::vector<int> taken_;
+  std::thread thread_;
+};
+
+TEST_CASE_FIXTURE(Fixture, "a worker says who else listens at the chief's address, whether it speaks or not") {
+  for (const auto& [greeting, expected] : std::vector<std::pair<std::string, std::string>>{
+           {"", "something listens there that does not answer as a mirrortrain does"},
+           {"SSH-2.0-OpenSSH_9.2\r\n", "it says 'SSH-2.0-OpenSSH_9.2'"},
+           {"HTTP/1.1 400 Bad Request\r\n\r\n", "it says 'HTTP/1.1 400 Bad Request'"}}) {
+    CAPTURE(greeting);
+    const Stranger stranger(greeting);
+    const Outcome outcome = run_script(folder, fmt::format(R"(
+      TF_CONFIG='{{"cluster": {{"worker": ["127.0.0.1:{}", "127.0.0.1:9"]}}, "task": {{"type": "worker", "index": 1}}}}' \
+        timeout 60 "$MIRRORTRAIN" fit net.yaml 2> err &
+      while kill -0 $! 2> /dev/null && ! grep -q "{}" err; do sleep 0.1; done
+      kill -TERM $! 2> /dev/null
+      wait $!
+      cat err >&2)",
+                                                           stranger.port(), expected));
+    CHECK_MESSAGE(contains(outcome.err, expected), outcome.err);
+  }
+}
+
+TEST_CASE_FIXTURE(Fixture, "the chief warns where workers of one machine take all its cores each") {
+  const Outcome outcome = run_script(folder, R"(
+    [ $(nproc) = $(getconf _NPROCESSORS_ONLN) ] || exit 77  # this test has cores of its own
+    port=$((20000 + $$ % 20000))
+    cluster="\"cluster\": {\"worker\": [\"127.0.0.1:$port\", \"127.0.0.1:$((port + 1))\"]}"
+    start() {
+      TF_CONFIG="{$cluster, \"task\": {\"type\": \"worker\", \"index\": $1}}" \
+        timeout 60 "$MIRRORTRAIN" fit net.yaml --set strategy.threads_per_replica=$2 --run-dir run-$2
+    }
+    start 1 null & start 0 null || exit 1
+    wait $!
+    echo "--" >&2
+    start 1 1 & start 0 1
+    wait $!)");
+  if (outcome.exit_code == 77) return;
+  CHECK_MESSAGE(outcome.exit_code == 0, outcome.err);
+  const std::size_t second = outcome.err.find("--\n");
+  CHECK_MESSAGE(contains(outcome.err.substr(0, second), "warning: 2 workers run on this machine, and each takes "),
+                outcome.err);
+  const bool has_two = std::thread::hardware_concurrency() >= 2;
+  CHECK_MESSAGE(contains(outcome.err.substr(second), "workers run on this machine") == !has_two, outcome.err);
 }
 
 }  // namespace
