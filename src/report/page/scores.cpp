@@ -35,6 +35,13 @@ std::vector<ScoreRow> last_scores(const RunHistory& history, bool of_epochs) {
   return rows;
 }
 
+/// A name that may be broken after each underscore.
+Markup breakable(std::string_view name) {
+  std::string html;
+  for (const char c : escaped(name)) html += c == '_' ? "_<wbr>" : std::string(1, c);
+  return {html};
+}
+
 /// Of the last epoch, or of the one whose weights the run has, where one has ended; and of evaluations.
 std::vector<ScoreRow> score_rows(const RunHistory& history) {
   std::vector<ScoreRow> rows = last_scores(history, true);
@@ -119,7 +126,7 @@ Markup scores_section(const RunHistory& history) {
   std::vector<std::string> names = {"loss"};
   add_names(rows, names);
   Markup head = {"<th>split</th><th class=\"n\">step</th><th class=\"n\">examples</th>"}, body;
-  for (const std::string& name : names) head += markup("<th class=\"n\">{}</th>", name);
+  for (const std::string& name : names) head += markup("<th class=\"n\">{}</th>", breakable(name));
   for (const ScoreRow& row : rows) {
     body += markup("<tr><th>{}</th><td class=\"n\">{}</td><td class=\"n\">{}</td>", row.split, with_thousands(row.step),
                    row.examples > 0 ? with_thousands(row.examples) : "–");
@@ -145,7 +152,7 @@ Markup comparison_section(const std::vector<RunPage>& runs, const Comparison& co
     if (!std::ranges::any_of(rows, [&](const auto& one) { return find_split(one, split) != nullptr; })) continue;
     head += markup("<th colspan=\"{}\" class=\"group\">{}</th>", names.size(), split);
     for (const std::string& name : names) {
-      metrics += markup("<th class=\"n\">{}</th>", name);
+      metrics += markup("<th class=\"n\">{}</th>", breakable(name));
       columns.push_back(score_column(rows, split, name, comparison));
     }
   }
