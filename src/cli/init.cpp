@@ -8,9 +8,12 @@
 #include <string>
 #include <string_view>
 
+#include "base/error.h"
+#include "base/files.h"
 #include "base/utf8.h"
 #include "cli/commands.h"
 #include "cli/look_at_data.h"
+#include "cli/options.h"
 #include "report/fitted.h"
 
 namespace mirrortrain::cli {
@@ -20,7 +23,7 @@ constexpr std::size_t kLineColumns = 80;
 
 struct InitArguments {
   std::string data;
-  std::optional<std::string> label;
+  std::optional<std::string> label, output;
 };
 
 std::string preprocessing(const DataLook& look) {
@@ -116,7 +119,11 @@ std::string configuration(const std::string& path, const DataLook& look) {
   text += fmt::format("name: {}\nseed: 1\ndata:\n  global_batch_size: {}\n", yaml_text(named.stem().string()), batch);
   text += folded("  train: " + look.train);
   constexpr std::int64_t kFew = 5;  // of which validation would say little
-  if (look.examples >= kFew) text += "  validation: {fraction: 0.2, shuffle: true}     # drawn by the seed\n";
+  if (!look.validation.empty()) {
+    text += folded("  validation: " + look.validation);
+  } else if (look.examples >= kFew) {
+    text += "  validation: {fraction: 0.2, shuffle: true}     # drawn by the seed\n";
+  }
   if (!look.test.empty()) text += folded("  test: " + look.test);
   if (look.skips_bad) text += "  on_bad_example: skip\n";
   if (const std::string steps = preprocessing(look); !steps.empty()) text += "  preprocessing:\n" + steps;
@@ -142,8 +149,17 @@ void add_init(CLI::App& app, int&) {
       ->required();
   command->add_option("--label", arguments->label,
                       "A table's label column, by name or number; default: label, class, target, y or the last");
+  add_output_file(*command, "-o,--output", arguments->output, "The file to write; default: stdout");
   command->callback([arguments] {
-    fmt::print("{}", configuration(arguments->data, look_at_data(arguments->data, arguments->label)));
+    const std::string text = configuration(arguments->data, look_at_data(arguments->data, arguments->label));
+    if (!arguments->output || arguments->output == "-") {
+      fmt::print("{}", text);
+      return;
+    }
+    if (std::filesystem::exists(*arguments->output)) {
+      throw UsageError(fmt::format("--output {}: the file exists; name another", *arguments->output));
+    }
+    write_result(*arguments->output, text);
   });
 }
 

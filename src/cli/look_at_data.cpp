@@ -76,6 +76,7 @@ std::vector<Column> columns_of(const std::string& path, data::Csv& csv, DataLook
       text.pass_row(text.position());
       continue;
     }
+    const char* const row = text.position();
     data::CsvText::After after = data::CsvText::After::kCell;
     for (; after == data::CsvText::After::kCell && at < columns.size(); ++at) {
       Column& column = columns[at];
@@ -93,8 +94,9 @@ std::vector<Column> columns_of(const std::string& path, data::Csv& csv, DataLook
       after = text.next();
     }
     if (after != data::CsvText::After::kLine || at != columns.size()) {
-      throw Error(fmt::format("{}:{}: expected {} cells as in the first line", path, text.line(text.position()),
-                              columns.size()));
+      const std::string found = at < columns.size() ? std::to_string(at) : "more";
+      throw Error(fmt::format("{}:{}: expected {} cell{} as in the first line, found {}", path, text.line(row),
+                              columns.size(), columns.size() == 1 ? "" : "s", found));
     }
   }
   for (Column& column : columns) {  // words among words, as Namibia's NA
@@ -210,6 +212,10 @@ std::string why_left_out(const Column& column, std::size_t columns, const data::
     if (are_numbers) {
       return fmt::format("'{}' is no number to read; {}", word, data::mistaken_number(word, csv.decimal.front()));
     }
+    const bool is_mostly_numbers = column.numbers > kFewNumbers && std::ssize(column.words) * 10 < column.numbers;
+    if (is_mostly_numbers && column.different.size() > kMostWords) {
+      return fmt::format("beside numbers it has '{}', which is none; correct it, or list it in missing_values", word);
+    }
   }
   if (column.words.size() + (column.numbers > 0 && column.has_words() ? column.different.size() : 0) > kMostWords) {
     return fmt::format("it has more than {} different words", kMostWords);
@@ -279,14 +285,13 @@ DataLook look_at_table(const std::string& path, const std::optional<std::string>
     }
   }
   std::vector<data::CsvColumn> features;
-  std::vector<std::string> listed, encodings;
-  bool has_missing = false, leaves_out = false;
+  std::vector<std::string> listed, encodings, left_out;
+  bool has_missing = false;
   for (std::size_t i = 0; i < columns.size(); ++i) {
     if (i == label) continue;
     const Column& column = columns[i];
     if (const std::string why = why_left_out(column, columns.size(), csv); !why.empty()) {
-      look.remarks.push_back(fmt::format("{} is left out: {}", key_of(i), why));
-      leaves_out = true;
+      left_out.push_back(fmt::format("{} is left out: {}", key_of(i), why));
       continue;
     }
     has_missing = has_missing || column.has_missing() ||
@@ -298,10 +303,14 @@ DataLook look_at_table(const std::string& path, const std::optional<std::string>
     encodings.push_back(encoding_text(column, key_of(i), marks, encoding));
     csv.encoding.entries.emplace_back(column.name, encoding);
   }
-  if (features.empty()) throw UsageError(fmt::format("{}: no column is left for features beside the label", path));
+  if (features.empty()) {
+    throw UsageError(fmt::format("{}: no column is left for features beside the label {}{}{}", path, key_of(label),
+                                 left_out.empty() ? "" : ": ", fmt::join(left_out, "; ")));
+  }
   look.train = fmt::format("{{format: csv, file: {}, labels: {}", yaml_text(path), key_of(label));
   if (csv.header) look.train += fmt::format(", header: {}", *csv.header);
-  if (leaves_out) {
+  look.remarks.insert(look.remarks.end(), left_out.begin(), left_out.end());
+  if (!left_out.empty()) {
     csv.features = features;
     look.train += fmt::format(", features: [{}]", fmt::join(listed, ", "));
   }
@@ -334,6 +343,10 @@ DataLook look_at_table(const std::string& path, const std::optional<std::string>
   if (look.classes == 0 && labels.has_numbers()) {
     const auto count = static_cast<double>(labels.numbers);
     look.label_mean = labels.sum / count;
+    if (labels.different.size() == 2) {
+      look.remarks.push_back(fmt::format("the labels are {:g} and {:g} alone; if they are classes, write 0 and 1",
+                                         *labels.different.begin(), *labels.different.rbegin()));
+    }
     look.label_deviation = std::sqrt(std::max(0.0, labels.squares / count - look.label_mean * look.label_mean));
   }
   return look;
@@ -358,14 +371,36 @@ std::array<std::int64_t, 2> common_size(const data::ImageFolder& folder) {
   return {side, side};
 }
 
+/// The folder's only sub-folders, where they are splits, as train and val, with the classes in them; else empty.
+std::map<std::string, fs::path> split_folders(const std::string& path) {
+  const std::map<std::string, std::string> splits = {
+      {"train", "train"},           {"training", "train"}, {"val", "validation"}, {"valid", "validation"},
+      {"validation", "validation"}, {"test", "test"},      {"testing", "test"}};
+  std::map<std::string, fs::path> found;
+  for (const fs::directory_entry& entry : fs::directory_iterator(path)) {
+    if (!entry.is_directory() || entry.path().filename().string().starts_with('.')) continue;
+    const auto split = splits.find(entry.path().filename().string());
+    if (split == splits.end() || !found.emplace(split->second, entry.path()).second) return {};
+  }
+  return found.contains("train") ? found : std::map<std::string, fs::path>();
+}
+
 DataLook look_at_folder(const std::string& path) {
+  std::map<std::string, fs::path> splits = split_folders(path);
+  if (splits.empty()) splits["train"] = path;
   data::ImageFolder folder;
-  folder.directory = {path};
+  folder.directory = {splits["train"].string()};
   folder.image_size = {{1, 1}};
   folder.image_size = common_size(folder);
+  const auto text = [&](const std::string& split) {
+    if (!splits.contains(split)) return std::string();
+    return fmt::format("{{format: image_folder, directory: {}, image_size: [{}, {}]}}",
+                       yaml_text(splits[split].string()), (*folder.image_size)[0], (*folder.image_size)[1]);
+  };
   DataLook look;
-  look.train = fmt::format("{{format: image_folder, directory: {}, image_size: [{}, {}]}}", yaml_text(path),
-                           (*folder.image_size)[0], (*folder.image_size)[1]);
+  look.train = text("train");
+  look.validation = text("validation");
+  look.test = text("test");
   data::DataOptions options;
   options.train.value = folder;
   describe(options, look);

@@ -11,8 +11,8 @@ namespace mirrortrain::cli {
 
 /// What `init` found in data, as far as a first configuration needs it.
 struct DataLook {
-  std::string train, test;           ///< sources as YAML flow mappings; `test` empty where there is none
-  std::vector<std::string> remarks;  ///< on the training data, for comments
+  std::string train, validation, test;  ///< sources as YAML flow mappings; empty where there are none
+  std::vector<std::string> remarks;     ///< on the training data, for comments
   std::int64_t examples = 0;
   Shape features;              ///< of one example
   bool is_normalized = false;  ///< whether the features of a row are to be, each by its mean and variance

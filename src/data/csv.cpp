@@ -96,9 +96,10 @@ config::Section<Csv> Csv::section() {
            "the cells too, such numbers are in quotes.")
       .key("missing", &Csv::missing,
            "What to do about empty feature cells; null: as in the training data, where they are an error.")
-      .key("missing_values", &Csv::missing_values,
-           "Texts that count as empty cells, as [\"?\", \"-\"]. Among numbers NA, N/A, nan, null, None and what else "
-           "pandas takes for missing do without being listed; null: none more.")
+      .key(
+          "missing_values", &Csv::missing_values,
+          "Texts that count as empty cells, as [\"?\", \"-999\"]. Among numbers NA, N/A, nan, null, None and what else "
+          "pandas takes for missing do without being listed; null: none more.")
       .key("encoding", &Csv::encoding,
            "How columns of words become numbers, by the column's name or number. It counts for every split.")
       .key("weights", &Csv::weights,

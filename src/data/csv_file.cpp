@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <ranges>
 #include <set>
 #include <span>
 
@@ -34,6 +35,34 @@ char likely_delimiter(std::string_view text, char point) {
   }
   if (point == ',' && counts[1] + counts[2] > 0) counts[0] = 0;
   return candidates[static_cast<std::size_t>(std::max_element(counts.begin(), counts.end()) - counts.begin())];
+}
+
+bool starts_with_any(std::string_view text, std::initializer_list<std::string_view> starts) {
+  return std::ranges::any_of(starts, [&](std::string_view start) { return text.starts_with(start); });
+}
+
+/// What a file is that only its name calls CSV, and what to do; "" where nothing speaks against CSV.
+std::string_view other_format(std::string_view text) {
+  if (text.starts_with("\x1f\x8b")) return "gzip; unpack it first";
+  if (text.starts_with("PK\x03\x04")) return "a zip archive, as .xlsx files are; save the sheet as CSV";
+  if (starts_with_any(text, {"\xff\xfe", "\xfe\xff"})) return "UTF-16; save it as UTF-8";
+  if (text.substr(0, 4096).find('\0') != text.npos) return "bytes that are not text; save it as UTF-8 or ASCII";
+  const std::string_view begin = text.substr(std::min(text.find_first_not_of(" \t\r\n"), text.size()));
+  if (starts_with_any(begin, {"<!DOCTYPE", "<!doctype", "<html", "<HTML"})) {
+    return "HTML, as of a page in the place of a download; fetch the file itself";
+  }
+  if (starts_with_any(begin, {"{\"", "[{", "{ \""}))
+    return "JSON; write one example per line with commas between cells";
+  return "";
+}
+
+/// Whether a line is numbers or words between spaces, with nothing that separates cells.
+bool is_separated_by_spaces(const std::string& line, char point) {
+  std::size_t numbers = 0;
+  for (const auto part : std::views::split(line, ' ')) {
+    numbers += is_number(std::string(part.begin(), part.end()), point) ? 1 : 0;
+  }
+  return numbers > 1;
 }
 
 /// Whether numbers are 0, 1, 2, ... or 2019, 2020, 2021, ...
@@ -72,9 +101,8 @@ std::string_view CsvFile::content() {
   std::string_view text(reinterpret_cast<const char*>(bytes_.data()), bytes_.size());
   const std::string& name = line_.file;
   text = without_byte_order_mark(text);
-  if (text.starts_with("\x1f\x8b")) throw Error(fmt::format("{}: expected CSV, found gzip; unpack it first", name));
-  if (text.substr(0, 4096).find('\0') != text.npos) {
-    throw Error(fmt::format("{}: expected CSV, found bytes that are not text; save it as UTF-8 or ASCII", name));
+  if (const std::string_view other = other_format(text); !other.empty()) {
+    throw Error(fmt::format("{}: expected CSV, found {}", name, other));
   }
   // Old Macs, and Excel's format for them, end lines with CR alone.
   if (text.find('\n') == text.npos) std::ranges::replace(bytes, std::byte{'\r'}, std::byte{'\n'});
@@ -110,12 +138,28 @@ void CsvFile::read_first_line(const Csv& options, const std::vector<std::string>
   }
   line_.columns = static_cast<std::int64_t>(cells.size());
   const std::int64_t line = text_.line(start.position());
+  require_cells(cells, line, options);
   if (options.header ? *options.header : looks_like_header(cells, line, options, known)) {
     for (const std::string& name : cells) require_utf8(name, line_.file);
     line_.header = std::move(cells);
     header_text_ = {start.position(), end};
   } else {
     text_ = start;
+  }
+}
+
+/// A first line of one cell may be something else than a table of one column.
+void CsvFile::require_cells(const std::vector<std::string>& cells, std::int64_t line, const Csv& options) const {
+  if (cells.size() != 1 || options.delimiter) return;
+  if (cells[0].starts_with('#')) {
+    throw Error(fmt::format("{}:{}: expected the cells of a row, found '{}'; remove the lines of comments", line_.file,
+                            line, shortened(cells[0])));
+  }
+  if (is_separated_by_spaces(cells[0], options.decimal.front())) {
+    throw Error(
+        fmt::format("{}:{}: expected commas, semicolons or tabs between cells, found spaces in '{}'; write commas "
+                    "in their place",
+                    line_.file, line, shortened(cells[0])));
   }
 }
 

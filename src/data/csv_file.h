@@ -38,6 +38,7 @@ class CsvFile {
  private:
   std::string_view content();
   void read_first_line(const Csv& options, const std::vector<std::string>* known);
+  void require_cells(const std::vector<std::string>& cells, std::int64_t line, const Csv& options) const;
   bool looks_like_header(const std::vector<std::string>& cells, std::int64_t line, const Csv& options,
                          const std::vector<std::string>* known);
   bool words_name_columns(const std::vector<std::string>& cells, char point);

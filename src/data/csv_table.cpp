@@ -58,6 +58,10 @@ class TableReader {
     const auto features = static_cast<std::int64_t>(table_.columns.features.size());
     label_columns_ = reading_.wants_labels ? static_cast<std::int64_t>(listed(options_.labels).size()) : 0;
     feature_words_.resize(static_cast<std::size_t>(features));
+    for (const std::string& mark : table_.columns.missing_values) {
+      CsvText text(mark, '\n', options_.decimal.front());
+      if (const auto number = text.number<double>(); number && text.at_end()) number_marks_.push_back(*number);
+    }
     if (known_words_) labels_kind_ = Labels::kWords;
     if (known_numbers_) labels_kind_ = Labels::kNumbers;
     std::int64_t most = 0;  // memory that is not touched costs nothing
@@ -201,7 +205,10 @@ class TableReader {
   double number(std::size_t place) {
     const char* const start = text_->position();
     if (const std::optional<double> value = text_->number<double>()) {
-      if (std::abs(*value) <= static_cast<double>(std::numeric_limits<float>::max())) return *value;
+      const bool is_finite = std::abs(*value) <= static_cast<double>(std::numeric_limits<float>::max());
+      const bool is_missing = std::ranges::find(number_marks_, *value) != number_marks_.end();
+      if (is_missing && table_.columns.features[place].missing) return std::numeric_limits<double>::quiet_NaN();
+      if (is_finite && !is_missing) return *value;
       text_->go_back(start);
     }
     if (table_.columns.features[place].missing && passes_missing()) {
@@ -423,6 +430,7 @@ class TableReader {
   CsvTable table_;
   std::int64_t label_columns_ = 0;
   std::vector<WordList> feature_words_;
+  std::vector<double> number_marks_;  ///< marks of missing values that are numbers, as -999
   WordList label_words_;
   bool known_words_ = false, known_numbers_ = false;  ///< what labels are, from the training data
   Labels labels_kind_ = Labels::kUnknown;

@@ -110,10 +110,17 @@ Element element_of(std::string_view descr, const std::string& name) {
       default: break;
     }
   }
+  // "<U5": texts of 5 characters; "|O": Python objects, mostly texts too.
+  const char kind = descr.size() < 2 ? '\0' : descr[1];
+  const std::string_view remedy =
+      kind == 'U' || kind == 'S' || kind == 'O'
+          ? "number texts, as in numpy.unique(array, return_inverse=True)[1], convert objects with astype"
+      : kind == 'c'                ? "take its real part, as in array.real, or its size, as in abs(array)"
+      : kind == 'M' || kind == 'm' ? "count from a first time, as in (array - array.min()) / numpy.timedelta64(1, 's')"
+                                   : "convert it with astype, as in array.astype('float32')";
   throw Error(
-      fmt::format("{}: expected an array of bool, integers or floats, found the type '{}'; convert it with astype, as "
-                  "in array.astype('float32'), and save it again",
-                  name, shortened(descr, 40)));
+      fmt::format("{}: expected an array of bool, integers or floats, found the type '{}'; {}, and save it again", name,
+                  shortened(descr, 40), remedy));
 }
 
 }  // namespace

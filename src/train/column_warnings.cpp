@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
+#include <optional>
 #include <set>
 #include <type_traits>
 #include <vector>
@@ -163,6 +165,73 @@ void warn_of_lost_differences(const Columns& columns, const Configuration& value
                           report::first_of(lost, kNamedColumns)));
 }
 
+/// A number far outside the others that occurs again and again, as -999 for what was not measured.
+std::optional<double> stand_in(const std::vector<double>& values) {
+  constexpr std::int64_t kFewest = 2;
+  constexpr double kApart = 3;  // times the range of the others
+  for (const double mark : {-9999.0, -999.0, -99.0, 99.0, 999.0, 9999.0, 99999.0, -99999.0}) {
+    if (std::ranges::count(values, mark) < kFewest) continue;
+    double least = std::numeric_limits<double>::infinity(), most = -least;
+    for (const double value : values) {
+      if (value == mark) continue;
+      least = std::min(least, value);
+      most = std::max(most, value);
+    }
+    const double distance = mark < least ? least - mark : mark - most;
+    if (most > least && distance > kApart * (most - least)) return mark;
+  }
+  return std::nullopt;
+}
+
+void warn_of_stand_ins(const Columns& columns, const auto& source, config::Errors& errors) {
+  for (std::size_t i = 0; i < columns.count(); ++i) {
+    const std::optional<double> mark = columns.is_word(i) ? std::nullopt : stand_in(columns.values(i));
+    if (!mark) continue;
+    errors.warn(source.place, source.path,
+                fmt::format("{} is {:g} in {} rows, far from its other numbers; if that stands for a missing value, "
+                            "write missing_values: [\"{:g}\"] and missing: mean",
+                            columns.text_of(i), *mark, std::ranges::count(columns.values(i), *mark), *mark));
+    return;  // what is missing in one column is so in others
+  }
+}
+
+/// What a word is but for its case and the spaces in it.
+std::string plain_word(const std::string& word) {
+  std::string plain;
+  for (const char c : word) {
+    if (c != ' ') plain += static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
+  }
+  return plain;
+}
+
+/// Two words that are one but for case or spaces, as "'Yes' and 'yes'"; "" where there are none.
+std::string same_words(const std::vector<std::string>& words) {
+  std::map<std::string, std::string> seen;
+  for (const std::string& word : words) {
+    const auto [first, is_new] = seen.emplace(plain_word(word), word);
+    if (!is_new) return fmt::format("'{}' and '{}'", first->second, word);
+  }
+  return "";
+}
+
+void warn_of_spellings(const data::Adapted& adapted, const auto& source, config::Errors& errors) {
+  if (const std::string same = same_words(adapted.classes); !same.empty()) {
+    errors.warn(source.place, source.path,
+                fmt::format("{} are two classes, and differ in case or spaces alone; if they are one, write them alike "
+                            "in the data",
+                            same));
+  }
+  if (!adapted.table) return;
+  for (const data::AdaptedColumn& column : adapted.table->features) {
+    const std::string same = same_words(column.words);
+    if (same.empty()) continue;
+    errors.warn(source.place, source.path,
+                fmt::format("{}: {} are two words, and differ in case or spaces alone; if they are one, write them "
+                            "alike in the data",
+                            adapted.table->text_of(column.column), same));
+  }
+}
+
 /// Whether each value of one goes with one value of the other.
 bool are_one_to_one(const std::vector<double>& values, const std::vector<std::int64_t>& classes) {
   std::map<double, std::int64_t> class_of;
@@ -226,10 +295,14 @@ void warn_of_answers(const CheckedConfiguration& checked, const data::Dataset& t
 void warn_of_columns(const CheckedConfiguration& checked, const SplitsToCheck& splits, config::Errors& errors) {
   const data::Dataset& train = *splits.train;
   const bool is_table = splits.adapted != nullptr && splits.adapted->table;
+  if (splits.adapted != nullptr) warn_of_spellings(*splits.adapted, checked.values().data.train, errors);
   if (train.source() != nullptr || train.features().row_shape().rank() > 1) return;
   const Columns columns(train, is_table ? &*splits.adapted->table : nullptr);
   const Configuration& values = checked.values();
-  if (is_table) warn_of_rows(columns, *splits.adapted->table, values.data.train, errors);
+  if (is_table) {
+    warn_of_rows(columns, *splits.adapted->table, values.data.train, errors);
+    warn_of_stand_ins(columns, values.data.train, errors);
+  }
   warn_of_constants(columns, values, errors);
   warn_of_lost_differences(columns, values, errors);
   if (is_table) warn_of_answers(checked, train, columns, errors);

@@ -195,13 +195,22 @@ void warn_of_range(const CheckedConfiguration& checked, const data::Dataset& tra
                                             : fmt::format("{:g} to {:g}", range->first, range->second)));
 }
 
+/// Whether the last layer is one that brings outputs to where the labels are, as `init` writes it.
+bool has_fixed_end(const Model& model) {
+  const std::string& last = model.layers.back().name;
+  const auto own = [&](const ModelVariable& one) { return one.spec.name.starts_with(last + "/"); };
+  return std::ranges::any_of(model.variables, own) &&
+         std::ranges::none_of(model.variables,
+                              [&](const ModelVariable& one) { return own(one) && one.spec.trainable; });
+}
+
 /// A network's first outputs are around 0, and a step moves them by about the learning rate.
 void warn_of_large_labels(const CheckedConfiguration& checked, double least, double most, config::Errors& errors) {
   constexpr double kLarge = 1000;
   const auto& loss = *checked.values().loss;
   const double largest = std::max(std::abs(least), std::abs(most));
   if (largest <= kLarge || targets_of(loss.value) != Targets::kNumbers ||
-      std::holds_alternative<losses::Poisson>(loss.value)) {
+      std::holds_alternative<losses::Poisson>(loss.value) || has_fixed_end(*checked.model)) {
     return;
   }
   errors.warn(

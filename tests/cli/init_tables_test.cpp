@@ -110,5 +110,44 @@ TEST_CASE("init's regression beats the mean of the labels") {
   CHECK(evaluated["metrics"]["mean_absolute_error"].get<double>() < 1000);  // the mean's is about 2,900
 }
 
+TEST_CASE("what is no table, or leaves no feature, is refused with the reason") {
+  TemporaryFolder folder;
+  const std::string numbers = "1.5,yes\n2.5,no\n3.5,yes\n4.5,no\n";
+  const std::pair<std::string, std::string> rows[] = {
+      {"PK\x03\x04\x14", "found a zip archive, as .xlsx files are; save the sheet as CSV"},
+      {std::string("\xff\xfe"
+                   "a\0,\0",
+                   6),
+       "found UTF-16; save it as UTF-8"},
+      {"<!DOCTYPE html>\n<html>404</html>\n", "found HTML, as of a page in the place of a download"},
+      {"{\"a\": 1, \"y\": 0}\n", "found JSON; write one example per line"},
+      {"# exported\na,y\n" + numbers, "t.csv:1: expected the cells of a row, found '# exported'; remove the lines of"},
+      {"1.5 2 0\n2.5 1 1\n", "found spaces in '1.5 2 0'; write commas in their place"},
+      {"a,b,y\n1,2,no\n3,yes\n", "t.csv:3: expected 3 cells as in the first line, found 2"},
+      {"price,y\n\"$1,500\",yes\n\"$2,000\",no\n",
+       "no column is left for features beside the label \"y\": price is left out: '$1,500' is no number to read; "},
+      {"a,y\n,yes\n,no\n", "a is left out: it has no value"},
+  };
+  for (const auto& [table, expected] : rows) {
+    CAPTURE(table);
+    write_file(folder / "t.csv", table);
+    const Outcome outcome = run_program(folder, "init t.csv");
+    CHECK(outcome.exit_code != 0);
+    CHECK(outcome.out.empty());
+    CHECK_MESSAGE(contains(outcome.err, expected), outcome.err);
+  }
+}
+
+TEST_CASE("init writes a file with -o, and replaces none") {
+  TemporaryFolder folder;
+  write_file(folder / "t.csv", "a,y\n1.5,yes\n2.5,no\n3.5,yes\n4.5,no\n");
+  CHECK(run_program(folder, "init t.csv -o c.yaml").exit_code == 0);
+  CHECK(read_text_file(folder / "c.yaml") == run_program(folder, "init t.csv").out);
+  const Outcome again = run_program(folder, "init t.csv -o c.yaml");
+  CHECK(again.exit_code == 2);
+  CHECK_MESSAGE(contains(again.err, "--output c.yaml: the file exists; name another"), again.err);
+  CHECK(run_program(folder, "init t.csv -o t.csv").exit_code == 2);
+}
+
 }  // namespace
 }  // namespace mirrortrain::testing

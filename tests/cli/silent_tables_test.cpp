@@ -205,5 +205,26 @@ optimizer: sgd
   CHECK(fit().exit_code == 0);
 }
 
+TEST_CASE_FIXTURE(Tables, "numbers that stand for missing values, and words spelled in two ways, are warned of") {
+  write_identity("labels: y", 2);
+  std::string rows = "a,b,y\n";
+  for (int i = 0; i < 20; ++i) rows += fmt::format("{},{},{}\n", i % 7 * 0.5, i % 5 == 0 ? -999.0 : i * 0.1, i % 2);
+  write_file(folder / "a.csv", rows);
+  const Outcome marked = run_program(folder, "config check net.yaml");
+  CHECK_MESSAGE(contains(marked.err, "column 1 ('b') is -999 in 4 rows, far from its other numbers"), marked.err);
+  CHECK_MESSAGE(contains(marked.err, "write missing_values: [\"-999\"] and missing: mean"), marked.err);
+  write_identity("labels: y, missing_values: [\"-999\"], missing: mean", 2);
+  const Outcome followed = run_program(folder, "config check net.yaml");
+  CHECK(followed.exit_code == 0);
+  CHECK_MESSAGE(!contains(followed.err, "-999"), followed.err);
+
+  write_identity("labels: y, encoding: {b: one_hot}", 4);
+  write_file(folder / "a.csv", "a,b,y\n1,New York,Yes\n2,new york,no\n3,Rome,yes\n4,Rome,no\n");
+  const Outcome spelled = run_program(folder, "config check net.yaml");
+  CHECK_MESSAGE(contains(spelled.err, "'Yes' and 'yes' are two classes, and differ in case or spaces alone"),
+                spelled.err);
+  CHECK_MESSAGE(contains(spelled.err, "column 1 ('b'): 'New York' and 'new york' are two words"), spelled.err);
+}
+
 }  // namespace
 }  // namespace mirrortrain::testing
