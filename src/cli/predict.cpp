@@ -304,7 +304,7 @@ void add_predict(CLI::App& app, int& exit_code) {
                           "New data, with labels or without: a .csv, .npy or .npz file, a picture or a folder of "
                           "them, or a file of the format of the run's test data; -: a table on stdin");
   add_split(*command, arguments->split, "The run's own data instead: test, validation or train")->excludes(data);
-  add_output_file(*command, "--output", arguments->output,
+  add_output_file(*command, "-o,--output", arguments->output,
                   "File to write: .csv, .npy (the raw outputs) or .jsonl; without it csv goes to stdout");
   command
       ->add_option("--keep", arguments->keep,
