@@ -76,11 +76,24 @@ std::string letters(std::string_view name) {
 
 /// What other programs call an option, and what it is called here: the first that the command has is meant.
 constexpr auto kOtherOptions = std::to_array<std::pair<std::string_view, std::string_view>>({
-    {"input", "--data"},         {"file", "--data"},        {"o", "--output"},           {"out", "--output"},
-    {"out", "--run-dir"},        {"output", "--run-dir"},   {"outputdir", "--run-dir"},  {"savedir", "--run-dir"},
-    {"logdir", "--run-dir"},     {"ckpt", "--checkpoint"},  {"weights", "--checkpoint"}, {"target", "--label"},
-    {"n", "--workers"},          {"np", "--workers"},       {"nproc", "--workers"},      {"nprocpernode", "--workers"},
-    {"numworkers", "--workers"}, {"maxtokens", "--tokens"}, {"loglevel", "-v"},
+    {"input", "--data"},
+    {"file", "--data"},
+    {"out", "--output"},
+    {"out", "--run-dir"},
+    {"output", "--run-dir"},
+    {"outputdir", "--run-dir"},
+    {"savedir", "--run-dir"},
+    {"logdir", "--run-dir"},
+    {"ckpt", "--checkpoint"},
+    {"weights", "--checkpoint"},
+    {"target", "--label"},
+    {"n", "--workers"},
+    {"np", "--workers"},
+    {"nproc", "--workers"},
+    {"nprocpernode", "--workers"},
+    {"numworkers", "--workers"},
+    {"maxtokens", "--tokens"},
+    {"loglevel", "-v"},
 });
 
 /// "; did you mean --run-dir?", or what else is known of an option that the command does not have; "" where nothing is.

@@ -92,7 +92,7 @@ TEST_CASE_FIXTURE(Fixture, "options that are none are told with what is meant, a
       {"fit right.yml", "did you mean right.yaml?"},
       {"fit rigth.yaml", "did you mean right.yaml?"},
       {"predict right --input a.csv", "there is no option --input; did you mean --data?"},
-      {"predict right -o a.csv", "did you mean --output?"},
+      {"predict right --out a.csv", "did you mean --output?"},
       {"eval right --weights a", "did you mean --checkpoint?"},
       {"eval right --split val",
        "--split: expected test, validation or train, found 'val'; did you mean 'validation'?"},

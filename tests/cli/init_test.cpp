@@ -58,6 +58,29 @@ python3 -c "import zipfile; z = zipfile.ZipFile('oh.npz', 'w'); z.write('x.npy')
   CHECK(contains(made, "loss: {type: categorical_crossentropy, from_logits: true}"));
 }
 
+TEST_CASE_FIXTURE(Fixture, "arrays of an npz are taken by the names that people give them") {
+  const std::string script = R"sh(
+printf '\223NUMPY\001\000\166\000%-117s\n' "{'descr': '|u1', 'fortran_order': False, 'shape': (40, 3), }" > x.npy
+printf '\223NUMPY\001\000\166\000%-117s\n' "{'descr': '|u1', 'fortran_order': False, 'shape': (40,), }" > y.npy
+for i in $(seq 20); do printf '\001\002\003\003\002\001' >> x.npy; printf '\000\001' >> y.npy; done
+python3 -c "
+import sys, zipfile
+z = zipfile.ZipFile('named.npz', 'w')
+for name in sys.argv[1:]: z.write('y.npy' if 'y' in name.lower() or name.startswith(('lab', 'tar', 'test_l', 'train_l')) or name == 'arr_1' else 'x.npy', name + '.npy')
+" )sh";
+  if (run_script(folder, "command -v python3").exit_code != 0) return;
+  for (const std::string names :
+       {"x y", "X y", "X_train y_train X_test y_test", "train_images train_labels test_images test_labels",
+        "data target", "features labels", "arr_0 arr_1", "x_train y_train"}) {
+    CAPTURE(names);
+    REQUIRE(run_script(folder, script + names).exit_code == 0);
+    const std::string made = train("named.npz", "", "--set training.epochs=1");
+    CHECK_MESSAGE(contains(made, fmt::format("features: {},", names.substr(0, names.find(' ')))), made);
+    CHECK(contains(made, "2 classes"));
+    CHECK(contains(made, "\n  test: ") == (names.find("test") != names.npos));
+  }
+}
+
 TEST_CASE_FIXTURE(Fixture, "a table gets encodings, means, normalization and outputs for its classes") {
   const std::string made = train(repository_file("data/garden-birds/train.csv"));
   CHECK(contains(made, "4 classes: blackbird, blue tit, robin, sparrow"));

@@ -1,6 +1,7 @@
 #include "data/image_folder.h"
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -152,6 +153,28 @@ TEST_CASE("a table of names and labels takes the place of classes' folders") {
   CHECK(found.examples.labels.span<double>()[0] == 1);
   source.labels = config::Path{folders.write("labels.csv", "file,kind\nnone.png,ape\n")};
   CHECK(contains(error_text([&] { find_pictures(source, nullptr); }), "labels.csv:2: there is no picture"));
+}
+
+TEST_CASE("a table of names without a header keeps its first picture, whatever the labels are") {
+  Folders folders;
+  for (const char* const name : {"a", "b", "c"}) folders.copy("rgb.png", fmt::format("set/{}.png", name));
+  const std::pair<const char*, std::vector<std::string>> tables[] = {
+      {"a.png,bird\nb.png,dog\nc.png,cat\n", {"bird", "cat", "dog"}},
+      {"a.png,1\nb.png,2\nc.png,1\n", {"1", "2"}},
+      {"a.png,bird\nb.png,bird\nc.png,bird\n", {"bird"}},
+      {"name,label\na.png,1\nb.png,0\nc.png,1\n", {"0", "1"}},
+      {"\xEF\xBB\xBF"
+       "a.png,bird\r\nb.png,dog\r\nc.png,cat\r\n",
+       {"bird", "cat", "dog"}},
+  };
+  for (const auto& [table, classes] : tables) {
+    CAPTURE(table);
+    ImageFolder source = folders.source("set");
+    source.labels = config::Path{folders.write("labels.csv", table)};
+    const FoundPictures found = find_pictures(source, nullptr);
+    CHECK(found.examples.labels.rows() == 3);
+    CHECK(found.classes == classes);
+  }
 }
 
 TEST_CASE("picture folders that cannot be used are refused with the remedy") {
