@@ -36,6 +36,9 @@ std::string_view without_byte_order_mark(std::string_view text);
 /// The text without spaces before and behind it.
 std::string_view without_outer_spaces(std::string_view text);
 
+/// The text with the letters A to Z in lower case, and no others.
+std::string in_lower_case(std::string_view text);
+
 /// The text on one line for a message: cut off with "..." after about `limit` bytes, with controls, invisible
 /// characters and bytes that are no UTF-8 as escapes.
 std::string shortened(std::string_view text, std::size_t limit = 48);

@@ -3,7 +3,7 @@
 #include <cstdio>
 #include <utility>
 
-#include "train/run_folder.h"
+#include "train/checkpoint/run_folder.h"
 
 namespace mirrortrain::cli {
 

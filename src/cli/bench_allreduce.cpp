@@ -17,8 +17,8 @@
 #include "device/cuda/gpus.h"
 #include "strategy/gradient_options.h"
 #include "strategy/topology.h"
-#include "train/check_configuration.h"
-#include "train/hardware.h"
+#include "train/session/check_configuration.h"
+#include "train/session/hardware.h"
 
 namespace mirrortrain::cli {
 namespace {

@@ -13,8 +13,8 @@
 #include "cli/commands.h"
 #include "report/console.h"
 #include "report/format.h"
-#include "train/checkpoint_folder.h"
-#include "train/run_folder.h"
+#include "train/checkpoint/checkpoint_folder.h"
+#include "train/checkpoint/run_folder.h"
 
 namespace mirrortrain::cli {
 namespace {

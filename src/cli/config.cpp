@@ -12,9 +12,9 @@
 #include "cli/options.h"
 #include "report/console.h"
 #include "strategy/reduction/choose_reduction.h"
-#include "train/check_configuration.h"
-#include "train/check_data.h"
-#include "train/hardware.h"
+#include "train/session/check_configuration.h"
+#include "train/session/check_data.h"
+#include "train/session/hardware.h"
 
 namespace mirrortrain::cli {
 namespace {

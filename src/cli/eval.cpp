@@ -20,15 +20,15 @@
 #include "cli/run_weights.h"
 #include "report/json.h"
 #include "report/jsonl.h"
-#include "train/class_report.h"
-#include "train/non_finite.h"
-#include "train/predict.h"
-#include "train/run.h"
-#include "train/run_cluster.h"
-#include "train/run_folder.h"
-#include "train/summary.h"
+#include "train/checkpoint/non_finite.h"
+#include "train/checkpoint/run_folder.h"
+#include "train/checkpoint/weights.h"
+#include "train/inference/class_report.h"
+#include "train/inference/predict.h"
+#include "train/runs/summary.h"
+#include "train/session/run.h"
+#include "train/session/run_cluster.h"
 #include "train/trainer.h"
-#include "train/weights.h"
 
 namespace mirrortrain::cli {
 namespace {

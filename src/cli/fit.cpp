@@ -10,7 +10,7 @@
 #include "cli/stop_signals.h"
 #include "cli/sweep.h"
 #include "train/elastic_run.h"
-#include "train/resume.h"
+#include "train/runs/resume.h"
 
 namespace mirrortrain::cli {
 namespace {

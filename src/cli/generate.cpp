@@ -1,4 +1,4 @@
-#include "train/generate.h"
+#include "train/inference/generate.h"
 
 #include <fmt/format.h>
 

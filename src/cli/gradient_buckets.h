@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "train/check_configuration.h"
+#include "train/session/check_configuration.h"
 
 namespace mirrortrain::cli {
 

@@ -12,8 +12,8 @@
 #include "base/files.h"
 #include "base/utf8.h"
 #include "cli/commands.h"
-#include "cli/look_at_data.h"
 #include "cli/options.h"
+#include "data/first_look/look_at_data.h"
 #include "report/fitted.h"
 
 namespace mirrortrain::cli {
@@ -26,18 +26,18 @@ struct InitArguments {
   std::optional<std::string> label, output;
 };
 
-std::string preprocessing(const DataLook& look) {
+std::string preprocessing(const data::DataLook& look) {
   if (look.scale != 1) return "    - rescaling: {scale: 0.00392156862745098}     # bytes to [0, 1]\n";
   if (!look.is_normalized) return "";
   return "    - normalization: {adapt: true}                  # to the training data\n";
 }
 
 /// Whether examples are pictures large enough for convolutions.
-bool is_of_pictures(const DataLook& look) {
+bool is_of_pictures(const data::DataLook& look) {
   return look.features.rank() >= 2 && look.features[0] >= 8 && look.features[1] >= 8;
 }
 
-std::string layers(const DataLook& look) {
+std::string layers(const data::DataLook& look) {
   std::string text;
   if (is_of_pictures(look)) {
     text +=
@@ -66,7 +66,7 @@ std::string layers(const DataLook& look) {
   return text + fmt::format("    - reshape: {{target_shape: [{}]}}\n", fmt::join(look.label.dims(), ", "));
 }
 
-std::string classes_text(const DataLook& look) {
+std::string classes_text(const data::DataLook& look) {
   if (look.classes == 0) return "labels are numbers to predict";
   if (look.names.empty()) return fmt::format("{} classes", look.classes);
   std::vector<std::string> names(look.names.begin(),
@@ -107,7 +107,7 @@ std::string folded(std::string_view line) {
   return text + std::string(line.substr(start)) + "\n";
 }
 
-std::string configuration(const std::string& path, const DataLook& look) {
+std::string configuration(const std::string& path, const data::DataLook& look) {
   std::filesystem::path named = std::filesystem::absolute(path).lexically_normal();
   if (!named.has_filename()) named = named.parent_path();
   const std::int64_t batch = look.examples >= 2000 ? 64 : look.examples >= 200 ? 32 : 8;
@@ -116,7 +116,8 @@ std::string configuration(const std::string& path, const DataLook& look) {
   std::string text = comment("Made by `mirrortrain init`; every value may be changed.") +
                      comment(fmt::format("{} examples, {}", look.examples, classes_text(look)));
   for (const std::string& remark : look.remarks) text += comment(remark);
-  text += fmt::format("name: {}\nseed: 1\ndata:\n  global_batch_size: {}\n", yaml_text(named.stem().string()), batch);
+  text +=
+      fmt::format("name: {}\nseed: 1\ndata:\n  global_batch_size: {}\n", data::yaml_text(named.stem().string()), batch);
   text += folded("  train: " + look.train);
   constexpr std::int64_t kFew = 5;  // of which validation would say little
   if (!look.validation.empty()) {
@@ -151,7 +152,7 @@ void add_init(CLI::App& app, int&) {
                       "A table's label column, by name or number; default: label, class, target, y or the last");
   add_output_file(*command, "-o,--output", arguments->output, "The file to write; default: stdout");
   command->callback([arguments] {
-    const std::string text = configuration(arguments->data, look_at_data(arguments->data, arguments->label));
+    const std::string text = configuration(arguments->data, data::look_at_data(arguments->data, arguments->label));
     if (!arguments->output || arguments->output == "-") {
       fmt::print("{}", text);
       return;

@@ -16,12 +16,12 @@
 #include "cli/launched_command.h"
 #include "device/cpu/cpu_device.h"
 #include "launch/cores.h"
+#include "launch/launch_plan.h"
 #include "launch/loopback_ports.h"
-#include "launch/plan.h"
 #include "launch/shell.h"
 #include "launch/supervisor.h"
 #include "report/console.h"
-#include "train/run_folder.h"
+#include "train/checkpoint/run_folder.h"
 
 namespace mirrortrain::cli {
 namespace {

@@ -12,10 +12,10 @@
 #include "cli/options.h"
 #include "cli/usage.h"
 #include "config/scalar.h"
-#include "launch/plan.h"
-#include "train/check_configuration.h"
-#include "train/resume.h"
-#include "train/run_cluster.h"
+#include "launch/launch_plan.h"
+#include "train/runs/resume.h"
+#include "train/session/check_configuration.h"
+#include "train/session/run_cluster.h"
 
 namespace mirrortrain::cli {
 

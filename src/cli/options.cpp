@@ -11,7 +11,7 @@
 #include "base/files.h"
 #include "config/document.h"
 #include "config/scalar.h"
-#include "train/run_folder.h"
+#include "train/checkpoint/run_folder.h"
 
 namespace mirrortrain::cli {
 namespace {

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "data/load.h"
-#include "train/run_folder.h"
+#include "data/loading/load.h"
+#include "train/checkpoint/run_folder.h"
 
 namespace CLI {
 class App;

@@ -1,4 +1,4 @@
-#include "train/plan/plan.h"
+#include "bench/plan/plan.h"
 
 #include <fmt/format.h>
 

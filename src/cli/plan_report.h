@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <string>
 
-#include "train/plan/plan.h"
+#include "bench/plan/plan.h"
 
 namespace mirrortrain::cli {
 

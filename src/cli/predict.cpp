@@ -1,4 +1,4 @@
-#include "train/predict.h"
+#include "train/inference/predict.h"
 
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
@@ -25,11 +25,11 @@
 #include "cli/options.h"
 #include "cli/run_weights.h"
 #include "cli/stop_signals.h"
-#include "data/file_list.h"
-#include "data/new_data.h"
-#include "train/check_data.h"
-#include "train/non_finite.h"
-#include "train/prediction.h"
+#include "data/files/file_list.h"
+#include "data/loading/new_data.h"
+#include "train/checkpoint/non_finite.h"
+#include "train/inference/prediction.h"
+#include "train/session/check_data.h"
 
 namespace mirrortrain::cli {
 namespace {

@@ -1,7 +1,7 @@
 #include "cli/predicted_classes.h"
 
-#include "data/label_class.h"
-#include "train/predict.h"
+#include "data/feeding/label_class.h"
+#include "train/inference/predict.h"
 
 namespace mirrortrain::cli {
 

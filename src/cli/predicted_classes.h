@@ -5,10 +5,10 @@
 #include <span>
 
 #include "cli/run_weights.h"
-#include "data/adapted.h"
 #include "data/dataset.h"
-#include "train/check_configuration.h"
-#include "train/prediction.h"
+#include "data/tables/adapted.h"
+#include "train/inference/prediction.h"
+#include "train/session/check_configuration.h"
 
 namespace mirrortrain::cli {
 

@@ -15,14 +15,14 @@
 #include "cli/commands.h"
 #include "cli/options.h"
 #include "cli/predicted_classes.h"
-#include "data/example_picture.h"
+#include "data/feeding/example_picture.h"
 #include "model/metrics/direction.h"
 #include "report/page/page.h"
-#include "train/class_report.h"
-#include "train/run.h"
-#include "train/run_differences.h"
-#include "train/run_report.h"
-#include "train/worst_mistakes.h"
+#include "train/inference/class_report.h"
+#include "train/inference/worst_mistakes.h"
+#include "train/runs/run_differences.h"
+#include "train/runs/run_report.h"
+#include "train/session/run.h"
 
 namespace mirrortrain::cli {
 namespace {

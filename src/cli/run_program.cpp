@@ -21,7 +21,7 @@
 #include "cli/options.h"
 #include "cli/usage.h"
 #include "device/cpu/cpu_device.h"
-#include "train/non_finite.h"
+#include "train/checkpoint/non_finite.h"
 
 namespace mirrortrain::cli {
 namespace {

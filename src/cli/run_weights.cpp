@@ -5,11 +5,11 @@
 
 #include "base/error.h"
 #include "base/safetensors.h"
-#include "train/checkpoint.h"
-#include "train/initial_weights.h"
-#include "train/run.h"
-#include "train/summary.h"
-#include "train/weights.h"
+#include "train/checkpoint/checkpoint.h"
+#include "train/checkpoint/load_initial_weights.h"
+#include "train/checkpoint/weights.h"
+#include "train/runs/summary.h"
+#include "train/session/run.h"
 
 namespace mirrortrain::cli {
 namespace {

@@ -6,12 +6,12 @@
 #include <span>
 #include <string>
 
-#include "data/adapted.h"
+#include "data/tables/adapted.h"
 #include "model/initial_weights.h"
 #include "strategy/strategy.h"
 #include "strategy/variables/variable_store.h"
-#include "train/check_configuration.h"
-#include "train/run_folder.h"
+#include "train/checkpoint/run_folder.h"
+#include "train/session/check_configuration.h"
 
 namespace mirrortrain::cli {
 

@@ -14,7 +14,7 @@
 #include "cli/options.h"
 #include "config/scalar.h"
 #include "report/console.h"
-#include "train/run_table.h"
+#include "train/runs/run_table.h"
 
 namespace mirrortrain::cli {
 namespace {

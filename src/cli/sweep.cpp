@@ -24,7 +24,7 @@
 #include "launch/cores.h"
 #include "report/console.h"
 #include "strategy/topology.h"
-#include "train/run_table.h"
+#include "train/runs/run_table.h"
 
 namespace mirrortrain::cli {
 namespace {

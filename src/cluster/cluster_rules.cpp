@@ -4,8 +4,9 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cctype>
 #include <map>
+
+#include "base/utf8.h"
 
 namespace mirrortrain {
 namespace {
@@ -32,9 +33,8 @@ std::optional<ClusterMistake> missing_trainers(const ClusterSpec& cluster, const
 std::optional<ClusterMistake> shared_address(const ClusterSpec& cluster, const ClusterKeys& keys) {
   std::map<std::string, Task> owners;
   for (const Task& task : cluster.tasks()) {
-    std::string address = cluster.address(task);
+    const std::string address = in_lower_case(cluster.address(task));
     if (address.empty()) continue;
-    std::ranges::transform(address, address.begin(), [](unsigned char c) { return std::tolower(c); });
     const auto [owner, is_new] = owners.emplace(address, task);
     if (is_new) continue;
     return ClusterMistake{key_of(task.job, keys),

@@ -181,7 +181,7 @@ struct Item {
 };
 void find_items(const Schema& section, const std::string& path, const std::string& name, std::optional<Item>& found) {
   for (const Schema::Key& key : section.keys) {
-    if (key.planned || found) continue;
+    if (found) return;
     const std::string here = path.empty() ? key.name : path + "." + key.name;
     std::vector<const Schema*> sections;
     add_sections(key.type, sections);

@@ -125,7 +125,7 @@ void read_tagged(const Choice& choice, const Value::Entry& tag, const Node& node
   const Alternative* alternative = find_named(choice, *name);
   if (alternative == nullptr) {
     tag_node.error(refusal(choice, node, *name));
-    if (!is_planned(choice, *name)) refuse_unknown_keys(choice, node);
+    refuse_unknown_keys(choice, node);
     return;
   }
   node.remember_origin();
@@ -204,7 +204,6 @@ Schema choice_schema(const Choice& choice, const Rules& rules) {
   for (const Alternative& alternative : choice.alternatives) schema.parts.push_back(alternative.schema(rules));
   schema.tag = choice.tag;
   schema.noun = choice.noun;
-  schema.planned = choice.planned;
   return schema;
 }
 

@@ -12,7 +12,6 @@ namespace mirrortrain::config {
 ///   tag      "type" | "format" | "schedule": `{type: adam, ...}`, `adam` and `{adam: {...}}` are all allowed; left out
 ///            where a list's items are `{dense: {...}}` or `dense` only
 ///   noun     "an optimizer", for messages
-///   planned  names of the interface that are not built yet: std::to_array<std::string_view>({"rmsprop"})
 ///   set_keeps_name  true where `--set` may not put another name in a list's item (layers)
 ///   remember(value, variant)  called first: keeps what others must know of a value even where it cannot be read
 /// An alternative is a struct with kName and section(); or, without kName, a plain value (a number) or a section that
@@ -32,7 +31,6 @@ struct Alternative {
 
 struct Choice {
   std::string tag, noun;
-  std::vector<std::string> planned;
   bool set_keeps_name = false;
   std::vector<Alternative> alternatives;
 };
@@ -46,7 +44,6 @@ Schema choice_schema(const Choice& choice, const Rules& rules);
 
 /// The alternative of that name, or null.
 const Alternative* find_named(const Choice& choice, std::string_view name);
-bool is_planned(const Choice& choice, const std::string& name);
 std::vector<std::string> names_of(const Choice& choice);
 /// "layer", of a choice whose noun is "a layer".
 std::string kind_of(const Choice& choice);
@@ -99,9 +96,6 @@ Choice make_choice() {
   Choice choice;
   if constexpr (requires { ChoiceTag<Variant>::tag; }) choice.tag = ChoiceTag<Variant>::tag;
   if constexpr (requires { ChoiceTag<Variant>::noun; }) choice.noun = ChoiceTag<Variant>::noun;
-  if constexpr (requires { ChoiceTag<Variant>::planned; }) {
-    for (const auto& name : ChoiceTag<Variant>::planned) choice.planned.emplace_back(name);
-  }
   if constexpr (requires { ChoiceTag<Variant>::set_keeps_name; }) {
     choice.set_keeps_name = ChoiceTag<Variant>::set_keeps_name;
   }

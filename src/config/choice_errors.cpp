@@ -14,10 +14,6 @@ const Alternative* find_named(const Choice& choice, std::string_view name) {
   return found == choice.alternatives.end() ? nullptr : &*found;
 }
 
-bool is_planned(const Choice& choice, const std::string& name) {
-  return std::find(choice.planned.begin(), choice.planned.end(), name) != choice.planned.end();
-}
-
 std::vector<std::string> names_of(const Choice& choice) {
   std::vector<std::string> names;
   for (const Alternative& alternative : choice.alternatives) {
@@ -34,7 +30,7 @@ namespace {
 
 /// The key that a lone value in brackets is for: the one that is required, or that a number fills, as pool_size.
 const Schema::Key* lone_key(const std::vector<Schema::Key>& keys) {
-  const auto is_required = [](const Schema::Key& key) { return key.required && !key.planned; };
+  const auto is_required = [](const Schema::Key& key) { return key.required; };
   const auto required = std::ranges::count_if(keys, is_required);
   if (required == 1) return &*std::ranges::find_if(keys, is_required);
   return required == 0 && !keys.empty() && keys.front().type.rules.scalar_fills ? &keys.front() : nullptr;
@@ -44,7 +40,7 @@ const Schema::Key* lone_key(const std::vector<Schema::Key>& keys) {
 std::string to_fill_in(const std::vector<Schema::Key>& keys) {
   std::string text;
   for (const Schema::Key& key : keys) {
-    if (key.required && !key.planned) text += fmt::format("{}{}: ...", text.empty() ? "" : ", ", key.name);
+    if (key.required) text += fmt::format("{}{}: ...", text.empty() ? "" : ", ", key.name);
   }
   return text.empty() ? "KEY: VALUE, ..." : text;
 }
@@ -104,7 +100,7 @@ std::string as_value(const Choice& choice, std::string_view name) {
   if (!choice.tag.empty()) return "";
   for (const Alternative& alternative : choice.alternatives) {
     for (const Schema::Key& key : alternative.schema({}).keys) {
-      if (key.name != alternative.name || key.planned) continue;
+      if (key.name != alternative.name) continue;
       std::vector<std::string> values;
       add_names(key.type, values);
       const std::string* const meant = named_otherwise(name, values);
@@ -139,7 +135,6 @@ std::string as_plain_form(const Choice& choice, const Node& node) {
 std::string refusal(const Choice& choice, const Node& node, const std::string& name) {
   const std::vector<std::string> names = names_of(choice);
   const std::string available = fmt::format("; available: {}", fmt::join(names, ", "));
-  if (is_planned(choice, name)) return fmt::format("'{}' is not built yet{}", shortened(name), available);
   for (const std::string& form : {as_item(choice, name), without_colon(choice, name), as_file(choice, name)}) {
     if (!form.empty()) return fmt::format("unknown {} '{}'; {}", kind_of(choice), shortened(name), form);
   }
@@ -178,7 +173,7 @@ std::vector<Value::Entry> options_meant(const Alternative& alternative, const No
 }  // namespace
 
 void refuse_sibling(const Choice& choice, const Node& node, const std::string& name, const Value::Entry& entry) {
-  const bool is_item = choice.tag.empty() && (find_named(choice, entry.key) || is_planned(choice, entry.key));
+  const bool is_item = choice.tag.empty() && find_named(choice, entry.key) != nullptr;
   if (is_item && !entry.key_place.from_set()) {
     return node.error(entry.key_place, entry.key,
                       fmt::format("does not belong to the item '{}'; begin an item of its own: - {}", name, entry.key));
@@ -187,7 +182,7 @@ void refuse_sibling(const Choice& choice, const Node& node, const std::string& n
     return node.error(entry.key_place, entry.key,
                       fmt::format("does not belong beside '{0}'; indent it below '{0}'", name));
   }
-  if (find_named(choice, entry.key) || is_planned(choice, entry.key)) {
+  if (find_named(choice, entry.key) != nullptr) {
     return node.error(entry.key_place, entry.key,
                       fmt::format("the {}'s type cannot be set; it is '{}'", kind_of(choice), name));
   }
@@ -251,7 +246,7 @@ void refuse_mapping(const Choice& choice, const Node& node) {
     const auto text = choice.tag.empty() || !is_type_key(choice, entry.key) ? std::nullopt : as_text(entry.value);
     if (text && nearest_name(*text, names)) continue;  // {name: adam}
     const bool holds_options = one || entry.value.is_mapping() || entry.value.is_null();
-    const bool is_close = is_planned(choice, entry.key) || !suggestion(entry.key, names).empty();
+    const bool is_close = !suggestion(entry.key, names).empty();
     if ((one && choice.tag.empty()) || (holds_options && is_close)) {
       return node.error(entry.key_place, entry.key, refusal(choice, node, entry.key));
     }

@@ -196,12 +196,8 @@ std::optional<std::size_t> read_name(const Node& node, const Schema& names) {
     node.wrong(in_words(names), advice);
     return std::nullopt;
   }
-  if (std::find(names.planned.begin(), names.planned.end(), text) != names.planned.end()) {
-    node.error(fmt::format("'{}' is not built yet; available: {}", text, fmt::join(names.names, ", ")));
-  } else {
-    node.error(
-        fmt::format("expected {}, found {}{}", in_words(names), describe(node.value()), suggestion(text, names.names)));
-  }
+  node.error(
+      fmt::format("expected {}, found {}{}", in_words(names), describe(node.value()), suggestion(text, names.names)));
   return std::nullopt;
 }
 

@@ -46,8 +46,7 @@ struct Path {
 template <class T>
 struct Codec;
 
-/// The names of an enum's values: `static constexpr auto names = std::to_array<std::pair<std::string_view, E>>({...})`,
-/// and where some are not built yet `static constexpr auto planned = std::to_array<std::string_view>({...})`.
+/// The names of an enum's values: `static constexpr auto names = std::to_array<std::pair<std::string_view, E>>({...})`.
 template <class E>
 struct EnumNames;
 
@@ -188,9 +187,6 @@ struct Codec<E> {
   static Schema schema(const Rules& rules) {
     Schema schema = detail::scalar_schema(Schema::Kind::kNames, rules);
     for (const auto& [name, named] : EnumNames<E>::names) schema.names.emplace_back(name);
-    if constexpr (requires { EnumNames<E>::planned; }) {
-      for (const auto& name : EnumNames<E>::planned) schema.planned.emplace_back(name);
-    }
     return schema;
   }
 };

@@ -182,7 +182,6 @@ class SchemaWriter {
     Json conditions = Json::array();
     if (!tag.empty()) properties[tag] = {{"const", schema.name}};
     for (const Schema::Key& key : schema.keys) {
-      if (key.planned) continue;
       Json property = key.type.rules.written_out.empty() ? write(key.type) : written_out(key, conditions);
       const auto list_with = std::ranges::find_if(
           schema.keys, [&](const Schema::Key& other) { return other.type.rules.written_out_by == key.name; });

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/utf8.h"
 #include "config/names.h"
 #include "config/scalar.h"
 
@@ -290,9 +291,8 @@ constexpr auto kOtherNames = std::to_array<std::pair<std::string_view, std::stri
 
 std::string plain(std::string_view name) {
   std::string text;
-  for (const char c : without_odd_characters(name)) {
-    if (c == '_' || c == '-' || c == ' ' || c == '.') continue;
-    text += c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  for (const char c : in_lower_case(without_odd_characters(name))) {
+    if (c != '_' && c != '-' && c != ' ' && c != '.') text += c;
   }
   return text;
 }

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "base/utf8.h"
 #include "config/document.h"
 #include "config/schema.h"
 
@@ -22,7 +23,6 @@ std::string cell(std::string_view text) {
 }
 
 std::string default_of(const Schema::Key& key) {
-  if (key.planned) return "";
   if (key.required) return "*required*";
   const bool nested = key.standard.is_mapping() && !key.standard.entries().empty();
   if (nested) {
@@ -59,7 +59,7 @@ class ReferenceWriter {
     out_ += "\n| key | value | default | meaning |\n|---|---|---|---|\n";
     for (const Schema::Key& key : schema.keys) {
       const std::string below = path.empty() ? key.name : path + "." + key.name;
-      const std::string type = key.planned ? "*not built yet*" : type_of(key.type, below);
+      const std::string type = type_of(key.type, below);
       out_ += fmt::format("| `{}` | {} | {} | {} |\n", key.name, cell(type), cell(default_of(key)), cell(key.help));
     }
   }
@@ -107,9 +107,8 @@ class ReferenceWriter {
   // As Markdown readers make a heading's: lower case, signs left out.
   static std::string anchor(const std::string& heading) {
     std::string anchor;
-    for (const char c : heading) {
+    for (const char c : in_lower_case(heading)) {
       if (c == ' ') anchor += '-';
-      if (c >= 'A' && c <= 'Z') anchor += static_cast<char>(c - 'A' + 'a');
       if ((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' || c == '-') anchor += c;
     }
     return anchor;
@@ -138,7 +137,6 @@ class ReferenceWriter {
       out_ += fmt::format("\n### {}: {}\n\n{}\n", heading, part.name, part.help);
       table(part, part.name);
     }
-    if (!schema.planned.empty()) out_ += fmt::format("\nNot built yet: {}.\n", fmt::join(schema.planned, ", "));
     follow();
   }
 

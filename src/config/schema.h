@@ -45,12 +45,11 @@ struct Schema {
   std::string help;                    ///< of a section
   std::vector<Key> keys;               ///< of a section
   std::vector<std::string> relations;  ///< of a section: JSON Schemas that hold beside its keys'
-  std::vector<std::string> planned;    ///< names of kNames and kChoice that are not built yet
 };
 
 struct Schema::Key {
   std::string name, help;
-  bool required = false, planned = false;
+  bool required = false;
   Schema type;
   Value standard;  ///< what holds where the key is not given
   std::optional<Rules::Exemption> exemption{};

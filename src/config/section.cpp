@@ -18,9 +18,7 @@ const Key* find_key(const Keys& keys, std::string_view name) {
 
 std::vector<std::string> names_of(const Keys& keys) {
   std::vector<std::string> names;
-  for (const Key& key : keys.keys) {
-    if (!key.planned) names.push_back(key.name);
-  }
+  for (const Key& key : keys.keys) names.push_back(key.name);
   return names;
 }
 
@@ -59,7 +57,7 @@ std::string as_called_key(const Keys& keys, const std::string& text) {
   if (open == std::string::npos || !text.ends_with(')')) return "";
   const Key* const key = find_key(keys, text.substr(0, open));
   const std::string inside = text.substr(open + 1, text.size() - open - 2);
-  const bool fits = key != nullptr && !key->planned && key->schema(key->rules).kind == Schema::Kind::kNumber &&
+  const bool fits = key != nullptr && key->schema(key->rules).kind == Schema::Kind::kNumber &&
                     as_number(Value::scalar(inside, false));
   return fits ? fmt::format("{}: {}", key->name, inside) : "";
 }
@@ -68,7 +66,7 @@ std::string as_called_key(const Keys& keys, const std::string& text) {
 std::string filled_in(const Keys& keys, const Value& value) {
   std::vector<const Key*> required;
   for (const Key& key : keys.keys) {
-    if (key.rules.required && !key.planned) required.push_back(&key);
+    if (key.rules.required) required.push_back(&key);
   }
   const bool has_each =
       value.is_sequence() && value.items().size() == required.size() &&
@@ -90,7 +88,7 @@ std::string as_only_key(const Keys& keys, const Node& node) {
   const auto write = [&](const std::string& key, const std::string& text) {
     return fmt::format("{}{{{}: {}}}", node.name().empty() ? "" : fmt::format("{}: ", node.name()), key, text);
   };
-  const auto is_required = [](const Key& key) { return key.rules.required && !key.planned; };
+  const auto is_required = [](const Key& key) { return key.rules.required; };
   const auto required = std::ranges::count_if(keys.keys, is_required);
   if (required == 1) {
     const Key& key = *std::ranges::find_if(keys.keys, is_required);
@@ -109,7 +107,7 @@ std::string as_only_key(const Keys& keys, const Node& node) {
   if (keys.keys.empty() || !value.is_scalar()) return "";
   if (as_boolean(value).value_or(false)) return node.name().empty() ? "" : fmt::format("{}: {{}}", node.name());
   const Key& first = keys.keys.front();
-  const Schema schema = first.planned ? Schema{} : first.schema(first.rules);
+  const Schema schema = first.schema(first.rules);
   const auto text = as_text(value);
   if (schema.kind == Schema::Kind::kNames && text) {
     const auto name = nearest_name(*text, schema.names);
@@ -167,7 +165,7 @@ Remainder remainder_of(const Keys& keys, const Value::Entry& entry, const Value&
       found = {};
     }
   }
-  return was_passed && found.key != nullptr && !found.key->planned ? found : Remainder{};
+  return was_passed && found.key != nullptr ? found : Remainder{};
 }
 
 /// What makes a key of something else: a space that is missing after the colon, or a comma in a number or a list.
@@ -250,7 +248,6 @@ std::string without_brackets(const Keys& keys, const Key& key, const Node& node,
 void read_entry(const Keys& keys, const Node& node, const Value::Entry& entry, void* object) {
   const Key* key = find_key(keys, entry.key);
   if (key == nullptr) return unknown_key(keys, node, entry);
-  if (key->planned) return node.error(entry.key_place, entry.key, "this key is not built yet; leave it out");
   if (const std::string list = without_brackets(keys, *key, node, entry); !list.empty()) {
     return node.error(entry.value.place(), entry.key, fmt::format("a list has brackets: {}: [{}]", key->name, list));
   }
@@ -361,9 +358,7 @@ bool accepts_section(const Keys& keys, const Value& value) {
 
 Value show_section(const Keys& keys, const void* object) {
   std::vector<Value::Entry> entries;
-  for (const Key& key : keys.keys) {
-    if (!key.planned) entries.push_back({key.name, {}, key.show(object)});
-  }
+  for (const Key& key : keys.keys) entries.push_back({key.name, {}, key.show(object)});
   return Value::mapping(std::move(entries));
 }
 
@@ -374,14 +369,8 @@ Schema section_schema(const Keys& keys, std::string_view name, const void* stand
   schema.help = keys.help;
   schema.relations = keys.relations;
   for (const Key& key : keys.keys) {
-    Schema::Key described{key.name, key.help, key.rules.required, key.planned, {}, {}};
-    described.exemption = key.rules.exemption;
-    described.excludes = key.rules.excludes;
-    if (!key.planned) {
-      described.type = key.schema(key.rules);
-      described.standard = key.show(standard);
-    }
-    schema.keys.push_back(std::move(described));
+    schema.keys.push_back({key.name, key.help, key.rules.required, key.schema(key.rules), key.show(standard),
+                           key.rules.exemption, key.rules.excludes});
   }
   return schema;
 }

@@ -17,7 +17,6 @@ namespace detail {
 struct Key {
   std::string name, help;
   Rules rules;
-  bool planned = false;
   std::function<void(const Node&, void*object)> read, absent;
   std::function<Value(const void* object)> show;
   std::function<Schema(const Rules&)> schema;
@@ -72,7 +71,7 @@ class Section {
   /// A key whose value goes to `member`, with constraints from rules.h.
   template <class Owner, class T, class... Constraints>
   Section& key(std::string_view name, T Owner::*member, std::string_view help, const Constraints&... constraints) {
-    detail::Key key{std::string(name), std::string(help), {}, false, {}, {}, {}, {}};
+    detail::Key key{std::string(name), std::string(help), {}, {}, {}, {}, {}};
     (constraints(key.rules), ...);
     key.read = [member](const Node& node, void* object) { Codec<T>::read(node, static_cast<S*>(object)->*member); };
     if constexpr (requires(const Node& node, T& out) { Codec<T>::absent(node, out); }) {
@@ -83,12 +82,6 @@ class Section {
     key.show = [member](const void* object) { return Codec<T>::show(static_cast<const S*>(object)->*member); };
     key.schema = [](const Rules& rules) { return Codec<T>::schema(rules); };
     keys_.keys.push_back(std::move(key));
-    return *this;
-  }
-
-  /// A key of the interface that is not built yet: refused by name.
-  Section& planned(std::string_view name, std::string_view help = "") {
-    keys_.keys.push_back({std::string(name), std::string(help), {}, true, {}, {}, {}, {}});
     return *this;
   }
 

@@ -83,13 +83,13 @@ std::optional<std::string> key_elsewhere(std::string_view name, const Schema& ro
   std::vector<std::string> paths, last;     // of the keys of the root's sections
   for (const Schema::Key& key : root.keys) {
     std::vector<const Schema*> sections;
-    if (!key.planned) add_sections(key.type, sections);
+    add_sections(key.type, sections);
     for (const Schema* section : sections) {
       for (const Schema::Key& inner : section->keys) {
         const auto has_it = [&](const Schema* other) {
           return std::ranges::any_of(other->keys, [&](const Schema::Key& one) { return one.name == inner.name; });
         };
-        if (inner.planned || (!of_some_types && !std::ranges::all_of(sections, has_it))) continue;
+        if (!of_some_types && !std::ranges::all_of(sections, has_it)) continue;
         paths.push_back(key.name + "." + inner.name);
         last.push_back(inner.name);
       }

@@ -46,9 +46,7 @@ std::string choice_in_words(const Schema& choice) {
 
 std::string section_in_words(const Schema& section) {
   std::string keys;
-  for (const Schema::Key& key : section.keys) {
-    if (!key.planned) keys += (keys.empty() ? "" : ", ") + key.name;
-  }
+  for (const Schema::Key& key : section.keys) keys += (keys.empty() ? "" : ", ") + key.name;
   return keys.empty() ? "an empty mapping" : fmt::format("a mapping with {}", keys);
 }
 

@@ -27,7 +27,6 @@ const Json& parameter() {
 Json option_names(const Schema& section) {
   Json properties = Json::object(), required = Json::array();
   for (const Schema::Key& key : section.keys) {
-    if (key.planned) continue;
     properties[key.name] = true;
     if (key.required) required.push_back(key.name);
   }
@@ -46,7 +45,6 @@ bool needs_options(const Schema& section) {
 WrittenOutSchema::WrittenOutSchema(const Schema& list) : choice_(list.parts[0]), repeat_(list.rules.written_out) {
   taken_ = {repeat_, "input"};
   for (const Schema& part : choice_.parts) taken_.push_back(part.name);
-  for (const std::string& name : choice_.planned) taken_.push_back(name);
 }
 
 Json WrittenOutSchema::item(Json plain, bool has_blocks) const {

@@ -5,7 +5,7 @@
 
 #include <chrono>
 
-#include "report/tfrecord.h"
+#include "report/tensorboard_record.h"
 
 namespace mirrortrain::report {
 namespace {

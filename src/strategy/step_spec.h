@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "data/feeder.h"
+#include "data/feeding/feeder.h"
 
 namespace mirrortrain {
 

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <charconv>
 
+#include "base/utf8.h"
+
 namespace mirrortrain {
 
 config::Section<CommunicationOptions> CommunicationOptions::section() {
@@ -143,8 +145,7 @@ bool parse_device(std::string_view text, DeviceId& device) {
 
 /// What other programs call a kind of device.
 std::string_view kind_meant(std::string_view name) {
-  std::string lower;
-  for (const char c : name) lower += c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  const std::string lower = in_lower_case(name);
   if (lower == "cpu") return "cpu";
   return lower == "gpu" || lower == "cuda" || lower == "/gpu" || lower == "nvidia" ? "cuda" : "";
 }

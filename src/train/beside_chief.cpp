@@ -11,10 +11,10 @@
 
 #include "base/error.h"
 #include "report/jsonl.h"
-#include "train/checkpoint_folder.h"
+#include "train/checkpoint/checkpoint_folder.h"
+#include "train/checkpoint/run_folder.h"
 #include "train/evaluator.h"
-#include "train/run_folder.h"
-#include "train/summary.h"
+#include "train/runs/summary.h"
 
 namespace mirrortrain {
 namespace {

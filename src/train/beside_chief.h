@@ -2,7 +2,7 @@
 
 #include <atomic>
 
-#include "train/run_cluster.h"
+#include "train/session/run_cluster.h"
 
 namespace mirrortrain {
 

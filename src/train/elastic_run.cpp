@@ -5,7 +5,7 @@
 #include <future>
 
 #include "base/error.h"
-#include "train/non_finite.h"
+#include "train/checkpoint/non_finite.h"
 
 namespace mirrortrain {
 namespace {

@@ -6,10 +6,10 @@
 #include <thread>
 
 #include "base/error.h"
-#include "train/checkpoint.h"
-#include "train/run.h"
+#include "train/checkpoint/checkpoint.h"
+#include "train/checkpoint/weights.h"
+#include "train/session/run.h"
 #include "train/trainer.h"
-#include "train/weights.h"
 
 namespace mirrortrain {
 namespace {

@@ -4,8 +4,8 @@
 #include <functional>
 
 #include "report/event.h"
-#include "train/check_configuration.h"
-#include "train/hardware.h"
+#include "train/session/check_configuration.h"
+#include "train/session/hardware.h"
 
 namespace mirrortrain {
 

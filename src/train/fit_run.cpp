@@ -13,12 +13,12 @@
 #include "launch/shell.h"
 #include "strategy/steps/lane_team.h"
 #include "train/beside_chief.h"
-#include "train/check_data.h"
-#include "train/data_warnings.h"
+#include "train/checkpoint/non_finite.h"
+#include "train/checkpoint/weights.h"
 #include "train/evaluator.h"
-#include "train/non_finite.h"
-#include "train/run_header.h"
-#include "train/weights.h"
+#include "train/runs/run_header.h"
+#include "train/session/check_data.h"
+#include "train/session/data_warnings.h"
 
 namespace mirrortrain {
 namespace {
@@ -132,7 +132,7 @@ void FitRun::train(const TrainingState& state) {
     return agreed;
   };
   trainer_.emplace(
-      *run_.strategy, run_.steps(values()), *checked_.model, run_.validation.get(), *checkpoints_, options,
+      *run_.strategy, TrainingSteps(run_, values()), *checked_.model, run_.validation.get(), *checkpoints_, options,
       [this](const report::Event& event) { emit(event); }, stop);
   const TrainingState last = trainer_->run(state);
   stop_signal_ = trainer_->stop_signal();

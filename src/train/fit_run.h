@@ -9,13 +9,13 @@
 
 #include "report/console.h"
 #include "report/event.h"
-#include "train/check_configuration.h"
-#include "train/checkpoint.h"
-#include "train/run.h"
-#include "train/run_cluster.h"
-#include "train/run_folder.h"
-#include "train/run_lock.h"
-#include "train/summary.h"
+#include "train/checkpoint/checkpoint.h"
+#include "train/checkpoint/run_folder.h"
+#include "train/checkpoint/run_lock.h"
+#include "train/runs/summary.h"
+#include "train/session/check_configuration.h"
+#include "train/session/run.h"
+#include "train/session/run_cluster.h"
 #include "train/trainer.h"
 
 namespace mirrortrain {

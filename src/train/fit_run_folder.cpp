@@ -10,10 +10,10 @@
 #include "launch/shell.h"
 #include "report/jsonl.h"
 #include "report/tensorboard.h"
-#include "train/checkpoint_folder.h"
+#include "train/checkpoint/checkpoint_folder.h"
 #include "train/fit_run.h"
-#include "train/resume.h"
-#include "train/summary.h"
+#include "train/runs/resume.h"
+#include "train/runs/summary.h"
 
 namespace mirrortrain {
 namespace {

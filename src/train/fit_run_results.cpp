@@ -8,12 +8,12 @@
 #include "base/signal_name.h"
 #include "launch/shell.h"
 #include "report/jsonl.h"
+#include "train/checkpoint/weights.h"
 #include "train/fit_run.h"
 #include "train/profile_table.h"
-#include "train/run_header.h"
-#include "train/run_report.h"
-#include "train/summary.h"
-#include "train/weights.h"
+#include "train/runs/run_header.h"
+#include "train/runs/run_report.h"
+#include "train/runs/summary.h"
 
 namespace mirrortrain {
 

@@ -10,8 +10,8 @@
 #include <utility>
 
 #include "base/error.h"
-#include "train/non_finite.h"
-#include "train/weights.h"
+#include "train/checkpoint/non_finite.h"
+#include "train/checkpoint/weights.h"
 
 namespace mirrortrain {
 namespace {

@@ -8,11 +8,11 @@
 #include <string_view>
 #include <vector>
 
-#include "data/feeder.h"
+#include "data/feeding/feeder.h"
 #include "strategy/strategy.h"
-#include "train/callbacks.h"
-#include "train/checkpoint.h"
-#include "train/run.h"
+#include "train/checkpoint/checkpoint.h"
+#include "train/session/callbacks.h"
+#include "train/session/run.h"
 #include "train/staleness.h"
 #include "train/training_events.h"
 

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "base/error.h"
-#include "train/non_finite.h"
+#include "train/checkpoint/non_finite.h"
 
 namespace mirrortrain {
 
@@ -37,6 +37,10 @@ TrainingSteps::TrainingSteps(Strategy& strategy, const data::Feeder* examples, d
       order_(order),
       accumulate_steps_(accumulate_steps),
       learning_rate_(std::move(learning_rate)) {}
+
+TrainingSteps::TrainingSteps(Run& run, const Configuration& values)
+    : TrainingSteps(*run.strategy, run.train.get(), *run.order, values.gradients.accumulate_steps,
+                    values.optimizer ? learning_rate_of(*values.optimizer) : LearningRate{}) {}
 
 bool TrainingSteps::seek(const TrainingState& state) {
   // The data may have changed on disk since.

@@ -5,33 +5,13 @@
 #include <string>
 #include <vector>
 
-#include "data/order.h"
+#include "data/order/order.h"
 #include "model/learning_rate.h"
-#include "report/event.h"
 #include "strategy/strategy.h"
-#include "train/callback_state.h"
+#include "train/checkpoint/training_state.h"
+#include "train/session/run.h"
 
 namespace mirrortrain {
-
-/// What the summary tells of the last epoch.
-struct EpochScores {
-  std::optional<report::Scores> train, validation;
-};
-
-/// Where training stands between two steps, beside the variables.
-struct TrainingState {
-  std::int64_t step = 0;             ///< global batches done
-  std::int64_t updates = 0;          ///< of the weights
-  std::int64_t gradients = 0;        ///< accumulated since the last update
-  bool skips_update = false;         ///< one of the steps accumulated was skipped
-  data::Order::Position position;    ///< where the next batch begins
-  StepSums epoch_sums;               ///< of the epoch that position is in
-  StepSums step_sums;                ///< since the last step event
-  double seconds = 0;                ///< since the start of the run, its earlier parts included
-  std::int64_t validated_epoch = 0;  ///< the last whose end was seen to, on every worker
-  EpochScores last_epoch;            ///< of that epoch; the chief's alone after a resume
-  CallbackState callbacks;           ///< up to that epoch
-};
 
 /// The step after `state`, without examples, and takes `state` there but for its position and sums. Every
 /// `accumulate_steps`-th step updates the weights.
@@ -47,6 +27,8 @@ class TrainingSteps {
   /// `examples`: null where there is no model. All must outlive it.
   TrainingSteps(Strategy& strategy, const data::Feeder* examples, data::Order& order, std::int64_t accumulate_steps,
                 LearningRate learning_rate);
+  /// Those of a run that trains, by the configuration's accumulate_steps and learning rate.
+  TrainingSteps(Run& run, const Configuration& values);
 
   /// Resumes from a state. Returns whether an epoch ends there.
   bool seek(const TrainingState& state);

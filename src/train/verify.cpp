@@ -128,7 +128,7 @@ void train_steps(const CheckedConfiguration& checked, const Hardware& hardware, 
   Run run = run_on(checked, hardware, replicas);
   const VariableStore& variables = run.strategy->variables();
   const std::vector<std::vector<float>> first = snapshot(variables);
-  TrainingSteps training = run.steps(checked.values());
+  TrainingSteps training(run, checked.values());
   TrainingState state;
   while (state.step < steps) {
     training.train(state);

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "train/run.h"
+#include "train/session/run.h"
 
 namespace mirrortrain {
 

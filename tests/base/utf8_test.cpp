@@ -42,3 +42,8 @@ TEST_CASE("texts in messages are short, on one line and cannot steer a terminal"
   CHECK(shortened("\u00e4\u00f6\u00fc", 3) == "\u00e4\u00f6...");
   CHECK(shortened("a\nb\x1b\u009b\u202e\xff") == "a\\nb\\x1b\\u009b\\u202e\\xff");
 }
+
+TEST_CASE("ASCII letters alone change their case") {
+  CHECK(in_lower_case("AZ_az-09 \u00c4") == "az_az-09 \u00c4");
+  CHECK(in_lower_case("").empty());
+}

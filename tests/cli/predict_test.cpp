@@ -141,7 +141,7 @@ TEST_CASE_FIXTURE(Fixture, "predict that is stopped by a signal leaves no file b
   for (const char* signal : {"TERM", "INT"}) {
     const Outcome outcome = run_script(
         folder, fmt::format("setsid \"$MIRRORTRAIN\" predict run --data many.csv --output out.csv & pid=$!\n"
-                            "while ! ls | grep -q 'out.csv.*tmp'; do kill -0 $pid || exit 99; sleep 0.005; done\n"
+                            "while ! find . -name 'out.csv*tmp' -size +0 | grep -q .; do kill -0 $pid || exit 99; sleep 0.005; done\n"
                             "kill -{} $pid; wait $pid",
                             signal));
     // A shell's background job ignores SIGINT, unless the program takes it.

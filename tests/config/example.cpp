@@ -21,8 +21,7 @@ config::Section<Root> Root::section() {
       .key("scale", &Root::scale, "A factor.")
       .key("threads", &Root::threads, "Threads.", config::at_least(1))
       .key("precision", &Root::precision, "The arithmetic.", config::one_of({"float32", "mixed_bfloat16"}))
-      .key("steps", &Root::steps, "Number of steps.")
-      .planned("gradients", "What happens to gradients.");
+      .key("steps", &Root::steps, "Number of steps.");
 }
 
 std::string errors_of(std::string_view text, const std::vector<std::string>& overrides) {

@@ -170,7 +170,6 @@ template <>
 struct mirrortrain::config::EnumNames<mirrortrain::example::Mode> {
   static constexpr auto names = std::to_array<std::pair<std::string_view, mirrortrain::example::Mode>>(
       {{"min", mirrortrain::example::Mode::kMin}, {"max", mirrortrain::example::Mode::kMax}});
-  static constexpr auto planned = std::to_array<std::string_view>({"auto"});
 };
 template <>
 struct mirrortrain::config::ChoiceTag<mirrortrain::example::Initializer> {
@@ -180,7 +179,6 @@ template <>
 struct mirrortrain::config::ChoiceTag<mirrortrain::example::Layer> {
   static constexpr std::string_view noun = "a layer";
   static constexpr bool set_keeps_name = true;
-  static constexpr auto planned = std::to_array<std::string_view>({"embedding"});
 };
 template <>
 struct mirrortrain::config::ChoiceTag<mirrortrain::example::LearningRate> {
@@ -189,7 +187,6 @@ struct mirrortrain::config::ChoiceTag<mirrortrain::example::LearningRate> {
 template <>
 struct mirrortrain::config::ChoiceTag<mirrortrain::example::Optimizer> {
   static constexpr std::string_view tag = "type", noun = "an optimizer";
-  static constexpr auto planned = std::to_array<std::string_view>({"rmsprop"});
 };
 template <>
 struct mirrortrain::config::ChoiceTag<mirrortrain::example::Validation> {

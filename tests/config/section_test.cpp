@@ -105,11 +105,6 @@ TEST_CASE("texts are not guessed from numbers, and names are suggested") {
         "a.yaml:1:14: save.mode: expected one of min, max, found the text 'mix'; did you mean 'min'?");
 }
 
-TEST_CASE("what is planned is refused by name") {
-  CHECK(error_of("gradients: {clip_norm: 1}") == "a.yaml:1:1: gradients: this key is not built yet; leave it out");
-  CHECK(error_of("save: {mode: auto}") == "a.yaml:1:14: save.mode: 'auto' is not built yet; available: min, max");
-}
-
 TEST_CASE("an unknown key without a near name lists the keys") {
   CHECK(error_of("save: {folder: x}") == "a.yaml:1:8: save.folder: unknown key; known: metric, mode");
 }

@@ -6,10 +6,10 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "data/example_weights.h"
+#include "data/feeding/example_weights.h"
 #include "data/files.h"
 #include "data/fingerprint.h"
-#include "data/load.h"
+#include "data/loading/load.h"
 
 namespace mirrortrain::data {
 namespace {

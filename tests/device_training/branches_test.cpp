@@ -6,7 +6,7 @@
 #include <tuple>
 
 #include "network.h"
-#include "training.h"
+#include "train/training.h"
 
 namespace mirrortrain {
 namespace {

@@ -4,7 +4,7 @@
 #include "base/error.h"
 #include "network.h"
 #include "simulated_gpu/host_stream.h"
-#include "training.h"
+#include "train/training.h"
 
 namespace mirrortrain {
 namespace {

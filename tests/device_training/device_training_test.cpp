@@ -5,11 +5,11 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "error_text.h"
-#include "masked_sequences.h"
 #include "network.h"
 #include "skip.h"
-#include "train/checkpoint.h"
-#include "training.h"
+#include "train/checkpoint/checkpoint.h"
+#include "train/masked_sequences.h"
+#include "train/training.h"
 
 namespace mirrortrain {
 namespace {

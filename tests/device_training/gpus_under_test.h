@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "train/hardware.h"
+#include "train/session/hardware.h"
 
 namespace mirrortrain::testing {
 

@@ -1,11 +1,11 @@
 // What `plan` predicts for workers with GPUs.
 #include <doctest/doctest.h>
 
+#include "bench/plan/plan.h"
 #include "error_text.h"
 #include "network.h"
 #include "skip.h"
-#include "train/plan/plan.h"
-#include "training.h"
+#include "train/training.h"
 
 namespace mirrortrain {
 namespace {

@@ -7,13 +7,13 @@
 
 #include "base/error.h"
 #include "error_text.h"
-#include "masked_sequences.h"
 #include "network.h"
 #include "skip.h"
-#include "train/checkpoint.h"
+#include "train/checkpoint/checkpoint.h"
+#include "train/masked_sequences.h"
 #include "train/trainer.h"
+#include "train/training.h"
 #include "train/verify.h"
-#include "training.h"
 
 namespace mirrortrain {
 namespace {

@@ -1,7 +1,7 @@
 #include <cstdint>
 
 #include "base/files.h"
-#include "train/checkpoint_state.h"
+#include "train/checkpoint/checkpoint_state.h"
 
 // Texts of any bytes, and the same with the checksum that belongs to them: what a flip alone never passes.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {

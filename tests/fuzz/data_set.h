@@ -3,7 +3,7 @@
 #include <string>
 
 #include "config/document.h"
-#include "data/load.h"
+#include "data/loading/load.h"
 #include "fuzz/input_file.h"
 
 namespace mirrortrain::fuzz {

@@ -1,7 +1,7 @@
 #include <cstdint>
 
 #include "base/error.h"
-#include "data/picture.h"
+#include "data/pictures/picture.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {
   using namespace mirrortrain;

@@ -1,5 +1,5 @@
 #include "config/document.h"
-#include "data/options.h"
+#include "data/sources/data_options.h"
 
 // The data's section has every kind of value: choices with and without a tag, lists, numbers, sizes, words.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {

@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "data/gather.h"
+#include "data/reading/gather.h"
 #include "kernels/storage.h"
 #include "kernels_cuda/under_test.h"
 

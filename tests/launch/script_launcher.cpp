@@ -8,8 +8,8 @@
 
 #include "base/error.h"
 #include "device/cpu/cpu_device.h"
+#include "launch/launch_plan.h"
 #include "launch/loopback_ports.h"
-#include "launch/plan.h"
 #include "launch/supervisor.h"
 
 int main(int argc, char** argv) {

@@ -6,9 +6,9 @@
 
 #include "error_text.h"
 #include "temporary_folder.h"
-#include "train/checkpoint.h"
+#include "train/checkpoint/checkpoint.h"
 #include "train/evaluator.h"
-#include "train/parameter_server_task.h"
+#include "train/session/parameter_server_task.h"
 #include "train/staleness.h"
 #include "train/training.h"
 

@@ -17,7 +17,7 @@
 #include "base/error.h"
 #include "error_text.h"
 #include "temporary_folder.h"
-#include "train/parameter_server_task.h"
+#include "train/session/parameter_server_task.h"
 
 namespace mirrortrain::testing {
 
@@ -91,7 +91,7 @@ class TaskThreads {
     for (int i = 0; i < workers; ++i) start({Job::kWorker, i});
     set_first_values(chief_->checked, run_.strategy->variables());
     run_.strategy->variables_changed();
-    steps_.emplace(run_.steps(chief_->checked.values()));
+    steps_.emplace(run_, chief_->checked.values());
     chief_->task.role().dispatch->dispatcher().wait_for_workers(static_cast<std::size_t>(workers));
   }
 

@@ -8,7 +8,7 @@
 #include "base/files.h"
 #include "strategy/parameter_server/parameter_client.h"
 #include "task_threads.h"
-#include "train/checkpoint.h"
+#include "train/checkpoint/checkpoint.h"
 
 namespace mirrortrain {
 namespace {
@@ -53,7 +53,7 @@ struct OneDevice {
     Run run = build_run(checked, {.evaluates = {data::Split::kValidation}});
     set_first_values(checked, run.strategy->variables());
     run.strategy->variables_changed();
-    TrainingSteps training = run.steps(checked.values());
+    TrainingSteps training(run, checked.values());
     TrainingState state;
     for (int i = 0; i < steps; ++i) {
       training.train(state);
@@ -219,8 +219,8 @@ strategy: {threads_per_replica: 1}
     const auto versions = other.pull(1, Content::kChanging, before);
     std::vector<float> gradients(before.size());
     std::iota(gradients.begin(), gradients.end(), 0.0f);
-    CHECK(other.push({.generation = 1, .step = 100, .oldest_open_step = 100, .updates = 100, .learning_rate = 1}, versions,
-                     gradients));
+    CHECK(other.push({.generation = 1, .step = 100, .oldest_open_step = 100, .updates = 100, .learning_rate = 1},
+                     versions, gradients));
     other.pull(1, Content::kChanging, after);
     bool all_right = true;
     for (std::size_t i = 0; i < before.size(); ++i) all_right &= after[i] == before[i] - gradients[i];

@@ -10,7 +10,7 @@
 
 #include "base/crc32c.h"
 #include "error_text.h"
-#include "report/tfrecord.h"
+#include "report/tensorboard_record.h"
 #include "temporary_folder.h"
 
 using namespace mirrortrain;

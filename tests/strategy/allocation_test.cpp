@@ -11,7 +11,7 @@
 #include <string_view>
 
 #include "config/document.h"
-#include "data/load.h"
+#include "data/loading/load.h"
 #include "kernels/cpu/backend.h"
 #include "model/build_model.h"
 #include "strategy/mirrored/mirrored_strategy.h"

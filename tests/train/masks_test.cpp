@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "error_text.h"
-#include "masked_sequences.h"
+#include "train/masked_sequences.h"
 #include "train/training.h"
 #include "train/verify.h"
 

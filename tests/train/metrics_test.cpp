@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "train/trainer.h"
-#include "training.h"
+#include "train/training.h"
 
 using namespace mirrortrain;
 

@@ -7,7 +7,7 @@
 #include <set>
 
 #include "error_text.h"
-#include "train/checkpoint.h"
+#include "train/checkpoint/checkpoint.h"
 #include "train/training.h"
 #include "train/verify.h"
 

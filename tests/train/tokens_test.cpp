@@ -6,7 +6,7 @@
 
 #include "base/files.h"
 #include "error_text.h"
-#include "training.h"
+#include "train/training.h"
 
 namespace mirrortrain {
 namespace {

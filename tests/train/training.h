@@ -10,8 +10,9 @@
 #include <vector>
 
 #include "temporary_folder.h"
-#include "train/run.h"
-#include "train/weights.h"
+#include "train/checkpoint/weights.h"
+#include "train/session/run.h"
+#include "train/training_steps.h"
 
 namespace mirrortrain {
 
@@ -28,7 +29,7 @@ class Training {
     });
     run_ = build_run(checked, {.evaluates = {data::Split::kTrain}}, hardware);
     strategy = run_.strategy.get();
-    steps_.emplace(run_.steps(checked.values()));
+    steps_.emplace(run_, checked.values());
     set_first_values(checked, strategy->variables());
     strategy->variables_changed();
   }

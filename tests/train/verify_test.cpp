@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-#include "training.h"
+#include "train/training.h"
 
 namespace mirrortrain {
 namespace {

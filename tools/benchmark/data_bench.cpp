@@ -13,9 +13,9 @@
 #include <vector>
 
 #include "base/error.h"
-#include "data/feeder.h"
-#include "data/load.h"
-#include "data/order.h"
+#include "data/feeding/feeder.h"
+#include "data/loading/load.h"
+#include "data/order/order.h"
 
 using namespace mirrortrain;
 using namespace mirrortrain::data;

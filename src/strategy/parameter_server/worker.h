@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "data/feeder.h"
+#include "data/feeding/feeder.h"
 #include "rpc/security.h"
 #include "strategy/parameter_server/placement.h"
 #include "strategy/strategy.h"

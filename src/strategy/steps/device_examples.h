@@ -6,8 +6,8 @@
 #include <memory>
 #include <span>
 
-#include "data/feeder.h"
-#include "data/options.h"
+#include "data/feeding/feeder.h"
+#include "data/sources/data_options.h"
 #include "device/device.h"
 #include "kernels/row_kernels.h"
 

@@ -1,0 +1,50 @@
+#include "bench/plan/exchange.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+namespace mirrortrain::plan {
+namespace {
+
+double ring_seconds(double ranks, double bytes, const Network& network, double add_seconds) {
+  return 2 * (ranks - 1) * network.seconds(bytes / ranks) + (ranks - 1) / ranks * bytes * add_seconds;
+}
+
+double nccl_seconds(const Ranks& ranks, double bytes, const Network& network) {
+  const double workers = ranks.workers, all = ranks.all();
+  const double ring = 2 * (workers - 1) * network.latency + 2 * (all - 1) / all * bytes / network.bandwidth;
+  const double trees = 2 * std::log2(workers) * network.latency + 2 * bytes / network.bandwidth;
+  return std::min(ring, trees);
+}
+
+}  // namespace
+
+double all_reduce_seconds(const Ranks& ranks, double bytes, const Network& network, double add_seconds) {
+  if (ranks.workers == 1) return 0;
+  return ranks.carrier == Carrier::kNccl ? nccl_seconds(ranks, bytes, network)
+                                         : ring_seconds(ranks.all(), bytes, network, add_seconds);
+}
+
+double all_gather_seconds(const Ranks& ranks, double bytes, const Network& network) {
+  return ranks.workers == 1 ? 0 : (ranks.all() - 1) * network.seconds(bytes);
+}
+
+double exchange_seconds(const Exchange& exchange, const Ranks& ranks, const Network& network, double add_seconds) {
+  return exchange.kind == Exchange::Kind::kAllGather ? all_gather_seconds(ranks, exchange.bytes, network)
+                                                     : all_reduce_seconds(ranks, exchange.bytes, network, add_seconds);
+}
+
+double StepSchedule::step_seconds() const {
+  if (!overlaps) return compute + std::accumulate(buckets.begin(), buckets.end(), 0.0) + others;
+  const double backward = compute * kBackwardShare;
+  double free = 0;  // when the network has brought what is full so far
+  for (std::size_t i = 0; i < buckets.size(); ++i) {
+    const double full =
+        compute - backward + backward * static_cast<double>(i + 1) / static_cast<double>(buckets.size());
+    free = std::max(free, full) + buckets[i];
+  }
+  return std::max(compute, free) + others;
+}
+
+}  // namespace mirrortrain::plan

@@ -1,0 +1,69 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <random>
+#include <vector>
+
+#include "bench/plan/exchange_recorder.h"
+#include "data/feeding/feeder.h"
+#include "strategy/reduction/choose_reduction.h"
+#include "train/session/run.h"
+#include "train/training_steps.h"
+
+namespace mirrortrain::plan {
+
+/// Who takes part in a run on several workers, and how gradients are added: what the run itself would choose.
+struct Layout {
+  Topology topology;  ///< of worker 0
+  ReductionChoice choice;
+  std::int64_t global_batch = 0;
+  std::vector<std::int64_t> rows;  ///< examples of each replica of worker 0, which has the most
+
+  int workers() const { return topology.cluster.workers; }
+  int replicas_each() const { return static_cast<int>(rows.size()); }
+  int lanes() const { return static_cast<int>(topology.lanes.size()); }
+  /// Of the worker, on CPUs.
+  int threads() const;
+};
+
+/// A step of one worker, measured on this machine without a network.
+struct WorkerStep {
+  double seconds = 0;             ///< median
+  std::vector<Exchange> buckets;  ///< of gradients, in the order in which they get full
+  std::vector<Exchange> others;   ///< whatever else the workers exchange
+  std::uint64_t memory = 0;       ///< bytes of variables, activations and inputs
+};
+
+/// Worker 0 of a run whose other workers do not exist: its strategy, over ExchangeRecorders. It is built as one of two
+/// workers, whichever number of them there are, with the rows of the layout: what a worker computes follows from these.
+/// One thread makes and drives it.
+class IsolatedWorker {
+ public:
+  /// All must outlive it. Takes a few steps to warm up. Throws what a run throws.
+  IsolatedWorker(const CheckedConfiguration& checked, const Hardware& hardware, const Layout& layout,
+                 const data::Feeder& examples);
+
+  /// Trains for so long, some steps at least.
+  WorkerStep measure(double seconds);
+
+ private:
+  double train_sample();
+  void train();
+
+  const Configuration& values_;
+  const Layout& layout_;
+  const data::Feeder& examples_;
+  std::vector<ExchangeRecorder> domains_;  ///< before what uses them
+  ExchangeRecorder workers_;
+  std::unique_ptr<Strategy> strategy_;
+
+  std::vector<std::int64_t> rows_;  ///< of the step's batch
+  std::mt19937 random_;
+  TrainingState state_;
+};
+
+/// The options of a configuration's run on several workers.
+StrategyOptions options_of(const CheckedConfiguration& checked);
+
+}  // namespace mirrortrain::plan

@@ -1,0 +1,12 @@
+#pragma once
+
+#include "bench/plan/network.h"
+
+namespace mirrortrain::plan {
+
+/// The network between processes of this machine, TCP over the loopback, measured in about a tenth of a second: two
+/// threads send each other as many bytes at the same time, as neighbours in a ring do. Throws Error where the system
+/// refuses a connection.
+Network measure_loopback();
+
+}  // namespace mirrortrain::plan

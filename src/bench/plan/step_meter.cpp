@@ -1,0 +1,86 @@
+#include "bench/plan/step_meter.h"
+
+#include <algorithm>
+#include <array>
+#include <barrier>
+#include <chrono>
+#include <future>
+
+#include "base/median.h"
+#include "collective/stage_work.h"
+#include "device/cpu/cpu_device.h"
+
+namespace mirrortrain::plan {
+namespace {
+
+data::Feeder read_examples(const CheckedConfiguration& checked) {
+  const data::DataOptions& data = checked.values().data;
+  auto train = data::load(data, checked.values().seed, &checked.input, data::Split::kTrain, nullptr);
+  const auto steps = adapted_preprocessing(checked, train->adapted, &train->dataset);
+  return {train->dataset, steps, checked.input, training_options(checked.values(), train->dataset)};
+}
+
+}  // namespace
+
+StepMeter::StepMeter(const CheckedConfiguration& checked, const Hardware& hardware, double seconds)
+    : checked_(checked), hardware_(hardware), seconds_(seconds), examples_(read_examples(checked)) {}
+
+Layout StepMeter::layout(int workers, std::int64_t global_batch) const {
+  const StrategyOptions options = options_of(checked_);
+  Layout layout;
+  layout.global_batch = global_batch;
+  layout.topology = make_topology(options, global_batch, hardware_.machine, {workers, 0});
+  layout.choice = choose_reduction(options, layout.topology, checked_.values().gradients.aggregation_method,
+                                   reduced_gradient_bytes(*checked_.model, checked_.policies()), hardware_.why_no_nccl);
+  for (int replica = 0; replica < layout.topology.replicas / workers; ++replica) {
+    layout.rows.push_back(rows_of_replica(global_batch, replica, layout.topology.replicas).count);
+  }
+  return layout;
+}
+
+const WorkerStep& StepMeter::step(const Layout& layout, int side_by_side) {
+  const Key key(layout.workers() == 1, side_by_side, layout.lanes(), layout.rows);
+  const auto found = measured_.find(key);
+  return found != measured_.end() ? found->second : measured_[key] = measure(layout, side_by_side);
+}
+
+WorkerStep StepMeter::measure(const Layout& layout, int side_by_side) {
+  std::barrier together(side_by_side);
+  const auto measure_one = [&] {
+    try {
+      IsolatedWorker worker(checked_, hardware_, layout, examples_);
+      together.arrive_and_wait();
+      const WorkerStep measured = worker.measure(seconds_);
+      together.arrive_and_wait();
+      return measured;
+    } catch (...) {
+      together.arrive_and_drop();  // the others do not wait for this one
+      throw;
+    }
+  };
+  std::vector<std::future<WorkerStep>> others;
+  for (int i = 1; i < side_by_side; ++i) others.push_back(std::async(std::launch::async, measure_one));
+  WorkerStep measured = measure_one();
+  for (auto& other : others) measured.seconds += other.get().seconds;
+  measured.seconds /= side_by_side;
+  return measured;
+}
+
+double measure_add_seconds() {
+  using Clock = std::chrono::steady_clock;
+  constexpr std::size_t kElements = 1 << 18;
+  constexpr int kTimes = 101;
+  const auto device = make_cpu_device(0, 1, {});
+  const Buffer one = device->allocate(kElements * sizeof(float)), other = device->allocate(kElements * sizeof(float));
+  const std::array<std::byte*, 2> terms = {one.data(), other.data()};
+  std::vector<double> samples;
+  for (int i = 0; i < kTimes; ++i) {
+    const auto start = Clock::now();
+    shared_memory_work().combine(AggregationMethod::kAddN, DType::kFloat32, terms, std::span(terms).first(1),
+                                 {0, kElements});
+    samples.push_back(std::chrono::duration<double>(Clock::now() - start).count());
+  }
+  return median(std::move(samples)) / (kElements * sizeof(float));
+}
+
+}  // namespace mirrortrain::plan

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <tuple>
+#include <vector>
+
+#include "bench/plan/isolated_worker.h"
+
+namespace mirrortrain::plan {
+
+/// Measures the steps of worker 0 of a configuration's run on any number of workers.
+class StepMeter {
+ public:
+  /// `checked` must have a model, and both must outlive this. Reads the training data. `seconds`: how long to measure
+  /// each size.
+  StepMeter(const CheckedConfiguration& checked, const Hardware& hardware, double seconds);
+
+  /// Throws UsageError and Error as the run would.
+  Layout layout(int workers, std::int64_t global_batch) const;
+  /// The mean over `side_by_side` workers that compute at the same time, since cores share caches and memory. What has
+  /// been measured is not measured again.
+  const WorkerStep& step(const Layout& layout, int side_by_side = 1);
+
+ private:
+  WorkerStep measure(const Layout& layout, int side_by_side);
+
+  /// Whether there is one worker, how many are side by side, lanes, rows.
+  using Key = std::tuple<bool, int, int, std::vector<std::int64_t>>;
+  const CheckedConfiguration& checked_;
+  const Hardware& hardware_;
+  const double seconds_;
+  const data::Feeder examples_;
+  std::map<Key, WorkerStep> measured_;
+};
+
+/// Seconds in which one thread adds a byte of float32 to another, as reductions in host memory do.
+double measure_add_seconds();
+
+}  // namespace mirrortrain::plan

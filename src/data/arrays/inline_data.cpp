@@ -1,0 +1,88 @@
+#include "data/arrays/inline_data.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <limits>
+
+#include "config/scalar.h"
+
+namespace mirrortrain::data {
+namespace {
+
+std::vector<std::int64_t> extents_of(const config::Value& value) {
+  std::vector<std::int64_t> extents;
+  for (const config::Value* at = &value; at->is_sequence(); at = &at->items().front()) {
+    extents.push_back(static_cast<std::int64_t>(at->items().size()));
+    if (at->items().empty()) break;
+  }
+  return extents;
+}
+
+void read_number(const config::Node& node, InlineArray& out) {
+  const auto number = config::as_number(node.value());
+  if (!number || !std::isfinite(*number) ||
+      std::abs(*number) > static_cast<double>(std::numeric_limits<float>::max())) {
+    node.wrong("a finite number that float32 holds");
+    return;
+  }
+  out.elements.push_back(*number);
+  out.whole = out.whole && config::as_integer(node.value()).has_value();
+}
+
+// The lists of one depth are as long as the first of them.
+void read_level(const config::Node& node, std::size_t depth, InlineArray& out) {
+  if (depth == out.shape.rank()) return read_number(node, out);
+  const std::int64_t extent = out.shape[depth];
+  if (!node.value().is_sequence() || static_cast<std::int64_t>(node.value().items().size()) != extent) {
+    node.wrong(fmt::format("a list of {} as in the first row", extent));
+    return;
+  }
+  const config::Rules rules;
+  for (std::size_t i = 0; i < static_cast<std::size_t>(extent); ++i) read_level(node.item(i, rules), depth + 1, out);
+}
+
+Array array_of(const InlineArray& source, DType dtype) {
+  Array array(dtype, source.shape, source.path);
+  with_element_type(dtype, [&](auto* type) {
+    using T = std::remove_pointer_t<decltype(type)>;
+    for (std::size_t i = 0; i < source.elements.size(); ++i) {
+      array.span<T>()[i] = static_cast<T>(source.elements[i]);
+    }
+  });
+  return array;
+}
+
+}  // namespace
+
+config::Section<Inline> Inline::section() {
+  return config::Section<Inline>("Examples written in the configuration itself, as nested lists.")
+      .key("features", &Inline::features, "The features: one number or nested list per example.", config::required)
+      .key("labels", &Inline::labels, "The labels: one number or nested list per example.", config::required)
+      .check("labels", [](const Inline& options) -> std::string {
+        const std::int64_t features = options.features.shape[0], labels = options.labels.shape[0];
+        if (features == labels || features == 0 || labels == 0) return "";  // an empty list has its own error
+        return fmt::format("expected one label for each of the {} features, found {}", features, labels);
+      });
+}
+
+Examples read(const Inline& source) {
+  return {narrowed(array_of(source.features, DType::kFloat64)),
+          array_of(source.labels, source.labels.whole ? DType::kInt64 : DType::kFloat64)};
+}
+
+}  // namespace mirrortrain::data
+
+void mirrortrain::config::Codec<mirrortrain::data::InlineArray>::read(const Node& node,
+                                                                      mirrortrain::data::InlineArray& out) {
+  out = {};
+  out.written = node.value();
+  out.path = node.path();
+  const std::vector<std::int64_t> extents = mirrortrain::data::extents_of(node.value());
+  if (extents.empty() || extents.back() == 0) {
+    node.wrong("a list of numbers or of equally long lists, one item per example");
+    return;
+  }
+  out.shape = Shape(extents);
+  mirrortrain::data::read_level(node, 0, out);
+}

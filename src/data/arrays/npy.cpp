@@ -1,0 +1,86 @@
+#include "data/arrays/npy.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <numeric>
+
+#include "base/error.h"
+
+namespace mirrortrain::data {
+namespace {
+
+constexpr std::size_t kLongestHeader = std::size_t{1} << 20;
+
+NpyHeader read_header(Input& input) {
+  std::array<char, 8> start{};
+  input.read_all(std::as_writable_bytes(std::span(start)), "the header");
+  if (std::string_view(start.data(), 6) != "\x93NUMPY") {
+    throw Error(fmt::format("{}: expected an array saved by numpy.save, which begins with \\x93NUMPY{}", input.name(),
+                            input.name_note()));
+  }
+  const int version = start[6];
+  if (version < 1 || version > 3) {
+    throw Error(fmt::format("{}: expected npy version 1 to 3, found {}", input.name(), version));
+  }
+  std::array<std::byte, 4> length_bytes{};
+  input.read_all(std::span(length_bytes).first(version == 1 ? 2 : 4), "the header");
+  std::size_t length = 0;
+  for (std::size_t i = 4; i-- > 0;) length = length << 8 | std::to_integer<std::size_t>(length_bytes[i]);
+  if (length > kLongestHeader) {
+    throw Error(
+        fmt::format("{}: the npy header claims {} bytes; the file is damaged, save it again", input.name(), length));
+  }
+  std::string text(length, '\0');
+  input.read_all(std::as_writable_bytes(std::span(text)), "the header");
+  return parse_npy_header(text, input.name());
+}
+
+// From the first axis running fastest to the last one doing so.
+Array transposed(const Array& from) {
+  Array to(from.dtype, from.shape, from.origin);
+  const std::size_t rank = from.shape.rank(), bytes = size_of(from.dtype);
+  std::vector<std::size_t> strides(rank), index(rank);
+  std::size_t stride = bytes;
+  for (std::size_t axis = 0; axis < rank; ++axis) {
+    strides[axis] = stride;
+    stride *= static_cast<std::size_t>(from.shape[axis]);
+  }
+  for (std::size_t at = 0; at < to.bytes.size(); at += bytes) {
+    const std::size_t source = std::inner_product(index.begin(), index.end(), strides.begin(), std::size_t{0});
+    std::memcpy(to.bytes.data() + at, from.bytes.data() + source, bytes);
+    for (std::size_t axis = rank; axis-- > 0;) {
+      if (++index[axis] < static_cast<std::size_t>(from.shape[axis])) break;
+      index[axis] = 0;
+    }
+  }
+  return to;
+}
+
+}  // namespace
+
+config::Section<Npy> Npy::section() {
+  return config::Section<Npy>("NumPy files of one array each, as numpy.save writes them.")
+      .key("features", &Npy::features,
+           "Path of the file with the features, one row per example; or a glob or a list of files.", config::required)
+      .key("labels", &Npy::labels,
+           "Path of the file with the labels, one row per example; or a glob or a list of files.", config::required);
+}
+
+Array read_npy(Input& input) {
+  NpyHeader header = read_header(input);
+  if (header.shape.rank() == 0) {
+    throw Error(fmt::format("{}: expected one row per example, found a single number", input.name()));
+  }
+  Array array = read_elements(input, header.element, std::move(header.shape));
+  return header.fortran_order ? transposed(array) : std::move(array);
+}
+
+Examples read(const Npy& source) {
+  const auto read = [](const std::string& path) { return read_npy(*open_input(path)); };
+  return {read_files(source.features, read), read_files(source.labels, read)};
+}
+
+}  // namespace mirrortrain::data

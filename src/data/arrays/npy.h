@@ -1,0 +1,39 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/shape.h"
+#include "config/section.h"
+#include "data/arrays/element.h"
+#include "data/dataset.h"
+#include "data/files/file_list.h"
+#include "data/files/input.h"
+
+namespace mirrortrain::data {
+
+/// NumPy's files of one array each (numpy.save).
+struct Npy {
+  static constexpr std::string_view kName = "npy";
+  Files features, labels;
+  static config::Section<Npy> section();
+};
+
+/// What the text at the beginning of an npy file says.
+struct NpyHeader {
+  Element element;
+  bool fortran_order = false;
+  Shape shape;
+};
+
+/// Reads {'descr': '<f4', 'fortran_order': False, 'shape': (60, 4), }. Throws Error, beginning with `name`, for
+/// anything else, and for element types that are no bool, integer or float.
+NpyHeader parse_npy_header(std::string_view text, const std::string& name);
+
+/// Reads an array of bool, integers or floats, C or Fortran order, either byte order, from an npy file of version 1
+/// to 3. Throws Error for what is truncated, longer than its header says, or of another format.
+Array read_npy(Input& input);
+
+Examples read(const Npy& source);
+
+}  // namespace mirrortrain::data

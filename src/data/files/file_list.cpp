@@ -1,0 +1,138 @@
+#include "data/files/file_list.h"
+
+#include <fmt/format.h>
+#include <glob.h>
+
+#include <algorithm>
+#include <cstring>
+#include <filesystem>
+#include <functional>
+
+#include "base/error.h"
+
+namespace mirrortrain::data {
+
+bool has_wildcards(const std::string& path) { return path.find_first_of("*?[") != std::string::npos; }
+
+namespace {
+
+namespace fs = std::filesystem;
+
+bool is_glob(const std::string& path) { return has_wildcards(path) && !fs::exists(path); }
+
+/// The matches of a pattern without `**`.
+std::vector<std::string> plain_matches(const std::string& pattern) {
+  glob_t found{};
+  ::glob(pattern.c_str(), 0, nullptr, &found);
+  std::vector<std::string> matches(found.gl_pathv, found.gl_pathv + found.gl_pathc);
+  ::globfree(&found);
+  return matches;
+}
+
+/// The folders of one, itself first, at any depth.
+std::vector<fs::path> folders_below(const fs::path& top) {
+  std::vector<fs::path> folders{top};
+  std::error_code error;
+  for (std::size_t i = 0; i < folders.size(); ++i) {
+    for (fs::directory_iterator at(folders[i], error), end; !error && at != end; at.increment(error)) {
+      const bool is_hidden = at->path().filename().string().starts_with('.');
+      if (!is_hidden && at->is_directory(error) && !at->is_symlink(error)) folders.push_back(at->path());
+    }
+  }
+  return folders;
+}
+
+/// As a shell's with globstar.
+std::vector<std::string> matches_of(const std::string& pattern) {
+  const bool begins_with = pattern.starts_with("**/");
+  const std::size_t at = begins_with ? 0 : pattern.find("/**/");
+  if (at == pattern.npos) return plain_matches(pattern);
+  const std::string above = begins_with ? "." : pattern.substr(0, std::max<std::size_t>(at, 1));
+  const std::string below = pattern.substr(at + (begins_with ? 3 : 4));
+  std::vector<std::string> matches;
+  for (const std::string& top : plain_matches(above)) {
+    for (const fs::path& folder : folders_below(top)) {
+      for (std::string& match : matches_of((folder / below).string())) matches.push_back(std::move(match));
+    }
+  }
+  std::ranges::sort(matches);  // of two `**` a file may have been found twice
+  matches.erase(std::unique(matches.begin(), matches.end()), matches.end());
+  return matches;
+}
+
+void append_matches(const std::string& pattern, std::vector<std::string>& paths, std::vector<std::string>& remarks) {
+  std::vector<std::string> matches = matches_of(pattern);
+  const auto is_folder = [](const std::string& path) { return fs::is_directory(path); };
+  const auto folders = std::ranges::stable_partition(matches, std::not_fn(is_folder));
+  if (!folders.empty()) {
+    remarks.push_back(fmt::format(
+        "{}: {} folder{} that the glob matches {} passed over, as {}; for the files in them "
+        "too, write **",
+        pattern, folders.size(), folders.size() == 1 ? "" : "s", folders.size() == 1 ? "is" : "are", folders.front()));
+  }
+  matches.erase(folders.begin(), folders.end());
+  if (matches.empty()) {
+    throw Error(fmt::format("{}: no file matches this glob; check the folder and the pattern", pattern));
+  }
+  std::ranges::sort(matches);  // by bytes, whatever the locale
+  paths.insert(paths.end(), matches.begin(), matches.end());
+}
+
+}  // namespace
+
+std::vector<std::string> expanded(const Files& files, std::vector<std::string>& remarks) {
+  std::vector<config::Path> given;
+  if (const auto* list = std::get_if<std::vector<config::Path>>(&files)) {
+    given = *list;
+  } else {
+    given = {std::get<config::Path>(files)};
+  }
+  std::vector<std::string> paths;
+  for (const config::Path& path : given) {
+    if (is_glob(path.text)) {
+      append_matches(path.text, paths, remarks);
+    } else {
+      paths.push_back(path.text);
+    }
+  }
+  if (paths.empty()) throw Error("expected at least one file, found an empty list");
+  return paths;
+}
+
+Array read_files(const Files& files, const std::function<Array(const std::string& path)>& read) {
+  std::vector<Array> arrays;
+  std::vector<std::string> remarks;
+  for (const std::string& path : expanded(files, remarks)) arrays.push_back(read(path));
+  Array all = joined(std::move(arrays));
+  all.remarks.insert(all.remarks.end(), remarks.begin(), remarks.end());
+  return all;
+}
+
+Array joined(std::vector<Array> arrays) {
+  if (arrays.size() == 1) return std::move(arrays.front());
+  const Array& first = arrays.front();
+  std::vector<std::int64_t> dims = first.shape.dims();
+  dims[0] = 0;
+  for (const Array& array : arrays) {
+    if (array.row_shape() != first.row_shape() || array.dtype != first.dtype) {
+      throw Error(fmt::format("{}: expected rows of {} {} as in {}, found {} {}; give files of one kind", array.origin,
+                              name_of(first.dtype), first.row_shape().text(), first.origin, name_of(array.dtype),
+                              array.row_shape().text()));
+    }
+    dims[0] += array.rows();
+  }
+  Array whole(first.dtype, Shape(std::move(dims)), first.origin);
+  std::size_t bytes = 0;
+  std::int64_t rows = 0;
+  for (const Array& array : arrays) {
+    const std::size_t own = static_cast<std::size_t>(array.shape.elements()) * size_of(array.dtype);
+    if (own > 0) std::memcpy(whole.bytes.data() + bytes, array.bytes.data(), own);
+    bytes += own;
+    whole.parts.push_back({rows, array.origin, array.first_line});
+    whole.remarks.insert(whole.remarks.end(), array.remarks.begin(), array.remarks.end());
+    rows += array.rows();
+  }
+  return whole;
+}
+
+}  // namespace mirrortrain::data

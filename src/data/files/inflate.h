@@ -1,0 +1,44 @@
+#pragma once
+
+#include <zlib.h>
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "data/files/input.h"
+
+namespace mirrortrain::data {
+
+/// zlib's inflate as an Input over compressed bytes from elsewhere.
+class InflateInput : public Input {
+ public:
+  enum class Kind { kGzip, kRawDeflate };  ///< gzip: any number of members, their checksums verified
+  /// Fills as much of `to` as there is.
+  using ReadCompressed = std::function<std::size_t(std::span<std::byte> to)>;
+
+  InflateInput(std::string name, Kind kind, ReadCompressed read_compressed, std::uint64_t most_bytes);
+  InflateInput(const InflateInput&) = delete;
+  InflateInput& operator=(const InflateInput&) = delete;
+  ~InflateInput() override;
+
+  std::size_t read(std::span<std::byte> to) override;
+  std::uint64_t most_bytes() const override { return most_bytes_; }
+  bool is_compressed() const override { return true; }
+
+ private:
+  void refill();
+  void end_of_member();
+  [[noreturn]] void fail(const char* reason) const;
+
+  Kind kind_;
+  ReadCompressed read_compressed_;
+  std::uint64_t most_bytes_;
+  std::vector<std::byte> compressed_;
+  z_stream stream_{};
+  bool ended_ = false;
+};
+
+}  // namespace mirrortrain::data

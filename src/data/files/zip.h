@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "data/files/input.h"
+
+namespace mirrortrain::data {
+
+/// The files in a zip archive, zip64 included; stored or deflated ones can be read.
+class Zip {
+ public:
+  /// Throws Error for what is no zip archive or damaged.
+  explicit Zip(const std::string& path);
+
+  std::vector<std::string> names() const;
+
+  /// The content of a file, its checksum verified at the end, under the name `label`. Must not outlive this. Throws
+  /// Error where there is none of that name.
+  std::unique_ptr<Input> open(const std::string& name, std::string label) const;
+
+ private:
+  struct Entry {
+    std::string name;
+    std::uint64_t offset = 0, compressed_bytes = 0, bytes = 0;
+    std::uint32_t crc32 = 0;
+    int method = 0;
+    bool encrypted = false;
+  };
+  struct Directory {
+    std::uint64_t offset = 0, bytes = 0;
+  };
+  Directory find_directory() const;
+  Directory find_directory64(std::uint64_t end_offset) const;
+  void read_directory(const Directory& directory);
+  std::uint64_t data_offset(const Entry& entry) const;
+  [[noreturn]] void fail(const std::string& reason) const;
+
+  PlainFile file_;
+  std::vector<Entry> entries_;
+};
+
+}  // namespace mirrortrain::data

@@ -1,0 +1,194 @@
+#include "data/first_look/look_at_data.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <map>
+#include <utility>
+
+#include "base/error.h"
+#include "data/files/input.h"
+#include "data/files/zip.h"
+#include "data/first_look/parts.h"
+#include "data/loading/load.h"
+#include "data/pictures/picture.h"
+
+namespace mirrortrain::data {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// A size for all pictures: theirs, where they agree, else a square of about the middle one's height, at most 128.
+std::array<std::int64_t, 2> common_size(const ImageFolder& folder) {
+  const FoundPictures found = find_pictures(folder, nullptr);
+  std::vector<std::int64_t> heights, widths;
+  for (std::int64_t row = 0; row < found.examples.features.rows(); ++row) {
+    const std::string file = found.examples.source->row_text(row);
+    const Bytes bytes = PlainFile(file).read_whole();
+    const PictureSize size = picture_size({bytes.data(), bytes.size()}, file);
+    heights.push_back(size.height);
+    widths.push_back(size.width);
+  }
+  std::ranges::sort(heights);
+  std::ranges::sort(widths);
+  const bool agree = heights.front() == heights.back() && widths.front() == widths.back();
+  if (agree && heights.front() <= 256 && widths.front() <= 256) return {heights.front(), widths.front()};
+  const std::int64_t side = std::clamp<std::int64_t>(heights[heights.size() / 2] / 8 * 8, 16, 128);
+  return {side, side};
+}
+
+/// The folder's only sub-folders, where they are splits, as train and val, with the classes in them; else empty.
+std::map<std::string, fs::path> split_folders(const std::string& path) {
+  const std::map<std::string, std::string> splits = {
+      {"train", "train"},           {"training", "train"}, {"val", "validation"}, {"valid", "validation"},
+      {"validation", "validation"}, {"test", "test"},      {"testing", "test"}};
+  std::map<std::string, fs::path> found;
+  for (const fs::directory_entry& entry : fs::directory_iterator(path)) {
+    if (!entry.is_directory() || entry.path().filename().string().starts_with('.')) continue;
+    const auto split = splits.find(entry.path().filename().string());
+    if (split == splits.end() || !found.emplace(split->second, entry.path()).second) return {};
+  }
+  return found.contains("train") ? found : std::map<std::string, fs::path>();
+}
+
+DataLook look_at_folder(const std::string& path) {
+  std::map<std::string, fs::path> splits = split_folders(path);
+  if (splits.empty()) splits["train"] = path;
+  ImageFolder folder;
+  folder.directory = {splits["train"].string()};
+  folder.image_size = {{1, 1}};
+  folder.image_size = common_size(folder);
+  const auto text = [&](const std::string& split) {
+    if (!splits.contains(split)) return std::string();
+    return fmt::format("{{format: image_folder, directory: {}, image_size: [{}, {}]}}",
+                       yaml_text(splits[split].string()), (*folder.image_size)[0], (*folder.image_size)[1]);
+  };
+  DataLook look;
+  look.train = text("train");
+  look.validation = text("validation");
+  look.test = text("test");
+  DataOptions options;
+  options.train.value = folder;
+  describe(options, look);
+  return look;
+}
+
+/// The file whose name has `to` in the place of `from`; "" where there is none.
+std::string sibling(const std::string& path, std::initializer_list<std::pair<const char*, const char*>> changes) {
+  std::string name = fs::path(path).filename().string();
+  for (const auto& [from, to] : changes) {
+    const std::size_t at = name.find(from);
+    if (at == std::string::npos) return "";
+    name.replace(at, std::string_view(from).size(), to);
+  }
+  const fs::path found = fs::path(path).parent_path() / name;
+  return fs::exists(found) ? found.string() : "";
+}
+
+std::string idx_text(const std::string& images, const std::string& labels) {
+  return fmt::format("{{format: idx, images: {}, labels: {}}}", yaml_text(images), yaml_text(labels));
+}
+
+DataLook look_at_idx(const std::string& images) {
+  const std::string labels = sibling(images, {{"images", "labels"}, {"idx3", "idx1"}});
+  if (labels.empty()) {
+    throw UsageError(
+        fmt::format("{}: expected an images file as train-images-idx3-ubyte.gz with its labels beside it, "
+                    "train-labels-idx1-ubyte.gz",
+                    images));
+  }
+  DataLook look;
+  look.train = idx_text(images, labels);
+  const std::string test_images = sibling(images, {{"train", "t10k"}});
+  const std::string test_labels = test_images.empty() ? "" : sibling(labels, {{"train", "t10k"}});
+  if (!test_labels.empty()) look.test = idx_text(test_images, test_labels);
+  DataOptions options;
+  options.train.value = Idx{config::Path{images}, config::Path{labels}};
+  describe(options, look);
+  return look;
+}
+
+/// What people call the arrays of features and labels.
+constexpr auto kArrayNames = std::to_array<std::pair<const char*, const char*>>({{"x", "y"},
+                                                                                 {"X", "y"},
+                                                                                 {"X", "Y"},
+                                                                                 {"x_train", "y_train"},
+                                                                                 {"X_train", "y_train"},
+                                                                                 {"X_train", "Y_train"},
+                                                                                 {"train_x", "train_y"},
+                                                                                 {"train_X", "train_y"},
+                                                                                 {"train_images", "train_labels"},
+                                                                                 {"train_data", "train_labels"},
+                                                                                 {"train_features", "train_labels"},
+                                                                                 {"images", "labels"},
+                                                                                 {"data", "target"},
+                                                                                 {"data", "targets"},
+                                                                                 {"data", "labels"},
+                                                                                 {"data", "label"},
+                                                                                 {"features", "labels"},
+                                                                                 {"features", "targets"},
+                                                                                 {"inputs", "targets"},
+                                                                                 {"inputs", "labels"},
+                                                                                 {"inputs", "outputs"},
+                                                                                 {"arr_0", "arr_1"}});
+
+DataLook look_at_npz(const std::string& path) {
+  std::vector<std::string> names = Zip(path).names();
+  for (std::string& name : names) {
+    if (name.ends_with(".npy")) name.resize(name.size() - 4);
+  }
+  const auto has = [&](const std::string& name) { return std::ranges::find(names, name) != names.end(); };
+  const auto of_test = [](std::string name) {
+    const std::size_t at = name.find("train");
+    return at == std::string::npos ? std::string() : name.replace(at, 5, "test");
+  };
+  const auto text = [&](const std::string& x, const std::string& y) {
+    return fmt::format("{{format: npz, file: {}, features: {}, labels: {}}}", yaml_text(path), yaml_text(x),
+                       yaml_text(y));
+  };
+  const auto pair =
+      std::ranges::find_if(kArrayNames, [&](const auto& one) { return has(one.first) && has(one.second); });
+  if (pair == kArrayNames.end()) {
+    throw UsageError(
+        fmt::format("{}: its arrays are {}; expected names such as x and y, x_train and y_train or features and "
+                    "labels: save them so, "
+                    "or write a configuration by hand, with {}",
+                    path, fmt::join(names, ", "), text("NAME", "NAME")));
+  }
+  DataLook look;
+  look.train = text(pair->first, pair->second);
+  DataOptions options;
+  options.train.value = Npz{config::Path{path}, pair->first, pair->second};
+  describe(options, look);
+  const std::string x = of_test(pair->first), y = of_test(pair->second);
+  if (x.empty() || !has(x) || !has(y)) return look;
+  try {
+    options.train.value = Npz{config::Path{path}, x, y};
+    load(options, 0, nullptr);
+    look.test = text(x, y);
+  } catch (const Error&) {  // they are no such pair
+  }
+  return look;
+}
+
+}  // namespace
+
+DataLook look_at_data(const std::string& path, const std::optional<std::string>& label) {
+  const std::string ending = fs::path(path).extension().string();
+  const bool is_table = ending == ".csv" || ending == ".tsv";
+  if (!fs::exists(path)) throw UsageError(fmt::format("{}: there is no such file or folder", path));
+  if (label && !is_table) throw UsageError(fmt::format("--label names a column of a .csv file, and {} is none", path));
+  if (fs::is_directory(path)) return look_at_folder(path);
+  if (is_table) return look_at_table(path, label);
+  if (ending == ".npz") return look_at_npz(path);
+  if (fs::path(path).filename().string().find("idx") != std::string::npos) return look_at_idx(path);
+  throw UsageError(
+      fmt::format("{}: expected a .csv or .tsv table, a folder with a folder of pictures for each class, an "
+                  "IDX images file or an .npz archive",
+                  path));
+}
+
+}  // namespace mirrortrain::data

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/shape.h"
+
+namespace mirrortrain::data {
+
+/// What `init` found in data, as far as a first configuration needs it.
+struct DataLook {
+  std::string train, validation, test;  ///< sources as YAML flow mappings; empty where there are none
+  std::vector<std::string> remarks;     ///< on the training data, for comments
+  std::int64_t examples = 0;
+  Shape features;              ///< of one example
+  bool is_normalized = false;  ///< whether the features of a row are to be, each by its mean and variance
+  double scale = 1;
+  std::int64_t classes = 0;                    ///< 0: labels are numbers
+  std::vector<std::string> names;              ///< of the classes; may be empty
+  Shape label;                                 ///< of one example
+  bool is_one_hot = false;                     ///< whether labels are vectors with a 1 for the class
+  double label_mean = 0, label_deviation = 0;  ///< of a table's labels that are single numbers
+  bool skips_bad = false;                      ///< whether examples cannot all be used
+};
+
+/// `label`: a table's label column; null: one named label, class, target or y, else the last. Throws UsageError for
+/// what is no data of a known kind, and Error for what is broken.
+DataLook look_at_data(const std::string& path, const std::optional<std::string>& label);
+
+/// A text as YAML writes it, in quotes where it needs them.
+std::string yaml_text(const std::string& text);
+
+}  // namespace mirrortrain::data

@@ -1,0 +1,19 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "data/first_look/look_at_data.h"
+#include "data/sources/data_options.h"
+
+namespace mirrortrain::data {
+
+// What look_at_data is made of.
+
+/// A .csv or .tsv table.
+DataLook look_at_table(const std::string& path, const std::optional<std::string>& label);
+
+/// Reads data.train of the options and notes its examples, shapes and classes.
+void describe(const DataOptions& options, DataLook& look);
+
+}  // namespace mirrortrain::data

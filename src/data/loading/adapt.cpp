@@ -1,0 +1,205 @@
+#include "data/loading/adapt.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <exception>
+#include <memory>
+#include <thread>
+#include <type_traits>
+
+#include "base/error.h"
+#include "data/reading/example_maker.h"
+
+namespace mirrortrain::data {
+namespace {
+
+bool adapts(const PreprocessingStep& step) {
+  const auto* const normalization = std::get_if<Normalization>(&step);
+  return normalization != nullptr && normalization->adapt;
+}
+
+/// Of some rows: how many numbers, their mean, and the sum of their squared distances from it, per channel.
+struct Moments {
+  double count = 0;
+  std::vector<double> mean, squares;
+};
+
+/// Chan, Golub and LeVeque: "Updating formulae and a pairwise algorithm for computing sample variances", 1979.
+void add(Moments& all, const Moments& more) {
+  if (all.count == 0) {
+    all = more;
+    return;
+  }
+  const double count = all.count + more.count;
+  for (std::size_t c = 0; c < all.mean.size(); ++c) {
+    const double apart = more.mean[c] - all.mean[c];
+    all.mean[c] += apart * more.count / count;
+    all.squares[c] += more.squares[c] + apart * apart * all.count * more.count / count;
+  }
+  all.count = count;
+}
+
+/// What the steps before a normalization make of the training data, as doubles.
+class TrainingFeatures {
+ public:
+  TrainingFeatures(const std::vector<PreprocessingStep>& before, const Dataset& train) : train_(train) {
+    const auto acting = acting_steps(before, train.features().row_shape(), false);
+    if (train.source() == nullptr && std::ranges::none_of(acting, is_of_pictures)) {
+      affine_ = fold(acting);
+      elements_ = train.features().row_elements();
+      return;
+    }
+    maker_ = std::make_unique<ExampleMaker>(train, acting, 0);
+    elements_ = maker_->features().row_elements();
+  }
+
+  std::int64_t elements() const { return elements_; }
+
+  void read(std::int64_t row, std::vector<double>& to) const {
+    to.resize(static_cast<std::size_t>(elements_));
+    if (maker_) {
+      thread_local std::vector<float> made;
+      made.resize(to.size());
+      maker_->make({row, 0}, made);
+      std::ranges::copy(made, to.begin());
+      return;
+    }
+    with_element_type(train_.features().dtype, [&](auto* type) {
+      using T = std::remove_pointer_t<decltype(type)>;
+      const auto all = train_.features().span<T>().subspan(
+          static_cast<std::size_t>(train_.first_row() + row) * to.size(), to.size());
+      for (std::size_t i = 0; i < all.size(); ++i) {
+        const std::size_t c = i % affine_.channels();
+        to[i] = (static_cast<double>(all[i]) - affine_.shift[c]) * affine_.scale[c] + affine_.offset[c];
+      }
+    });
+  }
+
+ private:
+  const Dataset& train_;
+  Affine affine_;
+  std::unique_ptr<ExampleMaker> maker_;  ///< null where the data lies in memory and no step takes pictures
+  std::int64_t elements_ = 0;
+};
+
+/// Sums of distances from the first number of each channel, which are small where the mean is large.
+Moments moments_of_rows(const TrainingFeatures& examples, std::int64_t first, std::int64_t last, std::size_t channels) {
+  std::vector<double> row, origin, sums(channels), squares(channels);
+  for (std::int64_t i = first; i < last; ++i) {
+    examples.read(i, row);
+    if (origin.empty()) origin.assign(row.begin(), row.begin() + static_cast<std::ptrdiff_t>(channels));
+    for (std::size_t begin = 0; begin < row.size(); begin += channels) {
+      for (std::size_t c = 0; c < channels; ++c) {
+        const double distance = row[begin + c] - origin[c];
+        sums[c] += distance;
+        squares[c] += distance * distance;
+      }
+    }
+  }
+  Moments moments{static_cast<double>(last - first) * static_cast<double>(row.size() / channels), std::move(origin),
+                  std::move(squares)};
+  for (std::size_t c = 0; c < channels; ++c) {
+    moments.squares[c] = std::max(0.0, moments.squares[c] - sums[c] * sums[c] / moments.count);
+    moments.mean[c] += sums[c] / moments.count;
+  }
+  return moments;
+}
+
+/// Parts of the rows are cut and added in one order, whoever computes them.
+Moments moments_of(const TrainingFeatures& examples, std::int64_t rows, std::size_t channels, int threads) {
+  constexpr std::int64_t kRowsOfPart = 256;
+  std::vector<Moments> parts(static_cast<std::size_t>((rows + kRowsOfPart - 1) / kRowsOfPart));
+  std::vector<std::exception_ptr> errors(parts.size());
+  std::atomic<std::size_t> next = 0;
+  const auto compute = [&] {
+    for (std::size_t part = next++; part < parts.size(); part = next++) {
+      const std::int64_t first = static_cast<std::int64_t>(part) * kRowsOfPart;
+      try {
+        parts[part] = moments_of_rows(examples, first, std::min(first + kRowsOfPart, rows), channels);
+      } catch (...) {
+        errors[part] = std::current_exception();
+        next = parts.size();
+      }
+    }
+  };
+  {
+    std::vector<std::jthread> others;
+    for (int i = 1; i < std::min(threads, static_cast<int>(parts.size())); ++i) others.emplace_back(compute);
+    compute();
+  }
+  for (const std::exception_ptr& error : errors) {
+    if (error) std::rethrow_exception(error);
+  }
+  Moments all;
+  for (const Moments& part : parts) add(all, part);
+  return all;
+}
+
+}  // namespace
+
+std::size_t steps_to_adapt(const std::vector<PreprocessingStep>& steps) {
+  return static_cast<std::size_t>(std::ranges::count_if(steps, adapts));
+}
+
+std::vector<PreprocessingStep> with_adapted(std::vector<PreprocessingStep> steps,
+                                            const std::vector<AdaptedNormalization>& adapted) {
+  if (steps_to_adapt(steps) == 0) return steps;
+  if (adapted.size() != steps_to_adapt(steps)) {
+    throw Error(
+        fmt::format("preprocessing.json: expected the mean and the variance of {} normalization steps, found "
+                    "{}; restore the file, or train again",
+                    steps_to_adapt(steps), adapted.size()));
+  }
+  auto next = adapted.begin();
+  for (PreprocessingStep& step : steps) {
+    if (!adapts(step)) continue;
+    auto& normalization = std::get<Normalization>(step);
+    normalization.adapt = false;
+    normalization.mean.value = next->mean;
+    normalization.variance.value = next->variance;
+    ++next;
+  }
+  return steps;
+}
+
+void spare_absent_words(const AdaptedTable& table, std::vector<AdaptedNormalization>& normalizations) {
+  for (AdaptedNormalization& one : normalizations) {
+    if (std::ssize(one.variance) != table.width()) continue;
+    std::size_t feature = 0;
+    for (const AdaptedColumn& column : table.features) {
+      const std::size_t end = feature + static_cast<std::size_t>(column.width());
+      for (; feature < end; ++feature) {
+        if (column.encoding && one.variance[feature] == 0) one.variance[feature] = 1;
+      }
+    }
+  }
+}
+
+std::vector<PreprocessingStep> without_adapting(std::vector<PreprocessingStep> steps) {
+  std::erase_if(steps, adapts);
+  return steps;
+}
+
+std::vector<AdaptedNormalization> adapt(const std::vector<PreprocessingStep>& steps, const Dataset& train,
+                                        std::int64_t channels, int threads) {
+  std::vector<AdaptedNormalization> adapted;
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    if (!adapts(steps[i])) continue;
+    const TrainingFeatures examples(
+        with_adapted({steps.begin(), steps.begin() + static_cast<std::ptrdiff_t>(i)}, adapted), train);
+    if (examples.elements() == 0 || examples.elements() % channels != 0) {
+      throw Error(
+          fmt::format("data.preprocessing: normalization: examples of {} numbers do not have {} channels, as "
+                      "the last axis of model.input_shape has",
+                      examples.elements(), channels));
+    }
+    Moments moments = moments_of(examples, train.rows(), static_cast<std::size_t>(channels), threads);
+    for (double& squares : moments.squares) squares /= moments.count;
+    adapted.push_back({std::move(moments.mean), std::move(moments.squares)});
+  }
+  return adapted;
+}
+
+}  // namespace mirrortrain::data

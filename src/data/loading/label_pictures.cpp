@@ -1,0 +1,142 @@
+#include "data/loading/label_pictures.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "data/key_error.h"
+#include "data/loading/model_fit.h"
+
+namespace mirrortrain::data {
+namespace {
+
+bool is_resizing(const PreprocessingStep& step) {
+  const auto* const resizing = std::get_if<Resizing>(&step);
+  return resizing != nullptr && !resizing->crop_to_aspect_ratio && !resizing->pad_to_aspect_ratio;
+}
+
+bool moves(const PreprocessingStep& step) {
+  return is_of_pictures(step) && !std::holds_alternative<RandomContrast>(step);
+}
+
+bool same_size(const Shape& a, const Shape& b) { return a[0] == b[0] && a[1] == b[1]; }
+
+/// Labels that say something of each place of a picture, without its rows and columns.
+bool is_flattened(const Shape& labels, const Shape& picture) {
+  constexpr std::int64_t kFewestPixels = 16;  // fewer may be anything
+  const std::int64_t pixels = picture[0] * picture[1];
+  if (pixels < kFewestPixels || labels.rank() == 0 || labels.rank() > 2) return false;
+  return labels[0] == pixels || (labels.rank() == 1 && labels[0] == picture.elements());
+}
+
+/// Whether labels of another size than the features are pictures of what these show: [5, 10] may be five digits.
+bool may_be_scaled(const Shape& labels, const Shape& picture) {
+  constexpr std::int64_t kSmallestSide = 16;
+  const bool are_large = std::min(labels[0], labels[1]) >= kSmallestSide;
+  return labels[0] * picture[1] == labels[1] * picture[0] && (labels.rank() == 3 || are_large);
+}
+
+[[noreturn]] void refuse(const PreprocessingStep& step, const Shape& picture, const Shape& labels,
+                         const std::string& remedy) {
+  const StepPlace at = located(step);
+  throw KeyError(at.place, at.path.empty() ? "data.preprocessing" : at.path,
+                 fmt::format("{} moves what pictures show, here of {}, and labels of the shape {} would stay where "
+                             "they are; {}",
+                             std::visit([](const auto& held) { return held.kName; }, step), picture.text(),
+                             labels.text(), remedy));
+}
+
+/// As it is done to classes.
+PreprocessingStep by_nearest(PreprocessingStep step) {
+  std::visit(
+      [](auto& held) {
+        if constexpr (requires { held.interpolation; }) {
+          held.interpolation = std::decay_t<decltype(held.interpolation)>::kNearest;
+          held.fill_value = 0;
+        }
+        if constexpr (requires { held.antialias; }) held.antialias = false;
+      },
+      step);
+  return step;
+}
+
+bool are_zeros_and_ones(const Array& labels) {
+  return with_element_type(labels.dtype, [&](auto* type) {
+    using T = std::remove_pointer_t<decltype(type)>;
+    return std::ranges::all_of(labels.span<T>(), [](T label) {
+      const auto number = static_cast<float>(label);
+      return number == 0 || number == 1;
+    });
+  });
+}
+
+std::vector<PreprocessingStep> steps_for(const Dataset& dataset, const std::vector<PreprocessingStep>& steps,
+                                         const InputSpec& spec, std::int64_t one_hot_depth) {
+  const Array& labels = dataset.labels();
+  std::vector<PreprocessingStep> chosen =
+      label_steps(steps, dataset.features().row_shape(), labels.row_shape(), spec, one_hot_depth);
+  if (chosen.empty()) return chosen;
+  if (spec.classes > 0 || one_hot_depth > 0 || are_zeros_and_ones(labels)) {
+    std::ranges::transform(chosen, chosen.begin(), by_nearest);
+  }
+  return chosen;
+}
+
+}  // namespace
+
+std::vector<PreprocessingStep> label_steps(const std::vector<PreprocessingStep>& steps, const Shape& features,
+                                           const Shape& labels, const InputSpec& spec, std::int64_t one_hot_depth) {
+  std::vector<PreprocessingStep> chosen;
+  const bool fits = labels_mismatch(labels, one_hot_depth, spec).empty();
+  Shape picture = features, label = labels;
+  for (const PreprocessingStep& step : steps) {
+    const Shape before = std::exchange(picture, shape_after({step}, picture));
+    if (!moves(step)) continue;
+    const bool changes_size = !same_size(before, picture);
+    if (is_flattened(label, before)) {
+      if (is_resizing(step)) continue;
+      refuse(step, before, label, "store the labels as pictures, [height, width] or [height, width, channels]");
+    }
+    if (label.rank() != 2 && label.rank() != 3) continue;
+    if (same_size(label, before)) {
+      if (fits && changes_size && is_resizing(step)) continue;  // they show the same, at the size that is wanted
+      if (fits && changes_size) {
+        refuse(step, before, label,
+               "the labels fit the model's output as they are: crop the pictures in the data, or "
+               "let the model's output have the size of the cropped ones");
+      }
+      chosen.push_back(step);
+      label = shape_after({step}, label);
+    } else if (may_be_scaled(label, before) && !is_resizing(step)) {
+      if (std::holds_alternative<CenterCrop>(step) && same_size(label, picture)) continue;  // they are cropped already
+      if (size_after(step)) refuse(step, before, label, "store pictures and labels at one size");
+      chosen.push_back(step);
+    }
+  }
+  return chosen;
+}
+
+LabelPictures::LabelPictures(const Dataset& dataset, const std::vector<PreprocessingStep>& steps, const InputSpec& spec,
+                             std::int64_t one_hot_depth, std::uint64_t seed)
+    : LabelPictures(dataset, steps_for(dataset, steps, spec, one_hot_depth), seed) {}
+
+LabelPictures::LabelPictures(const Dataset& dataset, const std::vector<PreprocessingStep>& steps, std::uint64_t seed)
+    : dataset_(dataset),
+      steps_(steps, dataset_.labels().row_shape(), seed),
+      to_float_(dataset_.labels(), Affine(), DType::kFloat32) {
+  made_.shape = shape_after(steps, dataset_.labels().row_shape()).with_rows(dataset_.labels().rows());
+  made_.origin = dataset_.labels().origin;
+}
+
+void LabelPictures::make(const ExampleKey& key, std::span<float> to) const {
+  const Array& from = dataset_.labels();
+  const RowSource rows(from);
+  thread_local std::vector<float> read;
+  read.resize(static_cast<std::size_t>(rows.elements));
+  to_float_.convert_row(rows.data + static_cast<std::size_t>(dataset_.first_row() + key.row) * rows.bytes,
+                        reinterpret_cast<std::byte*>(read.data()));
+  steps_.apply(key.row, key.epoch, read.data(), to.data());
+}
+
+}  // namespace mirrortrain::data

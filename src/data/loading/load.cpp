@@ -1,0 +1,304 @@
+#include "data/loading/load.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <future>
+#include <numeric>
+#include <span>
+#include <thread>
+
+#include "base/error.h"
+#include "base/utf8.h"
+#include "data/example_classes.h"
+#include "data/order/split_rows.h"
+#include "data/tables/csv_table.h"
+#include "data/tables/mistaken_number.h"
+#include "data/usable.h"
+
+namespace mirrortrain::data {
+namespace {
+
+/// What is known of the training data, once it is: other splits are read beside it until they need this.
+using AdaptedLater = std::function<const Adapted&()>;
+
+/// A table that others are not matched with.
+Examples encoded_by_itself(const Csv& source, CsvTable table, const Adapted& adapted) {
+  std::vector<std::int64_t> rows(static_cast<std::size_t>(table.features.rows()));
+  std::iota(rows.begin(), rows.end(), std::int64_t{0});
+  Adapted own{adapted.classes, adapted_table(table, source, rows)};
+  if (!table.label_words.empty() && own.classes.empty()) {
+    throw Error(fmt::format("{}: expected numbers as labels, as in the training data, found the word '{}'",
+                            table.labels.row_text(0), shortened(table.label_words.front())));
+  }
+  return encoded(std::move(table), own);
+}
+
+/// Which examples are bad, and what becomes of them.
+struct Terms {
+  Wanted wanted;
+  OnBadExample on_bad = OnBadExample::kError;
+  int threads = 1;
+
+  Terms(const DataOptions& options, const InputSpec* spec) : on_bad(options.on_bad_example) {
+    const OneHot* const one_hot = find_one_hot(options.preprocessing);
+    wanted = {spec, one_hot == nullptr ? 0 : one_hot->depth.value};
+    const auto cores = static_cast<std::int64_t>(std::max(1U, std::thread::hardware_concurrency()));
+    threads = static_cast<int>(options.threads.value_or(cores));
+  }
+  BadExamples gather() const { return BadExamples(on_bad, threads); }
+};
+
+Examples read_table_of(const Csv& source, const Adapted& adapted, BadExamples* bad) {
+  CsvTable table = read_table(source, {&adapted, true, bad});
+  if (adapted.table) return encoded(std::move(table), adapted, bad);
+  return encoded_by_itself(source, std::move(table), adapted);
+}
+
+/// Windows of another split than train, whose vocabulary counts for all.
+Examples read_windows_of(const Text& source, const Adapted& adapted) {
+  TokenWindows windows = read_windows(source);
+  if (!adapted.classes.empty() && windows.tokens != adapted.classes) {
+    throw Error(fmt::format(
+        "{}: expected the vocabulary of the training data, {} tokens, found {}; give every split "
+        "the same vocabulary",
+        source.vocabulary ? source.vocabulary->text : windows.examples.features.origin, adapted.classes.size(),
+        source.vocabulary ? fmt::format("another of {}", windows.tokens.size()) : "bytes"));
+  }
+  return std::move(windows.examples);
+}
+
+template <class AnySource>
+Dataset read_source(const AnySource& source, const AdaptedLater& adapted, const Terms& terms) {
+  BadExamples bad = terms.gather();
+  return std::visit(
+      [&](const auto& held) -> Dataset {
+        using Format = std::decay_t<decltype(held)>;
+        if constexpr (std::is_same_v<Format, Csv>) {
+          Examples examples = read_table_of(held, adapted(), bad.if_skips());
+          return usable(std::move(examples), terms.wanted, std::move(bad));
+        } else if constexpr (std::is_same_v<Format, ImageFolder>) {
+          Examples examples = find_pictures(held, &adapted().classes, bad.if_skips()).examples;
+          return usable(std::move(examples), terms.wanted, std::move(bad));
+        } else if constexpr (std::is_same_v<Format, Text>) {
+          return usable(read_windows_of(held, adapted()), terms.wanted, std::move(bad));
+        } else if constexpr (requires { read(held, bad.if_skips()); }) {
+          Examples examples = read(held, bad.if_skips());
+          return usable(std::move(examples), terms.wanted, std::move(bad));
+        } else if constexpr (requires { read(held); }) {
+          return usable(read(held), terms.wanted, std::move(bad));
+        } else {
+          throw Error("a part of train is no source of its own");
+        }
+      },
+      source);
+}
+
+const ValidationFraction* fraction_of(const DataOptions& options) {
+  return options.validation.value ? std::get_if<ValidationFraction>(&*options.validation.value) : nullptr;
+}
+
+Dataset part_of(const Dataset& whole, const std::vector<std::int64_t>& rows, bool is_range) {
+  if (is_range) return whole.view(rows.front(), static_cast<std::int64_t>(rows.size()));
+  return whole.select(rows);
+}
+
+/// Throws Error where there are more classes than the model tells apart.
+void require_outputs(const std::vector<std::string>& classes, const std::string& origin, const Wanted& wanted) {
+  if (wanted.spec == nullptr || classes.empty()) return;
+  const std::int64_t depth = wanted.one_hot_depth;
+  const bool tells_two = depth == 0 && wanted.spec->classes == 0 && wanted.spec->probabilities;
+  const auto most = static_cast<std::size_t>(depth > 0 ? depth : tells_two ? 2 : wanted.spec->classes);
+  if (most == 0 || classes.size() <= most) return;
+  const std::string found = fmt::format("{}: the labels have {} classes ({})", origin, classes.size(),
+                                        shortened(fmt::format("{}", fmt::join(classes, ", ")), 120));
+  if (tells_two) {
+    throw Error(found +
+                ", but the loss tells two apart; take sparse_categorical_crossentropy, with an output for each");
+  }
+  throw Error(fmt::format(
+      "{}, but {} {}, so that '{}' has none; {}", found,
+      depth > 0 ? "one_hot has the depth" : "the outputs of the model are", most, shortened(classes[most]),
+      depth > 0 ? "make the depth and the outputs as many as the classes" : "give the model an output for each class"));
+}
+
+struct Training {
+  Dataset train;
+  std::optional<Dataset> validation;  ///< a part of the same source
+  Adapted adapted;
+};
+
+Training make_parts(const Dataset& whole, const SplitRows& rows, Adapted adapted) {
+  Training training{part_of(whole, rows.train, rows.is_range), std::nullopt, std::move(adapted)};
+  if (!rows.validation.empty()) training.validation = part_of(whole, rows.validation, rows.is_range);
+  return training;
+}
+
+/// What becomes of a part of the rows `before` where only `after` of them are left; both as they count in the files,
+/// ascending, empty for all.
+void follow(const std::vector<std::int64_t>& before, const std::vector<std::int64_t>& after,
+            std::vector<std::int64_t>& part) {
+  if (after.empty()) return;
+  std::vector<std::int64_t> left;
+  for (const std::int64_t row : part) {
+    const std::int64_t place = before.empty() ? row : before[static_cast<std::size_t>(row)];
+    const auto at = std::ranges::lower_bound(after, place);
+    if (at != after.end() && *at == place) left.push_back(at - after.begin());
+  }
+  part = std::move(left);
+}
+
+/// Throws Error where labels are words, and the loss compares numbers: words such as 50% would become classes.
+void require_numbers_as_labels(const CsvTable& table, const Csv& source, const Wanted& wanted) {
+  if (table.label_words.empty() || wanted.spec == nullptr || wanted.one_hot_depth > 0) return;
+  const InputSpec& spec = *wanted.spec;
+  if (spec.classes > 0 || spec.probabilities || spec.signs) return;
+  const std::string& word = table.label_words.front();
+  const std::string hint = mistaken_number(word, source.decimal.front());
+  throw Error(fmt::format(
+      "{}: the label '{}' is a word, and the loss compares numbers; {}", table.labels.row_text(0), shortened(word),
+      !hint.empty() ? hint : "for classes take sparse_categorical_crossentropy, with an output each"));
+}
+
+Training adapt(const Csv& source, const DataOptions& options, std::uint64_t seed, const Terms& terms) {
+  BadExamples bad = terms.gather();
+  CsvTable table = read_table(source, {nullptr, true, bad.if_skips()});
+  if (bad.skips() && table.label_words.empty()) {  // before the parts are taken
+    const auto wrong = rows_with_wrong_labels(table.labels, terms.wanted, bad);
+    if (!wrong.empty()) keep_rows(table, rows_but(table.labels.rows(), wrong));
+  }
+  const std::string origin = table.features.origin;
+  if (table.features.rows() == 0 && bad.any()) std::move(bad).left_out(0, origin);
+  if (table.features.rows() == 0) throw Error(fmt::format("{}: expected at least one example, found none", origin));
+  require_numbers_as_labels(table, source, terms.wanted);
+  SplitRows rows = split_rows(
+      {table.features.rows(), origin, false, example_classes(table.labels, 0, table.labels.rows(), terms.wanted)},
+      options, seed);
+  Adapted adapted{sorted_classes(table), adapted_table(table, source, rows.train)};
+  if (!bad.skips()) require_outputs(adapted.classes, origin, terms.wanted);
+  const std::vector<std::int64_t> before = table.labels.picked;
+  // Words that only the validation part has are none of the training data.
+  Examples examples = encoded(std::move(table), adapted, bad.if_skips());
+  const Dataset whole = usable(std::move(examples), terms.wanted, std::move(bad));
+  follow(before, whole.labels().picked, rows.train);
+  const bool has_part = !rows.validation.empty();
+  follow(before, whole.labels().picked, rows.validation);
+  if (rows.train.empty() || (has_part && rows.validation.empty())) {
+    throw Error(fmt::format("data.on_bad_example: without the {} examples of {} that cannot be used, {} has none left",
+                            whole.left_out()->count(), origin, rows.train.empty() ? "train" : "validation"));
+  }
+  return make_parts(whole, rows, std::move(adapted));
+}
+
+Training read_training(const DataOptions& options, std::uint64_t seed, const Terms& terms) {
+  return std::visit(
+      [&](const auto& source) -> Training {
+        using Format = std::decay_t<decltype(source)>;
+        BadExamples bad = terms.gather();
+        const auto parts_of = [&](Examples examples, std::vector<std::string> classes) {
+          constexpr bool kIsSortedByClass = std::is_same_v<Format, ImageFolder>;
+          if (kIsSortedByClass && !bad.skips()) require_outputs(classes, examples.labels.origin, terms.wanted);
+          const Dataset whole = usable(std::move(examples), terms.wanted, std::move(bad));
+          const std::string& origin = kIsSortedByClass ? whole.labels().origin : whole.features().origin;
+          const SplitRows rows =
+              split_rows({whole.rows(), origin, kIsSortedByClass, example_classes(whole, terms.wanted)}, options, seed);
+          return make_parts(whole, rows, {std::move(classes), {}});
+        };
+        if constexpr (std::is_same_v<Format, Csv>) {
+          return adapt(source, options, seed, terms);
+        } else if constexpr (std::is_same_v<Format, ImageFolder>) {
+          FoundPictures found = find_pictures(source, nullptr, bad.if_skips());
+          return parts_of(std::move(found.examples), std::move(found.classes));
+        } else if constexpr (std::is_same_v<Format, Text>) {
+          TokenWindows windows = read_windows(source);
+          return parts_of(std::move(windows.examples), std::move(windows.tokens));
+        } else if constexpr (requires { read(source, bad.if_skips()); }) {
+          return parts_of(read(source, bad.if_skips()), {});
+        } else {
+          return parts_of(read(source), {});
+        }
+      },
+      options.train.value);
+}
+
+template <class Optional>
+std::optional<Dataset> read_optional(const Optional& source, const AdaptedLater& adapted, const Terms& terms) {
+  return source ? std::optional(read_source(*source, adapted, terms)) : std::nullopt;
+}
+
+}  // namespace
+
+bool needs_adapted(const DataOptions& options, Split split) {
+  const auto needs = [](const auto& source) {
+    return source && (std::holds_alternative<Csv>(*source) || std::holds_alternative<ImageFolder>(*source));
+  };
+  return split == Split::kTest ? needs(options.test.value) : needs(options.validation.value);
+}
+
+const char* name_of(Split split) {
+  switch (split) {
+    case Split::kTrain: return "train";
+    case Split::kValidation: return "validation";
+    case Split::kTest: return "test";
+  }
+  return "";
+}
+
+SplitKey key_of(const DataOptions& options, Split split) {
+  switch (split) {
+    case Split::kTrain: return {options.train.place, options.train.path};
+    case Split::kValidation: return {options.validation.place, options.validation.path};
+    case Split::kTest: return {options.test.place, options.test.path};
+  }
+  return {};
+}
+
+std::string missing_text(const DataOptions& options, Split split) {
+  const bool has_validation = options.validation.value.has_value(), has_test = options.test.value.has_value();
+  return fmt::format("--split {0}: the configuration has no data.{0}; choose --split train{1}{2}", name_of(split),
+                     has_validation ? " or --split validation" : "", has_test ? " or --split test" : "");
+}
+
+Splits load(const DataOptions& options, std::uint64_t seed, const InputSpec* spec) {
+  const Terms terms(options, spec);
+  const ValidationFraction* const fraction = fraction_of(options);
+  std::future<std::optional<Dataset>> test, validation;
+  std::promise<Adapted> promise;  // goes before the futures, so that nobody waits for it where reading train fails
+  const AdaptedLater later = [known = promise.get_future().share()]() -> const Adapted& { return known.get(); };
+  test = std::async(std::launch::async, [&, later] {
+    return at_its_place(options.test, [&] { return read_optional(options.test.value, later, terms); });
+  });
+  validation = std::async(std::launch::async, [&, later]() -> std::optional<Dataset> {
+    if (fraction != nullptr) return std::nullopt;
+    return at_its_place(options.validation, [&] { return read_optional(options.validation.value, later, terms); });
+  });
+  Training training = at_its_place(options.train, [&] { return read_training(options, seed, terms); });
+  promise.set_value(training.adapted);
+  Splits splits{std::move(training.train), validation.get(), test.get(), std::move(training.adapted)};
+  if (training.validation) splits.validation = std::move(training.validation);
+  return splits;
+}
+
+std::optional<LoadedSplit> load(const DataOptions& options, std::uint64_t seed, const InputSpec* spec, Split wanted,
+                                const Adapted* known) {
+  const Terms terms(options, spec);
+  const bool is_of_train = wanted == Split::kTrain || (wanted == Split::kValidation && fraction_of(options) != nullptr);
+  std::optional<Training> training;
+  if (is_of_train || (known == nullptr && needs_adapted(options, wanted)))
+    training = at_its_place(options.train, [&] { return read_training(options, seed, terms); });
+  Adapted adapted = known != nullptr ? *known : training ? training->adapted : Adapted{};
+  if (wanted == Split::kTrain) return LoadedSplit{std::move(training->train), std::move(adapted)};
+  if (is_of_train) return LoadedSplit{*std::move(training->validation), std::move(adapted)};
+  const AdaptedLater later = [&]() -> const Adapted& { return adapted; };
+  auto dataset = at_its_place(key_of(options, wanted), [&] {
+    return wanted == Split::kTest ? read_optional(options.test.value, later, terms)
+                                  : read_optional(options.validation.value, later, terms);
+  });
+  if (!dataset) return std::nullopt;
+  return LoadedSplit{*std::move(dataset), std::move(adapted)};
+}
+
+}  // namespace mirrortrain::data

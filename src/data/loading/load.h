@@ -1,0 +1,70 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "base/error.h"
+#include "config/errors.h"
+#include "data/dataset.h"
+#include "data/key_error.h"
+#include "data/loading/model_fit.h"
+#include "data/sources/data_options.h"
+#include "data/tables/adapted.h"
+
+namespace mirrortrain::data {
+
+/// What `read` returns; its errors get the place and the key of the split.
+template <class LocatedSource, class Read>
+auto at_its_place(const LocatedSource& source, const Read& read) {
+  try {
+    return read();
+  } catch (const UsageError&) {
+    throw;
+  } catch (const KeyError&) {
+    throw;
+  } catch (const Error& error) {
+    if (!source.place.given()) throw;
+    throw KeyError(source.place, source.path, error.what());
+  }
+}
+
+struct Splits {
+  Dataset train;
+  std::optional<Dataset> validation, test;
+  Adapted adapted;
+};
+
+/// Reads every split into memory, several at once. `seed` draws a part of train. `spec`: what the model takes, for
+/// which examples may be bad; null where there is none. Throws Error for what is missing or broken.
+Splits load(const DataOptions& options, std::uint64_t seed, const InputSpec* spec);
+
+enum class Split { kTrain, kValidation, kTest };
+
+/// train, validation or test
+const char* name_of(Split split);
+/// What to tell of a split that the configuration does not have, with those that it has.
+std::string missing_text(const DataOptions& options, Split split);
+
+/// The key of a split that the configuration has.
+struct SplitKey {
+  config::Place place;
+  std::string path;
+};
+SplitKey key_of(const DataOptions& options, Split split);
+
+/// Whether a split is read by what the training data taught.
+bool needs_adapted(const DataOptions& options, Split split);
+
+struct LoadedSplit {
+  Dataset dataset;
+  Adapted adapted;
+};
+
+/// Reads one split, for an evaluation; nullopt where the configuration has none. `adapted`: what a run kept; null where
+/// there is none, so that the training data is read too if other splits depend on it.
+/// Throws KeyError for what is missing or broken.
+std::optional<LoadedSplit> load(const DataOptions& options, std::uint64_t seed, const InputSpec* spec, Split split,
+                                const Adapted* adapted);
+
+}  // namespace mirrortrain::data

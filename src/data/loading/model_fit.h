@@ -1,0 +1,26 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "base/shape.h"
+#include "config/errors.h"
+#include "data/input_spec.h"
+#include "data/sources/data_options.h"
+
+namespace mirrortrain::data {
+
+// What does not fit, in words, or "". Shapes fit where they are equal but for extents of one: images [28, 28] an input
+// [28, 28, 1], a scalar label an output [1].
+std::string features_mismatch(const Shape& example, const InputSpec& spec);
+std::string channels_mismatch(std::size_t channels, const InputSpec& spec);
+std::string labels_mismatch(const Shape& label, std::int64_t one_hot_depth, const InputSpec& spec);
+
+/// Where a key was written, as "data.preprocessing[0].rescaling".
+using PlaceOf = std::function<config::Place(const std::string& path)>;
+
+/// Adds what the configuration alone shows not to fit the model: preprocessing, inline and synthetic data.
+void check_fit(const DataOptions& options, const InputSpec& spec, const PlaceOf& place_of, config::Errors& errors);
+
+}  // namespace mirrortrain::data

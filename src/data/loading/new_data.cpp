@@ -1,0 +1,203 @@
+#include "data/loading/new_data.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "base/error.h"
+#include "base/utf8.h"
+#include "config/schema.h"
+#include "data/tables/csv_file.h"
+#include "data/tables/csv_table.h"
+#include "data/usable.h"
+
+namespace mirrortrain::data {
+namespace {
+
+/// The options of the test or the training data, if they are of this format.
+template <class Format>
+Format options_of(const DataOptions& options) {
+  if (options.test.value) {
+    if (const auto* test = std::get_if<Format>(&*options.test.value)) return *test;
+  }
+  if (const auto* train = std::get_if<Format>(&options.train.value)) return *train;
+  return {};
+}
+
+bool has_tables(const DataOptions& options) {
+  return std::holds_alternative<Csv>(options.train.value) ||
+         (options.test.value && std::holds_alternative<Csv>(*options.test.value));
+}
+
+Source with_file(const Source& format, const config::Path& file, const DataOptions& options) {
+  return std::visit(
+      [&](const auto& held) -> Source {
+        using Format = std::decay_t<decltype(held)>;
+        Format source = options_of<Format>(options);
+        if constexpr (requires { source.images = file; }) {
+          source.images = file;
+        } else if constexpr (requires { source.directory = file; }) {
+          source.directory = file;
+          source.labels.reset();
+        } else if constexpr (requires { source.files = Files(file); }) {
+          source.files = Files(file);
+        } else if constexpr (requires { source.file = file; }) {
+          source.file = file;
+        } else if constexpr (requires { source.features = Files(file); }) {
+          source.features = Files(file);
+        } else {
+          throw UsageError(
+              fmt::format("--data {}: cannot tell the format: name a .csv, .npy or .npz file (the run's data are {})",
+                          file.text, Format::kName));
+        }
+        return source;
+      },
+      format);
+}
+
+Array read_features(const Idx& source) { return read_files(source.images, read_idx); }
+Array read_features(const Npy& source) {
+  return read_files(source.features, [](const std::string& path) { return read_npy(*open_input(path)); });
+}
+template <class Format>
+Array read_features(const Format& source) {
+  return read(source).features;
+}
+
+Array zeros(std::int64_t rows, std::int64_t depth, const InputSpec& spec, const std::string& origin) {
+  std::vector<std::int64_t> dims = spec.labels.dims();
+  if (depth > 0 && !dims.empty()) dims.pop_back();
+  dims.insert(dims.begin(), rows);
+  Array labels(DType::kFloat32, Shape(std::move(dims)), origin);
+  std::fill_n(labels.bytes.data(), labels.bytes.size(), std::byte{0});
+  return labels;
+}
+
+/// Where the run was not trained on a table, every column is a feature.
+void require_width(const Array& features, const Adapted& adapted, const InputSpec& spec) {
+  const std::int64_t wanted = spec.features.elements();
+  if (adapted.table || spec.features.rank() > 1 || features.row_elements() == wanted) return;
+  throw Error(
+      fmt::format("{}: expected {} columns, those of the model's input, found {}; the run was not trained on a table, "
+                  "so no column is taken for a label: remove what is no feature",
+                  features.origin, wanted, features.row_elements()));
+}
+
+Examples new_pictures(const ImageFolder& source, bool passes_over_bad) {
+  if (has_pictures(source)) return find_new_pictures(source, passes_over_bad);
+  BadExamples none(OnBadExample::kSkip);  // the size is that of the first with one; usable() finds those without
+  return find_pictures(source, nullptr, passes_over_bad ? &none : nullptr).examples;
+}
+
+Examples new_table(const Csv& source, const Adapted& adapted, const InputSpec& spec, BadExamples* bad) {
+  CsvTable table = read_table(source, {&adapted, false, bad});
+  table.labels.shape = {table.labels.rows(), 0};
+  Examples examples = encoded(std::move(table), adapted, bad);
+  require_width(examples.features, adapted, spec);
+  return examples;
+}
+
+}  // namespace
+
+Source new_source(const std::string& path, const DataOptions& options) {
+  const config::Path file{std::filesystem::absolute(path).string()};
+  const std::string ending = in_lower_case(std::filesystem::path(path).extension().string());
+  const bool is_picture = ending == ".png" || ending == ".jpg" || ending == ".jpeg";
+  if (std::filesystem::is_directory(path) || is_picture) return with_file(ImageFolder{}, file, options);
+  if (ending == ".csv" || ending == ".tsv") {
+    Csv table = std::get<Csv>(with_file(Csv{}, file, options));
+    if (!has_tables(options)) table.labels = std::vector<CsvColumn>{};  // no column is known to be one
+    const bool by_test = options.test.value && std::holds_alternative<Csv>(*options.test.value);
+    if (has_tables(options)) table.key = by_test ? "data.test" : "data.train";
+    return table;
+  }
+  if (ending == ".npy") return with_file(Npy{}, file, options);
+  if (ending == ".npz") return with_file(Npz{}, file, options);
+  return with_file(options.test.value ? *options.test.value : options.train.value, file, options);
+}
+
+Dataset read_new(const Source& source, const Adapted& adapted, std::int64_t depth, const InputSpec& spec,
+                 OnBadExample on_bad, int threads) {
+  BadExamples bad(on_bad, threads);
+  Examples examples = std::visit(
+      [&](const auto& held) -> Examples {
+        using Format = std::decay_t<decltype(held)>;
+        if constexpr (std::is_same_v<Format, Csv>) {
+          return new_table(held, adapted, spec, bad.if_skips());
+        } else if constexpr (std::is_same_v<Format, ImageFolder>) {
+          return new_pictures(held, bad.skips());
+        } else if constexpr (std::is_same_v<Format, TfRecord>) {
+          return read_without_labels(held, bad.if_skips());
+        } else {
+          Examples read;
+          read.features = read_features(held);
+          return read;
+        }
+      },
+      source);
+  const Array& features = examples.features;
+  std::vector<std::int64_t> places = std::move(examples.labels.picked);
+  if (features.rows() == 0 && bad.any()) std::move(bad).left_out(0, features.origin);
+  examples.labels = zeros(features.rows(), depth, spec, features.origin);
+  examples.labels.picked = std::move(places);
+  examples.weights.reset();
+  return usable(std::move(examples), {&spec, depth}, std::move(bad));
+}
+
+namespace {
+
+std::vector<std::string> names_of(const CsvFile& file) {
+  if (!file.first_line().header.empty()) return file.first_line().header;
+  std::vector<std::string> numbers;
+  for (std::int64_t i = 0; i < file.first_line().columns; ++i) numbers.push_back(std::to_string(i));
+  return numbers;
+}
+
+}  // namespace
+
+bool has_column(const Csv& table, const std::string& column, const std::vector<std::string>& known) {
+  std::vector<std::string> remarks;
+  const std::vector<std::string> names = names_of(CsvFile(expanded(table.file, remarks).front(), table, &known));
+  return std::ranges::find(names, column) != names.end();
+}
+
+std::vector<std::vector<std::string>> column_texts(const Csv& table, const std::vector<std::string>& columns,
+                                                   const std::vector<std::string>& known) {
+  std::vector<std::vector<std::string>> rows;
+  std::vector<std::string> remarks;
+  for (const std::string& path : expanded(table.file, remarks)) {
+    CsvFile file(path, table, &known);
+    const std::vector<std::string> names = names_of(file);
+    std::vector<std::size_t> places;
+    for (const std::string& column : columns) {
+      const auto found = std::ranges::find(names, column);
+      if (found == names.end()) {
+        throw Error(fmt::format("{}: there is no column '{}' to keep; the columns are {}{}", path, shortened(column),
+                                shortened(fmt::format("{}", fmt::join(names, ", ")), 200),
+                                config::suggestion(column, names)));
+      }
+      places.push_back(static_cast<std::size_t>(found - names.begin()));
+    }
+    CsvText& text = file.text();
+    while (!text.at_end()) {
+      if (file.repeats_header()) {
+        text.pass_row(text.position());
+        continue;
+      }
+      std::vector<std::string> cells;
+      CsvText::After after = CsvText::After::kCell;
+      while (after == CsvText::After::kCell) {
+        cells.push_back(text.cell());
+        after = text.next();
+      }
+      if (after == CsvText::After::kGarbage) text.pass_row(text.position());
+      std::vector<std::string>& row = rows.emplace_back();
+      for (const std::size_t place : places) row.push_back(place < cells.size() ? cells[place] : "");
+    }
+  }
+  return rows;
+}
+
+}  // namespace mirrortrain::data

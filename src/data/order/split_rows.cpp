@@ -1,0 +1,98 @@
+#include "data/order/split_rows.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <utility>
+
+#include "data/key_error.h"
+#include "data/order/order.h"
+
+namespace mirrortrain::data {
+namespace {
+
+/// A class's examples: how many there are, and how many of them validation takes.
+struct Share {
+  std::int64_t examples = 0, taken = 0;
+  double left_over = 0;  ///< of its exact share
+};
+
+/// Shares that add up to `taken` of all examples: what is left over of whole numbers goes to the largest remainders,
+/// where they are equal to the largest classes.
+std::map<std::int64_t, Share> shares_of(const std::vector<std::int64_t>& classes, std::int64_t taken) {
+  std::map<std::int64_t, Share> shares;
+  for (const std::int64_t number : classes) ++shares[number].examples;
+  std::int64_t left = taken;
+  std::vector<Share*> by_remainder;
+  for (auto& [number, share] : shares) {
+    const double exact =
+        static_cast<double>(share.examples) * static_cast<double>(taken) / static_cast<double>(classes.size());
+    share.taken = static_cast<std::int64_t>(exact);
+    share.left_over = exact - static_cast<double>(share.taken);
+    left -= share.taken;
+    by_remainder.push_back(&share);
+  }
+  std::ranges::stable_sort(by_remainder, std::greater(),
+                           [](const Share* share) { return std::pair(share->left_over, share->examples); });
+  for (const std::int64_t kept_in_train : {1, 0}) {
+    for (Share* const share : by_remainder) {
+      if (left == 0 || share->examples - share->taken <= kept_in_train) continue;
+      ++share->taken;
+      --left;
+    }
+  }
+  return shares;
+}
+
+/// Takes of each class its share of the rows, which come in a drawn order, from the end.
+SplitRows by_class(const std::vector<std::int64_t>& drawn, const std::vector<std::int64_t>& classes,
+                   std::int64_t taken) {
+  std::map<std::int64_t, Share> shares = shares_of(classes, taken);
+  SplitRows parts;
+  for (auto row = drawn.rbegin(); row != drawn.rend(); ++row) {
+    std::int64_t& left = shares[classes[static_cast<std::size_t>(*row)]].taken;
+    (left > 0 ? parts.validation : parts.train).push_back(*row);
+    if (left > 0) --left;
+  }
+  return parts;
+}
+
+}  // namespace
+
+SplitRows split_rows(const RowsToSplit& all, const DataOptions& options, std::uint64_t seed) {
+  std::vector<std::int64_t> rows(static_cast<std::size_t>(all.rows));
+  std::iota(rows.begin(), rows.end(), std::int64_t{0});
+  const auto* const fraction =
+      options.validation.value ? std::get_if<ValidationFraction>(&*options.validation.value) : nullptr;
+  if (fraction == nullptr) return {std::move(rows), {}};
+  const auto refuse = [&](const std::string& message) {
+    throw KeyError(options.validation.place, "data.validation", message);
+  };
+  const std::int64_t kept = fraction->kept_of(all.rows);
+  if (kept == 0 || kept == all.rows) {
+    refuse(
+        fmt::format("a fraction of {} of the {} examples in {} leaves {} without any; change the fraction or take "
+                    "more examples",
+                    fraction->fraction, all.rows, all.origin, kept == 0 ? "train" : "validation"));
+  }
+  const bool wants_classes = fraction->stratify.value_or(false);
+  if (wants_classes && !all.classes) {
+    refuse("stratify: each example needs one class, and these labels are none; remove stratify");
+  }
+  if (!fraction->shuffle.value_or(wants_classes || all.is_sorted_by_class)) {
+    return {{rows.begin(), rows.begin() + kept}, {rows.begin() + kept, rows.end()}};
+  }
+  constexpr std::int64_t kBeforeTheFirstEpoch = 0;
+  shuffled_rows(seed, kBeforeTheFirstEpoch, rows);
+  SplitRows parts = all.classes && fraction->stratify.value_or(true)
+                        ? by_class(rows, *all.classes, all.rows - kept)
+                        : SplitRows{{rows.begin(), rows.begin() + kept}, {rows.begin() + kept, rows.end()}};
+  parts.is_range = false;
+  std::ranges::sort(parts.train);
+  std::ranges::sort(parts.validation);
+  return parts;
+}
+
+}  // namespace mirrortrain::data

@@ -1,0 +1,111 @@
+#include "data/pictures/decoded_pictures.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <tuple>
+#include <utility>
+
+#include "base/crc32c.h"
+#include "base/error.h"
+#include "data/pictures/picture.h"
+
+namespace mirrortrain::data {
+namespace {
+
+/// In this thread's memory, until the next one.
+std::span<const std::byte> bytes_of(const EncodedPictures& pictures, std::int64_t row) {
+  thread_local std::vector<std::byte> bytes;
+  pictures.read(row, bytes);
+  return bytes;
+}
+
+class DecodedPictures : public ExampleSource {
+ public:
+  /// `first`: the row that the size is of, unless pictures are resized to it.
+  DecodedPictures(std::shared_ptr<const EncodedPictures> pictures, PictureSize size, int channels, bool resizes,
+                  std::int64_t first)
+      : pictures_(std::move(pictures)), size_(size), channels_(channels), resizes_(resizes), first_(first) {}
+
+  void read(std::int64_t row, std::span<float> to) const override {
+    read_window(row, {0, 0, size_.height, size_.width}, to);
+  }
+  bool read_window(std::int64_t row, const PictureWindow& window, std::span<float> to) const override {
+    const std::span<const std::byte> bytes = bytes_of(*pictures_, row);
+    const std::string name = row_text(row);
+    if (!resizes_) require_size(picture_size(bytes, name), name);
+    thread_local Picture picture;  // its memory serves the next one
+    decode_picture(bytes, channels_, name, picture);
+    resize_bilinear(picture, size_.height, size_.width, window, to);
+    return true;
+  }
+  std::uint64_t stored_bytes(std::int64_t row) const override { return pictures_->stored_bytes(row); }
+  std::uint32_t checksum(std::int64_t row) const override { return crc32c_of(bytes_of(*pictures_, row)); }
+  std::string row_text(std::int64_t row) const override { return pictures_->row_text(row); }
+  std::optional<std::string> fault(std::int64_t row) const override {
+    const std::span<const std::byte> bytes = bytes_of(*pictures_, row);
+    const std::string name = row_text(row);
+    try {
+      if (!resizes_) require_size(picture_size(bytes, name), name);
+      decode_picture(bytes, channels_, name);
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return std::nullopt;
+  }
+  std::string identity() const override {
+    return fmt::format("{} {}{}", pictures_->identity(), channels_,
+                       resizes_ ? "" : fmt::format(" {}x{}", size_.height, size_.width));
+  }
+
+ private:
+  void require_size(PictureSize found, const std::string& name) const {
+    if (found.height == size_.height && found.width == size_.width) return;
+    throw Error(
+        fmt::format("{}: expected {} x {} pixels (height x width) as in {}, found {} x {}; give image_size, to "
+                    "which all are resized",
+                    name, size_.height, size_.width, row_text(first_), found.height, found.width));
+  }
+
+  std::shared_ptr<const EncodedPictures> pictures_;
+  PictureSize size_;
+  int channels_;
+  bool resizes_;
+  std::int64_t first_;
+};
+
+/// Of the first row that has one; the last may throw.
+std::pair<std::int64_t, PictureSize> first_size(const EncodedPictures& pictures, bool passes_over_bad) {
+  for (std::int64_t row = 0;; ++row) {
+    try {
+      return {row, picture_size(bytes_of(pictures, row), pictures.row_text(row))};
+    } catch (const Error&) {
+      if (!passes_over_bad || row + 1 == pictures.rows()) throw;
+    }
+  }
+}
+
+}  // namespace
+
+Examples decoded_when_asked(std::shared_ptr<const EncodedPictures> pictures, const PictureForm& form,
+                            const std::string& origin, bool passes_over_bad) {
+  const int channels = form.color == PictureColor::kGray ? 1 : 3;
+  PictureSize size;
+  std::int64_t first = 0;
+  if (form.image_size) {
+    size = {(*form.image_size)[0], (*form.image_size)[1]};
+  } else {
+    std::tie(first, size) = first_size(*pictures, passes_over_bad);
+  }
+  Examples examples;
+  examples.features.dtype = DType::kFloat32;
+  examples.features.shape = Shape{pictures->rows(), size.height, size.width, channels};
+  examples.features.origin = origin;
+  examples.labels = Array(DType::kFloat64, {pictures->rows()}, origin);
+  std::ranges::fill(examples.labels.span<double>(), 0);
+  examples.source =
+      std::make_shared<DecodedPictures>(std::move(pictures), size, channels, form.image_size.has_value(), first);
+  return examples;
+}
+
+}  // namespace mirrortrain::data

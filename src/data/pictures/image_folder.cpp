@@ -1,0 +1,287 @@
+#include "data/pictures/image_folder.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <memory>
+
+#include "base/error.h"
+#include "base/utf8.h"
+#include "data/files/file_stamps.h"
+#include "data/files/input.h"
+#include "data/tables/csv_file.h"
+#include "data/usable.h"
+
+namespace mirrortrain::data {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string lower_ending(const fs::path& path) { return in_lower_case(path.extension().string()); }
+
+bool is_picture(const fs::path& path) {
+  const std::string name = path.filename().string(), ending = lower_ending(path);
+  return !name.starts_with('.') && (ending == ".png" || ending == ".jpg" || ending == ".jpeg");
+}
+
+/// What a folder has, hidden entries left out, in bytewise order.
+std::vector<fs::path> entries_of(const fs::path& folder) {
+  std::vector<fs::path> entries;
+  std::error_code error;
+  for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
+    if (!at->path().filename().string().starts_with('.')) entries.push_back(at->path());
+  }
+  if (error) {
+    throw Error(
+        fmt::format("{}: cannot read this folder of pictures: {}; check the path", folder.string(), error.message()));
+  }
+  std::ranges::sort(entries, {}, [](const fs::path& path) { return path.string(); });
+  return entries;
+}
+
+/// What looks as if it were to be read, and is not: pictures of other formats or in other places, folders, links that
+/// lead nowhere.
+class PassedOver {
+ public:
+  void add(const fs::path& path) {
+    if (fs::is_directory(path)) {
+      ++folders_;
+    } else if (is_picture(path) || has_other_ending(path) || is_broken_link(path)) {
+      ++files_;
+    } else {
+      return;
+    }
+    if (first_.empty()) first_ = path.string();
+  }
+  /// `where` pictures are read.
+  std::vector<std::string> remarks(const std::string& origin, std::string_view where) const {
+    if (first_.empty()) return {};
+    const auto counted = [](std::int64_t count, std::string_view what) {
+      return count == 0 ? std::string() : fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
+    };
+    const std::string both = files_ > 0 && folders_ > 0 ? " and " : "";
+    return {fmt::format("{}: {}{}{} {} passed over, as {}; what is read are files that end in .png, .jpg or .jpeg, {}",
+                        origin, counted(files_, "file"), both, counted(folders_, "folder"),
+                        files_ + folders_ == 1 ? "is" : "are", shortened(first_, 200), where)};
+  }
+
+ private:
+  static bool has_other_ending(const fs::path& path) {
+    constexpr auto kEndings = std::to_array<std::string_view>(
+        {".webp", ".bmp", ".gif", ".tif", ".tiff", ".heic", ".heif", ".avif", ".jfif", ".jpe", ".jp2", ".ppm", ".pgm"});
+    return std::ranges::find(kEndings, lower_ending(path)) != kEndings.end();
+  }
+  static bool is_broken_link(const fs::path& path) { return fs::is_symlink(path) && !fs::exists(path); }
+
+  std::int64_t files_ = 0, folders_ = 0;
+  std::string first_;
+};
+
+/// The pictures of a folder; a picture alone is one.
+std::vector<std::string> pictures_in(const fs::path& folder, PassedOver& passed_over) {
+  if (fs::is_regular_file(folder)) return {folder.string()};
+  std::vector<std::string> files;
+  for (const fs::path& path : entries_of(folder)) {
+    if (is_picture(path) && fs::is_regular_file(path)) {
+      files.push_back(path.string());
+    } else {
+      passed_over.add(path);
+    }
+  }
+  return files;
+}
+
+class PictureFiles : public EncodedPictures {
+ public:
+  explicit PictureFiles(std::vector<std::string> files) : files_(std::move(files)) {}
+
+  std::int64_t rows() const override { return static_cast<std::int64_t>(files_.size()); }
+  void read(std::int64_t row, std::vector<std::byte>& to) const override { PlainFile(row_text(row)).read_whole(to); }
+  std::uint64_t stored_bytes(std::int64_t row) const override {
+    std::error_code error;
+    const auto bytes = fs::file_size(row_text(row), error);
+    return error ? 0 : bytes;  // reading it will say what is wrong
+  }
+  std::string row_text(std::int64_t row) const override { return files_[static_cast<std::size_t>(row)]; }
+  std::string identity() const override {
+    FileStamps stamps;
+    for (const std::string& file : files_) stamps.add(file);
+    return stamps.text();
+  }
+
+ private:
+  std::vector<std::string> files_;
+};
+
+struct LabeledFiles {
+  std::vector<std::string> files, labels;
+  std::vector<std::int64_t> rows{};  ///< which these are of all, where some were left out
+  std::vector<std::string> remarks{};
+
+  void keep(const std::vector<std::int64_t>& kept) {
+    LabeledFiles left;
+    left.remarks = std::move(remarks);
+    for (const std::int64_t one : kept) {
+      const auto at = static_cast<std::size_t>(one);
+      left.files.push_back(std::move(files[at]));
+      left.labels.push_back(std::move(labels[at]));
+      left.rows.push_back(rows.empty() ? one : rows[at]);
+    }
+    *this = std::move(left);
+  }
+};
+
+LabeledFiles files_of_folders(const fs::path& directory) {
+  LabeledFiles found;
+  PassedOver passed_over;
+  for (const fs::path& folder : entries_of(directory)) {
+    if (!fs::is_directory(folder)) {
+      passed_over.add(folder);
+      continue;
+    }
+    if (!is_utf8(folder.filename().string())) {
+      throw Error(
+          fmt::format("{}: the name of this class is not UTF-8, as classes.json of a run must be; rename the "
+                      "folder",
+                      shortened(folder.string(), 200)));
+    }
+    const std::vector<std::string> files = pictures_in(folder, passed_over);
+    if (files.empty()) {
+      const auto inside = entries_of(folder);
+      const bool has_folders = std::ranges::any_of(inside, [](const fs::path& one) { return fs::is_directory(one); });
+      throw Error(fmt::format(
+          "{}: expected PNG or JPEG files of the class '{}', found none; {}", folder.string(),
+          shortened(folder.filename().string()),
+          has_folders ? fmt::format("if the classes are the folders in it, write directory: {}", folder.string())
+                      : "add some or remove the folder"));
+    }
+    found.labels.insert(found.labels.end(), files.size(), folder.filename().string());
+    found.files.insert(found.files.end(), files.begin(), files.end());
+  }
+  if (found.files.empty()) {
+    throw Error(
+        fmt::format("{}: expected a folder for each class with PNG or JPEG files, found none; put each class's "
+                    "pictures in a folder of its name, or give a CSV file of names and labels in 'labels'",
+                    directory.string()));
+  }
+  found.remarks = passed_over.remarks(directory.string(), "right in a class's folder");
+  return found;
+}
+
+LabeledFiles files_of_table(const fs::path& directory, const std::string& path, BadExamples* bad) {
+  Csv options;
+  options.header = false;  // whether it is one, the first cell shows: it names no picture
+  CsvFile file(path, options);
+  CsvText& text = file.text();
+  LabeledFiles found;
+  std::vector<std::int64_t> missing;
+  if (file.first_line().columns != 2) {
+    throw Error(fmt::format("{}: expected two columns, a picture's path and its label, found {}", path,
+                            file.first_line().columns));
+  }
+  text.at_end();  // passes blank lines
+  const std::int64_t first_line = text.line(text.position());
+  while (!text.at_end()) {
+    const std::int64_t line = text.line(text.position());
+    const std::string name = text.cell();
+    const bool has_label = text.next() == CsvText::After::kCell;
+    const std::string label = has_label ? text.cell() : "";
+    if (label.empty() || text.next() != CsvText::After::kLine) {
+      throw Error(fmt::format("{}:{}: expected a picture's path and its label", path, line));
+    }
+    const std::string picture = (directory / name).string();
+    const bool is_first = found.files.empty() && missing.empty() && line == first_line;
+    if (is_first && !is_picture(name) && !fs::is_regular_file(picture)) continue;  // a header
+    if (!fs::is_regular_file(picture)) {
+      const std::string reason = fmt::format("{}:{}: there is no picture {}; correct the name or remove the line", path,
+                                             line, shortened(picture, 200));
+      if (bad == nullptr) throw Error(reason);
+      missing.push_back(std::ssize(found.files));
+      bad->add(missing.back(), reason);
+    }
+    found.files.push_back(picture);
+    found.labels.push_back(label);
+  }
+  if (found.files.empty()) throw Error(fmt::format("{}: expected at least one picture, found none", path));
+  if (!missing.empty()) found.keep(rows_but(std::ssize(found.files), missing));
+  return found;
+}
+
+std::vector<std::string> sorted(std::vector<std::string> labels) {
+  std::ranges::sort(labels);
+  labels.erase(std::unique(labels.begin(), labels.end()), labels.end());
+  return labels;
+}
+
+Examples examples_of(const ImageFolder& source, std::vector<std::string> files, bool passes_over_bad) {
+  return decoded_when_asked(std::make_shared<PictureFiles>(std::move(files)), {source.image_size, source.color},
+                            source.directory.text, passes_over_bad);
+}
+
+/// Leaves out the files of classes that the training data does not have.
+void require_known(LabeledFiles& found, const std::vector<std::string>& classes, BadExamples* bad) {
+  std::vector<std::int64_t> unknown;
+  for (std::size_t i = 0; i < found.files.size(); ++i) {
+    if (std::ranges::binary_search(classes, found.labels[i])) continue;
+    const std::string text =
+        fmt::format("{}: the class '{}' is none of the {} of the training data; correct or remove it", found.files[i],
+                    shortened(found.labels[i]), classes.size());
+    if (bad == nullptr) throw Error(text);
+    unknown.push_back(static_cast<std::int64_t>(i));
+    bad->add(found.rows.empty() ? unknown.back() : found.rows[i], text);
+  }
+  if (!unknown.empty()) found.keep(rows_but(std::ssize(found.files), unknown));
+}
+
+}  // namespace
+
+config::Section<ImageFolder> ImageFolder::section() {
+  return config::Section<ImageFolder>(
+             "PNG and JPEG pictures in one folder for each class, as numbers from 0 to 255. They are decoded while the "
+             "run continues, so that a set may be larger than memory.")
+      .key("directory", &ImageFolder::directory, "The folder with the classes' folders.", config::required)
+      .key("labels", &ImageFolder::labels,
+           "A CSV file of two columns, a picture's path in the folder and its label, in the place of classes' folders.")
+      .key("image_size", &ImageFolder::image_size,
+           "Height and width to which pictures are resized (bilinear, without antialiasing); null: all are as large as "
+           "the first.",
+           config::between(1, 1 << 15))
+      .key("color", &ImageFolder::color, "Three channels or one.");
+}
+
+FoundPictures find_pictures(const ImageFolder& source, const std::vector<std::string>* known, BadExamples* bad) {
+  LabeledFiles found = source.labels ? files_of_table(source.directory.text, source.labels->text, bad)
+                                     : files_of_folders(source.directory.text);
+  if (known != nullptr) require_known(found, *known, bad);
+  if (found.files.empty() && bad != nullptr) std::move(*bad).left_out(0, source.directory.text);
+  FoundPictures pictures{examples_of(source, found.files, bad != nullptr),
+                         known != nullptr ? *known : sorted(found.labels)};
+  const auto labels = pictures.examples.labels.span<double>();
+  for (std::size_t row = 0; row < labels.size(); ++row) {
+    const auto at = std::ranges::lower_bound(pictures.classes, found.labels[row]);
+    labels[row] = static_cast<double>(at - pictures.classes.begin());
+  }
+  pictures.examples.labels.picked = std::move(found.rows);
+  pictures.examples.labels.remarks = std::move(found.remarks);
+  return pictures;
+}
+
+bool has_pictures(const ImageFolder& source) {
+  PassedOver unread;
+  return !pictures_in(source.directory.text, unread).empty();
+}
+
+Examples find_new_pictures(const ImageFolder& source, bool passes_over_bad) {
+  PassedOver passed_over;
+  std::vector<std::string> files = pictures_in(source.directory.text, passed_over);
+  if (files.empty()) {
+    throw Error(fmt::format("{}: expected PNG or JPEG files, found none", source.directory.text));
+  }
+  Examples examples = examples_of(source, std::move(files), passes_over_bad);
+  examples.features.remarks = passed_over.remarks(source.directory.text, "right in this folder");
+  return examples;
+}
+
+}  // namespace mirrortrain::data

@@ -1,0 +1,181 @@
+#include "data/pictures/picture.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstring>
+
+#ifdef __SSE4_1__
+#include <immintrin.h>
+#endif
+
+#include "base/error.h"
+
+namespace mirrortrain::data {
+namespace {
+
+constexpr std::array kPng = {std::byte{0x89}, std::byte{'P'}, std::byte{'N'}, std::byte{'G'}};
+constexpr std::array kJpeg = {std::byte{0xff}, std::byte{0xd8}, std::byte{0xff}};
+
+template <class Magic>
+bool begins_with(std::span<const std::byte> file, const Magic& magic) {
+  return file.size() >= magic.size() && std::equal(magic.begin(), magic.end(), file.begin());
+}
+
+[[noreturn]] void refuse(const std::string& name) {
+  throw Error(
+      fmt::format("{}: expected a PNG or a JPEG, found neither; remove the file or save the picture again", name));
+}
+
+/// Between which pixels of `from` each of `to` lies, and how far.
+struct Between {
+  std::int64_t lower = 0, upper = 0;
+  float share = 0;
+};
+
+std::vector<Between> between(std::int64_t from, std::int64_t to) {
+  const float scale = static_cast<float>(from) / static_cast<float>(to);
+  std::vector<Between> all;
+  for (std::int64_t i = 0; i < to; ++i) {
+    const float at = (static_cast<float>(i) + 0.5f) * scale - 0.5f;
+    const float floor = std::floor(at);
+    all.push_back({std::max<std::int64_t>(static_cast<std::int64_t>(floor), 0),
+                   std::min(static_cast<std::int64_t>(std::ceil(at)), from - 1), at - floor});
+  }
+  return all;
+}
+
+using Float4 = float __attribute__((vector_size(16)));
+
+Float4 four(const std::uint8_t* from) {
+#ifdef __SSE4_1__
+  std::int32_t bytes = 0;
+  std::memcpy(&bytes, from, sizeof bytes);
+  return _mm_cvtepi32_ps(_mm_cvtepu8_epi32(_mm_cvtsi32_si128(bytes)));
+#else
+  return Float4{static_cast<float>(from[0]), static_cast<float>(from[1]), static_cast<float>(from[2]),
+                static_cast<float>(from[3])};
+#endif
+}
+
+Float4 four(const float* from) {
+  Float4 numbers;
+  std::memcpy(&numbers, from, sizeof numbers);
+  return numbers;
+}
+
+/// A line of pixels at the columns of `columns`: [columns, channels], with room for kBeyond more.
+constexpr std::size_t kBeyond = 4;
+template <class T>
+void resize_line(const T* line, std::int64_t line_elements, std::int64_t channels, std::span<const Between> columns,
+                 float* to) {
+  std::size_t next = 0;
+  if (channels == 3) {  // a pixel and what follows it at once, as long as something follows
+    for (; next < columns.size() && 3 * columns[next].upper + 4 <= line_elements; ++next, to += 3) {
+      const Between& column = columns[next];
+      const Float4 left = four(line + 3 * column.lower), right = four(line + 3 * column.upper);
+      const Float4 between = left + (right - left) * column.share;
+      std::memcpy(to, &between, sizeof between);
+    }
+  }
+  for (const Between& column : columns.subspan(next)) {
+    for (std::int64_t c = 0; c < channels; ++c) {
+      const float left = line[column.lower * channels + c];
+      *to++ = left + (static_cast<float>(line[column.upper * channels + c]) - left) * column.share;
+    }
+  }
+}
+
+template <class T>
+void resize(std::span<const T> from, std::int64_t from_height, std::int64_t from_width, std::int64_t height,
+            std::int64_t width, const PictureWindow& window, std::span<float> to) {
+  const std::int64_t channels = std::ssize(from) / (from_height * from_width), line_elements = from_width * channels;
+  const auto elements = static_cast<std::size_t>(window.width * channels);
+  if (from_height == height && from_width == width) {
+    for (std::int64_t y = 0; y < window.height; ++y) {
+      const auto first = from.begin() + (window.top + y) * line_elements + window.left * channels;
+      std::copy_n(first, elements, to.begin() + y * static_cast<std::int64_t>(elements));
+    }
+    return;
+  }
+  const std::vector<Between> all_columns = between(from_width, width), all_rows = between(from_height, height);
+  const auto part = [](const std::vector<Between>& all, std::int64_t first, std::int64_t count) {
+    return std::span(all).subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(count));
+  };
+  const std::span<const Between> columns = part(all_columns, window.left, window.width);
+  struct Line {
+    std::int64_t row = -1;
+    std::vector<float> pixels;
+  };
+  std::array<Line, 2> lines;
+  for (Line& line : lines) line.pixels.resize(elements + kBeyond);
+  const auto make = [&](Line& line, std::int64_t row) {
+    resize_line(from.data() + row * line_elements, line_elements, channels, columns, line.pixels.data());
+    line.row = row;
+  };
+  float* out = to.data();
+  for (const Between& row : part(all_rows, window.top, window.height)) {
+    if (lines[1].row == row.lower) std::swap(lines[0], lines[1]);
+    if (lines[0].row != row.lower) make(lines[0], row.lower);
+    if (row.upper != row.lower && lines[1].row != row.upper) make(lines[1], row.upper);
+    const float* const above = lines[0].pixels.data();
+    const float* const below = row.upper == row.lower ? above : lines[1].pixels.data();
+    for (std::size_t i = 0; i < elements; ++i) out[i] = above[i] + (below[i] - above[i]) * row.share;
+    out += elements;
+  }
+}
+
+}  // namespace
+
+void require_possible_size(std::int64_t width, std::int64_t height, std::size_t file_bytes, std::size_t most_per_byte,
+                           const std::string& name) {
+  constexpr std::int64_t kMostPixels = std::int64_t{178'956'970};  // as Pillow has it
+  if (width > 0 && height > 0 && width <= kMostPixels / height &&
+      static_cast<std::size_t>(width * height) / most_per_byte <= file_bytes) {
+    return;
+  }
+  throw Error(
+      fmt::format("{}: announces {} x {} pixels in {} bytes, more than a picture of that size can hold; it is "
+                  "damaged or made to exhaust memory, remove it",
+                  name, width, height, file_bytes));
+}
+
+Picture decode_picture(std::span<const std::byte> file, int channels, const std::string& name) {
+  Picture picture;
+  decode_picture(file, channels, name, picture);
+  return picture;
+}
+
+void decode_picture(std::span<const std::byte> file, int channels, const std::string& name, Picture& to) {
+  if (begins_with(file, kPng)) {
+    to = decode_png(file, channels, name);
+  } else if (begins_with(file, kJpeg)) {
+    decode_jpeg(file, channels, name, to);
+  } else {
+    refuse(name);
+  }
+}
+
+PictureSize picture_size(std::span<const std::byte> file, const std::string& name) {
+  if (begins_with(file, kPng)) return png_size(file, name);
+  if (begins_with(file, kJpeg)) return jpeg_size(file, name);
+  refuse(name);
+}
+
+void resize_bilinear(const Picture& from, std::int64_t height, std::int64_t width, std::span<float> to) {
+  resize_bilinear(from, height, width, {0, 0, height, width}, to);
+}
+
+void resize_bilinear(const Picture& from, std::int64_t height, std::int64_t width, const PictureWindow& window,
+                     std::span<float> to) {
+  resize(std::span(from.pixels), from.height, from.width, height, width, window, to);
+}
+
+void resize_bilinear(std::span<const float> from, std::int64_t from_height, std::int64_t from_width,
+                     std::int64_t height, std::int64_t width, std::span<float> to) {
+  resize(from, from_height, from_width, height, width, {0, 0, height, width}, to);
+}
+
+}  // namespace mirrortrain::data

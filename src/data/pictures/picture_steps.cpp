@@ -1,0 +1,406 @@
+#include "data/pictures/picture_steps.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <map>
+#include <span>
+
+#include "data/key_error.h"
+#include "data/pictures/move_picture.h"
+
+namespace mirrortrain::data {
+namespace {
+
+Extents extents_of(const Shape& example) { return {example[0], example[1], example.rank() == 3 ? example[2] : 1}; }
+
+void copy(const float* from, const Extents& extents, float* to) {
+  std::memcpy(to, from, static_cast<std::size_t>(extents.elements()) * sizeof(float));
+}
+
+/// A part of a picture, or more than it.
+struct Window {
+  std::int64_t top = 0, left = 0;
+  Extents extents;
+};
+
+/// Extents of the ratio of `to` that a picture has in its middle, or that it has its middle in.
+Window at_ratio(const Extents& from, const Extents& to, bool outside) {
+  const auto scaled = [](std::int64_t extent, std::int64_t by, std::int64_t through) {
+    return static_cast<std::int64_t>(static_cast<float>(extent * by) / static_cast<float>(through));
+  };
+  const std::int64_t height = scaled(from.width, to.height, to.width), width = scaled(from.height, to.width, to.height);
+  Extents extents = from;
+  extents.height = outside ? std::max(from.height, height) : std::max<std::int64_t>(std::min(from.height, height), 1);
+  extents.width = outside ? std::max(from.width, width) : std::max<std::int64_t>(std::min(from.width, width), 1);
+  return {(from.height - extents.height) / 2, (from.width - extents.width) / 2, extents};
+}
+
+class Resize : public PictureStep {
+ public:
+  Resize(const Resizing& step, const Extents& from)
+      : PictureStep({step.height.value, step.width, from.channels}),
+        resample_(from, step.height.value, step.width, step.interpolation, step.antialias) {}
+  void apply(const Draw&, const float* from, float* to) const override { resample_(from, to); }
+
+ private:
+  Resampling resample_;
+};
+
+/// Crops or pads to the ratio, then resizes.
+class ResizeAtRatio : public PictureStep {
+ public:
+  ResizeAtRatio(const Resizing& step, const Extents& from)
+      : PictureStep({step.height.value, step.width, from.channels}),
+        from_(from),
+        window_(at_ratio(from, result(), step.pad_to_aspect_ratio)),
+        fill_value_(static_cast<float>(step.fill_value)),
+        resample_(padded_alike(window_, from), step.height.value, step.width, step.interpolation, step.antialias) {}
+
+  void apply(const Draw&, const float* from, float* to) const override {
+    thread_local std::vector<float> window;
+    const Extents extents = padded_alike(window_, from_);
+    window.resize(static_cast<std::size_t>(extents.elements()));
+    crop(from, from_, window_.top, window_.left, extents, window.data());
+    if (fill_value_ != 0) fill_around(window.data(), extents);
+    resample_(window.data(), to);
+  }
+
+ private:
+  /// Both sides get the same padding: an odd pixel is left out.
+  static Extents padded_alike(const Window& window, const Extents& from) {
+    Extents extents = window.extents;
+    if (window.top < 0) extents.height = from.height - 2 * window.top;
+    if (window.left < 0) extents.width = from.width - 2 * window.left;
+    if (window.top == 0 && extents.height > from.height) extents.height = from.height;
+    if (window.left == 0 && extents.width > from.width) extents.width = from.width;
+    return extents;
+  }
+  void fill_around(float* pixels, const Extents& extents) const {
+    for (std::int64_t y = 0; y < extents.height; ++y) {
+      for (std::int64_t x = 0; x < extents.width; ++x, pixels += extents.channels) {
+        const std::int64_t row = y + window_.top, column = x + window_.left;
+        const bool is_inside = row >= 0 && row < from_.height && column >= 0 && column < from_.width;
+        if (!is_inside) std::fill_n(pixels, extents.channels, fill_value_);
+      }
+    }
+  }
+
+  Extents from_;
+  Window window_;
+  float fill_value_;
+  Resampling resample_;
+};
+
+Resizing to_ratio(std::int64_t height, std::int64_t width) {
+  Resizing resizing;
+  resizing.height.value = height;
+  resizing.width = width;
+  resizing.crop_to_aspect_ratio = true;
+  return resizing;
+}
+
+class Center : public PictureStep {
+ public:
+  Center(const CenterCrop& step, const Extents& from)
+      : PictureStep({step.height.value, step.width, from.channels}),
+        from_(from),
+        resize_(to_ratio(step.height.value, step.width), from) {}
+  void apply(const Draw& draw, const float* from, float* to) const override {
+    const std::int64_t down = from_.height - result().height, right = from_.width - result().width;
+    if (down < 0 || right < 0) return resize_.apply(draw, from, to);
+    crop(from, from_, down / 2, right / 2, result(), to);
+  }
+
+ private:
+  Extents from_;
+  ResizeAtRatio resize_;
+};
+
+class Flip : public PictureStep {
+ public:
+  Flip(const RandomFlip& step, const Extents& from) : PictureStep(from), mode_(step.mode.value) {}
+  bool acts(const Draw& draw) const override { return draw.trains && draw.between(0, 0, 1) <= 0.5f; }
+  void apply(const Draw&, const float* from, float* to) const override { flip(from, result(), mode_, to); }
+
+ private:
+  FlipMode mode_;
+};
+
+class Crop : public PictureStep {
+ public:
+  Crop(const RandomCrop& step, const Extents& from)
+      : PictureStep({step.height.value, step.width, from.channels}),
+        from_(from),
+        padding_(step.padding),
+        down_(from.height + 2 * padding_ - step.height.value),
+        right_(from.width + 2 * padding_ - step.width),
+        resize_(to_ratio(step.height.value, step.width), from) {}
+  void apply(const Draw& draw, const float* from, float* to) const override {
+    if (!draw.trains || down_ < 0 || right_ < 0) return resize_.apply(draw, from, to);
+    const PictureWindow drawn = draw_window(draw);
+    crop(from, from_, drawn.top, drawn.left, result(), to);
+  }
+  std::optional<PictureWindow> window(const Draw& draw) const override {
+    if (!draw.trains || down_ < 0 || right_ < 0) return std::nullopt;
+    const PictureWindow drawn = draw_window(draw);
+    const bool is_inside = drawn.top >= 0 && drawn.left >= 0 && drawn.top + drawn.height <= from_.height &&
+                           drawn.left + drawn.width <= from_.width;
+    return is_inside ? std::optional(drawn) : std::nullopt;
+  }
+
+ private:
+  Extents from_;
+  PictureWindow draw_window(const Draw& draw) const {
+    return {draw.below(0, down_ + 1) - padding_, draw.below(1, right_ + 1) - padding_, result().height, result().width};
+  }
+
+  std::int64_t padding_, down_, right_;
+  ResizeAtRatio resize_;
+};
+
+class Translate : public PictureStep {
+ public:
+  Translate(const RandomTranslation& step, const Extents& from)
+      : PictureStep(from),
+        filling_(step),
+        down_(bounds_of(step.height_factor.value)),
+        right_(bounds_of(step.width_factor)) {}
+  bool acts(const Draw& draw) const override { return draw.trains; }
+  void apply(const Draw& draw, const float* from, float* to) const override {
+    const float down = draw.between(0, down_.lower, down_.upper) * static_cast<float>(result().height);
+    const float right = draw.between(1, right_.lower, right_.upper) * static_cast<float>(result().width);
+    move(from, result(), translation(down, right), filling_, to);
+  }
+
+ private:
+  Filling filling_;
+  Bounds down_, right_;
+};
+
+class Rotate : public PictureStep {
+ public:
+  Rotate(const RandomRotation& step, const Extents& from)
+      : PictureStep(from), filling_(step), turn_(bounds_of(step.factor.value)) {}
+  bool acts(const Draw& draw) const override { return draw.trains; }
+  void apply(const Draw& draw, const float* from, float* to) const override {
+    move(from, result(), rotation(result(), draw.between(0, turn_.lower, turn_.upper)), filling_, to);
+  }
+
+ private:
+  Filling filling_;
+  Bounds turn_;
+};
+
+class Contrast : public PictureStep {
+ public:
+  Contrast(const RandomContrast& step, const Extents& from) : PictureStep(from), range_(step.value_range) {
+    const auto* const both = std::get_if<std::array<double, 2>>(&step.factor.value);
+    lower_ = both != nullptr ? (*both)[0] : std::get<double>(step.factor.value);
+    upper_ = both != nullptr ? (*both)[1] : lower_;
+  }
+  bool acts(const Draw& draw) const override { return draw.trains; }
+  void apply(const Draw& draw, const float* from, float* to) const override {
+    change_contrast(from, result(), draw.between(0, 1 - lower_, 1 + upper_), range_, to);
+  }
+
+ private:
+  std::array<double, 2> range_;
+  double lower_ = 0, upper_ = 0;
+};
+
+/// A step on each number for itself that stands between steps on pictures.
+class Scale : public PictureStep {
+ public:
+  Scale(const PreprocessingStep& step, const Extents& from) : PictureStep(from), affine_(fold(std::span(&step, 1))) {}
+  void apply(const Draw&, const float* from, float* to) const override {
+    const auto channels = static_cast<std::size_t>(result().channels);
+    for (std::size_t i = 0; i < static_cast<std::size_t>(result().elements()); ++i) {
+      const std::size_t c = affine_.channels() == 1 ? 0 : i % channels;
+      to[i] =
+          static_cast<float>((static_cast<double>(from[i]) - affine_.shift[c]) * affine_.scale[c] + affine_.offset[c]);
+    }
+  }
+
+ private:
+  Affine affine_;
+};
+
+template <class Made, class Step>
+std::unique_ptr<PictureStep> made(const Step& step, const Extents& from) {
+  return std::make_unique<Made>(step, from);
+}
+
+std::unique_ptr<PictureStep> make_step(const PreprocessingStep& step, const Extents& from) {
+  struct Make {
+    const PreprocessingStep& step;
+    const Extents& from;
+    std::unique_ptr<PictureStep> operator()(const OneHot&) const { return nullptr; }
+    std::unique_ptr<PictureStep> operator()(const Rescaling&) const { return made<Scale>(step, from); }
+    std::unique_ptr<PictureStep> operator()(const Normalization&) const { return made<Scale>(step, from); }
+    std::unique_ptr<PictureStep> operator()(const Resizing& held) const {
+      const bool keeps_ratio = held.crop_to_aspect_ratio || held.pad_to_aspect_ratio;
+      return keeps_ratio ? made<ResizeAtRatio>(held, from) : made<Resize>(held, from);
+    }
+    std::unique_ptr<PictureStep> operator()(const CenterCrop& held) const { return made<Center>(held, from); }
+    std::unique_ptr<PictureStep> operator()(const RandomFlip& held) const { return made<Flip>(held, from); }
+    std::unique_ptr<PictureStep> operator()(const RandomCrop& held) const { return made<Crop>(held, from); }
+    std::unique_ptr<PictureStep> operator()(const RandomTranslation& held) const { return made<Translate>(held, from); }
+    std::unique_ptr<PictureStep> operator()(const RandomRotation& held) const { return made<Rotate>(held, from); }
+    std::unique_ptr<PictureStep> operator()(const RandomContrast& held) const { return made<Contrast>(held, from); }
+  };
+  return std::visit(Make{step, from}, step);
+}
+
+bool acts(const PreprocessingStep& step, const Shape& example, bool trains) {
+  if (!is_of_pictures(step)) return true;
+  const std::optional<Extents> size = size_after(step);
+  if (!size) return trains;
+  if (trains && std::holds_alternative<RandomCrop>(step)) return true;
+  return size->height != example[0] || size->width != example[1];
+}
+
+void require_picture(const PreprocessingStep& step, const Shape& example) {
+  if (const std::string mismatch = picture_mismatch(step, example); !mismatch.empty()) {
+    const StepPlace at = located(step);
+    throw KeyError(at.place, at.path.empty() ? "data.preprocessing" : at.path, mismatch);
+  }
+}
+
+Shape shape_after(const PreprocessingStep& step, const Shape& example) {
+  if (!is_of_pictures(step)) return example;
+  require_picture(step, example);
+  const std::optional<Extents> size = size_after(step);
+  if (!size) return example;
+  return {size->height, size->width, extents_of(example).channels};
+}
+
+}  // namespace
+
+StepPlace located(const PreprocessingStep& step) {
+  return std::visit(
+      [](const auto& held) -> StepPlace {
+        const auto of_section = [](const auto& key) -> StepPlace {
+          return {key.place, key.path.substr(0, key.path.rfind('.'))};
+        };
+        if constexpr (requires { held.height; }) {
+          return of_section(held.height);
+        } else if constexpr (requires { held.height_factor; }) {
+          return of_section(held.height_factor);
+        } else if constexpr (requires { held.factor; }) {
+          return of_section(held.factor);
+        } else if constexpr (requires { held.mode; }) {
+          return of_section(held.mode);
+        } else {
+          return {};
+        }
+      },
+      step);
+}
+
+std::optional<Extents> size_after(const PreprocessingStep& step) {
+  return std::visit(
+      [](const auto& held) -> std::optional<Extents> {
+        if constexpr (requires {
+                        held.height;
+                        held.width;
+                      })
+          return Extents{held.height.value, held.width, 0};
+        return std::nullopt;
+      },
+      step);
+}
+
+std::string picture_mismatch(const PreprocessingStep& step, const Shape& example) {
+  if (!is_of_pictures(step)) return "";
+  const bool is_picture = (example.rank() == 2 || example.rank() == 3) && example.elements() > 0;
+  if (is_picture) return "";
+  return fmt::format("{} takes pictures [height, width, channels], and one example has the shape {}; leave it out",
+                     std::visit([](const auto& held) { return held.kName; }, step), example.text());
+}
+
+std::vector<PreprocessingStep> acting_steps(const std::vector<PreprocessingStep>& steps, const Shape& example,
+                                            bool trains) {
+  std::vector<PreprocessingStep> acting;
+  Shape shape = example;
+  for (const PreprocessingStep& step : steps) {
+    if (is_of_pictures(step)) require_picture(step, shape);
+    if (acts(step, shape, trains)) acting.push_back(step);
+    shape = shape_after(step, shape);
+  }
+  return acting;
+}
+
+Shape shape_after(const std::vector<PreprocessingStep>& steps, const Shape& example) {
+  Shape shape = example;
+  for (const PreprocessingStep& step : steps) shape = shape_after(step, shape);
+  return shape;
+}
+
+PictureSteps::PictureSteps(const std::vector<PreprocessingStep>& steps, const Shape& example, std::uint64_t seed)
+    : from_(example.elements()), most_elements_(from_) {
+  Shape shape = example;
+  std::map<std::string_view, int> uses;
+  for (const PreprocessingStep& step : steps) {
+    shape = shape_after(step, shape);
+    const std::string_view name = std::visit([](const auto& held) { return held.kName; }, step);
+    const Extents from = steps_.empty() ? extents_of(example) : steps_.back().step->result();
+    auto ready = make_step(step, from);
+    if (!ready) continue;
+    most_elements_ = std::max(most_elements_, ready->result().elements());
+    // By what it is, so that other steps before it do not change what it draws.
+    const std::uint64_t stream = hash_of_name(fmt::format("{} {}", name, uses[name]++));
+    steps_.push_back({Philox::with_key(seed ^ stream), std::move(ready)});
+  }
+}
+
+Draw PictureSteps::draw_of(const Step& step, std::int64_t example, std::int64_t epoch) {
+  const auto low = [](std::int64_t number) { return static_cast<std::uint32_t>(number); };
+  const auto high = [](std::int64_t number) { return static_cast<std::uint32_t>(number >> 32); };
+  Draw draw;
+  draw.trains = epoch > 0;
+  if (draw.trains) draw.words = step.random(low(example), high(example), low(epoch), high(epoch));
+  return draw;
+}
+
+std::optional<PictureWindow> PictureSteps::first_window(std::int64_t example, std::int64_t epoch) const {
+  if (steps_.empty()) return std::nullopt;
+  return steps_.front().step->window(draw_of(steps_.front(), example, epoch));
+}
+
+void PictureSteps::apply(std::int64_t example, std::int64_t epoch, const float* from, float* to) const {
+  apply(0, example, epoch, from, to);
+}
+
+void PictureSteps::apply_behind_first(std::int64_t example, std::int64_t epoch, const float* from, float* to) const {
+  apply(1, example, epoch, from, to);
+}
+
+void PictureSteps::apply(std::size_t first, std::int64_t example, std::int64_t epoch, const float* from,
+                         float* to) const {
+  thread_local std::array<std::vector<float>, 2> between;
+  const PictureStep* last = nullptr;  // that acts
+  Draw last_draw;
+  std::size_t applied = 0;
+  for (const Step& one : std::span(steps_).subspan(first)) {
+    const Draw draw = draw_of(one, example, epoch);
+    if (!one.step->acts(draw)) continue;
+    if (last != nullptr) {
+      std::vector<float>& buffer = between[applied++ % 2];
+      buffer.resize(static_cast<std::size_t>(most_elements_));
+      last->apply(last_draw, from, buffer.data());
+      from = buffer.data();
+    }
+    last = one.step.get();
+    last_draw = draw;
+  }
+  if (last == nullptr) {
+    copy(from, steps_.back().step->result(), to);
+  } else {
+    last->apply(last_draw, from, to);
+  }
+}
+
+}  // namespace mirrortrain::data

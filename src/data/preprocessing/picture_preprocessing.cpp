@@ -1,0 +1,103 @@
+#include "data/preprocessing/picture_preprocessing.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+namespace mirrortrain::data {
+namespace {
+
+const auto kExtent = config::between(1, 1 << 15);
+const auto kTurn = config::between(-1, 1);
+
+}  // namespace
+
+Bounds bounds_of(const Factor& factor) {
+  if (const auto* both = std::get_if<std::array<double, 2>>(&factor)) {
+    return {std::min((*both)[0], (*both)[1]), std::max((*both)[0], (*both)[1])};
+  }
+  const double around = std::abs(std::get<double>(factor));
+  return {-around, around};
+}
+
+config::Section<Resizing> Resizing::section() {
+  return config::Section<Resizing>("Resizes pictures to `height` x `width`.")
+      .key("height", &Resizing::height, "Height in pixels.", config::required, kExtent)
+      .key("width", &Resizing::width, "Width in pixels.", config::required, kExtent)
+      .key("interpolation", &Resizing::interpolation, "How pixels are made of those around them.")
+      .key("crop_to_aspect_ratio", &Resizing::crop_to_aspect_ratio,
+           "Whether to cut what does not fit the new ratio of height and width, rather than to distort.")
+      .key("pad_to_aspect_ratio", &Resizing::pad_to_aspect_ratio,
+           "Whether to fill what is missing for the new ratio on both sides, rather than to distort.")
+      .key("fill_value", &Resizing::fill_value, "What `pad_to_aspect_ratio` fills with.")
+      .key("antialias", &Resizing::antialias,
+           "Whether a pixel of a smaller picture is made of all that it covers. `nearest` has no use for it.")
+      .check("pad_to_aspect_ratio", [](const Resizing& step) -> std::string {
+        if (!step.crop_to_aspect_ratio || !step.pad_to_aspect_ratio) return "";
+        return "a picture is cropped or padded to the ratio, not both; leave one out";
+      });
+}
+
+config::Section<CenterCrop> CenterCrop::section() {
+  return config::Section<CenterCrop>(
+             "Takes the middle of pictures. One that is smaller is cropped to the ratio and resized.")
+      .key("height", &CenterCrop::height, "Height in pixels.", config::required, kExtent)
+      .key("width", &CenterCrop::width, "Width in pixels.", config::required, kExtent);
+}
+
+config::Section<RandomFlip> RandomFlip::section() {
+  return config::Section<RandomFlip>("Flips every second training picture, drawn at random.")
+      .key("mode", &RandomFlip::mode,
+           "Which ends change places: left and right, top and bottom, or both of them at once.");
+}
+
+config::Section<RandomCrop> RandomCrop::section() {
+  return config::Section<RandomCrop>(
+             "Takes a window of training pictures from a random place. A picture that is smaller, and every one "
+             "outside of training, is cropped to the window's ratio and resized.")
+      .key("height", &RandomCrop::height, "Height in pixels.", config::required, kExtent)
+      .key("width", &RandomCrop::width, "Width in pixels.", config::required, kExtent)
+      .key("padding", &RandomCrop::padding, "Pixels of zeros put around training pictures first.",
+           config::between(0, 1 << 15));
+}
+
+config::Section<Filling> Filling::section() {
+  return config::Section<Filling>("How moved pictures are filled.")
+      .key("fill_mode", &Filling::fill_mode,
+           "What lies beyond the edges: `fill_value` (constant), the pixel at the edge (nearest), the picture mirrored "
+           "(reflect) or repeated (wrap).")
+      .key("interpolation", &Filling::interpolation, "How pixels are made of those around them.")
+      .key("fill_value", &Filling::fill_value, "For `constant`.");
+}
+
+config::Section<RandomTranslation> RandomTranslation::section() {
+  return config::Section<RandomTranslation>("Moves training pictures by a random part of their size.")
+      .key("height_factor", &RandomTranslation::height_factor,
+           "How far down, as a part of the height: [lower, upper], or f for [-f, f].", config::required, kTurn)
+      .key("width_factor", &RandomTranslation::width_factor,
+           "How far to the right, as a part of the width: [lower, upper], or f for [-f, f].", config::required, kTurn)
+      .include<Filling>();
+}
+
+config::Section<RandomRotation> RandomRotation::section() {
+  return config::Section<RandomRotation>("Turns training pictures around their middle by a random angle.")
+      .key("factor", &RandomRotation::factor,
+           "How far counterclockwise, as a part of a full turn: [lower, upper], or f for [-f, f].", config::required,
+           kTurn)
+      .include<Filling>();
+}
+
+config::Section<RandomContrast> RandomContrast::section() {
+  return config::Section<RandomContrast>(
+             "Multiplies the distances of training pictures' pixels from their channel's mean by a random number.")
+      .key("factor", &RandomContrast::factor,
+           "[lower, upper] for a number from 1 - lower to 1 + upper, or f for [f, f].", config::required,
+           config::between(0, 1))
+      .key("value_range", &RandomContrast::value_range,
+           "The least and the largest value of the pixels that this step gets; what goes beyond is cut.")
+      .check("value_range", [](const RandomContrast& step) -> std::string {
+        return step.value_range[0] < step.value_range[1] ? "" : "expected the least value first";
+      });
+}
+
+}  // namespace mirrortrain::data

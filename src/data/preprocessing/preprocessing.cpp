@@ -1,0 +1,130 @@
+#include "data/preprocessing/preprocessing.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/error.h"
+
+namespace mirrortrain::data {
+namespace {
+
+std::vector<double> listed(const std::optional<PerChannel>& values) {
+  if (!values) throw Error("data.preprocessing: a normalization is not adapted to the training data yet");
+  if (const auto* list = std::get_if<std::vector<double>>(&*values)) return *list;
+  return {std::get<double>(*values)};
+}
+
+bool same_channels(std::size_t a, std::size_t b) { return a == b || a == 1 || b == 1; }
+
+void widen(Affine& affine, std::size_t channels) {
+  if (!same_channels(affine.channels(), channels)) {
+    throw Error(
+        fmt::format("data.preprocessing: one step has {} channels and another one {}; give them the same number",
+                    affine.channels(), channels));
+  }
+  for (auto* values : {&affine.shift, &affine.scale, &affine.offset}) {
+    if (values->size() < channels) values->resize(channels, values->front());
+  }
+}
+
+// (x - shift) scale + offset, times s, plus o
+void apply(Affine& affine, const Rescaling& step) {
+  for (double& scale : affine.scale) scale *= step.scale;
+  for (double& offset : affine.offset) offset = offset * step.scale + step.offset;
+}
+
+// ((x - shift) scale + offset - mean) / deviation = (x - (shift - (offset - mean) / scale)) (scale / deviation)
+void apply(Affine& affine, const Normalization& step) {
+  constexpr double kLeastDeviation = 1e-7;  // as Keras has it, so that a constant feature does not divide by zero
+  const std::vector<double> mean = listed(step.mean.value), variance = listed(step.variance.value);
+  widen(affine, mean.size());
+  widen(affine, variance.size());
+  for (std::size_t i = 0; i < affine.channels(); ++i) {
+    const double center = affine.offset[i] - mean[mean.size() == 1 ? 0 : i];
+    const double deviation = std::max(std::sqrt(variance[variance.size() == 1 ? 0 : i]), kLeastDeviation);
+    if (affine.scale[i] == 0) {
+      affine.offset[i] = center / deviation;
+      continue;
+    }
+    affine.shift[i] -= center / affine.scale[i];
+    affine.offset[i] = 0;
+    affine.scale[i] /= deviation;
+  }
+}
+
+/// What is done to labels or to pictures.
+template <class Step>
+void apply(Affine&, const Step&) {}
+
+}  // namespace
+
+config::Section<Rescaling> Rescaling::section() {
+  return config::Section<Rescaling>("Multiplies the features by `scale` and adds `offset`.")
+      .key("scale", &Rescaling::scale, "Factor to multiply by; 0.00392156862745098 (1/255) maps bytes to [0, 1].",
+           config::required)
+      .key("offset", &Rescaling::offset, "Value to add.");
+}
+
+config::Section<Normalization> Normalization::section() {
+  return config::Section<Normalization>(
+             "Subtracts `mean` from the features and divides by the square root of `variance`.")
+      .key("adapt", &Normalization::adapt,
+           "Whether to compute `mean` and `variance` of each channel (the last axis) from the training data, after the "
+           "steps before this one. They are kept in the run folder.")
+      .key("mean", &Normalization::mean, "Mean of the features: one number, or one per channel (the last axis).",
+           config::required_unless("adapt", {}), config::non_empty)
+      .key("variance", &Normalization::variance,
+           "Variance of the features: one number, or one per channel (the last axis).",
+           config::required_unless("adapt", {}), config::non_empty, config::at_least(0))
+      .relation(R"({"if": {"required": ["adapt"], "properties": {"adapt": {"const": true}}},
+                    "then": {"properties": {"mean": {"type": "null"}, "variance": {"type": "null"}}}})")
+      .check("adapt",
+             [](const Normalization& step) -> std::string {
+               const bool has_mean = step.mean.value.has_value(), has_variance = step.variance.value.has_value();
+               if (step.adapt && (has_mean || has_variance)) {
+                 return "mean and variance are computed from the training data; leave them out, or adapt";
+               }
+               return step.adapt || (has_mean && has_variance) ? "" : "without it, give mean and variance";
+             })
+      .check("variance", [](const Normalization& step) -> std::string {
+        if (!step.mean.value || !step.variance.value) return "";
+        const std::size_t means = listed(step.mean.value).size(), variances = listed(step.variance.value).size();
+        if (same_channels(means, variances)) return "";
+        return fmt::format("expected one number, or {} as in mean, found {}", means, variances);
+      });
+}
+
+config::Section<OneHot> OneHot::section() {
+  return config::Section<OneHot>("Converts class labels to one-hot vectors.")
+      .key("depth", &OneHot::depth, "Number of classes.", config::required, config::between(1, 1 << 24));
+}
+
+bool is_of_pictures(const PreprocessingStep& step) {
+  return !std::holds_alternative<Rescaling>(step) && !std::holds_alternative<Normalization>(step) &&
+         !std::holds_alternative<OneHot>(step);
+}
+
+bool Affine::needs_double() const {
+  constexpr double kFar = 16;  // float32's rounding of the shift is a millionth of a deviation
+  for (std::size_t i = 0; i < channels(); ++i) {
+    if (std::abs(shift[i] * scale[i]) > kFar) return true;
+  }
+  return false;
+}
+
+Affine fold(std::span<const PreprocessingStep> steps) {
+  Affine affine;
+  for (const PreprocessingStep& step : steps) std::visit([&](const auto& held) { apply(affine, held); }, step);
+  return affine;
+}
+
+const OneHot* find_one_hot(const std::vector<PreprocessingStep>& steps) {
+  for (const PreprocessingStep& step : steps) {
+    if (const auto* one_hot = std::get_if<OneHot>(&step)) return one_hot;
+  }
+  return nullptr;
+}
+
+}  // namespace mirrortrain::data

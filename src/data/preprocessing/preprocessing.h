@@ -1,0 +1,73 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "config/section.h"
+#include "data/preprocessing/picture_preprocessing.h"
+
+namespace mirrortrain::data {
+
+/// features x scale + offset
+struct Rescaling {
+  static constexpr std::string_view kName = "rescaling";
+  double scale = 1, offset = 0;
+  static config::Section<Rescaling> section();
+};
+
+/// One number for all features, or one per channel (the last axis).
+using PerChannel = std::variant<double, std::vector<double>>;
+
+/// (features - mean) / sqrt(variance)
+struct Normalization {
+  static constexpr std::string_view kName = "normalization";
+  bool adapt = false;                                         ///< to the training data; data/adapt.h does it
+  config::Located<std::optional<PerChannel>> mean, variance;  ///< null where it is to be adapted
+  static config::Section<Normalization> section();
+};
+
+/// Converts class labels to one-hot vectors.
+struct OneHot {
+  static constexpr std::string_view kName = "one_hot";
+  config::Located<std::int64_t> depth;
+  static config::Section<OneHot> section();
+};
+
+/// The one list of preprocessing steps.
+using PreprocessingStep = std::variant<Rescaling, Normalization, OneHot, Resizing, CenterCrop, RandomFlip, RandomCrop,
+                                       RandomTranslation, RandomRotation, RandomContrast>;
+
+/// Whether a step takes pictures, rather than each number for itself.
+bool is_of_pictures(const PreprocessingStep& step);
+
+/// All steps on single features as one: y = (x - shift) * scale + offset. One entry each, or one per channel.
+/// Subtracting first keeps what a mean much larger than the deviation would round away.
+struct Affine {
+  std::vector<double> shift{0.0}, scale{1.0}, offset{0.0};
+  std::size_t channels() const { return shift.size(); }
+  /// Whether float32 would round the difference to a shift too much: it is many deviations from 0, as times and years
+  /// are.
+  bool needs_double() const;
+};
+
+/// Throws Error where two steps have different numbers of channels. None may be of pictures, or be still to adapt.
+Affine fold(std::span<const PreprocessingStep> steps);
+
+/// The one_hot step, or null.
+const OneHot* find_one_hot(const std::vector<PreprocessingStep>& steps);
+
+}  // namespace mirrortrain::data
+
+template <>
+struct mirrortrain::config::ChoiceTag<mirrortrain::data::PerChannel> {
+  static constexpr std::string_view noun = "a number or a list with one number per channel";
+};
+template <>
+struct mirrortrain::config::ChoiceTag<mirrortrain::data::PreprocessingStep> {
+  static constexpr std::string_view noun = "a preprocessing step";
+};

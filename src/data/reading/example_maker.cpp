@@ -1,0 +1,67 @@
+#include "data/reading/example_maker.h"
+
+#include <algorithm>
+#include <array>
+
+namespace mirrortrain::data {
+namespace {
+
+std::vector<PreprocessingStep>::const_iterator first_of_pictures(const std::vector<PreprocessingStep>& steps) {
+  return std::ranges::find_if(steps, is_of_pictures);
+}
+
+Affine before_pictures(const std::vector<PreprocessingStep>& steps) {
+  return fold(std::span(steps.begin(), first_of_pictures(steps)));
+}
+
+std::vector<float>& scratch(std::size_t which, std::int64_t elements) {
+  thread_local std::array<std::vector<float>, 2> vectors;
+  vectors[which].resize(static_cast<std::size_t>(elements));
+  return vectors[which];
+}
+
+}  // namespace
+
+ExampleMaker::ExampleMaker(const Dataset& dataset, const std::vector<PreprocessingStep>& steps, std::uint64_t seed,
+                           StallWatch* watch)
+    : dataset_(dataset),
+      scale_(dataset_.features(), before_pictures(steps), DType::kFloat32),
+      scales_(dataset_.source() == nullptr || first_of_pictures(steps) != steps.begin()),
+      watch_(watch),
+      pictures_({first_of_pictures(steps), steps.end()}, dataset_.features().row_shape(), seed) {
+  std::vector<std::int64_t> dims = shape_after(steps, dataset_.features().row_shape()).dims();
+  dims.insert(dims.begin(), dataset_.features().rows());
+  features_.shape = Shape(std::move(dims));
+  features_.origin = dataset_.features().origin;
+}
+
+void ExampleMaker::make(const ExampleKey& key, std::span<float> to) const {
+  const Array& from = dataset_.features();
+  const std::int64_t elements = from.row_elements(), row = dataset_.first_row() + key.row;
+  const float* pixels = nullptr;
+  if (const ExampleSource* const source = dataset_.source()) {
+    const StallWatch::Reading reading(watch_, *source, row);
+    if (!scales_ && pictures_.empty()) return source->read(row, to);
+    if (const auto window = scales_ ? std::nullopt : pictures_.first_window(key.row, key.epoch)) {
+      std::vector<float>& part = scratch(0, pictures_.most_elements());
+      if (source->read_window(row, *window, part)) {
+        return pictures_.apply_behind_first(key.row, key.epoch, part.data(), to.data());
+      }
+    }
+    std::vector<float>& read = scratch(0, elements);
+    source->read(row, read);
+    pixels = read.data();
+  }
+  if (scales_) {
+    const auto* const bytes = pixels != nullptr
+                                  ? reinterpret_cast<const std::byte*>(pixels)
+                                  : from.bytes.data() + static_cast<std::size_t>(row) *
+                                                            static_cast<std::size_t>(elements) * size_of(from.dtype);
+    float* const scaled = pictures_.empty() ? to.data() : scratch(1, elements).data();
+    scale_.convert_row(bytes, reinterpret_cast<std::byte*>(scaled));
+    pixels = scaled;
+  }
+  if (!pictures_.empty()) pictures_.apply(key.row, key.epoch, pixels, to.data());
+}
+
+}  // namespace mirrortrain::data

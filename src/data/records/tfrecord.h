@@ -1,0 +1,55 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/dtype.h"
+#include "config/map.h"
+#include "config/section.h"
+#include "data/files/file_list.h"
+#include "data/pictures/decoded_pictures.h"
+
+namespace mirrortrain::data {
+
+/// How a feature of a record becomes numbers.
+struct RecordValues {
+  std::vector<std::int64_t> shape;
+  std::optional<DType> dtype;  ///< of a feature of bytes; null: uint8
+  static config::Section<RecordValues> section();
+};
+
+/// TFRecord files of tf.train.Example messages.
+struct TfRecord {
+  static constexpr std::string_view kName = "tfrecord";
+  Files files;
+  config::Map<RecordValues> features{};  ///< by name; empty where examples are pictures
+  std::optional<std::string> image{};    ///< the feature that holds an encoded picture
+  std::string labels = "label";
+  std::optional<std::array<std::int64_t, 2>> image_size{};  ///< height, width; null: that of the first picture
+  PictureColor color = PictureColor::kRgb;
+  static config::Section<TfRecord> section();
+};
+
+/// Features in the type of their values, or decoded from pictures when they are asked for; of several features float32,
+/// one after the other. Labels int64 or float32. Throws Error, naming file, record and feature, for what is missing or
+/// of another kind, unless `bad` gathers such records.
+Examples read(const TfRecord& source, BadExamples* bad = nullptr);
+/// The same of records that need have no labels: all are 0.
+Examples read_without_labels(const TfRecord& source, BadExamples* bad = nullptr);
+
+}  // namespace mirrortrain::data
+
+template <>
+struct mirrortrain::config::EnumNames<mirrortrain::DType> {
+  static constexpr auto names = std::to_array<std::pair<std::string_view, mirrortrain::DType>>({
+      {"uint8", mirrortrain::DType::kUint8},
+      {"int32", mirrortrain::DType::kInt32},
+      {"int64", mirrortrain::DType::kInt64},
+      {"float32", mirrortrain::DType::kFloat32},
+      {"float64", mirrortrain::DType::kFloat64},
+  });
+};

@@ -1,0 +1,110 @@
+#include "data/sources/data_options.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "config/document.h"
+
+namespace mirrortrain::data {
+
+config::Section<ValidationFraction> ValidationFraction::section() {
+  return config::Section<ValidationFraction>("The last examples of the training data.")
+      .key("fraction", &ValidationFraction::fraction, "Fraction of the training data to use for validation.",
+           config::required, config::greater_than(0), config::less_than(1))
+      .key("shuffle", &ValidationFraction::shuffle,
+           "Whether the examples are drawn by the seed rather than taken from the end; null: for image_folder, whose "
+           "files are sorted by class.")
+      .key(
+          "stratify", &ValidationFraction::stratify,
+          "Whether drawn examples have each class's share of the training data, so that a rare class is in both parts; "
+          "null: where labels are classes. true draws the examples.")
+      .check("stratify", [](const ValidationFraction& part) -> std::string {
+        const bool is_from_end = part.shuffle && !*part.shuffle;
+        return is_from_end && part.stratify.value_or(false)
+                   ? "without shuffle the examples are taken from the end, whatever their class; remove shuffle: false"
+                   : "";
+      });
+}
+
+namespace {
+
+/// What a table's other splits take from the training data: leaving it out is right, and another value is a mistake.
+template <class Member>
+bool differs(const Csv& train, const Csv& other, Member Csv::*member, bool is_given) {
+  const auto text = [&](const Csv& csv) { return config::to_yaml(config::Codec<Member>::show(csv.*member)); };
+  return is_given && text(train) != text(other);
+}
+
+template <class Optional>
+std::string table_mismatch(const DataOptions& options, const Optional& split) {
+  const auto* const train = std::get_if<Csv>(&options.train.value);
+  const auto* const other = split ? std::get_if<Csv>(&*split) : nullptr;
+  if (train == nullptr || other == nullptr) return "";
+  const char* key = differs(*train, *other, &Csv::features, other->features.has_value()) ? "features"
+                    : differs(*train, *other, &Csv::encoding, !other->encoding.empty())  ? "encoding"
+                    : differs(*train, *other, &Csv::missing, other->missing.has_value()) ? "missing"
+                    : differs(*train, *other, &Csv::missing_values, other->missing_values.has_value())
+                        ? "missing_values"
+                        : nullptr;
+  if (key == nullptr) return "";
+  return fmt::format("{0}: what data.train.{0} says counts for every split; leave it out here", key);
+}
+
+}  // namespace
+
+config::Section<DataOptions> DataOptions::section() {
+  return config::Section<DataOptions>("The data sets, and how they are batched and preprocessed.")
+      .key("global_batch_size", &DataOptions::global_batch_size,
+           "Number of examples per step, over all replicas together.", config::required, config::between(1, 1 << 30))
+      .key("shuffle", &DataOptions::shuffle, "Whether to shuffle the training data before each epoch.")
+      .key("drop_remainder", &DataOptions::drop_remainder,
+           "Whether training drops the last batch of an epoch if it has fewer than `global_batch_size` examples.")
+      .key("train", &DataOptions::train, "The training data.", config::required)
+      .key("validation", &DataOptions::validation, "The validation data, evaluated after each epoch.")
+      .key("test", &DataOptions::test, "The test data, evaluated at the end of training.")
+      .key("preprocessing", &DataOptions::preprocessing,
+           "Preprocessing steps, applied in this order to every split; those that draw at random, to training alone.")
+      .key("sequences", &DataOptions::sequences,
+           "How sequences of different lengths, padded at the end with 0, are computed: each batch at the steps that "
+           "its longest one needs; null: all at the steps of `input_shape`.")
+      .key("cache", &DataOptions::cache,
+           "Where GPUs keep the examples: in their own memory if they fit (`auto`), always there (`device`), or in the "
+           "host's memory (`host`).")
+      .key(
+          "threads", &DataOptions::threads,
+          "Number of threads that decode and preprocess pictures ahead of the steps, on cores that the replicas leave; "
+          "null: as many as the machine has.",
+          config::at_least(1))
+      .key("memory", &DataOptions::memory,
+           "Memory for pictures that are decoded or preprocessed ahead, for each split.")
+      .key(
+          "on_bad_example", &DataOptions::on_bad_example,
+          "What to do about an example that cannot be used (a picture that does not decode, a record of another shape, "
+          "a word or number that is no class, a cell without what it needs): end with its place (`error`), or leave it "
+          "out before anything is made of the data (`skip`), with a count in the console and a list in run.log.")
+      .key(
+          "auto_shard", &DataOptions::auto_shard,
+          "How workers share the examples: whole files each (`file`), each its part of every global batch (`data`), by "
+          "files where there are as many as workers (`auto`), or not: each goes through all of them (`off`).")
+      .check("validation", [](const DataOptions& options) { return table_mismatch(options, options.validation.value); })
+      .check("test", [](const DataOptions& options) { return table_mismatch(options, options.test.value); })
+      .check("sequences",
+             [](const DataOptions& options) -> std::string {
+               const bool groups = options.sequences.value && options.sequences.value->group_by_length;
+               const bool deals = options.auto_shard == AutoShard::kFile || options.auto_shard == AutoShard::kOff;
+               return groups && deals
+                          ? fmt::format(
+                                "group_by_length groups the examples of all workers, and auto_shard: {} gives each "
+                                "worker its own; use auto_shard: data, or leave group_by_length out",
+                                config::name_of(options.auto_shard))
+                          : "";
+             })
+      .check("preprocessing", [](const DataOptions& options) -> std::string {
+        const auto one_hots = std::count_if(options.preprocessing.begin(), options.preprocessing.end(),
+                                            [](const auto& step) { return std::holds_alternative<OneHot>(step); });
+        return one_hots > 1 ? "expected at most one one_hot step, found several" : "";
+      });
+}
+
+}  // namespace mirrortrain::data

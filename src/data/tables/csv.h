@@ -1,0 +1,118 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "config/map.h"
+#include "config/section.h"
+#include "data/files/file_list.h"
+
+namespace mirrortrain::data {
+
+/// A column: its number, from 0, or its name in the header.
+using CsvColumn = std::variant<std::int64_t, std::string>;
+using CsvColumns = std::variant<std::int64_t, std::string, std::vector<CsvColumn>>;
+
+// What to do about empty cells.
+struct RefuseMissing {
+  static constexpr std::string_view kName = "error";
+  static config::Section<RefuseMissing> section();
+};
+struct MissingIsMean {
+  static constexpr std::string_view kName = "mean";
+  static config::Section<MissingIsMean> section();
+};
+struct MissingIsConstant {
+  static constexpr std::string_view kName = "constant";
+  double value = 0;
+  static config::Section<MissingIsConstant> section();
+};
+using Missing = std::variant<RefuseMissing, MissingIsMean, MissingIsConstant>;
+
+/// What becomes of a word that is none of a column's.
+enum class UnknownWord : std::uint8_t {
+  kError,
+  kOwnClass,  ///< all such words are one word more, behind the others
+};
+
+/// The words of a column that are numbered.
+struct KnownWords {
+  std::optional<std::vector<std::string>> words{};  ///< null: those of the training data
+  UnknownWord unknown = UnknownWord::kError;
+  static config::Section<KnownWords> section();
+};
+
+// How the words of a column become numbers.
+struct OneHotEncoding : KnownWords {
+  static constexpr std::string_view kName = "one_hot";
+  static config::Section<OneHotEncoding> section();
+};
+struct IndexEncoding : KnownWords {
+  static constexpr std::string_view kName = "index";
+  static config::Section<IndexEncoding> section();
+};
+struct HashEncoding {
+  static constexpr std::string_view kName = "hash";
+  std::int64_t bins = 1024;
+  static config::Section<HashEncoding> section();
+};
+using Encoding = std::variant<OneHotEncoding, IndexEncoding, HashEncoding>;
+/// The words that one_hot and index number; null for hash.
+const KnownWords* known_words(const Encoding& encoding);
+
+/// What counts as an empty cell among numbers: pandas's na_values.
+inline constexpr auto kMissingMarks =
+    std::to_array<std::string_view>({"#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND",
+                                     "1.#QNAN", "<NA>", "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null"});
+/// Whether a text is one of these, or another that often stands for a missing number: "?", "-", ".".
+bool looks_missing(std::string_view text);
+
+/// Numbers and words in columns, one example per line. Cells may be quoted; lines end with LF or CRLF.
+struct Csv {
+  static constexpr std::string_view kName = "csv";
+  Files file;
+  CsvColumns labels{};
+  std::optional<bool> header{};            ///< null: the first line is one if it holds no number
+  std::optional<CsvColumns> features{};    ///< null: all columns that are neither labels nor weights, in file order
+  std::optional<std::string> delimiter{};  ///< null: what the first line has most of: comma, semicolon or tab
+  std::string decimal = ".";               ///< the character before the fraction of a number
+  std::optional<Missing> missing{};        ///< null: as in the training data, which refuses empty cells
+  /// Texts that count as empty cells, beside kMissingMarks among numbers; null: as in the training data, none.
+  std::optional<std::vector<std::string>> missing_values{};
+  config::Map<Encoding> encoding{};  ///< by the column's name or number
+  std::optional<CsvColumn> weights{};
+  std::string key{};  ///< of new data: the configuration's key that has their options; empty: none has
+  static config::Section<Csv> section();
+};
+
+std::vector<CsvColumn> listed(const CsvColumns& columns);
+
+}  // namespace mirrortrain::data
+
+template <>
+struct mirrortrain::config::EnumNames<mirrortrain::data::UnknownWord> {
+  static constexpr auto names = std::to_array<std::pair<std::string_view, mirrortrain::data::UnknownWord>>(
+      {{"error", mirrortrain::data::UnknownWord::kError}, {"own_class", mirrortrain::data::UnknownWord::kOwnClass}});
+};
+template <>
+struct mirrortrain::config::ChoiceTag<mirrortrain::data::CsvColumn> {
+  static constexpr std::string_view noun = "a column's name or number";
+};
+template <>
+struct mirrortrain::config::ChoiceTag<mirrortrain::data::CsvColumns> {
+  static constexpr std::string_view noun = "a column's name or number, or a list of them";
+};
+template <>
+struct mirrortrain::config::ChoiceTag<mirrortrain::data::Missing> {
+  static constexpr std::string_view noun = "what to do about empty cells";
+};
+template <>
+struct mirrortrain::config::ChoiceTag<mirrortrain::data::Encoding> {
+  static constexpr std::string_view noun = "an encoding of words";
+};

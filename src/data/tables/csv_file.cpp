@@ -1,0 +1,256 @@
+#include "data/tables/csv_file.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <ranges>
+#include <set>
+#include <span>
+
+#include "base/error.h"
+#include "base/utf8.h"
+
+namespace mirrortrain::data {
+namespace {
+
+bool is_number(const std::string& cell, char point) {
+  CsvText text(cell, '\n', point);
+  return !cell.empty() && text.number<double>().has_value() && text.at_end();
+}
+
+/// What the first line with anything in it has most of, outside quotes; a comma that is the numbers' `point` only where
+/// there is nothing else.
+char likely_delimiter(std::string_view text, char point) {
+  constexpr std::string_view candidates = ",;\t";
+  std::array<std::size_t, candidates.size()> counts{};
+  bool quoted = false, begun = false;
+  for (const char c : text) {
+    if (c == '"') quoted = !quoted;
+    if (c == '\n' && !quoted && begun) break;
+    begun = begun || (c != '\n' && c != '\r' && c != ' ');
+    if (const auto found = candidates.find(c); found != std::string_view::npos && !quoted) ++counts[found];
+  }
+  if (point == ',' && counts[1] + counts[2] > 0) counts[0] = 0;
+  return candidates[static_cast<std::size_t>(std::max_element(counts.begin(), counts.end()) - counts.begin())];
+}
+
+bool starts_with_any(std::string_view text, std::initializer_list<std::string_view> starts) {
+  return std::ranges::any_of(starts, [&](std::string_view start) { return text.starts_with(start); });
+}
+
+/// What a file is that only its name calls CSV, and what to do; "" where nothing speaks against CSV.
+std::string_view other_format(std::string_view text) {
+  if (text.starts_with("\x1f\x8b")) return "gzip; unpack it first";
+  if (text.starts_with("PK\x03\x04")) return "a zip archive, as .xlsx files are; save the sheet as CSV";
+  if (starts_with_any(text, {"\xff\xfe", "\xfe\xff"})) return "UTF-16; save it as UTF-8";
+  if (text.substr(0, 4096).find('\0') != text.npos) return "bytes that are not text; save it as UTF-8 or ASCII";
+  const std::string_view begin = text.substr(std::min(text.find_first_not_of(" \t\r\n"), text.size()));
+  if (starts_with_any(begin, {"<!DOCTYPE", "<!doctype", "<html", "<HTML"})) {
+    return "HTML, as of a page in the place of a download; fetch the file itself";
+  }
+  if (starts_with_any(begin, {"{\"", "[{", "{ \""}))
+    return "JSON; write one example per line with commas between cells";
+  return "";
+}
+
+/// Whether a line is numbers or words between spaces, with nothing that separates cells.
+bool is_separated_by_spaces(const std::string& line, char point) {
+  std::size_t numbers = 0;
+  for (const auto part : std::views::split(line, ' ')) {
+    numbers += is_number(std::string(part.begin(), part.end()), point) ? 1 : 0;
+  }
+  return numbers > 1;
+}
+
+/// Whether numbers are 0, 1, 2, ... or 2019, 2020, 2021, ...
+bool count_up(const std::vector<std::string>& cells) {
+  constexpr std::size_t kFewest = 3;
+  std::vector<std::int64_t> numbers;
+  for (const std::string& cell : cells) {
+    std::int64_t number = 0;
+    const auto [end, error] = std::from_chars(cell.data(), cell.data() + cell.size(), number);
+    if (error != std::errc() || end != cell.data() + cell.size()) return false;
+    if (!numbers.empty() && number != numbers.back() + 1) return false;
+    numbers.push_back(number);
+  }
+  return numbers.size() >= kFewest;
+}
+
+}  // namespace
+
+CsvFile::CsvFile(const std::string& path, const Csv& options, const std::vector<std::string>* known)
+    : line_{path, {}, 0},
+      bytes_(PlainFile(path).read_whole()),
+      text_(content(),
+            options.delimiter ? options.delimiter->front() : likely_delimiter(content(), options.decimal.front()),
+            options.decimal.front()) {
+  read_first_line(options, known);
+}
+
+/// Every row but the last ends its line, and every cell but the last of a line has a delimiter behind it.
+std::int64_t CsvFile::most_rows() const {
+  const auto lines = 1 + std::count(bytes_.data(), bytes_.data() + bytes_.size(), std::byte{'\n'});
+  return std::min<std::int64_t>(lines, static_cast<std::int64_t>(bytes_.size() + 1) / line_.columns + 1);
+}
+
+std::string_view CsvFile::content() {
+  const std::span<std::byte> bytes(bytes_.data(), bytes_.size());
+  std::string_view text(reinterpret_cast<const char*>(bytes_.data()), bytes_.size());
+  const std::string& name = line_.file;
+  text = without_byte_order_mark(text);
+  if (const std::string_view other = other_format(text); !other.empty()) {
+    throw Error(fmt::format("{}: expected CSV, found {}", name, other));
+  }
+  // Old Macs, and Excel's format for them, end lines with CR alone.
+  if (text.find('\n') == text.npos) std::ranges::replace(bytes, std::byte{'\r'}, std::byte{'\n'});
+  return text;
+}
+
+void CsvFile::read_first_line(const Csv& options, const std::vector<std::string>* known) {
+  if (text_.at_end()) throw Error(fmt::format("{}: expected one example per line, found an empty file", line_.file));
+  const CsvText start = text_;
+  std::vector<std::string> cells;
+  CsvText::After after = CsvText::After::kCell;
+  const char* cell = nullptr;
+  const char* end = nullptr;
+  while (after == CsvText::After::kCell) {
+    cell = text_.position();
+    cells.push_back(text_.cell());
+    if (!text_.closed()) {
+      throw Error(fmt::format("{}:{}: column {}: a quote begins here and is never closed", line_.file, text_.line(cell),
+                              cells.size() - 1));
+    }
+    end = text_.position();
+    after = text_.next();
+  }
+  if (after == CsvText::After::kGarbage) {
+    const bool is_return = *text_.position() == '\r';
+    throw Error(fmt::format(
+        "{}:{}: column {}: {}", line_.file, text_.line(text_.position()), cells.size() - 1,
+        is_return
+            ? "a carriage return (CR) alone is in this line, and other lines end with LF; save the file with LF or "
+              "CRLF at the end of every line"
+            : fmt::format("expected {} or the end of the line after a quoted cell, found '{}'", text_.delimiter_name(),
+                          shortened(text_.raw_cell(cell)))));
+  }
+  line_.columns = static_cast<std::int64_t>(cells.size());
+  const std::int64_t line = text_.line(start.position());
+  require_cells(cells, line, options);
+  if (options.header ? *options.header : looks_like_header(cells, line, options, known)) {
+    for (const std::string& name : cells) require_utf8(name, line_.file);
+    line_.header = std::move(cells);
+    header_text_ = {start.position(), end};
+  } else {
+    text_ = start;
+  }
+}
+
+/// A first line of one cell may be something else than a table of one column.
+void CsvFile::require_cells(const std::vector<std::string>& cells, std::int64_t line, const Csv& options) const {
+  if (cells.size() != 1 || options.delimiter) return;
+  if (cells[0].starts_with('#')) {
+    throw Error(fmt::format("{}:{}: expected the cells of a row, found '{}'; remove the lines of comments", line_.file,
+                            line, shortened(cells[0])));
+  }
+  if (is_separated_by_spaces(cells[0], options.decimal.front())) {
+    throw Error(
+        fmt::format("{}:{}: expected commas, semicolons or tabs between cells, found spaces in '{}'; write commas "
+                    "in their place",
+                    line_.file, line, shortened(cells[0])));
+  }
+}
+
+bool CsvFile::repeats_header() const {
+  const std::string_view rest = text_.rest();
+  if (header_text_.empty() || !rest.starts_with(header_text_)) return false;
+  const std::string_view behind = rest.substr(header_text_.size());
+  return behind.empty() || behind[0] == '\n' || behind[0] == '\r';
+}
+
+bool CsvFile::looks_like_header(const std::vector<std::string>& cells, std::int64_t line, const Csv& options,
+                                const std::vector<std::string>* known) {
+  const char point = options.decimal.front();
+  const auto numbers = static_cast<std::size_t>(
+      std::ranges::count_if(cells, [&](const std::string& cell) { return is_number(cell, point); }));
+  const auto by_name = [](const CsvColumns& columns) {
+    const auto list = listed(columns);
+    return std::any_of(list.begin(), list.end(), [](const CsvColumn& column) { return column.index() == 1; });
+  };
+  if (known != nullptr && !known->empty()) {
+    const auto is_known = [&](const std::string& cell) { return std::ranges::find(*known, cell) != known->end(); };
+    if (std::ranges::any_of(cells, is_known)) return true;
+    if (cells.size() == known->size() && numbers < cells.size()) {
+      remarks_.push_back(
+          fmt::format("{}:{}: the first line has none of the names of the columns ({}), so that it is "
+                      "taken for an example; if it is a header, write header: true",
+                      line_.file, line, shortened(fmt::format("{}", fmt::join(*known, ", ")), 80)));
+      return false;
+    }
+  }
+  if (known == nullptr && (by_name(options.labels) || (options.features && by_name(*options.features)))) return true;
+  if (numbers == cells.size()) {
+    if (known == nullptr && count_up(cells)) {
+      remarks_.push_back(
+          fmt::format("{}:{}: the first line counts up ({}), as the header of a table whose columns have "
+                      "no names does, and is taken for an example; if it is a header, write header: "
+                      "true, else header: false",
+                      line_.file, line, shortened(fmt::format("{}", fmt::join(cells, ", ")), 80)));
+    }
+    return false;
+  }
+  if (numbers == 0) return words_name_columns(cells, point);
+  throw MayBeHeader(
+      fmt::format("{}:{}: some cells of the first line are numbers and some are not, so that it may be a header or "
+                  "not; say 'header: true' or 'header: false'",
+                  line_.file, line));
+}
+
+/// Whether a first line of words is a header, by the lines below it: a word is no number, and names of columns hardly
+/// are words in them.
+bool CsvFile::words_name_columns(const std::vector<std::string>& cells, char point) {
+  constexpr int kMostLines = 1000;
+  CsvText text = text_;
+  std::vector<bool> has_numbers(cells.size(), false), has_words(cells.size(), false);
+  bool recurs = std::set<std::string>(cells.begin(), cells.end()).size() < cells.size();
+  bool has_lines = false;
+  for (int i = 0; i < kMostLines && !text.at_end(); ++i) {
+    has_lines = true;
+    CsvText::After after = CsvText::After::kCell;
+    for (std::size_t column = 0; after == CsvText::After::kCell; ++column) {
+      const std::string cell = text.cell();
+      after = text.next();
+      if (column >= cells.size() || cell.empty() || looks_missing(cell)) continue;
+      (is_number(cell, point) ? has_numbers : has_words)[column] = true;
+      recurs = recurs || cell == cells[column];
+    }
+    if (after == CsvText::After::kGarbage) break;  // which reading it says
+  }
+  for (std::size_t column = 0; column < cells.size(); ++column) {
+    if (has_numbers[column] && !has_words[column]) return true;
+  }
+  const std::int64_t line = text_.line(text_.position()) - 1;
+  const std::string shown = shortened(fmt::format("{}", fmt::join(cells, ", ")), 80);
+  if (recurs) {
+    remarks_.push_back(
+        fmt::format("{}:{}: the first line ({}) has words that occur below it, so that it is taken for an "
+                    "example; if it is a header, write header: true, else header: false",
+                    line_.file, line, shown));
+  } else if (has_lines) {
+    remarks_.push_back(
+        fmt::format("{}:{}: the first line ({}) is taken for a header, though the lines below it are "
+                    "words too; if it is an example, write header: false, else header: true",
+                    line_.file, line, shown));
+  }
+  return !recurs;
+}
+
+void require_utf8(std::string_view text, const std::string& place) {
+  if (!is_utf8(text)) {
+    throw Error(fmt::format("{}: '{}' is not UTF-8; save the file as UTF-8", place, shortened(text)));
+  }
+}
+
+}  // namespace mirrortrain::data

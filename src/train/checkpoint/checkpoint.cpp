@@ -1,0 +1,272 @@
+#include "train/checkpoint/checkpoint.h"
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <memory>
+#include <system_error>
+#include <utility>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "train/checkpoint/variable_copies.h"
+#include "train/checkpoint/weights.h"
+
+namespace mirrortrain {
+namespace {
+
+namespace fs = std::filesystem;
+
+void require(bool restored, const std::string& name) {
+  if (!restored) throw Error(fmt::format("training.safetensors: {} is missing", name));
+}
+
+bool is_finite(const fs::path& checkpoint) {
+  try {
+    return read_checkpoint_state(checkpoint).is_finite;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+}  // namespace
+
+void require_same_data(const CheckpointState& saved, const std::string& data) {
+  if (data.empty() || saved.data == data) return;
+  const auto of_train = [](const std::string& all) { return all.substr(0, all.find("; validation: ")); };
+  throw UsageError(
+      fmt::format("{}: the data for training or validation changed since {} was saved: expected {}, found {}; give the "
+                  "run its data again, or start a new run without --resume",
+                  of_train(saved.data) == of_train(data) ? "data.validation" : "data.train",
+                  checkpoint_name(saved.training.step), saved.data, data));
+}
+
+Checkpoints::Checkpoints(fs::path folder, Strategy& strategy, CheckpointNames names, RunIdentity run)
+    : folder_(std::move(folder)), strategy_(strategy), names_(std::move(names)), run_(std::move(run)) {}
+
+Checkpoints::~Checkpoints() = default;  // the future of a thread waits for it
+
+void Checkpoints::save(const TrainingState& state, std::int64_t keep, bool is_best) {
+  strategy_.variables();                          // from every worker
+  if (strategy_.topology().is_chief()) finish();  // throws where the last one was not saved
+  saved_ = std::exchange(last_saved_, state.step);
+  if (!strategy_.topology().is_chief()) return;
+  CheckpointState saved;
+  saved.training = state;
+  saved.seed = run_.seed;
+  saved.data = run_.data;
+  saved.metrics = names_.metrics;
+  saved.callbacks = names_.callbacks;
+  if (events_ != nullptr) saved.events = events_->lines();
+  const auto snapshot = std::make_shared<CheckpointSnapshot>(std::move(saved), strategy_, names_);
+  const auto write_it = [this, snapshot, step = state.step, keep, is_best] { write(*snapshot, step, keep, is_best); };
+  // Other workers take the checkpoint to be there once the chief continues.
+  if (strategy_.topology().cluster.workers > 1) return write_it();
+  try {
+    writing_ = std::async(std::launch::async, write_it);
+  } catch (const std::system_error&) {  // no more threads
+    write_it();
+  }
+}
+
+void Checkpoints::finish() {
+  if (writing_.valid()) writing_.get();
+}
+
+/// Throws Error where the run folder is another process's now, or was moved.
+void Checkpoints::sync_events() const {
+  if (lock_ != nullptr) lock_->require_held();
+  if (events_ != nullptr) events_->sync();
+}
+
+void Checkpoints::write(CheckpointSnapshot& snapshot, std::int64_t step, std::int64_t keep, bool is_best) const {
+  sync_events();
+  try {
+    create_folder(folder_);  // not those above: a run folder that is gone is not made again
+    // First: a run that is killed between them does the epoch again, and saves this one again.
+    if (is_best) snapshot.write(folder_ / kBestCheckpoint);
+    snapshot.write(folder_ / checkpoint_name(step));
+  } catch (const Error&) {
+    sync_events();  // says so where that happened just now
+    throw;
+  }
+  remove_old(snapshot.is_finite(), keep);
+}
+
+void Checkpoints::remove_old(bool newest_is_finite, std::int64_t keep) const {
+  std::vector<fs::path> all = checkpoints_in(folder_);
+  const std::size_t kept = std::min(all.size(), static_cast<std::size_t>(keep));
+  if (!newest_is_finite) {
+    // The newest that is finite is the one to go back to.
+    const auto finite = std::find_if(all.rbegin(), all.rend(), is_finite);
+    if (finite != all.rend()) all.erase(std::next(finite).base());
+  }
+  all.resize(all.size() - std::min(all.size(), kept));
+  for (const fs::path& old : all) remove_checkpoint(old);
+}
+
+std::optional<TrainingState> Checkpoints::restore(bool finite_alone) {
+  std::optional<TrainingState> state;
+  strategy_.variables();  // from every worker
+  if (strategy_.topology().is_chief()) state = restore_newest(finite_alone);
+  const Workers workers = strategy_.workers();
+  if (workers.agree(state.has_value()) == 0) return std::nullopt;
+  if (!state) state.emplace();
+  state->epoch_sums.metrics.resize(names_.metrics.size());
+  state->step_sums.metrics.resize(names_.metrics.size());
+  state->callbacks.watches.resize(names_.callbacks.size());
+  take_from_chief(workers, *state);
+  strategy_.take_variables_from_chief();
+  saved_ = last_saved_ = state->step;
+  return state;
+}
+
+std::optional<TrainingState> Checkpoints::restore_newest(bool finite_alone) {
+  const std::vector<fs::path> all = checkpoints_in(folder_);
+  std::vector<fs::path> damaged, not_finite;
+  std::optional<TrainingState> state;
+  for (auto checkpoint = all.rbegin(); checkpoint != all.rend() && !state; ++checkpoint) {
+    const std::string name = checkpoint->filename().string();
+    try {
+      const ReadCheckpoint read = read_checkpoint(*checkpoint);
+      if (finite_alone && !read.state.is_finite) {
+        spdlog::warn("{} has NaN or infinite values, with which training.on_non_finite: stop cannot continue", name);
+        not_finite.push_back(*checkpoint);
+        continue;
+      }
+      try {
+        state = restore_from(read);
+      } catch (const UsageError&) {
+        throw;
+      } catch (const Error& error) {
+        throw Error(fmt::format("{}: {}", checkpoint->string(), error.what()));
+      }
+      if (!damaged.empty() || !not_finite.empty()) spdlog::warn("using {} instead", name);
+    } catch (const Damaged& error) {
+      spdlog::warn("{} is damaged: {}", name, error.what());
+      damaged.push_back(*checkpoint);
+    }
+  }
+  if (!state && !not_finite.empty()) {
+    throw Error(
+        fmt::format("{}: no checkpoint without NaN or infinite values is left; start a new run, or continue from "
+                    "them with --set training.on_non_finite=ignore",
+                    folder_.string()));
+  }
+  if (!state && !damaged.empty()) {
+    throw Error(fmt::format("{}: every checkpoint is damaged; start a new run", folder_.string()));
+  }
+  const auto keep = [](const std::vector<fs::path>& checkpoints, std::string_view reason) {
+    for (const fs::path& one : checkpoints) {
+      spdlog::warn("{} is kept as {}", one.filename().string(), set_aside(one, reason).filename().string());
+    }
+  };
+  keep(damaged, "damaged");
+  keep(not_finite, "not-finite");
+  remove_unfinished(folder_);
+  return state;
+}
+
+TrainingState Checkpoints::restore_from(const ReadCheckpoint& checkpoint) {
+  const CheckpointState& saved = checkpoint.state;
+  TrainingState state = saved.training;
+  if (saved.seed != run_.seed) {
+    throw Error(fmt::format("it was saved with the seed {}, and the run has {}", saved.seed, run_.seed));
+  }
+  require_same_data(saved, run_.data);
+  if (saved.metrics != names_.metrics) {
+    spdlog::warn("the metrics changed: the means of this epoch begin here");
+    state.epoch_sums = {};
+    state.step_sums = {};
+  }
+  if (state.gradients > 0 && !strategy_.variables().keeps_gradients()) {
+    spdlog::warn("{} accumulated gradient{} not applied: accumulate_steps is 1 now", state.gradients,
+                 state.gradients == 1 ? " is" : "s are");
+    state.gradients = 0;
+  }
+  restore_callbacks(checkpoint, state.callbacks);
+  restore_variables(checkpoint, state.gradients > 0);
+  restored_events_ = saved.events;
+  return state;
+}
+
+/// The learning rate stays what it was reduced to: it belongs to the weights.
+void Checkpoints::restore_callbacks(const ReadCheckpoint& checkpoint, CallbackState& state) const {
+  if (checkpoint.state.callbacks != names_.callbacks) {
+    if (!checkpoint.state.callbacks.empty()) spdlog::warn("the callbacks changed: what they have seen begins here");
+    state.watches.clear();
+    state.kept_epoch = 0;
+  }
+  if (state.kept_epoch == 0) return;
+  auto kept = std::make_shared<StoredTensors>();
+  for (const auto& [name, tensor] : checkpoint.training) {
+    if (name.starts_with(kKeptPrefix)) kept->emplace(name.substr(kKeptPrefix.size()), tensor);
+  }
+  require(!kept->empty(), std::string(kKeptPrefix));
+  state.kept = std::move(kept);
+}
+
+void Checkpoints::restore_variables(const ReadCheckpoint& checkpoint, bool accumulated) {
+  const VariableStore& variables = strategy_.variables();
+  if (!variables.variables().empty()) load_weights(checkpoint.model, "model.safetensors", variables);
+  const SavedCopies copies{checkpoint.training, checkpoint.state.replicas};
+  const SavedPolicies& policies = checkpoint.state.policies;
+  bool has_residuals_here = false;
+  const auto policy_of = [&](const std::string& name) {
+    const auto found = policies.find(name);
+    return found == policies.end() ? VariablePolicy{} : found->second;  // not listed: copies were equal
+  };
+  for (std::size_t i = 0; i < variables.variables().size(); ++i) {
+    const DistributedVariable& variable = variables.variables()[i];
+    const VariablePolicy policy = policy_of(variable.name());
+    restore_copies(copies, variable.name(), policy, variable);  // or the weights file has the only copy
+    if (!variables.trainable(i)) continue;
+    for (int slot = 0; slot < variables.slots(); ++slot) {
+      const std::string name = slot_name(names_.slots[static_cast<std::size_t>(slot)], variable);
+      require(restore_copies(copies, name, policy, variables.slot(i, slot)), name);
+    }
+    const std::string name = accumulated_name(variable);
+    if (accumulated) require(restore_copies(copies, name, policy, variables.accumulated(i)), name);
+    const auto residual = variables.residual(i);
+    if (residual && !restore_residuals(checkpoint.training, *residual)) {
+      const std::vector<std::byte> zero(residual->bytes());
+      residual->set(zero.data());
+    }
+    has_residuals_here |= residual.has_value();
+  }
+  if (!has_residuals_here && has_residuals(checkpoint.training)) {
+    spdlog::warn("what compression left of earlier gradients is dropped: gradients are not compressed any more");
+  }
+  for (const DistributedVariable& variable : strategy_.state().variables()) {
+    const std::string name = state_name(variable);
+    if (!restore_copies(copies, name, policy_of(name), variable)) {
+      spdlog::warn("state '{}' is new: it starts at its initial value", variable.name());
+    }
+  }
+}
+
+std::string Checkpoints::how_to_resume(std::int64_t step) {
+  std::optional<fs::path> newest;
+  const bool is_chief = strategy_.topology().is_chief();
+  if (is_chief) {
+    try {
+      finish();
+    } catch (const std::exception& error) {
+      spdlog::warn("the last checkpoint could not be saved: {}", error.what());
+    }
+    newest = newest_checkpoint(folder_);
+  } else if (const std::int64_t known = step > last_saved_ + 1 ? last_saved_ : saved_; known > 0) {
+    newest = folder_ / checkpoint_name(known);
+  }
+  if (!newest && saved_ > 0) {
+    return fmt::format("the last checkpoint, {}, was saved in {}, which does not exist any more",
+                       checkpoint_name(saved_), folder_.string());
+  }
+  if (!newest) return "no checkpoint was saved yet";
+  // The chief may finish another while the other tasks end.
+  return fmt::format("the last checkpoint is {}{}, from which `fit --resume` continues", newest->string(),
+                     is_chief ? "" : " or a newer one");
+}
+
+}  // namespace mirrortrain

@@ -1,0 +1,146 @@
+#include "train/checkpoint/checkpoint_folder.h"
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <string_view>
+#include <utility>
+
+#include "base/files.h"
+
+namespace mirrortrain {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kPrefix = "step-";
+constexpr std::string_view kUnfinished = ".unfinished";
+
+bool is_checkpoint(const fs::path& path) {
+  const std::string name = path.filename().string();
+  return name.starts_with(kPrefix) && name.size() > kPrefix.size() &&
+         name.find_first_not_of("0123456789", kPrefix.size()) == std::string::npos;
+}
+
+/// What is in a folder; nothing where there is none.
+std::vector<fs::path> entries_of(const fs::path& folder) {
+  std::vector<fs::path> found;
+  std::error_code error;
+  for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
+    found.push_back(entry->path());
+  }
+  if (error && error.value() != ENOENT) {
+    throw SystemError(fmt::format("cannot read the folder {}: {}", folder.string(), error.message()), error.value());
+  }
+  return found;
+}
+
+/// Calls `read`, for which a file that is missing is damage: it was there under the checkpoint's name.
+template <class Read>
+auto read_part(const fs::path& file, const Read& read) {
+  const std::string name = file.filename().string();
+  try {
+    return read();
+  } catch (const SystemError& error) {
+    if (error.code() == ENOENT || error.code() == ENOTDIR) throw Damaged(name + " is missing");
+    throw;
+  } catch (const Damaged&) {
+    throw;
+  } catch (const Error& error) {
+    // In a checkpoint the folder was named already.
+    std::string what = error.what();
+    if (const auto at = what.find(file.string()); at != std::string::npos) what.replace(at, file.string().size(), name);
+    throw Damaged(what);
+  }
+}
+
+StoredTensors read_tensors(const fs::path& file, const CheckpointState& state) {
+  const std::string name = file.filename().string();
+  return read_part(file, [&] {
+    std::uint32_t checksum = 0;
+    StoredTensors tensors = read_safetensors(file, &checksum);
+    const auto expected = state.checksums.find(name);
+    if (expected == state.checksums.end() || expected->second != checksum) {
+      throw Damaged(name + " does not match its checksum");
+    }
+    return tensors;
+  });
+}
+
+}  // namespace
+
+std::string checkpoint_name(std::int64_t step) { return fmt::format("{}{:06}", kPrefix, step); }
+
+std::int64_t step_of_checkpoint(const fs::path& checkpoint) {
+  return is_checkpoint(checkpoint) ? std::strtoll(checkpoint.filename().c_str() + kPrefix.size(), nullptr, 10) : 0;
+}
+
+std::vector<fs::path> checkpoints_in(const fs::path& folder) {
+  std::vector<fs::path> found = entries_of(folder);
+  std::erase_if(found, [](const fs::path& path) { return !is_checkpoint(path); });
+  std::ranges::sort(found, {}, step_of_checkpoint);
+  return found;
+}
+
+std::optional<fs::path> newest_checkpoint(const fs::path& folder) {
+  const std::vector<fs::path> all = checkpoints_in(folder);
+  return all.empty() ? std::nullopt : std::optional(all.back());
+}
+
+CheckpointState read_checkpoint_state(const fs::path& checkpoint) {
+  const fs::path file = checkpoint / "state.json";
+  const std::string text = read_part(file, [&] { return read_text_file(file); });
+  CheckpointState state = checkpoint_state_from(text);
+  const std::int64_t named = step_of_checkpoint(checkpoint);
+  if (named != 0 && named != state.training.step) {
+    throw Damaged(
+        fmt::format("state.json is of step {}: the folder has another checkpoint's name or file", state.training.step));
+  }
+  return state;
+}
+
+ReadCheckpoint read_checkpoint(const fs::path& checkpoint) {
+  ReadCheckpoint read{read_checkpoint_state(checkpoint), {}, {}};
+  // A run without a model has no weights.
+  if (read.state.checksums.contains("model.safetensors")) {
+    read.model = read_tensors(checkpoint / "model.safetensors", read.state);
+  }
+  read.training = read_tensors(checkpoint / "training.safetensors", read.state);
+  return read;
+}
+
+StoredTensors read_checkpoint_model(const fs::path& checkpoint) {
+  return read_tensors(checkpoint / "model.safetensors", read_checkpoint_state(checkpoint));
+}
+
+fs::path unfinished_name(const fs::path& checkpoint) { return fs::path(checkpoint) += kUnfinished; }
+
+void remove_checkpoint(const fs::path& checkpoint) {
+  std::error_code error;
+  const bool is_renamed = checkpoint.native().ends_with(kUnfinished);
+  const fs::path renamed = is_renamed ? checkpoint : unfinished_name(checkpoint);
+  if (!is_renamed) fs::rename(checkpoint, renamed, error);
+  if (!error) fs::remove_all(renamed, error);
+  if (error) spdlog::warn("cannot remove the old checkpoint {}: {}", checkpoint.string(), error.message());
+}
+
+void remove_unfinished(const fs::path& folder) {
+  for (const fs::path& path : entries_of(folder)) {
+    const bool is_known = is_checkpoint(path.stem()) || path.stem() == kBestCheckpoint;
+    if (path.native().ends_with(kUnfinished) && is_known) remove_checkpoint(path);
+  }
+}
+
+fs::path set_aside(const fs::path& checkpoint, std::string_view reason) {
+  fs::path name = fs::path(checkpoint) += fmt::format(".{}", reason);
+  for (int number = 2; fs::exists(name); ++number) {
+    name = fs::path(checkpoint) += fmt::format(".{}-{}", reason, number);
+  }
+  rename_durably(checkpoint, name);
+  return name;
+}
+
+}  // namespace mirrortrain

@@ -1,0 +1,144 @@
+#include "train/checkpoint/checkpoint_snapshot.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <stdio.h>
+
+#include <algorithm>
+#include <span>
+#include <utility>
+
+#include "base/files.h"
+#include "train/checkpoint/checkpoint_folder.h"
+#include "train/checkpoint/non_finite.h"
+
+namespace mirrortrain {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool holds_finite(const NamedTensor& tensor) {
+  return tensor.dtype != DType::kFloat32 ||
+         all_finite({reinterpret_cast<const float*>(tensor.data.data()), tensor.data.size() / sizeof(float)});
+}
+
+enum class SavedKind { kModel, kState, kSlot, kAccumulated, kResidual };
+
+/// A variable of a checkpoint: its name in training.safetensors, and what messages call it.
+struct SavedVariable {
+  SavedKind kind;
+  std::string name, text;
+  DistributedVariable variable;
+};
+
+/// All that a checkpoint holds but the best epoch's weights, in its order.
+std::vector<SavedVariable> saved_variables(Strategy& strategy, const CheckpointNames& names,
+                                           const TrainingState& state) {
+  std::vector<SavedVariable> saved;
+  const VariableStore& variables = strategy.variables();
+  for (std::size_t i = 0; i < variables.variables().size(); ++i) {
+    const DistributedVariable& variable = variables.variables()[i];
+    const std::string& name = variable.name();
+    saved.push_back({SavedKind::kModel, name, name, variable});
+    if (!variables.trainable(i)) continue;
+    for (int number = 0; number < variables.slots(); ++number) {
+      const std::string& slot = names.slots[static_cast<std::size_t>(number)];
+      saved.push_back({SavedKind::kSlot, slot_name(slot, variable), fmt::format("the optimizer's {} of {}", slot, name),
+                       variables.slot(i, number)});
+    }
+    if (state.gradients > 0) {
+      saved.push_back({SavedKind::kAccumulated, accumulated_name(variable), "the accumulated gradient of " + name,
+                       variables.accumulated(i)});
+    }
+    if (const auto residual = variables.residual(i)) {
+      saved.push_back(
+          {SavedKind::kResidual, name, fmt::format("what compression left of {}'s gradients", name), *residual});
+    }
+  }
+  for (const DistributedVariable& variable : strategy.state().variables()) {
+    saved.push_back({SavedKind::kState, state_name(variable), fmt::format("state '{}'", variable.name()), variable});
+  }
+  return saved;
+}
+
+/// Gives a finished folder its name, also where a checkpoint of the same step has it: one of the two always does.
+void name_folder(const fs::path& unfinished, const fs::path& name) {
+  if (fs::exists(name)) {
+    const bool exchanged = ::renameat2(AT_FDCWD, unfinished.c_str(), AT_FDCWD, name.c_str(), RENAME_EXCHANGE) == 0;
+    remove_checkpoint(exchanged ? unfinished : name);
+    if (exchanged) return sync_folder(name.parent_path());
+  }
+  rename_durably(unfinished, name);
+}
+
+}  // namespace
+
+std::string slot_name(const std::string& slot, const DistributedVariable& variable) {
+  return fmt::format("optimizer/{}/{}", slot, variable.name());
+}
+std::string accumulated_name(const DistributedVariable& variable) { return "accumulated/" + variable.name(); }
+std::string state_name(const DistributedVariable& variable) { return "state/" + variable.name(); }
+
+std::optional<std::string> first_non_finite(Strategy& strategy, const CheckpointNames& names,
+                                            const TrainingState& state) {
+  const std::vector<SavedVariable> saved = saved_variables(strategy, names, state);
+  const auto found = std::ranges::find_if(saved, has_non_finite, &SavedVariable::variable);
+  return found == saved.end() ? std::nullopt : std::optional(found->text);
+}
+
+CheckpointSnapshot::CheckpointSnapshot(CheckpointState state, Strategy& strategy, const CheckpointNames& names)
+    : state_(std::move(state)) {
+  state_.replicas = strategy.variables().replicas();
+  for (const auto& [kind, name, text, variable] : saved_variables(strategy, names, state_.training)) {
+    const bool is_model = kind == SavedKind::kModel, differs = variable.policy().copies_can_differ();
+    if (is_model) {
+      variable.read_or_first(values_.emplace_back(variable.bytes()).data());
+      model_.push_back({name, variable.dtype(), variable.shape(), values_.back()});
+    }
+    if (!is_model || differs) add(kind == SavedKind::kResidual ? add_residuals : add_copies, name, variable);
+    if ((is_model && differs) || kind == SavedKind::kState) state_.policies[name] = variable.policy();
+  }
+  if (const auto& kept = state_.training.callbacks.kept) {  // which nobody changes any more
+    for (const auto& [name, tensor] : *kept) {
+      training_.push_back({fmt::format("{}{}", kKeptPrefix, name), tensor.dtype, tensor.shape, tensor.data});
+    }
+  }
+}
+
+/// What `add_tensors` gives of a variable, copied.
+void CheckpointSnapshot::add(AddTensors add_tensors, const std::string& name, const DistributedVariable& variable) {
+  const std::size_t first = training_.size();
+  add_tensors(name, variable, training_);
+  for (NamedTensor& tensor : std::span(training_).subspan(first)) {
+    tensor.data = values_.emplace_back(tensor.data.begin(), tensor.data.end());
+  }
+}
+
+void CheckpointSnapshot::write(const fs::path& checkpoint) {
+  const fs::path unfinished = unfinished_name(checkpoint);
+  try {
+    std::error_code none;
+    fs::remove_all(unfinished, none);
+    create_folder(unfinished);
+    write_files(unfinished);
+    sync_folder(unfinished);
+    name_folder(unfinished, checkpoint);
+  } catch (...) {
+    std::error_code ignored;
+    fs::remove_all(unfinished, ignored);
+    throw;
+  }
+}
+
+void CheckpointSnapshot::write_files(const fs::path& folder) {
+  state_.is_finite = std::ranges::all_of(model_, holds_finite) && std::ranges::all_of(training_, holds_finite);
+  if (!model_.empty()) {
+    state_.checksums["model.safetensors"] =
+        write_safetensors(folder / "model.safetensors", model_, Naming::kWithFolder);
+  }
+  state_.checksums["training.safetensors"] =
+      write_safetensors(folder / "training.safetensors", training_, Naming::kWithFolder);
+  write_file(folder / "state.json", to_text(state_), Naming::kWithFolder);
+}
+
+}  // namespace mirrortrain

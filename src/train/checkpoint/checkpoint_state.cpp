@@ -1,0 +1,229 @@
+#include "train/checkpoint/checkpoint_state.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <span>
+#include <utility>
+
+#include "base/files.h"
+
+namespace mirrortrain {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr int kFormat = 2;
+constexpr std::string_view kChecksum = ",\n  \"checksum\": ";
+
+Json to_json(double value) {
+  if (std::isfinite(value)) return value;
+  return std::isnan(value) ? "NaN" : value > 0 ? "Infinity" : "-Infinity";
+}
+
+double number_from(const Json& json) {
+  if (!json.is_string()) return json.get<double>();
+  const auto text = json.get<std::string>();
+  if (text == "NaN") return std::numeric_limits<double>::quiet_NaN();
+  return text == "-Infinity" ? -std::numeric_limits<double>::infinity() : std::numeric_limits<double>::infinity();
+}
+
+/// Json::get would take any number, whether or not it fits.
+template <class Integer>
+Integer integer_from(const Json& json) {
+  const auto read = [&](auto number) {
+    if (!std::in_range<Integer>(number)) throw Error(fmt::format("state.json: {} is too large a number", number));
+    return static_cast<Integer>(number);
+  };
+  if (json.is_number_unsigned()) return read(json.get<std::uint64_t>());
+  if (json.is_number_integer()) return read(json.get<std::int64_t>());
+  throw Error(fmt::format("state.json: expected an integer, found {}", json.dump()));
+}
+
+Json to_json(const StepSums& sums) {
+  Json metrics = Json::array();
+  for (const double metric : sums.metrics) metrics.push_back(to_json(metric));
+  return {{"loss", to_json(sums.loss)}, {"metrics", std::move(metrics)}, {"examples", sums.examples}};
+}
+
+StepSums sums_from(const Json& json) {
+  StepSums sums;
+  sums.loss = number_from(json.at("loss"));
+  for (const Json& metric : json.at("metrics")) sums.metrics.push_back(number_from(metric));
+  sums.examples = integer_from<std::int64_t>(json.at("examples"));
+  return sums;
+}
+
+Json to_json(const std::optional<report::Scores>& scores) {
+  if (!scores) return nullptr;
+  Json metrics = Json::object();
+  for (const auto& [name, value] : scores->metrics) metrics[name] = to_json(value);
+  return {{"loss", to_json(scores->loss)}, {"metrics", std::move(metrics)}};
+}
+
+std::optional<report::Scores> scores_from(const Json& json) {
+  if (json.is_null()) return std::nullopt;
+  report::Scores scores;
+  scores.loss = number_from(json.at("loss"));
+  for (const auto& [name, value] : json.at("metrics").items()) scores.metrics.emplace_back(name, number_from(value));
+  return scores;
+}
+
+/// The pairs of the variables whose copies can differ, as in a configuration.
+Json to_json(const SavedPolicies& policies) {
+  Json json = Json::object();
+  for (const auto& [name, policy] : policies) {
+    json[name] = {name_of(policy.synchronization), name_of(policy.aggregation)};
+  }
+  return json;
+}
+
+template <class Named>
+Named named(const Json& json) {
+  const auto word = json.get<std::string>();
+  if (const auto value = config::value_named<Named>(word)) return *value;
+  throw Error(fmt::format("state.json names '{}', which this version of mirrortrain does not know", word));
+}
+
+SavedPolicies policies_from(const Json& json) {
+  SavedPolicies policies;
+  for (const auto& [name, pair] : json.items()) {
+    policies[name] = {named<Synchronization>(pair.at(0)), named<Aggregation>(pair.at(1))};
+  }
+  return policies;
+}
+
+Json to_json(const CallbackState& state, const std::vector<std::string>& names) {
+  Json watches = Json::array();
+  for (std::size_t i = 0; i < state.watches.size(); ++i) {
+    const WatchState& watch = state.watches[i];
+    watches.push_back({{"callback", names.at(i)},
+                       {"best", watch.best ? to_json(*watch.best) : Json()},
+                       {"best_epoch", watch.best_epoch},
+                       {"waited", watch.waited},
+                       {"cooling", watch.cooling},
+                       {"stopped", watch.stopped}});
+  }
+  Json rate;
+  if (const auto& found = state.learning_rate) rate = {{"configured", found->configured}, {"reduced", found->reduced}};
+  return {{"watches", std::move(watches)}, {"learning_rate", std::move(rate)}, {"kept_epoch", state.kept_epoch}};
+}
+
+CallbackState callbacks_from(const Json& json, std::vector<std::string>& names) {
+  CallbackState state;
+  for (const Json& watch : json.at("watches")) {
+    names.push_back(watch.at("callback").get<std::string>());
+    const Json& best = watch.at("best");
+    state.watches.push_back({best.is_null() ? std::nullopt : std::optional(number_from(best)),
+                             integer_from<std::int64_t>(watch.at("best_epoch")),
+                             integer_from<std::int64_t>(watch.at("waited")),
+                             integer_from<std::int64_t>(watch.at("cooling")), watch.at("stopped").get<bool>()});
+  }
+  if (const Json& rate = json.at("learning_rate"); !rate.is_null()) {
+    const double reduced = rate.at("reduced").get<double>();
+    if (std::abs(reduced) > std::numeric_limits<float>::max())
+      throw Error("state.json: the learning rate is too large");
+    state.learning_rate = ReducedRate{rate.at("configured").get<double>(), static_cast<float>(reduced)};
+  }
+  state.kept_epoch = integer_from<std::int64_t>(json.at("kept_epoch"));
+  return state;
+}
+
+CheckpointState state_from(const Json& json) {
+  CheckpointState state;
+  TrainingState& training = state.training;
+  training.step = integer_from<std::int64_t>(json.at("step"));
+  training.updates = integer_from<std::int64_t>(json.at("updates"));
+  training.gradients = integer_from<std::int64_t>(json.at("accumulated_gradients"));
+  training.skips_update = json.value("skips_update", false);  // which older checkpoints have not
+  training.position = {integer_from<std::int64_t>(json.at("epoch")), integer_from<std::int64_t>(json.at("position"))};
+  if (json.contains("dealt_among")) training.position.workers = integer_from<int>(json.at("dealt_among"));
+  training.seconds = json.at("seconds").get<double>();
+  training.epoch_sums = sums_from(json.at("epoch_sums"));
+  training.step_sums = sums_from(json.at("step_sums"));
+  training.validated_epoch = integer_from<std::int64_t>(json.at("validated_epoch"));
+  training.last_epoch = {scores_from(json.at("last_epoch").at("train")),
+                         scores_from(json.at("last_epoch").at("validation"))};
+  // Checkpoints of before there were callbacks have none.
+  if (json.contains("callbacks")) training.callbacks = callbacks_from(json.at("callbacks"), state.callbacks);
+  state.seed = integer_from<std::uint64_t>(json.at("seed"));
+  state.data = json.at("data").get<std::string>();
+  state.replicas = integer_from<int>(json.at("replicas"));
+  state.policies = policies_from(json.at("policies"));
+  state.metrics = json.at("metrics").get<std::vector<std::string>>();
+  state.events = integer_from<std::int64_t>(json.at("events"));
+  state.is_finite = json.at("is_finite").get<bool>();
+  for (const auto& [file, checksum] : json.at("checksums").items()) {
+    state.checksums[file] = integer_from<std::uint32_t>(checksum);
+  }
+  return state;
+}
+
+}  // namespace
+
+std::string with_checksum(std::string_view text) {
+  return fmt::format("{}{}{}\n}}\n", text, kChecksum, crc32_of(std::as_bytes(std::span(text))));
+}
+
+std::string to_text(const CheckpointState& state) {
+  const TrainingState& training = state.training;
+  const Json json = {
+      {"format", kFormat},
+      {"step", training.step},
+      {"updates", training.updates},
+      {"accumulated_gradients", training.gradients},
+      {"skips_update", training.skips_update},
+      {"epoch", training.position.epoch},
+      {"position", training.position.examples},
+      {"dealt_among", training.position.workers},  // workers; older checkpoints have all share the examples
+      {"seed", state.seed},
+      {"data", state.data},
+      {"replicas", state.replicas},
+      {"policies", to_json(state.policies)},
+      {"seconds", training.seconds},
+      {"metrics", state.metrics},
+      {"epoch_sums", to_json(training.epoch_sums)},
+      {"step_sums", to_json(training.step_sums)},
+      {"validated_epoch", training.validated_epoch},
+      {"last_epoch",
+       {{"train", to_json(training.last_epoch.train)}, {"validation", to_json(training.last_epoch.validation)}}},
+      {"callbacks", to_json(training.callbacks, state.callbacks)},
+      {"events", state.events},
+      {"is_finite", state.is_finite},
+      {"checksums", state.checksums},
+  };
+  std::string text = json.dump(2);
+  text.resize(text.rfind("\n}"));
+  return with_checksum(text);
+}
+
+CheckpointState checkpoint_state_from(std::string_view text) {
+  const std::size_t end = text.rfind(kChecksum);
+  if (end == std::string_view::npos) {
+    const Json json = Json::parse(text, nullptr, false);
+    if (json.is_object() && json.contains("format") && json["format"] == 1) {
+      throw Error(
+          "state.json has the format 1 of an earlier version, expected 2; start a new run, with its "
+          "model.safetensors as model.initial_weights");
+    }
+    throw Damaged("state.json has no checksum: it was cut off, or is no checkpoint's");
+  }
+  if (with_checksum(text.substr(0, end)) != text) throw Damaged("state.json does not match its checksum");
+  // What was written is what is read: another version's file at worst.
+  try {
+    const Json json = Json::parse(text);
+    const int format = integer_from<int>(json.at("format"));
+    if (format != kFormat) {
+      throw Error(fmt::format("state.json has the format {}, expected {}; use the version of mirrortrain that wrote it",
+                              format, kFormat));
+    }
+    return state_from(json);
+  } catch (const Json::exception&) {
+    throw Error("state.json lacks what this version of mirrortrain writes there; use the version that wrote it");
+  }
+}
+
+}  // namespace mirrortrain

@@ -1,0 +1,183 @@
+#include "train/checkpoint/load_initial_weights.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <numeric>
+#include <ranges>
+#include <set>
+#include <utility>
+
+#include "base/error.h"
+#include "base/utf8.h"
+#include "config/scalar.h"
+#include "train/checkpoint/weights.h"
+
+namespace mirrortrain {
+namespace {
+
+/// A tensor in float32 while it changes shape.
+struct FloatTensor {
+  Shape shape;
+  std::vector<float> values;
+};
+
+std::vector<float> as_float32(const StoredTensor& tensor) {
+  const auto converted = [](auto floats) {
+    std::vector<float> values;
+    values.reserve(floats.size());
+    for (const auto element : floats) values.push_back(static_cast<float>(element));
+    return values;
+  };
+  switch (tensor.dtype) {
+    case DType::kFloat32: return converted(tensor.span<float>());
+    case DType::kFloat64: return converted(tensor.span<double>());
+    case DType::kBfloat16: return converted(tensor.span<bfloat16>());
+    default: throw Error(fmt::format("expected floats, found {}", name_of(tensor.dtype)));
+  }
+}
+
+/// One of the equal parts along an axis.
+FloatTensor part_of(const FloatTensor& whole, const WeightSource& source) {
+  const auto rank = static_cast<std::int64_t>(whole.shape.rank());
+  const std::int64_t axis = source.axis < 0 ? source.axis + rank : source.axis;
+  if (axis < 0 || axis >= rank || whole.shape[static_cast<std::size_t>(axis)] % source.parts != 0) {
+    throw Error(fmt::format("the shape {} cannot be split into {} parts along axis {}", whole.shape.text(),
+                            source.parts, source.axis));
+  }
+  FloatTensor part{whole.shape, {}};
+  std::int64_t& extent = part.shape[static_cast<std::size_t>(axis)];
+  extent /= source.parts;
+  const std::int64_t inner =
+      std::accumulate(whole.shape.begin() + axis + 1, whole.shape.end(), extent, std::multiplies{});
+  const std::int64_t outer = inner == 0 ? 0 : part.shape.elements() / inner;
+  for (std::int64_t i = 0; i < outer; ++i) {
+    const auto first = whole.values.begin() + (i * source.parts + source.part) * inner;
+    part.values.insert(part.values.end(), first, first + inner);
+  }
+  return part;
+}
+
+FloatTensor transposed(const FloatTensor& from, const std::vector<std::int64_t>& order) {
+  const std::size_t rank = from.shape.rank();
+  if (order.size() != rank) {
+    throw Error(fmt::format("transpose: [{}] has {} axes, the shape {} has {}", fmt::join(order, ", "), order.size(),
+                            from.shape.text(), rank));
+  }
+  std::vector<std::int64_t> strides(rank, 1), steps, extents, at(rank, 0);
+  for (std::size_t axis = rank; axis-- > 1;) strides[axis - 1] = strides[axis] * from.shape[axis];
+  for (const std::int64_t axis : order) {
+    steps.push_back(strides[static_cast<std::size_t>(axis)]);
+    extents.push_back(from.shape[static_cast<std::size_t>(axis)]);
+  }
+  FloatTensor to{Shape(extents), std::vector<float>(from.values.size())};
+  for (float& value : to.values) {
+    value =
+        from.values[static_cast<std::size_t>(std::inner_product(at.begin(), at.end(), steps.begin(), std::int64_t{0}))];
+    for (std::size_t axis = rank; axis-- > 0 && ++at[axis] == extents[axis];) at[axis] = 0;
+  }
+  return to;
+}
+
+/// Where the elements along the first axes end: [4, 6, 5] gives 4, 24, 120.
+std::vector<std::int64_t> products(const Shape& shape) {
+  std::vector<std::int64_t> all;
+  std::int64_t product = 1;
+  for (const std::int64_t extent : shape) {
+    if (extent != 1) all.push_back(product *= extent);
+  }
+  return all;
+}
+
+/// Whether one shape is the other with axes split.
+bool same_but_for_splits(const Shape& a, const Shape& b) {
+  if (a.elements() != b.elements()) return false;
+  const auto of_a = products(a), of_b = products(b);
+  return std::ranges::includes(of_a, of_b) || std::ranges::includes(of_b, of_a);
+}
+
+/// Logs what concerns these names, where there are any, with the first of them.
+void report_some(const std::string& what, const std::vector<std::string>& names) {
+  if (names.empty()) return;
+  spdlog::info("{}: {}{}", what, fmt::join(names | std::views::take(3), ", "), names.size() > 3 ? ", ..." : "");
+}
+
+/// A model with fewer layers than the file has would go unnoticed.
+void report_left_out(const std::string& file, const StoredTensors& stored, const std::set<std::string>& taken) {
+  std::vector<std::string> left;
+  for (const auto& [name, tensor] : stored) {
+    if (!taken.contains(name)) left.push_back(shortened(name, 200));
+  }
+  report_some(fmt::format("{}: no variable takes {} of its {} tensors", file, left.size(), stored.size()), left);
+}
+
+/// "; did you mean 'h.0.ln_1.weight'?"
+std::string nearest(const std::string& name, const StoredTensors& stored) {
+  std::vector<std::string> names;
+  for (const auto& [known, tensor] : stored) names.push_back(known);
+  return config::suggestion(name, names);
+}
+
+}  // namespace
+
+std::vector<float> rearranged(const StoredTensor& tensor, const WeightSource& source, const Shape& wanted) {
+  FloatTensor floats{tensor.shape, as_float32(tensor)};
+  if (source.parts > 1) floats = part_of(floats, source);
+  if (source.transpose) floats = transposed(floats, *source.transpose);
+  if (!same_but_for_splits(floats.shape, wanted)) {
+    const bool is_turned = floats.shape.rank() == 2 && same_but_for_splits({floats.shape[1], floats.shape[0]}, wanted);
+    throw Error(fmt::format("the model has the shape {}, the file {}{}{}", wanted.text(), tensor.shape.text(),
+                            floats.shape == tensor.shape ? "" : fmt::format(", which becomes {}", floats.shape.text()),
+                            is_turned ? "; add transpose: [1, 0]" : ""));
+  }
+  return std::move(floats.values);
+}
+
+void load_initial_weights(const InitialWeights& weights, const VariableStore& variables) {
+  if (const auto* path = std::get_if<config::Path>(&weights)) {
+    return load_weights(path->text, variables,
+                        "; where they are those of a part of it, write model.initial_weights: {file: ..., missing: "
+                        "initialize}, with names: {VARIABLE: null} for a variable of another shape");
+  }
+  const auto& from = std::get<WeightsFile>(weights);
+  const StoredTensors stored = read_safetensors(from.file.text);
+  std::vector<std::string> mismatches, initialized;
+  std::set<std::string> taken;
+  for (const DistributedVariable& variable : variables.variables()) {
+    const std::optional<WeightSource> source = source_of(from, variable.name());
+    const auto found = source ? stored.find(source->name) : stored.end();
+    if (!source || (found == stored.end() && from.missing == MissingWeights::kInitialize)) {
+      initialized.push_back(variable.name());
+      continue;
+    }
+    if (found == stored.end()) {
+      mismatches.push_back(fmt::format("{} {}: the file has no tensor '{}'{}", variable.name(), variable.shape().text(),
+                                       shortened(source->name, 200), nearest(source->name, stored)));
+      continue;
+    }
+    taken.insert(source->name);
+    try {
+      const std::vector<float> values = rearranged(found->second, *source, variable.shape());
+      if (mismatches.empty()) variable.set(std::as_bytes(std::span(values)).data());
+    } catch (const Error& error) {
+      mismatches.push_back(fmt::format("{} from '{}': {}", variable.name(), source->name, error.what()));
+    }
+  }
+  throw_mismatches(
+      from.file.text, std::move(mismatches),
+      "; correct model.initial_weights.names, where null has a variable keep the value of its initializer");
+  if (taken.empty()) {
+    throw Error(
+        fmt::format("{}: no variable of the model has a tensor in it, as {} has none; correct "
+                    "model.initial_weights.names{}",
+                    from.file.text, initialized.front(), nearest(initialized.front(), stored)));
+  }
+  report_some(fmt::format("{}: {} of {} variables keep the values of their initializers", from.file.text,
+                          initialized.size(), variables.variables().size()),
+              initialized);
+  report_left_out(from.file.text, stored, taken);
+}
+
+}  // namespace mirrortrain

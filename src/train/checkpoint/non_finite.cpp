@@ -1,0 +1,60 @@
+#include "train/checkpoint/non_finite.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <type_traits>
+
+namespace mirrortrain {
+
+std::string_view name_of_non_finite(double value) { return std::isnan(value) ? "NaN" : "infinite"; }
+
+/// By the exponents, which vectors can compare.
+bool all_finite(std::span<const float> numbers) {
+  constexpr std::uint32_t kExponent = 0x7F800000;
+  bool finite = true;
+  for (const float number : numbers) finite &= (std::bit_cast<std::uint32_t>(number) & kExponent) != kExponent;
+  return finite;
+}
+
+bool has_non_finite(const DistributedVariable& variable) {
+  return variable.dtype() == DType::kFloat32 && std::ranges::any_of(variable.storage(), [](std::span<std::byte> copy) {
+           return !all_finite({reinterpret_cast<const float*>(copy.data()), copy.size() / sizeof(float)});
+         });
+}
+
+std::string reason_of_nan(const VariableStore& variables) {
+  const auto found = std::ranges::find_if(variables.variables(), has_non_finite);
+  return found != variables.variables().end()
+             ? fmt::format("{} has values that are not finite; take an earlier checkpoint", found->name())
+             : "the numbers grow too large in the model; give it inputs like those that it was trained on";
+}
+
+std::string largest_input_text(const data::Dataset& dataset, std::span<const std::int64_t> rows,
+                               std::string_view what) {
+  if (dataset.source() != nullptr) return "";
+  const data::Array& features = dataset.features();
+  return data::with_element_type(features.dtype, [&](auto* type) -> std::string {
+    using Element = std::remove_pointer_t<decltype(type)>;
+    const auto* const elements = reinterpret_cast<const Element*>(features.bytes.data());
+    const std::int64_t count = features.row_elements();
+    double largest = -1;
+    std::int64_t largest_row = 0;
+    for (const std::int64_t row : rows) {
+      const std::int64_t in_file = dataset.first_row() + row;
+      for (std::int64_t i = in_file * count; i < (in_file + 1) * count; ++i) {
+        const double size = std::abs(static_cast<double>(elements[i]));
+        if (size > largest) {
+          largest = size;
+          largest_row = in_file;
+        }
+      }
+    }
+    return fmt::format("the largest input of {} is {:g}, in {}", what, largest, features.row_text(largest_row));
+  });
+}
+
+}  // namespace mirrortrain

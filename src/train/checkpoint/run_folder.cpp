@@ -1,0 +1,316 @@
+#include "train/checkpoint/run_folder.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <spdlog/sinks/basic_file_sink.h>
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <functional>
+#include <iterator>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "base/utf8.h"
+#include "config/document.h"
+#include "config/scalar.h"
+#include "train/checkpoint/checkpoint_folder.h"
+
+namespace mirrortrain {
+namespace {
+
+namespace fs = std::filesystem;
+
+fs::path numbered(const std::string& name, int number) {
+  return fs::path("runs") / (number == 1 ? name : fmt::format("{}-{}", name, number));
+}
+
+/// What a run leaves that was killed before it had written its config.yaml does not count.
+bool is_free(const fs::path& folder) {
+  std::error_code ignored;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder, ignored)) {
+    if (entry.path().filename() != RunLock::kName && !is_temporary(entry.path())) return false;
+  }
+  return true;
+}
+
+/// The runs of a folder, in the order of their names.
+std::vector<RunFolder> all_runs(const fs::path& folder = "runs") {
+  std::vector<RunFolder> runs;
+  std::error_code missing;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder, missing)) {
+    if (RunFolder{entry.path()}.exists()) runs.push_back({entry.path()});
+  }
+  std::ranges::sort(runs, {}, [](const RunFolder& run) { return run.path; });
+  return runs;
+}
+
+bool holds_checkpoint(const fs::path& folder) { return fs::exists(folder / "state.json"); }
+
+/// runs/a/ as runs/a.
+fs::path without_last_slash(const fs::path& path) { return path.has_filename() ? path : path.parent_path(); }
+
+std::optional<NamedRun> run_at(const fs::path& path) {
+  if (RunFolder{path}.exists()) return NamedRun{{path}};
+  const fs::path run = path.parent_path();
+  for (const fs::path& checkpoint : {path, run / "checkpoints" / path.filename()}) {
+    if (!holds_checkpoint(checkpoint)) continue;
+    return NamedRun{{checkpoint.parent_path().parent_path()}, checkpoint};
+  }
+  return std::nullopt;
+}
+
+/// What the run's configuration is called; the folder's name where it cannot be read.
+std::string configured_name(const RunFolder& run) {
+  try {
+    config::Errors ignored;
+    const config::Document document = config::load(run.config().string(), {}, ignored);
+    const config::Value::Entry* const name = document.root.is_mapping() ? document.root.find("name") : nullptr;
+    if (name != nullptr && name->value.is_scalar()) return name->value.text();
+  } catch (const Error&) {  // it is damaged, or is being written
+  }
+  return name_of(run);
+}
+
+/// What a name, or a name and a checkpoint's behind it, means.
+std::optional<NamedRun> run_named(const fs::path& path) {
+  const std::string name = path.begin()->string();
+  const RunFolder own{fs::path("runs") / name};
+  const bool is_numbered = own.exists() && configured_name(own) != name;  // NAME-2
+  std::vector<RunFolder> runs = is_numbered ? std::vector{own} : runs_of(name);
+  if (runs.empty()) return std::nullopt;
+  NamedRun named{runs.front(), std::nullopt, {runs.begin() + 1, runs.end()}};
+  const fs::path behind = path.lexically_relative(name);
+  if (behind == ".") return named;
+  for (const fs::path& above : {named.folder.path, named.folder.checkpoints()}) {
+    if (!holds_checkpoint(above / behind)) continue;
+    named.checkpoint = above / behind;
+    return named;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+bool RunFolder::exists() const {
+  std::error_code none;
+  if (!fs::is_regular_file(config(), none)) return false;
+  const auto start_of = [](const fs::path& file) {
+    std::string start(256, ' ');
+    try {
+      start.resize(InputFile(file).read(std::as_writable_bytes(std::span(start))));
+    } catch (const SystemError&) {  // it does not exist, or cannot be read
+      start.clear();
+    }
+    return start;
+  };
+  // A run's config.yaml may have been copied, and each of its files be lost or damaged.
+  const bool has_trained =
+      fs::exists(path / RunLock::kName, none) || fs::is_directory(checkpoints(), none) || fs::exists(summary(), none);
+  return start_of(metrics()).starts_with("{\"event\":") || start_of(log()).find(" run folder: ") != std::string::npos ||
+         (has_trained && start_of(config()).starts_with(kRunMark));
+}
+
+std::string own_file_of_run(const fs::path& file) {
+  const fs::path target = resolve_symlinks(fs::absolute(file)).lexically_normal();
+  const std::string name = target.filename().string();
+  const auto of = [&](const fs::path& run) { return fmt::format("{} of the run {}", name, run.string()); };
+  const fs::path folder = target.parent_path();
+  for (fs::path above = folder; above.has_relative_path(); above = above.parent_path()) {
+    if (above.filename() == "checkpoints" && RunFolder{above.parent_path()}.exists()) return of(above.parent_path());
+  }
+  const RunFolder run{folder};
+  const fs::path own[] = {run.config(),  run.metrics(),       run.evaluations(), run.summary(),          run.model(),
+                          run.classes(), run.preprocessing(), run.log(),         folder / RunLock::kName};
+  const bool is_own = std::ranges::find(own, target) != std::end(own) || name.starts_with("events.out.tfevents");
+  return is_own && run.exists() ? of(folder) : "";
+}
+
+void log_to_file(const fs::path& file) {
+  auto& sinks = spdlog::default_logger()->sinks();
+  const auto* const last = dynamic_cast<spdlog::sinks::basic_file_sink_mt*>(sinks.back().get());
+  const std::string path = fs::absolute(file).string();
+  if (last != nullptr && last->filename() == path) return;  // an elastic run opens its folder again
+  auto sink = std::make_shared<spdlog::sinks::basic_file_sink_mt>(path);
+  sink->set_pattern("%Y-%m-%d %H:%M:%S.%e %l %v");
+  sinks.push_back(std::move(sink));
+}
+
+void log_to_file_alone(const std::string& error) {
+  const auto& sinks = spdlog::default_logger()->sinks();
+  for (std::size_t i = 1; i < sinks.size(); ++i) {
+    try {
+      sinks[i]->log({"mirrortrain", spdlog::level::err, error});
+      sinks[i]->flush();
+    } catch (const spdlog::spdlog_ex&) {  // the disk is full
+    }
+  }
+}
+
+bool is_quiet() {
+  const auto& sinks = spdlog::default_logger()->sinks();
+  return !sinks.empty() && sinks.front()->level() > spdlog::level::info;
+}
+
+void require_free(const fs::path& run_dir) {
+  if (!fs::exists(run_dir)) return;
+  if (!fs::is_directory(run_dir)) {
+    throw UsageError(fmt::format("--run-dir {}: expected a folder, found a file", run_dir.string()));
+  }
+  if (is_free(run_dir)) return;
+  const bool holds_run = RunFolder{run_dir}.exists();
+  throw UsageError(holds_run
+                       ? fmt::format("--run-dir {}: holds another run; resume it with --resume, or name another folder",
+                                     run_dir.string())
+                       : fmt::format("--run-dir {}: the folder is not empty; name another one", run_dir.string()));
+}
+
+RunFolder create_run_folder(const std::string& name, const std::optional<fs::path>& run_dir, RunLock& lock) {
+  if (run_dir) {
+    require_free(*run_dir);
+    create_folders(*run_dir);
+    lock = RunLock(*run_dir);
+    require_free(*run_dir);  // another process may have come before
+    remove_temporary_files({*run_dir});
+    return {*run_dir};
+  }
+  create_folders("runs");
+  RunFolder folder = next_run_folder(name);
+  while (!create_folder(folder.path)) folder = next_run_folder(name);
+  lock = RunLock(folder.path);
+  return folder;
+}
+
+RunFolder next_run_folder(const std::string& name) {
+  int number = 1;
+  while (fs::exists(numbered(name, number))) ++number;
+  return {numbered(name, number)};
+}
+
+void require_files(const RunFolder& folder) {
+  for (const fs::path& file : {folder.metrics(), folder.evaluations(), folder.summary(), folder.model(),
+                               folder.classes(), folder.preprocessing(), folder.log()}) {
+    if (fs::exists(file) && !fs::is_regular_file(file)) {
+      throw UsageError(fmt::format("{}: expected a file, found {}; remove it", file.string(),
+                                   fs::is_directory(file) ? "a folder" : "a pipe or a device"));
+    }
+  }
+}
+
+void remove_temporary_files(const RunFolder& folder) {
+  std::vector<fs::path> left;
+  std::error_code ignored;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder.path, ignored)) {
+    if (is_temporary(entry.path())) left.push_back(entry.path());
+  }
+  for (const fs::path& file : left) fs::remove(file, ignored);
+}
+
+std::string name_of(const RunFolder& folder) {
+  return without_last_slash(fs::absolute(folder.path).lexically_normal()).filename().string();
+}
+
+std::vector<RunFolder> runs_of(const std::string& name) {
+  const auto is_of_name = [&](const std::string& folder) {
+    return folder == name || (folder.starts_with(name + "-") && folder.size() > name.size() + 1 &&
+                              folder.find_first_not_of("0123456789", name.size() + 1) == std::string::npos);
+  };
+  std::vector<std::pair<fs::file_time_type, RunFolder>> found;
+  for (const RunFolder& run : all_runs()) {
+    if (is_of_name(name_of(run)) && configured_name(run) == name) {
+      found.emplace_back(fs::last_write_time(run.config()), run);
+    }
+  }
+  std::ranges::stable_sort(found, std::greater(), [](const auto& one) { return one.first; });
+  std::vector<RunFolder> runs;
+  for (auto& [time, run] : found) runs.push_back(std::move(run));
+  return runs;
+}
+
+std::optional<RunFolder> newest_run(const std::string& name) {
+  const std::vector<RunFolder> runs = runs_of(name);
+  return runs.empty() ? std::nullopt : std::optional(runs.front());
+}
+
+std::optional<NamedRun> find_run(const std::string& text) {
+  const fs::path path = without_last_slash(text);
+  if (path.empty()) return std::nullopt;
+  if (auto run = run_at(path)) return run;
+  if (path.is_absolute()) return std::nullopt;
+  if (auto run = run_named(path)) return run;
+  const bool is_below_run = RunFolder{"runs" / *path.begin()}.exists();  // else below a sweep's folder
+  if (auto run = is_below_run ? std::nullopt : run_at("runs" / path)) return run;
+  std::optional<NamedRun> found;
+  for (const RunFolder& run : all_runs()) {
+    const fs::path checkpoint = run.checkpoints() / path;
+    if (path.has_parent_path() || !holds_checkpoint(checkpoint)) continue;
+    if (found) {
+      throw UsageError(fmt::format("{0}: several runs have a checkpoint {0}; name one, as {1}/{0}", text,
+                                   run.path.filename().string()));
+    }
+    found = NamedRun{run, checkpoint};
+  }
+  return found;
+}
+
+std::string no_checkpoint_text(const RunFolder& run, const std::string& name) {
+  std::vector<std::string> names;
+  for (const fs::path& checkpoint : checkpoints_in(run.checkpoints())) names.push_back(checkpoint.filename().string());
+  if (holds_checkpoint(run.checkpoints() / kBestCheckpoint)) names.emplace_back(kBestCheckpoint);
+  return fmt::format("{} has no checkpoint {}{}", run.path.string(), shortened(name, 200),
+                     names.empty() ? "; it has none yet" : fmt::format("; it has {}", fmt::join(names, ", ")));
+}
+
+namespace {
+
+void report_choice(const std::string& text, const NamedRun& run) {
+  if (run.older.empty()) return;
+  constexpr std::size_t kShown = 3;
+  std::vector<std::string> older;
+  for (const RunFolder& one : run.older) older.push_back(one.path.string());
+  const std::size_t more = older.size() - std::min(older.size(), kShown);
+  older.resize(older.size() - more);
+  spdlog::info("{}: {}, the newest of the {} runs of this name; a folder names another: {}{}", text,
+               run.folder.path.string(), run.older.size() + 1, fmt::join(older, ", "),
+               more > 0 ? fmt::format(" and {} more", more) : "");
+}
+
+}  // namespace
+
+NamedRun require_run(const std::string& text, const std::string& what) {
+  if (auto run = find_run(text)) {
+    report_choice(text, *run);
+    return *run;
+  }
+  fs::path above = without_last_slash(text).parent_path();
+  if (above.filename() == "checkpoints") above = above.parent_path();
+  if (const auto run = above.empty() ? std::nullopt : find_run(above.string()); run && !run->checkpoint) {
+    throw UsageError(
+        fmt::format("{}: {}", what, no_checkpoint_text(run->folder, without_last_slash(text).filename().string())));
+  }
+  std::vector<std::string> names;
+  for (const RunFolder& run : all_runs()) names.push_back(run.path.filename().string());
+  const std::string hint = config::suggestion(text, names);
+  throw UsageError(fmt::format("{}: there is no run {}; expected a run's name or folder, or a checkpoint's{}", what,
+                               shortened(text, 200),
+                               !hint.empty()      ? hint
+                               : names.empty()    ? "; runs/ has no run yet"
+                               : names.size() > 8 ? "; `mirrortrain runs` lists the runs"
+                                                  : fmt::format("; runs/ has {}", fmt::join(names, ", "))));
+}
+
+std::vector<NamedRun> require_runs(const std::string& text, const std::string& what) {
+  std::vector<NamedRun> runs;
+  if (!text.empty() && !find_run(text)) {
+    for (const fs::path& folder : {fs::path(text), "runs" / fs::path(text)}) {
+      for (const RunFolder& run : all_runs(folder)) runs.push_back({run});
+      if (!runs.empty()) return runs;
+    }
+  }
+  return {require_run(text, what)};
+}
+
+}  // namespace mirrortrain

@@ -1,0 +1,33 @@
+#include "train/checkpoint/training_state.h"
+
+#include <span>
+#include <type_traits>
+
+namespace mirrortrain {
+
+void take_from_chief(const Workers& workers, CallbackState& state) {
+  static_assert(std::is_trivially_copyable_v<WatchState> && std::is_trivially_copyable_v<ReducedRate>);
+  workers.take_from_chief(std::as_writable_bytes(std::span(state.watches)));
+  workers.take_from_chief(std::as_writable_bytes(std::span(&state.learning_rate, 1)));
+  state.kept_epoch = workers.agree(state.kept_epoch);
+}
+
+void take_from_chief(const Workers& workers, TrainingState& state) {
+  const auto take = [&](auto& number) { workers.take_from_chief(std::as_writable_bytes(std::span(&number, 1))); };
+  take(state.step);
+  take(state.updates);
+  take(state.gradients);
+  take(state.position.epoch);
+  take(state.position.examples);
+  take(state.position.workers);
+  take(state.seconds);
+  take(state.validated_epoch);
+  for (StepSums* const sums : {&state.epoch_sums, &state.step_sums}) {
+    take(sums->loss);
+    take(sums->examples);
+    workers.take_from_chief(std::as_writable_bytes(std::span(sums->metrics)));
+  }
+  take_from_chief(workers, state.callbacks);
+}
+
+}  // namespace mirrortrain

@@ -1,0 +1,119 @@
+#include <fmt/format.h>
+
+#include <utility>
+#include <vector>
+
+#include "report/format.h"
+#include "train/inference/prediction_writers.h"
+
+namespace mirrortrain {
+namespace {
+
+/// A cell of a CSV file, in quotes where it needs them.
+std::string csv_cell(const std::string& text) {
+  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
+  std::string quoted = "\"";
+  for (const char c : text) quoted += c == '"' ? "\"\"" : std::string(1, c);
+  return quoted + '"';
+}
+
+/// `values` with commas before them; NaN as "nan", whatever its sign.
+std::string csv_cells(std::span<const float> values) {
+  std::string cells;
+  for (const float value : values) cells += "," + report::float_text(value);
+  return cells;
+}
+
+/// What the names of a prediction's columns end with: nothing where an example has one, else the indices of its step.
+std::vector<std::string> step_suffixes(const Shape& steps) {
+  std::vector<std::string> suffixes{""};
+  for (const std::int64_t extent : steps) {
+    std::vector<std::string> longer;
+    for (const std::string& suffix : suffixes) {
+      for (std::int64_t i = 0; i < extent; ++i) longer.push_back(fmt::format("{}_{}", suffix, i));
+    }
+    suffixes = std::move(longer);
+  }
+  return suffixes;
+}
+
+class CsvPredictions : public PredictionWriter {
+ public:
+  CsvPredictions(const PredictionOutput& output, const OutputMeaning& meaning)
+      : sink_(output.file), meaning_(meaning), probabilities_(output.probabilities) {
+    sink_.write("index" + (meaning.tells_classes() ? columns_of_classes() : columns_of_numbers()) +
+                texts(output.beside) + "\n");
+  }
+
+  void write(std::int64_t index, const ExampleOutput& output, const std::string&,
+             std::span<const std::string> beside) override {
+    sink_.write(std::to_string(index) + (meaning_.tells_classes() ? classes(output) : numbers(output.values)) +
+                texts(beside) + "\n");
+  }
+  void finish() override { sink_.finish(); }
+
+ private:
+  /// With commas before them.
+  static std::string texts(std::span<const std::string> beside) {
+    std::string cells;
+    for (const std::string& text : beside) cells += "," + csv_cell(text);
+    return cells;
+  }
+  /// Those whose probabilities get a column by their names too, beside that by their number.
+  std::span<const std::string> named_classes() const {
+    const bool are_all = std::ssize(meaning_.classes) == meaning_.number_of_classes();
+    return probabilities_ && are_all ? std::span<const std::string>(meaning_.classes) : std::span<const std::string>();
+  }
+  bool lists_outputs() const { return probabilities_ || meaning_.elements() != 1; }
+
+  std::string columns_of_numbers() const {
+    std::string columns = meaning_.elements() == 1 ? ",prediction" : "";
+    for (std::int64_t i = 0; i < meaning_.elements() && lists_outputs(); ++i) columns += fmt::format(",output_{}", i);
+    return columns;
+  }
+  std::string numbers(std::span<const float> output) const {
+    return (output.size() == 1 ? csv_cells(output) : "") + (lists_outputs() ? csv_cells(output) : "");
+  }
+
+  std::string columns_of_classes() const {
+    std::string columns, names, probabilities;
+    for (const std::string& step : step_suffixes(meaning_.steps())) {
+      std::string by_name;
+      columns += ",prediction" + step;
+      if (!meaning_.classes.empty()) names += ",name" + step;
+      for (std::int64_t i = 0; i < meaning_.number_of_classes() && probabilities_; ++i)
+        probabilities += fmt::format(",probability{}_{}", step, i);
+      for (const std::string& name : named_classes()) by_name += "," + csv_cell("probability" + step + "_" + name);
+      probabilities += by_name;
+    }
+    return columns + names + probabilities;
+  }
+  /// Padding has cells with nothing in them, NaN no class.
+  std::string classes(const ExampleOutput& output) const {
+    std::string cells, names, probabilities;
+    for (std::int64_t step = 0; step < meaning_.predictions(); ++step) {
+      const auto prediction = meaning_.of_step(output.values, step);
+      const bool counts = output.counts(step), has_class = counts && !has_nan(prediction);
+      const std::int64_t predicted = meaning_.class_of(prediction);
+      cells += has_class ? fmt::format(",{}", predicted) : ",";
+      if (!meaning_.classes.empty()) names += has_class ? "," + csv_cell(meaning_.name_of(predicted)) : ",";
+      if (!probabilities_) continue;
+      const std::string of_step = counts ? csv_cells(meaning_.class_probabilities(prediction))
+                                         : std::string(static_cast<std::size_t>(meaning_.number_of_classes()), ',');
+      probabilities += of_step + (named_classes().empty() ? "" : of_step);
+    }
+    return cells + names + probabilities;
+  }
+
+  PredictionSink sink_;
+  const OutputMeaning& meaning_;
+  bool probabilities_;
+};
+
+}  // namespace
+
+std::unique_ptr<PredictionWriter> csv_predictions(const PredictionOutput& output, const OutputMeaning& meaning) {
+  return std::make_unique<CsvPredictions>(output, meaning);
+}
+
+}  // namespace mirrortrain

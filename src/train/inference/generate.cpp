@@ -1,0 +1,187 @@
+#include "train/inference/generate.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <numeric>
+#include <utility>
+#include <variant>
+
+#include "base/error.h"
+#include "base/philox.h"
+#include "data/text/text.h"
+
+namespace mirrortrain {
+namespace {
+
+constexpr std::int64_t kByteValues = 256;
+
+/// Throws UsageError where the model is none that tells the next token at every position of a window.
+std::int64_t window_of(const CheckedConfiguration& checked, const OutputMeaning& meaning, std::int64_t classes,
+                       const char* unit, const std::string& name) {
+  const auto refuse = [&](const std::string& found) {
+    throw UsageError(fmt::format(
+        "{}: expected a model that gives one of {} classes or more, the next {}, for every position of a text, found "
+        "{}; generate takes runs that were trained on data of format text, predict all others",
+        name, classes, unit, found));
+  };
+  const Loss& loss = checked.values().loss->value;
+  if (!std::holds_alternative<losses::SparseCategoricalCrossentropy>(loss) &&
+      !std::holds_alternative<losses::CategoricalCrossentropy>(loss)) {
+    refuse("a loss that is no crossentropy of classes");
+  }
+  if (meaning.shape.rank() != 2 || meaning.shape[1] < classes)
+    refuse(fmt::format("the output {} of an example", meaning.shape.text()));
+  const data::InputSpec& input = checked.input;
+  const std::int64_t window = meaning.shape[0];
+  if (!data::same_but_ones(Shape{window}, input.features))
+    refuse(fmt::format("the input {} with the output {}", input.features.text(), meaning.shape.text()));
+  if (input.numbers_below != 0 && input.numbers_below < classes)
+    refuse(fmt::format("an embedding of {} rows", input.numbers_below));
+  return window;
+}
+
+/// The vocabulary that the run kept.
+std::optional<data::Vocabulary> vocabulary_of(const CheckedConfiguration& checked, const data::Adapted& adapted) {
+  const auto* const text = std::get_if<data::Text>(&checked.values().data.train.value);
+  if (text == nullptr || !text->vocabulary) return std::nullopt;
+  if (adapted.classes.empty()) return data::Vocabulary::read(text->vocabulary->text);
+  return data::Vocabulary(adapted.classes, "of the run");
+}
+
+/// A window as data of format text have it, with labels that nobody looks at.
+data::Dataset one_window(std::int64_t window) {
+  const auto zeros = [window] {
+    data::Array array(DType::kInt32, Shape{1, window}, "the text");
+    std::ranges::fill(array.span<std::int32_t>(), 0);
+    return array;
+  };
+  return data::Dataset({zeros(), zeros()});
+}
+
+/// The window changes from token to token, which a device that keeps the data set in its memory would not see.
+CheckedConfiguration fed_by_host(CheckedConfiguration checked) {
+  checked.read.values.data.cache = data::Cache::kHost;
+  return checked;
+}
+
+}  // namespace
+
+std::int32_t choose_token(std::span<const float> logits, const Sampling& sampling, std::uint64_t position) {
+  std::vector<std::int32_t> tokens(logits.size());
+  std::iota(tokens.begin(), tokens.end(), 0);
+  const auto logit_of = [&](std::int32_t token) { return logits[static_cast<std::size_t>(token)]; };
+  const bool has_nan = std::ranges::any_of(logits, [](float logit) { return std::isnan(logit); });
+  if (!has_nan) std::ranges::stable_sort(tokens, std::ranges::greater{}, logit_of);
+  const auto largest = static_cast<double>(logit_of(tokens[0]));
+  if (has_nan || !std::isfinite(largest)) {
+    throw Error("the model's output for the next token is NaN or infinite; take an earlier checkpoint of the run");
+  }
+  if (sampling.temperature == 0) return tokens[0];
+
+  const auto all = std::ssize(tokens);
+  const std::int64_t kept = std::min(sampling.top_k.value_or(all), all);
+  std::vector<double> sums;  // of the weights up to each
+  double sum = 0;
+  for (const std::int32_t token : std::span(tokens).first(static_cast<std::size_t>(kept))) {
+    sum += std::exp((static_cast<double>(logit_of(token)) - largest) / sampling.temperature);
+    sums.push_back(sum);
+  }
+  constexpr std::uint64_t kStream = hash_of_name("generated text");
+  const auto words =
+      Philox::with_key(sampling.seed)(static_cast<std::uint32_t>(position), static_cast<std::uint32_t>(position >> 32),
+                                      static_cast<std::uint32_t>(kStream), static_cast<std::uint32_t>(kStream >> 32));
+  const double drawn = static_cast<double>(uniform_from_bits(words.word[0])) * sum;
+  // Below the last sum, as what is drawn is below 1.
+  return tokens[static_cast<std::size_t>(std::ranges::upper_bound(sums, drawn) - sums.begin())];
+}
+
+TextGenerator::TextGenerator(CheckedConfiguration checked, data::Adapted adapted, std::string name)
+    : checked_(fed_by_host(std::move(checked))),
+      name_(std::move(name)),
+      vocabulary_(vocabulary_of(checked_, adapted)),
+      classes_(vocabulary_ ? vocabulary_->size() : kByteValues),
+      meaning_(output_meaning(checked_, {})),
+      window_(window_of(checked_, meaning_, classes_, unit(), name_)),
+      run_(run_to_predict(checked_, one_window(window_), std::move(adapted), {.rows = 1, .one_replica = true})),
+      outputs_(static_cast<std::size_t>(meaning_.elements())) {}
+
+std::vector<std::int32_t> TextGenerator::tokens_of(const std::string& prompt) const {
+  if (!vocabulary_) {
+    std::vector<std::int32_t> tokens;
+    for (const char byte : prompt) tokens.push_back(static_cast<unsigned char>(byte));
+    return tokens;
+  }
+  try {
+    return vocabulary_->encode(prompt, "--prompt");
+  } catch (const Error& error) {
+    throw UsageError(error.what());
+  }
+}
+
+std::string TextGenerator::text_of(std::int32_t token) const {
+  if (vocabulary_) return vocabulary_->tokens()[static_cast<std::size_t>(token)];
+  return {static_cast<char>(token)};
+}
+
+std::span<const float> TextGenerator::outputs_of(std::span<const std::int32_t> window) {
+  std::ranges::copy(window, run_.test->dataset().features().span<std::int32_t>().begin());
+  const std::array<std::int64_t, 1> row{0};
+  StepSpec step;
+  step.data_set = run_.test.get();
+  step.rows = row;
+  run_.strategy->predict(step, outputs_, {});
+  return outputs_;
+}
+
+/// What a position gives must be the same whatever follows it: a text shorter than the window is followed by zeros.
+void TextGenerator::require_causal() {
+  if (classes_ < 2) return;
+  // No zeros, which may be padding, for which attention has a rule of its own.
+  const auto others = static_cast<std::int32_t>(classes_) - 1;
+  std::vector<std::int32_t> tokens(static_cast<std::size_t>(window_));
+  std::iota(tokens.begin(), tokens.end(), 0);
+  for (std::int32_t& token : tokens) token = 1 + token % others;
+  const auto before = outputs_of(tokens);
+  const std::vector<float> expected(before.begin(), before.end());
+  const std::size_t changed = (tokens.size() + 1) / 2;
+  for (std::size_t i = changed; i < tokens.size(); ++i) tokens[i] = others > 1 ? 1 + tokens[i] % others : 0;
+  const auto found = outputs_of(tokens);
+  const auto outputs = static_cast<std::size_t>(meaning_.shape[1]);
+  for (std::size_t i = 0; i < changed * outputs; ++i) {
+    const bool both_nan = std::isnan(expected[i]) && std::isnan(found[i]);  // which choose_token tells
+    if (expected[i] == found[i] || both_nan) continue;
+    throw UsageError(
+        fmt::format("{}: expected a causal model, whose output at a position depends on the {}s up to it alone, found "
+                    "that position {} of {} sees {}s that follow it; train one whose layers look back only, such as "
+                    "multi_head_attention with use_causal_mask: true, or lstm",
+                    name_, unit(), i / outputs, window_, unit()));
+  }
+}
+
+std::vector<float> TextGenerator::next_logits(std::span<const std::int32_t> tokens) {
+  std::vector<std::int32_t> window(static_cast<std::size_t>(window_));
+  const std::size_t seen = std::min(tokens.size(), window.size());
+  std::ranges::copy(tokens.last(seen), window.begin());
+  const std::size_t first = (seen - 1) * static_cast<std::size_t>(meaning_.shape[1]);
+  const auto outputs = outputs_of(window).subspan(first, static_cast<std::size_t>(classes_));
+  std::vector<float> logits(outputs.begin(), outputs.end());
+  if (!meaning_.is_logits) std::ranges::transform(logits, logits.begin(), [](float p) { return std::log(p); });
+  return logits;
+}
+
+void TextGenerator::generate(const std::string& prompt, std::int64_t count, const Sampling& sampling,
+                             const std::function<bool(std::string_view)>& take) {
+  std::vector<std::int32_t> tokens = tokens_of(prompt);
+  require_causal();
+  std::uint64_t position = tokens.size();
+  for (std::int64_t i = 0; i < count; ++i, ++position) {
+    if (std::ssize(tokens) > window_) tokens.erase(tokens.begin(), tokens.end() - window_);
+    tokens.push_back(choose_token(next_logits(tokens), sampling, position));
+    if (!take(text_of(tokens.back()))) return;
+  }
+}
+
+}  // namespace mirrortrain

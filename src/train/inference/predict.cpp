@@ -1,0 +1,80 @@
+#include "train/inference/predict.h"
+
+#include <algorithm>
+#include <memory>
+#include <numeric>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "train/session/run_cluster.h"
+
+namespace mirrortrain {
+namespace {
+
+StrategyOptions strategy_to_predict(StrategyOptions options, bool one_replica) {
+  if (is_of_several_processes(options.type)) options.type = StrategyType::kMirrored;
+  options.threads_per_replica = 1;  // kernels may share a sum among threads
+  if (!one_replica) return options;
+  options.type = StrategyType::kOneDevice;
+  options.replicas.reset();
+  options.cpu_replicas.reset();
+  if (auto* const listed = std::get_if<std::vector<DeviceId>>(&options.devices)) listed->resize(1);
+  return options;
+}
+
+}  // namespace
+
+Run run_to_predict(const CheckedConfiguration& checked, const data::Dataset& dataset, data::Adapted adapted,
+                   const PredictOptions& predicting) {
+  Run run;
+  run.adapted = std::move(adapted);
+  run.watch = make_stall_watch(checked.values());
+  data::FeederOptions feeding = feeder_options(checked.values());
+  feeding.watch = run.watch.get();
+  feeding.bucket_boundaries.clear();  // outputs have all steps
+  run.test = data::at_its_place(predicting.key, [&] {
+    return std::make_unique<data::Feeder>(dataset, adapted_preprocessing(checked, run.adapted), checked.input, feeding);
+  });
+  run.strategy = make_strategy(
+      checked, {.trains = false, .strategy = strategy_to_predict(checked.values().strategy, predicting.one_replica)},
+      this_hardware());
+  BatchSizes sizes;
+  sizes.evaluate = {predicting.rows * run.strategy->num_replicas_in_sync()};
+  sizes.data_sets = run.examples();
+  sizes.predicts = true;
+  run.strategy->prepare(sizes);
+  return run;
+}
+
+/// Kernels may add in another order at another number of rows: so every replica always gets the same, the last ones
+/// filled up with row 0.
+void predict_all(const Run& run, const std::function<void(std::int64_t row, const ExampleOutput& output)>& take) {
+  const PredictedShapes shapes = run.strategy->predicted_shapes();
+  const auto elements = static_cast<std::size_t>(shapes.output.elements());
+  const auto steps = static_cast<std::size_t>(shapes.mask ? shapes.mask->elements() : 0);
+  const data::Feeder& examples = *run.test;
+  const std::int64_t batch = kPredictedRows * run.strategy->num_replicas_in_sync();
+  std::vector<std::int64_t> rows(static_cast<std::size_t>(batch));
+  std::vector<std::int64_t> ahead;
+  std::vector<float> outputs(rows.size() * elements), masks(rows.size() * steps);
+  for (std::int64_t first = 0; first < examples.rows(); first += batch) {
+    const std::int64_t count = std::min(batch, examples.rows() - first);
+    for (std::int64_t i = 0; i < batch; ++i) rows[static_cast<std::size_t>(i)] = i < count ? first + i : 0;
+    const std::int64_t expected = std::min(3 * batch, examples.rows() - first);
+    ahead.resize(static_cast<std::size_t>(examples.reads_ahead() ? expected : 0));
+    std::iota(ahead.begin(), ahead.end(), first);
+    examples.expect(ahead);
+    StepSpec step;
+    step.data_set = &examples;
+    step.rows = rows;
+    run.strategy->predict(step, outputs, masks);
+    for (std::int64_t i = 0; i < count; ++i) {
+      const auto row = static_cast<std::size_t>(i);
+      take(first + i,
+           {std::span(outputs).subspan(row * elements, elements), std::span(masks).subspan(row * steps, steps)});
+    }
+  }
+}
+
+}  // namespace mirrortrain

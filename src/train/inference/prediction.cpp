@@ -1,0 +1,113 @@
+#include "train/inference/prediction.h"
+
+#include <algorithm>
+#include <cmath>
+#include <type_traits>
+
+#include "model/losses/targets.h"
+#include "model/metrics.h"
+
+namespace mirrortrain {
+namespace {
+
+bool takes_logits(const Loss& loss) {
+  return std::visit(
+      [](const auto& options) {
+        if constexpr (requires { options.from_logits; }) {
+          return options.from_logits;
+        } else {
+          return false;
+        }
+      },
+      loss);
+}
+
+void softmax(std::span<float> logits) {
+  const double largest = static_cast<double>(*std::max_element(logits.begin(), logits.end()));
+  const auto power = [largest](float logit) { return std::exp(static_cast<double>(logit) - largest); };
+  double sum = 0;
+  for (const float logit : logits) sum += power(logit);
+  for (float& logit : logits) logit = static_cast<float>(power(logit) / sum);
+}
+
+float sigmoid(float logit) { return static_cast<float>(1 / (1 + std::exp(-static_cast<double>(logit)))); }
+
+}  // namespace
+
+OutputMeaning output_meaning(const CheckedConfiguration& checked, std::vector<std::string> classes) {
+  const Loss& loss = checked.values().loss->value;
+  OutputMeaning meaning;
+  meaning.shape = checked.model->evaluation.graph.spec(checked.model->evaluation.output).shape;
+  meaning.is_logits = takes_logits(loss);
+  meaning.classes = std::move(classes);
+  const Targets targets = targets_of(loss);
+  const bool is_binary = std::holds_alternative<losses::BinaryCrossentropy>(loss) ||
+                         std::holds_alternative<losses::BinaryFocalCrossentropy>(loss);
+  if (targets != Targets::kClassNumbers && targets != Targets::kProbabilities) return meaning;
+  if (meaning.shape.rank() == 0) return meaning;
+  if (meaning.shape.back() == 1) {
+    // At each of many steps it may be how bright a pixel is, or how loud a sound, as an autoencoder has it.
+    const bool wants_classes =
+        std::ranges::any_of(checked.values().metrics, [](const auto& metric) { return is_of_classes(metric.value); });
+    if (!meaning.is_by_step() || wants_classes) meaning.kind = OutputMeaning::Kind::kYesOrNo;
+  } else if (!is_binary) {
+    meaning.kind = OutputMeaning::Kind::kClasses;
+  }
+  return meaning;
+}
+
+bool has_nan(std::span<const float> prediction) {
+  return std::ranges::any_of(prediction, [](float value) { return std::isnan(value); });
+}
+
+bool has_nan(const OutputMeaning& meaning, const ExampleOutput& output) {
+  if (meaning.shape.rank() == 0) return has_nan(output.values);
+  for (std::int64_t step = 0; step < meaning.predictions(); ++step) {
+    if (output.counts(step) && has_nan(meaning.of_step(output.values, step))) return true;
+  }
+  return false;
+}
+
+std::span<const float> OutputMeaning::of_step(std::span<const float> output, std::int64_t step) const {
+  const auto width = static_cast<std::size_t>(shape.back());
+  return output.subspan(static_cast<std::size_t>(step) * width, width);
+}
+
+std::int64_t OutputMeaning::class_of(std::span<const float> prediction) const {
+  if (kind == Kind::kYesOrNo) {
+    const double least = is_logits ? std::log(threshold / (1 - threshold)) : threshold;
+    return static_cast<double>(prediction[0]) > least ? 1 : 0;
+  }
+  return std::max_element(prediction.begin(), prediction.end()) - prediction.begin();
+}
+
+double OutputMeaning::probability_of_class(std::span<const float> prediction) const {
+  const auto largest = static_cast<double>(std::ranges::max(probabilities(prediction)));
+  return kind == Kind::kYesOrNo && class_of(prediction) == 0 ? 1 - largest : largest;
+}
+
+std::vector<float> OutputMeaning::class_probabilities(std::span<const float> prediction) const {
+  std::vector<float> values = probabilities(prediction);
+  if (kind == Kind::kYesOrNo) values.insert(values.begin(), 1 - values[0]);
+  return values;
+}
+
+std::string OutputMeaning::name_of(std::int64_t number) const {
+  return static_cast<std::size_t>(number) < classes.size() ? classes[static_cast<std::size_t>(number)] : "";
+}
+
+std::vector<float> OutputMeaning::probabilities(std::span<const float> output) const {
+  std::vector<float> values(output.begin(), output.end());
+  if (!is_logits) return values;
+  if (kind == Kind::kClasses) {
+    const auto width = static_cast<std::size_t>(shape.back());
+    for (std::size_t first = 0; first < values.size(); first += width) {
+      softmax(std::span(values).subspan(first, width));
+    }
+  } else {
+    std::ranges::transform(values, values.begin(), sigmoid);
+  }
+  return values;
+}
+
+}  // namespace mirrortrain

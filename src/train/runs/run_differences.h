@@ -1,0 +1,16 @@
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "report/page/page.h"
+#include "train/checkpoint/run_folder.h"
+
+namespace mirrortrain {
+
+/// The keys in which the runs' configurations differ, but for their names, with a value for each run: "-" where its
+/// configuration has none, or cannot be read. What only some have (a layer, a section, an optimizer's option) is one
+/// entry, with the keys that differ from their defaults; an option that nobody changed is none.
+std::vector<report::Difference> configuration_differences(std::span<const RunFolder> runs);
+
+}  // namespace mirrortrain

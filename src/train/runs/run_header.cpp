@@ -1,0 +1,115 @@
+#include "train/runs/run_header.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "cluster/address.h"
+#include "device/cpu/cpu_device.h"
+#include "report/format.h"
+
+namespace mirrortrain {
+namespace {
+
+/// "global batch 256 = 2 replicas x 128", or "global batch 10 = 3 replicas with 4 + 3 + 3" where the parts differ.
+std::string split_text(std::int64_t batch, int replicas) {
+  if (batch % replicas == 0) {
+    return fmt::format("global batch {} = {} replica{} x {}", batch, replicas, replicas == 1 ? "" : "s",
+                       batch / replicas);
+  }
+  if (replicas > 8) {  // too many to list; larger parts go first
+    const std::int64_t part = batch / replicas, larger = batch % replicas;
+    return fmt::format("global batch {} = {} replicas, {} with {} and {} with {}", batch, replicas, larger, part + 1,
+                       replicas - larger, part);
+  }
+  std::vector<std::int64_t> parts;
+  for (int r = 0; r < replicas; ++r) parts.push_back(rows_of_replica(batch, r, replicas).count);
+  return fmt::format("global batch {} = {} replicas with {}", batch, replicas, fmt::join(parts, " + "));
+}
+
+}  // namespace
+
+std::string replicas_text(const Topology& topology, std::string_view between) {
+  std::string text;
+  for (const LanePlace& lane : topology.lanes) {
+    text += fmt::format("{}{}: ", text.empty() ? "" : between, lane.device.text());
+    if (!topology.on_gpus()) text += fmt::format("{} thread{}, ", lane.threads, lane.threads == 1 ? "" : "s");
+    text += replica_names(lane.replicas);
+  }
+  return text;
+}
+
+std::string shared_cores_warning(const ClusterSpec& cluster, const Topology& topology) {
+  if (topology.on_gpus()) return "";
+  const std::string host = Address::of(cluster.address(cluster.task)).host;
+  const auto here = std::ranges::count_if(
+      cluster.trainers(), [&](const Task& task) { return Address::of(cluster.address(task)).host == host; });
+  std::int64_t threads = 0;
+  for (const LanePlace& lane : topology.lanes) threads += lane.threads;
+  const std::int64_t cores = ::sysconf(_SC_NPROCESSORS_ONLN);
+  const bool is_pinned = std::ssize(usable_cores()) < cores;
+  if (here < 2 || is_pinned || here * threads <= cores) return "";
+  const std::int64_t each = std::max<std::int64_t>(1, cores / here);
+  return fmt::format(
+      "{} workers run on this machine, and each takes {} of its {} cores, so that they wait for each other "
+      "many times longer; give each its own, as `taskset -c 0{}` before the first, or start them all with "
+      "`mirrortrain launch --workers {}`, which does it",
+      here, threads, cores, each > 1 ? fmt::format("-{}", each - 1) : "", here);
+}
+
+std::string run_header(const CheckedConfiguration& checked, const Strategy& strategy) {
+  std::string text;
+  for (const std::string& note : strategy.topology().notes) text += note + "\n";
+  const bool served = is_served(checked.values().strategy.type);
+  if (checked.cluster && !served) {
+    const int workers = strategy.topology().cluster.workers;
+    text += fmt::format("{} worker{}, from {}; this is {}\n", workers, workers == 1 ? "" : "s", checked.cluster->source,
+                        checked.cluster->describe(checked.cluster->task));
+  }
+  if (!served) text += replicas_text(strategy.topology(), "\n") + "\n";  // else workers have their own
+  text += split_text(checked.values().data.global_batch_size, strategy.num_replicas_in_sync()) + "\n\n";
+
+  if (!checked.has_model()) return text + "no model: the run writes its state alone\n";
+  std::vector<report::LayerRow> rows;
+  for (const LayerSummary& layer : checked.model->layers) {
+    rows.push_back({layer.name, layer.type, layer.output_shape, layer.parameters});
+  }
+  text += report::layer_table(rows, count_parameters(*checked.model).trainable);
+
+  const MemoryForecast memory = strategy.memory();
+  if (memory.variables == 0) return text;  // it is elsewhere
+  const auto replicas = static_cast<std::size_t>(strategy.num_replicas_in_sync() / strategy.topology().cluster.workers);
+  text +=
+      fmt::format("\nmemory per replica: {} (variables, gradients and optimizer {}, activations {})\n",
+                  report::bytes_text((memory.variables + memory.activations) / replicas),
+                  report::bytes_text(memory.variables / replicas), report::bytes_text(memory.activations / replicas));
+  if (memory.examples > 0) {
+    text += fmt::format("examples in the memory of GPUs: {}\n", report::bytes_text(memory.examples));
+  }
+  for (const std::string& line : gpu_memory_lines(memory)) text += line + "\n";
+  return text;
+}
+
+std::vector<std::string> gpu_memory_lines(const MemoryForecast& forecast) {
+  std::vector<std::string> lines;
+  for (const auto& [id, run, memory] : forecast.gpus) {
+    const std::size_t taken = memory.all - memory.free;
+    lines.push_back(fmt::format("{}: {} of {} for the run, {} for the driver, libraries and other programs", id.text(),
+                                report::bytes_text(run), report::bytes_text(memory.all),
+                                report::bytes_text(taken - std::min(taken, run))));
+  }
+  return lines;
+}
+
+ParameterCounts count_parameters(const Model& model) {
+  ParameterCounts counts;
+  for (const ModelVariable& variable : model.variables) {
+    counts.all += variable.spec.shape.elements();
+    if (variable.spec.trainable) counts.trainable += variable.spec.shape.elements();
+  }
+  return counts;
+}
+
+}  // namespace mirrortrain

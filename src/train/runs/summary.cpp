@@ -1,0 +1,121 @@
+#include "train/runs/summary.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "base/files.h"
+#include "device/cpu/cpu_device.h"
+#include "device/cuda/gpus.h"
+#include "kernels/cpu/versions.h"
+#include "report/format.h"
+#include "train/runs/run_header.h"
+#include "train/session/callbacks.h"
+
+namespace mirrortrain {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json to_json(const report::Scores& scores) {
+  Json metrics = Json::object();
+  for (const auto& [name, value] : scores.metrics) metrics[name] = value;
+  return {{"loss", scores.loss}, {"metrics", std::move(metrics)}};
+}
+
+/// What each callback has seen, and what it did.
+Json callbacks_json(const Callbacks& callbacks, const CallbackState& state, bool is_done) {
+  Json json = Json::array();
+  for (std::size_t i = 0; i < state.watches.size(); ++i) {
+    const Callbacks::Watcher& watcher = callbacks.watchers().at(i);
+    const WatchedMetric& watched = watched_by(watcher);
+    const WatchState& watch = state.watches[i];
+    Json one = {{"callback", name_of(watcher)},
+                {"metric", watched.metric.value},
+                {"split", config::name_of(watched.split)},
+                {"best", watch.best ? Json(*watch.best) : Json()},
+                {"best_epoch", watch.best_epoch}};
+    if (const auto* const stopping = std::get_if<EarlyStopping>(&watcher)) {
+      one["ended_training"] = watch.stopped;
+      one["restored"] = is_done && stopping->restore_best && state.kept_epoch > 0;
+    } else if (const auto* const plateau = std::get_if<ReduceOnPlateau>(&watcher); plateau && state.learning_rate) {
+      one["learning_rate"] = state.learning_rate->reduced;
+    }
+    json.push_back(std::move(one));
+  }
+  return json;
+}
+
+std::string device_name(const DeviceId& device) {
+  if (device.kind == DeviceId::Kind::kCpu) return cpu_name();
+  return cuda::visible_gpus().gpus.at(static_cast<std::size_t>(device.index)).name;
+}
+
+}  // namespace
+
+void write_summary(const std::filesystem::path& file, const CheckedConfiguration& checked, const Strategy& strategy,
+                   const RunResult& result) {
+  const ParameterCounts parameters = count_parameters(*checked.model);
+  Json json = {{"name", checked.values().name.text},
+               {"status", result.status},
+               {"step", result.state.step},
+               {"epoch", result.state.position.epoch},
+               {"seconds", result.seconds}};
+  const EpochScores& last_epoch = result.state.last_epoch;
+  if (last_epoch.train) json["train"] = to_json(*last_epoch.train);
+  if (last_epoch.validation) json["validation"] = to_json(*last_epoch.validation);
+  if (result.test) json["test"] = to_json(result.test->scores);
+  if (!result.state.callbacks.watches.empty()) {
+    json["callbacks"] = callbacks_json(Callbacks(checked.values()), result.state.callbacks, result.status == "done");
+  }
+  json["parameters"] = parameters.all;
+  json["trainable_parameters"] = parameters.trainable;
+  json["global_batch_size"] = checked.values().data.global_batch_size;
+  json["replicas"] = strategy.num_replicas_in_sync();
+  json["devices"] = Json::array();
+  for (const LanePlace& lane : strategy.topology().lanes) {
+    Json device = {{"device", lane.device.text()}, {"name", device_name(lane.device)}};
+    if (lane.device.kind == DeviceId::Kind::kCpu) device["threads"] = lane.threads;
+    json["devices"].push_back(std::move(device));
+  }
+  // Updates by how many others came between reading the variables and the update, from 0.
+  if (const auto staleness = strategy.staleness(); !staleness.empty()) json["staleness"] = staleness;
+  json["versions"] = {{"mirrortrain", MIRRORTRAIN_VERSION}, {"onednn", cpu::onednn_version()}};
+  if (result.model_checksum) json["checksums"] = {{"model.safetensors", *result.model_checksum}};
+  write_file(file, json.dump(2) + "\n");
+}
+
+std::optional<std::uint32_t> read_model_checksum(const std::filesystem::path& file) {
+  if (!std::filesystem::exists(file)) return std::nullopt;
+  const auto summary = Json::parse(read_text_file(file), nullptr, false);
+  const auto checksum = Json::json_pointer("/checksums/model.safetensors");
+  if (!summary.is_object() || !summary.contains(checksum) || !summary[checksum].is_number_unsigned()) {
+    return std::nullopt;
+  }
+  return summary[checksum].get<std::uint32_t>();
+}
+
+std::optional<std::int64_t> read_done_step(const std::filesystem::path& file) {
+  if (!std::filesystem::exists(file)) return std::nullopt;
+  const auto summary = Json::parse(read_text_file(file), nullptr, false);
+  if (!summary.is_object() || summary.value("status", "") != "done") return std::nullopt;
+  return summary.value("step", std::int64_t{0});
+}
+
+bool ended_early(const std::filesystem::path& file) {
+  if (!read_done_step(file)) return false;
+  const auto summary = Json::parse(read_text_file(file), nullptr, false);
+  const Json callbacks = summary.value("callbacks", Json::array());
+  return callbacks.is_array() && std::ranges::any_of(callbacks, [](const Json& one) {
+           return one.is_object() && one.value("ended_training", false);
+         });
+}
+
+std::string scores_text(const report::Scores& scores) {
+  std::string text = "loss " + report::score_text(scores.loss);
+  for (const auto& [name, value] : scores.metrics) text += fmt::format(", {} {}", name, report::score_text(value));
+  return text;
+}
+
+}  // namespace mirrortrain

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include "report/event.h"
+#include "strategy/strategy.h"
+#include "train/checkpoint/training_state.h"
+#include "train/session/check_configuration.h"
+
+namespace mirrortrain {
+
+/// How a run ended.
+struct RunResult {
+  std::string status;  ///< done or stopped
+  TrainingState state;
+  double seconds = 0;
+  std::optional<std::uint32_t> model_checksum;  ///< CRC-32 of model.safetensors, where it was written
+  std::optional<report::EvaluationEvent> test;
+};
+
+/// Writes summary.json: final figures, parameters, replicas, devices, versions, seconds.
+void write_summary(const std::filesystem::path& file, const CheckedConfiguration& checked, const Strategy& strategy,
+                   const RunResult& result);
+
+/// The step that a run ended with as done, by its summary.json; nullopt where it did not, or went on since.
+std::optional<std::int64_t> read_done_step(const std::filesystem::path& file);
+
+/// Whether a run is done because a callback ended it, by its summary.json.
+bool ended_early(const std::filesystem::path& file);
+
+/// The CRC-32 of the run's model.safetensors, by its summary.json; nullopt where it does not tell.
+std::optional<std::uint32_t> read_model_checksum(const std::filesystem::path& file);
+
+/// "loss 0.3012, accuracy 0.8921"
+std::string scores_text(const report::Scores& scores);
+
+}  // namespace mirrortrain

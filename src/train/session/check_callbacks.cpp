@@ -1,0 +1,65 @@
+#include "train/session/check_callbacks.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "base/utf8.h"
+#include "config/schema.h"
+#include "model/metrics/direction.h"
+
+namespace mirrortrain {
+namespace {
+
+void check_watched(const WatchedMetric& watched, const Configuration& values, const Model& model,
+                   config::Errors& errors) {
+  const config::Located<std::string>& metric = watched.metric;
+  const auto refuse = [&](std::string message) { errors.add(metric.place, metric.path, std::move(message)); };
+  if (!values.model) return refuse("without a model there is no loss and no metric to watch; remove this");
+  std::vector<std::string> known = {"loss"};
+  for (const ModelMetric& one : model.metrics) known.push_back(one.name);
+  if (std::ranges::find(known, metric.value) == known.end()) {
+    constexpr std::string_view kValidation = "val_";  // Keras's
+    const std::string plain = metric.value.substr(metric.value.starts_with(kValidation) ? kValidation.size() : 0);
+    const bool is_known = std::ranges::find(known, plain) != known.end();
+    const std::string hint =
+        is_known
+            ? fmt::format("; write '{}', which is that of the validation data unless `split: train` is given", plain)
+            : config::suggestion(plain, known);
+    return refuse(fmt::format("expected loss or one of the run's metrics ({}), found '{}'{}", fmt::join(known, ", "),
+                              shortened(metric.value, 200), hint.empty() ? "; add it to metrics" : hint));
+  }
+  const bool wants_less = watched.less_is_better();
+  if (wants_less != lower_is_better(metric.value)) {
+    errors.warn(metric.place, metric.path,
+                fmt::format("'{}' is better the {} it is, but mode: {} takes the {}; leave mode out",
+                            shortened(metric.value), wants_less ? "larger" : "smaller", wants_less ? "min" : "max",
+                            wants_less ? "smallest for the best" : "largest for the best"));
+  }
+  if (watched.split == MetricSplit::kValidation && !values.data.validation.value) {
+    refuse(
+        fmt::format("there is no validation data to compute '{}' on; give data.validation, or watch the training "
+                    "data with `split: train`",
+                    metric.value));
+  }
+}
+
+}  // namespace
+
+void check_callbacks(const Configuration& values, const Model& model, config::Errors& errors) {
+  for (const auto& callback : values.callbacks) {
+    std::visit([&](const auto& options) { check_watched(options.watched, values, model, errors); }, callback.value);
+    const bool has_schedule = values.optimizer && !std::holds_alternative<double>(learning_rate_of(*values.optimizer));
+    if (std::holds_alternative<ReduceOnPlateau>(callback.value) && has_schedule) {
+      errors.add(callback.place, callback.path,
+                 "the learning rate follows a schedule, which reduce_on_plateau cannot change; give "
+                 "optimizer.learning_rate a number, or remove one of the two");
+    }
+  }
+  if (values.checkpoint.save_best) check_watched(values.checkpoint.save_best->watched, values, model, errors);
+}
+
+}  // namespace mirrortrain

@@ -1,0 +1,201 @@
+#include "train/session/check_configuration.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+
+#include "base/error.h"
+#include "model/shorter_graphs.h"
+#include "strategy/topology.h"
+#include "train/session/check_callbacks.h"
+#include "train/session/check_data.h"
+#include "train/session/option_warnings.h"
+#include "train/session/run_cluster.h"
+
+namespace mirrortrain {
+namespace {
+
+data::InputSpec input_spec(const Model& model, const Loss& loss) {
+  const ModelGraph& graph = model.training;
+  const ValueSpec& labels = graph.graph.spec(graph.labels);
+  data::InputSpec spec{graph.graph.spec(graph.features).shape, labels.shape, labels.dtype, 0, false};
+  spec.weighted = graph.weights != kNoValue || model.evaluation.weights != kNoValue;
+  spec.numbers_below = graph.numbers_below.value_or(0);
+  spec.pads_with_zero = graph.pads_with_zero;
+  spec.averages_steps = graph.averages_steps;
+  if (labels.dtype == DType::kInt32) {
+    spec.classes = model.largest_label.value_or(-1) + 1;
+  } else {
+    spec.signs = targets_of(loss) == Targets::kSigns;
+    spec.probabilities = !spec.signs && model.largest_label.has_value();
+  }
+  return spec;
+}
+
+/// Whether a split is read with weights of its examples.
+template <class Split>
+bool has_weights(const Split& split) {
+  const auto* const table = std::get_if<data::Csv>(&split);
+  return table != nullptr && table->weights.has_value();
+}
+
+/// The weights of the data count in every split that has them, those of classes in training alone.
+WeightedLoss weighted_loss(const Configuration& values, config::Errors& errors) {
+  const data::DataOptions& data = values.data;
+  const bool of_train = has_weights(data.train.value);
+  const bool of_others = (data.validation.value && has_weights(*data.validation.value)) ||
+                         (data.test.value && has_weights(*data.test.value));
+  const losses::ClassWeight* const classes = class_weight_of(values.loss->value);
+  const bool of_classes = classes != nullptr && !classes->empty();
+  if (of_classes && of_train) {
+    errors.add(classes->weights.place, classes->weights.path,
+               "the examples of data.train have weights of their own; remove class_weight or data.train.weights");
+  }
+  return {of_train || of_classes, of_train || of_others};
+}
+
+void warn_of_nothing_to_train(const Configuration& values, const Model& model, config::Errors& errors) {
+  if (std::ranges::any_of(model.variables, [](const ModelVariable& variable) { return variable.spec.trainable; }))
+    return;
+  const auto& freeze = values.model->freeze;
+  if (!freeze.value.empty()) {
+    return errors.warn(freeze.place, freeze.path,
+                       "every layer that has weights is frozen, so training changes nothing; freeze fewer");
+  }
+  const config::Located<Layer>& last = values.model->layers.back();
+  errors.warn(last.place, "model.layers",
+              "no layer has weights to train, so training changes nothing; add one, or set trainable: true");
+}
+
+void warn_of_dropped_outputs(const Configuration& values, config::Errors& errors) {
+  const config::Located<Layer>& last = values.model->layers.back();
+  if (!std::holds_alternative<layers::Dropout>(last.value)) return;
+  errors.warn(last.place, last.path,
+              "sets outputs of the model to 0 in training, whatever the loss expects; place it before the last layer "
+              "that has weights");
+}
+
+using BuildModel = std::function<Model(const ModelOptions&, config::Errors&)>;
+
+/// The model's graphs for data.sequences.
+void add_lengths(const Configuration& values, Model& model, const BuildModel& build, config::Errors& errors) {
+  const auto& [sequences, place, path] = values.data.sequences;
+  if (!sequences) return;
+  const std::vector<std::int64_t>& lengths = sequences->bucket_boundaries.value;
+  if (lengths.back() >= values.model->input_shape.value[0]) {
+    errors.add(
+        sequences->bucket_boundaries.place, sequences->bucket_boundaries.path,
+        fmt::format("expected numbers of steps below {}, the steps of model.input_shape, which the last bucket has; "
+                    "found {}",
+                    values.model->input_shape.value[0], lengths.back()));
+    return;
+  }
+  try {
+    add_shorter_graphs(model, *values.model, lengths, build);
+  } catch (const Error& error) {
+    errors.add(place, path, error.what());
+  }
+}
+
+/// Builds the model and looks at everything that the file shows together with it.
+void check_model(CheckedConfiguration& checked, bool readable, config::Errors& errors) {
+  const Configuration& values = checked.values();
+  const bool described =
+      values.model && values.loss && !values.model->layers.empty() && !values.model->input_shape.value.empty();
+  if (!described) {
+    if (!values.model) check_callbacks(values, *checked.model, errors);
+    if (!values.model && values.data.sequences.value) {
+      errors.add(values.data.sequences.place, values.data.sequences.path,
+                 "without a model there is nothing to compute; leave it out");
+    }
+    return;
+  }
+  const std::size_t errors_before = errors.count();
+  const WeightedLoss weighted = weighted_loss(values, errors);
+  const BuildModel build = [&](const ModelOptions& options, config::Errors& found) {
+    return build_model(options, *values.loss, values.metrics, values.training.precision, found,
+                       values.gradients.aggregation_method, weighted);
+  };
+  *checked.model = build(*values.model, errors);
+  if (errors.count() != errors_before || errors.concern("model")) return;
+  if (values.optimizer && !errors.concern("optimizer")) set_update_traits(*values.optimizer, *checked.model, errors);
+  if (!errors.concern("callbacks") && !errors.concern("checkpoint") && !errors.concern("metrics")) {
+    check_callbacks(values, *checked.model, errors);
+  }
+  checked.variables = resolve_variables(*checked.model, values.variables, values.strategy.type, errors);
+  if (const auto& weights = values.model->initial_weights) {
+    if (const auto* named = std::get_if<WeightsFile>(&*weights)) {
+      check_weight_names(*named, checked.model->variables, errors);
+    }
+  }
+  warn_of_idle_rules(*checked.model, values.variables, errors);
+  warn_of_nothing_to_train(values, *checked.model, errors);
+  warn_of_dropped_outputs(values, errors);
+  warn_of_options(checked, errors);
+  if (!readable || !errors.empty()) return;
+  checked.input = input_spec(*checked.model, values.loss->value);
+  add_lengths(values, *checked.model, build, errors);
+  data::check_fit(
+      values.data, checked.input, [&](const std::string& path) { return checked.place_of(path); }, errors);
+}
+
+/// A checkpoint stores `state` variables as state/NAME, beside the model's variables.
+void check_stored_names(const CheckedConfiguration& checked, config::Errors& errors) {
+  for (const auto& item : checked.values().state) {
+    for (const ModelVariable& variable : checked.model->variables) {
+      if (variable.spec.name != "state/" + item.value.name) continue;
+      errors.add(item.place, item.path, fmt::format("'{}' is a variable of the layer 'state' too", item.value.name));
+    }
+  }
+}
+
+}  // namespace
+
+config::Place CheckedConfiguration::place_of(const std::string& key) const {
+  const auto found = read.document.origins.find(key);
+  return found == read.document.origins.end() ? config::Place{} : found->second;
+}
+
+std::vector<VariablePolicy> CheckedConfiguration::policies() const {
+  std::vector<VariablePolicy> policies;
+  for (const ResolvedVariable& variable : variables) policies.push_back(variable.policy);
+  return policies;
+}
+
+CheckedConfiguration look_at_configuration(const std::string& file, std::span<const std::string> overrides,
+                                           config::Errors& errors, const Environment& environment) {
+  CheckedConfiguration checked{read_configuration(file, overrides, errors), std::make_unique<Model>(), {}, {}, {}, {}};
+  const bool readable = errors.empty();
+  check_model(checked, readable, errors);
+  const Configuration& values = checked.values();
+  if (!errors.concern("strategy")) checked.cluster = cluster_of(values, environment);
+  const bool served = is_served(values.strategy.type);
+  const bool replicas_are_known = served || checked.cluster || !is_of_several_processes(values.strategy.type);
+  if (!values.state.empty() && replicas_are_known && !errors.concern("strategy")) {
+    const auto workers = checked.cluster ? static_cast<int>(checked.cluster->trainers().size()) : 1;
+    // On parameter servers it is one plain copy, which the chief writes.
+    const int replicas =
+        served ? 1 : count_replicas(values.strategy, values.data.global_batch_size, this_machine(), workers);
+    check_state(values.state, replicas, errors);
+  }
+  check_stored_names(checked, errors);
+  return checked;
+}
+
+CheckedConfiguration check_configuration(const std::string& file, std::span<const std::string> overrides,
+                                         const Environment& environment) {
+  config::Errors errors;
+  CheckedConfiguration checked = look_at_configuration(file, overrides, errors, environment);
+  check_given_steps(checked, errors);
+  errors.throw_if_any();
+  checked.warnings = errors.warnings();
+  return checked;
+}
+
+std::string variables_text(const CheckedConfiguration& checked, const std::string& indent) {
+  if (!checked.has_model()) return "";
+  return variable_table(*checked.model, checked.variables, indent);
+}
+
+}  // namespace mirrortrain

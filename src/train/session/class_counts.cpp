@@ -1,0 +1,111 @@
+#include "train/session/class_counts.h"
+
+#include <fmt/format.h>
+
+#include <optional>
+#include <vector>
+
+#include "data/example_classes.h"
+#include "data/feeding/example_weights.h"
+#include "report/format.h"
+
+namespace mirrortrain {
+namespace {
+
+std::optional<data::ClassCounts> counts_of(const CheckedConfiguration& checked, const data::Dataset* split) {
+  if (split == nullptr || !checked.has_model()) return std::nullopt;
+  const data::OneHot* const one_hot = data::find_one_hot(checked.values().data.preprocessing);
+  const auto classes = data::example_classes(*split, {&checked.input, one_hot == nullptr ? 0 : one_hot->depth.value});
+  return classes ? std::optional(data::count_classes(*classes)) : std::nullopt;
+}
+
+std::vector<std::string> names_of(const SplitsToCheck& splits) {
+  return splits.adapted != nullptr ? splits.adapted->classes : std::vector<std::string>();
+}
+
+constexpr std::size_t kNamedClasses = 5;  // classes that a warning names
+
+template <class LocatedSource>
+void warn_of_split(const LocatedSource& source, const char* name, const data::ClassCounts& of_train,
+                   const data::ClassCounts& of_split, bool is_part_of_train, const std::vector<std::string>& names,
+                   config::Errors& errors) {
+  constexpr std::int64_t kFew = 5, kEnough = 10;
+  std::int64_t examples = 0;
+  for (const auto& [number, count] : of_split) examples += count;
+  if (examples < kEnough || of_split.size() < 2) return;  // which is warned of
+  std::vector<std::string> absent, few;
+  for (const auto& [number, count] : of_train) {
+    const auto found = of_split.find(number);
+    const std::string text = data::class_text(number, names);
+    if (found == of_split.end()) {
+      absent.push_back(text);
+    } else if (found->second < kFew) {
+      few.push_back(fmt::format("{} ({})", text, found->second));
+    }
+  }
+  const std::string remedy = is_part_of_train ? "take a larger fraction, or draw it with stratify: true" : "add some";
+  if (!absent.empty()) {
+    errors.warn(source.place, source.path,
+                fmt::format("{} has no example of the class{} {}, which the training data have; {}", name,
+                            absent.size() == 1 ? "" : "es", report::first_of(absent, kNamedClasses), remedy));
+  }
+  if (!few.empty()) {
+    errors.warn(source.place, source.path,
+                fmt::format("{} has fewer than {} examples of the class{} {}, so that its figures say little of {}; {}",
+                            name, kFew, few.size() == 1 ? "" : "es", report::first_of(few, kNamedClasses),
+                            few.size() == 1 ? "it" : "them", is_part_of_train ? "take a larger fraction" : "add some"));
+  }
+}
+
+/// Labels 1 to 3, or 10, 20 and 30, under an output for each number from 0 to the largest.
+void warn_of_idle_outputs(const CheckedConfiguration& checked, const data::ClassCounts& counts,
+                          config::Errors& errors) {
+  const std::int64_t outputs = checked.input.classes;
+  const auto used = static_cast<std::int64_t>(counts.size());
+  if (outputs == 0 || used == outputs || used < 2 || (counts.begin()->first == 0 && 2 * used >= outputs)) return;
+  std::vector<std::string> numbers;
+  for (const auto& [number, count] : counts) numbers.push_back(std::to_string(number));
+  const auto& source = checked.values().data.train;
+  errors.warn(
+      source.place, source.path,
+      fmt::format("the labels are {}, so that {} of the model's {} outputs have no example; classes count from 0: "
+                  "number them 0 to {} in the data",
+                  report::first_of(numbers, kNamedClasses), outputs - used, outputs, used - 1));
+}
+
+}  // namespace
+
+std::string class_counts_note(const CheckedConfiguration& checked, const SplitsToCheck& splits) {
+  const auto of_train = counts_of(checked, splits.train);
+  if (!of_train) return "";
+  const std::vector<std::string> names = names_of(splits);
+  std::string text = "classes: train " + data::class_counts_text(*of_train, names);
+  if (const auto counts = counts_of(checked, splits.validation))
+    text += "; validation " + data::class_counts_text(*counts, names);
+  if (const auto counts = counts_of(checked, splits.test)) text += "; test " + data::class_counts_text(*counts, names);
+  const losses::ClassWeight* const weights = class_weight_of(checked.values().loss->value);
+  if (weights == nullptr || !weights->is_balanced()) return text;
+  std::string listed;
+  for (const auto& [number, weight] : data::balanced_weights(*splits.train)) {
+    listed += fmt::format("{}{}: {:.4g}", listed.empty() ? "" : ", ", data::class_text(number, names), weight);
+  }
+  return fmt::format("{}\nclass_weight: balanced: {}", text, listed);
+}
+
+void warn_of_rare_classes(const CheckedConfiguration& checked, const SplitsToCheck& splits, config::Errors& errors) {
+  const auto of_train = counts_of(checked, splits.train);
+  if (!of_train) return;
+  const data::DataOptions& data = checked.values().data;
+  if (names_of(splits).empty()) warn_of_idle_outputs(checked, *of_train, errors);
+  const bool is_part =
+      data.validation.value && std::holds_alternative<data::ValidationFraction>(*data.validation.value);
+  const std::vector<std::string> names = names_of(splits);
+  if (const auto counts = counts_of(checked, splits.validation)) {
+    warn_of_split(data.validation, "validation", *of_train, *counts, is_part, names, errors);
+  }
+  if (const auto counts = counts_of(checked, splits.test)) {
+    warn_of_split(data.test, "test", *of_train, *counts, false, names, errors);
+  }
+}
+
+}  // namespace mirrortrain

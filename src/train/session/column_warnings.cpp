@@ -1,0 +1,310 @@
+#include "train/session/column_warnings.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <optional>
+#include <set>
+#include <type_traits>
+#include <vector>
+
+#include "base/utf8.h"
+#include "data/example_classes.h"
+#include "data/loading/adapt.h"
+#include "report/format.h"
+
+namespace mirrortrain {
+namespace {
+
+/// At most so many rows are looked at.
+constexpr std::int64_t kMostRows = 10'000;
+/// Fewer show too little.
+constexpr std::int64_t kFewestRows = 10;
+/// Columns that a warning names.
+constexpr std::size_t kNamedColumns = 3;
+
+/// The training data's features as numbers, row by row, before they are preprocessed.
+class Columns {
+ public:
+  Columns(const data::Dataset& train, const data::AdaptedTable* table) : table_(table) {
+    rows_ = std::min(train.rows(), kMostRows);
+    const auto width = static_cast<std::size_t>(train.features().row_elements());
+    columns_.resize(width);
+    for (auto& column : columns_) column.reserve(static_cast<std::size_t>(rows_));
+    data::with_element_type(train.features().dtype, [&](auto* type) {
+      using T = std::remove_pointer_t<decltype(type)>;
+      const auto all = train.features().span<T>().subspan(static_cast<std::size_t>(train.first_row()) * width,
+                                                          static_cast<std::size_t>(rows_) * width);
+      for (std::size_t i = 0; i < all.size(); ++i) columns_[i % width].push_back(static_cast<double>(all[i]));
+    });
+  }
+
+  std::size_t count() const { return columns_.size(); }
+  std::int64_t rows() const { return rows_; }
+  const std::vector<double>& values(std::size_t feature) const { return columns_[feature]; }
+
+  /// "column 2 ('height')", of several features that a column of words makes too.
+  std::string text_of(std::size_t feature) const {
+    const data::AdaptedColumn* const column = column_of(feature);
+    return column != nullptr ? table_->text_of(column->column) : fmt::format("feature {} (counting from 0)", feature);
+  }
+  bool is_word(std::size_t feature) const {
+    const data::AdaptedColumn* const column = column_of(feature);
+    return column != nullptr && column->encoding;
+  }
+
+ private:
+  const data::AdaptedColumn* column_of(std::size_t feature) const {
+    if (table_ == nullptr) return nullptr;
+    std::int64_t first = 0;
+    for (const data::AdaptedColumn& column : table_->features) {
+      first += column.width();
+      if (static_cast<std::int64_t>(feature) < first) return &column;
+    }
+    return nullptr;
+  }
+
+  const data::AdaptedTable* table_;
+  std::int64_t rows_ = 0;
+  std::vector<std::vector<double>> columns_;
+};
+
+bool is_constant(const std::vector<double>& values) {
+  return std::ranges::all_of(values, [&](double value) { return value == values.front(); });
+}
+
+/// Whether numbers are whole, from 0, and all different.
+bool number_rows(const std::vector<double>& values) {
+  std::set<double> different;
+  return std::ranges::all_of(
+      values, [&](double value) { return value >= 0 && value == std::floor(value) && different.insert(value).second; });
+}
+
+/// Whether different whole numbers are hardly more than they are many. A part of the rows may be validation's.
+bool are_dense(const std::vector<double>& values) {
+  const auto [least, most] = std::ranges::minmax(values);
+  return most - least + 1 <= 1.5 * static_cast<double>(values.size());
+}
+
+/// pandas writes the numbers of the rows as a first column without a name, or "Unnamed: 0" when that was read again.
+bool has_no_name(const std::string& name) { return name.empty() || name.starts_with("Unnamed: "); }
+
+void warn_of_rows(const Columns& columns, const data::AdaptedTable& table, const auto& source, config::Errors& errors) {
+  if (table.lists_features || columns.rows() < 2) return;
+  std::size_t feature = 0;
+  for (const data::AdaptedColumn& column : table.features) {
+    const std::size_t own = feature;
+    feature += static_cast<std::size_t>(column.width());
+    if (column.encoding) continue;
+    const bool unnamed = !table.header.empty() && has_no_name(table.header[static_cast<std::size_t>(column.column)]);
+    const bool numbers = number_rows(columns.values(own)) &&
+                         (unnamed || (columns.rows() >= kFewestRows && are_dense(columns.values(own))));
+    if (!unnamed && (!numbers || table.features.size() == 1)) continue;
+    const std::string what = table.text_of(column.column);
+    if (unnamed && column.column == 0 && numbers) {
+      errors.warn(source.place, source.path,
+                  "the first column, which has no name, counts the rows and is taken for a feature; list the others in "
+                  "'features', or save the table without it, as pandas does with index=False");
+    } else if (unnamed) {
+      errors.warn(source.place, source.path,
+                  fmt::format("{} has no name and is taken for a feature; if it is none, as the index that pandas "
+                              "writes, list the others in 'features'",
+                              what));
+    } else {
+      errors.warn(
+          source.place, source.path,
+          fmt::format("{} numbers the rows, as it has another whole number in each, and is taken for a feature; "
+                      "it says nothing of new rows: list the others in 'features'",
+                      what));
+    }
+  }
+}
+
+void warn_of_constants(const Columns& columns, const Configuration& values, config::Errors& errors) {
+  const auto adapts = [](const data::PreprocessingStep& step) {
+    const auto* const normalization = std::get_if<data::Normalization>(&step);
+    return normalization != nullptr && normalization->adapt;
+  };
+  if (columns.rows() < 2 || std::ranges::none_of(values.data.preprocessing, adapts)) return;
+  std::vector<std::string> constant;
+  for (std::size_t i = 0; i < columns.count(); ++i) {
+    if (is_constant(columns.values(i)) && !columns.is_word(i)) constant.push_back(columns.text_of(i));
+  }
+  if (constant.empty() || constant.size() == columns.count()) return;
+  const bool is_one = constant.size() == 1;
+  errors.warn(
+      values.data.train.place, values.data.train.path,
+      fmt::format("{} {} the same number in every training row, so that normalization divides by almost 0: any "
+                  "other number becomes a huge one; leave {} out of 'features'",
+                  report::first_of(constant, kNamedColumns), is_one ? "is" : "are each", is_one ? "it" : "them"));
+}
+
+/// What is different in the file may be one float32 in the model.
+void warn_of_lost_differences(const Columns& columns, const Configuration& values, config::Errors& errors) {
+  const std::vector<data::PreprocessingStep> steps = data::without_adapting(values.data.preprocessing);
+  if (steps.size() < values.data.preprocessing.size() || std::ranges::any_of(steps, data::is_of_pictures)) return;
+  const data::Affine affine = data::fold(steps);
+  std::vector<std::string> lost;
+  for (std::size_t i = 0; i < columns.count(); ++i) {
+    const std::size_t channel = affine.channels() == 1 ? 0 : i % affine.channels();
+    std::set<double> before;
+    std::set<float> after;
+    for (const double value : columns.values(i)) {
+      before.insert(value);
+      after.insert(
+          static_cast<float>((value - affine.shift[channel]) * affine.scale[channel] + affine.offset[channel]));
+    }
+    if (before.size() > 1 && 2 * after.size() <= before.size()) lost.push_back(columns.text_of(i));
+  }
+  if (lost.empty()) return;
+  errors.warn(values.data.train.place, values.data.train.path,
+              fmt::format("numbers of {} that differ in the file are the same in float32, which has 7 digits; add "
+                          "normalization: {{adapt: true}} to data.preprocessing, which subtracts their mean first",
+                          report::first_of(lost, kNamedColumns)));
+}
+
+/// A number far outside the others that occurs again and again, as -999 for what was not measured.
+std::optional<double> stand_in(const std::vector<double>& values) {
+  constexpr std::int64_t kFewest = 2;
+  constexpr double kApart = 3;  // times the range of the others
+  for (const double mark : {-9999.0, -999.0, -99.0, 99.0, 999.0, 9999.0, 99999.0, -99999.0}) {
+    if (std::ranges::count(values, mark) < kFewest) continue;
+    double least = std::numeric_limits<double>::infinity(), most = -least;
+    for (const double value : values) {
+      if (value == mark) continue;
+      least = std::min(least, value);
+      most = std::max(most, value);
+    }
+    const double distance = mark < least ? least - mark : mark - most;
+    if (most > least && distance > kApart * (most - least)) return mark;
+  }
+  return std::nullopt;
+}
+
+void warn_of_stand_ins(const Columns& columns, const auto& source, config::Errors& errors) {
+  for (std::size_t i = 0; i < columns.count(); ++i) {
+    const std::optional<double> mark = columns.is_word(i) ? std::nullopt : stand_in(columns.values(i));
+    if (!mark) continue;
+    errors.warn(source.place, source.path,
+                fmt::format("{} is {:g} in {} rows, far from its other numbers; if that stands for a missing value, "
+                            "write missing_values: [\"{:g}\"] and missing: mean",
+                            columns.text_of(i), *mark, std::ranges::count(columns.values(i), *mark), *mark));
+    return;  // what is missing in one column is so in others
+  }
+}
+
+/// What a word is but for its case and the spaces in it.
+std::string plain_word(const std::string& word) {
+  std::string plain = in_lower_case(word);
+  std::erase(plain, ' ');
+  return plain;
+}
+
+/// Two words that are one but for case or spaces, as "'Yes' and 'yes'"; "" where there are none.
+std::string same_words(const std::vector<std::string>& words) {
+  std::map<std::string, std::string> seen;
+  for (const std::string& word : words) {
+    const auto [first, is_new] = seen.emplace(plain_word(word), word);
+    if (!is_new) return fmt::format("'{}' and '{}'", first->second, word);
+  }
+  return "";
+}
+
+void warn_of_spellings(const data::Adapted& adapted, const auto& source, config::Errors& errors) {
+  if (const std::string same = same_words(adapted.classes); !same.empty()) {
+    errors.warn(source.place, source.path,
+                fmt::format("{} are two classes, and differ in case or spaces alone; if they are one, write them alike "
+                            "in the data",
+                            same));
+  }
+  if (!adapted.table) return;
+  for (const data::AdaptedColumn& column : adapted.table->features) {
+    const std::string same = same_words(column.words);
+    if (same.empty()) continue;
+    errors.warn(source.place, source.path,
+                fmt::format("{}: {} are two words, and differ in case or spaces alone; if they are one, write them "
+                            "alike in the data",
+                            adapted.table->text_of(column.column), same));
+  }
+}
+
+/// Whether each value of one goes with one value of the other.
+bool are_one_to_one(const std::vector<double>& values, const std::vector<std::int64_t>& classes) {
+  std::map<double, std::int64_t> class_of;
+  std::map<std::int64_t, double> value_of;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const bool fits = class_of.try_emplace(values[i], classes[i]).first->second == classes[i] &&
+                      value_of.try_emplace(classes[i], values[i]).first->second == values[i];
+    if (!fits) return false;
+  }
+  return class_of.size() > 1;
+}
+
+/// Whether one is a line over the other, to the last digits.
+bool is_linear(const std::vector<double>& x, const std::vector<double>& y) {
+  const auto count = static_cast<double>(x.size());
+  double mean_x = 0, mean_y = 0, xx = 0, yy = 0, xy = 0;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    mean_x += x[i] / count;
+    mean_y += y[i] / count;
+  }
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    xx += (x[i] - mean_x) * (x[i] - mean_x);
+    yy += (y[i] - mean_y) * (y[i] - mean_y);
+    xy += (x[i] - mean_x) * (y[i] - mean_y);
+  }
+  return xx > 0 && yy > 0 && xy * xy / (xx * yy) > 1 - 1e-9;
+}
+
+std::vector<double> numbers_of(const data::Dataset& train, std::int64_t rows) {
+  return data::with_element_type(train.labels().dtype, [&](auto* type) {
+    using T = std::remove_pointer_t<decltype(type)>;
+    const auto all =
+        train.labels().span<T>().subspan(static_cast<std::size_t>(train.first_row()), static_cast<std::size_t>(rows));
+    return std::vector<double>(all.begin(), all.end());
+  });
+}
+
+void warn_of_answers(const CheckedConfiguration& checked, const data::Dataset& train, const Columns& columns,
+                     config::Errors& errors) {
+  if (columns.rows() < 2 * kFewestRows || columns.count() < 2 || train.labels().row_elements() != 1) return;
+  const auto& source = checked.values().data.train;
+  const data::OneHot* const one_hot = data::find_one_hot(checked.values().data.preprocessing);
+  const auto classes = data::example_classes(train.labels(), train.first_row(), columns.rows(),
+                                             {&checked.input, one_hot == nullptr ? 0 : one_hot->depth.value});
+  const std::vector<double> numbers = numbers_of(train, columns.rows());
+  std::vector<std::string> answers;
+  for (std::size_t i = 0; i < columns.count(); ++i) {
+    const bool says_it = classes ? are_one_to_one(columns.values(i), *classes) : is_linear(columns.values(i), numbers);
+    if (says_it) answers.push_back(columns.text_of(i));
+  }
+  answers.erase(std::unique(answers.begin(), answers.end()), answers.end());
+  if (answers.empty()) return;
+  errors.warn(source.place, source.path,
+              fmt::format("{} {} the label in other words: each of its values goes with one label; if it is not known "
+                          "before the label is, list the other columns in 'features'",
+                          report::first_of(answers, kNamedColumns), answers.size() == 1 ? "is" : "are each"));
+}
+
+}  // namespace
+
+void warn_of_columns(const CheckedConfiguration& checked, const SplitsToCheck& splits, config::Errors& errors) {
+  const data::Dataset& train = *splits.train;
+  const bool is_table = splits.adapted != nullptr && splits.adapted->table;
+  if (splits.adapted != nullptr) warn_of_spellings(*splits.adapted, checked.values().data.train, errors);
+  if (train.source() != nullptr || train.features().row_shape().rank() > 1) return;
+  const Columns columns(train, is_table ? &*splits.adapted->table : nullptr);
+  const Configuration& values = checked.values();
+  if (is_table) {
+    warn_of_rows(columns, *splits.adapted->table, values.data.train, errors);
+    warn_of_stand_ins(columns, values.data.train, errors);
+  }
+  warn_of_constants(columns, values, errors);
+  warn_of_lost_differences(columns, values, errors);
+  if (is_table) warn_of_answers(checked, train, columns, errors);
+}
+
+}  // namespace mirrortrain

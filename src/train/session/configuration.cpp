@@ -1,0 +1,177 @@
+#include "train/session/configuration.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+
+#include "model/blocks.h"
+
+namespace mirrortrain {
+namespace {
+
+/// A run without a model only updates its `state`.
+const auto kUnlessStateAlone = config::required_unless("state", {"model", "loss", "optimizer", "metrics", "variables"});
+
+}  // namespace
+
+config::Section<TrainingOptions> TrainingOptions::section() {
+  return config::Section<TrainingOptions>("Length and precision of the training.")
+      .key("epochs", &TrainingOptions::epochs,
+           "Number of passes over the training data; null: 1, or no limit if `steps` is given.", config::at_least(1))
+      .key("steps", &TrainingOptions::steps,
+           "Number of steps (global batches) after which training ends; null: no limit.", config::at_least(1))
+      .key("precision", &TrainingOptions::precision,
+           "Data type in which the layers compute; variables, loss and metrics are always float32.")
+      .key("tf32", &TrainingOptions::tf32,
+           "Whether GPUs use TensorFloat-32 for float32 matrix multiplications and convolutions: faster on tensor "
+           "cores, with inputs rounded to 10 bits of mantissa.")
+      .key("cuda_graph", &TrainingOptions::cuda_graph,
+           "Whether each GPU's step is captured as a CUDA graph and launched as a whole, which saves the host most of "
+           "its work.")
+      .key("autotune", &TrainingOptions::autotune,
+           "Whether GPUs benchmark several algorithms for each matrix multiplication and convolution before the first "
+           "step and use the fastest.")
+      .key(
+          "on_non_finite", &TrainingOptions::on_non_finite,
+          "What to do when the loss, in training, validation or test, or a variable is NaN or infinite: stop ends the "
+          "run with exit code 3 and saves nothing of it, so that the last checkpoint is the one to go back to; skip "
+          "leaves out steps whose loss or gradients are not finite, which then change nothing, and stops after 20 in a "
+          "row, or where validation or test are not finite; ignore continues.")
+      .key(
+          "check_replicas_every_steps", &TrainingOptions::check_replicas_every_steps,
+          "Number of steps between two comparisons of the variables of several GPUs or workers, which a damaged memory "
+          "makes differ; before each checkpoint they are compared too. null: never.",
+          config::at_least(1))
+      .key("stall_timeout_seconds", &TrainingOptions::stall_timeout_seconds,
+           "Seconds that reading an example from its file may take before the run ends with exit code 1, as it would "
+           "wait indefinitely for a disk or a network that hangs; 0: no limit.",
+           config::at_least(0));
+}
+
+config::Section<CheckpointOptions> CheckpointOptions::section() {
+  return config::Section<CheckpointOptions>("When to save checkpoints, and how many to keep.")
+      .key("every_steps", &CheckpointOptions::every_steps,
+           "Number of steps between checkpoints; null: only at the end of each epoch.", config::at_least(1))
+      .key("keep", &CheckpointOptions::keep, "Number of most recent checkpoints to keep.", config::at_least(1))
+      .key("save_best", &CheckpointOptions::save_best,
+           "Keeps the checkpoint of the epoch with the best metric as checkpoints/best, beside the most recent ones; "
+           "null: none.");
+}
+
+config::Section<LoggingOptions> LoggingOptions::section() {
+  return config::Section<LoggingOptions>("What is logged during training.")
+      .key("every_steps", &LoggingOptions::every_steps, "Number of steps between two logged steps.",
+           config::at_least(1))
+      .key("tensorboard", &LoggingOptions::tensorboard, "Whether to write scalars for TensorBoard.")
+      .key("report", &LoggingOptions::report,
+           "Whether to write report.html, a page with the run's curves and figures, at the end, unless a signal stops "
+           "the "
+           "run.");
+}
+
+config::Section<Configuration> Configuration::section() {
+  return config::Section<Configuration>("Configuration of a training run.")
+      .key("name", &Configuration::name,
+           "Name of the run and of its folder; default: the file's name without its extension.")
+      .key("extends", &Configuration::extends,
+           "A configuration file that this one extends, relative to this one: its keys hold where this file has "
+           "none of its "
+           "own. Lists, and sections of another type, are taken as a whole. The resolved configuration has them all.")
+      .key("seed", &Configuration::seed, "Random seed of the initial weights, shuffling and dropout.")
+      .key("data", &Configuration::data, "The data sets, and how they are batched and preprocessed.", config::required)
+      .key("model", &Configuration::model,
+           "The model; `model`, `loss` and `optimizer` may be left out together if `state` is given.",
+           kUnlessStateAlone)
+      .key("loss", &Configuration::loss, "The loss to minimize.", kUnlessStateAlone)
+      .key("metrics", &Configuration::metrics, "Metrics to evaluate in training, validation and testing.")
+      .key("optimizer", &Configuration::optimizer, "The optimizer.", kUnlessStateAlone)
+      .key("strategy", &Configuration::strategy, "How training is distributed over devices.")
+      .key("variables", &Configuration::variables,
+           "How the replicas' copies of the model's variables are synchronized and aggregated.")
+      .key("state", &Configuration::state, "User-defined variables, updated by every replica in every training step.")
+      .key("gradients", &Configuration::gradients,
+           "How gradients are aggregated, clipped and accumulated before the optimizer applies them.")
+      .key("training", &Configuration::training, "Length and precision of the training.")
+      .key("callbacks", &Configuration::callbacks,
+           "What to do at the end of an epoch, by a metric: end the training, or reduce the learning rate.")
+      .key("checkpoint", &Configuration::checkpoint, "When to save checkpoints, and how many to keep.")
+      .key("logging", &Configuration::logging, "What is logged during training.")
+      .check("gradients",
+             [](const Configuration& values) -> std::string {
+               const auto text = [](const GradientOptions& options) {
+                 return config::to_yaml(config::Codec<GradientOptions>::show(options));
+               };
+               return values.model || text(values.gradients) == text({})
+                          ? ""
+                          : "without a model there are no gradients; remove this section";
+             })
+      .check("gradients",
+             [](const Configuration& values) -> std::string {
+               return is_served(values.strategy.type) && values.gradients.accumulate_steps > 1
+                          ? "parameter servers apply the gradients of every step when they come; leave out "
+                            "accumulate_steps and use a larger data.global_batch_size"
+                          : "";
+             })
+      .check("data",
+             [](const Configuration& values) -> std::string {
+               const data::AutoShard shard = values.data.auto_shard;
+               return is_served(values.strategy.type) && shard != data::AutoShard::kAuto &&
+                              shard != data::AutoShard::kData
+                          ? fmt::format(
+                                "parameter_server gives each global batch to one worker, whatever files it comes "
+                                "from; leave out auto_shard: {}",
+                                config::name_of(shard))
+                          : "";
+             })
+      .check("training",
+             [](const Configuration& values) -> std::string {
+               return is_served(values.strategy.type) && values.training.on_non_finite == OnNonFinite::kSkip
+                          ? "on_non_finite: skip needs all gradients at once, and parameter servers apply each as it "
+                            "comes; use "
+                            "stop or ignore"
+                          : "";
+             })
+      .check("strategy", [](const Configuration& values) -> std::string {
+        return is_served(values.strategy.type) && !values.model
+                   ? "parameter_server needs a model; use one_device or mirrored"
+                   : "";
+      });
+}
+
+ReadConfiguration read_configuration(const std::string& file, std::span<const std::string> overrides,
+                                     config::Errors& errors) {
+  ReadConfiguration read{config::load(file, overrides, errors), {}};
+  expand_blocks(read.document.root, errors);
+  read.values = config::read<Configuration>(read.document, errors);
+  if (read.values.name.text.empty()) {
+    read.values.name.text = config::is_piped(file) ? "stdin" : std::filesystem::path(file).stem().string();
+  }
+  // A run keeps name and paths in files that are UTF-8.
+  if (!is_utf8(read.values.name.text)) {
+    errors.add({}, "name",
+               fmt::format("{} is not UTF-8, and a run is called after its configuration's file unless that "
+                           "has a name: add one, or rename the file",
+                           shortened(file, 200)));
+  }
+  for (const config::NamedFile& named : read.document.files) {
+    if (is_utf8(named.file)) continue;
+    errors.add(
+        named.place, named.path,
+        fmt::format("{} is not UTF-8, as the config.yaml of a run that names it must be; rename the folder or file",
+                    shortened(named.file, 200)));
+  }
+  return read;
+}
+
+}  // namespace mirrortrain
+
+void mirrortrain::config::Codec<mirrortrain::RunName>::read(const Node& node, RunName& name) {
+  Codec<std::string>::read(node, name.text);
+  if (name.text.find('/') != std::string::npos) node.error("a name has no '/'; use --run-dir for a folder elsewhere");
+  constexpr std::size_t kMost = 240;  // of the 255 bytes of a file's name, some for -2, -3, ...
+  if (name.text.size() > kMost) {
+    node.error(
+        fmt::format("expected at most {} bytes, found {}: it is the run folder's name", kMost, name.text.size()));
+  }
+  if (name.text == "." || name.text == "..") node.error("expected a folder's name, found '" + name.text + "'");
+}

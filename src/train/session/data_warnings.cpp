@@ -1,0 +1,300 @@
+#include "train/session/data_warnings.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <optional>
+#include <set>
+#include <type_traits>
+#include <vector>
+
+#include "data/wrong_numbers.h"
+#include "train/session/class_counts.h"
+#include "train/session/column_warnings.h"
+#include "train/session/option_warnings.h"
+
+namespace mirrortrain {
+namespace {
+
+/// At most so many rows are looked at: what is hardly meant shows early.
+constexpr std::int64_t kRows = 10'000;
+/// Of those that are read from their files one by one.
+constexpr std::int64_t kRowsOfFiles = 32;
+
+/// What the values of one feature are, as far as they were looked at.
+struct Column {
+  double sum = 0, squares = 0, least = 0, most = 0;
+  std::int64_t rows = 0;
+
+  void add(double value) {
+    sum += value;
+    squares += value * value;
+    least = rows == 0 ? value : std::min(least, value);
+    most = rows == 0 ? value : std::max(most, value);
+    ++rows;
+  }
+  double deviation() const {
+    const double mean = sum / static_cast<double>(rows);
+    return std::sqrt(std::max(0.0, squares / static_cast<double>(rows) - mean * mean));
+  }
+};
+
+std::vector<Column> columns_of(const data::Dataset& dataset) {
+  const data::Array& features = dataset.features();
+  const auto width = static_cast<std::size_t>(features.row_elements());
+  std::vector<Column> columns(width);
+  if (const data::ExampleSource* const files = dataset.source()) {
+    const std::int64_t rows = std::min(dataset.rows(), kRowsOfFiles);
+    std::vector<float> row(width);
+    for (std::int64_t i = 0; i < rows; ++i) {
+      files->read(dataset.first_row() + i * dataset.rows() / rows, row);
+      for (std::size_t k = 0; k < width; ++k) columns[k].add(static_cast<double>(row[k]));
+    }
+    return columns;
+  }
+  const auto rows = static_cast<std::size_t>(std::min(dataset.rows(), kRows));
+  data::with_element_type(features.dtype, [&](auto* type) {
+    using T = std::remove_pointer_t<decltype(type)>;
+    const auto all = features.span<T>().subspan(static_cast<std::size_t>(dataset.first_row()) * width, rows * width);
+    for (std::size_t i = 0; i < all.size(); ++i) columns[i % width].add(static_cast<double>(all[i]));
+  });
+  return columns;
+}
+
+/// Whether anything between file and first layer brings features to one scale, whatever they are.
+bool is_normalized(const CheckedConfiguration& checked) {
+  for (const data::PreprocessingStep& step : checked.values().data.preprocessing) {
+    if (std::holds_alternative<data::Normalization>(step)) return true;
+  }
+  const std::string& first = checked.model->layers.front().type;
+  return first.ends_with("normalization") || first == "embedding";
+}
+
+/// The rescaling steps as one: scale and offset. Pictures are rescaled alike before and after their other steps.
+std::optional<data::Rescaling> rescaling_of(const CheckedConfiguration& checked) {
+  std::optional<data::Rescaling> all;
+  for (const data::PreprocessingStep& step : checked.values().data.preprocessing) {
+    const auto* const one = std::get_if<data::Rescaling>(&step);
+    if (one == nullptr) continue;
+    if (!all) all.emplace();
+    all->scale *= one->scale;
+    all->offset = all->offset * one->scale + one->offset;
+  }
+  return all;
+}
+
+void warn_of_scales(const CheckedConfiguration& checked, const data::Dataset& train, config::Errors& errors) {
+  if (is_normalized(checked)) return;
+  constexpr double kLarge = 100, kApart = 100;
+  const std::vector<Column> columns = columns_of(train);
+  double least = std::numeric_limits<double>::infinity(), most = 0, largest = 0;
+  const std::optional<data::Rescaling> rescaling = rescaling_of(checked);
+  const double scale = rescaling ? rescaling->scale : 1, offset = rescaling ? rescaling->offset : 0;
+  for (const Column& column : columns) {
+    const double deviation = column.deviation() * std::abs(scale);
+    const double least_here = column.least * scale + offset, most_here = column.most * scale + offset;
+    largest = std::max({largest, std::abs(least_here), std::abs(most_here)});
+    most = std::max(most, deviation);
+    if (deviation > 0) least = std::min(least, deviation);
+  }
+  const auto& source = checked.values().data.train;
+  if (rescaling && scale < 0.1 && offset == 0 && largest > 0 && largest / scale <= 1) {
+    errors.warn(source.place, source.path,
+                fmt::format("features reach {:g} in the file and only {:g} after rescaling; remove rescaling from "
+                            "data.preprocessing",
+                            largest / scale, largest));
+    return;
+  }
+  const bool images = train.features().row_shape().rank() >= 2;
+  if (images && largest > kLarge) {
+    errors.warn(source.place, source.path,
+                rescaling
+                    ? fmt::format("features reach {:g} after rescaling; networks train best with features around 1: "
+                                  "use a smaller scale in data.preprocessing",
+                                  largest)
+                    : fmt::format("features reach {:g}; networks train best with features around 1: add "
+                                  "rescaling: {{scale: {:g}}} to data.preprocessing",
+                                  largest, 1 / largest));
+  } else if (!images && most > kApart * least) {
+    errors.warn(source.place, source.path,
+                fmt::format("features differ in scale: standard deviations are {:.3g} to {:.3g}; the largest will "
+                            "dominate: add normalization to data.preprocessing",
+                            least, most));
+  } else if (!images && largest > kLarge) {
+    errors.warn(source.place, source.path,
+                fmt::format("features reach {:g}; networks train best with features around 1: add normalization to "
+                            "data.preprocessing",
+                            largest));
+  }
+}
+
+/// Those of a split whose labels are single numbers; many are cut off.
+std::set<double> different_labels(const data::Dataset& split) {
+  std::set<double> different;
+  const data::Array& labels = split.labels();
+  data::with_element_type(labels.dtype, [&](auto* type) {
+    using T = std::remove_pointer_t<decltype(type)>;
+    const auto all =
+        labels.span<T>().subspan(static_cast<std::size_t>(split.first_row()), static_cast<std::size_t>(split.rows()));
+    for (const T label : all) {
+      if (different.size() <= 1000) different.insert(static_cast<double>(label));
+    }
+  });
+  return different;
+}
+
+/// A split of one class tells nothing of the others; `of_train` are several.
+template <class LocatedSource>
+void warn_of_one_class(const LocatedSource& source, const data::Dataset* split, const std::string& name,
+                       bool is_part_of_train, config::Errors& errors) {
+  constexpr std::int64_t kEnough = 10;
+  if (split == nullptr || split->rows() < kEnough) return;
+  const std::set<double> labels = different_labels(*split);
+  if (labels.size() > 1) return;
+  errors.warn(source.place, source.path,
+              fmt::format("every label of {} is {:g}, though the training data have others; {}", name, *labels.begin(),
+                          is_part_of_train ? "are the data sorted by class? add shuffle: true beside fraction"
+                                           : "check the labels"));
+}
+
+void warn_of_padding_alone(const CheckedConfiguration& checked, const data::Dataset& train, config::Errors& errors) {
+  if (!checked.input.pads_with_zero || train.source() != nullptr || !data::is_all_zero(train)) return;
+  const auto& source = checked.values().data.train;
+  errors.warn(source.place, source.path,
+              "every number is 0, which mask_zero takes for padding, so there is nothing to learn from; check how the "
+              "words were numbered");
+}
+
+void warn_of_range(const CheckedConfiguration& checked, const data::Dataset& train, config::Errors& errors) {
+  const auto& loss = *checked.values().loss;
+  const auto& range = checked.model->output_range;
+  const bool is_softmax = checked.model->layers.back().type == "softmax";
+  if (!range || is_softmax || targets_of(loss.value) != Targets::kNumbers) return;
+  if (std::holds_alternative<losses::CosineSimilarity>(loss.value)) return;  // which compares directions
+  if (data::find_one_hot(checked.values().data.preprocessing) != nullptr) return;
+  double least = std::numeric_limits<double>::infinity(), most = -least;
+  const data::Array& labels = train.labels();
+  const auto width = static_cast<std::size_t>(labels.row_elements());
+  data::with_element_type(labels.dtype, [&](auto* type) {
+    using T = std::remove_pointer_t<decltype(type)>;
+    for (const T label : labels.span<T>().subspan(static_cast<std::size_t>(train.first_row()) * width,
+                                                  static_cast<std::size_t>(train.rows()) * width)) {
+      least = std::min(least, static_cast<double>(label));
+      most = std::max(most, static_cast<double>(label));
+    }
+  });
+  if (least >= range->first && most <= range->second) return;
+  errors.warn(
+      loss.place, loss.path,
+      fmt::format("labels go from {:g} to {:g}, but the activation of the last layer gives {} alone; remove it, "
+                  "or bring the labels into its range",
+                  least, most,
+                  std::isinf(range->second) ? fmt::format("numbers above {:g}", range->first)
+                                            : fmt::format("{:g} to {:g}", range->first, range->second)));
+}
+
+/// Whether the last layer is one that brings outputs to where the labels are, as `init` writes it.
+bool has_fixed_end(const Model& model) {
+  const std::string& last = model.layers.back().name;
+  const auto own = [&](const ModelVariable& one) { return one.spec.name.starts_with(last + "/"); };
+  return std::ranges::any_of(model.variables, own) &&
+         std::ranges::none_of(model.variables,
+                              [&](const ModelVariable& one) { return own(one) && one.spec.trainable; });
+}
+
+/// A network's first outputs are around 0, and a step moves them by about the learning rate.
+void warn_of_large_labels(const CheckedConfiguration& checked, double least, double most, config::Errors& errors) {
+  constexpr double kLarge = 1000;
+  const auto& loss = *checked.values().loss;
+  const double largest = std::max(std::abs(least), std::abs(most));
+  if (largest <= kLarge || targets_of(loss.value) != Targets::kNumbers ||
+      std::holds_alternative<losses::Poisson>(loss.value) || has_fixed_end(*checked.model)) {
+    return;
+  }
+  errors.warn(
+      loss.place, loss.path,
+      fmt::format("the labels go from {:g} to {:g}, and outputs begin around 0, so that training takes very long "
+                  "or diverges; divide the labels in the data by {:g}",
+                  least, most, std::pow(10.0, std::floor(std::log10(largest)))));
+}
+
+void warn_of_labels(const CheckedConfiguration& checked, const SplitsToCheck& splits, config::Errors& errors) {
+  const data::Dataset& train = *splits.train;
+  warn_of_range(checked, train, errors);
+  const data::DataOptions& data = checked.values().data;
+  if (train.labels().row_elements() != 1) return;
+  const std::set<double> different = different_labels(train);
+  const auto& source = data.train;
+  if (different.size() == 1 && train.rows() > 1) {
+    errors.warn(
+        source.place, source.path,
+        fmt::format("every label is {:g}: there is nothing to tell apart; check the labels, and whether the data "
+                    "are sorted by class",
+                    *different.begin()));
+  } else {
+    const bool is_part =
+        data.validation.value && std::holds_alternative<data::ValidationFraction>(*data.validation.value);
+    warn_of_one_class(data.validation, splits.validation, "validation", is_part, errors);
+    warn_of_one_class(data.test, splits.test, "test", false, errors);
+  }
+  if (data::find_one_hot(data.preprocessing) != nullptr) return;
+  warn_of_large_labels(checked, *different.begin(), *different.rbegin(), errors);
+  const bool counts_from_0 =
+      *different.begin() == 0 && *different.rbegin() == static_cast<double>(different.size() - 1);
+  const auto& loss = *checked.values().loss;
+  const bool whole = std::ranges::all_of(different, [](double label) { return label == std::floor(label); });
+  const bool counts = std::holds_alternative<losses::Poisson>(loss.value);
+  if (targets_of(loss.value) == Targets::kNumbers && !counts && whole && counts_from_0 && different.size() > 2 &&
+      different.size() <= 1000 && train.rows() >= 5 * static_cast<std::int64_t>(different.size())) {
+    errors.warn(loss.place, loss.path,
+                fmt::format("the labels look like class numbers, 0 to {}, but this loss takes them for quantities; for "
+                            "classes use sparse_categorical_crossentropy and {} units in the last layer",
+                            different.size() - 1, different.size()));
+  }
+}
+
+/// What its user should know of how a split was read.
+template <class LocatedSource>
+void add_remarks(const LocatedSource& source, const data::Dataset* split, config::Errors& errors) {
+  if (split == nullptr) return;
+  for (const std::string& remark : split->remarks()) errors.warn(source.place, source.path, remark);
+}
+
+}  // namespace
+
+void warn_of_data(const CheckedConfiguration& checked, const SplitsToCheck& splits, config::Errors& errors) {
+  const Configuration& values = checked.values();
+  add_remarks(values.data.train, splits.train, errors);
+  const bool is_part =
+      values.data.validation.value && std::holds_alternative<data::ValidationFraction>(*values.data.validation.value);
+  if (!is_part) add_remarks(values.data.validation, splits.validation, errors);
+  add_remarks(values.data.test, splits.test, errors);
+  if (!checked.has_model()) return;
+  const data::Dataset& train = *splits.train;
+  if (values.data.global_batch_size > train.rows() && !values.data.drop_remainder) {
+    errors.warn(
+        checked.place_of("data.global_batch_size"), "data.global_batch_size",
+        fmt::format("{} is more than the {} training examples, so every step takes all of them; choose a smaller "
+                    "batch",
+                    values.data.global_batch_size, train.rows()));
+  }
+  constexpr std::int64_t kFew = 5;
+  const data::Dataset* const validation = splits.validation;
+  if (validation != nullptr && validation->rows() < kFew) {
+    errors.warn(values.data.validation.place, values.data.validation.path,
+                fmt::format("validation has {} example{}: its loss and metrics say little; use a larger part",
+                            validation->rows(), validation->rows() == 1 ? "" : "s"));
+  }
+  const std::int64_t batch = values.data.global_batch_size, rows = train.rows();
+  const std::int64_t batches = values.data.drop_remainder ? rows / batch : (rows + batch - 1) / batch;
+  warn_of_schedule(checked, values.training.total_steps(batches), errors);
+  warn_of_padding_alone(checked, train, errors);
+  warn_of_columns(checked, splits, errors);
+  warn_of_scales(checked, train, errors);
+  warn_of_labels(checked, splits, errors);
+  warn_of_rare_classes(checked, splits, errors);
+}
+
+}  // namespace mirrortrain

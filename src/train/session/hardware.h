@@ -1,0 +1,24 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "strategy/mirrored/mirrored_strategy.h"
+#include "train/session/configuration.h"
+
+namespace mirrortrain {
+
+/// What a run can compute on.
+struct Hardware {
+  Machine machine;
+  Cluster cluster;
+  std::function<std::shared_ptr<const Backend>(const Topology&, const TrainingOptions&)> backend;
+  decltype(MirroredParts::communicators) communicators;
+  std::function<std::string()> why_no_nccl;  ///< as a sentence, or nothing where NCCL can be used
+};
+
+/// This machine's CPUs and GPUs.
+Hardware this_hardware();
+
+}  // namespace mirrortrain

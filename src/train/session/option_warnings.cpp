@@ -1,0 +1,220 @@
+#include "train/session/option_warnings.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "config/scalar.h"
+#include "model/axes.h"
+#include "model/wiring.h"
+
+namespace mirrortrain {
+namespace {
+
+void warn_of_optimizer(const CheckedConfiguration& checked, config::Errors& errors) {
+  const Optimizer& optimizer = *checked.values().optimizer;
+  const auto warn = [&](const std::string& path, const std::string& message) {
+    if (!errors.concern("optimizer")) errors.warn(checked.place_of(path), path, message);
+  };
+  if (const auto* const sgd = std::get_if<optimizers::Sgd>(&optimizer); sgd && sgd->nesterov && sgd->momentum == 0) {
+    warn("optimizer.nesterov", "changes nothing while momentum is 0; set a momentum, such as 0.9");
+  }
+  if (const auto* const rate = std::get_if<double>(&learning_rate_of(optimizer)); rate && *rate == 0) {
+    warn("optimizer.learning_rate", "is 0, so no weight ever changes; set one, such as 0.001");
+  }
+}
+
+bool has_vocabulary(const data::DataOptions& data) {
+  const auto* const text = std::get_if<data::Text>(&data.train.value);
+  return text != nullptr && text->vocabulary.has_value();
+}
+
+/// Whether a layer reverses the first axis of an example.
+bool flips_steps(const Layer& layer, std::size_t rank) {
+  const auto* const flip = std::get_if<layers::Flip>(&layer);
+  return flip != nullptr && axis_of_example(flip->axis, rank) == 0;
+}
+
+/// Of a model that predicts each place of a text from those before it.
+void warn_of_seen_future(const config::Located<Layer>& layer, const Shape& output, config::Errors& errors) {
+  const auto* const attention = std::get_if<layers::MultiHeadAttention>(&layer.value);
+  if (attention != nullptr && !attention->use_causal_mask) {
+    errors.warn(layer.place, layer.path,
+                "sees the text after each place, which the model is to predict there; set use_causal_mask: true");
+  }
+  if (goes_backwards(layer.value)) {
+    errors.warn(layer.place, layer.path,
+                "goes backwards, and so sees the text after each place, which the model is to predict there; leave "
+                "go_backwards out");
+  }
+  if (flips_steps(layer.value, output.rank())) {
+    errors.warn(layer.place, layer.path,
+                "reverses the steps, and so shows the text after each place, which the model is to predict there; "
+                "leave it out");
+  }
+}
+
+void warn_of_layers(const CheckedConfiguration& checked, config::Errors& errors) {
+  const Configuration& values = checked.values();
+  const bool predicts_text = std::holds_alternative<data::Text>(values.data.train.value);
+  for (std::size_t i = 0; i < values.model->layers.size(); ++i) {
+    const config::Located<Layer>& layer = values.model->layers[i];
+    if (predicts_text) warn_of_seen_future(layer, checked.model->layers[i].output_shape, errors);
+    const auto* const embedding = std::get_if<layers::Embedding>(&layer.value);
+    if (embedding != nullptr && embedding->mask_zero && has_vocabulary(values.data)) {
+      errors.warn(layer.place, layer.path,
+                  "mask_zero takes the token 0 for padding, but it is the first of the vocabulary, and a text has no "
+                  "padding; leave mask_zero out");
+    }
+    const auto* const norm = std::get_if<layers::BatchNormalization>(&layer.value);
+    if (norm != nullptr && norm->momentum > 0 && norm->momentum < 0.5) {
+      errors.warn(
+          layer.place, layer.path,
+          fmt::format("momentum is the part of the moving statistics that each step keeps, as in Keras, so that "
+                      "{:g} makes them follow single batches; PyTorch's {:g} is {:g} here",
+                      norm->momentum, norm->momentum, 1 - norm->momentum));
+    }
+  }
+}
+
+/// Of an example: [steps, channels].
+constexpr std::size_t kSequenceRank = 2;
+
+enum class Direction : std::uint8_t { kForward, kBackward, kUnknown };
+
+Direction reversed(Direction direction) {
+  if (direction == Direction::kUnknown) return direction;
+  return direction == Direction::kForward ? Direction::kBackward : Direction::kForward;
+}
+
+/// Whether a layer treats each step by itself, so that they stay in their order.
+template <class Options>
+constexpr bool kKeepsSteps =
+    std::is_same_v<Options, layers::Dense> || std::is_same_v<Options, layers::Activation> ||
+    std::is_same_v<Options, layers::Dropout> || std::is_same_v<Options, layers::Embedding> ||
+    std::is_same_v<Options, layers::LayerNormalization> || std::is_same_v<Options, layers::BatchNormalization>;
+
+/// In which order a layer gives the steps of a sequence, from the orders of its inputs.
+template <class Options>
+Direction direction_of(const Options& options, const std::vector<Direction>& inputs) {
+  const Direction first = inputs.empty() ? Direction::kUnknown : inputs.front();
+  if constexpr (requires { options.go_backwards; }) {
+    if (!options.return_sequences) return Direction::kUnknown;
+    return options.go_backwards ? reversed(first) : first;
+  } else if constexpr (std::is_same_v<Options, layers::Flip>) {
+    return axis_of_example(options.axis, kSequenceRank) == 0 ? reversed(first) : Direction::kUnknown;
+  } else if constexpr (kKeepsSteps<Options>) {
+    return first;
+  } else if constexpr (std::is_base_of_v<layers::Merge, Options>) {
+    const bool is_same = std::ranges::all_of(inputs, [&](Direction one) { return one == first; });
+    return is_same ? first : Direction::kUnknown;
+  } else {
+    return Direction::kUnknown;
+  }
+}
+
+/// Whether a layer puts steps of its inputs together that have the same number.
+template <class Options>
+bool joins_steps(const Options& options) {
+  if constexpr (std::is_same_v<Options, layers::Concatenate>) return axis_of_example(options.axis, kSequenceRank) == 1;
+  return std::is_base_of_v<layers::Merge, Options>;
+}
+
+/// Layers that join the steps of one sequence as they are with those of another from the last to the first.
+void warn_of_directions(const CheckedConfiguration& checked, config::Errors& errors) {
+  const auto& listed = checked.values().model->layers;
+  config::Errors reported;  // whatever is wrong with the wiring
+  const Wiring wiring = wire_layers(listed, reported);
+  std::vector<Direction> directions;
+  for (std::size_t i = 0; i < listed.size(); ++i) {
+    std::vector<Direction> inputs;
+    for (const int source : wiring.sources[i]) {
+      inputs.push_back(source == Wiring::kModelInput ? Direction::kForward
+                       : source < 0                  ? Direction::kUnknown
+                                                     : directions[static_cast<std::size_t>(source)]);
+    }
+    directions.push_back(
+        std::visit([&](const auto& options) { return direction_of(options, inputs); }, listed[i].value));
+    const bool joins = std::visit([](const auto& options) { return joins_steps(options); }, listed[i].value);
+    const auto backward = std::ranges::find(inputs, Direction::kBackward);
+    if (!joins || backward == inputs.end() || std::ranges::count(inputs, Direction::kForward) == 0) continue;
+    // What follows takes the steps of each input for itself.
+    const bool ends_steps =
+        i + 1 < listed.size() && (std::holds_alternative<layers::Flatten>(listed[i + 1].value) ||
+                                  std::holds_alternative<layers::GlobalAveragePooling1d>(listed[i + 1].value));
+    if (ends_steps) continue;
+    const auto source =
+        static_cast<std::size_t>(wiring.sources[i][static_cast<std::size_t>(backward - inputs.begin())]);
+    errors.warn(listed[i].place, listed[i].path,
+                fmt::format("joins steps of different places: '{}' gives its last step first, as go_backwards does, "
+                            "and another input its first; put a flip behind it and name that in `inputs`",
+                            config::shortened(wiring.names[source])));
+  }
+}
+
+/// Validation or test that is described word for word as the training data is.
+void warn_of_same_data(const CheckedConfiguration& checked, config::Errors& errors) {
+  const config::Document& document = checked.read.document;
+  const bool has_files = std::ranges::any_of(
+      document.files, [](const config::NamedFile& named) { return named.path.starts_with("data.train."); });
+  const config::Value::Entry* const data = document.root.find("data");
+  if (!has_files || data == nullptr || !data->value.is_mapping()) return;
+  const config::Value::Entry* const train = data->value.find("train");
+  if (train == nullptr) return;
+  constexpr std::size_t kWhole = 1 << 20;
+  for (const char* const name : {"validation", "test"}) {
+    const config::Value::Entry* const split = data->value.find(name);
+    if (split == nullptr || config::flow_text(split->value, kWhole) != config::flow_text(train->value, kWhole))
+      continue;
+    errors.warn(split->key_place, fmt::format("data.{}", name),
+                fmt::format("these are the training data, on which a model may only seem good; {}",
+                            split->key == "validation" ? "write validation: {fraction: 0.1}, or name other data"
+                                                       : "name other data, or leave it out"));
+  }
+}
+
+}  // namespace
+
+void warn_of_options(const CheckedConfiguration& checked, config::Errors& errors) {
+  if (checked.values().optimizer) warn_of_optimizer(checked, errors);
+  warn_of_layers(checked, errors);
+  warn_of_directions(checked, errors);
+  warn_of_same_data(checked, errors);
+}
+
+void warn_of_schedule(const CheckedConfiguration& checked, std::int64_t steps, config::Errors& errors) {
+  if (!checked.values().optimizer || steps == 0) return;
+  const LearningRate& rate = learning_rate_of(*checked.values().optimizer);
+  const auto warn = [&](const std::string& key, const std::string& message) {
+    const std::string path = "optimizer.learning_rate." + key;
+    errors.warn(checked.place_of(path), path, message);
+  };
+  const auto* const cosine = std::get_if<schedules::CosineDecay>(&rate);
+  if (cosine != nullptr && cosine->warmup_target && cosine->warmup_steps >= steps) {
+    return warn("warmup_steps",
+                fmt::format("{} is not less than the {} steps of this run, so that the learning rate only "
+                            "rises; use fewer, or train longer",
+                            cosine->warmup_steps, steps));
+  }
+  const auto* const polynomial = std::get_if<schedules::PolynomialDecay>(&rate);
+  std::int64_t end = 0;  // of the decay
+  if (cosine != nullptr) end = (cosine->warmup_target ? cosine->warmup_steps : 0) + cosine->decay_steps;
+  if (polynomial != nullptr && !polynomial->cycle) end = polynomial->decay_steps;
+  double largest = 0;
+  for (const std::int64_t step : {std::int64_t{1}, end / 4, end / 2})
+    largest = std::max(largest, learning_rate_at(rate, step));
+  const double last = learning_rate_at(rate, steps);
+  constexpr double kSmall = 0.01;
+  if (end == 0 || 4 * end > 3 * steps || last > kSmall * largest) return;
+  warn("decay_steps",
+       fmt::format("the learning rate is {:g} from step {} on, and this run has {} steps, so that the rest "
+                   "changes hardly anything; give it {} steps, or train shorter",
+                   last, end, steps,
+                   steps - (end - (cosine != nullptr ? cosine->decay_steps : polynomial->decay_steps))));
+}
+
+}  // namespace mirrortrain

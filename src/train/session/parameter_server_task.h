@@ -1,0 +1,53 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cluster/cluster_spec.h"
+#include "rpc/control_plane.h"
+#include "strategy/parameter_server/dispatch_service.h"
+#include "strategy/parameter_server/parameter_server.h"
+#include "train/session/run.h"
+
+namespace mirrortrain {
+
+/// Throws UsageError where the cluster has no chief, no worker or no parameter server.
+void require_parameter_server_jobs(const ClusterSpec& cluster);
+
+/// What a task does in a run with `strategy.type: parameter_server`: the chief runs the training loop with the strategy
+/// that build_run makes for `role()`; parameter servers and workers do `work()`.
+class ParameterServerTask {
+ public:
+  /// All must outlive it. Throws UsageError where the cluster has no chief, no worker or no parameter server.
+  ParameterServerTask(const CheckedConfiguration& checked, const ClusterSpec& cluster, const rpc::Security& security);
+
+  /// What this task's server must have before the others call it: for ControlPlane::join.
+  std::vector<grpc::Service*> services() const;
+  /// How long to wait for others, and for which not: workers may die and come back.
+  rpc::Patience patience() const;
+
+  /// The chief's, for RunParts.
+  ParameterServerRole role() const;
+
+  /// Of a parameter server or a worker: returns when the run is done. `failure`: asked now and then whether the run has
+  /// failed elsewhere, and why; empty while it has not. `begin_step`: told which step a worker computes. Throws Error
+  /// where the run has failed, or this task fails.
+  void work(const Hardware& hardware, const std::function<std::string()>& failure = {},
+            const std::function<void(std::int64_t)>& begin_step = {},
+            const std::function<void(const Run&)>& require_data = {}) const;
+
+ private:
+  void compute(const Hardware& hardware, const std::function<std::string()>& failure,
+               const std::function<void(std::int64_t)>& begin_step,
+               const std::function<void(const Run&)>& require_data) const;
+
+  const CheckedConfiguration& checked_;
+  const ClusterSpec& cluster_;
+  const rpc::Security& security_;
+  std::unique_ptr<DispatchService> dispatch_;  ///< of the chief
+  std::unique_ptr<ParameterServer> server_;    ///< of a parameter server
+};
+
+}  // namespace mirrortrain

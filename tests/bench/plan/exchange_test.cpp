@@ -1,0 +1,91 @@
+#include "bench/plan/exchange.h"
+
+#include <doctest/doctest.h>
+
+#include "bench/plan/exchange_recorder.h"
+#include "device/cpu/cpu_device.h"
+
+namespace mirrortrain::plan {
+namespace {
+
+/// A message of n bytes takes 10 + n / 100 seconds; adding n bytes takes n / 1000.
+constexpr Network kNetwork{10, 100};
+constexpr double kAdd = 1e-3;
+
+double all_reduce(int workers, Carrier carrier, double bytes, int per_worker = 1) {
+  return all_reduce_seconds({workers, per_worker, carrier}, bytes, kNetwork, kAdd);
+}
+
+TEST_CASE("an all-reduce takes what the formula of its algorithm says") {
+  // 2 x 3 messages of 400 / 4 bytes, and 3 / 4 of them added.
+  CHECK(all_reduce(4, Carrier::kRing, 400) == doctest::Approx(6 * (10 + 1) + 0.3));
+  // Few bytes: two trees of depth 3; many: a ring over all 16 GPUs, 7 machines away.
+  CHECK(all_reduce(8, Carrier::kNccl, 400) == doctest::Approx(2 * 3 * 10 + 8));
+  CHECK(all_reduce(8, Carrier::kNccl, 1e6, 2) == doctest::Approx(2 * 7 * 10 + 2e4 * 15 / 16));
+}
+
+TEST_CASE("an all-gather takes a message for every other rank") {
+  CHECK(all_gather_seconds({5}, 200, kNetwork) == doctest::Approx(4 * 12));
+  const Exchange exchange{Exchange::Kind::kAllGather, 200, "", 1};
+  CHECK(exchange_seconds(exchange, {5}, kNetwork, kAdd) == doctest::Approx(4 * 12));
+}
+
+TEST_CASE("one worker exchanges nothing, and more bytes or more workers never take less time") {
+  for (const Carrier carrier : {Carrier::kRing, Carrier::kNccl}) {
+    CAPTURE(static_cast<int>(carrier));
+    CHECK(all_reduce(1, carrier, 1e9) == 0);
+    double fewer = 0;
+    for (int workers = 2; workers <= 1024; workers *= 2) {
+      CHECK(all_reduce(workers, carrier, 1e6) > fewer);
+      CHECK(all_reduce(workers, carrier, 2e6) > all_reduce(workers, carrier, 1e6));
+      fewer = all_reduce(workers, carrier, 1e6);
+    }
+  }
+  CHECK(all_gather_seconds({1}, 1e9, kNetwork) == 0);
+}
+
+TEST_CASE("over a link without latency a ring brings at most twice the bytes, however many workers there are") {
+  const double seconds = all_reduce_seconds({1024, 1, Carrier::kRing}, 1e6, {0, 100}, 0);
+  CHECK(seconds < 2e4);
+  CHECK(seconds > 1.99e4);
+}
+
+TEST_CASE("buckets without overlap come after computing") {
+  CHECK(StepSchedule{9, {}, 0, false}.step_seconds() == 9);
+  CHECK(StepSchedule{9, {1, 2, 3}, 4, false}.step_seconds() == 19);
+}
+
+TEST_CASE("with overlap a bucket travels once it is full and the one before it has arrived") {
+  // Backward takes 6 of 9 seconds, so that three buckets are full at 5, 7 and 9.
+  CHECK(StepSchedule{9, {1, 1, 1}, 0, true}.step_seconds() == doctest::Approx(10));
+  CHECK(StepSchedule{9, {1, 1, 1}, 4, true}.step_seconds() == doctest::Approx(14));
+  CHECK(StepSchedule{9, {4, 4, 1}, 0, true}.step_seconds() == doctest::Approx(14));  // 5 + 4 + 4 + 1
+  CHECK(StepSchedule{9, {1, 3, 1}, 0, true}.step_seconds() == doctest::Approx(11));  // 7 + 3 + 1
+  CHECK(StepSchedule{9, {2}, 0, true}.step_seconds() == doctest::Approx(11));        // one bucket hides nothing
+  CHECK(StepSchedule{9, {}, 0, true}.step_seconds() == 9);
+}
+
+TEST_CASE("a recorder notes what a rank exchanges, and changes nothing") {
+  ExchangeRecorder recorder(4);
+  const auto stream = make_cpu_device(0, 1, {})->make_stream();
+  std::vector<float> elements(8, 2.0f);
+  for (int step = 0; step < 2; ++step) {
+    recorder.all_reduce(*stream, {std::span(elements), "bucket 1 of 1"});
+    recorder.all_gather(*stream, {std::span(elements), "squares"});
+  }
+  recorder.all_reduce(*stream, {std::span(elements).first(1), "rare"});
+  CHECK(elements == std::vector<float>(8, 2.0f));
+  const std::vector<Exchange> found = recorder.exchanges(2);
+  REQUIRE(found.size() == 3);
+  CHECK(found[0].what == "bucket 1 of 1");
+  CHECK(found[0].bytes == 32);
+  CHECK(found[0].per_step == 1);
+  CHECK(found[1].kind == Exchange::Kind::kAllGather);
+  CHECK(found[1].bytes == 8);  // of each rank
+  CHECK(found[2].per_step == 0.5);
+  recorder.clear();
+  CHECK(recorder.exchanges(1).empty());
+}
+
+}  // namespace
+}  // namespace mirrortrain::plan

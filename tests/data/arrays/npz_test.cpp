@@ -1,0 +1,94 @@
+#include "data/arrays/npz.h"
+
+#include <doctest/doctest.h>
+
+#include "data/files.h"
+
+namespace mirrortrain::data {
+namespace {
+
+const std::string kFeatures = npy("<f4", false, "(3, 2)", bytes_of<float>({1, 2, 3, 4, 5, 6}));
+const std::string kLabels = npy("|u1", false, "(3,)", std::string("\0\1\2", 3));
+
+Npz source(std::string path, std::string features = "x", std::string labels = "y") {
+  return {config::Path{std::move(path)}, std::move(features), std::move(labels)};
+}
+
+TEST_CASE("npz arrays are found by name, stored, deflated and in zip64 form") {
+  const TemporaryFolder folder;
+  for (const bool deflated : {false, true}) {
+    for (const bool zip64 : {false, true}) {
+      const std::string file =
+          zip({{"other.npy", "junk"}, {"y.npy", kLabels, deflated, zip64}, {"x.npy", kFeatures, deflated, zip64}});
+      const Examples examples = read(source(folder.write("a.npz", file)));
+      CHECK(examples.features.shape == Shape{3, 2});
+      CHECK(examples.features.span<float>()[5] == 6.0f);
+      CHECK(examples.labels.span<std::uint8_t>()[2] == 2);
+      CHECK(examples.labels.origin == folder.path("a.npz") + ": y");
+    }
+  }
+}
+
+TEST_CASE("a missing array is an error that lists those that are there") {
+  const TemporaryFolder folder;
+  const std::string path = folder.write("a.npz", zip({{"image.npy", kFeatures}, {"y.npy", kLabels}}));
+  const std::string message = error_text([&] { read(source(path, "images")); });
+  CHECK(contains(message, "no array 'images' in it, but [image, y]; did you mean 'image'?"));
+  std::vector<ZipFile> many;
+  for (int i = 0; i < 1000; ++i) many.push_back({"array_" + std::to_string(i) + ".npy", kLabels});
+  CHECK(error_text([&] { read(source(folder.write("many.npz", zip(many)))); }).size() < 500);
+}
+
+TEST_CASE("a comment after the archive is passed over") {
+  const TemporaryFolder folder;
+  std::string file = zip({{"x.npy", kFeatures}, {"y.npy", kLabels}});
+  file[file.size() - 2] = 5;
+  CHECK(read(source(folder.write("a.npz", file + "hello"))).labels.rows() == 3);
+}
+
+TEST_CASE("broken archives are refused") {
+  const TemporaryFolder folder;
+  const auto error = [&](std::string_view content) {
+    return error_text([&] { read(source(folder.write("broken.npz", content))); });
+  };
+  const std::string good = zip({{"x.npy", kFeatures}, {"y.npy", kLabels}});
+  CHECK(contains(error(""), "expected a zip archive"));
+  CHECK(contains(error(kFeatures), "expected a zip archive"));
+  CHECK(contains(error(good.substr(0, good.size() / 2)), "expected a zip archive"));
+
+  std::string corrupt = good;
+  corrupt[corrupt.find(kFeatures) + kFeatures.size() - 2] ^= 1;
+  CHECK(contains(error(corrupt), "checksum"));
+
+  std::string directory = good;
+  directory.replace(directory.size() - 6, 4, "\xf0\xff\xff\x7f", 4);
+  CHECK(contains(error(directory), "directory is damaged"));
+
+  std::string directory64 = good;
+  directory64.replace(directory64.size() - 6, 4, "\xff\xff\xff\xff");
+  CHECK(contains(error(directory64), "zip64 directory is damaged"));
+
+  std::string local = good;
+  local[0] = 'X';
+  CHECK(contains(error(local), "header of 'x.npy' is damaged"));
+
+  std::string method = good;
+  method[method.find("PK\1\2") + 10] = 14;
+  CHECK(contains(error(method), "compressed by method 14"));
+
+  std::string encrypted = good;
+  encrypted[encrypted.find("PK\1\2") + 8] = 1;
+  CHECK(contains(error(encrypted), "encrypted"));
+
+  std::string size = good;
+  size.replace(size.find("PK\1\2") + 20, 4, "\xf0\xff\xff\x7f");
+  CHECK(contains(error(size), "truncated"));
+  CHECK(contains(error(zip({{"x.npy", kFeatures + "x"}, {"y.npy", kLabels}})), "more bytes after the data"));
+  const std::string lying = npy("<f4", false, "(1000000000, 2)", std::string(8, '\0'));
+  for (const bool deflated : {false, true}) {
+    CHECK(contains(error(zip({{"x.npy", lying, deflated}, {"y.npy", kLabels}})), "announces 8000000000 bytes"));
+  }
+}
+
+}  // namespace
+}  // namespace mirrortrain::data

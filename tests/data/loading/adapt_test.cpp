@@ -1,0 +1,113 @@
+#include "data/loading/adapt.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "data/feeding/feeder.h"
+#include "data/files.h"
+
+namespace mirrortrain::data {
+namespace {
+
+using nlohmann::json;
+
+Normalization adapting() {
+  Normalization step;
+  step.adapt = true;
+  return step;
+}
+
+template <class T>
+Dataset dataset_of(Shape shape, const std::vector<T>& elements) {
+  Array features(kDTypeOf<T>, shape, "x"), labels(DType::kUint8, {shape[0]}, "y");
+  std::ranges::copy(elements, features.span<T>().begin());
+  std::ranges::fill(labels.span<std::uint8_t>(), std::uint8_t{0});
+  return Dataset({std::move(features), std::move(labels)});
+}
+
+TEST_CASE("mean, variance and normalized features are those of Keras's Normalization.adapt") {
+  std::ifstream text(std::string(MIRRORTRAIN_SOURCE_DIR) + "/tests/golden/picture-preprocessing.json");
+  for (const json& one : json::parse(text)["adapted"]) {
+    const Shape shape(one["shape"].get<std::vector<std::int64_t>>());
+    const Dataset dataset = dataset_of(shape, one["examples"].get<std::vector<float>>());
+    const std::vector<PreprocessingStep> steps{adapting()};
+    const auto adapted = adapt(steps, dataset, shape.back(), 2);
+    REQUIRE(adapted.size() == 1);
+    for (std::size_t c = 0; c < adapted[0].mean.size(); ++c) {
+      CHECK(adapted[0].mean[c] == doctest::Approx(one["mean"][c].get<double>()).epsilon(1e-5));
+      CHECK(adapted[0].variance[c] == doctest::Approx(one["variance"][c].get<double>()).epsilon(1e-5));
+    }
+    const InputSpec spec{.features = dataset.features().row_shape(), .labels = {1}};
+    const Feeder feeder(dataset, with_adapted(steps, adapted), spec);
+    std::vector<std::int64_t> rows;
+    for (std::int64_t row = 0; row < dataset.rows(); ++row) rows.push_back(row);
+    std::vector<float> x(one["examples"].size()), y(rows.size());
+    feeder.fill(rows, {DType::kFloat32, shape, reinterpret_cast<std::byte*>(x.data())},
+                {DType::kFloat32, {shape[0], 1}, reinterpret_cast<std::byte*>(y.data())});
+    for (std::size_t i = 0; i < x.size(); ++i) CHECK(std::abs(x[i] - one["normalized"][i].get<float>()) < 1e-5f);
+  }
+}
+
+TEST_CASE("the bits do not depend on the threads, and a large mean does not cost the variance its digits") {
+  std::vector<double> elements;
+  for (int i = 0; i < 3000; ++i) elements.insert(elements.end(), {1.7e9 + i % 2, std::sin(i)});
+  const Dataset dataset = dataset_of<double>({3000, 2}, elements);
+  const auto one = adapt({adapting()}, dataset, 2, 1), many = adapt({adapting()}, dataset, 2, 7);
+  CHECK(one[0].mean == many[0].mean);
+  CHECK(one[0].variance == many[0].variance);
+  CHECK(one[0].mean[0] == doctest::Approx(1.7e9 + 0.5).epsilon(1e-15));
+  CHECK(one[0].variance[0] == doctest::Approx(0.25).epsilon(1e-12));
+}
+
+TEST_CASE("each step adapts to what the steps before it make, and those that draw do nothing") {
+  std::vector<std::uint8_t> pixels;
+  for (int i = 0; i < 10 * 4 * 4 * 2; ++i) pixels.push_back(static_cast<std::uint8_t>(i * 7));
+  const Dataset dataset = dataset_of<std::uint8_t>({10, 4, 4, 2}, pixels);
+  CenterCrop middle;
+  middle.height.value = middle.width = 2;
+  RandomContrast contrast;
+  contrast.factor.value = 1.0;
+  const std::vector<PreprocessingStep> steps{Rescaling{0.5, 1}, contrast, middle, adapting(), adapting()};
+  CHECK(steps_to_adapt(steps) == 2);
+  const auto adapted = adapt(steps, dataset, 2, 3);
+  REQUIRE(adapted.size() == 2);
+  double sum = 0, squares = 0;
+  for (int picture = 0; picture < 10; ++picture) {
+    for (const int place : {5, 6, 9, 10}) {
+      const double value = 0.5 * pixels[static_cast<std::size_t>((picture * 16 + place) * 2)] + 1;
+      sum += value;
+      squares += value * value;
+    }
+  }
+  CHECK(adapted[0].mean[0] == doctest::Approx(sum / 40));
+  CHECK(adapted[0].variance[0] == doctest::Approx(squares / 40 - sum / 40 * (sum / 40)));
+  for (const std::size_t c : {0, 1}) {
+    CHECK(std::abs(adapted[1].mean[c]) < 1e-6);
+    CHECK(adapted[1].variance[c] == doctest::Approx(1));
+  }
+  CHECK(without_adapting(steps).size() == 3);
+  CHECK(contains(error_text([&] { with_adapted(steps, {}); }), "2 normalization steps, found 0"));
+}
+
+TEST_CASE("what was adapted is kept in a file, and a damaged one is refused") {
+  const TemporaryFolder folder;
+  Adapted adapted;
+  adapted.normalizations = {{{0.1, 1e300}, {0.25, 3}}};
+  adapted.write(folder.path("classes.json"), folder.path("preprocessing.json"));
+  CHECK_FALSE(std::filesystem::exists(folder.path("classes.json")));
+  const Adapted read = Adapted::read(folder.path("classes.json"), folder.path("preprocessing.json"));
+  REQUIRE(read.normalizations.size() == 1);
+  CHECK(read.normalizations[0].mean == std::vector<double>{0.1, 1e300});
+  CHECK(read.normalizations[0].variance == std::vector<double>{0.25, 3});
+  folder.write("broken.json", R"({"normalization": [{"mean": [1, 2], "variance": [1]}]})");
+  CHECK(contains(error_text([&] { Adapted::read(folder.path("classes.json"), folder.path("broken.json")); }),
+                 "broken.json: damaged"));
+}
+
+}  // namespace
+}  // namespace mirrortrain::data

@@ -1,0 +1,199 @@
+// Steps on pictures, against what Keras makes of the same pictures with the same transformation.
+#include "data/pictures/picture_steps.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "config/document.h"
+#include "data/files.h"
+#include "data/pictures/move_picture.h"
+
+namespace mirrortrain::data {
+namespace {
+
+using nlohmann::json;
+
+struct Steps {
+  std::vector<PreprocessingStep> steps;
+  static config::Section<Steps> section() { return config::Section<Steps>("").key("steps", &Steps::steps, ""); }
+};
+
+/// As data.preprocessing has them.
+std::vector<PreprocessingStep> steps_of(const std::string& list) {
+  config::Errors errors;
+  config::Document document = config::load_text("steps: " + list + "\n", "a.yaml", {}, errors);
+  Steps read = config::read<Steps>(document, errors);
+  CHECK_MESSAGE(errors.empty(), errors.text());
+  return std::move(read.steps);
+}
+
+/// As tools/reference/picture_preprocessing.py makes them.
+std::vector<float> picture(const Extents& extents) {
+  std::vector<float> pixels;
+  for (std::int64_t y = 0; y < extents.height; ++y) {
+    for (std::int64_t x = 0; x < extents.width; ++x) {
+      for (std::int64_t c = 0; c < extents.channels; ++c) {
+        pixels.push_back(static_cast<float>((x * 37 + y * 91 + c * 53 + x * y * 7) % 256));
+      }
+    }
+  }
+  return pixels;
+}
+
+std::vector<float> made(const std::string& list, const Extents& from, std::int64_t epoch = 1, std::int64_t example = 0,
+                        std::uint64_t seed = 1) {
+  const std::vector<PreprocessingStep> steps = steps_of(list);
+  const Shape shape{from.height, from.width, from.channels};
+  std::vector<float> pixels(static_cast<std::size_t>(shape_after(steps, shape).elements()));
+  PictureSteps(steps, shape, seed).apply(example, epoch, picture(from).data(), pixels.data());
+  return pixels;
+}
+
+/// What Keras was given to do with the picture, where the step's options do not settle it.
+std::vector<float> given(const json& one, const Extents& from, const Extents& to) {
+  const std::vector<float> pixels = picture(from);
+  std::vector<float> result(static_cast<std::size_t>(to.elements()));
+  const json& drawn = one["drawn"];
+  if (drawn.contains("flips")) {
+    if (!drawn["flips"]) return pixels;
+    const auto steps = steps_of("[" + one["step"].dump() + "]");
+    flip(pixels.data(), from, std::get<RandomFlip>(steps[0]).mode.value, result.data());
+  } else if (drawn.contains("top")) {
+    crop(pixels.data(), from, drawn["top"], drawn["left"], to, result.data());
+  } else {
+    const auto steps = steps_of("[" + one["step"].dump() + "]");
+    change_contrast(pixels.data(), from, drawn["factor"], std::get<RandomContrast>(steps[0]).value_range,
+                    result.data());
+  }
+  return result;
+}
+
+TEST_CASE("every step makes of a picture what Keras's layer makes of it") {
+  std::ifstream text(std::string(MIRRORTRAIN_SOURCE_DIR) + "/tests/golden/picture-preprocessing.json");
+  const json cases = json::parse(text)["cases"];
+  REQUIRE(cases.size() == 144);
+  for (const json& one : cases) {
+    const std::string step = one["step"].dump();
+    CAPTURE(step);
+    CAPTURE(one["size"].dump());
+    const Extents from{one["size"][0], one["size"][1], one["size"][2]};
+    const Extents to{one["shape"][0], one["shape"][1], one["shape"][2]};
+    const json& drawn = one["drawn"];
+    const bool settled = drawn.empty() || drawn.contains("evaluates");
+    const std::vector<float> pixels =
+        settled ? made("[" + step + "]", from, drawn.empty() ? 1 : 0) : given(one, from, to);
+    REQUIRE(pixels.size() == one["pixels"].size());
+    float farthest = 0;
+    for (std::size_t i = 0; i < pixels.size(); ++i) {
+      farthest = std::max(farthest, std::abs(pixels[i] - one["pixels"][i].get<float>()));
+    }
+    CHECK(farthest < 2e-3f);  // of 255
+  }
+}
+
+const Extents kSize{6, 5, 2};
+
+TEST_CASE("what a step draws depends on seed, epoch and example alone, and on the step") {
+  const std::string list = "[{random_crop: {height: 4, width: 3, padding: 1}}, random_flip]";
+  std::set<std::vector<float>> different;
+  for (std::int64_t epoch = 1; epoch <= 4; ++epoch) {
+    for (std::int64_t example = 0; example < 20; ++example) different.insert(made(list, kSize, epoch, example));
+  }
+  CHECK(different.size() > 35);  // of 5 x 5 windows and two sides, each equally likely
+  CHECK(made(list, kSize, 3, 7) == made(list, kSize, 3, 7));
+  const auto seeds = [&](std::uint64_t seed) {
+    std::vector<std::vector<float>> all;
+    for (std::int64_t example = 0; example < 10; ++example) all.push_back(made(list, kSize, 1, example, seed));
+    return all;
+  };
+  CHECK(seeds(1) == seeds(1));
+  CHECK(seeds(1) != seeds(2));
+  int apart = 0;  // the second flip draws anew
+  for (std::int64_t example = 0; example < 40; ++example) {
+    apart += made("[random_flip, random_flip]", kSize, 1, example) != picture(kSize);
+  }
+  CHECK(apart > 8);
+  CHECK(apart < 32);
+}
+
+TEST_CASE("every place of a window and every side is drawn equally often") {
+  const std::vector<PreprocessingStep> crops = steps_of("[{random_crop: {height: 2, width: 5, padding: 0}}]");
+  const PictureSteps steps(crops, {6, 5, 1}, 3);
+  std::vector<float> rows(30), window(10);
+  for (std::size_t i = 0; i < rows.size(); ++i) rows[i] = static_cast<float>(i / 5);
+  std::vector<int> tops(5);
+  for (std::int64_t example = 0; example < 5000; ++example) {
+    steps.apply(example, 1, rows.data(), window.data());
+    ++tops.at(static_cast<std::size_t>(window[0]));
+    CHECK(window[9] == window[0] + 1);
+  }
+  for (const int count : tops) CHECK(std::abs(count - 1000) < 120);
+  int flips = 0;
+  for (std::int64_t example = 0; example < 2000; ++example) {
+    flips += made("[{random_flip: {mode: vertical}}]", {2, 1, 1}, 1, example)[0] != 0;
+  }
+  CHECK(std::abs(flips - 1000) < 120);
+}
+
+TEST_CASE("padding is zeros around a training picture") {
+  std::set<float> corners;
+  for (std::int64_t example = 0; example < 200; ++example) {
+    corners.insert(made("[{random_crop: {height: 3, width: 3, padding: 3}}]", {3, 3, 1}, 1, example)[8]);
+  }
+  for (const float pixel : picture({3, 3, 1})) CHECK(corners.contains(pixel));
+  CHECK(corners.contains(0));
+}
+
+TEST_CASE("outside of training steps that draw leave pictures as they are, and a crop gives them their size") {
+  const std::string drawing =
+      "[random_flip, {random_translation: {height_factor: 0.2, width_factor: 0.3}}, {random_rotation: {factor: 0.1}}, "
+      "{random_contrast: {factor: 0.5}}]";
+  CHECK(made(drawing, kSize, 0) == picture(kSize));
+  CHECK(made(drawing, kSize, 1) != picture(kSize));
+  const Shape shape{6, 5, 2};
+  CHECK(acting_steps(steps_of(drawing), shape, false).empty());
+  CHECK(acting_steps(steps_of(drawing), shape, true).size() == 4);
+  const std::string same_size = "[{random_crop: {height: 6, width: 5, padding: 2}}, {resizing: {height: 6, width: 5}}]";
+  CHECK(acting_steps(steps_of(same_size), shape, false).empty());
+  CHECK(acting_steps(steps_of(same_size), shape, true).size() == 1);
+  CHECK(shape_after(steps_of("[{random_crop: {height: 3, width: 2}}]"), shape) == Shape{3, 2, 2});
+}
+
+TEST_CASE("a contrast factor f draws from 1 - f to 1 + f") {
+  float least = 10, largest = 0;
+  for (std::int64_t example = 0; example < 300; ++example) {
+    const auto pixels = made("[{random_contrast: {factor: 0.5, value_range: [-1000, 1000]}}]", {2, 1, 1}, 1, example);
+    const float factor = (pixels[1] - pixels[0]) / 91;
+    least = std::min(least, factor);
+    largest = std::max(largest, factor);
+  }
+  CHECK(least >= 0.5f);
+  CHECK(least < 0.55f);
+  CHECK(largest <= 1.5f);
+  CHECK(largest > 1.45f);
+}
+
+TEST_CASE("steps on single numbers between steps on pictures are done in their order") {
+  const auto scaled = made(
+      "[{center_crop: {height: 6, width: 5}}, {rescaling: {scale: 2, offset: 1}}, "
+      "{normalization: {mean: [1, 3], variance: 4}}, {center_crop: {height: 1, width: 1}}]",
+      kSize);
+  const auto plain = made("[{center_crop: {height: 1, width: 1}}]", kSize);
+  REQUIRE(scaled.size() == 2);
+  CHECK(scaled[0] == plain[0]);
+  CHECK(scaled[1] == plain[1] - 1);
+}
+
+TEST_CASE("pictures of one channel may lack the axis, and other shapes are refused with the step") {
+  CHECK(shape_after(steps_of("[{resizing: {height: 2, width: 3}}]"), {28, 28}) == Shape{2, 3, 1});
+  CHECK(contains(error_text([] { shape_after(steps_of("[random_flip]"), {4}); }),
+                 "random_flip takes pictures [height, width, channels], and one example has the shape [4]"));
+}
+
+}  // namespace
+}  // namespace mirrortrain::data

@@ -1,0 +1,93 @@
+#include "data/pictures/picture.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "base/files.h"
+#include "data/files.h"
+#include "error_text.h"
+
+namespace mirrortrain::data {
+namespace {
+
+const std::filesystem::path kPictures = std::filesystem::path(MIRRORTRAIN_SOURCE_DIR) / "tests/pictures";
+
+std::span<const std::byte> bytes_of_text(std::string_view text) { return std::as_bytes(std::span(text)); }
+
+std::string error_of(std::string_view file) {
+  return error_text([&] { decode_picture(bytes_of_text(file), 3, "a.png"); });
+}
+
+TEST_CASE("pictures decode to the pixels that Pillow decodes, upright, and resize as tf.image does") {
+  std::ifstream text(kPictures / "expected.json");
+  const auto expected = nlohmann::json::parse(text);
+  REQUIRE(expected.size() == 17);
+  for (const auto& [name, one] : expected.items()) {
+    CAPTURE(name);
+    const std::vector<std::byte> file = read_file(kPictures / name);
+    const Picture picture = decode_picture(file, 3, name);
+    CHECK(picture.height == one["shape"][0]);
+    CHECK(picture.width == one["shape"][1]);
+    CHECK(crc32_of(std::as_bytes(std::span(picture.pixels))) == one["pixels"]);
+    const PictureSize size = picture_size(file, name);
+    CHECK(size.height == picture.height);
+    CHECK(size.width == picture.width);
+    std::vector<float> resized(5 * 7 * 3);
+    resize_bilinear(picture, 5, 7, resized);
+    for (std::size_t i = 0; i < one["resized"].size(); ++i)
+      CHECK(std::abs(resized[11 * i] - one["resized"][i].get<float>()) < 1e-3f);
+  }
+}
+
+TEST_CASE("a picture in gray has one channel: BT.601 of the colors") {
+  const Picture rgb = decode_picture(read_file(kPictures / "rgb.png"), 3, "rgb.png");
+  const Picture gray = decode_picture(read_file(kPictures / "rgb.png"), 1, "rgb.png");
+  CHECK(gray.channels == 1);
+  REQUIRE(gray.pixels.size() * 3 == rgb.pixels.size());
+  for (std::size_t i = 0; i < gray.pixels.size(); ++i) {
+    const double exact = 0.299 * rgb.pixels[3 * i] + 0.587 * rgb.pixels[3 * i + 1] + 0.114 * rgb.pixels[3 * i + 2];
+    CHECK(std::abs(gray.pixels[i] - exact) <= 0.5001);
+  }
+  CHECK(decode_picture(read_file(kPictures / "gray.jpg"), 1, "gray.jpg").channels == 1);
+  const std::vector<std::byte> inks = read_file(kPictures / "inks.jpg");
+  const Picture of_inks = decode_picture(inks, 3, "inks.jpg"), gray_of_inks = decode_picture(inks, 1, "inks.jpg");
+  for (std::size_t i = 0; i < gray_of_inks.pixels.size(); ++i) {
+    const std::uint8_t* const c = &of_inks.pixels[3 * i];
+    CHECK(std::abs(gray_of_inks.pixels[i] - (0.299 * c[0] + 0.587 * c[1] + 0.114 * c[2])) <= 0.5001);
+  }
+}
+
+TEST_CASE("damaged pictures are refused with file and remedy") {
+  CHECK(error_of("hello") ==
+        "a.png: expected a PNG or a JPEG, found neither; remove the file or save the picture again");
+  for (const char* name : {"rgb.png", "photo.jpg"}) {
+    CAPTURE(name);
+    const std::string file = read_text_file(kPictures / name);
+    for (const std::size_t size : {std::size_t{4}, std::size_t{20}, file.size() / 2, file.size() - 30}) {
+      const std::string error = error_of(std::string_view(file).substr(0, size));
+      CHECK(contains(error, "does not decode"));
+      CHECK(contains(error, "a.png: "));
+    }
+  }
+}
+
+TEST_CASE("a picture that announces more pixels than its bytes can hold is refused before memory is taken") {
+  std::string png = read_text_file(kPictures / "rgb.png");
+  // IHDR's width and height, with its checksum.
+  png.replace(16, 8, big_endian(40'000) + big_endian(40'000));
+  const auto checksum = crc32_of(bytes_of_text(std::string_view(png).substr(12, 17)));
+  png.replace(29, 4, big_endian(checksum));
+  CHECK(contains(error_of(png), "announces 40000 x 40000 pixels"));
+  std::string jpeg = read_text_file(kPictures / "photo.jpg");
+  const std::size_t frame = jpeg.find("\xff\xc0");
+  REQUIRE(frame != std::string::npos);
+  jpeg.replace(frame + 5, 4, "\xfd\xe8\xfd\xe8");
+  CHECK(contains(error_of(jpeg), "announces 65000 x 65000 pixels"));
+}
+
+}  // namespace
+}  // namespace mirrortrain::data
