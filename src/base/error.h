@@ -5,7 +5,7 @@
 
 namespace mirrortrain {
 
-/// Something went wrong that the user can read about: `what()` tells place, what was expected, what was found and the
+/// Something went wrong that the user can read about: `what()` names place, what was expected, what was found and the
 /// remedy. Ends the program with exit code 1.
 class Error : public std::runtime_error {
  public:

@@ -50,7 +50,7 @@ MIRRORTRAIN_HOST_DEVICE inline float uniform_from_bits(std::uint32_t bits) {
   return static_cast<float>(bits >> 8) * (1.0f / 16777216.0f);
 }
 
-/// FNV-1a: a number for a name, the same on every machine, to tell the random streams of layers and variables apart.
+/// FNV-1a: a number for a name, the same on every machine, to keep the random streams of layers and variables apart.
 constexpr std::uint64_t hash_of_name(std::string_view name) {
   std::uint64_t hash = 0xcbf29ce484222325u;
   for (const char c : name) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;

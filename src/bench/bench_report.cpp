@@ -70,7 +70,7 @@ AllReduceReport::AllReduceReport(std::FILE* out) : out_(out) {
   print_row({"#", "(B)", "(elements)", "", "(us)", "(GB/s)", "(GB/s)", ""});
 }
 
-/// A narrow terminal does not get what the size tells, and shorter names.
+/// A narrow terminal does not get what the size says, and shorter names.
 void AllReduceReport::print_row(const Row& cells) const {
   constexpr std::size_t kName = 23, kNumbers = 66, kFewer = 48;
   const std::size_t width = report::fitting_width(out_);

@@ -25,7 +25,7 @@ struct ConfigArguments {
   bool skips_data = false;
 };
 
-/// Everything that is wrong is told at once, in the order of the file.
+/// Everything that is wrong is reported at once, in the order of the file.
 void check(const ConfigArguments& arguments) {
   config::Errors errors;
   const CheckedConfiguration checked =

@@ -83,7 +83,7 @@ data::Dataset part_of_worker(const data::Dataset& dataset, const Cluster& cluste
   return dataset.view(first_of(cluster.worker), first_of(cluster.worker + 1) - first_of(cluster.worker));
 }
 
-/// What the event's JSON says beside the scores where the model tells classes: each worker predicts its part. Every
+/// What the event's JSON says beside the scores where the model predicts classes: each worker predicts its part. Every
 /// worker calls it.
 nlohmann::ordered_json classes_json(const CheckedConfiguration& checked, const Run& run, data::Split split) {
   const OutputMeaning meaning = output_meaning(checked, run.adapted.classes);
@@ -128,7 +128,7 @@ int evaluate_on(const RunCluster* cluster, const EvalArguments& arguments, const
       build_run(checked, {.trains = false, .evaluates = {arguments.split}, .adapted = adapted ? &*adapted : nullptr},
                 cluster != nullptr ? cluster->hardware() : this_hardware());
   if (is_chief) {
-    tell_left_out(run, LeftOutList::kFirst);
+    report_left_out(run, LeftOutList::kFirst);
     warn_of_remarks(run.split(arguments.split)->dataset());
   }
   if (arguments.json) require_not_read(*arguments.json);
@@ -210,7 +210,7 @@ void add_eval(CLI::App& app, int& exit_code) {
   add_json(
       *command, arguments->json,
       "Write the evaluation event to this file as JSON, with precision, recall and F1 of each class and the confusion "
-      "matrix where the model tells classes; -: to stdout, in place of the line of text");
+      "matrix where the model predicts classes; -: to stdout, in place of the line of text");
   command->callback([arguments, &exit_code] { exit_code = evaluate(*arguments); });
 }
 

@@ -76,7 +76,7 @@ int generate(const GenerateArguments& arguments) {
   TrainedRun trained = open_trained_run(arguments.run, arguments.overrides);
   TextGenerator generator(std::move(trained.checked), trained.adapted.value_or(data::Adapted{}), arguments.run);
   load_trained_weights(trained.named, generator.strategy());
-  // What cannot be written ends the text; `main` tells.
+  // What cannot be written ends the text; `main` reports it.
   generator.generate(prompt, arguments.tokens, arguments.sampling, [](std::string_view text) {
     return std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0;
   });

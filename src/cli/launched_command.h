@@ -28,7 +28,7 @@ struct LaunchedCommand {
 std::vector<std::string> launched_apart(const CLI::App& app, const std::vector<std::string>& words);
 
 /// Reads it as the program itself does; nothing of it runs. Returns nothing, and sets the exit code, where it is not
-/// one (which has been told), or asks for help (which has been printed).
+/// one (which has been reported), or asks for help (which has been printed).
 std::optional<LaunchedCommand> read_launched_command(const std::vector<std::string>& words, int& exit_code);
 
 /// What the tasks will need to know of the configuration.

@@ -80,13 +80,13 @@ class ConsoleSink : public spdlog::sinks::base_sink<std::mutex> {
 
 ConsoleSink& console() { return static_cast<ConsoleSink&>(*spdlog::default_logger()->sinks().front()); }
 
-/// A log that cannot be written, or stderr, must not end what it tells of.
+/// A log that cannot be written, or stderr, must not end what it reports.
 void warn_of_lost_log(const std::string& error) {
   static std::atomic_flag is_told;
   if (is_told.test_and_set()) return;
   try {
     console().print(spdlog::level::warn, "warning: the log is incomplete: " + error);
-  } catch (const std::system_error&) {  // nobody can be told
+  } catch (const std::system_error&) {  // nobody can be notified
   }
 }
 

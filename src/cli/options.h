@@ -15,7 +15,7 @@ class Option;
 namespace mirrortrain::cli {
 
 /// Has every option and argument of the program's commands refuse an empty text, which an unset variable gives. Once
-/// all are added. An option that may stand without a value, whose words the parser does not tell apart, is looked for
+/// all are added. An option that may stand without a value, whose words the parser does not distinguish, is looked for
 /// in `words`, the command line. Throws UsageError.
 void refuse_empty_texts(CLI::App& program, const std::vector<std::string>& words);
 

@@ -246,7 +246,7 @@ int predict(PredictArguments arguments) {
   const data::Dataset examples = read_examples(arguments, checked, adapted ? &*adapted : nullptr);
 
   const data::Dataset* const all[] = {&examples};
-  tell_left_out(all, LeftOutList::kFirst);
+  report_left_out(all, LeftOutList::kFirst);
   warn_of_remarks(examples);
   const Run run = run_on(checked, examples, adapted,
                          arguments.data ? data::SplitKey{} : data::key_of(checked.values().data, arguments.split));
@@ -255,7 +255,7 @@ int predict(PredictArguments arguments) {
   OutputMeaning meaning = output_meaning(checked, adapted ? adapted->classes : std::vector<std::string>());
   if (arguments.threshold) {
     if (meaning.kind != OutputMeaning::Kind::kYesOrNo) {
-      throw UsageError("--threshold is for models that tell yes from no, with one output and a binary crossentropy");
+      throw UsageError("--threshold is for models of two classes, with one output and a binary crossentropy");
     }
     meaning.threshold = *arguments.threshold;
   }
@@ -314,7 +314,7 @@ void add_predict(CLI::App& app, int& exit_code) {
       ->type_name("COLUMNS");
   command
       ->add_option("--threshold", arguments->threshold,
-                   "Of a model that tells yes from no: the probability above which it is yes; default: 0.5")
+                   "Of a model of two classes with one output: the probability above which it is class 1; default: 0.5")
       ->type_name("P")
       ->check([](const std::string& text) -> std::string {
         double value = 0;

@@ -13,7 +13,7 @@
 namespace mirrortrain::cli {
 
 /// Gives a network's predictions for every example of a data set, in order, on this machine alone: `take` gets the
-/// example's row and its class, or that of each of its steps that is no padding. `meaning`: of outputs that tell
+/// example's row and its class, or that of each of its steps that is no padding. `meaning`: of outputs that predict
 /// classes. Throws Error and UsageError for what does not fit or is missing.
 void predict_classes(
     const CheckedConfiguration& checked, const OutputMeaning& meaning, const data::Dataset& dataset,

@@ -2,7 +2,7 @@
 
 namespace mirrortrain::cli {
 
-/// What `mirrortrain` does with its arguments, the program's name first. Returns the exit code; errors are told on
+/// What `mirrortrain` does with its arguments, the program's name first. Returns the exit code; errors are reported on
 /// stderr. One call after another.
 int run_program(int argc, const char* const* argv);
 

@@ -30,7 +30,7 @@ void acknowledge() {
   constexpr std::string_view kNote = "\nstopping after this step; press again to quit at once\n";
   const int error = errno;
   if (::isatty(STDERR_FILENO) != 0 && ::write(STDERR_FILENO, kNote.data(), kNote.size()) < 0) {
-    // Nobody can be told.
+    // Nobody can be notified.
   }
   errno = error;
 }

@@ -21,16 +21,16 @@ struct Task {
 };
 
 /// The processes of a run, where they listen, and which one this is: as TensorFlow's ClusterSpec with the task. An
-/// address is "host:port"; empty where whoever started the processes does not tell it, which the chief's never is.
+/// address is "host:port"; empty where whoever started the processes does not say it, which the chief's never is.
 struct ClusterSpec {
   std::optional<std::string> chief;
   std::vector<std::string> workers, ps;
   std::optional<std::string> evaluator;
   Task task;           ///< this process
-  std::string source;  ///< who told: "TF_CONFIG", "mpirun", "srun", "torchrun" or "strategy.cluster", for messages
+  std::string source;  ///< who said so: "TF_CONFIG", "mpirun", "srun", "torchrun" or "strategy.cluster", for messages
   /// Workers that the run continues without (strategy.elastic).
   std::vector<Task> absent = {};
-  /// MPI's launcher started the processes: it carries what they tell each other, their addresses too (cluster/mpi).
+  /// MPI's launcher started the processes: it carries what they send each other, their addresses too (cluster/mpi).
   bool mpi = false;
 
   /// Every process, absent ones too: chief, workers, ps, evaluator.

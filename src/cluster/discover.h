@@ -9,9 +9,9 @@
 
 namespace mirrortrain {
 
-/// The cluster that this process belongs to, from the first that tells one of:
+/// The cluster that this process belongs to, from the first that names one of:
 ///
-///   TF_CONFIG          as TensorFlow reads it; an empty one, `{}` and a TF_CONFIG without `cluster` tell none
+///   TF_CONFIG          as TensorFlow reads it; an empty one, `{}` and a TF_CONFIG without `cluster` name none
 ///   mpirun             OMPI_COMM_WORLD_RANK and _SIZE of Open MPI, PMI_RANK and PMI_SIZE of MPICH and Intel MPI
 ///   srun               SLURM's variables of a step
 ///   torchrun           RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT

@@ -77,7 +77,7 @@ void HostCommunicator::run(const CollectiveCall& call) {
   }
   try {
     if (watch_.end) watch_.end();
-  } catch (...) {  // the first error is what to tell
+  } catch (...) {  // the first error is reported
   }
 }
 

@@ -8,7 +8,7 @@
 
 namespace mirrortrain {
 
-// What ranks tell each other in host memory, besides gradients. Every rank calls these at the same time; they return
+// What ranks send each other in host memory, besides gradients. Every rank calls these at the same time; they return
 // when it is done, and throw what the communicator throws. `what` it is, for errors, outlives the communicator.
 
 /// Returns once every rank has called it.

@@ -24,7 +24,7 @@ struct alignas(64) CollectiveCall {
   std::string text() const;
 };
 
-/// Where the threads of a group's ranks meet, tell each other which operation they are in, and learn why the group
+/// Where the threads of a group's ranks meet, announce which operation they are in, and learn why the group
 /// failed. Allocates nothing unless something fails.
 class Meeting {
  public:
@@ -32,7 +32,7 @@ class Meeting {
   Meeting(std::size_t ranks, bool spin, double timeout_seconds);
 
   /// Before a meeting: the operation that `rank` is in.
-  void tell(int rank, const CollectiveCall& call) { calls_[static_cast<std::size_t>(rank)] = call; }
+  void announce(int rank, const CollectiveCall& call) { calls_[static_cast<std::size_t>(rank)] = call; }
   void meet() { barrier_.arrive_and_wait(); }
   /// After it: the place of everybody's elements, by rank. Throws Error where another rank is in another operation.
   void learn(int rank, std::span<std::byte*> elements) const;

@@ -18,7 +18,7 @@ struct MeetingPoint {
 struct OperationWatch {
   std::function<void(std::string_view what)> begin;  ///< an operation on `what` begins to wait for the other ranks
   std::function<void()> end;                         ///< and is done
-  /// An operation failed with `error`: returns what to tell, which may name the rank that is to blame.
+  /// An operation failed with `error`: returns the message, which may name the rank that is to blame.
   std::function<std::string(const std::string& error)> explain;
 };
 

@@ -63,7 +63,7 @@ void read_bare(const Choice& choice, const Alternative& alternative, const Node&
 }
 
 /// Options that stand beside their item's name in place of below it, "- dense:" and "units: 4" in one column, which
-/// refuse_sibling tells.
+/// refuse_sibling reports.
 Value options_beside(const Choice& choice, const Value& mapping, const Value::Entry& chosen) {
   Value options = Value::mapping({}, chosen.value.place());
   const Schema schema = find_named(choice, chosen.key)->schema({});

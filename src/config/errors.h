@@ -34,7 +34,7 @@ class Errors {
   /// As add(), with a path that counts a list's items as written, before blocks and repeats are written out: it concerns
   /// none of the items that are read later.
   void add_as_written(const Place& place, std::string path, std::string message);
-  /// Of what is wrong with this path another error tells already; it concerns the path too.
+  /// Of what is wrong with this path another error reports already; it concerns the path too.
   void note_reported(std::string path);
 
   /// Something that is allowed but is hardly meant. It does not count as an error.
@@ -45,7 +45,7 @@ class Errors {
   bool empty() const { return errors_.empty(); }
   /// Whether no more are taken: nobody reads on after so many, and a hostile file can be wrong in a million places.
   bool full() const { return errors_.size() >= kMost; }
-  /// Those that are told with another included.
+  /// Those that are reported with another included.
   std::size_t count() const { return errors_.size() + reported_.size(); }
   /// Whether an error was added at this path or below it, so that errors that follow from it are better left out.
   bool concern(std::string_view path) const;

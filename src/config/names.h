@@ -8,7 +8,7 @@
 
 namespace mirrortrain::config {
 
-// What the parts that tell mistakes share.
+// What the parts that report mistakes share.
 
 /// What the names of keys are made of.
 inline constexpr std::string_view kNameCharacters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_";

@@ -217,7 +217,7 @@ std::string hint_for(const Keys& keys, const Node& node, const Value::Entry& ent
 
 void unknown_key(const Keys& keys, const Node& node, const Value::Entry& entry) {
   const Remainder rest = remainder_of(keys, entry, node.value());
-  if (rest.key != nullptr && takes_list(rest.key->schema(rest.key->rules))) return;  // told at the list's key
+  if (rest.key != nullptr && takes_list(rest.key->schema(rest.key->rules))) return;  // reported at the list's key
   node.error(entry.key_place, entry.key, "unknown key" + hint_for(keys, node, entry));
 }
 

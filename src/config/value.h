@@ -38,7 +38,7 @@ class Value {
 
   /// Whether what is wrong with it is already reported, so that whoever reads it says nothing more.
   bool is_reported() const { return reported_; }
-  /// This value, as one of which that is told.
+  /// This value, as one that was reported.
   Value reported() && {
     reported_ = true;
     return std::move(*this);

@@ -86,7 +86,7 @@ bool same_but_ones(const Shape& a, const Shape& b);
 
 /// The first row, from row `from` on, with a NaN, an infinity or a number too large for float32; -1: none.
 std::int64_t find_not_finite(const Array& array, std::int64_t from = 0);
-/// What to tell of such a row, which it names.
+/// What to report of such a row, which it names.
 std::string not_finite_text(const Array& array, std::int64_t row);
 /// Throws Error where there is one.
 void require_finite(const Array& array);

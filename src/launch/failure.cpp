@@ -93,7 +93,7 @@ std::string Failure::how() const {
   if (is_remote && code == kSshFailed) {
     return "could not be reached by ssh, or the connection ended (exit code 255)";
   }
-  // Elsewhere a shell tells of the signal.
+  // Elsewhere a shell reports the signal.
   if (WIFSIGNALED(status) || (is_remote && code > 128)) return "was killed by " + signal_text(code - 128);
   return fmt::format("ended with exit code {}", code);
 }

@@ -50,7 +50,7 @@ struct Start {
 [[noreturn]] void become(const Start& start) {
   ::setsid();
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (::getppid() != start.parent) ::_exit(1);  // the parent died before the kernel was told
+  if (::getppid() != start.parent) ::_exit(1);  // the parent died before the kernel knew it
   ::dup2(start.in, STDIN_FILENO);
   ::dup2(start.out, STDOUT_FILENO);
   ::dup2(start.err, STDERR_FILENO);

@@ -27,7 +27,7 @@ struct TaskCommand {
 /// A task that has been started: its process, and what that writes.
 class RunningTask {
  public:
-  /// Throws Error where it cannot be started. `number` tells its colour from other tasks'.
+  /// Throws Error where it cannot be started. `number` sets its colour apart from other tasks'.
   RunningTask(const TaskCommand& command, int number, const Outputs& outputs)
       : command_(command), number_(number), process_(command.process), lines_(command.task.text(), number, outputs) {}
 

@@ -16,7 +16,7 @@ constexpr const char* kTask = R"({
 exec env "$@" </dev/null 3<&-)";
 
 /// $1 is the folder, $2 the script above, what follows its words. This shell stays, so that a task that was killed is
-/// told from a lost connection: it ends with 128 + the signal.
+/// distinguished from a lost connection: it ends with 128 + the signal.
 constexpr const char* kHost = R"(cd "$1" || exit 2
 script=$2
 shift 2

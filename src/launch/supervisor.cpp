@@ -32,7 +32,7 @@ struct Departure {
 constexpr std::chrono::seconds kSettle{2};
 
 /// A chief on another host that wrote something so long before a task ended that calls it silent, or later, is not: the
-/// way between the two is cut, and the chief tells of the task's silence at about the same time.
+/// way between the two is cut, and the chief reports the task's silence at about the same time.
 constexpr std::chrono::seconds kTogether{3};
 
 /// How long lines wait for who reads them once a run that was stopped has ended.
@@ -157,7 +157,7 @@ void Supervisor::pass_on_signals() {
     if (outcome_.stop_signal == 0) {
       outcome_.stop_signal = signal;
       if (!deadline_) wait_until_signal(SIGKILL, patience_.grace_seconds + patience_.kill_seconds);
-      say(fmt::format("{}: all tasks are told to stop; a second one kills them", name));
+      say(fmt::format("{}: all tasks are asked to stop; a second one kills them", name));
       for (RunningTask* task : alive()) task->signal(signal);
     } else {
       stopped_ = true;
@@ -254,7 +254,7 @@ bool Supervisor::is_chief_silent(Clock::time_point ended) {
   });
 }
 
-/// Starts tasks that left again, or tells that the others continue without them.
+/// Starts tasks that left again, or reports that the others continue without them.
 void Supervisor::continue_without_departed() {
   if (outcome_.first_failure) departed_.clear();  // its consequences
   const bool continues = run_may_continue();

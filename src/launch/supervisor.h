@@ -25,7 +25,7 @@ struct Outcome {
 
 /// Starts the tasks and passes on what they write until all have ended; returns when all of it is written. When one
 /// fails, the others may end by themselves for a while; then they are made to. One that may leave is started again
-/// instead, or its failure is told and the others continue, as it is where the run is over; where it says that the
+/// instead, or its failure is reported and the others continue, as it is where the run is over; where it says that the
 /// chief is silent, and the launcher hears nothing from the chief either, that is a failure of the run. The first to
 /// fail is the task whose failure ended the others, as their last lines say, though they may end before it. Parameter
 /// servers, and tasks that may leave, that do not end once all others have are stopped likewise, which is no failure.

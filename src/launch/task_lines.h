@@ -18,7 +18,7 @@ struct Outputs {
 /// What one task writes, as whole lines with the task's name before each.
 class TaskLines {
  public:
-  /// `number` tells its colour from other tasks'.
+  /// `number` sets its colour apart from other tasks'.
   TaskLines(const std::string& name, int number, const Outputs& outputs);
 
   void take_out(std::string_view bytes) { take(out_, bytes); }

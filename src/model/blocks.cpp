@@ -77,7 +77,7 @@ class Expansion {
   /// An empty list counts as one too, so that writing out ends.
   bool is_too_long() const { return layers_.size() + empty_lists_ > kMostLayers; }
 
-  /// What is wrong inside such a block nobody would ever be told.
+  /// What is wrong inside such a block nobody would ever report.
   void warn_of_unused_blocks() {
     for (const auto& [name, block] : blocks_) {
       if (block.is_used || is_too_long()) continue;
@@ -89,7 +89,7 @@ class Expansion {
     Value item = filled(written, scope, path);
     const Naming naming{says(written, "name") ? scope.outer_prefix : scope.prefix,
                         says(written, "number") ? scope.outer_suffix : scope.suffix};
-    // `flatten` or `{conv2d: ...}`; of anything else the reader of layers tells what is wrong.
+    // `flatten` or `{conv2d: ...}`; of anything else the reader of layers reports what is wrong.
     if (const auto name = config::as_text(item)) {
       item = Value::mapping({{*name, item.place(), Value::null(item.place())}}, item.place());
     }
@@ -184,7 +184,7 @@ class Expansion {
     push(std::move(layer));
   }
 
-  /// Stands for layers that could not be written out, whose errors are told: nothing is known of its output.
+  /// Stands for layers that could not be written out, whose errors are reported: nothing is known of its output.
   int push_unread(const Place& place, Scope& scope, const std::string& name = "") {
     const std::string full = name.empty() ? fmt::format("{}{}", kUnreadName, layers_.size()) : scope.prefix + name;
     Value options = Value::mapping({{"name", place, Value::scalar(full, true, place)}}, place);

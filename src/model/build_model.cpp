@@ -201,7 +201,7 @@ class GraphMaker {
     return {};
   }
 
-  /// The mask that the layer just built leaves on its output; tells the user where one ends.
+  /// The mask that the layer just built leaves on its output; warns the user where one ends.
   ValueId output_mask(const config::Located<Layer>& layer) {
     const Masking masking = std::visit([](const auto& options) { return options.kMasking; }, layer.value);
     if (masking == Masking::kPasses) builder_.set_output_mask(builder_.mask(0));

@@ -65,7 +65,7 @@ class LayerBuilder {
   /// That the layer averages what the mask of its first input lets count.
   void note_mean_of_steps();
   ValueId output_mask() const { return output_mask_; }
-  /// Something that the user is told of at the layer's place.
+  /// A warning to the user at the layer's place.
   void warn(std::string message) { warnings_.push_back(std::move(message)); }
   /// That the mask of the padding ends at this layer, `why`.
   void warn_of_lost_mask(std::string_view why);

@@ -22,7 +22,7 @@ struct WeightConstraint {
 /// A variable of the model and what the model's description says of it.
 struct ModelVariable {
   VariableSpec spec;
-  /// Fills the canonical elements from a seed; the variable's name tells its random stream from the others'.
+  /// Fills the canonical elements from a seed; the variable's name sets its random stream apart from the others'.
   std::function<void(std::span<float> elements, std::uint64_t seed)> initialize;
   /// Regularization: l1 sum|w| + l2 sum(w^2) is added to the loss.
   float l1 = 0, l2 = 0;

@@ -65,7 +65,7 @@ void put(Parts& parts, const std::vector<StateReading>& state) {
   }
 }
 
-/// The longest that a lane waited; nothing worth telling where there is one lane.
+/// The longest that a lane waited; nothing worth reporting where there is one lane.
 void put_waiting(Parts& parts, const std::vector<double>& waiting) {
   if (waiting.size() < 2) return;
   parts.push_back(

@@ -76,7 +76,7 @@ class ProgressLine : public Writer {
 
 /// Whether `out` is a terminal on which a line can be redrawn: not one that calls itself dumb.
 bool is_terminal(std::FILE* out);
-/// Columns of a terminal, 80 where it does not tell.
+/// Columns of a terminal, 80 where it does not say.
 std::size_t terminal_width(std::FILE* out);
 
 /// Columns that text has to fit in: a terminal's, 0 where there is none and so no limit.

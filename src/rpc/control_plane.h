@@ -18,7 +18,7 @@ class Service;
 
 namespace mirrortrain::rpc {
 
-/// What a task tells when it joins.
+/// What a task sends when it joins.
 struct Introduction {
   std::string version;
   /// Every resolved key that must be the same on all tasks, with its value, in the configuration's order.
@@ -93,7 +93,7 @@ class ControlPlane {
   virtual std::string explain(const std::string& error) = 0;
   /// Why the run has failed on another task; empty while it has not.
   virtual std::string failure() const = 0;
-  /// The exit code of the task that has failed; 0 where it told none.
+  /// The exit code of the task that has failed; 0 where it sent none.
   virtual int failed_exit_code() const = 0;
   /// Called once, on a thread of the control plane, when another task has failed; at once where that was before. An
   /// empty one takes the last back: it does not run once this returns.

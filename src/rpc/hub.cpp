@@ -227,7 +227,7 @@ void Hub::end_late_members() {
   }
 }
 
-/// The run continues without an evaluator, so nobody else would tell of it; of lost workers the dispatcher does.
+/// The run continues without an evaluator, so nobody else would report it; lost workers the dispatcher does.
 void Hub::miss(Member& member, const std::string& what) {
   if (member.task.job != Job::kEvaluator || member.missed || !failure_.empty()) return;
   member.missed = true;

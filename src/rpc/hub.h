@@ -17,7 +17,7 @@
 
 namespace mirrortrain::rpc {
 
-/// What the chief knows of the run's tasks and tells them: who has joined, the values they leave for each other, when
+/// What the chief knows of the run's tasks and sends them: who has joined, the values they leave for each other, when
 /// to stop, who has failed. Knows no connections: each task has a function that takes messages for it.
 class Hub {
  public:

@@ -27,7 +27,7 @@ using Deadline = std::chrono::system_clock;  // gRPC's
 constexpr std::chrono::seconds kLeave{3};
 constexpr std::chrono::milliseconds kLeaveFailed{500};
 constexpr std::chrono::milliseconds kAgain{200};
-/// After which a chief that is there, but not understood, is told of.
+/// After which a chief that is there, but not understood, is reported.
 constexpr std::chrono::seconds kMismatch{3};
 
 /// gRPC ends the program without a word where the system refuses it a thread, so as many as it may take are tried
@@ -150,7 +150,7 @@ class RemoteControl : public Member {
     const auto begin = Deadline::now();
     const auto end = begin + std::chrono::duration_cast<Deadline::duration>(std::chrono::duration<double>(seconds));
     bool has_waited = false;
-    std::chrono::seconds patience = kMismatch;  // of whom nobody tells later
+    std::chrono::seconds patience = kMismatch;  // of whom nobody reports later
     while (!channel_->WaitForConnected(seconds > 0 ? std::min(end, Deadline::now() + patience)
                                                    : Deadline::now() + patience)) {
       // A name may become known while tasks start, as a pod's does, so it is an error at the end only.
@@ -181,7 +181,7 @@ class RemoteControl : public Member {
  private:
   /// Why the chief, which listens, is not understood; empty where it does not listen.
   std::string difference() {
-    grpc::ClientContext call;  // its status tells why there is no connection
+    grpc::ClientContext call;  // its status says why there is no connection
     security_.sign(call);
     call.set_deadline(Deadline::now() + std::chrono::seconds(1));
     const grpc::Status status = Coordination::NewStub(channel_)->Session(&call)->Finish();

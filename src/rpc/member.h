@@ -83,7 +83,7 @@ class Member : public ControlPlane {
   std::int64_t step_ = 0, operations_ = 0;
   std::string_view operation_;
 
-  bool asked_to_stop_ = false;  ///< this task has told the chief of its own signal
+  bool asked_to_stop_ = false;  ///< this task has notified the chief of its own signal
   bool holds_ = false;          ///< the chief decides where to stop
   std::optional<std::int64_t> stop_after_;
   std::int64_t last_step_ = 0;  ///< that agree_to_stop was called for

@@ -10,7 +10,7 @@
 
 namespace mirrortrain::rpc {
 
-/// Why a call failed, for messages: what the other side says; in plain words where gRPC itself tells of the connection.
+/// Why a call failed, for messages: what the other side says; in plain words where gRPC itself describes the connection.
 inline std::string status_text(const grpc::Status& status, const Security& security) {
   // With TLS 1.3 a client has finished its handshake before the other side looks at its certificate.
   const std::string has_ended =

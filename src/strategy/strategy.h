@@ -97,7 +97,7 @@ class Strategy {
   virtual void variables_changed() = 0;
   virtual const StateVariables& state() const = 0;
 
-  /// What the run's processes tell each other between steps: what the loop decides, the chief decides; what it reads
+  /// What the run's processes send each other between steps: what the loop decides, the chief decides; what it reads
   /// from disk, the chief reads.
   virtual Workers workers() { return {nullptr, num_replicas_in_sync()}; }
   /// The host's variables and the `state`, of every replica, become the chief's on every worker; call
@@ -112,7 +112,7 @@ class Strategy {
   /// reason.
   virtual void abort(const std::string& /*reason*/) {}
 
-  // For the log; a strategy that does not know tells nothing.
+  // For the log; a strategy that does not know says nothing.
   /// How many updates were computed from variables that so many others had changed meanwhile: pushes to parameter
   /// servers by staleness, since the run began.
   virtual std::vector<std::int64_t> staleness() const { return {}; }

@@ -29,7 +29,7 @@ std::string how_to_continue(const std::string& folder) {
   return fmt::format("the last checkpoint is {} or a newer one; {}", newest->string(), again);
 }
 
-/// The chief tells where the run folder is, and when nothing more will appear there.
+/// The chief says where the run folder is, and when nothing more will appear there.
 void evaluate_beside(const CheckedConfiguration& checked, rpc::ControlPlane& control) {
   const RunFolder folder{control.get("run folder")};
   std::atomic<bool> is_over = false;
@@ -67,7 +67,7 @@ void work_beside_chief(const CheckedConfiguration& checked, const RunCluster& cl
     while (!over.stop_requested() && signal == 0) std::this_thread::sleep_for(std::chrono::milliseconds(50));
     if (signal != 0) control.agree_to_stop(0, signal);
   });
-  // Asked for from the beginning, as a chief that is gone tells nothing.
+  // Asked for from the beginning, as a chief that is gone says nothing.
   std::future<std::string> folder = std::async(std::launch::async, [&control] {
     try {
       return control.get("run folder");

@@ -62,7 +62,7 @@ int fit(FitArguments arguments) {
       } else {
         spdlog::warn("{}; continuing from the last checkpoint with the workers that are left", end.lost);
       }
-      // The chief decides, and tells the others in the next generation.
+      // The chief decides, and notifies the others in the next generation.
       if (++fruitless == kMostFruitless) generation.give_up = end.lost;
     }
     if (!end.folder.path.empty()) arguments.resume = end.folder.path.string();

@@ -39,7 +39,7 @@ void evaluate_checkpoints(const CheckedConfiguration& checked, const Hardware& h
   }
   const data::Split split = validates ? data::Split::kValidation : data::Split::kTest;
   const Run run = build_run(checked, {.trains = false, .evaluates = {split}}, hardware);
-  tell_left_out(run, LeftOutList::kFirst);
+  report_left_out(run, LeftOutList::kFirst);
   std::filesystem::path last;
   while (true) {
     const bool ends = is_over();  // before looking: what was saved until then is found

@@ -23,7 +23,7 @@
 namespace mirrortrain {
 namespace {
 
-/// What the control plane was told goes out on threads of its own, which a process that ends at once takes along.
+/// What the control plane was given goes out on threads of its own, which a process that ends at once takes along.
 void await_delivery() { std::this_thread::sleep_for(std::chrono::milliseconds(200)); }
 
 }  // namespace
@@ -72,7 +72,7 @@ std::optional<int> FitRun::run_to_the_end() {
   if (arguments_.dry_run) {
     if (!is_chief()) return 0;
     warn();
-    tell_left_out(run_, LeftOutList::kFirst);
+    report_left_out(run_, LeftOutList::kFirst);
     std::string text = run_header(checked_, *run_.strategy);
     if (checked_.has_model()) text += "\n" + variables_text(checked_);
     for (const std::string& note : run_.notes()) text += fmt::format("\n{}\n", note);
@@ -97,11 +97,11 @@ std::optional<int> FitRun::run_to_the_end() {
     open_writers(state);
     train(state);
   } catch (const NonFinite& error) {  // of every worker: one generation more would come to the same
-    tell_others(error);
+    notify_others(error);
     run_.strategy->abort(error.what());
     end_with(error);
   } catch (const std::exception& error) {
-    if (!regroups()) tell_others(error);
+    if (!regroups()) notify_others(error);
     run_.strategy->abort(error.what());
     if (regroups()) throw;
     end_with(error);
@@ -140,7 +140,7 @@ void FitRun::train(const TrainingState& state) {
 }
 
 /// First of all, so that they take no consequence for the cause. Without the checkpoint, which every task names itself.
-void FitRun::tell_others(const std::exception& error) const {
+void FitRun::notify_others(const std::exception& error) const {
   if (!cluster_) return;
   const bool is_non_finite = dynamic_cast<const NonFinite*>(&error) != nullptr;
   cluster_->control().fail(error.what(), is_non_finite ? NonFinite::kExitCode : 1);
@@ -149,35 +149,35 @@ void FitRun::tell_others(const std::exception& error) const {
 void FitRun::end_with(const std::exception& error) {
   const bool is_non_finite = dynamic_cast<const NonFinite*>(&error) != nullptr;
   const TrainingState reached = trainer_ ? trainer_->state() : TrainingState{};
-  const std::string told = fmt::format("{}; {}", error.what(), checkpoints_->how_to_resume(reached.step));
-  log_to_file_alone(told);
+  const std::string text = fmt::format("{}; {}", error.what(), checkpoints_->how_to_resume(reached.step));
+  log_to_file_alone(text);
   try {
     emit(report::EndEvent{report::EndEvent::Status::kFailed, reached.step, reached.position.epoch,
                           trainer_ ? trainer_->seconds() : 0});
-  } catch (const std::exception&) {  // on a full disk; what ended the run is what to tell
+  } catch (const std::exception&) {  // on a full disk; what ended the run is reported
   }
   if (is_chief() && !lock_.is_lost()) write_report();
   if (lane_is_left_behind()) {  // it computes on what would be freed
-    fmt::print(stderr, "error: {}\n", told);
+    fmt::print(stderr, "error: {}\n", text);
     std::fflush(stdout);
     if (cluster_) await_delivery();
     std::_Exit(is_non_finite ? NonFinite::kExitCode : 1);
   }
-  if (is_non_finite) throw NonFinite(told);
-  throw Error(told);
+  if (is_non_finite) throw NonFinite(text);
+  throw Error(text);
 }
 
 /// The threads that hang cannot be waited for, and neither can who waits for them.
 void FitRun::end_stalled(const std::string& what) {
-  const std::string told = fmt::format("{}; once it can be read, this continues the run: {}", what, how_to_resume());
-  fmt::print(stderr, "{}error: {}\n", report::is_terminal(stderr) ? "\n" : "", told);
+  const std::string text = fmt::format("{}; once it can be read, this continues the run: {}", what, how_to_resume());
+  fmt::print(stderr, "{}error: {}\n", report::is_terminal(stderr) ? "\n" : "", text);
   std::thread([] {  // the log may lie on the same disk
     std::this_thread::sleep_for(std::chrono::seconds(2));
     std::_Exit(1);
   })
       .detach();
   if (cluster_) cluster_->control().fail(what);
-  log_to_file_alone(told);
+  log_to_file_alone(text);
   if (cluster_) await_delivery();
   std::_Exit(1);
 }
@@ -217,7 +217,7 @@ void FitRun::log_header() const {
       const std::string shared = shared_cores_warning(cluster_->spec(), run_.strategy->topology());
       if (!shared.empty()) spdlog::warn(shared);
     }
-    tell_left_out(run_, LeftOutList::kLog);
+    report_left_out(run_, LeftOutList::kLog);
     spdlog::info(run_header(checked_, *run_.strategy));
     log_distribution();
     return;

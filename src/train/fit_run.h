@@ -66,7 +66,7 @@ class FitRun {
   bool take_resumes() const;
   std::optional<int> run_to_the_end();
   void train(const TrainingState& state);
-  void tell_others(const std::exception& error) const;
+  void notify_others(const std::exception& error) const;
   [[noreturn]] void end_with(const std::exception& error);
   [[noreturn]] void end_stalled(const std::string& what);
   const Configuration& values() const { return checked_.values(); }

@@ -63,7 +63,7 @@ void FitRun::check_folder() const {
   require_folder_to_resume(arguments_, values());
 }
 
-/// That the newest checkpoint which can be read was saved with the same data. What is wrong with others is told where
+/// That the newest checkpoint which can be read was saved with the same data. What is wrong with others is reported where
 /// one is restored.
 void FitRun::require_data_of_run(const Run& run) const {
   const RunFolder folder = require_folder_to_resume(arguments_, values()).folder;

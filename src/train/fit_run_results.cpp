@@ -1,4 +1,4 @@
-// What a run leaves at its end: the test's scores, the weights, the summary, and what is told of them.
+// What a run leaves at its end: the test's scores, the weights, the summary, and what is reported of them.
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 

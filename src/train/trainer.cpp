@@ -187,7 +187,7 @@ void Trainer::end_epoch() {
   if (!text.empty()) spdlog::info("epoch {}: staleness of the updates: {}", state_.position.epoch, text);
 }
 
-/// The chief decides. What it keeps and tells, the others do not.
+/// The chief decides. What it keeps and reports, the others do not.
 void Trainer::run_callbacks(const report::EpochEvent& epoch) {
   const Callbacks& callbacks = options_.callbacks;
   if (callbacks.watchers().empty()) return;
@@ -200,7 +200,7 @@ void Trainer::run_callbacks(const report::EpochEvent& epoch) {
   }
   is_best_ = callbacks.saves_best(state_.callbacks, epoch.epoch);
   if (callbacks.stops(state_.callbacks) && state_.step_sums.examples > 0) {
-    events_.emit_step(state_, learning_rate_);  // what no other line will tell
+    events_.emit_step(state_, learning_rate_);  // what no other line will report
   }
   if (!is_chief) return;
   for (const report::CallbackEvent& event : events) {

@@ -370,7 +370,7 @@ const Row kRows[] = {
     {kTraining, "checkpoint_dir: out", "a run's folder is runs/NAME: set name", "name: out"},
     {kTraining, "log_dir: out", "a run's folder is runs/NAME: set name", "name: out"},
     {kTraining, "save_dir: out", "a run's folder is runs/NAME: set name", "name: out"},
-    {kTraining, "verbose: 1", "fit -v tells more, fit -q less; leave it out", "seed: 0"},
+    {kTraining, "verbose: 1", "fit -v prints more, fit -q less; leave it out", "seed: 0"},
     {kTraining, "n_classes: 4", "give the last layer of model.layers as many units", "seed: 0"},
     {kAdam, "{type: adam, decay: 0.1}",
      "learning_rate: {schedule: cosine_decay, initial_learning_rate: 0.001, decay_steps: 1000}",

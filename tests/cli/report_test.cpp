@@ -84,7 +84,7 @@ TEST_CASE_FIXTURE(Fixture,
   CHECK(data["runs"][0]["name"] == "run");
   check_curves(data["runs"][0], folder / "run/metrics.jsonl");
   CHECK(contains(left, "<dt>status</dt><dd>done</dd>"));
-  CHECK(contains(left, "report run` adds how well each class is told"));
+  CHECK(contains(left, "report run` adds how well each class is predicted"));
   CHECK_FALSE(contains(left, "Confusion matrix"));
   CHECK(contains(left, "<th>dense</th><td>dense</td>"));
   CHECK(contains(left, "global_batch_size: 64"));
@@ -225,7 +225,7 @@ TEST_CASE_FIXTURE(Fixture, "of pictures with a class for each pixel the classes 
              "loss: {type: sparse_categorical_crossentropy, from_logits: true}\n"
              "optimizer: {type: adam, learning_rate: 0.1}\ntraining: {epochs: 60}\n");
   REQUIRE(run_program(folder, "fit pixels.yaml --run-dir pixels").exit_code == 0);
-  CHECK(contains(text("pixels/report.html"), "report pixels` adds how well each class is told."));
+  CHECK(contains(text("pixels/report.html"), "report pixels` adds how well each class is predicted."));
   const std::string page = report("pixels");
   const std::string matrix = between(page, "<table class=\"matrix\">", "</table>");
   std::vector<std::string> counts;

@@ -40,7 +40,7 @@ class ThreadGroup::Rank : public HostCommunicator {
 
  private:
   void take_part(const CollectiveCall& call) {
-    shared_.meeting.tell(rank(), call);
+    shared_.meeting.announce(rank(), call);
     shared_.meeting.meet();
     shared_.meeting.learn(rank(), data_);
     const StageWork& work = shared_memory_work();

@@ -7,6 +7,7 @@
 #include "error_text.h"
 #include "network.h"
 #include "skip.h"
+#include "strategy/steps/step_list.h"
 #include "train/checkpoint/checkpoint.h"
 #include "train/masked_sequences.h"
 #include "train/training.h"
@@ -429,6 +430,27 @@ TEST_CASE("a checkpoint moves between GPUs and CPUs") {
   on_cpus.seek(checkpoints_of(on_cpus, first.folder()).restore().value());
   const auto found = on_cpus.steps(3);
   for (std::size_t i = 0; i < found.size(); ++i) CHECK(found[i] == near(losses[5 + i]));
+}
+
+TEST_CASE("a GPU's step is gathering, layers and update, all in fixed work") {
+  if (testing::skip_without(testing::has_gpus(1), "a GPU")) return;
+  const Training one(kMlp, {"strategy={type: mirrored, devices: [cuda:0]}"}, testing::gpus_under_test(1));
+  CHECK(step_list(*one.strategy) ==
+        "cuda:0: send inputs, gather rows, run layers, update, write variables, refresh derived copies, "
+        "sum regularization, send sums");
+}
+
+TEST_CASE("GPUs reduce each bucket as soon as it is full") {
+  if (testing::skip_without(testing::has_gpus(2), "2 GPUs")) return;
+  const Training two(kMlp,
+                     {"strategy={type: mirrored, devices: [cuda:0, cuda:1], cross_device_ops: nccl, communication: "
+                      "{bytes_per_pack: 0}}"},
+                     testing::gpus_under_test(2));
+  const std::string list =
+      "send inputs, gather rows, run layers, reduce bucket, run layers, wait for buckets, update, "
+      "write variables, refresh derived copies";
+  CHECK(step_list(*two.strategy) ==
+        "cuda:0: " + list + ", sum regularization, send sums\ncuda:1: " + list + ", send sums");
 }
 
 }  // namespace

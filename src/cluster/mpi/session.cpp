@@ -74,12 +74,12 @@ Session::Session() {
 
 std::shared_ptr<Session> Session::start(ClusterSpec& cluster, const Environment& environment) {
   std::shared_ptr<Session> session(new Session);
-  const int told = static_cast<int>(cluster.trainers().size());
-  if (session->size_ != told || session->rank_ != cluster.task.index) {
+  const int expected = static_cast<int>(cluster.trainers().size());
+  if (session->size_ != expected || session->rank_ != cluster.task.index) {
     throw UsageError(
         fmt::format("{} says that this is process {} of {}, but the MPI library of this executable, {}, sees process "
                     "{} of {}; start it with that library's own mpirun",
-                    cluster.source, cluster.task.index, told, library_name(), session->rank_, session->size_));
+                    cluster.source, cluster.task.index, expected, library_name(), session->rank_, session->size_));
   }
   session->locate(cluster, environment);
   return session;
@@ -88,7 +88,7 @@ std::shared_ptr<Session> Session::start(ClusterSpec& cluster, const Environment&
 void Session::locate(ClusterSpec& cluster, const Environment& environment) const {
   const auto [number, on_machine] = place_on_machine();
   Text own{};
-  // What goes wrong here is told to all, so that none waits for this one.
+  // What goes wrong here is sent to all, so that none waits for this one.
   try {
     std::string host = environment("MIRRORTRAIN_HOST").value_or("");
     if (host.empty()) host = on_machine == size_ ? "127.0.0.1" : reachable_host();

@@ -7,7 +7,7 @@
 
 namespace mirrortrain {
 
-// Who may tell a process which task of which cluster it is. Each returns nothing where its variables are not set, and
+// Who may say which task of which cluster it is. Each returns nothing where its variables are not set, and
 // throws UsageError, naming the variable, where they are wrong.
 
 /// TF_CONFIG, JSON: {"cluster": {"chief": ["host:port"], "worker": [...], "ps": [...], "evaluator": [...]}, "task":

@@ -52,7 +52,7 @@ std::vector<std::string> addresses_by_index(const Json& tasks, const std::string
     const std::optional<int> index = index_in(key);
     if (!index || *index >= static_cast<int>(addresses.size()) ||
         !addresses[static_cast<std::size_t>(*index)].empty()) {
-      wrong(place, fmt::format("expected the indices 0 to {}, found \"{}\"; every task's address must be told",
+      wrong(place, fmt::format("expected the indices 0 to {}, found \"{}\"; every task's address must be given",
                                addresses.size() - 1, shortened(key)));
     }
     addresses[static_cast<std::size_t>(*index)] = address_in(value, fmt::format("{}[{}]", place, key));

@@ -102,7 +102,7 @@ class Mesh {
     return "";
   }
 
-  /// Every rank tells its error, empty where there is none; returns the own one, or the first of the others.
+  /// Every rank gives its error, empty where there is none; returns the own one, or the first of the others.
   std::string agree(const std::string& key, const std::string& own) const {
     meeting_.put(key + std::to_string(options_.rank), own);
     std::string first = own;

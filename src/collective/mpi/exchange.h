@@ -16,7 +16,7 @@
 
 namespace mirrortrain::mpi {
 
-/// A rank's messages: those of the operation it is in, and one that tells why the group has failed. An operation is
+/// A rank's messages: those of the operation it is in, and one that says why the group has failed. An operation is
 /// `begin`, then rounds of messages, each ended by `finish`. Allocates nothing per operation.
 class Exchange {
  public:
@@ -39,7 +39,7 @@ class Exchange {
   /// rank is in another operation, and where the group has failed.
   void finish();
 
-  /// Ends this rank's operations, now and later, and tells the other ranks why; the first reason stays.
+  /// Ends this rank's operations, now and later, and notifies the other ranks why; the first reason stays.
   void fail(const std::string& reason);
   bool failed() const { return failed_.load(std::memory_order_acquire); }
   /// Throws Error with the reason; looks for one from the other ranks first.

@@ -12,7 +12,7 @@
 
 namespace mirrortrain::mpi {
 
-/// A message that tells the other ranks of a group why it has failed. Any rank may send one, and each reads the first
+/// A message that notifies the other ranks of a group why it has failed. Any rank may send one, and each reads the first
 /// that it gets.
 class FailureNote {
  public:

@@ -73,7 +73,7 @@ class PeerGroup::Rank : public Communicator {
   template <class Body>
   void enqueue(Stream& stream, const CollectiveCall& call, int stages, const Body& body) {
     try {
-      shared_.threads.tell(rank_, call);
+      shared_.threads.announce(rank_, call);
       meet(stream);
       shared_.threads.learn(rank_, data_);
       work_.start(stream, call.elements.data);

@@ -26,7 +26,7 @@ class SharedSegment {
   static std::unique_ptr<SharedSegment> open(int rank, int size, const SegmentLayout& layout,
                                              const MeetingPoint& meeting, const std::string& what);
 
-  /// An operation as a rank tells the others of it.
+  /// An operation as a rank announces it to the others.
   struct Call {
     std::uint8_t operation, dtype;
     std::uint64_t count;

@@ -52,7 +52,7 @@ class SharedMemoryCommunicator : public HostCommunicator {
  protected:
   void perform(const CollectiveCall& call) override {
     const Elements& elements = call.elements;
-    tell(call);
+    announce(call);
     const std::size_t item = size_of(elements.dtype);
     const auto ranks = static_cast<std::size_t>(size());
     const bool adds = call.operation == CollectiveCall::Operation::kAllReduce;
@@ -78,7 +78,7 @@ class SharedMemoryCommunicator : public HostCommunicator {
   using Clock = std::chrono::steady_clock;
 
   /// Before the operation's first meeting, in which the others are compared.
-  void tell(const CollectiveCall& call) {
+  void announce(const CollectiveCall& call) {
     call_ = &call;
     segment_->phase(rank()).calls[++calls_ % 2] = {static_cast<std::uint8_t>(call.operation),
                                                    static_cast<std::uint8_t>(call.elements.dtype), call.elements.count};
@@ -88,11 +88,11 @@ class SharedMemoryCommunicator : public HostCommunicator {
   void compare() {
     const CollectiveCall& own = *std::exchange(call_, nullptr);
     for (int other = 0; other < size(); ++other) {
-      const SharedSegment::Call& told = segment_->phase(other).calls[calls_ % 2];
+      const SharedSegment::Call& announced = segment_->phase(other).calls[calls_ % 2];
       CollectiveCall theirs;
-      theirs.operation = static_cast<CollectiveCall::Operation>(told.operation);
-      theirs.elements.dtype = static_cast<DType>(told.dtype);
-      theirs.elements.count = told.count;
+      theirs.operation = static_cast<CollectiveCall::Operation>(announced.operation);
+      theirs.elements.dtype = static_cast<DType>(announced.dtype);
+      theirs.elements.count = announced.count;
       if (own.fits(theirs)) continue;
       throw Error(fmt::format("rank {} is in {}, but rank {} in {}", rank(), own.text(), other, theirs.text()));
     }

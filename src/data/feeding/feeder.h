@@ -26,7 +26,7 @@ struct FeederOptions {
   std::uint64_t seed = 0;                         ///< of what they draw
   ClassWeights classes{};                         ///< where the data set has no weights and the spec wants some
   std::vector<std::int64_t> bucket_boundaries{};  ///< of sequences; none: all are fed whole
-  StallWatch* watch = nullptr;  ///< told of what is read from a disk, if not null; must outlive the feeder
+  StallWatch* watch = nullptr;  ///< notified of what is read from a disk, if not null; must outlive the feeder
 };
 
 /// Brings rows of a data set into a replica's input buffers, converted and preprocessed on the way.

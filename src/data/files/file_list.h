@@ -14,7 +14,7 @@ namespace mirrortrain::data {
 /// A path, a glob, or a list of either.
 using Files = std::variant<config::Path, std::vector<config::Path>>;
 
-/// Whether a path has what a glob is told by.
+/// Whether a path has what a glob is recognized by.
 bool has_wildcards(const std::string& path);
 
 /// The files in the order in which their rows count: globs in sorted order, a list as it is written. A path that exists

@@ -60,7 +60,7 @@ void describe(const DataOptions& options, DataLook& look) {
   look.label = splits.train.labels().row_shape();
   look.is_one_hot = look.names.empty() && has_one_hot_labels(splits.train);
   if (look.is_one_hot) look.classes = look.label[0];
-  if (look.classes == 1) look.remarks.push_back("every example is of one class: there is nothing to tell apart yet");
+  if (look.classes == 1) look.remarks.push_back("every example is of one class: there is nothing to distinguish yet");
   const bool is_of_bytes = splits.train.features().dtype == DType::kUint8 || splits.train.source() != nullptr;
   if (is_of_bytes) {
     look.scale = 1.0 / 255;

@@ -106,7 +106,7 @@ Dataset part_of(const Dataset& whole, const std::vector<std::int64_t>& rows, boo
   return whole.select(rows);
 }
 
-/// Throws Error where there are more classes than the model tells apart.
+/// Throws Error where there are more classes than the model distinguishes.
 void require_outputs(const std::vector<std::string>& classes, const std::string& origin, const Wanted& wanted) {
   if (wanted.spec == nullptr || classes.empty()) return;
   const std::int64_t depth = wanted.one_hot_depth;
@@ -117,7 +117,7 @@ void require_outputs(const std::vector<std::string>& classes, const std::string&
                                         shortened(fmt::format("{}", fmt::join(classes, ", ")), 120));
   if (tells_two) {
     throw Error(found +
-                ", but the loss tells two apart; take sparse_categorical_crossentropy, with an output for each");
+                ", but the loss distinguishes two; take sparse_categorical_crossentropy, with an output for each");
   }
   throw Error(fmt::format(
       "{}, but {} {}, so that '{}' has none; {}", found,

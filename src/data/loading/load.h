@@ -43,7 +43,7 @@ enum class Split { kTrain, kValidation, kTest };
 
 /// train, validation or test
 const char* name_of(Split split);
-/// What to tell of a split that the configuration does not have, with those that it has.
+/// What to report of a split that the configuration does not have, with those that it has.
 std::string missing_text(const DataOptions& options, Split split);
 
 /// The key of a split that the configuration has.

@@ -49,7 +49,7 @@ Source with_file(const Source& format, const config::Path& file, const DataOptio
           source.features = Files(file);
         } else {
           throw UsageError(
-              fmt::format("--data {}: cannot tell the format: name a .csv, .npy or .npz file (the run's data are {})",
+              fmt::format("--data {}: unknown format: name a .csv, .npy or .npz file (the run's data are {})",
                           file.text, Format::kName));
         }
         return source;

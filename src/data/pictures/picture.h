@@ -16,7 +16,7 @@ struct Picture {
   std::vector<std::uint8_t> pixels;
 };
 
-/// Decodes a PNG or a JPEG, which its first bytes tell, to one channel (gray, BT.601) or three (RGB; a JPEG of
+/// Decodes a PNG or a JPEG, which its first bytes show, to one channel (gray, BT.601) or three (RGB; a JPEG of
 /// CMYK inks becomes that), turned as its EXIF orientation says. Alpha is dropped, and of 16 bits the high byte taken.
 /// Throws Error, beginning with `name`, for other files, for damaged ones, and for sizes that no file of so many bytes
 /// has, before memory is taken for them.

@@ -17,7 +17,7 @@ namespace mirrortrain::data {
 /// set, seed, epoch and row, whoever asks for it and when.
 class ExampleMaker {
  public:
-  /// `watch`, unless null, is told of what is read from files, and must outlive the maker. Throws Error where examples
+  /// `watch`, unless null, is notified of what is read from files, and must outlive the maker. Throws Error where examples
   /// are no pictures and a step takes them.
   ExampleMaker(const Dataset& dataset, const std::vector<PreprocessingStep>& steps, std::uint64_t seed,
                StallWatch* watch = nullptr);

@@ -12,7 +12,7 @@ namespace mirrortrain::data {
 class ExampleSource;
 
 /// Notices that examples are not read in time: a disk or a network that hangs does not return, so nobody else would
-/// tell. Time in which the whole program is suspended does not count.
+/// notice. Time in which the whole program is suspended does not count.
 class StallWatch {
  public:
   /// Called from a thread of the watch's own with what has not been read. Reading may go on afterwards, or never.

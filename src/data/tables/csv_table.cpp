@@ -327,7 +327,7 @@ class TableReader {
     return fmt::format("; if the file's numbers have commas, {}, else write {}", setting, shortened(cell));
   }
 
-  /// What to tell of numbers that only more bits hold; "" for other cells.
+  /// What to report of numbers that only more bits hold; "" for other cells.
   std::string size_hint() const {
     const std::string cell = plain_cell();
     double value = 0;

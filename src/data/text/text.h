@@ -12,7 +12,7 @@
 
 namespace mirrortrain::data {
 
-/// Files of text, for models that tell the next token: each is cut into windows.
+/// Files of text, for models that predict the next token: each is cut into windows.
 struct Text {
   static constexpr std::string_view kName = "text";
   Files files;

@@ -42,7 +42,7 @@ void flush_denormals();
 /// The cores that this process may run on, ascending: those of the first call, before any thread is pinned.
 std::vector<int> usable_cores();
 
-/// The processor's name, as the machine tells it.
+/// The processor's name, as the machine names it.
 std::string cpu_name();
 
 /// Throws UsageError where this executable was compiled for instructions that the processor lacks.

@@ -16,7 +16,7 @@ void check(cudaError_t error, const char* call, int gpu);
 void enter_device(int index);
 
 /// Makes a GPU the thread's current one, and its own one again at the end. A thread without one is left with this:
-/// going back to what was current, GPU 0 unless told otherwise, would make a context there, which takes hundreds of MB.
+/// going back to what was current, GPU 0 unless set otherwise, would make a context there, which takes hundreds of MB.
 class CurrentDevice {
  public:
   explicit CurrentDevice(int index);

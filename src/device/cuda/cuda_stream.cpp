@@ -19,7 +19,7 @@ CudaStream::CudaStream(int device, bool urgent) : device_(device) {
 
 CudaStream::~CudaStream() {
   cudaStreamSynchronize(
-      stream_);  // what it works on may be freed next; a failure was told elsewhere or does not matter
+      stream_);  // what it works on may be freed next; a failure was reported elsewhere or does not matter
   cudaStreamDestroy(stream_);
 }
 

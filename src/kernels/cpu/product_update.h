@@ -27,7 +27,7 @@ struct ProductSource {
 bool takes_product(std::int64_t out, DType operands);
 
 /// Updates the weight's rows [begin, end) with the sum of the sources, in their order. The gradient is made block by
-/// block where the rule uses it, and never stored: what the cores of a machine have to tell each other is x and dy,
+/// block where the rule uses it, and never stored: what the cores of a machine have to send each other is x and dy,
 /// which are much smaller than the gradients.
 void update_with_product(const UpdateRule& rule, const UpdateGroupView& group, const ProductWeight& weight,
                          std::span<const ProductSource> sources, const StepParams& params, int threads,

@@ -18,7 +18,7 @@ struct Cells {
   }
 };
 
-/// A block is `width` packs of channels wide and kBlock / width cells high. blockIdx.x tells the channels, blockIdx.y
+/// A block is `width` packs of channels wide and kBlock / width cells high. blockIdx.x gives the channels, blockIdx.y
 /// which part of the cells.
 struct ChannelBlocks {
   unsigned width = 1;

@@ -16,7 +16,7 @@ class Choices {
   using Measure = std::function<std::optional<double>(std::size_t candidate)>;
 
   /// The fastest of `candidates`, at least one, from 0; the earlier of those that are equally fast. 0 where none runs,
-  /// and, without measuring, where there is one. `problem` tells what is computed: for an equal one the answer is what
+  /// and, without measuring, where there is one. `problem` says what is computed: for an equal one the answer is what
   /// it was before.
   std::size_t choose(const std::string& problem, std::size_t candidates, const Measure& measure);
 

@@ -15,7 +15,7 @@ namespace {
 constexpr std::size_t kMostWorkspace = std::size_t{32} << 20;
 
 /// Of every matrix: variables and their gradients begin on cache lines, their bfloat16 copies on half of one. Unless
-/// told, cuBLASLt counts on 256 bytes.
+/// set, cuBLASLt counts on 256 bytes.
 constexpr std::uint32_t kAlignment = 32;
 
 cudaDataType type_of(DType dtype) { return dtype == DType::kFloat32 ? CUDA_R_32F : CUDA_R_16BF; }

@@ -52,7 +52,7 @@ class CudnnGraph {
 
   std::vector<Descriptor> tensors_, parts_, operations_;
   std::vector<std::size_t> bytes_;  ///< of each tensor; 0 for virtual ones
-  std::string problem_;             ///< tells this graph from every other
+  std::string problem_;             ///< distinguishes this graph from every other
   bool multiplies_float32_ = false;
 };
 

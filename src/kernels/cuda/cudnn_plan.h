@@ -40,7 +40,7 @@ class CudnnPlan {
 /// Up to `most` plans for a finalized operation graph that keep to the options, the one that cuDNN's heuristics think
 /// fastest first, at least one; `on_float32` where it multiplies float32. Plans to fall back on come alone. Engines
 /// that compile their kernels when a plan is made are left out: that takes seconds each, so that a program would not
-/// start at once, and needs a driver, so that nobody could tell without a GPU what is supported. Throws Error with
+/// start at once, and needs a driver, so that nobody could determine without a GPU what is supported. Throws Error with
 /// cuDNN's reasons where no plan is left.
 std::vector<CudnnPlan> plans_for(const Cudnn& cudnn, const Descriptor& graph, bool on_float32, std::size_t most);
 

@@ -88,7 +88,7 @@ __global__ void __launch_bounds__(kBlock)
 constexpr unsigned kStrands = kBlock / kWarpSize;
 
 /// The sums over samples and cells of dy d for gamma and of dy for beta: partial[part][2][channel]. A block has 32
-/// channels side by side and kStrands strands of cells; blockIdx.y tells which part of them.
+/// channels side by side and kStrands strands of cells; blockIdx.y gives which part of them.
 template <class T>
 __global__ void __launch_bounds__(kBlock) channel_sums(GroupNormShape s, const T* x, const T* dy, const float* means,
                                                        const float* inverses, double* partial) {

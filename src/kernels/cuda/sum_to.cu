@@ -8,7 +8,7 @@ namespace {
 
 using scalar::SumWalk;
 
-/// A block has 32 outputs side by side and kStrands strands of their terms. blockIdx.x tells the outputs, blockIdx.y
+/// A block has 32 outputs side by side and kStrands strands of their terms. blockIdx.x gives the outputs, blockIdx.y
 /// the part of the terms; partial[part][output] is what it adds up.
 constexpr unsigned kStrands = kBlock / kWarpSize;
 

@@ -47,7 +47,7 @@ class Gate {
   explicit Gate(CudaStream& stream) : stream_(stream) { stream.call(&Gate::pass, this); }
   ~Gate() {
     open();
-    cudaStreamSynchronize(stream_.get());  // a failure was told by what came before, or is by what comes next
+    cudaStreamSynchronize(stream_.get());  // a failure was reported by what came before, or is by what comes next
   }
   Gate(const Gate&) = delete;
   Gate& operator=(const Gate&) = delete;
@@ -82,7 +82,7 @@ class Trial {
     void* memory = nullptr;
     const cudaError_t error = cudaMalloc(&memory, bytes);
     if (error == cudaErrorMemoryAllocation) {
-      cudaGetLastError();  // has_memory tells it
+      cudaGetLastError();  // has_memory reports it
       return;
     }
     check(error, "cudaMalloc");
@@ -113,7 +113,7 @@ class Trial {
       gate.open();
       stream_.synchronize();
     } catch (const Error&) {
-      cudaGetLastError();  // else the next launch would tell it
+      cudaGetLastError();  // else the next launch would report it
       return std::nullopt;
     }
     double least = std::numeric_limits<double>::infinity();

@@ -1,4 +1,4 @@
-// How well classes are told apart: what is said of it, and what it is read from.
+// How well classes are distinguished: what is said of it, and what it is read from.
 #include <algorithm>
 #include <nlohmann/json.hpp>
 

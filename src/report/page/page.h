@@ -16,7 +16,7 @@
 
 namespace mirrortrain::report {
 
-/// How well each class is told from the others.
+/// How well each class is distinguished from the others.
 struct ClassFigures {
   struct Class {
     std::string name;

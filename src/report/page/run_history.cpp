@@ -16,7 +16,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 using Chart = RunCurve::Chart;
 
-/// Of more lanes, which no picture tells apart, the mean and the largest share are drawn.
+/// Of more lanes, which no picture distinguishes, the mean and the largest share are drawn.
 constexpr std::size_t kMostLanes = 8;
 
 Scores scores_in(const Json& event) {
@@ -64,7 +64,7 @@ class Reader {
 
   std::optional<std::int64_t> restored_epoch() const { return restored_epoch_; }
 
-  /// In a second reading, as only the end tells which epoch counts.
+  /// In a second reading, as only the end says which epoch counts.
   void take_restored(const Json& event) {
     if (text_in(event, "event") != "epoch" || integer_in(event, "epoch") != restored_epoch_) return;
     EpochScores& restored = history_.restored.emplace();

@@ -1,4 +1,4 @@
-// What a mirrored strategy tells of its variables, its memory, and where the time of its steps went.
+// What a mirrored strategy reports of its variables, its memory, and where the time of its steps went.
 #include <fmt/format.h>
 
 #include <set>

@@ -25,7 +25,7 @@ RowCounts row_counts(const Lane& lane, const BatchSizes& sizes, int replicas) {
       rows.evaluate.insert(rows_of_replica(size, replica.index, replicas).count);
     }
   }
-  // One program at least tells the order in which gradients are complete, which must be the same on every worker.
+  // One program at least gives the order in which gradients are complete, which must be the same on every worker.
   if (!rows.train.empty() && *rows.train.rbegin() == 0) rows.train.insert(1);
   return rows;
 }
@@ -108,7 +108,7 @@ void MirroredStrategy::prepare(const BatchSizes& sizes) {
   }
   add_products();
   reduction_->order_buckets(*variables_, [this](std::size_t variable) {
-    // Programs of a graph have the same steps at every number of rows, so any lane's tells.
+    // Programs of a graph have the same steps at every number of rows, so any lane's serves.
     for (const auto& lane : lanes_.owned) {
       if (const auto complete = lane->programs().gradient_complete_after(variable)) return *complete;
     }

@@ -22,7 +22,7 @@ MirroredStrategy::~MirroredStrategy() {
   if (!reduction_->exchanges()) return;
   try {
     synchronize();
-  } catch (const std::exception&) {  // the group is aborted, and what ended the run is what to tell
+  } catch (const std::exception&) {  // the group is aborted, and what ended the run is reported
   }
 }
 
@@ -64,6 +64,7 @@ void MirroredStrategy::enqueue_deferred() {
 
 void MirroredStrategy::run_training() {
   run_lanes([this](int lane) { steps_of_lane(lane).train(step_.start, step_.key); });
+  for (int lane = 0; lane < lanes_.size(); ++lane) steps_of_lane(lane).add_wait_at_end(team_->waited_at_end(lane));
 }
 
 void MirroredStrategy::evaluate(const StepSpec& step) { run_evaluation(step, step.key()); }
@@ -160,8 +161,8 @@ void MirroredStrategy::enter_thread() const {
 void MirroredStrategy::run_lanes(const std::function<void(int)>& work) {
   enter_thread();
   if (!reduction_->exchanges()) return team_->run(work, step_.spec.step);
-  // A lane that fails tells the others itself: one that waits for it in an operation never reaches the team's barrier.
-  const std::function<void(int)> told = [this, &work](int lane) {
+  // A lane that fails notifies the others itself: one that waits for it in an operation never reaches the team's barrier.
+  const std::function<void(int)> notifying = [this, &work](int lane) {
     try {
       work(lane);
     } catch (const std::exception& error) {
@@ -170,7 +171,7 @@ void MirroredStrategy::run_lanes(const std::function<void(int)>& work) {
     }
   };
   try {
-    team_->run(told, step_.spec.step);
+    team_->run(notifying, step_.spec.step);
   } catch (const std::exception& error) {
     reduction_->abort(error.what());
     throw;

@@ -192,7 +192,7 @@ class DispatchService::Body final : public parameter_server::Dispatch::Service {
   std::set<std::string> lost_;  ///< names of workers that left
   std::function<std::string(int)> check_;
   int checks_ = 0;                 ///< that run
-  parameter_server::Order ended_;  ///< what every worker is told at the end
+  parameter_server::Order ended_;  ///< what every worker is sent at the end
 };
 
 DispatchService::DispatchService(rpc::Security security, const Dispatcher::Options& options)

@@ -35,7 +35,7 @@ class DispatchService {
   void lose(const std::string& name, const std::string& why, double silent_seconds);
 
   /// Tells every worker that the run is done, or why it failed, and waits a few seconds for their goodbyes. Whoever
-  /// joins later is told the same. Once.
+  /// joins later is sent the same. Once.
   void end(const std::string& failure);
 
  private:

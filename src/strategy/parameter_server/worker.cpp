@@ -71,7 +71,7 @@ class Worker {
       puller.wait();
       pusher.wait();
     }
-    // The chief ends the connection: after its work, or when it was told what failed here.
+    // The chief ends the connection: after its work, or when it was notified of what failed here.
     if (error_ && listener.wait_for(std::chrono::seconds(5)) != std::future_status::ready) chief_.cancel();
     listener.wait();
     if (error_) std::rethrow_exception(error_);
@@ -80,7 +80,7 @@ class Worker {
  private:
   static constexpr std::size_t kPlaces = Dispatcher::kStepsAtWorker + 1;
 
-  /// The first error ends all threads; the chief is told unless it knows.
+  /// The first error ends all threads; the chief is notified unless it knows.
   template <class Work>
   void guard(const Work& work) {
     try {

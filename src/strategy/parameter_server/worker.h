@@ -32,8 +32,8 @@ struct WorkerParts {
 
 /// Does the chief's work until it says that the run is done: pulls variables, computes a step and pushes its gradients,
 /// each on a thread of its own, so that a step is computed while the variables of the next come and the gradients of
-/// the last one go. Throws Error where the run has failed, the chief is gone, or this worker fails, which the chief is
-/// told.
+/// the last one go. Throws Error where the run has failed, the chief is gone, or this worker fails, of which it
+/// notifies the chief.
 void run_worker(const WorkerParts& parts);
 
 }  // namespace mirrortrain

@@ -11,7 +11,7 @@
 
 namespace mirrortrain {
 
-/// What the processes of a run tell each other between steps, in host memory; where there is one, it tells itself.
+/// What the processes of a run send each other between steps, in host memory; where there is one, it sends to itself.
 /// Every worker makes the same calls in the same order, and each call returns when it is done. They throw what the
 /// communicator throws.
 class Workers {

@@ -19,8 +19,7 @@ StepPlan LaneSteps::training_plan() {
   }
   add_update(plan);
   plan.add("send sums", [this] { context_.lane.buffers().send_sums(context_.stream(), context_.step.slot); });
-  add_meeting(plan);  // the step is over when every lane is
-  return plan;
+  return plan;  // the lanes' team meets after it: the step is over when every lane is
 }
 
 StepPlan LaneSteps::evaluation_plan() {

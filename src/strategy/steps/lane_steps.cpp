@@ -31,10 +31,11 @@ void LaneSteps::train(StepPlan::Clock::time_point start, const StepKey& key) {
 }
 
 double LaneSteps::take_waiting_share() {
+  const double seconds = training_.seconds() + waited_at_end_;
   const double share =
-      training_.seconds() > 0 ? (training_.late_seconds() + waited_in_training_) / training_.seconds() : 0;
+      seconds > 0 ? (training_.late_seconds() + waited_in_training_ + waited_at_end_) / seconds : 0;
   training_.reset_seconds();
-  waited_in_training_ = 0;
+  waited_in_training_ = waited_at_end_ = 0;
   return share;
 }
 

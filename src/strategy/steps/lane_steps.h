@@ -32,12 +32,14 @@ class LaneSteps {
   /// Whether the last training step changed no variable, as its numbers were not finite; the same on all lanes.
   bool skipped() const { return finite_check_.skips(); }
 
+  /// What of the last step the lane waited for its memory's others after its list.
+  void add_wait_at_end(double seconds) { waited_at_end_ += context_.own.lanes > 1 ? seconds : 0; }
   /// The share of the time in training steps that the lane waited for others, since the last call.
   double take_waiting_share();
   /// From now on keeps the time of every action of training, with nothing else on the device meanwhile.
   void profile();
 
-  /// What the host tells the device about the step: for steps whose actions are enqueued later.
+  /// What the host sends the device about the step: for steps whose actions are enqueued later.
   void fill_inputs() const { inputs_.fill(); }
 
   /// Makes all derived copies anew, once every lane of the domain is here.
@@ -84,6 +86,7 @@ class LaneSteps {
   StepPlan training_, evaluation_;
   bool on_own_cores_ = true;
   double waited_in_training_ = 0;  ///< seconds, for the domain's other lanes
+  double waited_at_end_ = 0;       ///< the same, after the list
 };
 
 }  // namespace mirrortrain

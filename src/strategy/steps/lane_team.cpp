@@ -46,6 +46,7 @@ LaneTeam::LaneTeam(std::vector<Device*> devices, std::vector<std::string> replic
       timeout_seconds_(timeout_seconds),
       start_(size(), spin),
       meet_(size(), spin, timeout_seconds),
+      done_(devices_.size()),
       left_(devices_.size()) {
   require_threads(devices_);
   try {
@@ -119,12 +120,18 @@ void LaneTeam::run(const std::function<void(int)>& work, std::int64_t step) {
   try {
     if (size() > 1) start_.arrive_and_wait();
     work(0);
-    meet();
+    finish(0);
+    ended_ = Clock::now();
   } catch (...) {
     record_error(std::current_exception());
     end_threads("another lane failed");  // nobody uses `work` once this returns
     std::rethrow_exception(error_);
   }
+}
+
+void LaneTeam::finish(int lane) {
+  done_[static_cast<std::size_t>(lane)].time = Clock::now();
+  meet();
 }
 
 void LaneTeam::meet() {
@@ -137,7 +144,7 @@ void LaneTeam::loop(int lane) {
     while (true) {
       start_.arrive_and_wait();
       (*work_)(lane);
-      meet();
+      finish(lane);
     }
   } catch (...) {
     if (!stop_) {

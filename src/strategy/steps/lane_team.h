@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <exception>
 #include <functional>
@@ -37,6 +38,10 @@ class LaneTeam {
   /// process has to end then, as the lane may yet write to what others free. `step`: as an error names it. Allocates
   /// nothing.
   void run(const std::function<void(int lane)>& work, std::int64_t step);
+  /// How long the lane waited for the others at the end of the last run, in seconds.
+  double waited_at_end(int lane) const {
+    return std::chrono::duration<double>(ended_ - done_[static_cast<std::size_t>(lane)].time).count();
+  }
 
   /// Inside `work`: waits for the other lanes; what each wrote before, all see after.
   void meet();
@@ -44,7 +49,14 @@ class LaneTeam {
   Barrier* barrier() { return size() > 1 ? &meet_ : nullptr; }
 
  private:
+  using Clock = std::chrono::steady_clock;
+  /// On a cache line of its own, as its lane writes it in every run.
+  struct alignas(64) Done {
+    Clock::time_point time;
+  };
+
   void loop(int lane);
+  void finish(int lane);
   void record_error(std::exception_ptr error);
   void end_threads(const std::string& reason);
   bool leaves_in_time(int lane) const;
@@ -57,6 +69,8 @@ class LaneTeam {
   Barrier start_, meet_;
   const std::function<void(int)>* work_ = nullptr;
   std::int64_t step_ = 0;
+  std::vector<Done> done_;     ///< by lane: when its work of the last run was done
+  Clock::time_point ended_{};  ///< when all had met after it
   std::atomic<bool> stop_ = false;
   std::mutex error_mutex_;
   std::exception_ptr error_;

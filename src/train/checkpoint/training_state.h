@@ -10,7 +10,7 @@
 
 namespace mirrortrain {
 
-/// What the summary tells of the last epoch.
+/// What the summary says of the last epoch.
 struct EpochScores {
   std::optional<report::Scores> train, validation;
 };

@@ -11,14 +11,14 @@
 
 namespace mirrortrain {
 
-/// Why a model that tells classes has no ClassReport: "there are 2100 classes, more than 2000"; empty where it has one.
+/// Why a model that predicts classes has no ClassReport: "there are 2100 classes, more than 2000"; empty where it has one.
 std::string why_not_counted(const OutputMeaning& meaning);
 
-/// How well each class is told from the others: counts of an example's class against the one predicted. Of outputs that
-/// tell classes, see OutputMeaning; where they tell one for each step, what counts as an example here is a step.
+/// How well each class is distinguished from the others: counts of an example's class against the one predicted. Of outputs that
+/// predict classes, see OutputMeaning; where they predict one for each step, what counts as an example here is a step.
 class ClassReport {
  public:
-  /// `meaning`, of which why_not_counted tells nothing, must outlive it.
+  /// `meaning`, of which why_not_counted says nothing, must outlive it.
   explicit ClassReport(const OutputMeaning& meaning);
 
   /// An example of class `label`, and the model's prediction for it. One whose probabilities are NaN counts for the

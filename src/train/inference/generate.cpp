@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::int64_t kByteValues = 256;
 
-/// Throws UsageError where the model is none that tells the next token at every position of a window.
+/// Throws UsageError where the model is none that predicts the next token at every position of a window.
 std::int64_t window_of(const CheckedConfiguration& checked, const OutputMeaning& meaning, std::int64_t classes,
                        const char* unit, const std::string& name) {
   const auto refuse = [&](const std::string& found) {
@@ -151,7 +151,7 @@ void TextGenerator::require_causal() {
   const auto found = outputs_of(tokens);
   const auto outputs = static_cast<std::size_t>(meaning_.shape[1]);
   for (std::size_t i = 0; i < changed * outputs; ++i) {
-    const bool both_nan = std::isnan(expected[i]) && std::isnan(found[i]);  // which choose_token tells
+    const bool both_nan = std::isnan(expected[i]) && std::isnan(found[i]);  // which choose_token reports
     if (expected[i] == found[i] || both_nan) continue;
     throw UsageError(
         fmt::format("{}: expected a causal model, whose output at a position depends on the {}s up to it alone, found "

@@ -47,7 +47,7 @@ struct OutputMeaning {
   /// The name of a class; "" where it has none.
   std::string name_of(std::int64_t number) const;
 
-  /// Of each class (kYesOrNo: of class 1) at each step, where the output tells of classes; else the output itself.
+  /// Of each class (kYesOrNo: of class 1) at each step, where the output is of classes; else the output itself.
   std::vector<float> probabilities(std::span<const float> output) const;
 };
 
@@ -61,7 +61,7 @@ struct ExampleOutput {
   bool counts(std::int64_t step) const { return mask.empty() || mask[static_cast<std::size_t>(step)] != 0; }
 };
 
-/// Of such a prediction no class is told.
+/// Of such a prediction there is no class.
 bool has_nan(std::span<const float> prediction);
 /// Whether a prediction has that counts.
 bool has_nan(const OutputMeaning& meaning, const ExampleOutput& output);

@@ -12,7 +12,7 @@
 
 namespace mirrortrain {
 
-/// The examples taken for another class, of which the model was surest. Of outputs that tell a class of each example,
+/// The examples taken for another class, of which the model was surest. Of outputs that predict a class of each example,
 /// see OutputMeaning.
 class WorstMistakes {
  public:

@@ -12,7 +12,7 @@ namespace mirrortrain {
 /// do; "" where each has its part.
 std::string shared_cores_warning(const ClusterSpec& cluster, const Topology& topology);
 
-/// What a run tells before its first step: devices and replicas, the layers, memory per replica.
+/// What a run prints before its first step: devices and replicas, the layers, memory per replica.
 std::string run_header(const CheckedConfiguration& checked, const Strategy& strategy);
 
 /// "cpu:0: 1 thread, replica 2" for each device of this process.

@@ -119,7 +119,7 @@ std::string without_classes(const RunFolder& folder, const CheckedConfiguration&
   const OutputMeaning meaning = output_meaning(checked, {});
   if (!meaning.tells_classes()) return "";
   if (const std::string why = why_not_counted(meaning); !why.empty()) return fmt::format("Left out: {}.", why);
-  return fmt::format("`mirrortrain report {}` adds how well each class is told{}.",
+  return fmt::format("`mirrortrain report {}` adds how well each class is predicted{}.",
                      launch::quoted(folder.path.string()),
                      meaning.is_by_step() ? "" : ", and the worst mistakes where the examples are pictures");
 }

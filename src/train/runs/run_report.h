@@ -8,7 +8,7 @@
 
 namespace mirrortrain {
 
-/// What a run's folder tells: curves, figures, configuration, and the classes of an eval.json there. What is missing or
+/// What a run's folder holds: curves, figures, configuration, and the classes of an eval.json there. What is missing or
 /// damaged is a note on the page. The run may still train.
 report::RunPage run_page(const RunFolder& folder, const std::string& name);
 

@@ -12,7 +12,7 @@
 
 namespace mirrortrain {
 
-/// What a run's folder tells about it.
+/// What a run's folder says about it.
 struct RunRow {
   std::string name;     ///< of its folder, below the one that is listed
   std::string started;  ///< "2026-01-31 12:00:00", empty where it is not known

@@ -31,7 +31,7 @@ std::optional<std::int64_t> read_done_step(const std::filesystem::path& file);
 /// Whether a run is done because a callback ended it, by its summary.json.
 bool ended_early(const std::filesystem::path& file);
 
-/// The CRC-32 of the run's model.safetensors, by its summary.json; nullopt where it does not tell.
+/// The CRC-32 of the run's model.safetensors, by its summary.json; nullopt where it does not say.
 std::optional<std::uint32_t> read_model_checksum(const std::filesystem::path& file);
 
 /// "loss 0.3012, accuracy 0.8921"

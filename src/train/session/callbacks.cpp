@@ -49,7 +49,7 @@ struct EpochEnd {
   double configured = 0;  ///< the learning rate
 };
 
-/// Each returns whether there is something to tell: that training ends.
+/// Each returns whether there is something to report: that training ends.
 bool look(const EarlyStopping& options, const EpochEnd& end, WatchState& watch, CallbackState&) {
   watch.stopped = false;
   if (end.epoch <= options.start_from_epoch) return false;
@@ -149,8 +149,8 @@ std::vector<report::CallbackEvent> Callbacks::end_epoch(const report::EpochEvent
     const WatchedMetric& watched = watched_by(watchers_[i]);
     WatchState& watch = state.watches[i];
     const EpochEnd end{epoch.epoch, value_of(watched, epoch), learning_rate_};
-    const bool tells = std::visit([&](const auto& options) { return look(options, end, watch, state); }, watchers_[i]);
-    if (tells) {
+    const bool reports = std::visit([&](const auto& options) { return look(options, end, watch, state); }, watchers_[i]);
+    if (reports) {
       report::CallbackEvent& event = events.emplace_back(event_of(name_of(watchers_[i]), watched, watch));
       event.step = epoch.step;
       event.epoch = epoch.epoch;

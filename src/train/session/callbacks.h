@@ -29,7 +29,7 @@ class Callbacks {
   /// seen does not count for them.
   std::vector<std::string> names() const;
 
-  /// Takes `state` over the end of an epoch. Returns what there is to tell of it.
+  /// Takes `state` over the end of an epoch. Returns what there is to report of it.
   std::vector<report::CallbackEvent> end_epoch(const report::EpochEvent& epoch, CallbackState& state) const;
 
   // What follows from a state.
@@ -37,7 +37,7 @@ class Callbacks {
   bool stops(const CallbackState& state) const;
   /// Whether the best checkpoint is that of this epoch.
   bool saves_best(const CallbackState& state, std::int64_t epoch) const;
-  /// What there is to tell when the kept weights become those of the run.
+  /// What there is to report when the kept weights become those of the run.
   report::CallbackEvent restored(const CallbackState& state) const;
 
  private:

@@ -16,14 +16,14 @@
 
 namespace mirrortrain {
 
-/// A configuration that was checked against its model: whatever the file alone shows to be wrong has been told.
+/// A configuration that was checked against its model: whatever the file alone shows to be wrong has been reported.
 struct CheckedConfiguration {
   ReadConfiguration read;
   std::unique_ptr<Model> model;             ///< without layers where there is `state` alone
   std::vector<ResolvedVariable> variables;  ///< the policies of the model's variables
   data::InputSpec input;
   std::vector<std::string> warnings;   ///< of what the file alone shows to be hardly meant, with places
-  std::optional<ClusterSpec> cluster;  ///< of a strategy of several machines, where somebody tells of one
+  std::optional<ClusterSpec> cluster;  ///< of a strategy of several machines, where somebody names one
 
   bool has_model() const { return !model->layers.empty(); }
 
@@ -38,7 +38,7 @@ struct CheckedConfiguration {
 };
 
 /// Reads a configuration and builds its model; what it says of replicas is of all workers. Throws UsageError with every
-/// error of the file, and for what is wrong with the cluster that the environment tells.
+/// error of the file, and for what is wrong with the cluster that the environment names.
 CheckedConfiguration check_configuration(const std::string& file, std::span<const std::string> overrides,
                                          const Environment& environment = process_environment());
 

@@ -26,7 +26,7 @@ void check_given_steps(const CheckedConfiguration& checked, config::Errors& erro
 /// Throws UsageError for the same.
 void require_updates(const CheckedConfiguration& checked, std::int64_t steps);
 /// Throws, by throw_data_errors, where data.drop_remainder leaves no batch of so many training examples; what
-/// check_updates would find is told beside it.
+/// check_updates would find is reported beside it.
 void require_batches(const CheckedConfiguration& checked, std::int64_t rows);
 
 /// Throws what a configuration without errors turns out to have, once its data are read: UsageError where steps are to

@@ -145,7 +145,7 @@ std::set<double> different_labels(const data::Dataset& split) {
   return different;
 }
 
-/// A split of one class tells nothing of the others; `of_train` are several.
+/// A split of one class says nothing of the others; `of_train` are several.
 template <class LocatedSource>
 void warn_of_one_class(const LocatedSource& source, const data::Dataset* split, const std::string& name,
                        bool is_part_of_train, config::Errors& errors) {
@@ -230,7 +230,7 @@ void warn_of_labels(const CheckedConfiguration& checked, const SplitsToCheck& sp
   if (different.size() == 1 && train.rows() > 1) {
     errors.warn(
         source.place, source.path,
-        fmt::format("every label is {:g}: there is nothing to tell apart; check the labels, and whether the data "
+        fmt::format("every label is {:g}: there is nothing to distinguish; check the labels, and whether the data "
                     "are sorted by class",
                     *different.begin()));
   } else {

@@ -32,7 +32,7 @@ class ParameterServerTask {
   ParameterServerRole role() const;
 
   /// Of a parameter server or a worker: returns when the run is done. `failure`: asked now and then whether the run has
-  /// failed elsewhere, and why; empty while it has not. `begin_step`: told which step a worker computes. Throws Error
+  /// failed elsewhere, and why; empty while it has not. `begin_step`: called with the step that a worker computes. Throws Error
   /// where the run has failed, or this task fails.
   void work(const Hardware& hardware, const std::function<std::string()>& failure = {},
             const std::function<void(std::int64_t)>& begin_step = {},

@@ -244,21 +244,21 @@ std::string left_out_text(const data::LeftOut& left, LeftOutList list) {
   return text;
 }
 
-void tell_left_out(std::span<const data::Dataset* const> datasets, LeftOutList list) {
-  std::set<const data::LeftOut*> told;  // parts of one source share it
+void report_left_out(std::span<const data::Dataset* const> datasets, LeftOutList list) {
+  std::set<const data::LeftOut*> reported;  // parts of one source share it
   for (const data::Dataset* const dataset : datasets) {
     const data::LeftOut* const left = dataset->left_out();
-    if (left == nullptr || !told.insert(left).second) continue;
+    if (left == nullptr || !reported.insert(left).second) continue;
     spdlog::warn("{}", left_out_text(*left, list));
     if (list == LeftOutList::kFirst) continue;
     for (const std::string& reason : left->reasons) spdlog::debug("skipped: {}", reason);
   }
 }
 
-void tell_left_out(const Run& run, LeftOutList list) {
+void report_left_out(const Run& run, LeftOutList list) {
   std::vector<const data::Dataset*> datasets;
   for (const data::Feeder* const feeder : run.examples()) datasets.push_back(&feeder->dataset());
-  tell_left_out(datasets, list);
+  report_left_out(datasets, list);
 }
 
 void warn_of_remarks(const data::Dataset& dataset) {

@@ -101,8 +101,8 @@ enum class LeftOutList {
   kLog,    ///< all that are known, to the log file alone
 };
 /// Tells how many examples each data set was read without, if any.
-void tell_left_out(std::span<const data::Dataset* const> datasets, LeftOutList list);
-void tell_left_out(const Run& run, LeftOutList list);
+void report_left_out(std::span<const data::Dataset* const> datasets, LeftOutList list);
+void report_left_out(const Run& run, LeftOutList list);
 /// The same in a line or, with the first reasons, some.
 std::string left_out_text(const data::LeftOut& left, LeftOutList list);
 /// Warns of what is to be known of how data were read, where nothing else does.

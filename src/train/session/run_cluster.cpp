@@ -80,7 +80,7 @@ void require_cluster(const CheckedConfiguration& checked, const Environment& env
     throw UsageError(
         fmt::format("strategy.type: {} needs a cluster, and {}: start the tasks with `mirrortrain launch`, "
                     "mpirun, srun or torchrun, set TF_CONFIG, or list them in strategy.cluster",
-                    type, is_set ? "TF_CONFIG has no `cluster`" : "nothing tells of one"));
+                    type, is_set ? "TF_CONFIG has no `cluster`" : "none was found"));
   }
   if (options.elastic) {
     throw UsageError(

@@ -58,8 +58,8 @@ class RunCluster {
   std::unique_ptr<rpc::ControlPlane> control_;  ///< before what it serves
 };
 
-/// The cluster that the configuration's strategy runs on, as the environment or the configuration tells; nothing for a
-/// strategy of one machine, and where nobody tells of a cluster. Throws UsageError for what is wrong with it.
+/// The cluster that the configuration's strategy runs on, as the environment or the configuration says; nothing for a
+/// strategy of one machine, and where nobody names a cluster. Throws UsageError for what is wrong with it.
 std::optional<ClusterSpec> cluster_of(const Configuration& values, const Environment& environment);
 
 /// Before a run: throws UsageError where the strategy needs a cluster and there is none, or where it is for one machine
