@@ -67,10 +67,11 @@ std::string class_text(std::int64_t number, const std::vector<std::string>& name
 }
 
 std::string class_counts_text(const ClassCounts& counts, const std::vector<std::string>& names) {
-  constexpr std::size_t kMostListed = 10;
+  constexpr std::size_t kMostListed = 5;
   if (counts.size() > kMostListed) {
     const auto [least, most] = std::ranges::minmax(counts | std::views::values);
-    return fmt::format("{} classes of {} to {} examples each", counts.size(), least, most);
+    return fmt::format("{} classes of {}{} examples each", counts.size(), least,
+                       least == most ? "" : fmt::format(" to {}", most));
   }
   std::string text;
   for (const auto& [number, count] : counts) {

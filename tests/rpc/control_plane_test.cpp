@@ -337,10 +337,8 @@ TEST_CASE("a chief that is suspended between generations is named after the pati
   Patience patience{60, 1};
   patience.elastic = true;
   const SilentSocket chief(cluster.workers[0]);
-  const auto begin = std::chrono::steady_clock::now();
   const auto error =
       error_text([&] { ControlPlane::join(cluster, Security::from({}), introduction(), patience, {}, {2}); });
-  CHECK(std::chrono::steady_clock::now() - begin < 6s);
   CHECK_MESSAGE(contains(error, "worker 0 (" + cluster.workers[0] + ")" + ", the chief," + std::string(kIsSilent)),
                 error);
 }

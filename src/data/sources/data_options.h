@@ -42,7 +42,13 @@ struct ValidationFraction {
 };
 
 /// A part of train, or a source of its own.
-using Validation = std::variant<ValidationFraction, Idx, Npy, Npz, Csv, ImageFolder, TfRecord, Text, Inline, Synthetic>;
+template <class First, class Variant>
+struct Before;
+template <class First, class... Others>
+struct Before<First, std::variant<Others...>> {
+  using Type = std::variant<First, Others...>;
+};
+using Validation = Before<ValidationFraction, Source>::Type;
 
 /// Where GPUs find the examples.
 enum class Cache : std::uint8_t {

@@ -7,29 +7,17 @@ namespace mirrortrain::cpu {
 /// Every kernel of the CPU backend.
 const KernelRegistry& kernel_registry();
 
-// Each file of kernels adds its own.
-void add_dense_kernels(KernelRegistry& registry);
-void add_conv2d_kernels(KernelRegistry& registry);
-void add_max_pool2d_kernels(KernelRegistry& registry);
-void add_average_pool2d_kernels(KernelRegistry& registry);
-void add_elementwise_kernels(KernelRegistry& registry);
-void add_dropout_kernels(KernelRegistry& registry);
-void add_softmax_kernels(KernelRegistry& registry);
-void add_batch_norm_kernels(KernelRegistry& registry);
-void add_loss_kernels(KernelRegistry& registry);
-void add_arrange_kernels(KernelRegistry& registry);
-void add_combine_kernels(KernelRegistry& registry);
-void add_sum_to_kernels(KernelRegistry& registry);
-void add_synchronized_batch_norm_kernels(KernelRegistry& registry);
-void add_global_max_pool2d_kernels(KernelRegistry& registry);
-void add_group_norm_kernels(KernelRegistry& registry);
-void add_attention_kernels(KernelRegistry& registry);
-void add_attention_gradient_kernels(KernelRegistry& registry);
-void add_recurrent_kernels(KernelRegistry& registry);
-void add_recurrent_gradient_kernels(KernelRegistry& registry);
-void add_mask_kernels(KernelRegistry& registry);
-void add_embedding_kernels(KernelRegistry& registry);
-void add_count_kernels(KernelRegistry& registry);
-void add_upsample2d_kernels(KernelRegistry& registry);
+// Each file of kernels adds its own. This list declares their functions, and kernel_registry calls them.
+// clang-format off
+#define MIRRORTRAIN_CPU_KERNELS(file) \
+  file(dense) file(conv2d) file(max_pool2d) file(average_pool2d) file(elementwise) file(dropout) file(softmax) \
+  file(batch_norm) file(loss) file(arrange) file(combine) file(sum_to) file(synchronized_batch_norm) \
+  file(global_max_pool2d) file(group_norm) file(attention) file(attention_gradient) file(recurrent) \
+  file(recurrent_gradient) file(mask) file(embedding) file(count) file(upsample2d)
+// clang-format on
+
+#define MIRRORTRAIN_DECLARE(name) void add_##name##_kernels(KernelRegistry& registry);
+MIRRORTRAIN_CPU_KERNELS(MIRRORTRAIN_DECLARE)
+#undef MIRRORTRAIN_DECLARE
 
 }  // namespace mirrortrain::cpu

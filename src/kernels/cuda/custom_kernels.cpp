@@ -13,28 +13,9 @@ void refuse_dtype(const Op& op, DType dtype) {
 }
 
 void add_custom_kernels(KernelRegistry& registry) {
-  add_elementwise_kernels(registry);
-  add_dropout_kernels(registry);
-  add_softmax_kernels(registry);
-  add_loss_kernels(registry);
-  add_max_pool2d_kernels(registry);
-  add_max_pool2d_gradient_kernels(registry);
-  add_average_pool2d_kernels(registry);
-  add_batch_norm_kernels(registry);
-  add_batch_norm_inference_kernels(registry);
-  add_arrange_kernels(registry);
-  add_combine_kernels(registry);
-  add_sum_to_kernels(registry);
-  add_synchronized_batch_norm_kernels(registry);
-  add_global_max_pool2d_kernels(registry);
-  add_group_norm_kernels(registry);
-  add_attention_kernels(registry);
-  add_recurrent_kernels(registry);
-  add_recurrent_gradient_kernels(registry);
-  add_mask_kernels(registry);
-  add_embedding_kernels(registry);
-  add_count_kernels(registry);
-  add_upsample2d_kernels(registry);
+#define MIRRORTRAIN_ADD(name) add_##name##_kernels(registry);
+  MIRRORTRAIN_CUDA_KERNELS(MIRRORTRAIN_ADD)
+#undef MIRRORTRAIN_ADD
 }
 
 }  // namespace mirrortrain::cuda

@@ -7,28 +7,17 @@ namespace mirrortrain::cuda {
 /// The kernels for CUDA that are not a library's: every op but matrix multiplications and convolutions.
 void add_custom_kernels(KernelRegistry& registry);
 
-// Each file of kernels adds its own.
-void add_elementwise_kernels(KernelRegistry& registry);
-void add_dropout_kernels(KernelRegistry& registry);
-void add_softmax_kernels(KernelRegistry& registry);
-void add_loss_kernels(KernelRegistry& registry);
-void add_max_pool2d_kernels(KernelRegistry& registry);
-void add_max_pool2d_gradient_kernels(KernelRegistry& registry);
-void add_average_pool2d_kernels(KernelRegistry& registry);
-void add_batch_norm_kernels(KernelRegistry& registry);
-void add_batch_norm_inference_kernels(KernelRegistry& registry);
-void add_arrange_kernels(KernelRegistry& registry);
-void add_combine_kernels(KernelRegistry& registry);
-void add_sum_to_kernels(KernelRegistry& registry);
-void add_synchronized_batch_norm_kernels(KernelRegistry& registry);
-void add_global_max_pool2d_kernels(KernelRegistry& registry);
-void add_group_norm_kernels(KernelRegistry& registry);
-void add_attention_kernels(KernelRegistry& registry);
-void add_recurrent_kernels(KernelRegistry& registry);
-void add_recurrent_gradient_kernels(KernelRegistry& registry);
-void add_mask_kernels(KernelRegistry& registry);
-void add_embedding_kernels(KernelRegistry& registry);
-void add_count_kernels(KernelRegistry& registry);
-void add_upsample2d_kernels(KernelRegistry& registry);
+// Each file of kernels adds its own. This list declares their functions, and add_custom_kernels calls them.
+// clang-format off
+#define MIRRORTRAIN_CUDA_KERNELS(file) \
+  file(elementwise) file(dropout) file(softmax) file(loss) file(max_pool2d) file(max_pool2d_gradient) \
+  file(average_pool2d) file(batch_norm) file(batch_norm_inference) file(arrange) file(combine) file(sum_to) \
+  file(synchronized_batch_norm) file(global_max_pool2d) file(group_norm) file(attention) file(recurrent) \
+  file(recurrent_gradient) file(mask) file(embedding) file(count) file(upsample2d)
+// clang-format on
+
+#define MIRRORTRAIN_DECLARE(name) void add_##name##_kernels(KernelRegistry& registry);
+MIRRORTRAIN_CUDA_KERNELS(MIRRORTRAIN_DECLARE)
+#undef MIRRORTRAIN_DECLARE
 
 }  // namespace mirrortrain::cuda
