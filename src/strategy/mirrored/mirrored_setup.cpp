@@ -118,12 +118,12 @@ void MirroredStrategy::prepare(const BatchSizes& sizes) {
   working_lanes_.emplace(lanes_.size());
   programs_.emplace(lanes_.size(), *working_lanes_);
   updates_.emplace(lanes_.size(), *working_lanes_);
-  const LaneSurroundings around{
+  const RunSteps run{
       topology_,       model_,      step_,           lanes_.replicas,        *team_, *programs_, *updates_,
       *working_lanes_, parts_.seed, parts_.captures, parts_.skips_non_finite};
   for (int lane = 0; lane < lanes_.size(); ++lane) {
     lane_steps_.push_back(
-        std::make_unique<LaneSteps>(lane, lanes_[lane], variables_->of_lane(lane), reduction_of_lane(lane), around));
+        std::make_unique<LaneSteps>(lane, lanes_[lane], variables_->of_lane(lane), reduction_of_lane(lane), run));
   }
   if (bursts && lanes_[0].examples()->all_on_device() && lanes_[0].kernels() <= StepBursts::kMostKernels)
     bursts_ = std::make_unique<StepBursts>(lanes_[0]);

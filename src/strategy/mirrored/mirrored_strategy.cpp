@@ -161,7 +161,8 @@ void MirroredStrategy::enter_thread() const {
 void MirroredStrategy::run_lanes(const std::function<void(int)>& work) {
   enter_thread();
   if (!reduction_->exchanges()) return team_->run(work, step_.spec.step);
-  // A lane that fails notifies the others itself: one that waits for it in an operation never reaches the team's barrier.
+  // A lane that fails notifies the others itself: one that waits for it in an operation never reaches the team's
+  // barrier.
   const std::function<void(int)> notifying = [this, &work](int lane) {
     try {
       work(lane);

@@ -30,7 +30,7 @@ struct MirroredParts {
   std::uint64_t seed = 0;
   data::Cache cache = data::Cache::kAuto;
   bool captures = true;                    ///< steps, where the devices can
-  bool skips_non_finite = false;           ///< see LaneSurroundings
+  bool skips_non_finite = false;           ///< see RunSteps
   bool keeps_gradients = false;            ///< also where the update does not need it: for who sends them elsewhere
   std::shared_ptr<const Backend> backend;  ///< of the topology's devices
   std::function<std::string()> why_no_nccl;

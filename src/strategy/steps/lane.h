@@ -40,6 +40,10 @@ struct Replica {
   std::optional<BoundProgram> without_rows;  ///< what a training step assigns where it has no examples
 
   std::map<ProgramSize, ReplicaProgram>& programs(StepKind kind) { return kind == StepKind::kTrain ? train : evaluate; }
+
+  /// The one of the step that runs, looked up once for it; null where the step has no rows here.
+  ReplicaProgram* program = nullptr;
+  void choose(StepKind kind, const ProgramSize& size) { program = size.rows == 0 ? nullptr : &programs(kind).at(size); }
 };
 
 /// A replica and the lane that runs it.

@@ -5,40 +5,39 @@ namespace mirrortrain {
 
 StepPlan LaneSteps::training_plan() {
   StepPlan plan;
-  const int lane = context_.own.index;
-  if (shares_update()) plan.add("set up the update", [this, lane] { context_.around.updates.restart(lane); });
+  const int lane = own_.index;
+  if (shares_update()) plan.add("set up the update", [this, lane] { run_.updates.restart(lane); });
   if (shares_programs()) {
     add_shared_programs(plan);
   } else {
-    add_inputs(plan, StepKind::kTrain);
+    add_inputs(plan);
     add_training_programs(plan);
   }
   add_meeting(plan);  // every gradient is there, every variable was read for the last time
   if (shares_programs()) {
-    plan.add("set up the next step", [this, lane] { context_.around.programs.restart(lane); });
+    plan.add("set up the next step", [this, lane] { run_.programs.restart(lane); });
   }
   add_update(plan);
-  plan.add("send sums", [this] { context_.lane.buffers().send_sums(context_.stream(), context_.step.slot); });
+  plan.add("send sums", [this] { lane_.buffers().send_sums(stream(), run_.step.slot); });
   return plan;  // the lanes' team meets after it: the step is over when every lane is
 }
 
 StepPlan LaneSteps::evaluation_plan() {
   StepPlan plan;
-  add_inputs(plan, StepKind::kEvaluate);
-  for (Replica& replica : context_.lane.replicas()) {
-    if (context_.has_model()) add_program(plan, replica, StepKind::kEvaluate, 0, kToTheEnd);
+  add_inputs(plan);
+  for (Replica& replica : lane_.replicas()) {
+    if (has_model()) add_program(plan, replica, StepKind::kEvaluate, 0, kToTheEnd);
   }
-  plan.add("send sums", [this] { context_.lane.buffers().send_sums(context_.stream(), context_.step.slot); });
+  plan.add("send sums", [this] { lane_.buffers().send_sums(stream(), run_.step.slot); });
   return plan;
 }
 
-void LaneSteps::add_inputs(StepPlan& plan, StepKind kind) {
-  if (context_.around.captures && context_.stream().can_capture() && context_.has_model())
-    plan.capture_on(context_.stream());
-  plan.add("send inputs", [this] { inputs_.send(); });
-  if (context_.lane.examples() == nullptr || !context_.has_model()) return;
-  const auto gather = [this, kind] { inputs_.gather_on_device(kind); };
-  if (context_.lane.examples()->all_on_device()) {
+void LaneSteps::add_inputs(StepPlan& plan) {
+  if (run_.captures && stream().can_capture() && has_model()) plan.capture_on(stream());
+  plan.add("send inputs", [this] { send_inputs(); });
+  if (lane_.examples() == nullptr || !has_model()) return;
+  const auto gather = [this] { gather_on_device(); };
+  if (lane_.examples()->all_on_device()) {
     plan.add_fixed("gather rows", gather);
   } else {
     plan.add("gather rows", gather);  // from one place, then from another
@@ -47,31 +46,30 @@ void LaneSteps::add_inputs(StepPlan& plan, StepKind kind) {
 
 /// Steps [first, last) of a replica's program; before the first, its rows are gathered.
 void LaneSteps::add_program(StepPlan& plan, Replica& replica, StepKind kind, std::size_t first, std::size_t last) {
-  if (first == 0) add_gathering(plan, replica, kind);
+  if (first == 0) add_gathering(plan, replica);
   plan.add_fixed("run layers", [this, &replica, kind, first, last] { run_program(replica, kind, first, last); });
 }
 
-void LaneSteps::add_gathering(StepPlan& plan, Replica& replica, StepKind kind) {
-  if (context_.lane.examples() != nullptr) return;  // the device gathered them for all replicas
-  plan.add("gather rows", [this, &replica, kind] { inputs_.gather(replica, kind); });
+void LaneSteps::add_gathering(StepPlan& plan, Replica& replica) {
+  if (lane_.examples() != nullptr) return;  // the device gathered them for all replicas
+  plan.add("gather rows", [this, &replica] { gather_rows(replica); });
 }
 
 /// All programs: replica by replica, or where they wait for a sum over the replicas, part by part of all of them. Each
 /// bucket is reduced as soon as it is full: while the lane's last replica still has the rest of backward to do.
 void LaneSteps::add_training_programs(StepPlan& plan) {
-  if (!context_.has_model()) return;
+  if (!has_model()) return;
   std::vector<std::size_t> ends;  // of parts
-  if (context_.reduction.sums->is_shared()) ends = context_.lane.programs().sums_complete_after();
+  if (reduction_.sums->is_shared()) ends = lane_.programs().sums_complete_after();
   ends.push_back(kToTheEnd);
-  const bool reduces = context_.reduction.reducer != nullptr;
-  auto bucket = context_.reduction.buckets.begin();
+  const bool reduces = reduction_.reducer != nullptr;
+  auto bucket = reduction_.buckets.begin();
   std::size_t begin = 0;
   for (std::size_t part = 0; part < ends.size(); begin = ends[part++]) {
-    for (Replica& replica : context_.lane.replicas()) {
+    for (Replica& replica : lane_.replicas()) {
       std::size_t done = begin;
-      const bool is_last = &replica == &context_.lane.replicas().back();
-      for (; reduces && is_last && bucket != context_.reduction.buckets.end() && bucket->full_after <= ends[part];
-           ++bucket) {
+      const bool is_last = &replica == &lane_.replicas().back();
+      for (; reduces && is_last && bucket != reduction_.buckets.end() && bucket->full_after <= ends[part]; ++bucket) {
         if (bucket->full_after > done) {
           add_program(plan, replica, StepKind::kTrain, done, bucket->full_after);
           done = bucket->full_after;
@@ -82,45 +80,44 @@ void LaneSteps::add_training_programs(StepPlan& plan) {
     }
     if (ends[part] != kToTheEnd) add_sum_over_replicas(plan, part);
   }
-  if (reduces) plan.add("wait for buckets", [this] { context_.reduction.reducer->finish(context_.own); });
+  if (reduces) plan.add("wait for buckets", [this] { reduction_.reducer->finish(own_); });
 }
 
 /// Lanes of one memory go on with each other's programs, where nothing has to happen between a program's parts.
 bool LaneSteps::shares_programs() const {
-  return context_.own.lanes > 1 && context_.has_model() && context_.reduction.reducer == nullptr &&
-         context_.reduction.sums->size() == 0;
+  return own_.lanes > 1 && has_model() && reduction_.reducer == nullptr && reduction_.sums->size() == 0;
 }
 
 void LaneSteps::add_shared_programs(StepPlan& plan) {
-  const int lane = context_.own.index;
-  const std::size_t pieces = 1 + context_.lane.replicas().size() * pieces_of_replica();
-  context_.around.programs.add_list(lane, SharedWork::Order::kInTurn, pieces,
-                                    [this](std::size_t piece) { run_program_piece(piece); });
+  const int lane = own_.index;
+  const std::size_t pieces = 1 + lane_.replicas().size() * pieces_of_replica();
+  run_.programs.add_list(lane, SharedWork::Order::kInTurn, pieces,
+                         [this](std::size_t piece) { run_program_piece(piece); });
   plan.add("run layers", [this, lane] {
     choose_cores();
-    context_.own.waited_seconds += context_.around.programs.work(lane);
+    own_.waited_seconds += run_.programs.work(lane);
   });
 }
 
 /// Lanes of one memory update each other's weights too, where all gradients are complete since the last meeting.
 bool LaneSteps::shares_update() const {
-  const WeightUpdate& update = context_.domain.update;
-  return context_.own.lanes > 1 && (!update.keeps_gradients() || update.needs_norm() || update.measures());
+  const WeightUpdate& update = domain_.update;
+  return own_.lanes > 1 && (!update.keeps_gradients() || update.needs_norm() || update.measures());
 }
 
 void LaneSteps::add_shared_update(StepPlan& plan) {
-  const int lane = context_.own.index;
+  const int lane = own_.index;
   std::vector<DomainLane> pieces;
-  for (int i = 0; i < kUpdatePieces; ++i) pieces.push_back(context_.own.piece(i, kUpdatePieces));
-  context_.around.updates.add_list(lane, SharedWork::Order::kAny, pieces.size(),
-                                   [this, pieces](std::size_t which) { context_.domain.update.apply(pieces[which]); });
-  add_unless_skipped(plan, "update", [this, lane] { context_.around.updates.work(lane); });
+  for (int i = 0; i < kUpdatePieces; ++i) pieces.push_back(own_.piece(i, kUpdatePieces));
+  run_.updates.add_list(lane, SharedWork::Order::kAny, pieces.size(),
+                        [this, pieces](std::size_t which) { domain_.update.apply(pieces[which]); });
+  add_unless_skipped(plan, "update", [this, lane] { run_.updates.work(lane); });
 }
 
 /// A sum that crosses domains has other lanes to wait for, and is enqueued anew each time.
 void LaneSteps::add_sum_over_replicas(StepPlan& plan, std::size_t sum) {
   const auto add = [this, sum] { sum_over_replicas(sum); };
-  if (context_.exchanges()) {
+  if (exchanges()) {
     plan.add("sum over replicas", add);
   } else {
     plan.add_fixed("sum over replicas", add);
@@ -129,57 +126,56 @@ void LaneSteps::add_sum_over_replicas(StepPlan& plan, std::size_t sum) {
 
 /// From gradients to weights, and whatever else a step writes.
 void LaneSteps::add_update(StepPlan& plan) {
-  const WeightUpdate& update = context_.domain.update;
+  const WeightUpdate& update = domain_.update;
   if (update.keeps_gradients()) {
-    plan.add_fixed("accumulate gradients", [this, &update] { update.accumulate(context_.own); });
-    if (context_.around.skips_non_finite) plan.add("find non-finite", [this] { finite_check_.run(); });
+    plan.add_fixed("accumulate gradients", [this, &update] { update.accumulate(own_); });
+    if (run_.skips_non_finite) plan.add("find non-finite", [this] { find_non_finite(); });
     if (update.needs_norm()) add_meeting(plan);  // every lane adds up the whole norm
     if (update.needs_own_squares()) {
-      add_unless_skipped(plan, "sum own squares", [this, &update] { update.sum_own_squares(context_.own); });
-      if (context_.exchanges()) {
+      add_unless_skipped(plan, "sum own squares", [this, &update] { update.sum_own_squares(own_); });
+      if (exchanges()) {
         add_unless_skipped(
             plan, "add squares", [this] { add_squares_of_domains(); }, false);
       }
     }
     if (update.needs_norm()) {
-      add_unless_skipped(plan, "scale to norms", [this, &update] { update.scale_to_norms(context_.own); });
+      add_unless_skipped(plan, "scale to norms", [this, &update] { update.scale_to_norms(own_); });
       add_meeting(plan);  // every lane's params are there
     }
   }
   if (update.measures()) {
-    add_unless_skipped(plan, "measure directions", [this, &update] { update.measure(context_.own); });
+    add_unless_skipped(plan, "measure directions", [this, &update] { update.measure(own_); });
     add_meeting(plan);  // every lane reads the norms of whole variables
   }
   if (shares_update()) {
     add_shared_update(plan);
   } else {
-    add_unless_skipped(plan, "update", [this, &update] { update.apply(context_.own); });
+    add_unless_skipped(plan, "update", [this, &update] { update.apply(own_); });
   }
-  if (context_.domain.constraints.any()) {
+  if (domain_.constraints.any()) {
     add_meeting(plan);  // every weight is updated
     add_unless_skipped(plan, "constrain weights", [this] {
-      if (context_.step.key.applies) context_.domain.constraints.apply(context_.own);
+      if (run_.step.key.applies) domain_.constraints.apply(own_);
     });
   }
   // Across domains, what is shared is added.
   add_unless_skipped(
-      plan, "write variables", [this] { assigned_writes_.run(); }, !context_.exchanges());
+      plan, "write variables", [this] { write_assigned(); }, !exchanges());
   add_meeting(plan);  // every variable is written
   add_unless_skipped(plan, "refresh derived copies", [this] {
-    if (context_.step.key.applies) refresh_derived_copies(true);
+    if (run_.step.key.applies) refresh_derived_copies(true);
   });
-  if (&context_.lane == context_.around.replicas.front().lane && update.is_regularized()) {
-    plan.add_fixed("sum regularization", [this, &update] {
-      update.sum_regularization(context_.stream(), context_.lane.buffers().regularization());
-    });
+  if (&lane_ == run_.replicas.front().lane && update.is_regularized()) {
+    plan.add_fixed("sum regularization",
+                   [this, &update] { update.sum_regularization(stream(), lane_.buffers().regularization()); });
   }
 }
 
 /// What may be skipped is not captured: each step decides anew.
 void LaneSteps::add_unless_skipped(StepPlan& plan, const char* name, std::function<void()> run, bool fixed) {
-  if (context_.around.skips_non_finite) {
+  if (run_.skips_non_finite) {
     plan.add(name, [this, run = std::move(run)] {
-      if (!finite_check_.skips()) run();
+      if (!skips_) run();
     });
   } else if (fixed) {
     plan.add_fixed(name, std::move(run));
@@ -189,7 +185,7 @@ void LaneSteps::add_unless_skipped(StepPlan& plan, const char* name, std::functi
 }
 
 void LaneSteps::add_meeting(StepPlan& plan) {
-  if (context_.own.lanes > 1) plan.add("wait for other devices", [this] { context_.own.meet(); });
+  if (own_.lanes > 1) plan.add("wait for other devices", [this] { own_.meet(); });
 }
 
 }  // namespace mirrortrain

@@ -1,66 +1,67 @@
-#include "strategy/steps/step_inputs.h"
-
+// What a lane's replicas read in a step: the parameters of kernels and each replica's part of the global batch.
 #include <algorithm>
+
+#include "strategy/steps/lane_steps.h"
 
 namespace mirrortrain {
 
 /// How many examples the lane's device gathers itself.
-std::int64_t StepInputs::device_rows() const {
-  const Lane& lane = context_.lane;
-  if (lane.examples() == nullptr || context_.step.spec.data_set == nullptr) return 0;
+std::int64_t LaneSteps::device_rows() const {
+  if (lane_.examples() == nullptr || run_.step.spec.data_set == nullptr) return 0;
   std::int64_t rows = 0;
-  for (const Replica& replica : lane.replicas()) rows += context_.rows_of(replica).count;
+  for (const Replica& replica : lane_.replicas()) rows += rows_of(replica).count;
   return rows;
 }
 
-void StepInputs::fill() const {
-  Lane& lane = context_.lane;
-  const CurrentStep& step = context_.step;
+void LaneSteps::fill_inputs() const {
+  const CurrentStep& step = run_.step;
   const StepSpec& spec = step.spec;
-  const StepBuffers::Inputs inputs = lane.buffers().inputs(step.slot);
+  const StepBuffers::Inputs inputs = lane_.buffers().inputs(step.slot);
   std::ranges::fill(inputs.params, step.params);
-  for (const Replica& replica : lane.replicas()) {
+  for (Replica& replica : lane_.replicas()) {
+    const RowRange own = rows_of(replica);
+    if (has_model()) {
+      replica.choose(step.key.gradients > 0 ? StepKind::kTrain : StepKind::kEvaluate, {own.count, step.key.length});
+    }
     StepParams& params = inputs.params[1 + static_cast<std::size_t>(replica.in_lane)];
-    params.seed = context_.around.seed;
+    params.seed = run_.seed;
     params.step = spec.step;
-    params.first_row = context_.rows_of(replica).first;
+    params.first_row = own.first;
     params.global_examples = step.key.examples;  // the loss is divided by it, so what the replicas give just adds up
   }
-  if (lane.examples() == nullptr || spec.data_set == nullptr) return;
+  if (lane_.examples() == nullptr || spec.data_set == nullptr) return;
   auto next = inputs.rows.begin();
-  for (const Replica& replica : lane.replicas()) {
-    const RowRange own = context_.rows_of(replica);
+  for (const Replica& replica : lane_.replicas()) {
+    const RowRange own = rows_of(replica);
     next = std::copy_n(spec.rows.begin() + own.first, own.count, next);
   }
-  lane.examples()->begin(lane.stream(), *spec.data_set, inputs.rows.first(static_cast<std::size_t>(device_rows())),
-                         spec.epoch);
+  lane_.examples()->begin(lane_.stream(), *spec.data_set, inputs.rows.first(static_cast<std::size_t>(device_rows())),
+                          spec.epoch);
 }
 
-void StepInputs::send() const {
-  if (!context_.step.is_filled) fill();
-  context_.lane.buffers().send_inputs(context_.stream(), context_.step.slot, device_rows());
+void LaneSteps::send_inputs() const {
+  if (!run_.step.is_filled) fill_inputs();
+  lane_.buffers().send_inputs(stream(), run_.step.slot, device_rows());
 }
 
-void StepInputs::gather_on_device(StepKind kind) const {
-  Lane& lane = context_.lane;
-  const std::int64_t* choice = lane.buffers().rows();
-  for (Replica& replica : lane.replicas()) {
-    const ProgramSize size = context_.size_of(replica);
-    const std::int64_t own = size.rows;
-    if (own == 0) continue;
-    const ReplicaProgram& bound = replica.programs(kind).at(size);
-    lane.examples()->gather(lane.stream(), *context_.step.spec.data_set, choice, own,
-                            {bound.features, bound.labels, bound.weights});
+void LaneSteps::gather_on_device() const {
+  const std::int64_t* choice = lane_.buffers().rows();
+  for (const Replica& replica : lane_.replicas()) {
+    if (replica.program == nullptr) continue;
+    const std::int64_t own = rows_of(replica).count;
+    const ReplicaProgram& bound = *replica.program;
+    lane_.examples()->gather(lane_.stream(), *run_.step.spec.data_set, choice, own,
+                             {bound.features, bound.labels, bound.weights});
     choice += own;
   }
-  lane.examples()->end(lane.stream());
+  lane_.examples()->end(lane_.stream());
 }
 
-void StepInputs::gather(Replica& replica, StepKind kind) const {
-  const RowRange rows = context_.rows_of(replica);
-  if (rows.count == 0) return;
-  const StepSpec& spec = context_.step.spec;
-  const ReplicaProgram& bound = replica.programs(kind).at(context_.size_of(replica));
+void LaneSteps::gather_rows(const Replica& replica) const {
+  if (replica.program == nullptr) return;
+  const RowRange rows = rows_of(replica);
+  const StepSpec& spec = run_.step.spec;
+  const ReplicaProgram& bound = *replica.program;
   const auto first = static_cast<std::size_t>(rows.first), count = static_cast<std::size_t>(rows.count);
   spec.data_set->fill(spec.rows.subspan(first, count), bound.features, bound.labels, bound.weights, spec.epoch);
 }
