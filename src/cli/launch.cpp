@@ -32,7 +32,7 @@ constexpr const char* kSsh = "ssh -o BatchMode=yes -o ServerAliveInterval=15";
 
 struct LaunchArguments {
   launch::LaunchOptions tasks;
-  launch::Patience patience;
+  launch::Timeouts timeouts;
   int restarts = 0;
   bool prints = false;
   std::vector<std::string> command;
@@ -97,9 +97,9 @@ bool uses_colour(std::FILE* stream) {
 }
 
 launch::Outcome Launch::supervise(const std::vector<launch::TaskCommand>& tasks) {
-  launch::Patience patience = arguments_.patience;
-  patience.restarts = restarts_left_;
-  return launch::supervise(tasks, patience, signals_, {out_, err_, uses_colour(stdout), uses_colour(stderr)});
+  launch::Timeouts timeouts = arguments_.timeouts;
+  timeouts.restarts = restarts_left_;
+  return launch::supervise(tasks, timeouts, signals_, {out_, err_, uses_colour(stdout), uses_colour(stderr)});
 }
 
 launch::Outcome Launch::start(const std::vector<std::string>& words) {
@@ -177,7 +177,7 @@ void add_options(CLI::App& command, LaunchArguments& arguments) {
   command.add_flag("!--no-pin", tasks.pin, "Let every worker use all of this machine's cores, not its share of them");
   command
       .add_option(
-          "--grace", arguments.patience.grace_seconds,
+          "--grace", arguments.timeouts.grace_seconds,
           "Seconds in which tasks may end by themselves once one has failed or a signal stops the run; default: 10")
       ->check(CLI::Range(0.0, 86400.0));
   command

@@ -13,7 +13,7 @@ namespace mirrortrain {
 /// outlives its points.
 class MeetingBoard {
  public:
-  MeetingPoint point() {
+  RendezvousStore point() {
     return {[this](const std::string& key, const std::string& value) {
               const std::scoped_lock lock(mutex_);
               values_[key] = value;

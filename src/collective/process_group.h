@@ -9,7 +9,7 @@ namespace mirrortrain {
 // What a communicator among processes takes from who runs them.
 
 /// How the ranks find each other: values that one leaves and the others wait for.
-struct MeetingPoint {
+struct RendezvousStore {
   std::function<void(const std::string& key, const std::string& value)> put;
   std::function<std::string(const std::string& key)> get;  ///< waits for it
 };

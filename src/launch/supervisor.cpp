@@ -40,7 +40,7 @@ constexpr std::chrono::seconds kWriteAfterStop{1};
 
 class Supervisor {
  public:
-  Supervisor(const std::vector<TaskCommand>& tasks, const Patience& patience, SignalQueue& signals,
+  Supervisor(const std::vector<TaskCommand>& tasks, const Timeouts& timeouts, SignalQueue& signals,
              const Outputs& outputs);
   Outcome run();
 
@@ -64,7 +64,7 @@ class Supervisor {
   void send(int signal, const std::vector<RunningTask*>& to, const std::string& why);
   void say(const std::string& text) { outputs_.err.line("launch: ", text); }
 
-  const Patience patience_;
+  const Timeouts timeouts_;
   SignalQueue& signals_;
   const Outputs outputs_;
   std::list<RunningTask> tasks_;
@@ -79,9 +79,9 @@ class Supervisor {
   bool has_signalled_ = false;                 ///< one of them has got it
 };
 
-Supervisor::Supervisor(const std::vector<TaskCommand>& tasks, const Patience& patience, SignalQueue& signals,
+Supervisor::Supervisor(const std::vector<TaskCommand>& tasks, const Timeouts& timeouts, SignalQueue& signals,
                        const Outputs& outputs)
-    : patience_(patience), signals_(signals), outputs_(outputs) {
+    : timeouts_(timeouts), signals_(signals), outputs_(outputs) {
   for (const TaskCommand& task : tasks) tasks_.emplace_back(task, static_cast<int>(tasks_.size()), outputs);
 }
 
@@ -156,7 +156,7 @@ void Supervisor::pass_on_signals() {
     const std::string name = signal_text(came);
     if (outcome_.stop_signal == 0) {
       outcome_.stop_signal = signal;
-      if (!deadline_) wait_until_signal(SIGKILL, patience_.grace_seconds + patience_.kill_seconds);
+      if (!deadline_) wait_until_signal(SIGKILL, timeouts_.grace_seconds + timeouts_.kill_seconds);
       say(fmt::format("{}: all tasks are asked to stop; a second one kills them", name));
       for (RunningTask* task : alive()) task->signal(signal);
     } else {
@@ -224,7 +224,7 @@ void Supervisor::fail(const Failure& failure) {
   const Blame blamed = failure.blamed();
   say(fmt::format("{} {}{}; waiting up to {:g} s for the other{} to end", failure.task, failure.how(),
                   blamed.task.empty() ? "" : fmt::format(", as {} {}", blamed.task, blamed.what),
-                  patience_.grace_seconds, others == 1 ? "" : "s"));
+                  timeouts_.grace_seconds, others == 1 ? "" : "s"));
 }
 
 /// A task that ends because another has failed may end before that one does.
@@ -265,7 +265,7 @@ void Supervisor::continue_without_departed() {
       departed_.clear();
       return fail(failure);
     }
-    const bool is_wanted = continues && outcome_.stop_signal == 0 && outcome_.restarts < patience_.restarts;
+    const bool is_wanted = continues && outcome_.stop_signal == 0 && outcome_.restarts < timeouts_.restarts;
     const bool again = is_wanted && failure.is_worth_a_restart() && start_again(*task);
     say(fmt::format("{} {}; {}", failure.task, failure.how(),
                     again ? "it is started again" : "the others continue without it"));
@@ -293,12 +293,12 @@ void Supervisor::wait_until_signal(int signal, double seconds) {
 void Supervisor::end_the_rest() {
   const std::vector<RunningTask*> rest = to_be_ended();
   if (rest.empty()) return;
-  if (!deadline_) wait_until_signal(SIGTERM, patience_.grace_seconds);
+  if (!deadline_) wait_until_signal(SIGTERM, timeouts_.grace_seconds);
   if (Clock::now() < *deadline_) return;
   has_signalled_ = true;
   if (outcome_.stop_signal != 0) stopped_ = stop_has_killed_ = true;
   send(next_signal_, rest, fmt::format("after {:g} s", patience_now_));
-  wait_until_signal(SIGKILL, patience_.kill_seconds);
+  wait_until_signal(SIGKILL, timeouts_.kill_seconds);
 }
 
 /// Once all tasks have ended; a signal means that nobody is going to read it.
@@ -322,9 +322,9 @@ void Supervisor::send(int signal, const std::vector<RunningTask*>& to, const std
 
 }  // namespace
 
-Outcome supervise(const std::vector<TaskCommand>& tasks, const Patience& patience, SignalQueue& signals,
+Outcome supervise(const std::vector<TaskCommand>& tasks, const Timeouts& timeouts, SignalQueue& signals,
                   const Outputs& outputs) {
-  return Supervisor(tasks, patience, signals, outputs).run();
+  return Supervisor(tasks, timeouts, signals, outputs).run();
 }
 
 }  // namespace mirrortrain::launch

@@ -10,7 +10,7 @@
 
 namespace mirrortrain::launch {
 
-struct Patience {
+struct Timeouts {
   double grace_seconds = 10;  ///< in which tasks end by themselves once one has failed, before SIGTERM
   double kill_seconds = 5;    ///< from SIGTERM to SIGKILL; after a signal that stops the run both pass before SIGKILL
   int restarts = 0;           ///< of tasks that may leave, and failed
@@ -29,9 +29,9 @@ struct Outcome {
 /// chief is silent, and the launcher hears nothing from the chief either, that is a failure of the run. The first to
 /// fail is the task whose failure ended the others, as their last lines say, though they may end before it. Parameter
 /// servers, and tasks that may leave, that do not end once all others have are stopped likewise, which is no failure.
-/// SIGINT and SIGTERM go to all tasks (SIGHUP as SIGTERM), and who has not ended after both of the patience's times is
+/// SIGINT and SIGTERM go to all tasks (SIGHUP as SIGTERM), and who has not ended after both times is
 /// killed; a second signal kills all at once. Throws Error where a task cannot be started.
-Outcome supervise(const std::vector<TaskCommand>& tasks, const Patience& patience, SignalQueue& signals,
+Outcome supervise(const std::vector<TaskCommand>& tasks, const Timeouts& timeouts, SignalQueue& signals,
                   const Outputs& outputs);
 
 }  // namespace mirrortrain::launch

@@ -19,7 +19,7 @@ class Service;
 namespace mirrortrain::rpc {
 
 /// What a task sends when it joins.
-struct Introduction {
+struct Handshake {
   std::string version;
   /// Every resolved key that must be the same on all tasks, with its value, in the configuration's order.
   std::vector<std::pair<std::string, std::string>> configuration;
@@ -38,7 +38,7 @@ struct Generation {
 inline constexpr int kRegroup = -1;
 
 /// How long tasks wait for each other.
-struct Patience {
+struct Timeouts {
   double join_seconds = 600;  ///< until every task has come; 0: no limit
   /// A task that has not been heard from for so long has failed; 0: none has. Heartbeats go once a second.
   double silence_seconds = 60;
@@ -64,7 +64,7 @@ class ControlPlane {
   /// task has another version or configuration (the first key that differs is named), Error where tasks are missing
   /// for too long, the address cannot be used, or another task has failed.
   static std::unique_ptr<ControlPlane> join(const ClusterSpec& cluster, const Security& security,
-                                            const Introduction& introduction, const Patience& patience,
+                                            const Handshake& handshake, const Timeouts& timeouts,
                                             std::span<grpc::Service* const> services = {},
                                             const Generation& generation = {});
   /// Says goodbye, unless the run has failed. The chief waits for the others' goodbyes for a few seconds.

@@ -22,7 +22,7 @@ grpc::Status CoordinationService::Session(grpc::ServerContext* call,
     outbox.close();
     return grpc::Status::OK;
   }
-  while (stream->Read(&message)) hub_.hear(session, message);
+  while (stream->Read(&message)) hub_.handle_message(session, message);
   hub_.disconnect(session);
   return grpc::Status::OK;
 }

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "base/utf8.h"
-#include "rpc/introductions.h"
+#include "rpc/handshakes.h"
 #include "rpc/timing.h"
 
 namespace mirrortrain::rpc {
@@ -33,8 +33,8 @@ ToTask stop_at(int signal) {
 
 }  // namespace
 
-Hub::Hub(const ClusterSpec& cluster, const Patience& patience, const Generation& generation)
-    : cluster_(cluster), patience_(patience), generation_(generation.number) {
+Hub::Hub(const ClusterSpec& cluster, const Timeouts& timeouts, const Generation& generation)
+    : cluster_(cluster), timeouts_(timeouts), generation_(generation.number) {
   members_.push_back({.task = cluster_.chief_task()});
   for (const Task& task : cluster_.tasks()) {
     if (task != members_[0].task) members_.push_back({.task = task});
@@ -86,9 +86,9 @@ std::optional<Hub::Refusal> Hub::refusal_for(const Hello& hello) {
         fmt::format("{} was started again: start every task again, with --resume", cluster_.describe(chief().task)))};
   }
   const bool is_connected = member->send && !member->gone;
-  const bool replaces = patience_.elastic && is_connected && Clock::now() - member->heard > kSuspiciousSilence;
+  const bool replaces = timeouts_.elastic && is_connected && Clock::now() - member->heard > kSuspiciousSilence;
   if (regroups_ || hello.generation() > generation_ || replaces) return Refusal{join_again()};
-  if (patience_.elastic && stop_signal_ > 0) return Refusal{refusal_of("the run is being stopped")};
+  if (timeouts_.elastic && stop_signal_ > 0) return Refusal{refusal_of("the run is being stopped")};
   if (is_connected) {
     const std::string reason =
         fmt::format("{}: another process has joined as this task; give every process a task of its own", hello.task());
@@ -109,7 +109,7 @@ Hub::Session Hub::accept(const Hello& hello, Member& member, Send send) {
   ++member.session;
   member.heard = Clock::now();
   member.left = member.gone = member.lost = member.missed = false;
-  if (welcomed_ && patience_.elastic) {
+  if (welcomed_ && timeouts_.elastic) {
     spdlog::info("{} has joined and takes part after the next checkpoint", cluster_.describe(member.task));
     member.late = true;
     begin_stop(kRegroup);
@@ -145,11 +145,11 @@ ToTask Hub::welcome() const {
 
 /// Whoever of a later generation has not come for so long is lost.
 void Hub::welcome_without_missing() {
-  if (!patience_.elastic || generation_ == 1 || seconds(Clock::now() - begin_) < patience_.regroup_seconds) return;
+  if (!timeouts_.elastic || generation_ == 1 || seconds(Clock::now() - begin_) < timeouts_.regroup_seconds) return;
   for (Member& member : members_) {
     if (member.joined || member.lost) continue;
     spdlog::warn("{} has not joined within {:g} s; continuing without it", cluster_.describe(member.task),
-                 patience_.regroup_seconds);
+                 timeouts_.regroup_seconds);
     member.lost = true;
   }
   welcome_all();
@@ -171,7 +171,7 @@ void Hub::refuse_all_early(const std::string& reason) {
   broadcast(refusal_of(reason));
 }
 
-void Hub::hear(const Session& session, const FromTask& message) {
+void Hub::handle_message(const Session& session, const FromTask& message) {
   const std::scoped_lock lock(mutex_);
   const int task = session.task;
   Member& member = members_[static_cast<std::size_t>(task)];
@@ -303,13 +303,13 @@ void Hub::disconnect(const Session& session) {
   fail(fmt::format("{}{}", cluster_.describe(member.task), kHasEnded), &member, task);
 }
 
-bool Hub::may_leave(const Member& member) const { return std::ranges::count(patience_.may_leave, member.task.job) > 0; }
+bool Hub::may_leave(const Member& member) const { return std::ranges::count(timeouts_.may_leave, member.task.job) > 0; }
 
 /// `blamed`: null where nobody is.
 void Hub::fail(const std::string& reason, Member* blamed, int except) {
   if (!failure_.empty()) return;
   failure_ = reason;
-  regroups_ = patience_.elastic && welcomed_ && blamed != &chief();
+  regroups_ = timeouts_.elastic && welcomed_ && blamed != &chief();
   if (blamed != nullptr) blamed->lost = true;
   ToTask message;
   message.mutable_failure()->set_reason(reason);

@@ -24,7 +24,7 @@ class Hub {
   /// Takes a message for a task; must not block nor call the hub.
   using Send = std::function<void(const ToTask&)>;
 
-  Hub(const ClusterSpec& cluster, const Patience& patience, const Generation& generation);
+  Hub(const ClusterSpec& cluster, const Timeouts& timeouts, const Generation& generation);
   ~Hub();
 
   /// A connection of a task.
@@ -33,11 +33,11 @@ class Hub {
     int number = 0;  ///< counts the task's connections
   };
 
-  /// A task's connection begins with its introduction. Where it is refused, the reason is sent. A task that has left
+  /// A task's connection begins with its handshake. Where it is refused, the reason is sent. A task that has left
   /// may join again, and takes the place of its old connection.
   Session connect(const Hello& hello, Send send);
   /// What a task says after that.
-  void hear(const Session& session, const FromTask& message);
+  void handle_message(const Session& session, const FromTask& message);
   /// A task's connection has ended. Without a goodbye before, the task has died.
   void disconnect(const Session& session);
 
@@ -95,7 +95,7 @@ class Hub {
   Member& chief() { return members_[0]; }
 
   const ClusterSpec cluster_;
-  const Patience patience_;
+  const Timeouts timeouts_;
   const int generation_;
   const Clock::time_point begin_ = Clock::now();
   mutable std::mutex mutex_;

@@ -90,15 +90,15 @@ void Hub::watch() {
       const auto level = std::exchange(has_waited, true) ? spdlog::level::info : spdlog::level::warn;
       if (!missing.empty()) spdlog::log(level, "waiting for {}", fmt::join(missing, ", "));
     }
-    if (patience_.silence_seconds <= 0 || !welcomed_) continue;
+    if (timeouts_.silence_seconds <= 0 || !welcomed_) continue;
     for (Member& member : members_) {
       if (&member == &chief()) continue;  // this process
-      if (!member.takes_part() || seconds(now - member.heard) < patience_.silence_seconds) continue;
+      if (!member.takes_part() || seconds(now - member.heard) < timeouts_.silence_seconds) continue;
       member.gone = true;
       if (may_leave(member)) {
         const std::string silence = fmt::format("{} for {:.0f} s", kIsSilent, seconds(now - member.heard));
         miss(member, silence);
-        if (patience_.on_silence) patience_.on_silence(member.task, "it" + silence);
+        if (timeouts_.on_silence) timeouts_.on_silence(member.task, "it" + silence);
       } else {
         fail(silence_of(member), &member);
       }

@@ -67,15 +67,15 @@ std::unique_ptr<grpc::Server> start_server(const ClusterSpec& cluster, const Sec
 
 class ChiefControl : public Member {
  public:
-  ChiefControl(const ClusterSpec& cluster, const Security& security, const Patience& patience,
+  ChiefControl(const ClusterSpec& cluster, const Security& security, const Timeouts& timeouts,
                std::span<grpc::Service* const> services, const Generation& generation)
       : Member(
-            cluster, [this](const FromTask& message) { tell_hub(message); }, patience),
+            cluster, [this](const FromTask& message) { tell_hub(message); }, timeouts),
         security_(security),
-        hub_(cluster, patience, generation),
+        hub_(cluster, timeouts, generation),
         service_(hub_, security_),
         inbox_([this](const ToTask& message) {
-          hear(message);
+          handle_message(message);
           return true;
         }),
         services_(services.begin(), services.end()) {}
@@ -105,7 +105,7 @@ class ChiefControl : public Member {
     if (message.has_hello()) {
       session_ = hub_.connect(message.hello(), [this](const ToTask& reply) { inbox_.send(reply); });
     } else if (session_.task >= 0) {
-      hub_.hear(session_, message);
+      hub_.handle_message(session_, message);
     }
   }
 
@@ -120,10 +120,10 @@ class ChiefControl : public Member {
 
 class RemoteControl : public Member {
  public:
-  RemoteControl(const ClusterSpec& cluster, const Security& security, const Patience& patience,
+  RemoteControl(const ClusterSpec& cluster, const Security& security, const Timeouts& timeouts,
                 std::span<grpc::Service* const> services)
       : Member(
-            cluster, [this](const FromTask& message) { outbox_->send(message); }, patience),
+            cluster, [this](const FromTask& message) { outbox_->send(message); }, timeouts),
         security_(security),
         channel_(security_.channel(cluster.address(cluster.chief_task()))) {
     if (!services.empty()) server_ = start_server(cluster, security_, services);
@@ -135,8 +135,8 @@ class RemoteControl : public Member {
       outbox_->close();
       stream_->WritesDone();
       // The chief ends the session once it has read all; a dead one never does.
-      const auto patience = failure().empty() ? std::chrono::milliseconds(kLeave) : kLeaveFailed;
-      if (read_all_.get_future().wait_for(patience) == std::future_status::timeout) call_.TryCancel();
+      const auto limit = failure().empty() ? std::chrono::milliseconds(kLeave) : kLeaveFailed;
+      if (read_all_.get_future().wait_for(limit) == std::future_status::timeout) call_.TryCancel();
       if (reader_.joinable()) reader_.join();  // not where it could not be started
     }
     if (server_) server_->Shutdown(Deadline::now());
@@ -150,16 +150,16 @@ class RemoteControl : public Member {
     const auto begin = Deadline::now();
     const auto end = begin + std::chrono::duration_cast<Deadline::duration>(std::chrono::duration<double>(seconds));
     bool has_waited = false;
-    std::chrono::seconds patience = kMismatch;  // of whom nobody reports later
-    while (!channel_->WaitForConnected(seconds > 0 ? std::min(end, Deadline::now() + patience)
-                                                   : Deadline::now() + patience)) {
+    std::chrono::seconds pause = kMismatch;  // of whom nobody reports later
+    while (
+        !channel_->WaitForConnected(seconds > 0 ? std::min(end, Deadline::now() + pause) : Deadline::now() + pause)) {
       // A name may become known while tasks start, as a pod's does, so it is an error at the end only.
       const std::string unknown = name_error(Address::of(all.address(all.chief_task())).host);
       if (seconds > 0 && Deadline::now() >= end) {
         throw Error(fmt::format("{}: {}{} within {:g} s: {}", all.task.text(), chief, kIsSilent, seconds,
                                 unknown.empty() ? why : fmt::format("its name has no address here ({})", unknown)));
       }
-      const bool is_first = std::exchange(patience, kReminder) == kMismatch;
+      const bool is_first = std::exchange(pause, kReminder) == kMismatch;
       const std::string differs = unknown.empty() ? difference() : "";
       if (!differs.empty()) {
         spdlog::warn("{}: {}", waits, differs);
@@ -202,14 +202,14 @@ class RemoteControl : public Member {
 
   void read() {
     ToTask message;
-    while (stream_->Read(&message)) hear(message);
+    while (stream_->Read(&message)) handle_message(message);
     read_all_.set_value();
     const grpc::Status status = stream_->Finish();
     if (status.error_code() == grpc::StatusCode::UNAUTHENTICATED) {
       ToTask refusal;
       refusal.set_refusal(fmt::format("{} refuses {}: {}; give every task the same strategy.cluster.token_file",
                                       cluster().describe_chief(), cluster().task.text(), status.error_message()));
-      return hear(refusal);
+      return handle_message(refusal);
     }
     lose_chief(kHasEnded);
   }
@@ -228,24 +228,24 @@ class RemoteControl : public Member {
 }  // namespace
 
 std::unique_ptr<ControlPlane> ControlPlane::join(const ClusterSpec& cluster, const Security& security,
-                                                 const Introduction& introduction, const Patience& patience,
+                                                 const Handshake& handshake, const Timeouts& timeouts,
                                                  std::span<grpc::Service* const> services,
                                                  const Generation& generation) {
   require_threads();
   quiet_grpc();
   if (cluster.is_chief()) {
-    auto chief = std::make_unique<ChiefControl>(cluster, security, patience, services, generation);
-    chief->introduce(introduction, generation.number);
+    auto chief = std::make_unique<ChiefControl>(cluster, security, timeouts, services, generation);
+    chief->send_handshake(handshake, generation.number);
     chief->listen();
-    chief->wait_for_welcome(patience.join_seconds);
+    chief->wait_for_welcome(timeouts.join_seconds);
     return chief;
   }
   // A process that begins does not know what came before; one that has been there knows which generation is next.
   const bool begins = generation.number == 1;
   const int number = begins ? 0 : generation.number;
-  const double longest = begins                         ? patience.join_seconds
-                         : patience.silence_seconds > 0 ? patience.silence_seconds + seconds(kLeave)
-                                                        : 2 * patience.regroup_seconds;
+  const double longest = begins                         ? timeouts.join_seconds
+                         : timeouts.silence_seconds > 0 ? timeouts.silence_seconds + seconds(kLeave)
+                                                        : 2 * timeouts.regroup_seconds;
   const std::string why = begins ? fmt::format(
                                        "it has not started, the address in {} is another, a firewall is "
                                        "between, or the two differ in tls",
@@ -253,18 +253,18 @@ std::unique_ptr<ControlPlane> ControlPlane::join(const ClusterSpec& cluster, con
                                  : "the run is over, it is stopped, or the network is cut";
   const auto begin = std::chrono::steady_clock::now();
   while (true) {
-    auto remote = std::make_unique<RemoteControl>(cluster, security, patience, services);
+    auto remote = std::make_unique<RemoteControl>(cluster, security, timeouts, services);
     remote->connect(longest, why);
-    remote->introduce(introduction, number);
+    remote->send_handshake(handshake, number);
     try {
-      remote->wait_for_welcome(patience.join_seconds);
+      remote->wait_for_welcome(timeouts.join_seconds);
       return remote;
     } catch (const JoinAgain&) {
       remote.reset();
       const std::chrono::duration<double> waited = std::chrono::steady_clock::now() - begin;
-      if (patience.join_seconds > 0 && waited.count() > patience.join_seconds) {
+      if (timeouts.join_seconds > 0 && waited.count() > timeouts.join_seconds) {
         throw Error(fmt::format("{} could not join the run within {:g} s", cluster.describe(cluster.task),
-                                patience.join_seconds));
+                                timeouts.join_seconds));
       }
       std::this_thread::sleep_for(kAgain);
     }

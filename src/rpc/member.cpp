@@ -15,8 +15,8 @@ constexpr std::chrono::milliseconds kVerdict{3000};
 
 }  // namespace
 
-Member::Member(const ClusterSpec& cluster, Send send, const Patience& patience)
-    : cluster_(cluster), send_(std::move(send)), patience_(patience), heard_(Clock::now()), heart_([this] {
+Member::Member(const ClusterSpec& cluster, Send send, const Timeouts& timeouts)
+    : cluster_(cluster), send_(std::move(send)), timeouts_(timeouts), heard_(Clock::now()), heart_([this] {
         beat();
       }) {}
 
@@ -29,14 +29,14 @@ void Member::stop_heart() {
   if (heart_.joinable()) heart_.join();
 }
 
-void Member::introduce(const Introduction& introduction, int generation) {
+void Member::send_handshake(const Handshake& handshake, int generation) {
   FromTask message;
   Hello& hello = *message.mutable_hello();
   hello.set_task(cluster_.task.text());
   hello.set_tasks(static_cast<int>(cluster_.tasks().size()));
-  hello.set_version(introduction.version);
+  hello.set_version(handshake.version);
   hello.set_generation(generation);
-  for (const auto& [key, value] : introduction.configuration) {
+  for (const auto& [key, value] : handshake.configuration) {
     Setting& setting = *hello.add_configuration();
     setting.set_key(key);
     setting.set_value(value);
@@ -80,7 +80,7 @@ void Member::beat() {
     progress.set_operations(operations_);
     progress.set_operation(std::string(operation_));
     const bool is_heard = welcomed_;
-    const std::string silence = patience_.silence_seconds > 0 ? silence_of_chief(patience_.silence_seconds) : "";
+    const std::string silence = timeouts_.silence_seconds > 0 ? silence_of_chief(timeouts_.silence_seconds) : "";
     lock.unlock();
     if (is_heard) send_(message);
     if (!silence.empty()) learn_failure(silence);
@@ -88,7 +88,7 @@ void Member::beat() {
   }
 }
 
-void Member::hear(const ToTask& message) {
+void Member::handle_message(const ToTask& message) {
   std::unique_lock lock(mutex_);
   heard_ = Clock::now();
   switch (message.what_case()) {
@@ -130,7 +130,7 @@ void Member::take_welcome(const Welcome& welcome) {
 }
 
 void Member::lose_chief(std::string_view why) {
-  if (patience_.elastic) {  // it may just be changing from one generation to the next
+  if (timeouts_.elastic) {  // it may just be changing from one generation to the next
     const std::scoped_lock lock(mutex_);
     again_ = !welcomed_;
     changed_.notify_all();

@@ -21,13 +21,13 @@ class Member : public ControlPlane {
  public:
   using Send = std::function<void(const FromTask&)>;
 
-  /// `send` takes messages for the chief. A chief that has not been heard from for the patience's silence_seconds has
+  /// `send` takes messages for the chief. A chief that has not been heard from for the timeouts' silence_seconds has
   /// failed.
-  Member(const ClusterSpec& cluster, Send send, const Patience& patience);
+  Member(const ClusterSpec& cluster, Send send, const Timeouts& timeouts);
   ~Member() override { stop_heart(); }
 
   /// The first message. `generation`: which one it means to join; 0: whichever there is.
-  void introduce(const Introduction& introduction, int generation);
+  void send_handshake(const Handshake& handshake, int generation);
   /// Returns when every task has joined. Throws UsageError where the chief refuses this one, Error where tasks are
   /// missing for too long (0: no limit), JoinAgain in elastic runs.
   void wait_for_welcome(double seconds);
@@ -36,7 +36,7 @@ class Member : public ControlPlane {
   void stop_heart();
 
   /// What the chief says. Never blocks for long.
-  void hear(const ToTask& message);
+  void handle_message(const ToTask& message);
   /// The connection to the chief has ended, for `why` (" ended unexpectedly").
   void lose_chief(std::string_view why);
 
@@ -66,7 +66,7 @@ class Member : public ControlPlane {
 
   ClusterSpec cluster_;
   const Send send_;
-  const Patience patience_;
+  const Timeouts timeouts_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   bool introduced_ = false, welcomed_ = false, is_over_ = false;

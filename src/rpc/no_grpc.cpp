@@ -8,8 +8,8 @@ namespace mirrortrain::rpc {
 
 Security Security::from(const ClusterOptions&) { return {}; }
 
-std::unique_ptr<ControlPlane> ControlPlane::join(const ClusterSpec& cluster, const Security&, const Introduction&,
-                                                 const Patience&, std::span<grpc::Service* const>, const Generation&) {
+std::unique_ptr<ControlPlane> ControlPlane::join(const ClusterSpec& cluster, const Security&, const Handshake&,
+                                                 const Timeouts&, std::span<grpc::Service* const>, const Generation&) {
   throw UsageError(fmt::format("{} describes a cluster, but this executable trains on one machine alone: {}",
                                cluster.source, MIRRORTRAIN_GRPC_ABSENT));
 }

@@ -42,7 +42,7 @@ std::vector<std::string> run_processes(Way way, int size, double timeout_seconds
   for (int rank = 0; rank < size; ++rank) {
     threads.emplace_back([&, rank] {
       errors[static_cast<std::size_t>(rank)] = error_text([&] {
-        const MeetingPoint point = board.point();
+        const RendezvousStore point = board.point();
         const auto communicator = way == Way::kGloo
                                       ? make_gloo_communicator({rank, size, "127.0.0.1", timeout_seconds}, point, {})
                                       : make_shared_memory_communicator(rank, size, timeout_seconds, point, {});
@@ -281,7 +281,7 @@ TEST_CASE("strangers who connect first while the mesh is made delay it, and no m
   for (int rank = 0; rank < 2; ++rank) {
     threads.emplace_back([&, rank] {
       errors[static_cast<std::size_t>(rank)] = error_text([&] {
-        MeetingPoint point = board.point();
+        RendezvousStore point = board.point();
         // Before the ranks know each other's ports of the first two attempts. Newer gloo needs no second one.
         const auto put = point.put;
         point.put = [&, put](const std::string& key, const std::string& value) {

@@ -16,7 +16,7 @@ int main(int argc, char** argv) {
   using namespace mirrortrain;
   using namespace mirrortrain::launch;
   LaunchOptions options;
-  Patience patience;
+  Timeouts timeouts;
   std::string may_leave;
   std::vector<std::string> words(argv + 1, argv + argc);
   for (std::size_t equals = 0; (equals = words.at(0).find('=')) != std::string::npos; words.erase(words.begin())) {
@@ -26,9 +26,9 @@ int main(int argc, char** argv) {
     if (name == "evaluator") options.evaluator = true;
     if (name == "hosts") options.hosts = {value.substr(0, value.find(',')), value.substr(value.find(',') + 1)};
     if (name == "ssh") options.ssh = value;
-    if (name == "grace") patience.grace_seconds = std::stod(value);
-    if (name == "kill") patience.kill_seconds = std::stod(value);
-    if (name == "restarts") patience.restarts = std::stoi(value);
+    if (name == "grace") timeouts.grace_seconds = std::stod(value);
+    if (name == "kill") timeouts.kill_seconds = std::stod(value);
+    if (name == "restarts") timeouts.restarts = std::stoi(value);
     if (name == "may_leave") may_leave = value;
   }
   try {
@@ -43,7 +43,7 @@ int main(int argc, char** argv) {
            task.task.job == Job::kEvaluator || (!may_leave.empty() && task.task.text().starts_with(may_leave))});
     }
     LineOutput out(1), err(2);
-    const Outcome outcome = supervise(tasks, patience, signals, {out, err});
+    const Outcome outcome = supervise(tasks, timeouts, signals, {out, err});
     if (outcome.first_failure) fmt::print(stderr, "first: {}\n", outcome.first_failure->text());
     return outcome.exit_code;
   } catch (const Error& error) {

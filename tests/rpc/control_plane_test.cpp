@@ -50,7 +50,7 @@ ClusterSpec cluster_of(int workers) {
   return cluster;
 }
 
-Introduction introduction(const std::string& units = "8") {
+Handshake handshake(const std::string& units = "8") {
   return {"1.0", {{"seed", "1"}, {"model.layers[0].dense.units", units}, {"name", "a"}}};
 }
 
@@ -58,8 +58,7 @@ Introduction introduction(const std::string& units = "8") {
 template <class Body>
 std::vector<std::string> run_tasks(
     const ClusterSpec& cluster, const Body& body,
-    const std::function<Introduction(int)>& introduce = [](int) { return introduction(); },
-    Patience patience = {10, 10}) {
+    const std::function<Handshake(int)>& introduce = [](int) { return handshake(); }, Timeouts timeouts = {10, 10}) {
   std::vector<std::string> errors(cluster.workers.size());
   std::vector<std::thread> threads;
   for (int worker = 0; worker < static_cast<int>(cluster.workers.size()); ++worker) {
@@ -67,7 +66,7 @@ std::vector<std::string> run_tasks(
       ClusterSpec own = cluster;
       own.task.index = worker;
       errors[static_cast<std::size_t>(worker)] = error_text([&] {
-        const auto control = ControlPlane::join(own, Security::from({}), introduce(worker), patience);
+        const auto control = ControlPlane::join(own, Security::from({}), introduce(worker), timeouts);
         body(worker, *control);
       });
     });
@@ -108,19 +107,19 @@ TEST_CASE("a task with another configuration, version or cluster is refused, and
   const ClusterSpec cluster = cluster_of(2);
   const auto nothing = [](int, ControlPlane&) {};
   for (const std::string& error :
-       run_tasks(cluster, nothing, [](int worker) { return introduction(worker == 0 ? "8" : "16"); })) {
+       run_tasks(cluster, nothing, [](int worker) { return handshake(worker == 0 ? "8" : "16"); })) {
     CHECK(error == "worker 1 (" + cluster.workers[1] + "): model.layers[0].dense.units is 16, but 8 on worker 0 (" +
                        cluster.workers[0] + "); give every task the same configuration");
   }
   for (const std::string& error : run_tasks(cluster_of(2), nothing, [](int worker) {
-         Introduction own = introduction();
+         Handshake own = handshake();
          if (worker == 1) own.version = "2.0";
          return own;
        })) {
     CHECK(contains(error, "runs mirrortrain 2.0"));
   }
   for (const std::string& error : run_tasks(cluster_of(2), nothing, [](int worker) {
-         Introduction own = introduction();
+         Handshake own = handshake();
          if (worker == 1) own.configuration.pop_back();
          return own;
        })) {
@@ -129,7 +128,7 @@ TEST_CASE("a task with another configuration, version or cluster is refused, and
   }
   for (const int longer : {0, 1}) {  // the key behind it is the next one there
     for (const std::string& error : run_tasks(cluster_of(2), nothing, [&](int worker) {
-           Introduction own = introduction();
+           Handshake own = handshake();
            if (worker == longer) own.configuration.insert(own.configuration.begin() + 1, {"devices[1]", "cpu:1"});
            return own;
          })) {
@@ -145,9 +144,9 @@ TEST_CASE("tasks with clusters of other lengths all learn it, and a second proce
   three.task.index = 1;
   std::string error;
   std::thread other([&] {
-    error = error_text([&] { ControlPlane::join(three, Security::from({}), introduction(), {10, 10}); });
+    error = error_text([&] { ControlPlane::join(three, Security::from({}), handshake(), {10, 10}); });
   });
-  const std::string chiefs = error_text([&] { ControlPlane::join(two, Security::from({}), introduction(), {10, 10}); });
+  const std::string chiefs = error_text([&] { ControlPlane::join(two, Security::from({}), handshake(), {10, 10}); });
   other.join();
   CHECK(chiefs ==
         "worker 1: the chief's cluster (TF_CONFIG) has 2 tasks, worker 1's has 3 tasks; give every task the same "
@@ -186,8 +185,8 @@ struct PuppetTask {
     Hello& hello = *message.mutable_hello();
     hello.set_task(task);
     hello.set_tasks(tasks);
-    hello.set_version(introduction().version);
-    for (const auto& [key, value] : introduction().configuration) {
+    hello.set_version(handshake().version);
+    for (const auto& [key, value] : handshake().configuration) {
       Setting& setting = *hello.add_configuration();
       setting.set_key(key);
       setting.set_value(value);
@@ -228,7 +227,7 @@ TEST_CASE("a task that dies is named with its step and operation by every surviv
     threads.emplace_back([&, worker] {
       ClusterSpec own = cluster;
       own.task.index = worker;
-      const auto control = ControlPlane::join(own, Security::from({}), introduction(), {10, 10});
+      const auto control = ControlPlane::join(own, Security::from({}), handshake(), {10, 10});
       control->begin_step(18);
       control->begin_operation("bucket 1 of 3, gradients of dense/kernel");
       errors[static_cast<std::size_t>(worker)] = error_text([&] { control->get("what never comes"); });
@@ -247,10 +246,10 @@ TEST_CASE("a task of a job that may leave can die, be silent or fail, and come b
   cluster.chief = cluster.workers.back();
   cluster.workers.pop_back();
   cluster.task = {Job::kChief, 0};
-  Patience patience{10, 1};
-  patience.may_leave = {Job::kWorker};
+  Timeouts timeouts{10, 1};
+  timeouts.may_leave = {Job::kWorker};
   std::vector<std::string> lost, welcomed;
-  patience.on_silence = [&](const Task& task, const std::string& reason) {
+  timeouts.on_silence = [&](const Task& task, const std::string& reason) {
     lost.push_back(task.text() + ": " + reason);
   };
   std::thread workers([&] {
@@ -260,7 +259,7 @@ TEST_CASE("a task of a job that may leave can die, be silent or fail, and come b
     dying.wait_for_welcome();
     dying.call.TryCancel();
     dying.stream->Finish();
-    std::this_thread::sleep_for(2200ms);  // longer than the patience with the silent one
+    std::this_thread::sleep_for(2200ms);  // longer than the silent one has
     for (const char* task : {"worker 0", "worker 1"}) {
       PuppetTask again(*cluster.chief, task, 3);
       again.wait_for_welcome();
@@ -273,7 +272,7 @@ TEST_CASE("a task of a job that may leave can die, be silent or fail, and come b
     silent.call.TryCancel();
     silent.stream->Finish();
   });
-  const auto control = ControlPlane::join(cluster, Security::from({}), introduction(), patience);
+  const auto control = ControlPlane::join(cluster, Security::from({}), handshake(), timeouts);
   workers.join();
   std::this_thread::sleep_for(100ms);
   CHECK(welcomed.size() == 2);
@@ -287,9 +286,9 @@ TEST_CASE("an elastic run goes from one generation of tasks to the next, without
   const auto join = [&](int worker, const Generation& generation) {
     ClusterSpec own = cluster;
     own.task.index = worker;
-    Patience patience{10, 10};
-    patience.elastic = true;
-    return ControlPlane::join(own, Security::from({}), introduction(), patience, {}, generation);
+    Timeouts timeouts{10, 10};
+    timeouts.elastic = true;
+    return ControlPlane::join(own, Security::from({}), handshake(), timeouts, {}, generation);
   };
   std::atomic<bool> has_lost_one = false;
   const auto survive = [&](int worker) {
@@ -331,14 +330,14 @@ TEST_CASE("an elastic run goes from one generation of tasks to the next, without
   other.join();
 }
 
-TEST_CASE("a chief that is suspended between generations is named after the patience with it") {
+TEST_CASE("a chief that is suspended between generations is named after its timeout") {
   ClusterSpec cluster = cluster_of(2);
   cluster.task.index = 1;
-  Patience patience{60, 1};
-  patience.elastic = true;
+  Timeouts timeouts{60, 1};
+  timeouts.elastic = true;
   const SilentSocket chief(cluster.workers[0]);
   const auto error =
-      error_text([&] { ControlPlane::join(cluster, Security::from({}), introduction(), patience, {}, {2}); });
+      error_text([&] { ControlPlane::join(cluster, Security::from({}), handshake(), timeouts, {}, {2}); });
   CHECK_MESSAGE(contains(error, "worker 0 (" + cluster.workers[0] + ")" + ", the chief," + std::string(kIsSilent)),
                 error);
 }
@@ -352,7 +351,7 @@ TEST_CASE("a peer that is slow to answer a connection is waited for as long as t
   CHECK(stub->Session(&context)->Finish().error_code() == grpc::StatusCode::DEADLINE_EXCEEDED);
 }
 
-TEST_CASE("a chief that is suspended before all tasks have come is named after the patience with it") {
+TEST_CASE("a chief that is suspended before all tasks have come is named after its timeout") {
   struct SilentChief final : Coordination::Service {
     grpc::Status Session(grpc::ServerContext* context, grpc::ServerReaderWriter<ToTask, FromTask>*) override {
       while (!context->IsCancelled()) std::this_thread::sleep_for(10ms);
@@ -365,9 +364,7 @@ TEST_CASE("a chief that is suspended before all tasks have come is named after t
   builder.AddListeningPort(cluster.workers[0], grpc::InsecureServerCredentials());
   builder.RegisterService(&service);
   const auto server = builder.BuildAndStart();
-  const std::string error = error_text([&] {
-    ControlPlane::join(cluster, Security::from({}), introduction(), {60, 2});
-  });
+  const std::string error = error_text([&] { ControlPlane::join(cluster, Security::from({}), handshake(), {60, 2}); });
   CHECK_MESSAGE(contains(error, "worker 0 (" + cluster.workers[0] + ")" + ", the chief," + std::string(kIsSilent)),
                 error);
   server->Shutdown(std::chrono::system_clock::now());
@@ -390,7 +387,7 @@ TEST_CASE("where an operation fails, the task that is silent or behind is to bla
       puppet.stream->Finish();
     });
     {
-      const auto control = ControlPlane::join(cluster, Security::from({}), introduction(), {10, 60});
+      const auto control = ControlPlane::join(cluster, Security::from({}), handshake(), {10, 60});
       for (int i = 0; i < 3; ++i) control->end_operation();
       std::this_thread::sleep_for(silent ? 3000ms : 1300ms);
       const std::string verdict = control->explain("timed out");
@@ -438,7 +435,7 @@ TEST_CASE("a peer without the token is refused, and what is no gRPC does no harm
     PuppetTask puppet(chief.workers[0], "worker 1", 2);  // without any token
     puppet.wait_for_welcome();
     CHECK(puppet.stream->Finish().error_code() == grpc::StatusCode::UNAUTHENTICATED);
-    error = error_text([&] { ControlPlane::join(other, secured("wrong"), introduction(), {10, 10}); });
+    error = error_text([&] { ControlPlane::join(other, secured("wrong"), handshake(), {10, 10}); });
     const int scanner = ::socket(AF_INET, SOCK_STREAM, 0);
     sockaddr_in address{};
     address.sin_family = AF_INET;
@@ -448,10 +445,10 @@ TEST_CASE("a peer without the token is refused, and what is no gRPC does no harm
     const std::string bytes(5000, '\xff');
     (void)!::write(scanner, bytes.data(), bytes.size());
     ::close(scanner);
-    const auto control = ControlPlane::join(other, secured("secret"), introduction(), {10, 10});
+    const auto control = ControlPlane::join(other, secured("secret"), handshake(), {10, 10});
     control->put("key", "value");
   });
-  const auto control = ControlPlane::join(chief, secured("secret"), introduction(), {10, 10});
+  const auto control = ControlPlane::join(chief, secured("secret"), handshake(), {10, 10});
   CHECK(control->get("key") == "value");
   intruder.join();
   CHECK(contains(error, "strategy.cluster.token_file"));
@@ -462,24 +459,24 @@ TEST_CASE("an address in use, a chief that never comes and two processes as one 
   ClusterSpec other = cluster;
   other.task.index = 1;
   CHECK(contains(error_text([&] {
-                   ControlPlane::join(other, Security::from({}), introduction(), {0.3, 10});
+                   ControlPlane::join(other, Security::from({}), handshake(), {0.3, 10});
                  }),
                  "worker 1: worker 0 (" + cluster.workers[0] +
                      "), the chief, has not been heard from within 0.3 s: it has "
                      "not started"));
   other.workers[0] = "no-such-host.invalid:2222";
   CHECK(contains(error_text([&] {
-                   ControlPlane::join(other, Security::from({}), introduction(), {0.3, 10});
+                   ControlPlane::join(other, Security::from({}), handshake(), {0.3, 10});
                  }),
                  "its name has no address here (no-such-host.invalid: "));
   CHECK(contains(error_text([&] {
-                   ControlPlane::join(cluster, Security::from({}), introduction(), {0.5, 10});
+                   ControlPlane::join(cluster, Security::from({}), handshake(), {0.5, 10});
                  }),
                  "not every task of the cluster (TF_CONFIG) has joined within 0.5 s"));
   ClusterSpec alone = cluster_of(1);
-  const auto control = ControlPlane::join(alone, Security::from({}), introduction(), {10, 10});
+  const auto control = ControlPlane::join(alone, Security::from({}), handshake(), {10, 10});
   CHECK(contains(error_text([&] {
-                   ControlPlane::join(alone, Security::from({}), introduction(), {10, 10});
+                   ControlPlane::join(alone, Security::from({}), handshake(), {10, 10});
                  }),
                  "cannot listen at its address in TF_CONFIG"));
 }

@@ -37,7 +37,7 @@ std::chrono::milliseconds milliseconds(double seconds) {
 /// gloo's way to hand out addresses, over the meeting point.
 class Store : public gloo::rendezvous::Store {
  public:
-  Store(const MeetingPoint& meeting, std::string prefix) : meeting_(meeting), prefix_(std::move(prefix)) {}
+  Store(const RendezvousStore& meeting, std::string prefix) : meeting_(meeting), prefix_(std::move(prefix)) {}
   void set(const std::string& key, const std::vector<char>& data) override {
     meeting_.put(prefix_ + key, std::string(data.begin(), data.end()));
   }
@@ -48,7 +48,7 @@ class Store : public gloo::rendezvous::Store {
   void wait(const std::vector<std::string>&) override {}  // `get` does
 
  private:
-  const MeetingPoint& meeting_;
+  const RendezvousStore& meeting_;
   const std::string prefix_;
 };
 
@@ -56,7 +56,7 @@ class Store : public gloo::rendezvous::Store {
 /// (a port scanner does), so that rank is refused, or its connection ends: then all ranks begin anew, at other ports.
 class Mesh {
  public:
-  Mesh(const GlooOptions& options, const MeetingPoint& meeting) : options_(options), meeting_(meeting) {}
+  Mesh(const GlooOptions& options, const RendezvousStore& meeting) : options_(options), meeting_(meeting) {}
 
   std::shared_ptr<gloo::rendezvous::Context> connect() {
     gloo::transport::tcp::attr attributes;
@@ -139,7 +139,7 @@ class Mesh {
   }
 
   const GlooOptions& options_;
-  const MeetingPoint& meeting_;
+  const RendezvousStore& meeting_;
 };
 
 template <class T>
@@ -151,7 +151,7 @@ void add(void* to, const void* a, const void* b, std::size_t count) {
 
 class GlooCommunicator : public HostCommunicator {
  public:
-  GlooCommunicator(const GlooOptions& options, const MeetingPoint& meeting, OperationWatch watch)
+  GlooCommunicator(const GlooOptions& options, const RendezvousStore& meeting, OperationWatch watch)
       : HostCommunicator(options.rank, options.size, std::move(watch)) {
     // gloo writes to sockets as to files: where the other end died, the system would end this process without a word.
     ::signal(SIGPIPE, SIG_IGN);
@@ -232,7 +232,7 @@ class GlooCommunicator : public HostCommunicator {
 
 }  // namespace
 
-std::unique_ptr<Communicator> make_gloo_communicator(const GlooOptions& options, const MeetingPoint& meeting,
+std::unique_ptr<Communicator> make_gloo_communicator(const GlooOptions& options, const RendezvousStore& meeting,
                                                      OperationWatch watch) {
   try {
     return std::make_unique<GlooCommunicator>(options, meeting, watch);

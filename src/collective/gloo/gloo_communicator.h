@@ -18,7 +18,7 @@ struct GlooOptions {
 
 /// Connects to every other rank; each makes its own at the same time. Throws Error where a rank does not come in time
 /// or the host is not this machine's, UsageError in a build without gloo.
-std::unique_ptr<Communicator> make_gloo_communicator(const GlooOptions& options, const MeetingPoint& meeting,
+std::unique_ptr<Communicator> make_gloo_communicator(const GlooOptions& options, const RendezvousStore& meeting,
                                                      OperationWatch watch);
 
 /// Nothing, or why there is no gloo, as a sentence.

@@ -6,7 +6,7 @@
 
 namespace mirrortrain {
 
-std::unique_ptr<Communicator> make_gloo_communicator(const GlooOptions&, const MeetingPoint&, OperationWatch) {
+std::unique_ptr<Communicator> make_gloo_communicator(const GlooOptions&, const RendezvousStore&, OperationWatch) {
   throw UsageError(fmt::format("this executable cannot add between CPUs of several workers: {}", why_no_gloo()));
 }
 

@@ -14,7 +14,7 @@ std::size_t rounded(std::size_t bytes) { return (bytes + kLine - 1) / kLine * kL
 }  // namespace
 
 std::unique_ptr<SharedSegment> SharedSegment::open(int rank, int size, const SegmentLayout& layout,
-                                                   const MeetingPoint& meeting, const std::string& what) {
+                                                   const RendezvousStore& meeting, const std::string& what) {
   const std::size_t all = static_cast<std::size_t>(size) * (kLine + layout.buffers * rounded(layout.buffer_bytes));
   // The name is there for a moment only: once everybody is here, until everybody has opened it.
   meeting.put(fmt::format("ready for {}: {}", what, rank), "");

@@ -24,7 +24,7 @@ class SharedSegment {
   /// so that nothing stays behind whoever dies. Null on every rank where one of them cannot open it: ranks on other
   /// machines, or too little space in /dev/shm. `what`: a name that the group has not met with before.
   static std::unique_ptr<SharedSegment> open(int rank, int size, const SegmentLayout& layout,
-                                             const MeetingPoint& meeting, const std::string& what);
+                                             const RendezvousStore& meeting, const std::string& what);
 
   /// An operation as a rank announces it to the others.
   struct Call {

@@ -33,7 +33,7 @@ constexpr std::chrono::milliseconds kSleep{10};
 class SharedMemoryCommunicator : public HostCommunicator {
  public:
   SharedMemoryCommunicator(int rank, int size, double timeout_seconds, std::unique_ptr<SharedSegment> segment,
-                           MeetingPoint meeting, OperationWatch watch)
+                           RendezvousStore meeting, OperationWatch watch)
       : HostCommunicator(rank, size, std::move(watch)),
         timeout_seconds_(timeout_seconds),
         segment_(std::move(segment)),
@@ -217,7 +217,7 @@ class SharedMemoryCommunicator : public HostCommunicator {
 
   const double timeout_seconds_;
   const std::unique_ptr<SharedSegment> segment_;
-  const MeetingPoint meeting_;
+  const RendezvousStore meeting_;
   std::vector<std::shared_ptr<SharedSegment>> allocated_;
   int allocations_ = 0;
   std::vector<std::byte*> terms_;  ///< by rank
@@ -230,7 +230,7 @@ class SharedMemoryCommunicator : public HostCommunicator {
 }  // namespace
 
 std::unique_ptr<Communicator> make_shared_memory_communicator(int rank, int size, double timeout_seconds,
-                                                              const MeetingPoint& meeting, OperationWatch watch) {
+                                                              const RendezvousStore& meeting, OperationWatch watch) {
   auto segment = SharedSegment::open(rank, size, {kBuffers, kBufferBytes}, meeting, "shared memory");
   if (!segment) return nullptr;
   return std::make_unique<SharedMemoryCommunicator>(rank, size, timeout_seconds, std::move(segment), meeting,

@@ -12,6 +12,6 @@ namespace mirrortrain {
 /// in place. Null, on every rank, where they have no such memory; see SharedSegment::open. `timeout_seconds`: of each
 /// operation; 0: none. `meeting` is met at again by `allocate`.
 std::unique_ptr<Communicator> make_shared_memory_communicator(int rank, int size, double timeout_seconds,
-                                                              const MeetingPoint& meeting, OperationWatch watch);
+                                                              const RendezvousStore& meeting, OperationWatch watch);
 
 }  // namespace mirrortrain

@@ -24,7 +24,7 @@ std::vector<double> MirroredStrategy::take_waiting_shares() {
 
 void MirroredStrategy::profile() {
   enqueue_deferred();
-  bursts_.reset();
+  multi_step_.reset();
   for (const auto& lane : lane_steps_) lane->profile();
   for (const auto& [lane, replica] : lanes_.replicas) {
     for (auto& [size, bound] : replica->train) bound.program.profile();

@@ -98,13 +98,13 @@ void MirroredStrategy::prepare(const BatchSizes& sizes) {
     lanes_[lane].programs().build(row_counts(lanes_[lane], sizes, topology_.replicas), lanes_[lane].device());
   });
   // One device that needs nothing from the host but numbers takes several steps at once.
-  const bool bursts = parts_.captures && !parts_.skips_non_finite && topology_.ranks() == 1 && lanes_.size() == 1 &&
-                      lanes_[0].stream().can_capture() && !model_.layers.empty();
+  const bool together = parts_.captures && !parts_.skips_non_finite && topology_.ranks() == 1 && lanes_.size() == 1 &&
+                        lanes_[0].stream().can_capture() && !model_.layers.empty();
   for (int lane = 0; lane < lanes_.size(); ++lane) {
     lanes_[lane].place_examples(sizes.data_sets);
     require_memory(lane, sizes);
     lanes_[lane].bind(variables_->of_lane(lane), *reduction_of_lane(lane).sums, in_flight_.capacity(),
-                      bursts ? StepBursts::kSteps : 0);
+                      together ? MultiStepGraph::kSteps : 0);
   }
   add_products();
   reduction_->order_buckets(*variables_, [this](std::size_t variable) {
@@ -125,8 +125,8 @@ void MirroredStrategy::prepare(const BatchSizes& sizes) {
     lane_steps_.push_back(
         std::make_unique<LaneSteps>(lane, lanes_[lane], variables_->of_lane(lane), reduction_of_lane(lane), run));
   }
-  if (bursts && lanes_[0].examples()->all_on_device() && lanes_[0].kernels() <= StepBursts::kMostKernels)
-    bursts_ = std::make_unique<StepBursts>(lanes_[0]);
+  if (together && lanes_[0].examples()->all_on_device() && lanes_[0].kernels() <= MultiStepGraph::kMostKernels)
+    multi_step_ = std::make_unique<MultiStepGraph>(lanes_[0]);
   variables_changed();
   // Building takes as long as it takes; steps are alike.
   double timeout = parts_.options.communication.timeout_seconds;

@@ -18,7 +18,7 @@ MirroredStrategy::~MirroredStrategy() {
     fmt::print(stderr, "error: a lane hangs and cannot be waited for; the program ends\n");
     std::_Exit(1);
   }
-  bursts_.reset();
+  multi_step_.reset();
   if (!reduction_->exchanges()) return;
   try {
     synchronize();
@@ -34,9 +34,9 @@ void MirroredStrategy::train(const StepSpec& step) {
   step_.params = variables_->begin_update(step);
   state_->write_step();
   if (topology_.on_gpus() && reduction_->exchanges()) {
-    step_.is_settling = ++steps_of_key_[step_.key] <= StepPlan::kStepsToSettle;
+    step_.is_warming_up = ++steps_of_key_[step_.key] <= StepPlan::kWarmUpSteps;
   }
-  if (!bursts_) {
+  if (!multi_step_) {
     run_training();
     if (steps_of_lane(0).skipped()) in_flight_.skip_last();
     return;
@@ -45,17 +45,17 @@ void MirroredStrategy::train(const StepSpec& step) {
   LaneSteps& only = steps_of_lane(0);
   only.fill_inputs();
   step_.is_filled = true;
-  bursts_->defer();
-  if (!only.training().has_run(step_.key) || in_flight_.size() % StepBursts::kSteps == 0) enqueue_deferred();
+  multi_step_->defer();
+  if (!only.training().has_run(step_.key) || in_flight_.size() % MultiStepGraph::kSteps == 0) enqueue_deferred();
 }
 
 /// Steps that are filled and wait for more of their kind.
 void MirroredStrategy::enqueue_deferred() {
-  if (!bursts_ || !bursts_->has_deferred()) return;
+  if (!multi_step_ || !multi_step_->has_deferred()) return;
   enter_thread();
   const std::size_t deferred =
-      bursts_->enqueue(step_.key, in_flight_.size(), [this] { steps_of_lane(0).training().run_fixed(); });
-  if (!bursts_->works()) bursts_.reset();
+      multi_step_->enqueue(step_.key, in_flight_.size(), [this] { steps_of_lane(0).training().run_fixed(); });
+  if (!multi_step_->works()) multi_step_.reset();
   for (std::size_t left = deferred; left > 0; --left) {
     step_.slot = in_flight_.size() - left;
     run_training();

@@ -12,7 +12,7 @@
 #include "strategy/reduction/product_gradients.h"
 #include "strategy/reduction/run_reduction.h"
 #include "strategy/steps/lane_steps.h"
-#include "strategy/steps/step_bursts.h"
+#include "strategy/steps/multi_step_graph.h"
 #include "strategy/steps/steps_in_flight.h"
 #include "strategy/strategy.h"
 #include "strategy/strategy_options.h"
@@ -120,7 +120,7 @@ class MirroredStrategy : public Strategy {
   StepsInFlight in_flight_;
   CurrentStep step_;
   std::vector<std::unique_ptr<LaneSteps>> lane_steps_;
-  std::unique_ptr<StepBursts> bursts_;               ///< where steps can be enqueued together
+  std::unique_ptr<MultiStepGraph> multi_step_;       ///< where steps can be enqueued together
   std::map<StepKey, int> steps_of_key_;              ///< trained so far, on GPUs that exchange something
   std::optional<double> evaluation_regularization_;  ///< absent where the evaluation's copies are outdated
 

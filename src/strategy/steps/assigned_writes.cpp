@@ -35,7 +35,7 @@ void LaneSteps::write_shared(const DistributedVariable& variable, std::size_t as
   }
   reduction_.assigned->write(stream(), variable.policy().aggregation, run_.topology.replicas, assigned_, value,
                              variable.name());
-  if (exchanges()) meet_while_settling();
+  if (exchanges()) meet_while_warming_up();
 }
 
 }  // namespace mirrortrain

@@ -26,7 +26,7 @@ void LaneSteps::find_non_finite() {
     stream().copy(of_domain, number, sizeof domains);
     if (exchanges()) {
       reduction_.link->sum_number(stream(), reinterpret_cast<double*>(of_domain), "numbers that are not finite");
-      meet_while_settling();
+      meet_while_warming_up();
     }
   }
   own_.meet();

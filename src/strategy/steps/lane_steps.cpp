@@ -112,7 +112,7 @@ void LaneSteps::choose_cores() {
 
 void LaneSteps::sum_over_replicas(std::size_t sum) {
   reduction_.sums->add(sum, own_, reduction_.reducer.get(), lane_.total(sum));
-  if (exchanges()) meet_while_settling();
+  if (exchanges()) meet_while_warming_up();
 }
 
 void LaneSteps::reduce(const GradientBucket& bucket) {
@@ -121,7 +121,7 @@ void LaneSteps::reduce(const GradientBucket& bucket) {
     scales_[r] = gradient_scale(bucket.aggregation, replicas[r], run_.step.key.examples, run_.topology.replicas);
   }
   reduction_.reducer->start(stream(), bucket, scales_, own_);
-  meet_while_settling();
+  meet_while_warming_up();
 }
 
 /// What the norm has of variables that replicas do not share, of all domains.
@@ -129,7 +129,7 @@ void LaneSteps::add_squares_of_domains() {
   if (!run_.step.key.applies) return;
   if (own_.is_first()) {
     reduction_.link->sum_number(stream(), lane_.norms(), "squares of the replicas' own gradients");
-    meet_while_settling();
+    meet_while_warming_up();
   }
   own_.meet();
   // Lanes of one domain are in host memory.

@@ -22,7 +22,7 @@ struct CurrentStep {
   StepParams params;                                           ///< what the update reads
   std::size_t slot = 0;                                        ///< of its inputs and sums
   bool is_filled = false;                                      ///< its inputs lie in the slot already
-  bool is_settling = false;                                    ///< among a key's first, on GPUs that exchange something
+  bool is_warming_up = false;                                  ///< among a key's first, on GPUs that exchange something
   StepPlan::Clock::time_point start = StepPlan::Clock::now();  ///< a lane that starts later waited for it
 };
 
@@ -93,8 +93,8 @@ class LaneSteps {
   /// In the first steps of a kind kernels are loaded and recordings made, for which CUDA may wait for all that runs on
   /// a GPU and keep every thread out meanwhile. An operation that waits for another lane must not be among that: so all
   /// lanes enqueue it before any continues.
-  void meet_while_settling() const {
-    if (run_.step.is_settling) run_.team.meet();
+  void meet_while_warming_up() const {
+    if (run_.step.is_warming_up) run_.team.meet();
   }
 
   // The lists.

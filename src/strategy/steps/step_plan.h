@@ -32,7 +32,7 @@ class alignas(64) StepPlan {
   void capture_on(Stream& stream) { stream_ = &stream; }
 
   /// After so many steps of a kind nothing is loaded or captured for it any more.
-  static constexpr int kStepsToSettle = 2;
+  static constexpr int kWarmUpSteps = 2;
 
   /// `step_start`: when the step began; a lane that started later waited for it.
   void run(Clock::time_point step_start, const StepKey& key);

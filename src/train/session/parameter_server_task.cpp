@@ -44,16 +44,16 @@ std::vector<grpc::Service*> ParameterServerTask::services() const {
   return {};
 }
 
-rpc::Patience ParameterServerTask::patience() const {
-  rpc::Patience patience;
-  patience.silence_seconds = checked_.values().strategy.communication.timeout_seconds;
-  patience.may_leave = {Job::kWorker, Job::kEvaluator};
+rpc::Timeouts ParameterServerTask::timeouts() const {
+  rpc::Timeouts timeouts;
+  timeouts.silence_seconds = checked_.values().strategy.communication.timeout_seconds;
+  timeouts.may_leave = {Job::kWorker, Job::kEvaluator};
   if (dispatch_) {
-    patience.on_silence = [this, seconds = patience.silence_seconds](const Task& task, const std::string& why) {
+    timeouts.on_silence = [this, seconds = timeouts.silence_seconds](const Task& task, const std::string& why) {
       dispatch_->lose(task.text(), why, seconds);
     };
   }
-  return patience;
+  return timeouts;
 }
 
 ParameterServerRole ParameterServerTask::role() const { return {cluster_.ps, security_, dispatch_.get()}; }

@@ -26,14 +26,14 @@ class ParameterServerTask {
   /// What this task's server must have before the others call it: for ControlPlane::join.
   std::vector<grpc::Service*> services() const;
   /// How long to wait for others, and for which not: workers may die and come back.
-  rpc::Patience patience() const;
+  rpc::Timeouts timeouts() const;
 
   /// The chief's, for RunParts.
   ParameterServerRole role() const;
 
   /// Of a parameter server or a worker: returns when the run is done. `failure`: asked now and then whether the run has
-  /// failed elsewhere, and why; empty while it has not. `begin_step`: called with the step that a worker computes. Throws Error
-  /// where the run has failed, or this task fails.
+  /// failed elsewhere, and why; empty while it has not. `begin_step`: called with the step that a worker computes.
+  /// Throws Error where the run has failed, or this task fails.
   void work(const Hardware& hardware, const std::function<std::string()>& failure = {},
             const std::function<void(std::int64_t)>& begin_step = {},
             const std::function<void(const Run&)>& require_data = {}) const;

@@ -99,25 +99,25 @@ RunCluster::RunCluster(const CheckedConfiguration& checked, const std::string& c
     : spec_(*checked.cluster),
       mpi_(spec_.mpi ? mpi::Session::start(spec_, environment) : nullptr),
       security_(rpc::Security::from(checked.values().strategy.cluster)) {
-  rpc::Patience patience;
-  patience.silence_seconds = checked.values().strategy.communication.timeout_seconds;
+  rpc::Timeouts timeouts;
+  timeouts.silence_seconds = checked.values().strategy.communication.timeout_seconds;
   std::vector<grpc::Service*> services;
   if (is_served(checked.values().strategy.type)) {
     servers_.emplace(checked, spec_, security_);
-    patience = servers_->patience();
+    timeouts = servers_->timeouts();
     services = servers_->services();
   } else {
-    patience.may_leave = {Job::kEvaluator};
-    patience.elastic = checked.values().strategy.elastic;
-    if (patience.silence_seconds > 0) patience.regroup_seconds = std::clamp(patience.silence_seconds, 30.0, 120.0);
+    timeouts.may_leave = {Job::kEvaluator};
+    timeouts.elastic = checked.values().strategy.elastic;
+    if (timeouts.silence_seconds > 0) timeouts.regroup_seconds = std::clamp(timeouts.silence_seconds, 30.0, 120.0);
   }
-  rpc::Introduction introduction{MIRRORTRAIN_VERSION, shared_keys(checked.values())};
-  introduction.configuration.emplace_back("the command", command);
-  introduction.configuration.emplace_back("strategy.cluster.token_file", security_.has_token() ? "given" : "");
+  rpc::Handshake handshake{MIRRORTRAIN_VERSION, shared_keys(checked.values())};
+  handshake.configuration.emplace_back("the command", command);
+  handshake.configuration.emplace_back("strategy.cluster.token_file", security_.has_token() ? "given" : "");
   for (const Task& task : spec_.tasks()) {
-    introduction.configuration.emplace_back("the address of " + task.text(), spec_.address(task));
+    handshake.configuration.emplace_back("the address of " + task.text(), spec_.address(task));
   }
-  control_ = rpc::ControlPlane::join(spec_, security_, introduction, patience, services, generation);
+  control_ = rpc::ControlPlane::join(spec_, security_, handshake, timeouts, services, generation);
   spec_ = control_->cluster();
 }
 
@@ -165,7 +165,7 @@ Cluster RunCluster::workers() const {
 /// What adds in host memory across the workers, and what carries its sums.
 std::pair<std::shared_ptr<Communicator>, std::string> RunCluster::among_workers(const Cluster& cluster, bool may_share,
                                                                                 double timeout,
-                                                                                const MeetingPoint& meeting,
+                                                                                const RendezvousStore& meeting,
                                                                                 const OperationWatch& watch) const {
   if (mpi_) return {make_mpi_communicator(mpi_, timeout, watch), "MPI"};
   if (may_share) {
@@ -186,8 +186,9 @@ Hardware RunCluster::hardware() const {
                                   const Backend&, std::span<Device* const>) {
     const double timeout = options.communication.timeout_seconds;
     require_same("number of replicas", std::to_string(topology.replicas / topology.cluster.workers));
-    const MeetingPoint meeting{[this](const std::string& key, const std::string& value) { control_->put(key, value); },
-                               [this](const std::string& key) { return control_->get(key); }};
+    const RendezvousStore meeting{
+        [this](const std::string& key, const std::string& value) { control_->put(key, value); },
+        [this](const std::string& key) { return control_->get(key); }};
     const OperationWatch watch{[this](std::string_view what) { control_->begin_operation(what); },
                                [this] { control_->end_operation(); },
                                [this](const std::string& error) { return control_->explain(error); }};

@@ -48,7 +48,7 @@ class RunCluster {
 
  private:
   std::pair<std::shared_ptr<Communicator>, std::string> among_workers(const Cluster& cluster, bool may_share,
-                                                                      double timeout, const MeetingPoint& meeting,
+                                                                      double timeout, const RendezvousStore& meeting,
                                                                       const OperationWatch& watch) const;
 
   ClusterSpec spec_;

@@ -1,4 +1,4 @@
-#include "strategy/steps/step_bursts.h"
+#include "strategy/steps/multi_step_graph.h"
 
 #include <spdlog/spdlog.h>
 
@@ -8,14 +8,15 @@
 
 namespace mirrortrain {
 
-std::size_t StepBursts::enqueue(const StepKey& key, std::size_t end_slot, const std::function<void()>& run_fixed) {
+std::size_t MultiStepGraph::enqueue(const StepKey& key, std::size_t end_slot, const std::function<void()>& run_fixed) {
   const std::size_t deferred = std::exchange(deferred_, 0);
   if (deferred != kSteps) return deferred;
   enqueue_together(key, end_slot - kSteps, run_fixed);
   return works_ ? 0 : deferred;
 }
 
-void StepBursts::enqueue_together(const StepKey& key, std::size_t first_slot, const std::function<void()>& run_fixed) {
+void MultiStepGraph::enqueue_together(const StepKey& key, std::size_t first_slot,
+                                      const std::function<void()>& run_fixed) {
   Stream& stream = lane_.stream();
   std::unique_ptr<Recording>& recording = recordings_[{key, first_slot}];
   StepBuffers& buffers = lane_.buffers();

@@ -1,4 +1,4 @@
-#include "rpc/introductions.h"
+#include "rpc/handshakes.h"
 
 #include <fmt/format.h>
 

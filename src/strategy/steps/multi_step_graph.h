@@ -13,14 +13,14 @@ namespace mirrortrain {
 /// Several training steps of one kind as one piece of work: their inputs go to the device together, each step's fixed
 /// actions find its own, and their sums come back together. Captured once for each kind of step and place in the ring
 /// of slots; then the host says one thing for so many steps.
-class StepBursts {
+class MultiStepGraph {
  public:
   static constexpr std::size_t kSteps = 16;
   /// A step of more kernels keeps its device busy for longer than the host takes to enqueue it, and what is recorded
   /// takes memory.
   static constexpr std::size_t kMostKernels = 256;
 
-  explicit StepBursts(Lane& lane) : lane_(lane) {}
+  explicit MultiStepGraph(Lane& lane) : lane_(lane) {}
 
   /// A step whose inputs are filled, in the slot after the last one's, waits for others.
   void defer() { ++deferred_; }

@@ -6,13 +6,13 @@
 
 namespace mirrortrain::rpc {
 
-/// A task's introduction, and how to name it in messages.
+/// A task's handshake, and how to name it in messages.
 struct Introduced {
   const Hello& hello;
   std::string name;
 };
 
-/// What of a task's introduction is not the chief's, with the first key that differs; empty where all is the same.
+/// What of a task's handshake is not the chief's, with the first key that differs; empty where all is the same.
 std::string mismatch(const Introduced& task, const Introduced& chief);
 
 }  // namespace mirrortrain::rpc
