@@ -238,8 +238,34 @@ bool refuse_type_key(const Choice& choice, const Node& node) {
   return false;
 }
 
+/// "expected one loss, found one for each of a, b; ..." for `{a: mse, b: mae}`, as other libraries take them by output;
+/// "" for what is no such mapping.
+std::string one_for_each(const Choice& choice, const Node& node) {
+  const std::vector<std::string> names = names_of(choice);
+  std::vector<std::string> keys;
+  std::string first;
+  for (const Value::Entry& entry : node.value().entries()) {
+    const auto text = is_type_key(choice, entry.key) ? std::nullopt : as_text(entry.value);
+    const auto is_option = [&](const Alternative& one) {
+      return std::ranges::count(one.schema({}).keys, entry.key, &Schema::Key::name) > 0;
+    };
+    if (!text || std::ranges::any_of(choice.alternatives, is_option)) return "";
+    const std::string* const other = named_otherwise(*text, names);
+    if (other == nullptr && std::ranges::count(names, *text) == 0) return "";
+    if (keys.empty()) first = other != nullptr ? *other : *text;
+    keys.push_back(shortened(entry.key));
+  }
+  if (keys.empty()) return "";
+  return fmt::format("expected one {}, found one for {}{}; write one alone, as {}: {}", kind_of(choice),
+                     keys.size() == 1 ? "" : "each of ", fmt::join(keys, ", "), node.name(), first);
+}
+
 void refuse_mapping(const Choice& choice, const Node& node) {
   const auto& entries = node.value().entries();
+  if (const std::string text = choice.tag.empty() ? "" : one_for_each(choice, node); !text.empty()) {
+    const Place& first = entries.front().key_place;
+    return node.error(first.from_set() ? first : node.section_place(), "", text);
+  }
   const bool one = entries.size() == 1;
   const std::vector<std::string> names = names_of(choice);
   for (const Value::Entry& entry : entries) {

@@ -123,6 +123,12 @@ TEST_CASE_FIXTURE(Fixture, "options that are none are told with what is meant, a
       {"--run-dir a fit", "there is no option --run-dir here; it follows the command: mirrortrain COMMAND --run-dir"},
       {"fit table.csv", "these are data, not a configuration; `mirrortrain init table.csv` writes one"},
       {"fit right.yaml --set optimizer=null", "--set optimizer: a value is required here, found null"},
+      {"fit right.yaml --set 'loss={a: mse, b: mae}'",
+       "loss: expected one loss, found one for each of a, b; write one alone, as loss: mean_squared_error"},
+      {"fit right.yaml --set 'loss={out: mse}'", "expected one loss, found one for out; write one alone"},
+      {"fit right.yaml --set 'optimizer={dense: adam, head: sgd}'", "write one alone, as optimizer: adam"},
+      {"init -", "-: expected a file, as its name says the format"},
+      {"init /dev/stdin", "save what comes through the pipe as a .csv file first"},
       {"fit right.yaml --set 'data.test={format: csv, file: table.csv, labels: y}' --set data.test.decimal=\\;",
        "expected `.` or `,`"},
   };

@@ -177,6 +177,12 @@ DataLook look_at_npz(const std::string& path) {
 }  // namespace
 
 DataLook look_at_data(const std::string& path, const std::optional<std::string>& label) {
+  if (path == "-" || fs::is_fifo(path) || path.starts_with("/dev/")) {
+    throw UsageError(
+        fmt::format("{}: expected a file, as its name says the format and it is read several times; save "
+                    "what comes through the pipe as a .csv file first",
+                    path));
+  }
   const std::string ending = fs::path(path).extension().string();
   const bool is_table = ending == ".csv" || ending == ".tsv";
   if (!fs::exists(path)) throw UsageError(fmt::format("{}: there is no such file or folder", path));
