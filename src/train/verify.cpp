@@ -8,6 +8,7 @@
 #include <set>
 
 #include "base/error.h"
+#include "train/training_steps.h"
 
 namespace mirrortrain {
 namespace {

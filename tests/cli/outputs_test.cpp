@@ -205,5 +205,14 @@ TEST_CASE_FIXTURE(Trained, "a configuration may come through a pipe, with paths 
   CHECK_MESSAGE(contains(wrong.err, "stdin:3:44: model.layers[0].dense.unitz: unknown key"), wrong.err);
 }
 
+TEST_CASE_FIXTURE(Trained, "no command replaces what a run's configuration names, though it reads something else") {
+  const std::string before = text("a.csv");
+  write_file(folder / "other.csv", before);
+  const Outcome outcome = run_script(folder, "\"$MIRRORTRAIN\" predict run --data other.csv --output a.csv");
+  CHECK(outcome.exit_code == 2);
+  CHECK_MESSAGE(contains(outcome.err, "a.csv: this file is read here, and the result would replace it"), outcome.err);
+  CHECK(text("a.csv") == before);
+}
+
 }  // namespace
 }  // namespace mirrortrain::testing

@@ -1,3 +1,6 @@
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <cmath>
 #include <set>
 #include <type_traits>
@@ -27,6 +30,27 @@ std::int64_t classes_of(const Dataset& train) {
     // Numbers with gaps, and as many as there are examples, are counts rather than classes.
     return static_cast<std::int64_t>(different.size()) * 2 > largest && different.size() <= 100 ? largest + 1 : 0;
   });
+}
+
+/// Where labels that are numbers lie.
+void describe_numbers(const Array& labels, DataLook& look) {
+  std::set<double> different;
+  double sum = 0, squares = 0;
+  with_element_type(labels.dtype, [&](auto* type) {
+    using T = std::remove_pointer_t<decltype(type)>;
+    for (const T label : labels.span<T>()) {
+      const auto value = static_cast<double>(label);
+      sum += value;
+      squares += value * value;
+      if (different.size() < 3) different.insert(value);
+    }
+  });
+  const auto count = static_cast<double>(std::max<std::int64_t>(labels.rows(), 1));
+  look.label_mean = sum / count;
+  look.label_deviation = std::sqrt(std::max(0.0, squares / count - look.label_mean * look.label_mean));
+  if (different.size() != 2) return;
+  look.remarks.push_back(fmt::format("the labels are {:g} and {:g} alone; if they are classes, write 0 and 1",
+                                     *different.begin(), *different.rbegin()));
 }
 
 /// Whether every label is a vector of zeros with a single 1.
@@ -61,13 +85,13 @@ void describe(const DataOptions& options, DataLook& look) {
   look.is_one_hot = look.names.empty() && has_one_hot_labels(splits.train);
   if (look.is_one_hot) look.classes = look.label[0];
   if (look.classes == 1) look.remarks.push_back("every example is of one class: there is nothing to distinguish yet");
-  const bool is_of_bytes = splits.train.features().dtype == DType::kUint8 || splits.train.source() != nullptr;
-  if (is_of_bytes) {
+  const bool is_of_bytes = splits.train.features().dtype == DType::kUint8 && look.features.rank() > 1;
+  if (is_of_bytes || splits.train.source() != nullptr) {
     look.scale = 1.0 / 255;
-  } else if (look.features.rank() == 1 &&
-             (splits.train.features().dtype == DType::kFloat32 || splits.train.features().dtype == DType::kFloat64)) {
+  } else if (look.features.rank() == 1) {
     look.is_normalized = true;
   }
+  if (look.classes == 0 && splits.train.labels().row_elements() == 1) describe_numbers(splits.train.labels(), look);
 }
 
 std::string yaml_text(const std::string& text) {

@@ -21,7 +21,7 @@ struct DataLook {
   std::vector<std::string> names;              ///< of the classes; may be empty
   Shape label;                                 ///< of one example
   bool is_one_hot = false;                     ///< whether labels are vectors with a 1 for the class
-  double label_mean = 0, label_deviation = 0;  ///< of a table's labels that are single numbers
+  double label_mean = 0, label_deviation = 0;  ///< of labels that are single numbers
   bool skips_bad = false;                      ///< whether examples cannot all be used
 };
 

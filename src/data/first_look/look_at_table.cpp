@@ -29,7 +29,6 @@ struct Column {
   std::int64_t numbers = 0, empty = 0;
   std::map<std::string, std::int64_t> words, marks;  ///< how often each occurs; marks: of missing values
   std::set<double> different;                        ///< numbers, up to kMostValues
-  double sum = 0, squares = 0;
 
   bool has_numbers() const { return words.empty() && numbers > 0; }
   bool has_words() const { return !words.empty(); }
@@ -74,8 +73,6 @@ std::vector<Column> columns_of(const std::string& path, Csv& csv, DataLook& look
         ++column.empty;
       } else if (const auto number = text.whole_number<double>()) {
         ++column.numbers;
-        column.sum += *number;
-        column.squares += *number * *number;
         if (column.different.size() < kMostValues) column.different.insert(*number);
       } else {
         const std::string word = text.cell();
@@ -276,15 +273,6 @@ DataLook look_at_table(const std::string& path, const std::optional<std::string>
   options.train.value = csv;
   if (look.skips_bad) options.on_bad_example = OnBadExample::kSkip;
   describe(options, look);
-  if (look.classes == 0 && labels.has_numbers()) {
-    const auto count = static_cast<double>(labels.numbers);
-    look.label_mean = labels.sum / count;
-    if (labels.different.size() == 2) {
-      look.remarks.push_back(fmt::format("the labels are {:g} and {:g} alone; if they are classes, write 0 and 1",
-                                         *labels.different.begin(), *labels.different.rbegin()));
-    }
-    look.label_deviation = std::sqrt(std::max(0.0, labels.squares / count - look.label_mean * look.label_mean));
-  }
   return look;
 }
 

@@ -123,7 +123,7 @@ class Worker {
     try {
       while (auto step = chief_.take()) orders_.put(std::move(*step));
     } catch (const Error& error) {
-      throw ChiefGone{told_reason(parts_.failure, error.what())};
+      throw ChiefGone{parameter_server::told_reason(parts_.failure, error.what())};
     }
     orders_.close();
   }

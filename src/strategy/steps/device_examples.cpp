@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "strategy/steps/step_buffers.h"
 
 namespace mirrortrain {
 namespace {
