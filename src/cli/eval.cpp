@@ -20,6 +20,7 @@
 #include "cli/run_weights.h"
 #include "report/json.h"
 #include "report/jsonl.h"
+#include "train/checkpoint/checkpoint.h"
 #include "train/checkpoint/non_finite.h"
 #include "train/checkpoint/run_folder.h"
 #include "train/checkpoint/weights.h"
@@ -129,7 +130,12 @@ int evaluate_on(const RunCluster* cluster, const EvalArguments& arguments, const
                 cluster != nullptr ? cluster->hardware() : this_hardware());
   if (is_chief) {
     report_left_out(run, LeftOutList::kFirst);
-    warn_of_remarks(run.split(arguments.split)->dataset());
+    const data::Dataset& examples = run.split(arguments.split)->dataset();
+    warn_of_remarks(examples);
+    if (named) {
+      warn_of_changed_data(named->folder.checkpoints(), arguments.split, examples,
+                           data::is_drawn_from_train(values.data, arguments.split));
+    }
   }
   if (arguments.json) require_not_read(*arguments.json);
   run.strategy->variables();  // from every worker

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <filesystem>
@@ -32,14 +33,9 @@ std::string preprocessing(const data::DataLook& look) {
   return "    - normalization: {adapt: true}                  # to the training data\n";
 }
 
-/// Whether examples are pictures large enough for convolutions.
-bool is_of_pictures(const data::DataLook& look) {
-  return look.features.rank() >= 2 && look.features[0] >= 8 && look.features[1] >= 8;
-}
-
 std::string layers(const data::DataLook& look) {
   std::string text;
-  if (is_of_pictures(look)) {
+  if (look.has_pictures()) {
     text +=
         "    - conv2d: {filters: 16, kernel_size: 3, activation: relu}\n"
         "    - max_pooling2d: {pool_size: 2}\n"
@@ -48,7 +44,7 @@ std::string layers(const data::DataLook& look) {
   } else if (look.features.rank() > 1) {
     text += "    - flatten\n";
   }
-  const char* const width = is_of_pictures(look) ? "64" : "32";
+  const char* const width = look.has_pictures() ? "64" : "32";
   text += fmt::format("    - dense: {{units: {}, activation: relu}}\n", width);
   const std::int64_t outputs =
       look.classes > 0 ? std::max<std::int64_t>(2, look.classes) : std::max<std::int64_t>(1, look.label.elements());
@@ -112,7 +108,7 @@ std::string configuration(const std::string& path, const data::DataLook& look) {
   if (!named.has_filename()) named = named.parent_path();
   const std::int64_t batch = look.examples >= 2000 ? 64 : look.examples >= 200 ? 32 : 8;
   std::vector<std::int64_t> input = look.features.dims();
-  if (is_of_pictures(look) && input.size() == 2) input.push_back(1);
+  if (look.has_pictures() && input.size() == 2) input.push_back(1);
   std::string text = comment("Made by `mirrortrain init`; every value may be changed.") +
                      comment(fmt::format("{} examples, {}", look.examples, classes_text(look)));
   for (const std::string& remark : look.remarks) text += comment(remark);
@@ -138,6 +134,14 @@ std::string configuration(const std::string& path, const data::DataLook& look) {
          "strategy: {type: mirrored, devices: all}\ntraining: {epochs: 20}\n";
 }
 
+/// The configuration that stdout was redirected to; "" where it goes elsewhere.
+std::filesystem::path stdout_file() {
+  std::error_code error;
+  const std::filesystem::path file = std::filesystem::read_symlink("/proc/self/fd/1", error);
+  const bool is_configuration = file.extension() == ".yaml" || file.extension() == ".yml";
+  return !error && is_configuration ? file : std::filesystem::path();
+}
+
 }  // namespace
 
 void add_init(CLI::App& app, int&) {
@@ -152,15 +156,21 @@ void add_init(CLI::App& app, int&) {
                       "A table's label column, by name or number; default: label, class, target, y or the last");
   add_output_file(*command, "-o,--output", arguments->output, "The file to write; default: stdout");
   command->callback([arguments] {
-    const std::string text = configuration(arguments->data, data::look_at_data(arguments->data, arguments->label));
-    if (!arguments->output || arguments->output == "-") {
-      fmt::print("{}", text);
-      return;
-    }
-    if (std::filesystem::exists(*arguments->output)) {
+    const bool is_to_stdout = !arguments->output || arguments->output == "-";
+    if (!is_to_stdout && std::filesystem::exists(*arguments->output)) {
       throw UsageError(fmt::format("--output {}: the file exists; name another", *arguments->output));
     }
-    write_result(*arguments->output, text);
+    const std::filesystem::path file = is_to_stdout ? stdout_file() : std::filesystem::path(*arguments->output);
+    const data::DataLook look = data::look_at_data({arguments->data, arguments->label, file.parent_path()});
+    const std::string text = configuration(arguments->data, look);
+    if (isatty(STDOUT_FILENO) == 0 || !is_to_stdout) {  // where its comments are not in view
+      for (const std::string& remark : look.remarks) fmt::print(stderr, "{}\n", shortened(remark, 400));
+    }
+    if (is_to_stdout) {
+      fmt::print("{}", text);
+    } else {
+      write_result(file, text);
+    }
   });
 }
 

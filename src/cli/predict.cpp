@@ -4,6 +4,7 @@
 #include <spdlog/spdlog.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <charconv>
@@ -27,9 +28,12 @@
 #include "cli/stop_signals.h"
 #include "data/files/file_list.h"
 #include "data/loading/new_data.h"
+#include "train/checkpoint/checkpoint.h"
 #include "train/checkpoint/non_finite.h"
+#include "train/inference/extra_columns.h"
 #include "train/inference/prediction.h"
 #include "train/session/check_data.h"
+#include "train/session/data_warnings.h"
 
 namespace mirrortrain::cli {
 namespace {
@@ -97,58 +101,6 @@ class StandardInput {
   fs::path folder_;
 };
 
-/// Columns that go through from a new table: those to keep, then the labels where it has them.
-struct Beside {
-  std::vector<std::string> names;
-  std::vector<std::vector<std::string>> rows;  ///< by the example's number in the data
-};
-
-/// The labels of a split, where an example has one: classes by their names, if they have some.
-Beside labels_of_split(const data::Dataset& examples, const data::Adapted* adapted) {
-  if (examples.labels().row_elements() != 1) return {};
-  Beside beside{{"label"}, {}};
-  const std::int64_t first = examples.first_row();
-  data::with_element_type(examples.labels().dtype, [&](auto* type) {
-    using T = std::remove_pointer_t<decltype(type)>;
-    for (std::int64_t row = first; row < first + examples.rows(); ++row) {
-      const auto label = static_cast<double>(examples.labels().span<T>()[static_cast<std::size_t>(row)]);
-      const bool has_name = adapted != nullptr && label >= 0 && label < static_cast<double>(adapted->classes.size());
-      beside.rows.push_back({has_name ? adapted->classes[static_cast<std::size_t>(label)] : fmt::format("{}", label)});
-    }
-  });
-  return beside;
-}
-
-Beside columns_beside(const PredictArguments& arguments, const Configuration& values, const data::Adapted* adapted,
-                      const data::Dataset& examples) {
-  const auto refuse_keep = [&](const char* why) {
-    if (!arguments.keep.empty()) throw UsageError(std::string("--keep takes columns of a new table; ") + why);
-  };
-  if (!arguments.data) {
-    refuse_keep("give it with --data");
-    return arguments.labels ? labels_of_split(examples, adapted) : Beside{};
-  }
-  const data::Source source = data::new_source(*arguments.data, values.data);
-  const auto* const table = std::get_if<data::Csv>(&source);
-  if (table == nullptr) {
-    refuse_keep("--data is none");
-    return {};
-  }
-  const std::vector<std::string> known =
-      adapted != nullptr && adapted->table ? adapted->table->header : std::vector<std::string>();
-  std::vector<std::string> columns = arguments.keep;
-  Beside beside{arguments.keep, {}};
-  if (arguments.labels && !known.empty() && adapted->table->labels.size() == 1) {
-    const std::string& label = known[static_cast<std::size_t>(adapted->table->labels.front())];
-    if (data::has_column(*table, label, known)) {
-      columns.push_back(label);
-      beside.names.emplace_back("label");
-    }
-  }
-  if (!columns.empty()) beside.rows = data::column_texts(*table, columns, known);
-  return beside;
-}
-
 /// As run_to_predict; where the steps of preprocessing take no such examples, it is the examples that have to change.
 /// `key`: of the split that they are, if they are one.
 Run run_on(const CheckedConfiguration& checked, const data::Dataset& examples,
@@ -163,22 +115,15 @@ Run run_on(const CheckedConfiguration& checked, const data::Dataset& examples,
   }
 }
 
-/// How many examples were left out among these. Of a part of a source, as a fraction takes it, nobody can say, and the
-/// part is what it is.
-std::int64_t left_out_within(const data::Dataset& examples) {
-  const data::LeftOut* const left = examples.left_out();
-  return left != nullptr && left->examples == examples.rows() + left->count() ? left->count() : 0;
-}
-
 /// Writes predictions under the numbers that their examples have in the data as a whole: those that were left out have
 /// none, but a row of NaN where rows have no numbers.
 class NumberedPredictions {
  public:
   NumberedPredictions(PredictionWriter& writer, const data::Dataset& examples, bool fills, std::size_t elements,
-                      const Beside& beside)
+                      const ExtraColumns& extra)
       : writer_(writer),
         examples_(examples),
-        beside_(beside),
+        extra_(extra),
         fills_(fills),
         nothing_(elements, std::numeric_limits<float>::quiet_NaN()) {
     if (left_out_within(examples) > 0) left_out_ = examples.left_out()->rows;
@@ -189,7 +134,7 @@ class NumberedPredictions {
     const bool has_file = examples_.source() != nullptr;
     const auto at = static_cast<std::size_t>(next_);
     writer_.write(next_++, output, has_file ? examples_.source()->row_text(examples_.first_row() + row_) : "",
-                  at < beside_.rows.size() ? beside_.rows[at] : std::vector<std::string>());
+                  at < extra_.rows.size() ? extra_.rows[at] : std::vector<std::string>());
     ++row_;
   }
   void finish() {
@@ -206,7 +151,7 @@ class NumberedPredictions {
 
   PredictionWriter& writer_;
   const data::Dataset& examples_;
-  const Beside& beside_;
+  const ExtraColumns& extra_;
   std::span<const std::int64_t> left_out_{};
   bool fills_;
   std::vector<float> nothing_;
@@ -248,6 +193,14 @@ int predict(PredictArguments arguments) {
   const data::Dataset* const all[] = {&examples};
   report_left_out(all, LeftOutList::kFirst);
   warn_of_remarks(examples);
+  if (arguments.data) {
+    if (const std::string twice = rescaled_twice(checked, examples); !twice.empty()) {
+      spdlog::warn("{}: {}, or write them as the training data", *arguments.data, twice);
+    }
+  } else {
+    warn_of_changed_data(trained.named.folder.checkpoints(), arguments.split, examples,
+                         data::is_drawn_from_train(checked.values().data, arguments.split));
+  }
   const Run run = run_on(checked, examples, adapted,
                          arguments.data ? data::SplitKey{} : data::key_of(checked.values().data, arguments.split));
   load_trained_weights(trained.named, *run.strategy);
@@ -259,9 +212,10 @@ int predict(PredictArguments arguments) {
     }
     meaning.threshold = *arguments.threshold;
   }
-  const Beside beside = columns_beside(arguments, checked.values(), adapted ? &*adapted : nullptr, examples);
+  const ExtraColumns extra = extra_columns({arguments.data, arguments.keep, arguments.labels}, checked.values().data,
+                                           adapted ? &*adapted : nullptr, examples);
   PredictionOutput output;
-  output.beside = beside.names;
+  output.extra_columns = extra.names;
   if (arguments.output) output.file = *arguments.output;
   output.format = format;
   output.probabilities = arguments.probabilities;
@@ -270,7 +224,7 @@ int predict(PredictArguments arguments) {
   const std::atomic<int>& signal = catch_stop_signals_quietly();  // from here on there is a file to remove
   try {
     const auto writer = make_prediction_writer(output, meaning);
-    NumberedPredictions predictions(*writer, examples, is_npy, static_cast<std::size_t>(meaning.elements()), beside);
+    NumberedPredictions predictions(*writer, examples, is_npy, static_cast<std::size_t>(meaning.elements()), extra);
     // Not among the predictions themselves.
     BatchProgress progress("predictions", arguments.output || !report::is_terminal(stdout));
     NanCount nan;
@@ -308,7 +262,7 @@ void add_predict(CLI::App& app, int& exit_code) {
                   "File to write: .csv, .npy (the raw outputs) or .jsonl; without it csv goes to stdout");
   command
       ->add_option("--keep", arguments->keep,
-                   "Columns of the new table that are written beside the predictions: id,name")
+                   "Columns of the new table that are written with the predictions: id,name; of pictures: file")
       ->delimiter(',')
       ->allow_extra_args(false)
       ->type_name("COLUMNS");

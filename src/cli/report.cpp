@@ -18,6 +18,7 @@
 #include "data/feeding/example_picture.h"
 #include "model/metrics/direction.h"
 #include "report/page/page.h"
+#include "train/checkpoint/checkpoint.h"
 #include "train/inference/class_report.h"
 #include "train/inference/worst_mistakes.h"
 #include "train/runs/run_differences.h"
@@ -54,6 +55,8 @@ void add_predictions(const NamedRun& run, const CheckedConfiguration& checked, r
     return;
   }
   const auto [split, loaded] = read_split(checked, kept ? &*kept : nullptr);
+  warn_of_changed_data(run.folder.checkpoints(), split, loaded.dataset,
+                       data::is_drawn_from_train(checked.values().data, split));
   const RunWeights weights = run.checkpoint ? weights_of_checkpoint(*run.checkpoint) : weights_of_run(run.folder);
   spdlog::info("{}: predicting the {} {} examples with {}", page.name, loaded.dataset.rows(), data::name_of(split),
                weights.file.string());
@@ -144,7 +147,17 @@ void write_report(const ReportArguments& arguments) {
   if (arguments.output) require_html(*arguments.output);
   std::vector<NamedRun> runs;
   for (const std::string& run : arguments.runs) {
-    for (NamedRun& one : require_runs(run, run)) runs.push_back(std::move(one));
+    for (NamedRun& one : require_runs(run, run)) {
+      const auto is_same = [&](const NamedRun& other) {
+        return other.folder.path == one.folder.path && other.checkpoint == one.checkpoint;
+      };
+      if (std::ranges::any_of(runs, is_same)) {
+        throw UsageError(fmt::format(
+            "{}: {} is listed twice; a name means the newest run of that name: give the folders of older ones", run,
+            one.folder.path.string()));
+      }
+      runs.push_back(std::move(one));
+    }
   }
   std::vector<report::RunPage> pages;
   std::vector<RunFolder> folders;

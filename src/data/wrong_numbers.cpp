@@ -121,6 +121,8 @@ class LabelJudge {
 
   std::string outputs_remedy(double label) const {
     if (spec_.trained) return "";
+    const bool is_mask = example_.rank() >= 2 && label == 255;
+    if (is_mask) return "; where masks are 0 and 255, divide them by 255 in the data";
     return fmt::format(", or give the model as many outputs as there are classes{}",
                        label == static_cast<double>(classes_) ? ", which count from 0" : "");
   }

@@ -31,12 +31,11 @@ RunFolder folder_to_resume(const FitArguments& arguments, const std::string& nam
   return *folder;
 }
 
-/// Of the data that weights depend on: validation decides for callbacks. Empty where there is no model.
-std::string fingerprint_of(const Run& run) {
-  if (!run.train) return "";
-  std::string text = run.fingerprint(data::Split::kTrain);
-  if (run.validation) text += "; validation: " + run.fingerprint(data::Split::kValidation);
-  return text;
+DataFingerprints fingerprints_of(const Run& run) {
+  DataFingerprints data;
+  if (run.train) data.train = run.fingerprint(data::Split::kTrain);
+  if (run.train && run.validation) data.validation = run.fingerprint(data::Split::kValidation);
+  return data;
 }
 
 struct FolderToResume {
@@ -63,20 +62,11 @@ void FitRun::check_folder() const {
   require_folder_to_resume(arguments_, values());
 }
 
-/// That the newest checkpoint which can be read was saved with the same data. What is wrong with others is reported where
-/// one is restored.
+/// That the newest checkpoint which can be read was saved with the same data. What is wrong with others is reported
+/// where one is restored.
 void FitRun::require_data_of_run(const Run& run) const {
   const RunFolder folder = require_folder_to_resume(arguments_, values()).folder;
-  if (!std::filesystem::is_directory(folder.checkpoints())) return;
-  std::optional<CheckpointState> saved;
-  const std::vector<std::filesystem::path> all = checkpoints_in(folder.checkpoints());
-  for (auto checkpoint = all.rbegin(); checkpoint != all.rend() && !saved; ++checkpoint) {
-    try {
-      saved = read_checkpoint_state(*checkpoint);
-    } catch (const Error&) {
-    }
-  }
-  if (saved) require_same_data(*saved, fingerprint_of(run));
+  if (const auto saved = newest_checkpoint_state(folder.checkpoints())) require_same_data(*saved, fingerprints_of(run));
 }
 
 /// Returns false where the run to resume is finished.
@@ -94,7 +84,7 @@ bool FitRun::open_folder() {
   CheckpointNames names{values().optimizer ? slot_names(*values().optimizer) : std::vector<std::string>(),
                         checked_.model->metric_sum_names(), Callbacks(values()).names()};
   checkpoints_ = std::make_unique<Checkpoints>(folder_.checkpoints(), *run_.strategy, std::move(names),
-                                               RunIdentity{values().seed, fingerprint_of(run_)});
+                                               RunIdentity{values().seed, fingerprints_of(run_)});
   return true;
 }
 

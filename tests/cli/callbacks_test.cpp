@@ -202,7 +202,7 @@ TEST_CASE_FIXTURE(Fixture, "a run resumes with callbacks that were added or chan
   REQUIRE(fit("--run-dir a --set training.epochs=2 --set callbacks=[]").exit_code == 0);
   const Outcome added = fit("--run-dir a --resume --set training.epochs=4");
   CHECK(added.exit_code == 0);
-  CHECK(contains(added.err, "the callbacks changed: what they have seen begins here"));
+  CHECK(contains(added.err, "the callbacks changed: their history is reset"));
   CHECK(json::parse(text("a/summary.json"))["callbacks"].size() == 3);
 }
 

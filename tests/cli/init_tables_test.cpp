@@ -138,6 +138,68 @@ TEST_CASE("what is no table, or leaves no feature, is refused with the reason") 
   }
 }
 
+/// `count` rows of two numbers and a label, with `first` in the place of one number of row 9.
+std::string rows_of(int count, const std::string& first = "", const char* separator = ",") {
+  std::string text;
+  for (int row = 0; row < count; ++row) {
+    const std::string number = row == 9 && !first.empty() ? first : fmt::format("{}.{}", row * 37 % 101, row % 10);
+    text += fmt::format("{1}{0}{2}.5{0}{3}\n", separator, number, row * 53 % 97, row % 3 == 0 ? "yes" : "no");
+  }
+  return text;
+}
+
+TEST_CASE("what is odd in a table is read for what it is, with a remark") {
+  struct Row {
+    std::string table, options, source, remark;
+  };
+  const Row rows[] = {
+      {"a,b,y\n" + rows_of(40, "error"), "", "missing: mean, missing_values: [error]",
+       "a: 'error' (line 11) is among 39 numbers and is taken for a missing one"},
+      {"a,b,y\n" + rows_of(40, "1.234,5"), "", "", "expected 3 cells as in the first line, found more"},
+      {"a,b,y\n" + rows_of(40, "\"1,234\""), "", "features: [b]", "a is left out: '1,234' is no number to read"},
+      {"a,b,y\n(m),(s),\n" + rows_of(40), "", "", "t.csv:2: this line has words above columns of numbers ((m), (s))"},
+      {"a,b,y\n" + rows_of(20) + "a,b,y\n" + rows_of(20), "", "labels: \"y\"}", ""},
+      {"1961,1962,kind\n" + rows_of(40), "", "labels: kind, header: true",
+       "the first line are numbers and some are not, and it is taken for a header"},
+      {"Class,a,b\nno,1.5,2\nyes,2.5,3\nno,3.5,4\nyes,4.5,1\n", "", "labels: Class",
+       "label: column Class; --label names"},
+      {"a,b,y\n" + rows_of(40), "--label 1", "labels: b", ""},
+      {"a|b|y\n" + rows_of(40, "", "|"), "", "labels: \"y\"", "label: the last column, \"y\""},
+      {"a,a,y\n" + rows_of(40), "--label y", "labels: \"y\"}", ""},
+      {"a,c,y\n1.5,7,yes\n2.5,7,no\n3.5,7,yes\n", "", "features: [a]", "c is left out: it is the same in every row"},
+      {"a,y\n1.5,yes\n2.5,?\n3.5,yes\n4.5,no\n", "", "", "the label '?' of 1 rows is taken for a class"},
+      {"sum;y\n2.801;yes\n950;no\n1.204;yes\n87;no\n", "", "", "2.801 is read as a number below 1000"},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.table);
+    const TemporaryFolder folder;
+    write_file(folder / "t.csv", row.table);
+    const Outcome made = run_program(folder, "init t.csv " + row.options);
+    CHECK_MESSAGE(contains(made.err, row.remark), made.err);
+    std::string text = made.out;
+    for (std::size_t at; (at = text.find("\n    ")) != text.npos;) text.replace(at, 5, " ");
+    CHECK_MESSAGE(contains(text, row.source), made.out);
+    if (made.out.empty()) continue;
+    write_file(folder / "c.yaml", made.out);
+    const Outcome trained = run_program(folder, "fit c.yaml --run-dir run --set training.epochs=1");
+    CHECK_MESSAGE(trained.exit_code == 0, trained.err);
+  }
+}
+
+TEST_CASE("a configuration that init writes elsewhere names its data from there") {
+  const TemporaryFolder folder;
+  std::filesystem::create_directories(folder / "made");
+  std::filesystem::create_directories(folder / "data");
+  write_file(folder / "data" / "t.csv", "a,b,y\n" + rows_of(40));
+  CHECK(run_script(folder, "\"$MIRRORTRAIN\" init data/t.csv > made/out.yaml").exit_code == 0);
+  CHECK(run_program(folder, "init data/t.csv -o made/o.yaml").exit_code == 0);
+  CHECK(contains(read_text_file(folder / "made" / "o.yaml"), "file: ../data/t.csv"));
+  for (const char* file : {"made/out.yaml", "made/o.yaml"}) {
+    const Outcome outcome = run_program(folder, fmt::format("config check {}", file));
+    CHECK_MESSAGE(outcome.exit_code == 0, outcome.err);
+  }
+}
+
 TEST_CASE("init writes a file with -o, and replaces none") {
   TemporaryFolder folder;
   write_file(folder / "t.csv", "a,y\n1.5,yes\n2.5,no\n3.5,yes\n4.5,no\n");

@@ -593,5 +593,37 @@ TEST_CASE_FIXTURE(Fixture, "closed streams and full devices neither enter files 
   CHECK(contains(lost.err, "cannot write to stdout"));
 }
 
+TEST_CASE_FIXTURE(Fixture,
+                  "a run that is resumed between gradients of an update that is skipped skips it, on all workers") {
+  std::string features, labels;
+  for (int row = 0; row < 48; ++row) {
+    features += fmt::format("{}[{}, {}]", row == 0 ? "" : ", ", row % 7, row % 5);
+    labels += fmt::format("{}[{}]", row == 0 ? "" : ", ", row == 18 ? "1.0e30" : fmt::format("{}.5", row % 3));
+  }
+  write_file(folder / "bad.yaml", fmt::format(R"(
+data: {{global_batch_size: 8, shuffle: false, train: {{format: inline, features: [{}], labels: [{}]}}}}
+model: {{input_shape: [2], layers: [{{dense: {{units: 1}}}}]}}
+loss: {{type: mean_squared_error}}
+optimizer: {{type: adam, learning_rate: 0.01}}
+strategy: {{type: mirrored, devices: [cpu:0]}}
+gradients: {{accumulate_steps: 2}}
+checkpoint: {{every_steps: 1}}
+training: {{steps: 6, on_non_finite: skip}}
+)",
+                                              features, labels));
+  for (const std::string start :
+       {"fit bad.yaml", "launch --workers 2 fit bad.yaml --set strategy.type=multi_worker_mirrored"}) {
+    CAPTURE(start);
+    for (const char* run : {"whole", "parts"}) fs::remove_all(folder / run);
+    const Outcome whole = run_program(folder, start + " --run-dir whole");
+    REQUIRE_MESSAGE(whole.exit_code == 0, whole.err);
+    const Outcome first = run_program(folder, start + " --run-dir parts --set training.steps=3");
+    REQUIRE_MESSAGE(first.exit_code == 0, first.err);
+    const Outcome second = run_program(folder, start + " --run-dir parts --resume");
+    CHECK_MESSAGE(second.exit_code == 0, second.err);
+    CHECK(text("parts/model.safetensors") == text("whole/model.safetensors"));
+  }
+}
+
 }  // namespace
 }  // namespace mirrortrain::testing

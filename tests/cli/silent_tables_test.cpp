@@ -226,5 +226,143 @@ TEST_CASE_FIXTURE(Tables, "numbers that stand for missing values, and words spel
   CHECK_MESSAGE(contains(spelled.err, "column 1 ('b'): 'New York' and 'new york' are two words"), spelled.err);
 }
 
+TEST_CASE_FIXTURE(Tables, "a test split without the header has its labels where it says they are") {
+  write_file(folder / "a.csv", "a,b,y\n1,5,0\n2,6,1\n3,7,0\n4,8,1\n");
+  write_file(folder / "t.csv", "1,1.5,5.5\n0,2.5,6.5\n");
+  write_identity("labels: y, features: [b, a]", 2, "  test: {format: csv, file: t.csv, labels: 0}\n");
+  const Outcome outcome = fit();
+  CHECK(outcome.exit_code != 0);
+  CHECK_MESSAGE(contains(outcome.err,
+                         "t.csv: column 0 is taken twice, among labels, weights and features; without a "
+                         "header, features are the columns that they are in the training data"),
+                outcome.err);
+  write_file(folder / "t.csv", "1.5,5.5,1\n2.5,6.5,0\n");
+  write_identity("labels: y, features: [b, a]", 2, "  test: {format: csv, file: t.csv, labels: 2}\n");
+  CHECK(fit().exit_code == 0);
+  CHECK(predictions("--split test --labels") == std::vector<std::string>{"0,1", "0,0"});
+}
+
+TEST_CASE_FIXTURE(Tables, "columns of one name are warned of, and new data may have them in the same order") {
+  write_file(folder / "a.csv", "a,a,y\n1,5,0\n2,6,1\n3,7,0\n4,8,1\n");
+  write_identity("labels: y", 2);
+  const Outcome outcome = fit();
+  CHECK(outcome.exit_code == 0);
+  CHECK_MESSAGE(contains(outcome.err, "several columns are named 'a', so that new data must have the same columns"),
+                outcome.err);
+  write_file(folder / "new.csv", "a,a\n9,3\n");
+  const Outcome predicted = run_program(folder, "predict run --data new.csv");
+  CHECK_MESSAGE(predicted.exit_code == 0, predicted.err);
+}
+
+TEST_CASE_FIXTURE(Tables, "points that may separate thousands are warned of") {
+  const auto warns = [&](const std::string& rows) {
+    write_file(folder / "a.csv", "a;b;y\n" + rows);
+    write_identity("labels: y", 2);
+    const Outcome outcome = fit();
+    REQUIRE_MESSAGE(outcome.exit_code == 0, outcome.err);
+    return contains(outcome.err,
+                    "a.csv: column 'a': 2.801 is read as a number below 1000, though those without a "
+                    "point reach 950; if its point separates thousands, write 2801");
+  };
+  CHECK(warns("2.801;1;0\n950;2;1\n3.500;1;0\n12;2;1\n"));
+  CHECK(!warns("2.801;1;0\n950;2;1\n3.5;1;0\n12;2;1\n"));
+  CHECK(!warns("2.801;1;0\n0.950;2;1\n3.500;1;0\n1.200;2;1\n"));
+  CHECK(!warns("2.801;1;0\n9;2;1\n3.512;1;0\n1;2;1\n"));
+}
+
+TEST_CASE_FIXTURE(Tables, "what a file's first line and the numbers below it may mean otherwise is warned of") {
+  struct Row {
+    const char *table, *keys;
+    int inputs;
+    const char* warning;
+  };
+  const Row rows[] = {
+      {"zip,b,y\n01234,1,0\n80331,2,1\n", "labels: y", 2,
+       "column 'zip': 01234 is read as the number 1234; if these are codes"},
+      {"zip,b,y\n01,1,0\n12,2,1\n", "labels: y", 2, ""},
+      {"a|b|y\n1|2|0\n3|1|1\n", "labels: y", 2, ""},
+      {"a, b and c;d;y\n1;2;0\n3;1;1\n", "labels: y", 2, ""},
+      {"x, y, z, all;d;y\n1;2;0\n3;1;1\n", "labels: y", 2, ""},
+  };
+  for (const auto& [table, keys, inputs, warning] : rows) {
+    CAPTURE(table);
+    write_file(folder / "a.csv", table);
+    write_identity(keys, inputs);
+    const Outcome outcome = fit();
+    CHECK_MESSAGE(outcome.exit_code == 0, outcome.err);
+    CHECK_MESSAGE((*warning == '\0' ? !contains(outcome.err, "a.csv") : contains(outcome.err, warning)), outcome.err);
+  }
+  write_file(folder / "a.csv", "sep=;\na;b;y\n1;2;0\n");
+  write_identity("labels: y", 2);
+  CHECK(
+      contains(fit().err, "a.csv:1: expected the cells of a row, found 'sep=', which is for Excel alone; remove this"));
+}
+
+TEST_CASE_FIXTURE(Tables, "new data without a header are told apart from the training data, where that shows") {
+  write_file(folder / "a.csv", "a,b,y\n1.5,5,p\n2,6,q\n3,7,p\n4,8,q\n");
+  write_identity("labels: y", 2);
+  REQUIRE(fit().exit_code == 0);
+  const auto warning = [&](const std::string& rows) {
+    write_file(folder / "new.csv", rows);
+    return run_program(folder, "predict run --data new.csv").err;
+  };
+  CHECK(contains(warning("0,1.5,5\n1,2.5,6\n"),
+                 "column 2 has numbers, where the training data has the words of the labels"));
+  CHECK(contains(warning("0,1,2\n1.5,5,p\n"), "the first line counts up (0, 1, 2)"));
+  CHECK(!contains(warning("1.5,5,p\n"), "column 2 has numbers"));
+  const std::string empty = warning("a,b\n,5\n");
+  CHECK_MESSAGE(contains(empty, "found an empty cell; fill it in or remove the row: the model was trained without"),
+                empty);
+}
+
+TEST_CASE_FIXTURE(Tables, "a split that changed since a run was trained is not evaluated in silence") {
+  std::string rows = "a,b,y\n";
+  for (int i = 0; i < 30; ++i) rows += fmt::format("{}.5,{},{}\n", i % 7, i % 5, i % 3 == 0 ? "yes" : "no");
+  write_file(folder / "a.csv", rows);
+  write_identity("labels: y", 2, "  validation: {fraction: 0.2, shuffle: true}\n");
+  REQUIRE(fit().exit_code == 0);
+  CHECK(!contains(run_program(folder, "eval run --split validation").err, "changed since"));
+  write_file(folder / "a.csv", rows + "9,9,no\n");
+  for (const char* command : {"eval run --split validation", "predict run --split validation", "report run"}) {
+    const Outcome outcome = run_program(folder, command);
+    CHECK(outcome.exit_code == 0);
+    CHECK_MESSAGE(contains(outcome.err, "the validation data changed since the run was trained"), outcome.err);
+  }
+  for (std::size_t at; (at = rows.find("yes")) != rows.npos;) rows.replace(at, 3, "maybe");
+  write_file(folder / "a.csv", rows);
+  const Outcome outcome = run_program(folder, "eval run --split validation");
+  CHECK(outcome.exit_code == 1);
+  CHECK_MESSAGE(contains(outcome.err,
+                         "the classes of the training data are not those that the run was trained with: "
+                         "'maybe' is new, 'yes' is gone; give it the data that it was trained on"),
+                outcome.err);
+}
+
+TEST_CASE_FIXTURE(Tables, "numbers far outside the others, equal features and another scale are warned of") {
+  const auto rows = [](double scale, const std::string& last) {
+    std::string text = "a,b,y\n";
+    for (int i = 0; i < 30; ++i) text += fmt::format("{},{},{}\n", scale * (i % 7 + 0.25), scale * (i % 5), i % 2);
+    return text + last;
+  };
+  const std::string adapted = "  preprocessing: [{normalization: {adapt: true}}]\n";
+  write_file(folder / "a.csv", rows(1, "1.0e9,1,0\n"));
+  write_identity("labels: y", 2, adapted);
+  const std::string outlier = fit().err;
+  CHECK_MESSAGE(contains(outlier, "column 0 ('a') has 1e+09 once, and its other numbers go from 0.25 to 6.25"),
+                outlier);
+  write_file(folder / "a.csv", rows(1, "40,1,0\n"));
+  write_identity("labels: y", 2, adapted);
+  CHECK(!contains(fit().err, "once, and its other numbers"));
+  write_file(folder / "a.csv", rows(0, ""));
+  write_identity("labels: y", 2);
+  CHECK(contains(fit().err, "the features of all examples are equal: there is nothing to learn from"));
+  write_file(folder / "a.csv", rows(40, ""));
+  write_file(folder / "t.csv", rows(0.1, ""));
+  write_identity("labels: y", 2, "  test: {format: csv, file: t.csv, labels: y}\n");
+  const std::string scale = fit().err;
+  CHECK_MESSAGE(
+      contains(scale, "data.test: features reach 0.625, and those of the training data 250; write both on one"), scale);
+}
+
 }  // namespace
 }  // namespace mirrortrain::testing

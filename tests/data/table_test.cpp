@@ -139,7 +139,7 @@ TEST_CASE("a word that the training data does not have is refused, unless it is 
   CHECK(error_of(options) ==
         tables.path("b.csv") +
             ":2: row 0 (counting from 0), column 0 ('c'): the word 'green' is none of the 2 in the "
-            "training data (blue, red); correct it, or encode the column with hash or with "
+            "training data (blue, red); correct it, or train with the column encoded by hash or by "
             "one_hot: {unknown: own_class}, which take any word");
   csv.encoding.entries = {{"c", HashEncoding{}}};
   options.train.value = csv;

@@ -1,9 +1,12 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <set>
 #include <type_traits>
+#include <utility>
 
 #include "config/document.h"
 #include "data/first_look/parts.h"
@@ -27,13 +30,18 @@ std::int64_t classes_of(const Dataset& train) {
       different.insert(value);
     }
     const auto largest = static_cast<std::int64_t>(*different.rbegin());
-    // Numbers with gaps, and as many as there are examples, are counts rather than classes.
-    return static_cast<std::int64_t>(different.size()) * 2 > largest && different.size() <= 100 ? largest + 1 : 0;
+    // Numbers with gaps, as many as there are examples, or many that begin far from 0, are counts rather than classes.
+    constexpr std::size_t kMany = 20;
+    const bool begins_late = different.size() > kMany && *different.begin() > 1;
+    const bool are_classes = static_cast<std::int64_t>(different.size()) * 2 > largest && different.size() <= 100;
+    return are_classes && !begins_late ? largest + 1 : 0;
   });
 }
 
 /// Where labels that are numbers lie.
 void describe_numbers(const Array& labels, DataLook& look) {
+  constexpr std::size_t kFew = 10;  // different labels that may be classes
+  constexpr std::int64_t kEach = 5;
   std::set<double> different;
   double sum = 0, squares = 0;
   with_element_type(labels.dtype, [&](auto* type) {
@@ -42,15 +50,58 @@ void describe_numbers(const Array& labels, DataLook& look) {
       const auto value = static_cast<double>(label);
       sum += value;
       squares += value * value;
-      if (different.size() < 3) different.insert(value);
+      if (different.size() <= kFew) different.insert(value);
     }
   });
   const auto count = static_cast<double>(std::max<std::int64_t>(labels.rows(), 1));
   look.label_mean = sum / count;
   look.label_deviation = std::sqrt(std::max(0.0, squares / count - look.label_mean * look.label_mean));
-  if (different.size() != 2) return;
-  look.remarks.push_back(fmt::format("the labels are {:g} and {:g} alone; if they are classes, write 0 and 1",
-                                     *different.begin(), *different.rbegin()));
+  const bool may_be_classes = different.size() > 1 && different.size() <= kFew &&
+                              labels.rows() >= kEach * std::ssize(different) &&
+                              std::ranges::all_of(different, [](double value) { return value == std::floor(value); });
+  if (!may_be_classes) return;
+  look.remarks.push_back(
+      fmt::format("the labels are {:g} alone and are taken for numbers; if they are classes, write "
+                  "0 to {}",
+                  fmt::join(different, ", "), different.size() - 1));
+}
+
+/// Whether every number is 0 or 1.
+bool are_yes_or_no(const Array& labels) {
+  return with_element_type(labels.dtype, [&](auto* type) {
+    using T = std::remove_pointer_t<decltype(type)>;
+    return std::ranges::all_of(labels.span<T>(), [](T label) { return label == T{0} || label == T{1}; });
+  });
+}
+
+/// The least and the largest number of the first examples.
+std::pair<double, double> range_of(const Array& features) {
+  constexpr std::int64_t kMostNumbers = 10'000'000;
+  std::pair<double, double> range{std::numeric_limits<double>::infinity(), -std::numeric_limits<double>::infinity()};
+  const std::int64_t numbers = std::min(features.rows() * features.row_elements(), kMostNumbers);
+  with_element_type(features.dtype, [&](auto* type) {
+    using T = std::remove_pointer_t<decltype(type)>;
+    for (const T number : features.span<T>().first(static_cast<std::size_t>(numbers))) {
+      range.first = std::min(range.first, static_cast<double>(number));
+      range.second = std::max(range.second, static_cast<double>(number));
+    }
+  });
+  return range;
+}
+
+/// What brings features to numbers around 1.
+void describe_scale(const Dataset& train, DataLook& look) {
+  if (train.source() != nullptr) {
+    look.scale = 1.0 / 255;
+    return;
+  }
+  if (look.features.rank() == 0) return;
+  if (look.has_pictures() || (look.features.rank() > 1 && train.features().dtype == DType::kUint8)) {
+    const auto [least, largest] = range_of(train.features());
+    if (least >= 0 && largest > 2 && largest <= 255) look.scale = 1.0 / 255;
+    return;
+  }
+  look.is_normalized = true;
 }
 
 /// Whether every label is a vector of zeros with a single 1.
@@ -84,12 +135,24 @@ void describe(const DataOptions& options, DataLook& look) {
   look.label = splits.train.labels().row_shape();
   look.is_one_hot = look.names.empty() && has_one_hot_labels(splits.train);
   if (look.is_one_hot) look.classes = look.label[0];
+  if (look.classes > 2 && look.classes == look.examples && !look.is_one_hot) {
+    look.remarks.push_back(
+        "every example is of another class: is the label a name rather than what is to be predicted?");
+  }
+  if (look.classes == 0 && splits.train.labels().row_elements() > 1 && are_yes_or_no(splits.train.labels())) {
+    look.remarks.push_back(
+        "the labels are 0 and 1 alone, several for an example: if each is a yes or no, take loss: {type: "
+        "binary_crossentropy, from_logits: true} and metrics: [binary_accuracy]");
+  }
   if (look.classes == 1) look.remarks.push_back("every example is of one class: there is nothing to distinguish yet");
-  const bool is_of_bytes = splits.train.features().dtype == DType::kUint8 && look.features.rank() > 1;
-  if (is_of_bytes || splits.train.source() != nullptr) {
-    look.scale = 1.0 / 255;
-  } else if (look.features.rank() == 1) {
-    look.is_normalized = true;
+  describe_scale(splits.train, look);
+  const bool has_channels_first =
+      look.features.rank() == 3 && look.features[0] <= 4 && look.features[1] >= 8 && look.features[2] >= 8;
+  if (has_channels_first) {
+    look.remarks.push_back(fmt::format(
+        "the features {} look like pictures with their channels first; saved as [examples, height, width, channels] "
+        "they can go through convolutions",
+        look.features.text()));
   }
   if (look.classes == 0 && splits.train.labels().row_elements() == 1) describe_numbers(splits.train.labels(), look);
 }

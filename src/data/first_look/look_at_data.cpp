@@ -7,9 +7,11 @@
 #include <array>
 #include <filesystem>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "base/error.h"
+#include "base/utf8.h"
 #include "data/files/input.h"
 #include "data/files/zip.h"
 #include "data/first_look/parts.h"
@@ -23,7 +25,7 @@ namespace fs = std::filesystem;
 
 /// A size for all pictures: theirs, where they agree, else a square of about the middle one's height, at most 128.
 std::array<std::int64_t, 2> common_size(const ImageFolder& folder) {
-  const FoundPictures found = find_pictures(folder, nullptr);
+  const FoundPictures found = find_pictures(folder, {});
   std::vector<std::int64_t> heights, widths;
   for (std::int64_t row = 0; row < found.examples.features.rows(); ++row) {
     const std::string file = found.examples.source->row_text(row);
@@ -47,15 +49,43 @@ std::map<std::string, fs::path> split_folders(const std::string& path) {
       {"validation", "validation"}, {"test", "test"},      {"testing", "test"}};
   std::map<std::string, fs::path> found;
   for (const fs::directory_entry& entry : fs::directory_iterator(path)) {
-    if (!entry.is_directory() || entry.path().filename().string().starts_with('.')) continue;
-    const auto split = splits.find(entry.path().filename().string());
+    const std::string name = entry.path().filename().string();
+    if (!entry.is_directory() || name.starts_with('.') || name == "__MACOSX") continue;  // which macOS adds to zips
+    const auto split = splits.find(in_lower_case(name));
     if (split == splits.end() || !found.emplace(split->second, entry.path()).second) return {};
   }
+  // Pictures without classes are to be predicted, not to evaluate with.
+  std::erase_if(found, [](const auto& split) {
+    return split.first != "train" && std::ranges::none_of(fs::directory_iterator(split.second),
+                                                          [](const auto& entry) { return entry.is_directory(); });
+  });
   return found.contains("train") ? found : std::map<std::string, fs::path>();
 }
 
-DataLook look_at_folder(const std::string& path) {
+/// Throws for pictures with their masks, each in a folder, which are no two classes.
+void refuse_masks(const std::string& path) {
+  const std::set<std::string> pictures = {"image", "images", "img", "imgs"},
+                              masks = {"mask", "masks", "label", "labels", "annotations", "segmentation"};
+  std::size_t folders = 0, of_pictures = 0, of_masks = 0;
+  for (const fs::directory_entry& entry : fs::directory_iterator(path)) {
+    if (!entry.is_directory() || entry.path().filename().string().starts_with('.')) continue;
+    const std::string name = in_lower_case(entry.path().filename().string());
+    ++folders;
+    of_pictures += pictures.count(name);
+    of_masks += masks.count(name);
+  }
+  if (folders != 2 || of_pictures != 1 || of_masks != 1) return;
+  throw UsageError(
+      fmt::format("{}: expected a folder for each class, found pictures and their masks; labels that are pictures are "
+                  "read as arrays: save both in an .npz file, as x [examples, height, width, channels] and y "
+                  "[examples, height, width] with the number of each pixel's class",
+                  path));
+}
+
+DataLook look_at_folder(const FirstLook& at) {
+  const std::string& path = at.path;
   std::map<std::string, fs::path> splits = split_folders(path);
+  if (splits.empty()) refuse_masks(path);
   if (splits.empty()) splits["train"] = path;
   ImageFolder folder;
   folder.directory = {splits["train"].string()};
@@ -63,8 +93,8 @@ DataLook look_at_folder(const std::string& path) {
   folder.image_size = common_size(folder);
   const auto text = [&](const std::string& split) {
     if (!splits.contains(split)) return std::string();
-    return fmt::format("{{format: image_folder, directory: {}, image_size: [{}, {}]}}",
-                       yaml_text(splits[split].string()), (*folder.image_size)[0], (*folder.image_size)[1]);
+    return fmt::format("{{format: image_folder, directory: {}, image_size: [{}, {}]}}", at.name(splits[split].string()),
+                       (*folder.image_size)[0], (*folder.image_size)[1]);
   };
   DataLook look;
   look.train = text("train");
@@ -88,11 +118,8 @@ std::string sibling(const std::string& path, std::initializer_list<std::pair<con
   return fs::exists(found) ? found.string() : "";
 }
 
-std::string idx_text(const std::string& images, const std::string& labels) {
-  return fmt::format("{{format: idx, images: {}, labels: {}}}", yaml_text(images), yaml_text(labels));
-}
-
-DataLook look_at_idx(const std::string& images) {
+DataLook look_at_idx(const FirstLook& at) {
+  const std::string& images = at.path;
   const std::string labels = sibling(images, {{"images", "labels"}, {"idx3", "idx1"}});
   if (labels.empty()) {
     throw UsageError(
@@ -100,11 +127,14 @@ DataLook look_at_idx(const std::string& images) {
                     "train-labels-idx1-ubyte.gz",
                     images));
   }
+  const auto text = [&](const std::string& x, const std::string& y) {
+    return fmt::format("{{format: idx, images: {}, labels: {}}}", at.name(x), at.name(y));
+  };
   DataLook look;
-  look.train = idx_text(images, labels);
+  look.train = text(images, labels);
   const std::string test_images = sibling(images, {{"train", "t10k"}});
   const std::string test_labels = test_images.empty() ? "" : sibling(labels, {{"train", "t10k"}});
-  if (!test_labels.empty()) look.test = idx_text(test_images, test_labels);
+  if (!test_labels.empty()) look.test = text(test_images, test_labels);
   DataOptions options;
   options.train.value = Idx{config::Path{images}, config::Path{labels}};
   describe(options, look);
@@ -135,18 +165,15 @@ constexpr auto kArrayNames = std::to_array<std::pair<const char*, const char*>>(
                                                                                  {"inputs", "outputs"},
                                                                                  {"arr_0", "arr_1"}});
 
-DataLook look_at_npz(const std::string& path) {
+DataLook look_at_npz(const FirstLook& at) {
+  const std::string& path = at.path;
   std::vector<std::string> names = Zip(path).names();
   for (std::string& name : names) {
     if (name.ends_with(".npy")) name.resize(name.size() - 4);
   }
   const auto has = [&](const std::string& name) { return std::ranges::find(names, name) != names.end(); };
-  const auto of_test = [](std::string name) {
-    const std::size_t at = name.find("train");
-    return at == std::string::npos ? std::string() : name.replace(at, 5, "test");
-  };
   const auto text = [&](const std::string& x, const std::string& y) {
-    return fmt::format("{{format: npz, file: {}, features: {}, labels: {}}}", yaml_text(path), yaml_text(x),
+    return fmt::format("{{format: npz, file: {}, features: {}, labels: {}}}", at.name(path), yaml_text(x),
                        yaml_text(y));
   };
   const auto pair =
@@ -163,34 +190,56 @@ DataLook look_at_npz(const std::string& path) {
   DataOptions options;
   options.train.value = Npz{config::Path{path}, pair->first, pair->second};
   describe(options, look);
-  const std::string x = of_test(pair->first), y = of_test(pair->second);
-  if (x.empty() || !has(x) || !has(y)) return look;
-  try {
-    options.train.value = Npz{config::Path{path}, x, y};
-    load(options, 0, nullptr);
-    look.test = text(x, y);
-  } catch (const Error&) {  // they are no such pair
-  }
+  /// The pair whose names have another split's in the place of "train"; "" where it is none.
+  const auto split = [&](std::initializer_list<const char*> split_names) -> std::string {
+    for (const char* const name : split_names) {
+      std::string x = pair->first, y = pair->second;
+      const std::size_t in_x = x.find("train"), in_y = y.find("train");
+      if (in_x == x.npos || in_y == y.npos) return "";
+      x.replace(in_x, 5, name);
+      y.replace(in_y, 5, name);
+      if (!has(x) || !has(y)) continue;
+      try {
+        options.train.value = Npz{config::Path{path}, x, y};
+        load(options, 0, nullptr);
+        return text(x, y);
+      } catch (const Error&) {  // they are no such pair
+      }
+    }
+    return "";
+  };
+  look.validation = split({"val", "valid", "validation"});
+  look.test = split({"test"});
   return look;
 }
 
 }  // namespace
 
-DataLook look_at_data(const std::string& path, const std::optional<std::string>& label) {
+std::string FirstLook::name(const std::string& file) const {
+  const bool is_here = folder.empty() || fs::absolute(folder).lexically_normal() == fs::current_path();
+  if (is_here || fs::path(file).is_absolute()) return yaml_text(file);
+  return yaml_text(
+      fs::absolute(file).lexically_normal().lexically_relative(fs::absolute(folder).lexically_normal()).string());
+}
+
+DataLook look_at_data(const FirstLook& at) {
+  const std::string& path = at.path;
   if (path == "-" || fs::is_fifo(path) || path.starts_with("/dev/")) {
     throw UsageError(
         fmt::format("{}: expected a file, as its name says the format and it is read several times; save "
                     "what comes through the pipe as a .csv file first",
                     path));
   }
-  const std::string ending = fs::path(path).extension().string();
+  const std::string ending = in_lower_case(fs::path(path).extension().string());
   const bool is_table = ending == ".csv" || ending == ".tsv";
   if (!fs::exists(path)) throw UsageError(fmt::format("{}: there is no such file or folder", path));
-  if (label && !is_table) throw UsageError(fmt::format("--label names a column of a .csv file, and {} is none", path));
-  if (fs::is_directory(path)) return look_at_folder(path);
-  if (is_table) return look_at_table(path, label);
-  if (ending == ".npz") return look_at_npz(path);
-  if (fs::path(path).filename().string().find("idx") != std::string::npos) return look_at_idx(path);
+  if (at.label && !is_table) {
+    throw UsageError(fmt::format("--label names a column of a .csv file, and {} is none", path));
+  }
+  if (fs::is_directory(path)) return look_at_folder(at);
+  if (is_table) return look_at_table(at);
+  if (ending == ".npz") return look_at_npz(at);
+  if (fs::path(path).filename().string().find("idx") != std::string::npos) return look_at_idx(at);
   throw UsageError(
       fmt::format("{}: expected a .csv or .tsv table, a folder with a folder of pictures for each class, an "
                   "IDX images file or an .npz archive",

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
@@ -23,11 +24,23 @@ struct DataLook {
   bool is_one_hot = false;                     ///< whether labels are vectors with a 1 for the class
   double label_mean = 0, label_deviation = 0;  ///< of labels that are single numbers
   bool skips_bad = false;                      ///< whether examples cannot all be used
+
+  /// Whether examples are pictures large enough for convolutions.
+  bool has_pictures() const { return features.rank() >= 2 && features[0] >= 8 && features[1] >= 8; }
 };
 
-/// `label`: a table's label column; null: one named label, class, target or y, else the last. Throws UsageError for
-/// what is no data of a known kind, and Error for what is broken.
-DataLook look_at_data(const std::string& path, const std::optional<std::string>& label);
+/// What to look at.
+struct FirstLook {
+  std::string path;
+  std::optional<std::string> label;  ///< a table's column; null: one named label, class, target or y, else the last
+  std::filesystem::path folder;      ///< the configuration's, from which it names files
+
+  /// A file's name as YAML.
+  std::string name(const std::string& file) const;
+};
+
+/// Throws UsageError for what is no data of a known kind, and Error for what is broken.
+DataLook look_at_data(const FirstLook& look);
 
 /// A text as YAML writes it, in quotes where it needs them.
 std::string yaml_text(const std::string& text);

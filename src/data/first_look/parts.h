@@ -11,7 +11,7 @@ namespace mirrortrain::data {
 // What look_at_data is made of.
 
 /// A .csv or .tsv table.
-DataLook look_at_table(const std::string& path, const std::optional<std::string>& label);
+DataLook look_at_table(const FirstLook& at);
 
 /// Reads data.train of the options and notes its examples, shapes and classes.
 void describe(const DataOptions& options, DataLook& look);

@@ -50,7 +50,16 @@ struct Terms {
     threads = static_cast<int>(options.threads.value_or(cores));
   }
   BadExamples gather() const { return BadExamples(on_bad, threads); }
+  /// Whether labels are to be numbers, as the loss compares them.
+  bool wants_numbers() const {
+    const InputSpec* const spec = wanted.spec;
+    return spec != nullptr && wanted.one_hot_depth == 0 && spec->classes == 0 && !spec->probabilities && !spec->signs;
+  }
 };
+
+PictureLabels picture_labels(const std::vector<std::string>* known, const Terms& terms) {
+  return {.classes = known, .are_numbers = terms.wants_numbers()};
+}
 
 Examples read_table_of(const Csv& source, const Adapted& adapted, BadExamples* bad) {
   CsvTable table = read_table(source, {&adapted, true, bad});
@@ -81,7 +90,7 @@ Dataset read_source(const AnySource& source, const AdaptedLater& adapted, const 
           Examples examples = read_table_of(held, adapted(), bad.if_skips());
           return usable(std::move(examples), terms.wanted, std::move(bad));
         } else if constexpr (std::is_same_v<Format, ImageFolder>) {
-          Examples examples = find_pictures(held, &adapted().classes, bad.if_skips()).examples;
+          Examples examples = find_pictures(held, picture_labels(&adapted().classes, terms), bad.if_skips()).examples;
           return usable(std::move(examples), terms.wanted, std::move(bad));
         } else if constexpr (std::is_same_v<Format, Text>) {
           return usable(read_windows_of(held, adapted()), terms.wanted, std::move(bad));
@@ -152,10 +161,8 @@ void follow(const std::vector<std::int64_t>& before, const std::vector<std::int6
 }
 
 /// Throws Error where labels are words, and the loss compares numbers: words such as 50% would become classes.
-void require_numbers_as_labels(const CsvTable& table, const Csv& source, const Wanted& wanted) {
-  if (table.label_words.empty() || wanted.spec == nullptr || wanted.one_hot_depth > 0) return;
-  const InputSpec& spec = *wanted.spec;
-  if (spec.classes > 0 || spec.probabilities || spec.signs) return;
+void require_numbers_as_labels(const CsvTable& table, const Csv& source, const Terms& terms) {
+  if (table.label_words.empty() || !terms.wants_numbers()) return;
   const std::string& word = table.label_words.front();
   const std::string hint = mistaken_number(word, source.decimal.front());
   throw Error(fmt::format(
@@ -173,7 +180,7 @@ Training adapt(const Csv& source, const DataOptions& options, std::uint64_t seed
   const std::string origin = table.features.origin;
   if (table.features.rows() == 0 && bad.any()) std::move(bad).left_out(0, origin);
   if (table.features.rows() == 0) throw Error(fmt::format("{}: expected at least one example, found none", origin));
-  require_numbers_as_labels(table, source, terms.wanted);
+  require_numbers_as_labels(table, source, terms);
   SplitRows rows = split_rows(
       {table.features.rows(), origin, false, example_classes(table.labels, 0, table.labels.rows(), terms.wanted)},
       options, seed);
@@ -210,7 +217,7 @@ Training read_training(const DataOptions& options, std::uint64_t seed, const Ter
         if constexpr (std::is_same_v<Format, Csv>) {
           return adapt(source, options, seed, terms);
         } else if constexpr (std::is_same_v<Format, ImageFolder>) {
-          FoundPictures found = find_pictures(source, nullptr, bad.if_skips());
+          FoundPictures found = find_pictures(source, picture_labels(nullptr, terms), bad.if_skips());
           return parts_of(std::move(found.examples), std::move(found.classes));
         } else if constexpr (std::is_same_v<Format, Text>) {
           TokenWindows windows = read_windows(source);
@@ -227,6 +234,37 @@ Training read_training(const DataOptions& options, std::uint64_t seed, const Ter
 template <class Optional>
 std::optional<Dataset> read_optional(const Optional& source, const AdaptedLater& adapted, const Terms& terms) {
   return source ? std::optional(read_source(*source, adapted, terms)) : std::nullopt;
+}
+
+/// "'Aye' is new, 'Yes' is gone"; "" where two lists have the same words.
+std::string changed_words(const std::vector<std::string>& now, const std::vector<std::string>& before) {
+  const auto missing_in = [](const std::vector<std::string>& all, const std::vector<std::string>& words) {
+    const auto is_new = [&](const std::string& word) { return !std::ranges::binary_search(all, word); };
+    const auto found = std::ranges::find_if(words, is_new);
+    return found == words.end() ? std::string() : "'" + shortened(*found) + "'";
+  };
+  const std::string added = missing_in(before, now), gone = missing_in(now, before);
+  if (added.empty() || gone.empty()) return added.empty() ? gone.empty() ? "" : gone + " is gone" : added + " is new";
+  return added + " is new, " + gone + " is gone";
+}
+
+/// Throws Error where the training data's classes or words are not those that a run was trained with: their numbers
+/// would mean something else.
+void require_same_words(const Adapted& now, const Adapted& before) {
+  const auto require = [](const std::string& what, const std::string& changed) {
+    if (changed.empty()) return;
+    throw Error(
+        fmt::format("{} are not those that the run was trained with: {}; give it the data that it was trained "
+                    "on, or evaluate the new data as data.test",
+                    what, changed));
+  };
+  require("the classes of the training data", changed_words(now.classes, before.classes));
+  if (!now.table || !before.table || now.table->features.size() != before.table->features.size()) return;
+  for (std::size_t i = 0; i < now.table->features.size(); ++i) {
+    const AdaptedColumn& column = now.table->features[i];
+    require("the words of " + now.table->text_of(column.column),
+            changed_words(column.words, before.table->features[i].words));
+  }
 }
 
 }  // namespace
@@ -282,13 +320,21 @@ Splits load(const DataOptions& options, std::uint64_t seed, const InputSpec* spe
   return splits;
 }
 
+bool is_drawn_from_train(const DataOptions& options, Split split) {
+  return split == Split::kValidation && fraction_of(options) != nullptr;
+}
+
 std::optional<LoadedSplit> load(const DataOptions& options, std::uint64_t seed, const InputSpec* spec, Split wanted,
                                 const Adapted* known) {
   const Terms terms(options, spec);
-  const bool is_of_train = wanted == Split::kTrain || (wanted == Split::kValidation && fraction_of(options) != nullptr);
+  const bool is_of_train = wanted == Split::kTrain || is_drawn_from_train(options, wanted);
   std::optional<Training> training;
   if (is_of_train || (known == nullptr && needs_adapted(options, wanted)))
-    training = at_its_place(options.train, [&] { return read_training(options, seed, terms); });
+    training = at_its_place(options.train, [&] {
+      Training read = read_training(options, seed, terms);
+      if (known != nullptr) require_same_words(read.adapted, *known);
+      return read;
+    });
   Adapted adapted = known != nullptr ? *known : training ? training->adapted : Adapted{};
   if (wanted == Split::kTrain) return LoadedSplit{std::move(training->train), std::move(adapted)};
   if (is_of_train) return LoadedSplit{*std::move(training->validation), std::move(adapted)};

@@ -56,6 +56,9 @@ SplitKey key_of(const DataOptions& options, Split split);
 /// Whether a split is read by what the training data taught.
 bool needs_adapted(const DataOptions& options, Split split);
 
+/// Whether the validation data are a part of the training data.
+bool is_drawn_from_train(const DataOptions& options, Split split);
+
 struct LoadedSplit {
   Dataset dataset;
   Adapted adapted;

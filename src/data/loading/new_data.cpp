@@ -88,7 +88,7 @@ void require_width(const Array& features, const Adapted& adapted, const InputSpe
 Examples new_pictures(const ImageFolder& source, bool passes_over_bad) {
   if (has_pictures(source)) return find_new_pictures(source, passes_over_bad);
   BadExamples none(OnBadExample::kSkip);  // the size is that of the first with one; usable() finds those without
-  return find_pictures(source, nullptr, passes_over_bad ? &none : nullptr).examples;
+  return find_pictures(source, {}, passes_over_bad ? &none : nullptr).examples;
 }
 
 Examples new_table(const Csv& source, const Adapted& adapted, const InputSpec& spec, BadExamples* bad) {

@@ -12,6 +12,7 @@
 #include "data/files/file_stamps.h"
 #include "data/files/input.h"
 #include "data/tables/csv_file.h"
+#include "data/tables/mistaken_number.h"
 #include "data/usable.h"
 
 namespace mirrortrain::data {
@@ -235,6 +236,16 @@ void require_known(LabeledFiles& found, const std::vector<std::string>& classes,
   if (!unknown.empty()) found.keep(rows_but(std::ssize(found.files), unknown));
 }
 
+double number_of(const std::string& label, const std::string& file) {
+  CsvText text(label, '\n');
+  const std::optional<double> number = text.number<double>();
+  if (number && text.at_end()) return *number;
+  const std::string hint = mistaken_number(label, '.');
+  throw Error(
+      fmt::format("{}: the label '{}' is a word, and the loss compares numbers; {}", file, shortened(label),
+                  !hint.empty() ? hint : "for classes take sparse_categorical_crossentropy, with an output for each"));
+}
+
 }  // namespace
 
 config::Section<ImageFolder> ImageFolder::section() {
@@ -243,7 +254,8 @@ config::Section<ImageFolder> ImageFolder::section() {
              "run continues, so that a set may be larger than memory.")
       .key("directory", &ImageFolder::directory, "The folder with the classes' folders.", config::required)
       .key("labels", &ImageFolder::labels,
-           "A CSV file of two columns, a picture's path in the folder and its label, in the place of classes' folders.")
+           "A CSV file of two columns, a picture's path in the folder and its label, in the place of classes' folders. "
+           "Where the loss compares numbers, the labels are numbers.")
       .key("image_size", &ImageFolder::image_size,
            "Height and width to which pictures are resized (bilinear, without antialiasing); null: all are as large as "
            "the first.",
@@ -251,15 +263,20 @@ config::Section<ImageFolder> ImageFolder::section() {
       .key("color", &ImageFolder::color, "Three channels or one.");
 }
 
-FoundPictures find_pictures(const ImageFolder& source, const std::vector<std::string>* known, BadExamples* bad) {
+FoundPictures find_pictures(const ImageFolder& source, const PictureLabels& wanted, BadExamples* bad) {
+  const std::vector<std::string>* const known = wanted.classes;
   LabeledFiles found = source.labels ? files_of_table(source.directory.text, source.labels->text, bad)
                                      : files_of_folders(source.directory.text);
-  if (known != nullptr) require_known(found, *known, bad);
+  if (known != nullptr && !wanted.are_numbers) require_known(found, *known, bad);
   if (found.files.empty() && bad != nullptr) std::move(*bad).left_out(0, source.directory.text);
-  FoundPictures pictures{examples_of(source, found.files, bad != nullptr),
-                         known != nullptr ? *known : sorted(found.labels)};
+  FoundPictures pictures{examples_of(source, found.files, bad != nullptr), {}};
+  if (!wanted.are_numbers) pictures.classes = known != nullptr ? *known : sorted(found.labels);
   const auto labels = pictures.examples.labels.span<double>();
   for (std::size_t row = 0; row < labels.size(); ++row) {
+    if (wanted.are_numbers) {
+      labels[row] = number_of(found.labels[row], found.files[row]);
+      continue;
+    }
     const auto at = std::ranges::lower_bound(pictures.classes, found.labels[row]);
     labels[row] = static_cast<double>(at - pictures.classes.begin());
   }

@@ -21,17 +21,22 @@ struct ImageFolder {
   static config::Section<ImageFolder> section();
 };
 
-/// Pictures and their labels: numbers of `classes`, or numbers where the CSV file has numbers.
-struct FoundPictures {
-  Examples examples;  ///< features float32 [rows, height, width, channels], from the source; labels float64
-  std::vector<std::string> classes;  ///< sorted; empty where labels are numbers
+/// What the labels of pictures, or their folders' names, are to be.
+struct PictureLabels {
+  const std::vector<std::string>* classes = nullptr;  ///< those of the training data; null: these are it
+  bool are_numbers = false;                           ///< numbers to predict in place of classes
 };
 
-/// Finds the pictures without decoding more than the first one's size. `classes`: those of the training data, which
-/// other names are refused against; null where these are it. Throws Error for a folder without pictures and, unless
-/// `bad` gathers them, files that are missing and other names.
-FoundPictures find_pictures(const ImageFolder& source, const std::vector<std::string>* classes,
-                            BadExamples* bad = nullptr);
+/// Pictures and their labels.
+struct FoundPictures {
+  Examples examples;  ///< features float32 [rows, height, width, channels], from the source; labels float64
+  std::vector<std::string> classes;  ///< sorted; empty where labels are to be numbers
+};
+
+/// Finds the pictures without decoding more than the first one's size. Throws Error for a folder without pictures, for
+/// labels that are to be numbers and are none and, unless `bad` gathers them, files that are missing and classes that
+/// the training data do not have.
+FoundPictures find_pictures(const ImageFolder& source, const PictureLabels& wanted, BadExamples* bad = nullptr);
 
 /// Whether the folder itself has pictures.
 bool has_pictures(const ImageFolder& source);

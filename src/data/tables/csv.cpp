@@ -90,7 +90,9 @@ config::Section<Csv> Csv::section() {
       .key("features", &Csv::features,
            "The feature columns, in this order; null: all that are neither labels nor weights, in file order.")
       .key("delimiter", &Csv::delimiter,
-           "The character between cells; null: comma, semicolon or tab, whichever the first line has most of.")
+           "The character between cells; null: comma, semicolon or tab, whichever the first line has most of, or | "
+           "where "
+           "it has none of these.")
       .key("decimal", &Csv::decimal,
            "The character before a number's fraction: `.`, or `,` as many spreadsheets write it; where commas separate "
            "the cells too, such numbers are in quotes.")

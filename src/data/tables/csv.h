@@ -80,7 +80,7 @@ struct Csv {
   CsvColumns labels{};
   std::optional<bool> header{};            ///< null: the first line is one if it holds no number
   std::optional<CsvColumns> features{};    ///< null: all columns that are neither labels nor weights, in file order
-  std::optional<std::string> delimiter{};  ///< null: what the first line has most of: comma, semicolon or tab
+  std::optional<std::string> delimiter{};  ///< null: what the first line has most of: comma, semicolon or tab; else |
   std::string decimal = ".";               ///< the character before the fraction of a number
   std::optional<Missing> missing{};        ///< null: as in the training data, which refuses empty cells
   /// Texts that count as empty cells, beside kMissingMarks among numbers; null: as in the training data, none.

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <set>
 
 #include "base/error.h"
 #include "config/scalar.h"
@@ -83,6 +84,20 @@ void add_encodings(const Csv& options, const FirstLine& line, AdaptedTable& tabl
   }
 }
 
+/// Features that new data, which are matched by name, could not tell apart.
+void warn_of_equal_names(const AdaptedTable& table, const FirstLine& line, std::vector<std::string>& remarks) {
+  if (line.header.empty()) return;
+  std::set<std::string> names;
+  for (const AdaptedColumn& feature : table.features) {
+    const std::string& name = line.header[static_cast<std::size_t>(feature.column)];
+    if (std::ranges::count(line.header, name) < 2 || !names.insert(name).second) continue;
+    remarks.push_back(
+        fmt::format("{}: several columns are named '{}', so that new data must have the same columns in "
+                    "the same order; give each its own name",
+                    line.file, shortened(name)));
+  }
+}
+
 bool refuses_missing(const Csv& options) {
   return !options.missing || std::holds_alternative<RefuseMissing>(*options.missing);
 }
@@ -105,7 +120,17 @@ std::vector<std::int64_t> columns_by_name(const FirstLine& line, const AdaptedTa
   return numbers;
 }
 
-/// By place, where a file or the training data has no header.
+/// The names of the features, in the order of the training file.
+std::vector<std::string> names_of_features(const AdaptedTable& table) {
+  std::vector<std::int64_t> numbers;
+  for (const AdaptedColumn& feature : table.features) numbers.push_back(feature.column);
+  std::ranges::sort(numbers);
+  std::vector<std::string> names;
+  for (const std::int64_t number : numbers) names.push_back(table.header[static_cast<std::size_t>(number)]);
+  return names;
+}
+
+/// By place, where a file or the training data has no header, or all names are where they are expected.
 std::vector<std::int64_t> columns_by_number(const FirstLine& line, const AdaptedTable& table, const Csv& options,
                                             bool wants_labels) {
   std::vector<std::int64_t> numbers;
@@ -135,8 +160,10 @@ class Roles {
     if (own.kind != ColumnRole::Kind::kPassedOver) {
       const std::string name =
           line_.header.empty() ? "" : fmt::format(" ('{}')", shortened(line_.header[static_cast<std::size_t>(column)]));
-      throw Error(
-          fmt::format("{}: column {}{} is taken twice, among labels, weights and features", line_.file, column, name));
+      throw Error(fmt::format(
+          "{}: column {}{} is taken twice, among labels, weights and features{}", line_.file, column, name,
+          line_.header.empty() ? "; without a header, features are the columns that they are in the training data"
+                               : ""));
     }
     own = role;
   }
@@ -171,7 +198,7 @@ void refuse_other_names(const FirstLine& line, const AdaptedTable& table, const 
 
 }  // namespace
 
-AdaptedTable table_of_options(const Csv& options, const FirstLine& line) {
+AdaptedTable table_of_options(const Csv& options, const FirstLine& line, std::vector<std::string>& remarks) {
   AdaptedTable table;
   table.header = line.header;
   table.columns = line.columns;
@@ -194,6 +221,7 @@ AdaptedTable table_of_options(const Csv& options, const FirstLine& line) {
                     line.file, line.columns, line.columns == 1 ? "" : "s", options.weights ? " with 'weights'" : ""));
   }
   for (const std::int64_t column : features) table.features.push_back({column, {}, {}, {}});
+  warn_of_equal_names(table, line, remarks);
   add_encodings(options, line, table);
   table.missing_values = options.missing_values.value_or(std::vector<std::string>());
   if (!refuses_missing(options)) {
@@ -207,7 +235,8 @@ AdaptedTable table_of_options(const Csv& options, const FirstLine& line) {
 std::vector<ColumnRole> roles_of(const FirstLine& line, const AdaptedTable& table, const Csv& options,
                                  bool wants_labels, std::vector<std::string>& remarks) {
   Roles roles(line);
-  const bool by_name = !line.header.empty() && !table.header.empty() && line.header != table.header;
+  const bool by_name = !line.header.empty() && !table.header.empty() && line.header != table.header &&
+                       (wants_labels || line.header != names_of_features(table));
   const std::vector<std::int64_t> features =
       by_name ? columns_by_name(line, table) : columns_by_number(line, table, options, wants_labels);
   for (std::size_t i = 0; i < features.size(); ++i) {
@@ -216,13 +245,18 @@ std::vector<ColumnRole> roles_of(const FirstLine& line, const AdaptedTable& tabl
               {is_word ? ColumnRole::Kind::kWord : ColumnRole::Kind::kNumber, static_cast<std::int64_t>(i)});
   }
   if (wants_labels) {
+    // What a name means shows the training data's header alone; a number means this file's column.
     const bool by_place = line.header.empty() && !table.header.empty() && line.columns == table.columns;
-    const std::vector<std::int64_t> labels = by_place ? table.labels : numbers_of(line, options.labels, "labels");
+    const auto is_name = [](const CsvColumn& column) { return std::holds_alternative<std::string>(column); };
+    const std::vector<std::int64_t> labels = by_place && std::ranges::any_of(listed(options.labels), is_name)
+                                                 ? table.labels
+                                                 : numbers_of(line, options.labels, "labels");
     for (std::size_t i = 0; i < labels.size(); ++i)
       roles.set(labels[i], {ColumnRole::Kind::kLabel, static_cast<std::int64_t>(i)});
-    const auto weights = !options.weights            ? std::nullopt
-                         : by_place && table.weights ? table.weights
-                                                     : std::optional(number_of(line, *options.weights, "weights"));
+    std::optional<std::int64_t> weights;
+    if (options.weights) {
+      weights = by_place && is_name(*options.weights) ? table.weights : number_of(line, *options.weights, "weights");
+    }
     if (weights) roles.set(*weights, {ColumnRole::Kind::kWeight, 0});
   }
   if (by_name) refuse_other_names(line, table, roles.all(), !wants_labels, remarks);

@@ -26,8 +26,8 @@ struct FirstLine {
 
 // All throw Error, naming the file, for columns that do not exist or are taken twice.
 
-/// The columns of training data, by its options.
-AdaptedTable table_of_options(const Csv& options, const FirstLine& line);
+/// The columns of training data, by its options. What its user should know is added to `remarks`.
+AdaptedTable table_of_options(const Csv& options, const FirstLine& line, std::vector<std::string>& remarks);
 
 /// What the columns of a file are, which has those of `table` by name, or by number where one of them has no header.
 /// Columns that new data have beside those of `table` are passed over, which is added to `remarks`.

@@ -122,9 +122,8 @@ class TableEncoder {
     const AdaptedColumn& adapted = columns_.features[column];
     const auto word = static_cast<std::size_t>(cells_of(row)[column]);
     return fmt::format(
-        "{}, {}: the word '{}' is none of the {} in the training data ({}); correct it, or encode the column with hash "
-        "or "
-        "with {}: {{unknown: own_class}}, which take any word",
+        "{}, {}: the word '{}' is none of the {} in the training data ({}); correct it, or train with the column "
+        "encoded by hash or by {}: {{unknown: own_class}}, which take any word",
         table_.features.row_text(row), columns_.text_of(adapted.column), shortened(table_.words[column][word]),
         adapted.words.size(), list_of(adapted.words),
         std::visit([](const auto& encoding) { return encoding.kName; }, *adapted.encoding));

@@ -21,20 +21,38 @@ bool is_number(const std::string& cell, char point) {
   return !cell.empty() && text.number<double>().has_value() && text.at_end();
 }
 
-/// What the first line with anything in it has most of, outside quotes; a comma that is the numbers' `point` only where
-/// there is nothing else.
-char likely_delimiter(std::string_view text, char point) {
-  constexpr std::string_view candidates = ",;\t";
-  std::array<std::size_t, candidates.size()> counts{};
+constexpr std::string_view kDelimiters = ",;\t|";
+using DelimiterCounts = std::array<std::size_t, kDelimiters.size()>;
+
+/// How often each delimiter is in the next line with anything in it, outside quotes; `text` becomes what follows.
+DelimiterCounts count_delimiters(std::string_view& text) {
+  DelimiterCounts counts{};
   bool quoted = false, begun = false;
-  for (const char c : text) {
+  std::size_t at = 0;
+  for (; at < text.size(); ++at) {
+    const char c = text[at];
     if (c == '"') quoted = !quoted;
     if (c == '\n' && !quoted && begun) break;
     begun = begun || (c != '\n' && c != '\r' && c != ' ');
-    if (const auto found = candidates.find(c); found != std::string_view::npos && !quoted) ++counts[found];
+    if (const auto found = kDelimiters.find(c); found != std::string_view::npos && !quoted) ++counts[found];
   }
-  if (point == ',' && counts[1] + counts[2] > 0) counts[0] = 0;
-  return candidates[static_cast<std::size_t>(std::max_element(counts.begin(), counts.end()) - counts.begin())];
+  text.remove_prefix(at);
+  return counts;
+}
+
+/// What the first line has most of, rather what the second has as often. A comma that is the numbers' `point`, and |,
+/// count only where there is nothing else.
+char likely_delimiter(std::string_view text, char point) {
+  DelimiterCounts first = count_delimiters(text);
+  const DelimiterCounts second = count_delimiters(text);
+  if (point == ',' && first[1] + first[2] > 0) first[0] = 0;
+  if (first[0] + first[1] + first[2] > 0) first[3] = 0;
+  const auto most = static_cast<std::size_t>(std::ranges::max_element(first) - first.begin());
+  if (first[most] == second[most]) return kDelimiters[most];
+  for (std::size_t i = 0; i < first.size(); ++i) {
+    if (first[i] > 0 && first[i] == second[i]) return kDelimiters[i];
+  }
+  return kDelimiters[most];
 }
 
 bool starts_with_any(std::string_view text, std::initializer_list<std::string_view> starts) {
@@ -77,6 +95,15 @@ bool count_up(const std::vector<std::string>& cells) {
     numbers.push_back(number);
   }
   return numbers.size() >= kFewest;
+}
+
+/// Whether a text is 1 to 3 digits, of which the first is not 0, and behind a point three more, as 2.801.
+bool is_grouped_by_points(std::string_view text) {
+  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+  if (text.starts_with('-')) text.remove_prefix(1);
+  const std::size_t point = text.find('.');
+  return point >= 1 && point <= 3 && text.size() == point + 4 && text[0] != '0' &&
+         std::ranges::all_of(text.substr(0, point), is_digit) && std::ranges::all_of(text.substr(point + 1), is_digit);
 }
 
 }  // namespace
@@ -150,6 +177,11 @@ void CsvFile::read_first_line(const Csv& options, const std::vector<std::string>
 
 /// A first line of one cell may be something else than a table of one column.
 void CsvFile::require_cells(const std::vector<std::string>& cells, std::int64_t line, const Csv& options) const {
+  if (cells[0].starts_with("sep=")) {
+    throw Error(
+        fmt::format("{}:{}: expected the cells of a row, found 'sep=', which is for Excel alone; remove this line",
+                    line_.file, line));
+  }
   if (cells.size() != 1 || options.delimiter) return;
   if (cells[0].starts_with('#')) {
     throw Error(fmt::format("{}:{}: expected the cells of a row, found '{}'; remove the lines of comments", line_.file,
@@ -157,7 +189,7 @@ void CsvFile::require_cells(const std::vector<std::string>& cells, std::int64_t 
   }
   if (is_separated_by_spaces(cells[0], options.decimal.front())) {
     throw Error(
-        fmt::format("{}:{}: expected commas, semicolons or tabs between cells, found spaces in '{}'; write commas "
+        fmt::format("{}:{}: expected commas, semicolons, tabs or | between cells, found spaces in '{}'; write commas "
                     "in their place",
                     line_.file, line, shortened(cells[0])));
   }
@@ -192,7 +224,7 @@ bool CsvFile::looks_like_header(const std::vector<std::string>& cells, std::int6
   }
   if (known == nullptr && (by_name(options.labels) || (options.features && by_name(*options.features)))) return true;
   if (numbers == cells.size()) {
-    if (known == nullptr && count_up(cells)) {
+    if (count_up(cells)) {
       remarks_.push_back(
           fmt::format("{}:{}: the first line counts up ({}), as the header of a table whose columns have "
                       "no names does, and is taken for an example; if it is a header, write header: "
@@ -218,13 +250,20 @@ bool CsvFile::words_name_columns(const std::vector<std::string>& cells, char poi
   bool has_lines = false;
   for (int i = 0; i < kMostLines && !text.at_end(); ++i) {
     has_lines = true;
+    std::vector<std::string> row;
     CsvText::After after = CsvText::After::kCell;
-    for (std::size_t column = 0; after == CsvText::After::kCell; ++column) {
-      const std::string cell = text.cell();
+    while (after == CsvText::After::kCell) {
+      row.push_back(text.cell());
       after = text.next();
-      if (column >= cells.size() || cell.empty() || looks_missing(cell)) continue;
-      (is_number(cell, point) ? has_numbers : has_words)[column] = true;
-      recurs = recurs || cell == cells[column];
+    }
+    if (row == cells) {  // the same row twice, or a header in joined files
+      recurs = true;
+      continue;
+    }
+    for (std::size_t column = 0; column < std::min(row.size(), cells.size()); ++column) {
+      if (row[column].empty() || looks_missing(row[column])) continue;
+      (is_number(row[column], point) ? has_numbers : has_words)[column] = true;
+      recurs = recurs || row[column] == cells[column];
     }
     if (after == CsvText::After::kGarbage) break;  // which reading it says
   }
@@ -245,6 +284,67 @@ bool CsvFile::words_name_columns(const std::vector<std::string>& cells, char poi
                     line_.file, line, shown));
   }
   return !recurs;
+}
+
+std::map<std::size_t, std::string> CsvFile::doubtful_numbers() const {
+  constexpr int kMostLines = 1000;
+  constexpr std::size_t kMostCells = 100'000;
+  struct Numbers {
+    std::int64_t grouped = 0;  ///< as 2.801
+    std::string code;          ///< as 01234
+    double largest = 0;        ///< of those without a point
+    bool has_others = false;
+    std::string example;
+  };
+  std::vector<Numbers> columns(static_cast<std::size_t>(line_.columns));
+  CsvText text = text_;
+  std::string buffer;
+  for (std::size_t line = 0; line < kMostLines && line * columns.size() < kMostCells && !text.at_end(); ++line) {
+    CsvText::After after = CsvText::After::kCell;
+    for (std::size_t column = 0; after == CsvText::After::kCell && column < columns.size(); ++column) {
+      const std::string_view cell = text.word(buffer);
+      Numbers& numbers = columns[column];
+      if (is_grouped_by_points(cell)) {
+        ++numbers.grouped;
+        if (numbers.example.empty()) numbers.example = cell;
+      } else if (std::ranges::all_of(cell, [](char c) { return c >= '0' && c <= '9'; })) {
+        if (cell.size() > 3) numbers.has_others = true;
+        if (cell.size() > 3 && cell[0] == '0' && numbers.code.empty()) numbers.code = cell;
+        double value = 0;
+        std::from_chars(cell.data(), cell.data() + cell.size(), value);
+        numbers.largest = std::max(numbers.largest, value);
+      } else {
+        numbers.has_others = true;
+      }
+      after = text.next();
+    }
+    if (after != CsvText::After::kLine) break;  // which reading it says
+  }
+  std::map<std::size_t, std::string> doubtful;
+  for (std::size_t column = 0; column < columns.size(); ++column) {
+    const auto& [grouped, code, largest, has_others, example] = columns[column];
+    const std::string name =
+        line_.header.empty() ? std::to_string(column) : fmt::format("'{}'", shortened(line_.header[column]));
+    if (!code.empty()) {
+      doubtful[column] = fmt::format(
+          "{0}: column {1}: {2} is read as the number {3:g}; if these are codes, as of places or articles, encode "
+          "them, "
+          "as encoding: {{{4}: one_hot}}",
+          line_.file, name, code, std::stod(code),
+          line_.header.empty() ? std::to_string(column) : shortened(line_.header[column]));
+      continue;
+    }
+    if (text_.decimal_point() != '.' || has_others || grouped < 2 || largest < 100) continue;
+    std::string plain = example;
+    std::erase(plain, '.');
+    doubtful[column] = fmt::format(
+        "{}: column {}: {} is read as a number below 1000, though those without a point reach {:g}; if its point "
+        "separates thousands, write {}",
+        line_.file,
+        line_.header.empty() ? std::to_string(column) : fmt::format("'{}'", shortened(line_.header[column])), example,
+        largest, plain);
+  }
+  return doubtful;
 }
 
 void require_utf8(std::string_view text, const std::string& place) {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstddef>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -34,6 +36,10 @@ class CsvFile {
   bool repeats_header() const;
   /// What its user should know of how the first line was taken.
   const std::vector<std::string>& remarks() const { return remarks_; }
+  char delimiter() const { return text_.delimiter(); }
+  /// Columns whose numbers may mean something else: points that are read as decimal ones and may separate thousands, as
+  /// 2.801 beside 950; codes with leading zeros; with what to say of it. Looks at the next rows, a thousand at most.
+  std::map<std::size_t, std::string> doubtful_numbers() const;
 
  private:
   std::string_view content();

@@ -1,6 +1,7 @@
 #include "data/tables/csv_table.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -42,6 +43,10 @@ class TableReader {
     for (const std::string& path : paths_) {
       const CsvFile& file = files.emplace_back(path, options_, known ? &*known : nullptr);
       remarks_.insert(remarks_.end(), file.remarks().begin(), file.remarks().end());
+      const bool lacks_header = !files.front().first_line().header.empty() && file.first_line().header.empty();
+      if (lacks_header) {
+        remarks_.push_back(path + ": this file has no header, so that its columns are taken in the order of the first");
+      }
       if (!known) known = file.first_line().header;
     }
     begin(files);
@@ -54,7 +59,9 @@ class TableReader {
   enum class Labels : std::uint8_t { kUnknown, kNumbers, kWords };
 
   void begin(const std::vector<CsvFile>& files) {
-    if (table_.columns.features.empty()) table_.columns = table_of_options(options_, files.front().first_line());
+    if (table_.columns.features.empty()) {
+      table_.columns = table_of_options(options_, files.front().first_line(), remarks_);
+    }
     const auto features = static_cast<std::int64_t>(table_.columns.features.size());
     label_columns_ = reading_.wants_labels ? static_cast<std::int64_t>(listed(options_.labels).size()) : 0;
     feature_words_.resize(static_cast<std::size_t>(features));
@@ -76,6 +83,11 @@ class TableReader {
     file_ = &file;
     text_ = &file.text();
     roles_ = roles_of(file.first_line(), table_.columns, options_, reading_.wants_labels, remarks_);
+    if (!reading_.wants_labels) warn_of_label_column(file);
+    for (const auto& [column, remark] : file.doubtful_numbers()) {
+      const Kind kind = roles_[column].kind;
+      if (kind != Kind::kPassedOver && kind != Kind::kWord) remarks_.push_back(remark);
+    }
     const std::int64_t first_row = row_;
     const std::int64_t first_line = text_->at_end() ? 0 : text_->line(text_->position());
     const auto features = static_cast<std::int64_t>(feature_words_.size());
@@ -97,6 +109,25 @@ class TableReader {
     add_part({first_row, file.first_line().file, text_->one_line_each() ? first_line : 0});
   }
 
+  /// New data without a header, as wide as the training data: has the column of the labels a number where those are
+  /// words?
+  void warn_of_label_column(const CsvFile& file) {
+    const FirstLine& line = file.first_line();
+    const bool has_all = line.header.empty() && line.columns == table_.columns.columns;
+    if (!has_all || !known_words_ || table_.columns.labels.size() != 1) return;
+    CsvText text = *text_;
+    const std::int64_t label = table_.columns.labels.front();
+    for (std::int64_t column = 0; column < label; ++column) {
+      text.cell();
+      if (text.next() != CsvText::After::kCell) return;
+    }
+    if (!text.whole_number<double>()) return;
+    remarks_.push_back(fmt::format(
+        "{}: column {} has numbers, where the training data has the words of the labels, and no header says "
+        "which columns these are; they are taken in the order of the training data ({})",
+        line.file, label, shortened(fmt::format("{}", fmt::join(table_.columns.header, ", ")), 80)));
+  }
+
   bool pass_header() {
     if (repeated_headers_++ == 0)
       first_repeated_ = fmt::format("{}:{}", file_->first_line().file, text_->line(text_->position()));
@@ -105,6 +136,7 @@ class TableReader {
   }
 
   void read_row() {
+    row_begin_ = text_->position();
     for (column_ = 0; column_ < roles_.size(); ++column_) {
       cell_ = text_->position();
       const auto [kind, place] = roles_[column_];
@@ -194,12 +226,39 @@ class TableReader {
     if (reading_.adapted != nullptr && !reading_.adapted->table && !reading_.wants_labels) {
       return "; the run was not trained on a table, so no column is taken for a label: remove what is no feature";
     }
+    if (const std::int64_t numbers = reading_.wants_labels ? numbers_beside() : 0; numbers > 0) {
+      return fmt::format(
+          "; {} other cells of the column are numbers: correct this one, or, if it stands for a missing value, list "
+          "it, as missing_values: [\"{}\"], and say in 'missing' what that stands for, as missing: mean",
+          numbers, shortened(plain_cell()));
+    }
     const std::vector<std::string>& header = file_->first_line().header;
     return fmt::format(
         "; a column of words needs an encoding, as in 'encoding: {{{}: one_hot}}', or is left out where 'features' "
         "lists "
         "the others",
         header.empty() ? std::to_string(column_) : shortened(header[column_]));
+  }
+
+  /// How many cells of the column are numbers, among the next 1,000 and those before; 0 where it has many words.
+  std::int64_t numbers_beside() const {
+    constexpr std::int64_t kMostRows = 1000, kFewest = 8;
+    std::int64_t numbers = row_of_file_, words = 0;
+    CsvText text = *text_;
+    text.go_back(row_begin_);
+    for (std::int64_t row = 0; row < kMostRows && !text.at_end(); ++row) {
+      for (std::size_t column = 0; column < column_; ++column) {
+        text.cell();
+        if (text.next() != CsvText::After::kCell) return 0;
+      }
+      if (text.whole_number<double>()) {
+        ++numbers;
+      } else if (!text.empty_cell() && !looks_missing(CsvText(text).cell())) {
+        ++words;
+      }
+      text.pass_row(text.position());
+    }
+    return numbers > kFewest && words * 10 < numbers ? numbers : 0;
   }
 
   double number(std::size_t place) {
@@ -258,7 +317,8 @@ class TableReader {
         labels_kind_ = Labels::kNumbers;
         return *value;
       }
-      const bool may_be_words = labels_kind_ == Labels::kUnknown && !text_->empty_cell() && !is_nonfinite_number();
+      const bool may_be_words =
+          labels_kind_ == Labels::kUnknown && !text_->empty_cell() && !is_nonfinite_number() && !is_mark(plain_cell());
       if (!may_be_words) fail_at_label();
       if (const std::string hint = number_hint(); !hint.empty()) {
         fail_at_row(fmt::format("expected a number or a word, found '{}'{}", shortened(text_->raw_cell(cell_)), hint),
@@ -350,6 +410,7 @@ class TableReader {
     const std::string cell = plain_cell();
     if (!looks_missing(cell)) return "";
     const bool is_known = is_mark(cell) || std::ranges::find(kMissingMarks, cell) != kMissingMarks.end();
+    if (!reading_.wants_labels) return "; the model was trained without missing values: correct it or remove the row";
     const std::string value = "what a missing value stands for, as missing: mean";
     if (is_known) return "; say in 'missing' " + value;
     return fmt::format(
@@ -374,10 +435,13 @@ class TableReader {
   }
 
   [[noreturn]] void fail_at_empty(const char* expected) {
-    fail_at_row(fmt::format("expected {}, found an empty cell; fill it in, remove the row, or say in 'missing' what an "
-                            "empty feature stands for",
-                            expected),
-                cell_);
+    fail_at_row(
+        fmt::format("expected {}, found an empty cell; fill it in{}", expected,
+                    reading_.wants_labels
+                        ? ", remove the row, or say in 'missing' what an empty feature stands for"
+                        : " or remove the row: the model was trained without missing values, and learns of them "
+                          "in a new run with 'missing' in data.train"),
+        cell_);
   }
 
   [[noreturn]] void fail_at_number(const std::string& hint) {
@@ -446,6 +510,7 @@ class TableReader {
   double* feature_ = nullptr;         ///< where the row goes
   double *label_ = nullptr, *weight_ = nullptr;
   std::size_t column_ = 0;
+  const char* row_begin_ = nullptr;
   const char* cell_ = nullptr;  ///< where the cell begins that is being read
   std::string buffer_;
 };

@@ -59,6 +59,7 @@ class CsvText {
   /// Whether the last cell's quote was closed.
   bool closed() const { return closed_; }
   char delimiter() const { return delimiter_; }
+  char decimal_point() const { return point_; }
   /// "a comma", for messages.
   std::string delimiter_name() const {
     if (delimiter_ == ',') return "a comma";

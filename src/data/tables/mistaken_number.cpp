@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
+#include <cstdint>
 #include <optional>
 
 #include "base/utf8.h"
@@ -117,11 +119,39 @@ std::optional<Stripped> stripped(std::string_view text, char point) {
   return std::nullopt;
 }
 
+/// Numbers with another sign, space or base than those that are read.
+std::string about_characters(std::string_view text, char point) {
+  for (const std::string_view minus : {"\u2212", "\u2013", "\u2014", "\ufe63", "\uff0d"}) {
+    if (!text.starts_with(minus)) continue;
+    const std::string plain = fmt::format("-{}", text.substr(minus.size()));
+    if (is_plain(plain, point)) return fmt::format("write {}, with a hyphen as its sign", shortened(plain));
+  }
+  for (const std::string_view space : {"\u00a0", "\u202f", "\u2009", "\u200b", "\ufeff"}) {
+    std::string plain = with_replaced(text, space, ' ');
+    const std::string_view inside = without_outer_spaces(plain);
+    if (inside.size() < text.size() && is_plain(inside, point)) {
+      return fmt::format("write {}, without the no-break space at its end", shortened(inside));
+    }
+  }
+  if (text.starts_with("0x") || text.starts_with("0X")) {
+    std::uint64_t value = 0;
+    const auto [end, error] = std::from_chars(text.data() + 2, text.data() + text.size(), value, 16);
+    if (error == std::errc() && end == text.data() + text.size() && text.size() > 2) {
+      return fmt::format("write {}, as numbers are decimal here", value);
+    }
+  }
+  const std::size_t colon = text.find(':');
+  const bool is_time = colon != text.npos && text.size() >= colon + 3 &&
+                       std::ranges::all_of(text, [](char c) { return is_digit(c) || c == ':'; });
+  return is_time ? "write a time as the number of its minutes or seconds" : "";
+}
+
 }  // namespace
 
 std::string mistaken_number(std::string_view text, char point) {
   text = without_outer_spaces(text);
   if (std::ranges::none_of(text, is_digit)) return "";
+  if (const std::string about = about_characters(text, point); !about.empty()) return about;
   if (const std::string about = about_groups(std::string(text), point); !about.empty()) return about;
   if (const auto found = stripped(text, point)) {
     return fmt::format("write {}, without the {}", shortened(found->number), found->what);

@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "data/fingerprint.h"
 #include "train/checkpoint/variable_copies.h"
 #include "train/checkpoint/weights.h"
 
@@ -32,14 +33,25 @@ bool is_finite(const fs::path& checkpoint) {
 
 }  // namespace
 
-void require_same_data(const CheckpointState& saved, const std::string& data) {
-  if (data.empty() || saved.data == data) return;
-  const auto of_train = [](const std::string& all) { return all.substr(0, all.find("; validation: ")); };
+void require_same_data(const CheckpointState& saved, const DataFingerprints& data) {
+  if (data.train.empty() || saved.data == data) return;
   throw UsageError(
       fmt::format("{}: the data for training or validation changed since {} was saved: expected {}, found {}; give the "
                   "run its data again, or start a new run without --resume",
-                  of_train(saved.data) == of_train(data) ? "data.validation" : "data.train",
-                  checkpoint_name(saved.training.step), saved.data, data));
+                  saved.data.train == data.train ? "data.validation" : "data.train",
+                  checkpoint_name(saved.training.step), to_text(saved.data), to_text(data)));
+}
+
+void warn_of_changed_data(const fs::path& checkpoints, data::Split split, const data::Dataset& examples,
+                          bool is_drawn) {
+  if (split == data::Split::kTest) return;
+  const std::optional<CheckpointState> saved = newest_checkpoint_state(checkpoints);
+  if (!saved) return;
+  const std::string& before = split == data::Split::kTrain ? saved->data.train : saved->data.validation;
+  const std::string now = data::fingerprint(examples);
+  if (before == now || before.empty()) return;
+  spdlog::warn("the {} data changed since the run was trained: expected {}, found {}{}", data::name_of(split), before,
+               now, is_drawn ? "; drawn anew from data.train, they may have examples that it was trained on" : "");
 }
 
 Checkpoints::Checkpoints(fs::path folder, Strategy& strategy, CheckpointNames names, RunIdentity run)
@@ -176,7 +188,7 @@ TrainingState Checkpoints::restore_from(const ReadCheckpoint& checkpoint) {
   }
   require_same_data(saved, run_.data);
   if (saved.metrics != names_.metrics) {
-    spdlog::warn("the metrics changed: the means of this epoch begin here");
+    spdlog::warn("the metrics changed: this epoch's averages restart");
     state.epoch_sums = {};
     state.step_sums = {};
   }
@@ -186,7 +198,7 @@ TrainingState Checkpoints::restore_from(const ReadCheckpoint& checkpoint) {
     state.gradients = 0;
   }
   restore_callbacks(checkpoint, state.callbacks);
-  restore_variables(checkpoint, state.gradients > 0);
+  restore_variables(checkpoint, has_accumulated(state));
   restored_events_ = saved.events;
   return state;
 }
@@ -194,7 +206,7 @@ TrainingState Checkpoints::restore_from(const ReadCheckpoint& checkpoint) {
 /// The learning rate stays what it was reduced to: it belongs to the weights.
 void Checkpoints::restore_callbacks(const ReadCheckpoint& checkpoint, CallbackState& state) const {
   if (checkpoint.state.callbacks != names_.callbacks) {
-    if (!checkpoint.state.callbacks.empty()) spdlog::warn("the callbacks changed: what they have seen begins here");
+    if (!checkpoint.state.callbacks.empty()) spdlog::warn("the callbacks changed: their history is reset");
     state.watches.clear();
     state.kept_epoch = 0;
   }

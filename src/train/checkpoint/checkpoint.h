@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "data/loading/load.h"
 #include "report/jsonl.h"
 #include "strategy/strategy.h"
 #include "train/checkpoint/checkpoint_folder.h"
@@ -17,11 +18,15 @@ namespace mirrortrain {
 /// What a checkpoint must have in common with the run that is resumed from it.
 struct RunIdentity {
   std::uint64_t seed = 0;
-  std::string data;  ///< the fingerprint of the data for training and validation; empty: any
+  DataFingerprints data;  ///< empty: any
 };
 
-/// Throws UsageError where a checkpoint was saved with other data than those of this fingerprint.
-void require_same_data(const CheckpointState& saved, const std::string& data);
+/// Throws UsageError where a checkpoint was saved with other data than these.
+void require_same_data(const CheckpointState& saved, const DataFingerprints& data);
+/// Warns where a split for training or validation is not as it was when a run's newest checkpoint was saved.
+/// `is_drawn`: whether it is a part of data.train.
+void warn_of_changed_data(const std::filesystem::path& checkpoints, data::Split split, const data::Dataset& examples,
+                          bool is_drawn);
 
 /// The checkpoints of a run: checkpoints/step-000500/ with model.safetensors (what reading the variables gives),
 /// training.safetensors (optimizer slots, accumulated gradients, the `state`, and every copy that can differ) and

@@ -102,6 +102,18 @@ CheckpointState read_checkpoint_state(const fs::path& checkpoint) {
   return state;
 }
 
+std::optional<CheckpointState> newest_checkpoint_state(const fs::path& folder) {
+  if (!fs::is_directory(folder)) return std::nullopt;
+  const std::vector<fs::path> all = checkpoints_in(folder);
+  for (auto checkpoint = all.rbegin(); checkpoint != all.rend(); ++checkpoint) {
+    try {
+      return read_checkpoint_state(*checkpoint);
+    } catch (const Error&) {
+    }
+  }
+  return std::nullopt;
+}
+
 ReadCheckpoint read_checkpoint(const fs::path& checkpoint) {
   ReadCheckpoint read{read_checkpoint_state(checkpoint), {}, {}};
   // A run without a model has no weights.

@@ -34,6 +34,8 @@ struct ReadCheckpoint {
 ReadCheckpoint read_checkpoint(const std::filesystem::path& checkpoint);
 /// Its state.json alone, with the same checks.
 CheckpointState read_checkpoint_state(const std::filesystem::path& checkpoint);
+/// The same of the newest of a run's checkpoints that can be read; nullopt where there is none.
+std::optional<CheckpointState> newest_checkpoint_state(const std::filesystem::path& folder);
 /// Its model.safetensors alone, with the same checks of that file and of state.json.
 StoredTensors read_checkpoint_model(const std::filesystem::path& checkpoint);
 

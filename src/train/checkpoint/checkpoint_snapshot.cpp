@@ -46,7 +46,7 @@ std::vector<SavedVariable> saved_variables(Strategy& strategy, const CheckpointN
       saved.push_back({SavedKind::kSlot, slot_name(slot, variable), fmt::format("the optimizer's {} of {}", slot, name),
                        variables.slot(i, number)});
     }
-    if (state.gradients > 0) {
+    if (has_accumulated(state)) {
       saved.push_back({SavedKind::kAccumulated, accumulated_name(variable), "the accumulated gradient of " + name,
                        variables.accumulated(i)});
     }

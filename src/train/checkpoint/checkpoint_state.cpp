@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <span>
+#include <type_traits>
 #include <utility>
 
 #include "base/files.h"
@@ -17,6 +18,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr int kFormat = 2;
+constexpr std::string_view kBehindTrain = "; validation: ";
 constexpr std::string_view kChecksum = ",\n  \"checksum\": ";
 
 Json to_json(double value) {
@@ -135,22 +137,20 @@ CallbackState callbacks_from(const Json& json, std::vector<std::string>& names) 
 CheckpointState state_from(const Json& json) {
   CheckpointState state;
   TrainingState& training = state.training;
-  training.step = integer_from<std::int64_t>(json.at("step"));
-  training.updates = integer_from<std::int64_t>(json.at("updates"));
-  training.gradients = integer_from<std::int64_t>(json.at("accumulated_gradients"));
-  training.skips_update = json.value("skips_update", false);  // which older checkpoints have not
-  training.position = {integer_from<std::int64_t>(json.at("epoch")), integer_from<std::int64_t>(json.at("position"))};
-  if (json.contains("dealt_among")) training.position.workers = integer_from<int>(json.at("dealt_among"));
-  training.seconds = json.at("seconds").get<double>();
-  training.epoch_sums = sums_from(json.at("epoch_sums"));
-  training.step_sums = sums_from(json.at("step_sums"));
-  training.validated_epoch = integer_from<std::int64_t>(json.at("validated_epoch"));
+  for_each_number(training, [&](const char* name, auto& number) {
+    using Number = std::remove_reference_t<decltype(number)>;
+    if constexpr (std::is_same_v<Number, bool> || std::is_floating_point_v<Number>) {
+      number = json.at(name).get<Number>();
+    } else {
+      number = integer_from<Number>(json.at(name));
+    }
+  });
+  for_each_sums(training, [&](const char* name, StepSums& sums) { sums = sums_from(json.at(name)); });
   training.last_epoch = {scores_from(json.at("last_epoch").at("train")),
                          scores_from(json.at("last_epoch").at("validation"))};
-  // Checkpoints of before there were callbacks have none.
-  if (json.contains("callbacks")) training.callbacks = callbacks_from(json.at("callbacks"), state.callbacks);
+  training.callbacks = callbacks_from(json.at("callbacks"), state.callbacks);
   state.seed = integer_from<std::uint64_t>(json.at("seed"));
-  state.data = json.at("data").get<std::string>();
+  state.data = data_fingerprints_from(json.at("data").get<std::string>());
   state.replicas = integer_from<int>(json.at("replicas"));
   state.policies = policies_from(json.at("policies"));
   state.metrics = json.at("metrics").get<std::vector<std::string>>();
@@ -164,37 +164,36 @@ CheckpointState state_from(const Json& json) {
 
 }  // namespace
 
+std::string to_text(const DataFingerprints& data) {
+  return data.validation.empty() ? data.train : data.train + std::string(kBehindTrain) + data.validation;
+}
+
+DataFingerprints data_fingerprints_from(const std::string& text) {
+  const std::size_t end = text.find(kBehindTrain);
+  if (end == std::string::npos) return {text, ""};
+  return {text.substr(0, end), text.substr(end + kBehindTrain.size())};
+}
+
 std::string with_checksum(std::string_view text) {
   return fmt::format("{}{}{}\n}}\n", text, kChecksum, crc32_of(std::as_bytes(std::span(text))));
 }
 
 std::string to_text(const CheckpointState& state) {
   const TrainingState& training = state.training;
-  const Json json = {
-      {"format", kFormat},
-      {"step", training.step},
-      {"updates", training.updates},
-      {"accumulated_gradients", training.gradients},
-      {"skips_update", training.skips_update},
-      {"epoch", training.position.epoch},
-      {"position", training.position.examples},
-      {"dealt_among", training.position.workers},  // workers; older checkpoints have all share the examples
-      {"seed", state.seed},
-      {"data", state.data},
-      {"replicas", state.replicas},
-      {"policies", to_json(state.policies)},
-      {"seconds", training.seconds},
-      {"metrics", state.metrics},
-      {"epoch_sums", to_json(training.epoch_sums)},
-      {"step_sums", to_json(training.step_sums)},
-      {"validated_epoch", training.validated_epoch},
-      {"last_epoch",
-       {{"train", to_json(training.last_epoch.train)}, {"validation", to_json(training.last_epoch.validation)}}},
-      {"callbacks", to_json(training.callbacks, state.callbacks)},
-      {"events", state.events},
-      {"is_finite", state.is_finite},
-      {"checksums", state.checksums},
-  };
+  Json json = {{"format", kFormat}};
+  for_each_number(training, [&](const char* name, const auto& number) { json[name] = number; });
+  json["seed"] = state.seed;
+  json["data"] = to_text(state.data);
+  json["replicas"] = state.replicas;
+  json["policies"] = to_json(state.policies);
+  json["metrics"] = state.metrics;
+  for_each_sums(training, [&](const char* name, const StepSums& sums) { json[name] = to_json(sums); });
+  json["last_epoch"] = {{"train", to_json(training.last_epoch.train)},
+                        {"validation", to_json(training.last_epoch.validation)}};
+  json["callbacks"] = to_json(training.callbacks, state.callbacks);
+  json["events"] = state.events;
+  json["is_finite"] = state.is_finite;
+  json["checksums"] = state.checksums;
   std::string text = json.dump(2);
   text.resize(text.rfind("\n}"));
   return with_checksum(text);

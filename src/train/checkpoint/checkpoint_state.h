@@ -18,11 +18,20 @@ class Damaged : public Error {
   using Error::Error;
 };
 
+/// The fingerprints (data::fingerprint) of the data that weights depend on: validation decides for callbacks.
+struct DataFingerprints {
+  std::string train, validation;  ///< empty where there are no examples
+  bool operator==(const DataFingerprints&) const = default;
+};
+/// As state.json has them: "9 examples, ...; validation: 3 examples, ...".
+std::string to_text(const DataFingerprints& data);
+DataFingerprints data_fingerprints_from(const std::string& text);
+
 /// What state.json of a checkpoint holds.
 struct CheckpointState {
   TrainingState training;
   std::uint64_t seed = 0;
-  std::string data;  ///< see RunIdentity
+  DataFingerprints data;
   int replicas = 1;
   SavedPolicies policies;
   std::vector<std::string> metrics;                ///< the names of those in the sums

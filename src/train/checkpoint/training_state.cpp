@@ -13,20 +13,15 @@ void take_from_chief(const Workers& workers, CallbackState& state) {
 }
 
 void take_from_chief(const Workers& workers, TrainingState& state) {
-  const auto take = [&](auto& number) { workers.take_from_chief(std::as_writable_bytes(std::span(&number, 1))); };
-  take(state.step);
-  take(state.updates);
-  take(state.gradients);
-  take(state.position.epoch);
-  take(state.position.examples);
-  take(state.position.workers);
-  take(state.seconds);
-  take(state.validated_epoch);
-  for (StepSums* const sums : {&state.epoch_sums, &state.step_sums}) {
-    take(sums->loss);
-    take(sums->examples);
-    workers.take_from_chief(std::as_writable_bytes(std::span(sums->metrics)));
-  }
+  const auto take = [&](const char*, auto& number) {
+    workers.take_from_chief(std::as_writable_bytes(std::span(&number, 1)));
+  };
+  for_each_number(state, take);
+  for_each_sums(state, [&](const char* name, StepSums& sums) {
+    take(name, sums.loss);
+    take(name, sums.examples);
+    workers.take_from_chief(std::as_writable_bytes(std::span(sums.metrics)));
+  });
   take_from_chief(workers, state.callbacks);
 }
 

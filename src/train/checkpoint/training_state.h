@@ -30,6 +30,31 @@ struct TrainingState {
   CallbackState callbacks;           ///< up to that epoch
 };
 
+/// Whether gradients that the next update takes are accumulated. Those of an update that is skipped may be NaN, and
+/// nobody reads them.
+inline bool has_accumulated(const TrainingState& state) { return state.gradients > 0 && !state.skips_update; }
+
+/// Calls take(name in state.json, field) for each number of where training stands.
+template <class State, class Take>
+void for_each_number(State& state, const Take& take) {
+  take("step", state.step);
+  take("updates", state.updates);
+  take("accumulated_gradients", state.gradients);
+  take("skips_update", state.skips_update);
+  take("epoch", state.position.epoch);
+  take("position", state.position.examples);
+  take("dealt_among", state.position.workers);
+  take("seconds", state.seconds);
+  take("validated_epoch", state.validated_epoch);
+}
+
+/// The same of its sums.
+template <class State, class Take>
+void for_each_sums(State& state, const Take& take) {
+  take("epoch_sums", state.epoch_sums);
+  take("step_sums", state.step_sums);
+}
+
 /// What callbacks have seen becomes what the chief's have, on every worker; but for the kept weights.
 void take_from_chief(const Workers& workers, CallbackState& state);
 /// The same of where training stands, callbacks included.

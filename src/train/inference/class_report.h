@@ -11,11 +11,13 @@
 
 namespace mirrortrain {
 
-/// Why a model that predicts classes has no ClassReport: "there are 2100 classes, more than 2000"; empty where it has one.
+/// Why a model that predicts classes has no ClassReport: "there are 2100 classes, more than 2000"; empty where it has
+/// one.
 std::string why_not_counted(const OutputMeaning& meaning);
 
-/// How well each class is distinguished from the others: counts of an example's class against the one predicted. Of outputs that
-/// predict classes, see OutputMeaning; where they predict one for each step, what counts as an example here is a step.
+/// How well each class is distinguished from the others: counts of an example's class against the one predicted. Of
+/// outputs that predict classes, see OutputMeaning; where they predict one for each step, what counts as an example
+/// here is a step.
 class ClassReport {
  public:
   /// `meaning`, of which why_not_counted says nothing, must outlive it.

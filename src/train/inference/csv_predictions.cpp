@@ -42,21 +42,21 @@ class CsvPredictions : public PredictionWriter {
   CsvPredictions(const PredictionOutput& output, const OutputMeaning& meaning)
       : sink_(output.file), meaning_(meaning), probabilities_(output.probabilities) {
     sink_.write("index" + (meaning.tells_classes() ? columns_of_classes() : columns_of_numbers()) +
-                texts(output.beside) + "\n");
+                texts(output.extra_columns) + "\n");
   }
 
   void write(std::int64_t index, const ExampleOutput& output, const std::string&,
-             std::span<const std::string> beside) override {
+             std::span<const std::string> extra) override {
     sink_.write(std::to_string(index) + (meaning_.tells_classes() ? classes(output) : numbers(output.values)) +
-                texts(beside) + "\n");
+                texts(extra) + "\n");
   }
   void finish() override { sink_.finish(); }
 
  private:
   /// With commas before them.
-  static std::string texts(std::span<const std::string> beside) {
+  static std::string texts(std::span<const std::string> extra) {
     std::string cells;
-    for (const std::string& text : beside) cells += "," + csv_cell(text);
+    for (const std::string& text : extra) cells += "," + csv_cell(text);
     return cells;
   }
   /// Those whose probabilities get a column by their names too, beside that by their number.

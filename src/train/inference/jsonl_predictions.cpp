@@ -11,10 +11,13 @@ namespace {
 class JsonlPredictions : public PredictionWriter {
  public:
   JsonlPredictions(const PredictionOutput& output, const OutputMeaning& meaning)
-      : sink_(output.file), meaning_(meaning), probabilities_(output.probabilities), beside_(output.beside) {}
+      : sink_(output.file),
+        meaning_(meaning),
+        probabilities_(output.probabilities),
+        extra_columns_(output.extra_columns) {}
 
   void write(std::int64_t index, const ExampleOutput& output, const std::string& file,
-             std::span<const std::string> beside) override {
+             std::span<const std::string> extra) override {
     Json line = {{"index", index}};
     if (meaning_.tells_classes()) {
       line["prediction"] = by_step(output, [&](const auto& prediction) {
@@ -35,7 +38,7 @@ class JsonlPredictions : public PredictionWriter {
       line["prediction"] = std::vector<float>(output.values.begin(), output.values.end());
     }
     if (!file.empty()) line["file"] = file;
-    for (std::size_t i = 0; i < beside.size(); ++i) line[beside_[i]] = beside[i];
+    for (std::size_t i = 0; i < extra.size(); ++i) line[extra_columns_[i]] = extra[i];
     sink_.write(report::json_line(line) + "\n");
   }
   void finish() override { sink_.finish(); }
@@ -62,7 +65,7 @@ class JsonlPredictions : public PredictionWriter {
   PredictionSink sink_;
   const OutputMeaning& meaning_;
   bool probabilities_;
-  std::vector<std::string> beside_;
+  std::vector<std::string> extra_columns_;
 };
 
 }  // namespace

@@ -72,9 +72,10 @@ enum class PredictionFormat : std::uint8_t { kCsv, kNpy, kJsonl };
 class PredictionWriter {
  public:
   virtual ~PredictionWriter() = default;
-  /// `file`: the example's, where each has one of its own, else empty. `beside`: what PredictionOutput::beside names.
+  /// `file`: the example's, where each has one of its own, else empty. `extra`: the cells of
+  /// PredictionOutput::extra_columns.
   virtual void write(std::int64_t index, const ExampleOutput& output, const std::string& file,
-                     std::span<const std::string> beside) = 0;
+                     std::span<const std::string> extra) = 0;
   virtual void finish() = 0;
 };
 
@@ -82,7 +83,7 @@ struct PredictionOutput {
   std::optional<std::filesystem::path> file;  ///< absent: stdout
   PredictionFormat format = PredictionFormat::kCsv;
   bool probabilities = false;
-  std::vector<std::string> beside{};  ///< columns that go through from the data, behind the others; not into npy
+  std::vector<std::string> extra_columns{};  ///< from the data, behind the others; not in npy
   std::int64_t rows = 0;
 };
 /// `meaning` must outlive the writer.

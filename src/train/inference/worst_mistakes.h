@@ -12,8 +12,8 @@
 
 namespace mirrortrain {
 
-/// The examples taken for another class, of which the model was surest. Of outputs that predict a class of each example,
-/// see OutputMeaning.
+/// The examples taken for another class, of which the model was surest. Of outputs that predict a class of each
+/// example, see OutputMeaning.
 class WorstMistakes {
  public:
   static constexpr std::size_t kMost = 24;

@@ -34,16 +34,21 @@ void warn_of_split(const LocatedSource& source, const char* name, const data::Cl
   for (const auto& [number, count] : of_split) examples += count;
   if (examples < kEnough || of_split.size() < 2) return;  // which is warned of
   std::vector<std::string> absent, few;
+  bool has_absent_with_several = false;  // of one example no part can have one, too
   for (const auto& [number, count] : of_train) {
     const auto found = of_split.find(number);
     const std::string text = data::class_text(number, names);
     if (found == of_split.end()) {
       absent.push_back(text);
+      has_absent_with_several = has_absent_with_several || count > 1;
     } else if (found->second < kFew) {
       few.push_back(fmt::format("{} ({})", text, found->second));
     }
   }
-  const std::string remedy = is_part_of_train ? "take a larger fraction, or draw it with stratify: true" : "add some";
+  const std::string remedy = !is_part_of_train ? "add some"
+                             : has_absent_with_several
+                                 ? "take a larger fraction, or draw it with stratify: true"
+                                 : "a class of one example cannot be in both: add some to the data";
   if (!absent.empty()) {
     errors.warn(source.place, source.path,
                 fmt::format("{} has no example of the class{} {}, which the training data have; {}", name,

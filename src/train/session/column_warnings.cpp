@@ -123,12 +123,15 @@ void warn_of_rows(const Columns& columns, const data::AdaptedTable& table, const
   }
 }
 
-void warn_of_constants(const Columns& columns, const Configuration& values, config::Errors& errors) {
-  const auto adapts = [](const data::PreprocessingStep& step) {
+bool has_adapted_normalization(const Configuration& values) {
+  return std::ranges::any_of(values.data.preprocessing, [](const data::PreprocessingStep& step) {
     const auto* const normalization = std::get_if<data::Normalization>(&step);
     return normalization != nullptr && normalization->adapt;
-  };
-  if (columns.rows() < 2 || std::ranges::none_of(values.data.preprocessing, adapts)) return;
+  });
+}
+
+void warn_of_constants(const Columns& columns, const Configuration& values, config::Errors& errors) {
+  if (columns.rows() < 2 || !has_adapted_normalization(values)) return;
   std::vector<std::string> constant;
   for (std::size_t i = 0; i < columns.count(); ++i) {
     if (is_constant(columns.values(i)) && !columns.is_word(i)) constant.push_back(columns.text_of(i));
@@ -193,6 +196,35 @@ void warn_of_stand_ins(const Columns& columns, const auto& source, config::Error
                             "write missing_values: [\"{:g}\"] and missing: mean",
                             columns.text_of(i), *mark, std::ranges::count(columns.values(i), *mark), *mark));
     return;  // what is missing in one column is so in others
+  }
+}
+
+/// A number that is alone very far from all others; with the least and the largest of those.
+struct Outlier {
+  double value, least, most;
+};
+
+std::optional<Outlier> outlier(std::vector<double> values) {
+  constexpr std::size_t kFewest = 20;
+  constexpr double kApart = 1000;  // times the range of the others
+  if (values.size() < kFewest) return std::nullopt;
+  std::ranges::sort(values);
+  const double least = values.front(), second = values[1], last_but_one = values[values.size() - 2],
+               most = values.back();
+  if (second < last_but_one && most - last_but_one > kApart * (last_but_one - least))
+    return Outlier{most, least, last_but_one};
+  if (second < last_but_one && second - least > kApart * (most - second)) return Outlier{least, second, most};
+  return std::nullopt;
+}
+
+void warn_of_outliers(const Columns& columns, const auto& source, config::Errors& errors) {
+  for (std::size_t i = 0; i < columns.count(); ++i) {
+    const std::optional<Outlier> found = columns.is_word(i) ? std::nullopt : outlier(columns.values(i));
+    if (!found) continue;
+    errors.warn(source.place, source.path,
+                fmt::format("{} has {:g} once, and its other numbers go from {:g} to {:g}, which normalization makes "
+                            "nearly equal beside it; correct the number or remove its row",
+                            columns.text_of(i), found->value, found->least, found->most));
   }
 }
 
@@ -303,6 +335,7 @@ void warn_of_columns(const CheckedConfiguration& checked, const SplitsToCheck& s
     warn_of_stand_ins(columns, values.data.train, errors);
   }
   warn_of_constants(columns, values, errors);
+  if (has_adapted_normalization(values)) warn_of_outliers(columns, values.data.train, errors);
   warn_of_lost_differences(columns, values, errors);
   if (is_table) warn_of_answers(checked, train, columns, errors);
 }

@@ -85,29 +85,43 @@ std::optional<data::Rescaling> rescaling_of(const CheckedConfiguration& checked)
   return all;
 }
 
+/// The largest number of the features looked at, whatever its sign.
+double largest_of(const data::Dataset& dataset) {
+  double largest = 0;
+  for (const Column& column : columns_of(dataset)) {
+    largest = std::max({largest, std::abs(column.least), std::abs(column.most)});
+  }
+  return largest;
+}
+
 void warn_of_scales(const CheckedConfiguration& checked, const data::Dataset& train, config::Errors& errors) {
   if (is_normalized(checked)) return;
   constexpr double kLarge = 100, kApart = 100;
   const std::vector<Column> columns = columns_of(train);
-  double least = std::numeric_limits<double>::infinity(), most = 0, largest = 0;
+  double least = std::numeric_limits<double>::infinity(), most = 0, largest = 0, lowest = 0;
   const std::optional<data::Rescaling> rescaling = rescaling_of(checked);
   const double scale = rescaling ? rescaling->scale : 1, offset = rescaling ? rescaling->offset : 0;
   for (const Column& column : columns) {
     const double deviation = column.deviation() * std::abs(scale);
     const double least_here = column.least * scale + offset, most_here = column.most * scale + offset;
     largest = std::max({largest, std::abs(least_here), std::abs(most_here)});
+    lowest = std::min({lowest, least_here, most_here});
     most = std::max(most, deviation);
     if (deviation > 0) least = std::min(least, deviation);
   }
   const auto& source = checked.values().data.train;
-  if (rescaling && scale < 0.1 && offset == 0 && largest > 0 && largest / scale <= 1) {
+  const bool are_equal = std::ranges::all_of(columns, [](const Column& column) { return column.least == column.most; });
+  if (are_equal && columns.front().rows > 1) {
     errors.warn(source.place, source.path,
-                fmt::format("features reach {:g} in the file and only {:g} after rescaling; remove rescaling from "
-                            "data.preprocessing",
-                            largest / scale, largest));
+                "the features of all examples are equal: there is nothing to learn from; check how they were written");
     return;
   }
-  const bool images = train.features().row_shape().rank() >= 2;
+  if (const std::string twice = rescaled_twice(checked, train); !twice.empty()) {
+    errors.warn(source.place, source.path, twice);
+    return;
+  }
+  // Of bytes a scale is enough; other numbers may be far from 0 beside how much they differ.
+  const bool images = train.features().row_shape().rank() >= 2 && (rescaling || (lowest >= 0 && largest <= 255));
   if (images && largest > kLarge) {
     errors.warn(source.place, source.path,
                 rescaling
@@ -120,14 +134,28 @@ void warn_of_scales(const CheckedConfiguration& checked, const data::Dataset& tr
   } else if (!images && most > kApart * least) {
     errors.warn(source.place, source.path,
                 fmt::format("features differ in scale: standard deviations are {:.3g} to {:.3g}; the largest will "
-                            "dominate: add normalization to data.preprocessing",
+                            "dominate: add normalization: {{adapt: true}} to data.preprocessing",
                             least, most));
   } else if (!images && largest > kLarge) {
     errors.warn(source.place, source.path,
-                fmt::format("features reach {:g}; networks train best with features around 1: add normalization to "
-                            "data.preprocessing",
+                fmt::format("features reach {:g}; networks train best with features around 1: add normalization: "
+                            "{{adapt: true}} to data.preprocessing",
                             largest));
   }
+}
+
+/// Bytes for training and numbers from 0 to 1 for a test, or the other way round.
+template <class LocatedSource>
+void warn_of_other_scale(const LocatedSource& source, const data::Dataset& train, const data::Dataset* split,
+                         config::Errors& errors) {
+  constexpr double kApart = 50;
+  if (split == nullptr) return;
+  const double of_train = largest_of(train), of_split = largest_of(*split);
+  if (of_train < kApart * of_split && of_split < kApart * of_train) return;
+  if (of_train == 0 || of_split == 0) return;
+  errors.warn(source.place, source.path,
+              fmt::format("features reach {:g}, and those of the training data {:g}; write both on one scale", of_split,
+                          of_train));
 }
 
 /// Those of a split whose labels are single numbers; many are cut off.
@@ -145,18 +173,33 @@ std::set<double> different_labels(const data::Dataset& split) {
   return different;
 }
 
+/// The part of the training data that a split is drawn as; null where it has data of its own.
+const data::ValidationFraction* part_of_train(const std::optional<data::Validation>& source) {
+  return source ? std::get_if<data::ValidationFraction>(&*source) : nullptr;
+}
+const data::ValidationFraction* part_of_train(const std::optional<data::Source>&) { return nullptr; }
+
+std::string label_text(double label, const std::vector<std::string>& classes) {
+  const bool has_name = label >= 0 && label < static_cast<double>(classes.size());
+  return has_name ? classes[static_cast<std::size_t>(label)] : fmt::format("{:g}", label);
+}
+
 /// A split of one class says nothing of the others; `of_train` are several.
 template <class LocatedSource>
 void warn_of_one_class(const LocatedSource& source, const data::Dataset* split, const std::string& name,
-                       bool is_part_of_train, config::Errors& errors) {
-  constexpr std::int64_t kEnough = 10;
-  if (split == nullptr || split->rows() < kEnough) return;
+                       const std::vector<std::string>& classes, config::Errors& errors) {
+  const std::int64_t enough = part_of_train(source.value) != nullptr ? 10 : 2;  // a part of few may have one by chance
+  if (split == nullptr || split->rows() < enough) return;
   const std::set<double> labels = different_labels(*split);
   if (labels.size() > 1) return;
-  errors.warn(source.place, source.path,
-              fmt::format("every label of {} is {:g}, though the training data have others; {}", name, *labels.begin(),
-                          is_part_of_train ? "are the data sorted by class? add shuffle: true beside fraction"
-                                           : "check the labels"));
+  const auto* const part = part_of_train(source.value);
+  errors.warn(
+      source.place, source.path,
+      fmt::format("every label of {} is {}, though the training data have others; {}", name,
+                  label_text(*labels.begin(), classes),
+                  part == nullptr ? "check the labels"
+                  : part->shuffle ? "the others are rare: take a larger fraction, or draw it with stratify: true"
+                                  : "are the data sorted by class? add shuffle: true beside fraction"));
 }
 
 void warn_of_padding_alone(const CheckedConfiguration& checked, const data::Dataset& train, config::Errors& errors) {
@@ -234,10 +277,10 @@ void warn_of_labels(const CheckedConfiguration& checked, const SplitsToCheck& sp
                     "are sorted by class",
                     *different.begin()));
   } else {
-    const bool is_part =
-        data.validation.value && std::holds_alternative<data::ValidationFraction>(*data.validation.value);
-    warn_of_one_class(data.validation, splits.validation, "validation", is_part, errors);
-    warn_of_one_class(data.test, splits.test, "test", false, errors);
+    const std::vector<std::string> classes =
+        splits.adapted != nullptr ? splits.adapted->classes : std::vector<std::string>();
+    warn_of_one_class(data.validation, splits.validation, "validation", classes, errors);
+    warn_of_one_class(data.test, splits.test, "test", classes, errors);
   }
   if (data::find_one_hot(data.preprocessing) != nullptr) return;
   warn_of_large_labels(checked, *different.begin(), *different.rbegin(), errors);
@@ -263,6 +306,15 @@ void add_remarks(const LocatedSource& source, const data::Dataset* split, config
 }
 
 }  // namespace
+
+std::string rescaled_twice(const CheckedConfiguration& checked, const data::Dataset& examples) {
+  const std::optional<data::Rescaling> rescaling = rescaling_of(checked);
+  const double largest = largest_of(examples);
+  if (!rescaling || rescaling->scale >= 0.1 || rescaling->offset != 0 || largest == 0 || largest > 1) return "";
+  return fmt::format(
+      "features reach {:g} in the file and only {:g} after rescaling; remove rescaling from data.preprocessing",
+      largest, largest * rescaling->scale);
+}
 
 void warn_of_data(const CheckedConfiguration& checked, const SplitsToCheck& splits, config::Errors& errors) {
   const Configuration& values = checked.values();
@@ -293,6 +345,8 @@ void warn_of_data(const CheckedConfiguration& checked, const SplitsToCheck& spli
   warn_of_padding_alone(checked, train, errors);
   warn_of_columns(checked, splits, errors);
   warn_of_scales(checked, train, errors);
+  warn_of_other_scale(values.data.test, train, splits.test, errors);
+  if (!is_part) warn_of_other_scale(values.data.validation, train, splits.validation, errors);
   warn_of_labels(checked, splits, errors);
   warn_of_rare_classes(checked, splits, errors);
 }

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <string>
+
 #include "config/errors.h"
 #include "data/dataset.h"
 #include "data/tables/adapted.h"
@@ -18,5 +20,8 @@ struct SplitsToCheck {
 /// numbers or lie outside what the last layer can give, features of very different or large scale that nothing brings
 /// to one.
 void warn_of_data(const CheckedConfiguration& checked, const SplitsToCheck& splits, config::Errors& errors);
+
+/// What to say of features that are around 1 already and that rescaling makes nearly 0; "" of others.
+std::string rescaled_twice(const CheckedConfiguration& checked, const data::Dataset& examples);
 
 }  // namespace mirrortrain

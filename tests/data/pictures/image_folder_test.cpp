@@ -65,9 +65,9 @@ struct TwoClasses : Folders {
 
 TEST_CASE("a picture folder's classes and files are in bytewise order, and decode to 0 to 255 in the folder's color") {
   const TwoClasses folders;
-  const FoundPictures found = find_pictures(folders.source("set"), nullptr);
+  const FoundPictures found = find_pictures(folders.source("set"), {});
   CHECK(found.classes == std::vector<std::string>{"a", "b"});
-  const Dataset dataset(find_pictures(folders.source("set"), nullptr).examples);
+  const Dataset dataset(find_pictures(folders.source("set"), {}).examples);
   CHECK(dataset.rows() == 3);
   CHECK(dataset.features().shape == Shape{3, 13, 18, 3});
   const auto labels = dataset.labels().span<double>();
@@ -79,12 +79,12 @@ TEST_CASE("a picture folder's classes and files are in bytewise order, and decod
   ImageFolder gray = folders.source("set");
   gray.color = PictureColor::kGray;
   gray.image_size = {4, 6};
-  CHECK(find_pictures(gray, nullptr).examples.features.shape == Shape{3, 4, 6, 1});
+  CHECK(find_pictures(gray, {}).examples.features.shape == Shape{3, 4, 6, 1});
 }
 
 TEST_CASE("the feeder brings pictures as it brings rows in memory, expected or not, converted") {
   const TwoClasses folders;
-  const Dataset dataset(find_pictures(folders.source("set"), nullptr).examples);
+  const Dataset dataset(find_pictures(folders.source("set"), {}).examples);
   const InputSpec spec{{13, 18, 3}, {}, DType::kInt32, 2, false};
   const Feeder feeder(dataset, {Rescaling{0.5, 1}}, spec, {.ahead = {1 << 20, 2}});
   CHECK(feeder.reads_ahead());
@@ -110,7 +110,7 @@ TEST_CASE("validation of pictures is drawn by the seed, since files are sorted b
   options.train.value = folders.source("set");
   options.validation.value = ValidationFraction{0.3, std::nullopt};
   options.test.value = folders.source("set");
-  const Splits splits = load(options, 5, nullptr);
+  const Splits splits = load(options, 5, {});
   CHECK(splits.train.rows() == 14);
   CHECK(splits.validation->rows() == 6);
   const auto labels = splits.validation->labels().span<double>();
@@ -132,12 +132,12 @@ TEST_CASE("one picture that changes, whichever it is, changes the fingerprint") 
   }
   DataOptions options;
   options.train.value = folders.source("set");
-  const std::string before = fingerprint(load(options, 5, nullptr).train);
-  CHECK(fingerprint(load(options, 5, nullptr).train) == before);
+  const std::string before = fingerprint(load(options, 5, {}).train);
+  CHECK(fingerprint(load(options, 5, {}).train) == before);
   for (const int i : {0, 1, 50, 98, 99}) {
     const std::string file = fmt::format("set/a/{:03}.png", i);
     folders.copy("gray.png", file);
-    CHECK(fingerprint(load(options, 5, nullptr).train) != before);
+    CHECK(fingerprint(load(options, 5, {}).train) != before);
     folders.copy("rgb.png", file);
   }
 }
@@ -148,11 +148,11 @@ TEST_CASE("a table of names and labels takes the place of classes' folders") {
   folders.copy("photo.jpg", "set/more/two.jpg");
   ImageFolder source = folders.source("set");
   source.labels = config::Path{folders.write("labels.csv", "file,kind\nmore/two.jpg,zebra\none.png,ape\n")};
-  const FoundPictures found = find_pictures(source, nullptr);
+  const FoundPictures found = find_pictures(source, {});
   CHECK(found.classes == std::vector<std::string>{"ape", "zebra"});
   CHECK(found.examples.labels.span<double>()[0] == 1);
   source.labels = config::Path{folders.write("labels.csv", "file,kind\nnone.png,ape\n")};
-  CHECK(contains(error_text([&] { find_pictures(source, nullptr); }), "labels.csv:2: there is no picture"));
+  CHECK(contains(error_text([&] { find_pictures(source, {}); }), "labels.csv:2: there is no picture"));
 }
 
 TEST_CASE("a table of names without a header keeps its first picture, whatever the labels are") {
@@ -171,7 +171,7 @@ TEST_CASE("a table of names without a header keeps its first picture, whatever t
     CAPTURE(table);
     ImageFolder source = folders.source("set");
     source.labels = config::Path{folders.write("labels.csv", table)};
-    const FoundPictures found = find_pictures(source, nullptr);
+    const FoundPictures found = find_pictures(source, {});
     CHECK(found.examples.labels.rows() == 3);
     CHECK(found.classes == classes);
   }
@@ -181,7 +181,7 @@ TEST_CASE("picture folders that cannot be used are refused with the remedy") {
   TwoClasses folders;
   const auto error = [&](const ImageFolder& source, const std::vector<std::string>* classes = nullptr) {
     return error_text([&] {
-      const Dataset dataset(find_pictures(source, classes).examples);
+      const Dataset dataset(find_pictures(source, {.classes = classes}).examples);
       for (std::int64_t row = 0; row < dataset.rows(); ++row) pixels(dataset, row);
     });
   };
@@ -233,6 +233,23 @@ TEST_CASE("a crop that is drawn first reads its part of a picture alone, and giv
       }
     }
   }
+}
+
+TEST_CASE("labels of pictures are numbers where the loss compares numbers") {
+  TwoClasses folders;
+  ImageFolder source = folders.source("set");
+  const auto labels = [&](const std::string& second) {
+    source.labels = config::Path{folders.write("labels.csv", "file,age\nb/2.PNG,25.5\nb/10.png," + second + "\n")};
+  };
+  labels("40.25");
+  const FoundPictures found = find_pictures(source, {.are_numbers = true});
+  CHECK(found.classes.empty());
+  CHECK(found.examples.labels.span<double>()[0] == 25.5);
+  CHECK(found.examples.labels.span<double>()[1] == 40.25);
+  CHECK(find_pictures(source, {}).classes == std::vector<std::string>{"25.5", "40.25"});
+  labels("old");
+  const std::string error = error_text([&] { find_pictures(source, {.are_numbers = true}); });
+  CHECK_MESSAGE(contains(error, "the label 'old' is a word, and the loss compares numbers"), error);
 }
 
 }  // namespace

@@ -33,7 +33,7 @@ CheckpointState some_state() {
   state.training.validated_epoch = 2;
   state.training.last_epoch.train = report::Scores{0.25, {{"accuracy", 0.5}}};
   state.seed = 7;
-  state.data = "43 examples, labels 1f3a9c02, features 77b01e55";
+  state.data = {"43 examples, labels 1f3a9c02, features 77b01e55", "5 examples, labels 1, features 2"};
   state.replicas = 2;
   state.policies["dense/kernel"] = {};
   state.metrics = {"accuracy"};
@@ -53,6 +53,7 @@ TEST_CASE("state.json reads back as it was, NaN and infinity included") {
   CHECK(after.training.last_epoch.train->metrics.at(0).second == 0.5);
   CHECK_FALSE(after.training.last_epoch.validation);
   CHECK(after.checksums == before.checksums);
+  CHECK(after.data == before.data);
 }
 
 TEST_CASE("every single flipped bit of state.json is damage, and so is every shorter file") {
