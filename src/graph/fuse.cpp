@@ -183,9 +183,6 @@ class Fusion {
         renamed[index(node.outputs[0])] = fused.apply_one(ops::Activation(split->second), {outputs[0]});
       }
     }
-    for (const ReplicaSum& sum : graph_.replica_sums()) {
-      fused.add_replica_sum({renamed[index(sum.own)], renamed[index(sum.total)]});
-    }
     for (ValueId* value : kept) {
       if (*value != kNoValue) *value = renamed[index(*value)];
     }

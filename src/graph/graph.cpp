@@ -42,16 +42,10 @@ std::vector<ValueId> Graph::apply(std::shared_ptr<const Op> op, std::vector<Valu
   return outputs;
 }
 
-ValueId Graph::sum_over_replicas(ValueId own) {
-  const ValueId total = input(fmt::format("{}/sum_{}_over_replicas", layer_, replica_sums_.size()), spec(own));
-  add_replica_sum({own, total});
-  return total;
-}
-
 bool Graph::depends_on_rows(ValueId id) const {
   const Value& of = value(id);
   if (of.spec.batched) return true;
-  if (of.source != Source::kNode) return false;
+  if (of.source != Source::kNode || node(of.producer).op->is_collective()) return false;
   return std::ranges::any_of(node(of.producer).inputs,
                              [this](ValueId input) { return input != kNoValue && depends_on_rows(input); });
 }
@@ -86,12 +80,7 @@ bool same_but_for_shapes(const Graph& a, const Graph& b) {
     return one.op->name() == other.op->name() && one.op->is_alias() == other.op->is_alias() &&
            one.inputs == other.inputs && one.outputs == other.outputs && one.layer == other.layer;
   };
-  const auto same_sum = [](const ReplicaSum& one, const ReplicaSum& other) {
-    return one.own == other.own && one.total == other.total;
-  };
-  return std::ranges::equal(a.values(), b.values(), same_value) &&
-         std::ranges::equal(a.nodes(), b.nodes(), same_node) &&
-         std::ranges::equal(a.replica_sums(), b.replica_sums(), same_sum);
+  return std::ranges::equal(a.values(), b.values(), same_value) && std::ranges::equal(a.nodes(), b.nodes(), same_node);
 }
 
 }  // namespace mirrortrain

@@ -59,6 +59,9 @@ class Op {
   /// shared.
   virtual bool is_alias() const { return false; }
 
+  /// Whether it is computed from the inputs of several places, between a program's segments (graph/ops/collective.h).
+  virtual bool is_collective() const { return false; }
+
   /// Whether output 0 may have the storage of this input, where both have the same number of bytes and nobody reads the
   /// input later. True only where every kernel reads element i of all inputs before it writes element i of the output;
   /// other inputs may be that same storage too.
@@ -77,13 +80,6 @@ struct VariableSpec {
   std::string name;  ///< "stem/kernel"
   Shape shape;
   bool trainable = true;
-};
-
-/// A value that each of the run's replicas computes for itself and, as an input of the graph, the sum of them all. A
-/// step adds them up between the node that makes the one and the first that reads the other.
-struct ReplicaSum {
-  ValueId own = kNoValue;    ///< float64, without rows; no node reads it
-  ValueId total = kNoValue;  ///< an input of the same spec
 };
 
 /// Values and the nodes that compute them, in an order in which each node comes after its inputs. Knows no device and
@@ -114,12 +110,7 @@ class Graph {
     return apply(std::move(op), std::move(inputs)).front();
   }
 
-  /// The sum of `own` over the run's replicas, an input that the step fills.
-  ValueId sum_over_replicas(ValueId own);
-  void add_replica_sum(const ReplicaSum& sum) { replica_sums_.push_back(sum); }
-  /// In the order in which a program computes them.
-  const std::vector<ReplicaSum>& replica_sums() const { return replica_sums_; }
-  /// Whether `value` depends on the rows of the replica, other than through sums over the replicas.
+  /// Whether `value` depends on the rows of the replica, other than through collectives.
   bool depends_on_rows(ValueId value) const;
 
   /// The same values, made by other nodes: what a backend does in fewer kernels. Values that no node makes any more
@@ -141,7 +132,6 @@ class Graph {
  private:
   std::vector<Value> values_;
   std::vector<Node> nodes_;
-  std::vector<ReplicaSum> replica_sums_;
   std::string layer_;
 };
 

@@ -9,6 +9,7 @@
 #include "config/scalar.h"
 #include "graph/fuse.h"
 #include "graph/gradients.h"
+#include "graph/ops/collective.h"
 #include "graph/ops/elementwise.h"
 #include "graph/ops/mask.h"
 #include "model/layer_builder.h"
@@ -98,7 +99,8 @@ class GraphMaker {
         inputs.push_back(mask);
         // Gradients are divided by what counts in the global batch.
         if (builder_.mode() == Mode::kTraining) {
-          inputs.push_back(made_.graph.sum_over_replicas(made_.graph.apply_one(ops::MaskCount(), {mask})));
+          const ValueId count = made_.graph.apply_one(ops::MaskCount(), {mask});
+          inputs.push_back(made_.graph.apply_one(ops::AllReduce(ops::Axis::kData), {count}));
         }
       }
       return made_.graph.apply(loss_op(in_.loss.value), inputs).front();

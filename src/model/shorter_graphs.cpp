@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "graph/ops/collective.h"
 #include "model/axes.h"
 #include "model/wiring.h"
 
@@ -86,7 +87,7 @@ bool are_alike(const ModelGraph& a, const ModelGraph& b) {
   if (!same_but_for_shapes(a.graph, b.graph) || !same_ids(a, b)) return false;
   const auto same_spec = [&](ValueId value) { return a.graph.spec(value) == b.graph.spec(value); };
   return same_spec(a.loss) && std::ranges::all_of(a.metrics, same_spec) &&
-         std::ranges::all_of(a.graph.replica_sums(), [&](const ReplicaSum& sum) { return same_spec(sum.own); });
+         std::ranges::all_of(ops::collectives_of(a.graph), same_spec, &ops::Collective::input);
 }
 
 void require_labels(const Model& model, const ModelGraph& shorter, std::int64_t steps, std::int64_t length) {

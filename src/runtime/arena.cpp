@@ -30,7 +30,8 @@ std::vector<bool> needed_for(const Graph& graph, const std::vector<ValueId>& out
   std::vector<bool> needed(graph.values().size(), false);
   for (const ValueId output : outputs) needed[index(output)] = true;
   for (auto node = graph.nodes().rbegin(); node != graph.nodes().rend(); ++node) {
-    if (!any_needed(*node, needed)) continue;
+    // Who runs the program gives what a collective does; its input is an output of the program, where it has one.
+    if (!any_needed(*node, needed) || node->op->is_collective()) continue;
     for (const ValueId input : node->inputs) {
       if (input != kNoValue) needed[index(input)] = true;
     }
@@ -66,7 +67,7 @@ ArenaPlan plan_arena(const std::vector<Lifetime>& lifetimes) {
 }
 
 bool is_step(const Node& node, const Liveness& liveness) {
-  return !node.op->is_alias() && any_needed(node, liveness.needed);
+  return !node.op->is_alias() && !node.op->is_collective() && any_needed(node, liveness.needed);
 }
 
 Liveness liveness_of(const Graph& graph, const std::vector<ValueId>& outputs) {

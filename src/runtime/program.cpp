@@ -19,10 +19,14 @@ class Program::Lowering {
         bound_as_(graph.values().size(), kNoValue),
         lifetime_of_(graph.values().size(), kNone) {
     for (const ValueId output : outputs) bind_output(output);
+    for (const Node& node : graph.nodes()) {
+      if (node.op->is_collective()) bind_output(node.outputs[0]);
+    }
   }
 
   void run() {
     for (NodeId id = 0; id < static_cast<NodeId>(graph_.nodes().size()); ++id) {
+      if (graph_.node(id).op->is_collective()) program_.segment_ends_.push_back(program_.steps_.size());
       if (is_step(graph_.node(id), live_)) lower(id);
     }
     for (const auto& [from, to] : copies_) {

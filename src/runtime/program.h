@@ -18,7 +18,8 @@ struct DerivedCopy {
 
 /// Where a program's tensors are. Everything belongs to the caller and must outlive what is bound to it.
 struct Bindings {
-  std::vector<std::byte*> values;   ///< by ValueId: inputs, variables and the program's outputs; null elsewhere
+  /// By ValueId: inputs, variables, the outputs of collectives and the program's outputs; null elsewhere.
+  std::vector<std::byte*> values;
   std::vector<std::byte*> derived;  ///< one per Program::derived_copies()
   std::byte* arena = nullptr;       ///< Program::arena_bytes(), aligned to 64
   const StepParams* step = nullptr;
@@ -26,7 +27,8 @@ struct Bindings {
 };
 
 /// A graph at one number of rows on one device: its kernels and a plan of the arena. It owns no tensor, so the replicas
-/// of one lane share a program and bind their own memory. One lane uses it at a time.
+/// of one lane share a program and bind their own memory. One lane uses it at a time. Collectives divide it into
+/// segments: between two of them, whoever runs the program computes the collective.
 class Program {
  public:
   /// Keeps the nodes that `outputs` depend on; the outputs are written to memory bound from outside. Throws Error,
@@ -41,6 +43,10 @@ class Program {
   /// A step is one kernel. A graph with the same outputs has the same steps, in the same order, at every number of rows
   /// and on every device; only what a step does before its kernel (derived forms) may differ.
   std::size_t steps() const { return steps_.size(); }
+
+  /// For each collective of the graph, how many steps come before it. With its input among the outputs, that is
+  /// complete by then.
+  const std::vector<std::size_t>& segment_ends() const { return segment_ends_; }
 
   /// How many steps must have run until an output has its final value and the program neither reads nor writes it any
   /// more; steps() where a copy after the last step does. Throws Error for a value that is no output.
@@ -83,6 +89,7 @@ class Program {
   std::vector<std::size_t> offsets_;  ///< of the arena's lifetimes
   std::vector<DerivedCopy> derived_copies_;
   std::vector<Step> steps_;
+  std::vector<std::size_t> segment_ends_;
   std::vector<Copy> copies_;
   std::map<ValueId, std::size_t> complete_after_;  ///< by output
 };

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "graph/ops/collective.h"
 #include "kernels/harness.h"
 
 using namespace mirrortrain;
@@ -230,7 +231,7 @@ TEST_CASE("a replica's own statistics are summed over no others, back and forth"
     const ValueId dy = graph.input("dy", spec);
     const ValueId none = kNoValue, outputs[] = {dy, none, none};
     norm.gradient(graph, node, outputs, {true, false, false, false, false});
-    CHECK(graph.replica_sums().empty());
+    CHECK(ops::collectives_of(graph).empty());
     CHECK(graph.nodes().back().inputs[8] == mask);
   }
 }

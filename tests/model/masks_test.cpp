@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "graph/ops/attention.h"
+#include "graph/ops/collective.h"
 #include "graph/ops/mask.h"
 #include "model/from_text.h"
 
@@ -137,10 +138,11 @@ TEST_CASE("attention takes the masks of query and value, and without dropout a b
 TEST_CASE("the gradients of a masked loss are divided by what counts in the global batch") {
   const Built built = on_words(line("dense: {units: 1}"));
   const ModelGraph& training = built.model.training;
-  REQUIRE(training.graph.replica_sums().size() == 1);
-  CHECK(node_of(training.graph, "loss")->inputs.at(4) == training.graph.replica_sums()[0].total);
-  CHECK(built.model.evaluation.graph.replica_sums().empty());
-  CHECK(build_layers("[6]", kPlain + line("dense: {units: 1}")).model.training.graph.replica_sums().empty());
+  const std::vector<ops::Collective> collectives = ops::collectives_of(training.graph);
+  REQUIRE(collectives.size() == 1);
+  CHECK(node_of(training.graph, "loss")->inputs.at(4) == collectives[0].output);
+  CHECK(ops::collectives_of(built.model.evaluation.graph).empty());
+  CHECK(ops::collectives_of(build_layers("[6]", kPlain + line("dense: {units: 1}")).model.training.graph).empty());
 }
 
 TEST_CASE("what has no meaning with a mask is refused") {

@@ -207,7 +207,7 @@ class Network {
       if (gradient != kNoValue) outputs_.push_back(gradient);
     }
     gradients_ = outputs_.size() - 1;
-    for (const ReplicaSum& sum : made_.graph.replica_sums()) outputs_.push_back(sum.own);
+    for (const auto& [own, total] : ops::collectives_of(made_.graph)) outputs_.push_back(own);
     program_ = std::make_unique<Program>(made_.graph, kRows, outputs_, cpu::kernel_registry(), 1);
     inputs_ = std::make_unique<GraphInputs>(made_.graph, kRows, seed);
     for (const ValueId variable : made_.variables) {

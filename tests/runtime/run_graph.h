@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "graph/graph.h"
+#include "graph/ops/collective.h"
 #include "kernels/kernel.h"
 #include "kernels/storage.h"
 #include "runtime/program.h"
@@ -50,13 +51,12 @@ inline std::vector<Bytes> interpret(const Graph& graph, const std::vector<ValueI
   InlineStream stream;
   std::map<ValueId, Storage> computed;
   const auto data = [&](ValueId id) {
-    for (const ReplicaSum& sum : graph.replica_sums()) id = id == sum.total ? sum.own : id;
     const auto found = computed.find(id);
     return found != computed.end() ? found->second.data() : inputs.data(id);
   };
   for (const Node& node : graph.nodes()) {
     for (const ValueId output : node.outputs) computed.emplace(output, inputs.view(output).bytes());
-    if (node.op->is_alias()) {
+    if (node.op->is_alias() || node.op->is_collective()) {  // of one replica
       stream.copy(data(node.outputs[0]), data(node.inputs[0]), inputs.view(node.outputs[0]).bytes());
       continue;
     }
@@ -106,8 +106,8 @@ class BoundRun {
       memory_.emplace_back(inputs.view(output).bytes());
       bindings.values[static_cast<std::size_t>(output)] = memory_.back().data();
     }
-    for (const ReplicaSum& sum : graph.replica_sums()) {
-      bindings.values[static_cast<std::size_t>(sum.total)] = bindings.values[static_cast<std::size_t>(sum.own)];
+    for (const auto& [own, total] : ops::collectives_of(graph)) {
+      bindings.values[static_cast<std::size_t>(total)] = bindings.values[static_cast<std::size_t>(own)];
     }
     for (const DerivedCopy& copy : program.derived_copies()) {
       derived_.emplace_back(copy.form.bytes);

@@ -1,5 +1,6 @@
 #include "graph/ops/synchronized_batch_norm.h"
 
+#include "graph/ops/collective.h"
 #include "graph/ops/mask.h"
 #include "graph/ops/norm_checks.h"
 
@@ -50,7 +51,7 @@ std::vector<ValueId> BatchNormBySums::gradient(Graph& graph, const Node& node,
   if (wanted[2]) gradients[2] = sums[2];
   if (!wanted[0]) return gradients;
   // Every replica's x moves the statistics that all of them are normalized by.
-  const ValueId total = synchronized ? graph.sum_over_replicas(sums[0]) : sums[0];
+  const ValueId total = synchronized ? graph.apply_one(AllReduce(Axis::kData), {sums[0]}) : sums[0];
   const ValueId mask = node.inputs.size() > 4 ? node.inputs[4] : kNoValue;
   inputs = {x, dy, node.inputs[1], mean, inverse, node.inputs[3], total, relu ? node.inputs[2] : kNoValue, mask};
   gradients[0] = graph.apply_one(BatchNormGradientBySums(relu), std::move(inputs));

@@ -5,7 +5,7 @@
 namespace mirrortrain::ops {
 
 // Batch normalization over every axis but the last, by sums: BatchNorm in parts, between which the replicas' sums are
-// added up (Graph::sum_over_replicas) where the statistics are those of the global batch. A mask (mask.h) may leave
+// added up (collective.h) where the statistics are those of the global batch. A mask (mask.h) may leave
 // cells out of the statistics; all are normalized.
 
 /// Inputs: x batched [..., channels] float32 or bfloat16; its mask or absent.

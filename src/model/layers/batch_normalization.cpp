@@ -1,6 +1,7 @@
 #include "model/layers/batch_normalization.h"
 
 #include "graph/ops/batch_norm.h"
+#include "graph/ops/collective.h"
 #include "graph/ops/synchronized_batch_norm.h"
 #include "model/layers/normalization.h"
 
@@ -42,7 +43,7 @@ ValueId BatchNormalization::build(LayerBuilder& builder, std::span<const ValueId
   if (synchronized || builder.has_masks()) {
     Graph& graph = builder.graph();
     const ValueId own = builder.apply(ops::BatchNormSums(), {sources[0], builder.mask(0)});
-    const ValueId sums = synchronized ? graph.sum_over_replicas(own) : own;
+    const ValueId sums = synchronized ? graph.apply_one(ops::AllReduce(ops::Axis::kData), {own}) : own;
     const std::vector<ValueId> moved =
         graph.apply(ops::MovingStatistics(static_cast<float>(momentum)), {sums, moving_mean, moving_variance});
     builder.assign(moving_mean, moved[0]);

@@ -11,10 +11,10 @@ ReplicaSums::ReplicaSums(Device& device, const StepKernels& kernels, const Graph
       replicas_(replicas),
       ranks_(link == nullptr ? 1 : link->communicator().size()),
       rank_(link == nullptr ? 0 : link->communicator().rank()) {
-  for (const ReplicaSum& sum : graph.replica_sums()) {
-    const std::int64_t count = graph.spec(sum.own).shape.elements();
+  for (const auto& [own, total] : ops::collectives_of(graph)) {
+    const std::int64_t count = graph.spec(own).shape.elements();
     const auto numbers = static_cast<std::size_t>(whole_shards(count) * replicas_ * ranks_);
-    const std::string& layer = graph.node(graph.value(sum.own).producer).layer;
+    const std::string& layer = graph.node(graph.value(total).producer).layer;
     sums_.push_back({count, whole_shards(count), device.allocate(numbers * sizeof(double)),
                      fmt::format("sums of {} over the replicas", layer)});
   }

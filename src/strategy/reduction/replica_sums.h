@@ -4,12 +4,12 @@
 #include <string>
 #include <vector>
 
-#include "graph/graph.h"
+#include "graph/ops/collective.h"
 #include "strategy/reduction/gradient_reducer.h"
 
 namespace mirrortrain {
 
-/// The sums over the run's replicas that a training program waits for (Graph::replica_sums), in one memory domain. Each
+/// The collectives over the run's replicas of a training program (graph/ops/collective.h), in one memory domain. Each
 /// replica leaves its own part in a table of all replicas; every lane adds up the table in the replicas' order, so that
 /// the bits depend on neither lanes nor workers.
 class ReplicaSums {

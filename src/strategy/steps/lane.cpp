@@ -126,10 +126,11 @@ Bindings Lane::bindings_of(const Replica& replica, StepKind kind, const Variable
   for (std::size_t i = 0; i < graph.assignments.size(); ++i) {
     bind(graph.assignments[i].value, replica.assigned_values[i]);
   }
-  for (std::size_t sum = 0; sum < graph.graph.replica_sums().size(); ++sum) {
+  const std::vector<ops::Collective> collectives = ops::collectives_of(graph.graph);
+  for (std::size_t sum = 0; sum < collectives.size(); ++sum) {
     double* const own = sums_of_run.own(sum, replica.in_domain);
-    bind(graph.graph.replica_sums()[sum].own, own);
-    bind(graph.graph.replica_sums()[sum].total, sums_of_run.is_shared() ? total(sum) : own);
+    bind(collectives[sum].input, own);
+    bind(collectives[sum].output, sums_of_run.is_shared() ? total(sum) : own);
   }
   bindings.arena =
       arena_.data() + (arenas() > 1 ? static_cast<std::size_t>(replica.in_lane) * programs_.arena_bytes() : 0);

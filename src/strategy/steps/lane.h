@@ -85,7 +85,7 @@ class Lane {
   StepBuffers& buffers() { return *buffers_; }
   /// Null where the host fills the inputs.
   DeviceExamples* examples() const { return examples_.get(); }
-  /// Where the lane's programs read a sum over the replicas, in the order of Graph::replica_sums. Where there is more
+  /// Where the lane's programs read a sum over the replicas, in the order of the collectives. Where there is more
   /// than one replica.
   double* total(std::size_t sum) const { return totals_[sum].as<double>(); }
   /// Of the norms that clipping needs: one for what replicas share, then one for each replica.
@@ -105,7 +105,7 @@ class Lane {
  private:
   void allocate(Replica& replica);
   /// Where replicas wait for each other inside their programs, they cannot share one.
-  std::size_t arenas() const { return model_.training.graph.replica_sums().empty() ? 1 : replicas_.size(); }
+  std::size_t arenas() const { return ops::collectives_of(model_.training.graph).empty() ? 1 : replicas_.size(); }
   static TensorView canonical(const Replica& replica, StepKind kind, const VariableStore& variables,
                               std::size_t variable);
   Bindings bindings_of(const Replica& replica, StepKind kind, const VariableStore& variables,

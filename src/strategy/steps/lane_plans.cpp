@@ -60,7 +60,7 @@ void LaneSteps::add_gathering(StepPlan& plan, Replica& replica) {
 void LaneSteps::add_training_programs(StepPlan& plan) {
   if (!has_model()) return;
   std::vector<std::size_t> ends;  // of parts
-  if (reduction_.sums->is_shared()) ends = lane_.programs().sums_complete_after();
+  if (reduction_.sums->is_shared()) ends = lane_.programs().segment_ends();
   ends.push_back(kToTheEnd);
   const bool reduces = reduction_.reducer != nullptr;
   auto bucket = reduction_.buckets.begin();

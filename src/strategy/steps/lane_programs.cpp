@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "graph/ops/collective.h"
 
 namespace mirrortrain {
 
@@ -37,7 +38,7 @@ std::vector<ValueId> LanePrograms::outputs_of(StepKind kind) const {
     if (gradient != kNoValue) outputs.push_back(gradient);
   }
   for (const Assignment& assignment : graph.assignments) outputs.push_back(assignment.value);
-  for (const ReplicaSum& sum : graph.graph.replica_sums()) outputs.push_back(sum.own);
+  for (const auto& [own, total] : ops::collectives_of(graph.graph)) outputs.push_back(own);
   return outputs;
 }
 
@@ -118,12 +119,8 @@ std::optional<std::size_t> LanePrograms::gradient_complete_after(std::size_t var
   return train_.begin()->second.complete_after(gradient);
 }
 
-std::vector<std::size_t> LanePrograms::sums_complete_after() const {
-  std::vector<std::size_t> steps;
-  for (const ReplicaSum& sum : model_.training.graph.replica_sums()) {
-    if (!train_.empty()) steps.push_back(train_.begin()->second.complete_after(sum.own));
-  }
-  return steps;
+std::vector<std::size_t> LanePrograms::segment_ends() const {
+  return train_.empty() ? std::vector<std::size_t>() : train_.begin()->second.segment_ends();
 }
 
 }  // namespace mirrortrain

@@ -67,9 +67,8 @@ class LanePrograms {
   /// After how many steps of a training program a variable's gradient is complete; nothing where no replica of the lane
   /// has examples, or the variable no gradient.
   std::optional<std::size_t> gradient_complete_after(std::size_t variable) const;
-  /// After how many steps of a training program each replica's own part of a sum is complete; none where no replica of
-  /// the run trains here.
-  std::vector<std::size_t> sums_complete_after() const;
+  /// Program::segment_ends() of the training programs; none where no replica of the run trains here.
+  std::vector<std::size_t> segment_ends() const;
   /// Whether a replica without examples assigns this value of ModelGraph::assignments too.
   bool is_assigned_without_rows(std::size_t assignment) const;
 

@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include "graph/ops/collective.h"
 #include "train/training.h"
 #include "train/verify.h"
 
@@ -78,7 +79,7 @@ TEST_CASE("the bits depend on the replicas, not on the lanes that run them") {
 TEST_CASE("a frozen synchronized layer normalizes by its moving statistics, and waits for nobody") {
   const Training training(kMlp, {"model.layers=[{dense: {units: 7}}, {batch_normalization: {synchronized: true, "
                                  "trainable: false}}, {dense: {units: 3}}]"});
-  CHECK(training.checked.model->training.graph.replica_sums().empty());
+  CHECK(ops::collectives_of(training.checked.model->training.graph).empty());
   CHECK(verify_replicas(training.checked, {2}, 3).largest() < 1e-5);
 }
 
