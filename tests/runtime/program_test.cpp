@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "device/cpu/cpu_device.h"
+#include "graph/ops/collective.h"
 #include "graph/ops/elementwise.h"
 
 namespace mirrortrain {
@@ -119,6 +120,45 @@ TEST_CASE("a missing kernel is an error that names layer, op and backend") {
   const KernelRegistry registry = registry_of_adds();
   CHECK_THROWS_WITH_AS(Program(f.graph, 2, {result}, registry, 1), "layer stem: cast has no kernel on test (float32)",
                        Error);
+}
+
+TEST_CASE("a collective ends a segment of the program, and the next one reads what its places make of it") {
+  Graph graph;
+  const ValueId v = graph.variable({"v", Shape{2}, true});
+  const ValueId own = graph.apply_one(ops::AddN(), {v, v});
+  const ValueId total = graph.apply_one(ops::AllReduce(ops::Axis::kData), {own});
+  const ValueId out = graph.apply_one(ops::AddN(), {total, v});
+  const KernelRegistry registry = registry_of_adds();
+  const Program program(graph, 1, {out, own}, registry, 1);
+  CHECK(program.steps() == 2);
+  CHECK(program.segment_ends() == std::vector<std::size_t>{1});
+  CHECK(program.complete_after(own) == 1);
+  CHECK(Program(graph, 1, {out}, registry, 1).steps() == 1);  // who runs it computes the total alone
+
+  const std::unique_ptr<Device> device = make_cpu_device(0, 1, {});
+  const std::unique_ptr<Stream> stream = device->make_stream();
+  std::array<std::array<float, 2>, 2> values{{{1, 2}, {10, 20}}}, owns{}, outs{};
+  std::array<float, 2> sum{};
+  std::vector<BoundProgram> places;
+  for (std::size_t place = 0; place < 2; ++place) {
+    Bindings bindings;
+    bindings.values.resize(graph.values().size());
+    const auto bind = [&](ValueId id, std::array<float, 2>& to) {
+      bindings.values[index(id)] = reinterpret_cast<std::byte*>(to.data());
+    };
+    bind(v, values[place]);
+    bind(own, owns[place]);
+    bind(total, sum);
+    bind(out, outs[place]);
+    places.emplace_back(program, bindings);
+  }
+  for (BoundProgram& place : places) place.enqueue(*stream, 0, 1);
+  stream->synchronize();
+  for (std::size_t i = 0; i < sum.size(); ++i) sum[i] = owns[0][i] + owns[1][i];
+  for (BoundProgram& place : places) place.enqueue(*stream, 1, 2);
+  stream->synchronize();
+  CHECK(outs[0] == std::array<float, 2>{23, 46});
+  CHECK(outs[1] == std::array<float, 2>{32, 64});
 }
 
 }  // namespace
