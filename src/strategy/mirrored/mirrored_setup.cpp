@@ -103,7 +103,7 @@ void MirroredStrategy::prepare(const BatchSizes& sizes) {
   for (int lane = 0; lane < lanes_.size(); ++lane) {
     lanes_[lane].place_examples(sizes.data_sets);
     require_memory(lane, sizes);
-    lanes_[lane].bind(variables_->of_lane(lane), *reduction_of_lane(lane).sums, in_flight_.capacity(),
+    lanes_[lane].bind(variables_->of_lane(lane), reduction_of_lane(lane), in_flight_.capacity(),
                       together ? MultiStepGraph::kSteps : 0);
   }
   add_products();

@@ -2,38 +2,35 @@
 
 #include <cstdint>
 #include <span>
-#include <string_view>
 #include <vector>
 
+#include "model/model.h"
 #include "strategy/reduction/domain_link.h"
+#include "strategy/reduction/gathered_rows.h"
 #include "strategy/variables/variable_policy.h"
 
 namespace mirrortrain {
 
-/// What the layers of all the run's replicas assign to variables that the replicas share, as one in every memory
-/// domain: added in the replicas' order, so that the bits are those of one machine, however the replicas are spread.
+/// What the layers of the run's replicas assign to variables, in one memory domain: ModelGraph::assignments. Each
+/// replica's program leaves its values in a row; for a variable that the replicas share, the rows become one value in
+/// every domain.
 class AssignedValues {
  public:
-  /// `replicas`: the most that a domain has; `elements`: of the largest variable that is assigned. `link`: null where
-  /// there is one domain. All must outlive it.
-  AssignedValues(Device& device, const StepKernels& kernels, int replicas, std::int64_t elements,
-                 const DomainLink* link);
+  /// `replicas`: the most that a domain has. `others`: the domain's rank; null where there is one. All must outlive it.
+  AssignedValues(Device& device, const StepKernels& kernels, const Model& model, int replicas, Communicator* others);
 
-  /// `value` becomes the sum, the mean over `all_replicas` of the run, or the first replica's. `own`: what those of the
-  /// domain assign, in their order; `value` may be among them. `what` it is, for errors, outlives this. Called by the
-  /// domain's first lane.
-  void write(Stream& stream, Aggregation aggregation, int all_replicas, std::span<const float* const> own,
-             std::span<float> value, std::string_view what);
+  /// Where a replica of the domain leaves what it assigns.
+  float* own(std::size_t assignment, int replica) const { return values_[assignment].own(replica); }
 
-  std::size_t bytes() const { return table_.bytes(); }
+  /// `value` becomes the sum, the mean over `all_replicas` of the run, or the first replica's. The domain's replicas
+  /// have left theirs. Called by its first lane.
+  void write(Stream& stream, std::size_t assignment, Aggregation aggregation, int all_replicas, float* value);
+
+  std::size_t bytes() const;
 
  private:
-  void gather(Stream& stream, std::span<const float* const> own, std::size_t count, std::string_view what);
-
   const StepKernels& kernels_;
-  const DomainLink* const link_;
-  const std::size_t replicas_;
-  Buffer table_;  ///< a row for each replica, domain by domain, 0 where a domain has fewer; none for one
+  std::vector<GatheredRows<float>> values_;
   std::vector<scalar::GradientSource> sources_;  ///< of the sum that is made
 };
 

@@ -6,6 +6,7 @@
 #include "collective/communicator.h"
 #include "device/device.h"
 #include "kernels/step_kernels.h"
+#include "strategy/reduction/gathered_rows.h"
 
 namespace mirrortrain {
 
@@ -25,12 +26,12 @@ class DomainLink {
     communicator_.all_reduce(stream, {elements, what});
   }
   /// The same for one number of double precision.
-  void sum_number(Stream& stream, double* number, std::string_view what) const;
+  void sum_number(Stream& stream, double* number) const;
 
  private:
   const StepKernels& kernels_;
   Communicator& communicator_;
-  const Buffer numbers_;  ///< a shard for each domain, which begins with its number, with zeros behind it
+  const GatheredRows<double> numbers_;  ///< one from each domain
 };
 
 }  // namespace mirrortrain

@@ -25,10 +25,6 @@ std::unique_ptr<GradientReducer> make_reducer(const ReductionChoice& choice, con
 void RunReduction::add_domains(const RunVariables& variables, const ReductionChoice& choice, const StepKernels& kernels,
                                const Model& model, std::span<Device* const> devices,
                                const BucketBytes& bytes_per_bucket) {
-  std::int64_t largest_assigned = 0;  // variable, in elements
-  for (const Assignment& assignment : model.training.assignments) {
-    largest_assigned = std::max(largest_assigned, model.variables[assignment.variable].spec.shape.elements());
-  }
   int replicas = 0;  // the most that a domain has
   for (const auto& domain : variables.domains()) {
     replicas = std::max(replicas, static_cast<int>(domain->place.replicas.size()));
@@ -42,8 +38,9 @@ void RunReduction::add_domains(const RunVariables& variables, const ReductionCho
       reduction.link = std::make_unique<DomainLink>(device, kernels, rank);
     }
     const DomainLink* const link = reduction.link.get();
-    reduction.sums = std::make_unique<ReplicaSums>(device, kernels, model.training.graph, replicas, link);
-    reduction.assigned = std::make_unique<AssignedValues>(device, kernels, replicas, largest_assigned, link);
+    Communicator* const others = link == nullptr ? nullptr : &link->communicator();
+    reduction.sums = std::make_unique<ReplicaSums>(device, kernels, model.training.graph, replicas, others);
+    reduction.assigned = std::make_unique<AssignedValues>(device, kernels, model, replicas, others);
     if (!choice.adds_before_update()) continue;
     reduction.buckets = make_buckets(domain->variables, bytes_per_bucket);
     std::int64_t largest = 0;

@@ -41,7 +41,7 @@ struct DomainReduction {
   std::unique_ptr<GradientReducer> reducer;  ///< null where the update adds the gradients
   Buffer compressed;                         ///< buckets
   std::unique_ptr<ReplicaSums> sums;         ///< that training programs wait for; may be none
-  std::unique_ptr<AssignedValues> assigned;  ///< what layers assign to variables that replicas share
+  std::unique_ptr<AssignedValues> assigned;  ///< what layers assign to variables
 
   /// Of the device's memory, where it is known.
   std::size_t bytes() const {

@@ -19,22 +19,21 @@ void LaneSteps::write_assigned() {
     }
     for (const Replica& replica : lane_.replicas()) {
       if (!assigns(replica, i)) continue;
-      stream().copy(variable.data(replica.in_domain), replica.assigned_values[i], variable.bytes());
+      const float* const assigned = reduction_.assigned->own(i, replica.in_domain);
+      stream().copy(variable.data(replica.in_domain), reinterpret_cast<const std::byte*>(assigned), variable.bytes());
     }
   }
 }
 
 /// A replica without examples writes the variable's own value.
 void LaneSteps::write_shared(const DistributedVariable& variable, std::size_t assignment) {
-  const std::span<float> value(reinterpret_cast<float*>(variable.data(0)),
-                               static_cast<std::size_t>(variable.shape().elements()));
-  assigned_.clear();
   for (const auto& [lane, replica] : domain_replicas_) {
-    const auto* const assigned = reinterpret_cast<const float*>(replica->assigned_values[assignment]);
-    assigned_.push_back(assigns(*replica, assignment) ? assigned : value.data());
+    if (assigns(*replica, assignment)) continue;
+    float* const assigned = reduction_.assigned->own(assignment, replica->in_domain);
+    stream().copy(reinterpret_cast<std::byte*>(assigned), variable.data(0), variable.bytes());
   }
-  reduction_.assigned->write(stream(), variable.policy().aggregation, run_.topology.replicas, assigned_, value,
-                             variable.name());
+  reduction_.assigned->write(stream(), assignment, variable.policy().aggregation, run_.topology.replicas,
+                             reinterpret_cast<float*>(variable.data(0)));
   if (exchanges()) meet_while_warming_up();
 }
 

@@ -57,7 +57,10 @@ void DeviceExamples::add(const data::Feeder& examples, std::int64_t most_rows) {
   const auto all_are = [](const std::vector<double>& values, double value) {
     return std::all_of(values.begin(), values.end(), [&](double one) { return one == value; });
   };
-  source.conversion = {on_device, on_device + channels, on_device + 2 * channels, static_cast<std::int64_t>(channels),
+  source.conversion = {on_device,
+                       on_device + channels,
+                       on_device + 2 * channels,
+                       static_cast<std::int64_t>(channels),
                        all_are(affine.shift, 0) && all_are(affine.scale, 1) && all_are(affine.offset, 0),
                        affine.needs_double()};
 

@@ -38,7 +38,8 @@ void Lane::place_examples(const std::vector<const data::Feeder*>& examples) {
   }
 }
 
-void Lane::bind(MemoryDomain& domain, const ReplicaSums& sums, std::size_t steps, std::size_t together) {
+void Lane::bind(MemoryDomain& domain, const DomainReduction& reduction, std::size_t steps, std::size_t together) {
+  const ReplicaSums& sums = *reduction.sums;
   const auto replicas = static_cast<int>(replicas_.size());
   buffers_.emplace(*device_, replicas, model_.loss_sums() + model_.metric_sums(),
                    examples_ ? programs_.most_rows() * replicas : 0, steps, together);
@@ -51,8 +52,8 @@ void Lane::bind(MemoryDomain& domain, const ReplicaSums& sums, std::size_t steps
   }
   for (Replica& replica : replicas_) {
     allocate(replica);
-    bind_programs(replica, StepKind::kTrain, domain, sums);
-    bind_programs(replica, StepKind::kEvaluate, domain, sums);
+    bind_programs(replica, StepKind::kTrain, domain, reduction);
+    bind_programs(replica, StepKind::kEvaluate, domain, reduction);
   }
 }
 
@@ -69,22 +70,11 @@ void Lane::allocate(Replica& replica) {
     const ValueId mask = model_.evaluation.mask;
     if (mask != kNoValue) replica.mask = device_->allocate(evaluation.spec(mask).bytes_at(rows));
   }
-  const auto assigned_bytes = [&](const Assignment& assignment) {
-    return static_cast<std::size_t>(with_padding(graph.graph.spec(assignment.value).shape.elements())) * sizeof(float);
-  };
-  std::size_t assigned = 0;
-  for (const Assignment& assignment : graph.assignments) assigned += assigned_bytes(assignment);
-  replica.assigned = device_->allocate(assigned);
   for (const ProductGradient& product : products_) {
     for (const ValueId operand : {product.x, product.dy}) {
       if (graph.graph.value(operand).source != Graph::Source::kNode || replica.operands.contains(operand)) continue;
       replica.operands.emplace(operand, device_->allocate(graph.graph.spec(operand).bytes_at(rows)));
     }
-  }
-  std::byte* next = replica.assigned.data();
-  for (const Assignment& assignment : graph.assignments) {
-    replica.assigned_values.push_back(next);
-    next += assigned_bytes(assignment);
   }
 }
 
@@ -98,7 +88,7 @@ TensorView Lane::canonical(const Replica& replica, StepKind kind, const Variable
 
 /// Everything but the derived copies, which each program has of its own.
 Bindings Lane::bindings_of(const Replica& replica, StepKind kind, const VariableStore& variables,
-                           const ReplicaSums& sums_of_run) const {
+                           const DomainReduction& reduction) const {
   const bool train = kind == StepKind::kTrain;
   const ModelGraph& graph = programs_.graph_of(kind);
   Bindings bindings;
@@ -124,13 +114,13 @@ Bindings Lane::bindings_of(const Replica& replica, StepKind kind, const Variable
     for (const auto& [operand, buffer] : replica.operands) bind(operand, buffer.data());
   }
   for (std::size_t i = 0; i < graph.assignments.size(); ++i) {
-    bind(graph.assignments[i].value, replica.assigned_values[i]);
+    bind(graph.assignments[i].value, reduction.assigned->own(i, replica.in_domain));
   }
   const std::vector<ops::Collective> collectives = ops::collectives_of(graph.graph);
   for (std::size_t sum = 0; sum < collectives.size(); ++sum) {
-    double* const own = sums_of_run.own(sum, replica.in_domain);
+    double* const own = reduction.sums->own(sum, replica.in_domain);
     bind(collectives[sum].input, own);
-    bind(collectives[sum].output, sums_of_run.is_shared() ? total(sum) : own);
+    bind(collectives[sum].output, reduction.sums->is_shared() ? total(sum) : own);
   }
   bindings.arena =
       arena_.data() + (arenas() > 1 ? static_cast<std::size_t>(replica.in_lane) * programs_.arena_bytes() : 0);
@@ -158,10 +148,10 @@ std::vector<std::byte*> Lane::derived_copies(const Replica& replica, StepKind ki
   return places;
 }
 
-void Lane::bind_programs(Replica& replica, StepKind kind, MemoryDomain& domain, const ReplicaSums& sums) {
+void Lane::bind_programs(Replica& replica, StepKind kind, MemoryDomain& domain, const DomainReduction& reduction) {
   const ModelGraph& graph = programs_.graph_of(kind);
   const DType features_dtype = programs_.features_dtype(kind);
-  Bindings bound = bindings_of(replica, kind, domain.variables, sums);
+  Bindings bound = bindings_of(replica, kind, domain.variables, reduction);
   if (kind == StepKind::kTrain && programs_.without_rows())
     replica.without_rows.emplace(*programs_.without_rows(), bound);
   for (const auto& [size, program] : programs_.of(kind)) {
@@ -189,8 +179,8 @@ std::size_t Lane::bytes() const {
   std::size_t total = arena_.bytes() + norms_.bytes() + blocks_done_.bytes() + (buffers_ ? buffers_->bytes() : 0);
   for (const Buffer& sum : totals_) total += sum.bytes();
   for (const Replica& replica : replicas_) {
-    total += replica.features.bytes() + replica.labels.bytes() + replica.weights.bytes() + replica.assigned.bytes() +
-             replica.output.bytes() + replica.mask.bytes();
+    total += replica.features.bytes() + replica.labels.bytes() + replica.weights.bytes() + replica.output.bytes() +
+             replica.mask.bytes();
     for (const auto& [value, buffer] : replica.operands) total += buffer.bytes();
   }
   return total;

@@ -10,7 +10,7 @@
 #include "model/model.h"
 #include "runtime/program.h"
 #include "strategy/reduction/product_gradients.h"
-#include "strategy/reduction/replica_sums.h"
+#include "strategy/reduction/run_reduction.h"
 #include "strategy/steps/device_examples.h"
 #include "strategy/steps/lane_programs.h"
 #include "strategy/steps/step_buffers.h"
@@ -28,14 +28,12 @@ struct ReplicaProgram {
 
 /// A replica's own memory and its programs, bound to it.
 struct Replica {
-  int index = 0;                            ///< in the run
-  int in_lane = 0;                          ///< among the lane's replicas
-  int in_domain = 0;                        ///< among those that compute on the same memory
-  Buffer features, labels, weights;         ///< room for the largest part of a batch
-  Buffer output, mask;                      ///< the same, of the model's output and its mask, where they are kept
-  Buffer assigned;                          ///< float32: new values of assigned variables, one after the other
-  std::map<ValueId, Buffer> operands;       ///< of gradients that the update makes: values of the training graph
-  std::vector<std::byte*> assigned_values;  ///< where each is, in the order of ModelGraph::assignments
+  int index = 0;                       ///< in the run
+  int in_lane = 0;                     ///< among the lane's replicas
+  int in_domain = 0;                   ///< among those that compute on the same memory
+  Buffer features, labels, weights;    ///< room for the largest part of a batch
+  Buffer output, mask;                 ///< the same, of the model's output and its mask, where they are kept
+  std::map<ValueId, Buffer> operands;  ///< of gradients that the update makes: values of the training graph
   std::map<ProgramSize, ReplicaProgram> train, evaluate;
   std::optional<BoundProgram> without_rows;  ///< what a training step assigns where it has no examples
 
@@ -78,7 +76,7 @@ class Lane {
   std::size_t step_bytes() const;
 
   /// Gives the programs their memory, with room for `steps` steps in flight, of which `together` may be sent at once.
-  void bind(MemoryDomain& domain, const ReplicaSums& sums, std::size_t steps, std::size_t together);
+  void bind(MemoryDomain& domain, const DomainReduction& reduction, std::size_t steps, std::size_t together);
 
   /// Once bound.
   const StepBuffers& buffers() const { return *buffers_; }
@@ -109,12 +107,12 @@ class Lane {
   static TensorView canonical(const Replica& replica, StepKind kind, const VariableStore& variables,
                               std::size_t variable);
   Bindings bindings_of(const Replica& replica, StepKind kind, const VariableStore& variables,
-                       const ReplicaSums& sums) const;
+                       const DomainReduction& reduction) const;
   /// Whether steps change a variable.
   bool changes(std::size_t variable) const;
   std::vector<std::byte*> derived_copies(const Replica& replica, StepKind kind, const Program& program,
                                          MemoryDomain& domain) const;
-  void bind_programs(Replica& replica, StepKind kind, MemoryDomain& domain, const ReplicaSums& sums);
+  void bind_programs(Replica& replica, StepKind kind, MemoryDomain& domain, const DomainReduction& reduction);
 
   const Model& model_;
   const std::vector<ProductGradient>& products_;

@@ -38,7 +38,6 @@ LaneSteps::LaneSteps(int index, Lane& lane, MemoryDomain& domain, const DomainRe
   for (const LaneReplica& one : run_.replicas) {
     if (std::ranges::count(domain.place.replicas, one.replica->index) > 0) domain_replicas_.push_back(one);
   }
-  assigned_.reserve(domain_replicas_.size());
   training_ = training_plan();
   evaluation_ = evaluation_plan();
 }
@@ -128,7 +127,7 @@ void LaneSteps::reduce(const GradientBucket& bucket) {
 void LaneSteps::add_squares_of_domains() {
   if (!run_.step.key.applies) return;
   if (own_.is_first()) {
-    reduction_.link->sum_number(stream(), lane_.norms(), "squares of the replicas' own gradients");
+    reduction_.link->sum_number(stream(), lane_.norms());
     meet_while_warming_up();
   }
   own_.meet();

@@ -151,7 +151,6 @@ class LaneSteps {
   DomainLane own_;
   std::vector<LaneReplica> domain_replicas_;  ///< in order
   std::vector<float> scales_;                 ///< by replica of the domain, of the bucket that is reduced
-  std::vector<const float*> assigned_;        ///< the same, of the variable that is written
   StepPlan training_, evaluation_;
   bool skips_ = false;  ///< the step that was checked last changes no variable
   bool on_own_cores_ = true;

@@ -1,0 +1,52 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "collective/communicator.h"
+#include "device/device.h"
+
+namespace mirrortrain {
+
+/// Rows of `count` numbers, one from each replica or memory domain of the run, in one domain's memory. The domain
+/// writes its own rows and gathers the others'; whatever is then added up in the rows' order has bits that depend on
+/// neither lanes nor workers. T: float or double.
+template <class T>
+class GatheredRows {
+ public:
+  /// `rows`: of each domain, as many everywhere: those that it does not write stay 0. `others`: its rank among the
+  /// domains; null where there is one. `name`: of the numbers, for errors. Device and communicator must outlive it.
+  GatheredRows(Device& device, Communicator* others, int rows, std::int64_t count, std::string name)
+      : others_(others),
+        count_(count),
+        first_(others == nullptr ? 0 : static_cast<std::int64_t>(others->rank()) * rows),
+        rows_(others == nullptr ? rows : static_cast<std::int64_t>(others->size()) * rows),
+        table_(device.allocate(static_cast<std::size_t>(rows_ * stride()) * sizeof(T))),
+        name_(std::move(name)) {}
+
+  std::int64_t count() const { return count_; }
+  /// Numbers from one row to the next one.
+  std::int64_t stride() const { return whole_shards(count_); }
+  /// Of the whole run.
+  std::int64_t rows() const { return rows_; }
+  T* row(std::int64_t row) const { return table_.template as<T>() + row * stride(); }
+  /// The domain's own, counted within it.
+  T* own(int row) const { return this->row(first_ + row); }
+
+  /// Fetches the other domains' rows, once those of this one are written.
+  void gather(Stream& stream) const {
+    if (others_ == nullptr) return;
+    others_->all_gather(stream, {std::span(row(0), static_cast<std::size_t>(rows_ * stride())), name_});
+  }
+
+  std::size_t bytes() const { return table_.bytes(); }
+
+ private:
+  Communicator* others_;
+  std::int64_t count_, first_, rows_;
+  Buffer table_;
+  std::string name_;
+};
+
+}  // namespace mirrortrain
