@@ -14,8 +14,8 @@ struct GroupNormAttributes {
 
 /// (x - mean) / sqrt(variance + epsilon) gamma + beta, with the biased variance.
 /// Inputs: x batched [..., channels] float32 or bfloat16; gamma [channels] or absent; beta [channels] or absent; both
-/// float32. Outputs: y as x; mean and inverse standard deviation of what is normalized together, batched [groups] or
-/// [positions groups], float32.
+/// float32. Outputs: y as x; mean and inverse standard deviation of each normalized set, batched [groups] or [positions
+/// groups], float32.
 struct GroupNorm : Op, GroupNormAttributes {
   explicit GroupNorm(const GroupNormAttributes& attributes) : GroupNormAttributes(attributes) {}
   std::string_view name() const override { return by_position ? "layer_norm" : "group_norm"; }
