@@ -7,7 +7,7 @@
 namespace mirrortrain::cpu::few_channels {
 namespace {
 
-// Taps whose sums the registers hold, by how many vectors of filters go with them.
+// Maximum taps whose sums fit in the registers, by the number of filter vectors per tap.
 constexpr int kMaxTaps = kLanes == 16 ? 12 : 5;
 constexpr int kMaxVectors = 2;
 
