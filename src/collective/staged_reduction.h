@@ -26,7 +26,7 @@ bool uses_aggregation_method(CrossDeviceOps operation);
 /// overwrite terms that are no longer needed.
 ///
 ///                           stages, N > 1     order of the sum
-/// ring 2 (N - 1) around the ring, from another rank for each shard
+/// ring                      2 (N - 1)         around the ring, from another rank for each shard
 /// hierarchical_copy         2 (N = 2), else 3 by the method within groups of about sqrt(N) ranks, then by the method
 ///                                             across the groups
 /// reduction_to_one_device   2 (tree: 1 + L)   by the method over all ranks; L = log2(N), rounded up

@@ -14,10 +14,10 @@
 //   Real                    float or a vector of floats; functions of the row's numbers are written for either
 //   each(count, body)       body(i) at every place
 //   load(from, i), store(to, i, value), index(i)
-//   kKeeps                  whether what was stored is better read again than computed again
+//   kKeeps                  whether stored values are better reread than recomputed
 //   sum(count, value)       in float, in a fixed order
 //   exact_sum(count, value) in double; exact_sums: of a Two
-//   largest(count, value)   NaN counts for nothing
+//   largest(count, value)   NaN is ignored
 //   smallest(count, value)  of integers
 // Every thread of the team calls them and gets the result.
 namespace mirrortrain::scalar {
