@@ -34,7 +34,7 @@ class Errors {
   /// As add(), with a path that counts a list's items as written, before blocks and repeats are expanded: it does not
   /// refer to the expanded items.
   void add_as_written(const Place& place, std::string path, std::string message);
-  /// Notes that another error already reports what is wrong at this path.
+  /// Notes that another error already covers this path.
   void note_reported(std::string path);
 
   /// Warns of something allowed but probably unintended. It does not count as an error.

@@ -4,8 +4,8 @@
 
 namespace mirrortrain::ops {
 
-/// What is normalized together: a group of neighbouring channels, over all positions of a row (group normalization), or
-/// `by_position` of each position alone (layer normalization, in one group).
+/// The elements normalized together: a group of neighbouring channels, over all positions of a row (group
+/// normalization) or, with `by_position`, of each position separately (layer normalization, in one group).
 struct GroupNormAttributes {
   std::int64_t groups = 1;
   bool by_position = false;

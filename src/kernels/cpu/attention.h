@@ -33,7 +33,7 @@ struct Attended : scalar::AttentionShape {
 struct Sight : scalar::AttentionSight {
   using AttentionSight::AttentionSight;
 
-  /// The number of source steps visible to a block of steps.
+  /// The end of the source steps that a block of steps may see.
   std::int64_t reach_of(std::int64_t first_step, std::int64_t count) const {
     if (!is_masked()) return a.seen(first_step + count - 1);
     std::int64_t most = 0;

@@ -160,8 +160,8 @@ class ChannelSums {
   std::int64_t cells_, channels_, chunks_;
 };
 
-/// Adds to `total` the sums of x - pivot and of its square, where the pivot is the first cell: near the mean, whatever
-/// the mean is.
+/// Adds to `total` the sums of x - pivot and of its square, where the pivot is the first cell: near the mean even if
+/// that is far from 0.
 template <class T>
 void add_deviations(const Cells& shape, const ChannelSums& sums, const T* x, double* total) {
   sums.run(shape.threads, total, [=](std::int64_t c, auto part) {

@@ -50,7 +50,7 @@ struct NormalizedGradient {
   GradientVectors vectors;
   float most;  ///< of y, with relu
 
-  /// The sums of g and of g (x - mean); takes scale and shift.
+  /// Computes the sums of g and of g (x - mean); uses scale and shift.
   void sum(const Cells& shape, const ChannelSums& sums, double* total) const {
     sums.run(shape.threads, total, [*this](std::int64_t c, auto part) {
       return [*this, part, middle = get(mean + c, part), before_relu = before_relu_of(c, part)](std::int64_t i) {

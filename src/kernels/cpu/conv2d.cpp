@@ -39,7 +39,7 @@ std::unique_ptr<Kernel> make_conv2d(const ops::Conv2d& op, const KernelSpecs& sp
     switch (choose(op, x, kernel.shape, y)) {
       case Choice::kWinograd: return winograd::make_forward(op, s);
       case Choice::kFewChannels: return few_channels::make_forward(op, s);
-      case Choice::kDense:  // reads the weights where they lie, but not in whole vectors is slower
+      case Choice::kDense:  // reads the weights in place, but is slower if they are not whole vectors
         if (kernel.shape[3] % kLanes == 0 || has_one_pixel(y)) {
           return dense_float32::make_forward(ops::Dense(op.activation), s);
         }

@@ -44,7 +44,7 @@ inline auto is_positive(const HalfVec& bits) {
   return (bits > 0) & (bits <= kInfinity);
 }
 
-/// Positions in a type that selects from such bits.
+/// Positions in a type that can select from these bits.
 template <class Part>
 inline IntVec positions_for(const Vec&, const std::uint8_t* from, Part part) {
   return get(from, part);

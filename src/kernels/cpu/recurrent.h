@@ -49,7 +49,7 @@ struct Recurrence : scalar::RecurrentShape {
   std::int64_t first_columns() const { return (products == 2 ? 2 : gates) * wide(); }
 };
 
-/// Calls body(first, count) for the panels of columns that `multiply` takes at a time.
+/// Calls body(first, count) for the panels of columns that `multiply` processes at a time.
 template <class Body>
 void each_panel(std::int64_t begin, std::int64_t end, const Body& body) {
   for (; begin < end; begin += panel_columns()) body(begin, std::min(panel_columns(), end - begin));

@@ -34,7 +34,7 @@ inline void raw_store(T* to, const Vector& value, Part part) {
 }
 
 #if defined(__AVX512F__)
-// The compiler would take these apart.
+// The compiler would split these into smaller operations.
 inline WordVec widen(const HalfVec& value) {
   return reinterpret_cast<WordVec>(_mm512_maskz_cvtepu16_epi32(0xffff, reinterpret_cast<__m256i>(value)));
 }

@@ -10,8 +10,8 @@ __device__ inline void put(float* to, std::int64_t channel, double value) {
   if (to != nullptr) to[channel] = static_cast<float>(value);
 }
 
-/// The sums of x - pivot and of its square, where the pivot is the first cell: near the mean, whatever the mean is.
-/// With a mask (graph/ops/mask.h), only of the cells that count.
+/// The sums of x - pivot and of its square, where the pivot is the first cell: near the mean even if that is far from
+/// 0. With a mask (graph/ops/mask.h), only of the cells that count.
 template <class T>
 struct Deviations {
   const T* x;

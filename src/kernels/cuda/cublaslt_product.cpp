@@ -84,8 +84,8 @@ std::vector<cublasLtMatmulHeuristicResult_t> CublasLtProduct::algorithms(std::si
                             CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES}) {
     prefer(matrix, kAlignment);
   }
-  // In-place reductions add partial sums in the order in which blocks finish, and round them to c's dtype, as does
-  // storing them in it.
+  // In-place reductions add partial sums in the order in which blocks finish. These, and reductions in c's dtype, round
+  // partial sums to that dtype.
   std::uint32_t reductions = CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
   if (c_dtype_ == DType::kFloat32) {
     reductions |= CUBLASLT_REDUCTION_SCHEME_OUTPUT_TYPE;

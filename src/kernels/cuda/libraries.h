@@ -18,8 +18,8 @@ void add_conv2d_kernels(KernelRegistry& registry, std::shared_ptr<Cudnn> cudnn);
 /// If `blas` is null (a GPU that is only described), creating a kernel throws Error.
 void add_dense_kernels(KernelRegistry& registry, std::shared_ptr<CublasLt> blas);
 
-/// A maker of `Made(op, specs, library)`, or with zero rows of a kernel that only zeroes its outputs: the libraries do
-/// not support empty tensors.
+/// A maker of `Made(op, specs, library)`, or, with zero rows, of a kernel that only zeroes its outputs: the libraries
+/// do not support empty tensors.
 template <class OpType, class Made, class Library>
 auto for_rows(std::shared_ptr<Library> library) {
   return [library](const OpType& op, const KernelSpecs& specs) -> std::unique_ptr<Kernel> {

@@ -46,7 +46,7 @@ __global__ void __launch_bounds__(kBlock) max_pool_gradient(PoolShape s, Gradien
 }
 
 /// total[channel]: the sum of partial[part][channel] over the parts, in a fixed order. By a whole block of kBlock
-/// threads, numbered by `thread`; `strands` takes kBlock * kCount. kCount divides the channels.
+/// threads, numbered by `thread`; `strands` has kBlock * kCount elements. kCount divides the channels.
 template <int kCount>
 __device__ void add_parts(const float* partial, int parts, int channels, int thread, double* strands, float* total) {
   const int packs = channels / kCount;

@@ -65,7 +65,7 @@ __global__ void __launch_bounds__(kSumBlock) sum_of_positions(Sums sums, std::in
   }
 }
 
-/// Sums over positions, divided by those of a batch's row, in one launch: few positions take one block.
+/// Sums over positions, divided by those of a batch's row, in one launch: for few positions, one block.
 class PositionSum {
  public:
   explicit PositionSum(const scalar::PositionShape& shape)

@@ -69,7 +69,7 @@ MIRRORTRAIN_HOST_DEVICE inline Real exp(Real x) {
   x = x < -104.0f ? all<Real>(-104.0f) : x;
   x = x > 89.0f ? all<Real>(89.0f) : x;
   const auto [n, r] = reduce_exponent(x);
-  // In two factors, as 2^n alone may lie outside the range.
+  // In two factors, because 2^n itself may be out of range.
   const Integers<Real> half = n >> 1;
   return (1.0f + exp_minus_one_near_zero(r)) * power_of_two<Real>(half) * power_of_two<Real>(n - half);
 }

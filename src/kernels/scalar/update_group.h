@@ -70,7 +70,7 @@ struct UpdateGroupView {
 template <class Rule>
 struct RuleAtStep {
   Rule rule;
-  float kept = 1;  ///< the factor of a weight after its decay
+  float kept = 1;  ///< the factor by which weight decay scales a weight
   float average_momentum = 0;
   bool overwrites = false;  ///< weights with their average
 

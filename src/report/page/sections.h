@@ -9,7 +9,7 @@
 
 namespace mirrortrain::report {
 
-/// Five significant digits: "0.51230", "1.2300e-05"; "NaN" for what is not a number.
+/// Five significant digits: "0.51230", "1.2300e-05"; "NaN" for NaN.
 std::string figure_text(double value);
 
 // Building blocks of sections.
