@@ -15,9 +15,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using std::chrono::nanoseconds;
 
-// Long enough for lanes that finish a step's part at slightly different times. A lane that is later than this was not
-// running, because of another process: then its core is better left to the scheduler, which sees by who sleeps how to
-// share the cores.
+// Long enough for lanes that finish a step's part at slightly different times. A lane that is later than this was
+// preempted by another process: sleeping lets the scheduler share the cores.
 constexpr nanoseconds kSpinTime = std::chrono::microseconds(100);
 
 }  // namespace
@@ -30,7 +29,7 @@ void Barrier::arrive_and_wait() {
   throw_if_aborted();
   if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 == static_cast<std::uint32_t>(size_)) {
     arrived_.store(0, std::memory_order_relaxed);
-    // Sequentially consistent, as in sleep_until_past: either this thread sees the sleeper or that one the new
+    // Sequentially consistent, as in sleep_until_past: either this thread sees the sleeper, or the sleeper sees the new
     // generation.
     generation_.fetch_add(1);
     if (sleepers_.load() > 0) futex_wake_all(generation_, FutexScope::kProcess);
@@ -43,7 +42,7 @@ void Barrier::arrive_and_wait() {
 bool Barrier::past(std::uint32_t generation) const { return generation_.load(std::memory_order_acquire) != generation; }
 
 bool Barrier::spin_until_past(std::uint32_t generation) const {
-  // Asking the clock is not free: not before, and not at every turn.
+  // Reading the clock is not free: it is first read after the first spins, and then only between batches of them.
   Clock::time_point start{};
   while (true) {
     for (int i = 0; i < 200; ++i) {
@@ -65,8 +64,8 @@ bool Barrier::yield_until_past(std::uint32_t generation) const {
 }
 
 void Barrier::sleep_until_past(std::uint32_t generation) {
-  // In short sleeps that each count for no more than they asked for: a process that was stopped for an hour (Ctrl-Z)
-  // did not wait for an hour.
+  // Waits in short sleeps, each counted as at most its requested length, so that an hour during which the process was
+  // stopped (Ctrl-Z) does not count.
   constexpr nanoseconds kSleep = std::chrono::seconds(1);
   const nanoseconds timeout = timeout_;
   nanoseconds waited{};

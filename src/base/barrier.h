@@ -8,22 +8,22 @@
 
 namespace mirrortrain {
 
-/// Where a fixed number of threads wait for each other, again and again; what each wrote before it arrived, all see
-/// after. Allocates nothing.
+/// A reusable barrier for a fixed number of threads. Writes before arriving are visible to all of them afterwards.
+/// Allocates nothing.
 class Barrier {
  public:
-  /// `spin`: every thread has a core of its own, so that a waiting one first spins for about 100 microseconds (two
-  /// threads meet in well under a microsecond); else it lets the others run at once. `timeout_seconds`: 0 waits
+  /// `spin`: every thread has its own core, so a waiting thread first spins for about 100 microseconds (two threads
+  /// meet in well under a microsecond); otherwise it yields to the others at once. `timeout_seconds`: 0 waits
   /// indefinitely.
   Barrier(int size, bool spin, double timeout_seconds = 0);
   Barrier(const Barrier&) = delete;
   Barrier& operator=(const Barrier&) = delete;
 
-  /// Returns when all `size` threads have arrived. Throws Error with the reason where the barrier was aborted, and
-  /// aborts it and throws where the others do not come in time.
+  /// Returns when all `size` threads have arrived. Throws Error with the reason if the barrier was aborted; aborts it
+  /// and throws if the others do not arrive in time.
   void arrive_and_wait();
 
-  /// Wakes all waiting threads: every `arrive_and_wait` from now on throws Error(reason). The first reason stays.
+  /// Wakes all waiting threads: every `arrive_and_wait` from now on throws Error(reason). The first reason is kept.
   void abort(const std::string& reason);
   bool aborted() const { return aborted_.load(std::memory_order_acquire); }
   /// Throws what arrive_and_wait would throw now.
@@ -33,7 +33,7 @@ class Barrier {
 
   int size() const { return size_; }
 
-  /// While no thread waits; a thread that was released may still be returning.
+  /// Only while no thread waits; a thread that was released may still be returning.
   void set_timeout(double seconds) { timeout_ = from_seconds(seconds); }
 
  private:

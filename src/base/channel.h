@@ -8,7 +8,7 @@
 
 namespace mirrortrain {
 
-/// Values from thread to thread, in order. Once it is closed, what is put into it is dropped.
+/// A FIFO queue between threads. Once it is closed, further values are dropped.
 template <class T>
 class Channel {
  public:
@@ -32,7 +32,7 @@ class Channel {
     closed_ = true;
     changed_.notify_all();
   }
-  /// Without the values that nobody took.
+  /// Closes it and drops the values not yet taken.
   void abandon() {
     const std::scoped_lock lock(mutex_);
     values_.clear();

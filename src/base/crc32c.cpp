@@ -11,7 +11,7 @@ static_assert(std::endian::native == std::endian::little, "eight bytes are taken
 
 using Table = std::array<std::uint32_t, 256>;
 
-// kTables[k] advances a byte's remainder by k bytes more, so that eight bytes are taken at once ("slicing by 8",
+// kTables[k] advances a byte's remainder by k bytes more, so that eight bytes are processed at once ("slicing by 8",
 // Kounavis and Berry 2005).
 constexpr std::array<Table, 8> kTables = [] {
   std::array<Table, 8> tables{};
@@ -30,7 +30,7 @@ constexpr std::array<Table, 8> kTables = [] {
 }();
 
 #ifdef __x86_64__
-/// As crc32c_of, with the instruction for it.
+/// As crc32c_of, with the processor's CRC-32C instruction.
 [[gnu::target("sse4.2")]] std::uint32_t crc32c_by_instruction(std::span<const std::byte> bytes) {
   std::uint64_t crc = ~0u;
   for (; bytes.size() >= 8; bytes = bytes.subspan(8)) {

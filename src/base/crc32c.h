@@ -8,7 +8,7 @@ namespace mirrortrain {
 
 /// CRC-32C (Castagnoli).
 std::uint32_t crc32c_of(std::span<const std::byte> bytes);
-/// The same on processors without an instruction for it.
+/// The same without the processor's CRC-32C instruction.
 std::uint32_t crc32c_by_tables(std::span<const std::byte> bytes);
 
 /// As TFRecords store it: rotated and shifted, so that the checksum of bytes that hold a checksum stays useful.

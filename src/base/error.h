@@ -5,8 +5,8 @@
 
 namespace mirrortrain {
 
-/// Something went wrong that the user can read about: `what()` names place, what was expected, what was found and the
-/// remedy. Ends the program with exit code 1.
+/// An error reported to the user: `what()` names the place, what was expected, what was found and the remedy. Ends the
+/// program with exit code 1.
 class Error : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;

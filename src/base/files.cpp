@@ -41,7 +41,7 @@ class Descriptor {
 
 fs::path folder_of(const fs::path& path) { return path.has_parent_path() ? path.parent_path() : fs::path("."); }
 
-/// A device, a pipe, a folder: nothing that a rename may replace.
+/// A device, a pipe or a folder, which a rename must not replace.
 bool is_special(const fs::path& path) {
   std::error_code error;
   return fs::exists(path, error) && !fs::is_regular_file(path, error);
@@ -49,7 +49,7 @@ bool is_special(const fs::path& path) {
 
 constexpr std::string_view kTemporary = ".tmp";
 
-/// No other process has this name, and none that was killed left it behind: the file is created anew.
+/// A name used by no other process and not left behind by a killed one: the file is newly created.
 std::unique_ptr<OutputFile> temporary_file(const fs::path& target, fs::path& temporary) {
   static std::atomic<int> number = 0;
   while (true) {
@@ -91,7 +91,7 @@ fs::path resolve_symlinks(const fs::path& path) {
   for (int i = 0; i < kMostLinks && fs::is_symlink(real, error); ++i) {
     const fs::path target = fs::read_symlink(real, error);
     if (error) return path;
-    real = real.parent_path() / target;  // an absolute target takes the place of all of it
+    real = real.parent_path() / target;  // an absolute target replaces the whole path
   }
   return real;
 }
@@ -128,7 +128,7 @@ void create_folders(const fs::path& folder) {
 void sync_folder(const fs::path& folder) {
   const Descriptor descriptor(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (descriptor < 0) fail_with("open the folder", folder, errno);
-  // Some file systems cannot sync a folder and say EINVAL; there is nothing more to do there.
+  // Some file systems cannot sync a folder and return EINVAL; nothing more can be done there.
   if (::fsync(descriptor) != 0 && errno != EINVAL) fail_with("sync the folder", folder, errno);
 }
 
@@ -195,7 +195,7 @@ void OutputFile::set_mode(fs::perms mode) {
 }
 
 void OutputFile::sync() {
-  // A pipe or a terminal has nothing to sync and says EINVAL.
+  // A pipe or a terminal has nothing to sync and returns EINVAL.
   if (::fsync(descriptor_) != 0 && errno != EINVAL) fail_with("write", path_, errno);
 }
 

@@ -13,7 +13,7 @@
 
 namespace mirrortrain {
 
-/// What the system refused, by its error number: says nothing about what a file holds.
+/// A failed system call, with its error number; never an error in a file's content.
 class SystemError : public Error {
  public:
   SystemError(const std::string& what, int code) : Error(what), code_(code) {}
@@ -29,12 +29,12 @@ class SystemError : public Error {
 std::vector<std::byte> read_file(const std::filesystem::path& path);
 std::string read_text_file(const std::filesystem::path& path);
 
-/// Creates a folder in one that exists, so that it survives a power cut. Returns false where it exists already.
+/// Creates a folder in an existing one, so that it survives a power cut. Returns false where it exists already.
 bool create_folder(const std::filesystem::path& folder);
-/// The same with the folders above it.
+/// The same, including missing parent folders.
 void create_folders(const std::filesystem::path& folder);
 
-/// Makes what was created, renamed or removed in a folder survive a power cut.
+/// Makes entries created, renamed or removed in a folder survive a power cut.
 void sync_folder(const std::filesystem::path& folder);
 
 /// Renames a file or folder and makes that survive a power cut.
@@ -68,13 +68,13 @@ class InputFile {
 /// Whether an open file's name is still that of this file: it may have been moved, removed or replaced meanwhile.
 bool is_named(int descriptor, const std::filesystem::path& path);
 
-/// A file open for writing; what is written goes to the system at once.
+/// A file open for writing, unbuffered.
 class OutputFile {
  public:
   /// kReplace empties a file that exists, kAppend writes at its end, kNew refuses it.
   enum class Mode { kReplace, kAppend, kNew };
 
-  /// `shown`: the name in errors, where it is not that of the file.
+  /// `shown`: the name in errors, where it differs from the file's.
   OutputFile(const std::filesystem::path& path, Mode mode, const std::filesystem::path& shown = {});
   OutputFile(const OutputFile&) = delete;
   OutputFile& operator=(const OutputFile&) = delete;
@@ -82,7 +82,7 @@ class OutputFile {
 
   void write(std::span<const std::byte> bytes);
   void write(std::string_view text) { write(std::as_bytes(std::span(text))); }
-  /// Who may read and write it.
+  /// Sets the file's permissions.
   void set_mode(std::filesystem::perms mode);
   /// Makes the bytes survive a power cut.
   void sync();
@@ -95,13 +95,13 @@ class OutputFile {
   int descriptor_ = -1;
 };
 
-/// Whether a file's name survives a power cut once it is committed, or only when its folder is synced: files of a
-/// folder that is renamed into place later need not pay for it one by one.
+/// Whether a file's name survives a power cut once it is committed, or only when its folder is synced: files in a
+/// folder that is renamed into place later need no sync each.
 enum class Naming : bool { kDurable, kWithFolder };
 
-/// A file that appears under its name complete or not at all: bytes go to a file of its own beside it, NAME.*.tmp;
-/// `commit` syncs and renames. Without `commit` the temporary file is removed. A file that was there keeps its mode, a
-/// symbolic link stays one. A name that is not a regular file (/dev/stdout) is written directly.
+/// A file that appears under its name complete or not at all: bytes go to a temporary file in the same folder,
+/// NAME.*.tmp; `commit` syncs and renames it. Without `commit` the temporary file is removed. A replaced file's mode is
+/// kept, and a symbolic link remains a link. A name that is not a regular file (/dev/stdout) is written directly.
 class AtomicFile {
  public:
   explicit AtomicFile(const std::filesystem::path& path, Naming naming = Naming::kDurable);
@@ -117,7 +117,7 @@ class AtomicFile {
   std::uint32_t crc32() const { return crc32_; }
 
  private:
-  std::filesystem::path target_;     ///< behind symbolic links
+  std::filesystem::path target_;     ///< with symbolic links resolved
   std::filesystem::path temporary_;  ///< the target itself where that is written directly
   std::unique_ptr<OutputFile> file_;
   Naming naming_;
@@ -125,9 +125,9 @@ class AtomicFile {
   std::uint32_t crc32_ = 0;
 };
 
-/// Throws UsageError where a result would replace a file that this process has read, as its data.
+/// Throws UsageError if writing a result to `path` would replace a file that this process has read, such as its data.
 void require_not_read(const std::filesystem::path& path);
-/// Writes a result where its user says, which is no file that this process has read: else throws UsageError.
+/// Writes a result to the path that the user chose. Throws UsageError if this process has read that file.
 void write_result(const std::filesystem::path& path, std::string_view text);
 
 /// The file that a name, which may be a symbolic link, refers to, even if it does not exist yet.
@@ -136,7 +136,7 @@ std::filesystem::path resolve_symlinks(const std::filesystem::path& path);
 /// Writes a whole file atomically.
 void write_file(const std::filesystem::path& path, std::string_view text, Naming naming = Naming::kDurable);
 
-/// Whether a name is that of an AtomicFile that was not committed: of a process that was killed, or that still writes.
+/// Whether a name is that of an uncommitted AtomicFile, left by a killed process or still being written.
 bool is_temporary(const std::filesystem::path& path);
 
 }  // namespace mirrortrain

@@ -9,8 +9,8 @@ namespace mirrortrain {
 /// Who may sleep on a word: threads of this process, or of all that share its memory.
 enum class FutexScope : std::uint8_t { kProcess, kSharedMemory };
 
-/// Sleeps while `word` holds `seen`, until it is woken, at most for `longest`; may return earlier. std::atomic::wait
-/// knows no time limit and no other processes.
+/// Sleeps while `word` holds `seen`, until woken, for at most `longest`; may return earlier. std::atomic::wait has no
+/// time limit and does not work across processes.
 void futex_wait(std::atomic<std::uint32_t>& word, std::uint32_t seen, std::chrono::nanoseconds longest,
                 FutexScope scope);
 

@@ -1,13 +1,13 @@
 #pragma once
 
-/// Marks what compiles for the host and for a CUDA device alike.
+/// Marks functions that compile for both the host and a CUDA device.
 #if defined(__CUDACC__)
 #define MIRRORTRAIN_HOST_DEVICE __host__ __device__
 #else
 #define MIRRORTRAIN_HOST_DEVICE
 #endif
 
-/// The same where the host's side comes from another compiler: for what calls a backend's own functions.
+/// The same where another compiler compiles the host's side: for functions that call a backend's own ones.
 #if defined(__CUDACC__)
 #define MIRRORTRAIN_DEVICE __device__
 #else

@@ -40,7 +40,7 @@ FilesRead& files_read() {
 int open_to_read(const std::filesystem::path& path) {
   int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (descriptor < 0 && errno == EWOULDBLOCK) {
-    descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);  // a lease, which regular files alone have
+    descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);  // a lease, which only regular files have
   }
   struct stat file {};
   if (descriptor >= 0 && ::fstat(descriptor, &file) == 0) files_read().add(file);

@@ -29,11 +29,11 @@ constexpr std::uint64_t kLongestHeader = 16 << 20;  // some 100,000 tensors
 
 struct ElementType {
   std::string_view tag;
-  DType dtype;        ///< as which the elements are read
-  std::size_t bytes;  ///< of one in the file
+  DType dtype;        ///< of the elements in memory
+  std::size_t bytes;  ///< of one element in the file
 };
 constexpr std::string_view kHalf = "F16";
-/// The first of a dtype is how it is written.
+/// The first entry of a dtype is the one that is written.
 constexpr auto kElementTypes = std::to_array<ElementType>({{"F32", DType::kFloat32, 4},
                                                            {"F64", DType::kFloat64, 8},
                                                            {"I32", DType::kInt32, 4},
@@ -45,7 +45,7 @@ constexpr auto kElementTypes = std::to_array<ElementType>({{"F32", DType::kFloat
 
 std::string_view tag_of(DType dtype) { return std::ranges::find(kElementTypes, dtype, &ElementType::dtype)->tag; }
 
-/// Bytes of a tensor, nothing where they do not fit in 64 bits or an extent is negative.
+/// Bytes of a tensor; nullopt where they do not fit in 64 bits or an extent is negative.
 std::optional<std::uint64_t> bytes_of(std::size_t element_bytes, const Shape& shape) {
   std::uint64_t bytes = element_bytes;
   for (const std::int64_t extent : shape) {
@@ -54,7 +54,7 @@ std::optional<std::uint64_t> bytes_of(std::size_t element_bytes, const Shape& sh
   return bytes;
 }
 
-/// A name from a file, made fit for a message.
+/// A name from a file, shortened and quoted for a message.
 std::string shown(const std::string& name) { return fmt::format("\"{}\"", shortened(name, 200)); }
 
 struct Entry {
@@ -83,7 +83,7 @@ class Reader {
     return tensors;
   }
 
-  /// The tensors fill the file, so all of it was read.
+  /// The tensors fill the file, so this covers all of it.
   std::uint32_t crc32() const { return file_.crc32(); }
 
  private:
@@ -128,7 +128,8 @@ class Reader {
   }
 
   std::vector<Entry> parse(const std::string& header) const {
-    // The parser keeps the last of two equal keys, so count them as they come. Objects nest two deep in a sound header.
+    // The parser keeps the last of two equal keys, so duplicates are found while parsing. Objects nest two deep in a
+    // valid header.
     std::vector<std::set<std::string>> keys;
     const auto watch = [&](int depth, json::parse_event_t event, const json& value) {
       if (depth > 4) fail("the header nests too deep");

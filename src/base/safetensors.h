@@ -14,7 +14,7 @@
 
 namespace mirrortrain {
 
-/// A tensor to write; the bytes stay the caller's.
+/// A tensor to write; the caller owns the bytes.
 struct NamedTensor {
   std::string name;
   DType dtype = DType::kFloat32;
@@ -44,8 +44,8 @@ std::uint32_t write_safetensors(const std::filesystem::path& path, std::vector<N
                                 Naming naming = Naming::kDurable);
 
 /// Reads a safetensors file, and if asked its CRC-32. Tensors of F16 become float32, those of BOOL uint8. Throws Error
-/// naming the file, and the tensor where one is at fault, for anything but a well formed file with tensors of these or
-/// of F32, F64, I32, I64, BF16 or U8; SystemError where it cannot be read.
+/// naming the file, and the tensor where one is at fault, unless the file is well formed and its tensors are of these
+/// types or of F32, F64, I32, I64, BF16 or U8; SystemError where it cannot be read.
 StoredTensors read_safetensors(const std::filesystem::path& path, std::uint32_t* crc32 = nullptr);
 
 }  // namespace mirrortrain

@@ -27,7 +27,7 @@ class Shape {
   /// This shape with `rows` put in front.
   Shape with_rows(std::int64_t rows) const;
 
-  /// "[28, 28, 1]", for messages: of very many extents only the first.
+  /// "[28, 28, 1]", for messages: where there are very many extents, only the first.
   std::string text() const;
 
   friend bool operator==(const Shape&, const Shape&) = default;

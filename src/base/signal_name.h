@@ -5,7 +5,7 @@
 
 namespace mirrortrain {
 
-/// "SIGTERM"; empty where the number is that of no signal.
+/// "SIGTERM"; empty if the number is not a signal's.
 inline std::string signal_name(int number) {
   const char* const name = ::sigabbrev_np(number);
   return name == nullptr ? "" : std::string("SIG") + name;

@@ -4,9 +4,9 @@
 
 namespace mirrortrain {
 
-/// Calls `work`, which may never return, on a thread of its own; returns, or throws, when it does. Meanwhile calls
-/// `check` every few milliseconds. Where that throws, so does this at once, and leaves the thread behind: `work` owns
-/// all that it uses. Throws Error where the system gives no more threads.
+/// Calls `work`, which may never return, on its own thread; returns or throws when `work` does. Meanwhile calls `check`
+/// every few milliseconds. If `check` throws, this function rethrows at once and leaves the thread running, so `work`
+/// must own everything that it uses. Throws Error if the system cannot create the thread.
 void call_watched(std::function<void()> work, const std::function<void()>& check);
 
 }  // namespace mirrortrain

@@ -26,7 +26,7 @@ std::vector<std::string> all_algorithms() {
   return names;
 }
 
-/// Where the reductions that are measured take place.
+/// The devices of the measured reductions.
 struct Place {
   std::span<Device* const> devices;
   int replicas;  ///< on each device
@@ -35,7 +35,7 @@ struct Place {
   bool across_gpus() const { return on_gpus() && replicas == 1; }
 };
 
-/// Why an algorithm is not for these devices, or nothing.
+/// Why an algorithm does not support these devices; empty if it does.
 std::string why_not(const std::string& algorithm, const Place& place, const BenchHardware& hardware) {
   if (algorithm == kNccl && !place.on_gpus()) return "it needs GPUs";
   if (place.across_gpus()) {
@@ -48,7 +48,7 @@ std::string why_not(const std::string& algorithm, const Place& place, const Benc
   return "";
 }
 
-/// In the order asked for, else all. Those that cannot be measured are left out, and `out` says so.
+/// The requested algorithms in order, else all. Those that cannot be measured are skipped, which is reported on `out`.
 std::vector<std::string> algorithms_of(const AllReduceBenchOptions& options, const Place& place,
                                        const BenchHardware& hardware, std::FILE* out) {
   const std::vector<std::string> all = all_algorithms();
@@ -85,7 +85,7 @@ std::vector<std::size_t> counts_of(const AllReduceBenchOptions& options) {
   }
 }
 
-/// The reducers of one algorithm, and what they need.
+/// The reducers of one algorithm and their dependencies.
 struct Algorithm {
   Communicators communicators;
   std::deque<DomainLink> links;

@@ -17,7 +17,7 @@
 namespace mirrortrain {
 namespace {
 
-/// What every algorithm takes for all sizes, one after the other.
+/// Each algorithm's total time for all sizes.
 std::string totals(const std::vector<AllReduceResult>& results) {
   std::vector<std::string> texts;
   for (auto result = results.begin(); result != results.end();) {
@@ -70,7 +70,7 @@ AllReduceReport::AllReduceReport(std::FILE* out) : out_(out) {
   print_row({"#", "(B)", "(elements)", "", "(us)", "(GB/s)", "(GB/s)", ""});
 }
 
-/// A narrow terminal does not get what the size says, and shorter names.
+/// On a narrow terminal, omits columns that follow from the size, and shortens names.
 void AllReduceReport::print_row(const Row& cells) const {
   constexpr std::size_t kName = 23, kNumbers = 66, kFewer = 48;
   const std::size_t width = report::fitting_width(out_);

@@ -24,25 +24,25 @@ struct AllReduceResult {
   std::string type = "float";
 };
 
-/// Says what is measured.
+/// Prints what is measured.
 void print_setup(std::FILE* out, std::span<Device* const> devices, int replicas);
-/// Says what busbw is: for ranks that send to each other, or for replicas in one memory.
+/// Prints the definition of busbw: for ranks that send to each other, or for replicas in one memory.
 void print_busbw(std::FILE* out, int n, bool in_one_memory);
 
-/// "one_pass 1024 to 65536, ring 262144": the fastest algorithm of each size, neighbours with the same one taken
-/// together.
+/// "one_pass 1024 to 65536, ring 262144": the fastest algorithm of each size, with neighbouring sizes merged if it is
+/// the same.
 std::string fastest_by_size(const std::vector<AllReduceResult>& results);
 
-/// Prints results as rows, and what follows from them.
+/// Prints results as rows, and a summary.
 class AllReduceReport {
  public:
-  /// Prints the columns' heads.
+  /// Prints the column headers.
   explicit AllReduceReport(std::FILE* out);
 
   /// Prints its row at once.
   void add(const std::string& algorithm, std::size_t count, double seconds, std::uint64_t wrong, double busbw_factor);
-  /// Prints the fastest algorithms, the totals where the sizes are those of gradient buckets, and writes `json` where
-  /// there is one (to stdout where it is "-"). Throws Error where an element was wrong.
+  /// Prints the fastest algorithms, and the totals if the sizes are those of gradient buckets, and writes `json` if
+  /// given (to stdout for "-"). Throws Error if an element was wrong.
   void finish(bool buckets, const std::optional<std::filesystem::path>& json) const;
   const std::vector<AllReduceResult>& results() const { return results_; }
 

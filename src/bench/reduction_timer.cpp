@@ -21,8 +21,8 @@ float element(std::uint32_t index, std::uint32_t replica, std::uint32_t round) {
   return static_cast<float>((index * 2654435761u + replica * 40503u * 65536u + round * 2246822519u) >> 24);
 }
 
-/// Elements to sum whose sum is known: whole numbers up to 255, so that sums of up to 65000 are exact in any order.
-/// Every element, replica and round has its own.
+/// Elements with a known sum: whole numbers up to 255, so that sums of up to 65000 are exact in any order. They differ
+/// by element, replica and round.
 void fill_sample(std::span<float> elements, int replica, int round) {
   for (std::size_t i = 0; i < elements.size(); ++i) {
     elements[i] =
@@ -30,7 +30,7 @@ void fill_sample(std::span<float> elements, int replica, int round) {
   }
 }
 
-/// How many are not the sum of what fill_sample gave `replicas` replicas in that round.
+/// The number of elements that are not the sum of the `replicas` replicas' samples of that round.
 std::uint64_t count_wrong_sums(std::span<const float> elements, int replicas, int round) {
   std::uint64_t wrong = 0;
   for (std::size_t i = 0; i < elements.size(); ++i) {
@@ -44,7 +44,8 @@ std::uint64_t count_wrong_sums(std::span<const float> elements, int replicas, in
   return wrong;
 }
 
-/// Whether one size has been timed often enough, and how long it took. The clock for all repetitions begins at once.
+/// Decides whether one size has been timed often enough, and computes its time. The time limit of all repetitions
+/// starts at once.
 class Repetitions {
  public:
   void add(double seconds) {
@@ -64,15 +65,15 @@ class Repetitions {
   std::vector<double> seconds_;
 };
 
-/// Reductions of one size in a repetition: on a GPU as many as show its speed rather than the host's, unless their
-/// elements take too much memory.
+/// Reductions of one size in a repetition: on a GPU enough to measure its speed rather than the host's, unless their
+/// elements need too much memory.
 std::size_t reductions_in_a_row(const Device& device, std::size_t bytes_each) {
   if (device.id().kind == DeviceId::Kind::kCpu) return 1;
   constexpr std::size_t kMost = 20, kBytes = std::size_t{64} << 20;
   return std::clamp<std::size_t>(kBytes / std::max<std::size_t>(bytes_each, 1), 1, kMost);
 }
 
-/// Of rows of `count` elements, each aligned to 64 bytes.
+/// The stride of rows of `count` elements, each aligned to 64 bytes.
 std::size_t stride_of(std::size_t count) { return (count + 15) / 16 * 16; }
 
 /// A replica's elements in a device's memory, written and read by the host: in place on a CPU, through a copy on a GPU.
@@ -100,7 +101,7 @@ class Sample {
   }
 
  private:
-  Buffer device_, host_;  ///< host_: the longest row, for a GPU alone
+  Buffer device_, host_;  ///< host_: the longest row, only for a GPU
 };
 
 class Timer {
@@ -145,7 +146,7 @@ class Timer {
     std::uint64_t wrong = 0;  ///< likewise
     std::exception_ptr failure;
   };
-  /// They outlive every lane's work.
+  /// Domains outlive every lane's work.
   struct Domain {
     int first_replica = 0;
     std::vector<int> numbers;  ///< of its replicas: 0, 1, ...
@@ -250,7 +251,7 @@ class Timer {
     barrier_.arrive_and_wait();
   }
 
-  /// On one lane, while the others wait.
+  /// Runs on one lane while the others wait.
   void keep_books(std::size_t index, Repetitions& repetitions) {
     double slowest = 0;
     for (const Domain& domain : own_) {
@@ -273,7 +274,7 @@ class Timer {
   std::vector<Domain> own_;
   int all_replicas_ = 0;
   std::uint64_t total_wrong_ = 0;
-  bool more_ = true;  ///< written by one lane between two meetings
+  bool more_ = true;  ///< written by one lane between two barriers
 };
 
 }  // namespace

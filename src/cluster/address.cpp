@@ -12,7 +12,7 @@
 namespace mirrortrain {
 namespace {
 
-/// Host and port of a text, as far as it has them.
+/// The host and port of a text, if present.
 struct Parts {
   std::string_view host, port;
   bool bracketed = false, has_port = false;
@@ -26,7 +26,7 @@ Parts split(std::string_view text) {
     parts.bracketed = true;
     parts.host = text.substr(1, end - 1);
     colon = end + 1 < text.size() && text[end + 1] == ':' ? end + 1 : std::string_view::npos;
-    if (colon == std::string_view::npos && end + 1 < text.size()) parts.host = {};  // something else after the bracket
+    if (colon == std::string_view::npos && end + 1 < text.size()) parts.host = {};  // text after the closing bracket
   } else {
     parts.host = text.substr(0, colon);
   }
@@ -35,7 +35,7 @@ Parts split(std::string_view text) {
   return parts;
 }
 
-/// Letters, digits and what else names and numeric addresses are made of; of IPv6 also ':' and, before a zone, '%'.
+/// Letters, digits and other characters of names and numeric addresses; for IPv6 also ':' and, before a zone, '%'.
 bool is_host(const Parts& parts) {
   const std::string_view more = parts.bracketed ? ".-_:%" : ".-_";
   return !parts.host.empty() && std::ranges::all_of(parts.host, [&](char c) {

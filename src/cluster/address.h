@@ -16,8 +16,8 @@ struct Address {
   std::string text() const;
 };
 
-/// What is wrong with a task's address, with the remedy: "expected host:port, found "10.0.0.2"; add the port that this
-/// task is to listen on, as in 10.0.0.2:2222". Empty where nothing is.
+/// The error of a task's address, with the remedy: "expected host:port, found "10.0.0.2"; add the port that this task
+/// is to listen on, as in 10.0.0.2:2222". Empty if it is valid.
 std::string address_error(std::string_view text);
 
 }  // namespace mirrortrain

@@ -7,7 +7,7 @@ namespace {
 
 const ClusterKeys kOptionKeys = {"chief", "workers", "ps", "evaluator", "task", "task"};
 
-/// What is wrong with the tasks as a whole, where `key` is to blame.
+/// The mistake in the cluster as a whole, if it is at `key`.
 std::function<std::string(const ClusterOptions&)> mistake_at(std::string_view key) {
   return [key](const ClusterOptions& options) -> std::string {
     const std::optional<ClusterSpec> tasks = options.tasks();

@@ -27,8 +27,8 @@ struct TaskOptions {
   static config::Section<TaskOptions> section();
 };
 
-/// The section `strategy.cluster`. Who started the process may name the tasks and their addresses instead (TF_CONFIG,
-/// MPI, SLURM, torchrun); how connections are secured is said here alone.
+/// The section `strategy.cluster`. The launcher may specify the tasks and their addresses instead (TF_CONFIG, MPI,
+/// SLURM, torchrun); the security of connections is only configured here.
 struct ClusterOptions {
   std::optional<Address> chief, evaluator;
   std::vector<Address> workers, ps;
@@ -37,7 +37,7 @@ struct ClusterOptions {
   std::optional<TlsOptions> tls;
   static config::Section<ClusterOptions> section();
 
-  /// The tasks listed here, and this process's, worker 0 where `task` does not say; nothing where none is listed.
+  /// The tasks listed here, and this process's, by default worker 0; nullopt if none is listed.
   std::optional<ClusterSpec> tasks() const;
 };
 

@@ -9,22 +9,22 @@
 
 namespace mirrortrain {
 
-/// The cluster that this process belongs to, from the first that names one of:
+/// The cluster that this process belongs to, from the first of these that specifies one:
 ///
-///   TF_CONFIG          as TensorFlow reads it; an empty one, `{}` and a TF_CONFIG without `cluster` name none
+///   TF_CONFIG          as in TensorFlow; an empty one, `{}` and a TF_CONFIG without `cluster` specify none
 ///   mpirun             OMPI_COMM_WORLD_RANK and _SIZE of Open MPI, PMI_RANK and PMI_SIZE of MPICH and Intel MPI
 ///   srun               SLURM's variables of a step
 ///   torchrun           RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT
 ///   strategy.cluster   with its `task`
 ///
-/// Nothing where none does. A single worker is a cluster of one. The tasks of mpirun have no addresses yet:
-/// mpi::Session fills them in; those of torchrun have none but the chief's. Nothing is connected, resolved or started.
-/// Throws UsageError, with place and remedy, for whatever is wrong.
+/// nullopt if none does. A single worker is a cluster of one. The tasks of mpirun have no addresses yet: mpi::Session
+/// fills them in; of torchrun's, only the chief has one. Nothing is connected, resolved or started. Throws UsageError,
+/// with place and remedy, for any mistake.
 std::optional<ClusterSpec> discover_cluster(const ClusterOptions& options, const Environment& environment);
 
-/// Whether the environment, whatever the configuration says, describes more than one process, and how: "mpirun started
-/// 4 processes", "TF_CONFIG lists 2 tasks". For what trains in a single process alone: there, each of several would do
-/// the same and write over the others. Throws UsageError as discover_cluster does.
+/// Whether the environment, regardless of the configuration, describes more than one process, and how: "mpirun started
+/// 4 processes", "TF_CONFIG lists 2 tasks". For commands that train in a single process only: several processes would
+/// each do the same and overwrite each other's files. Throws UsageError as discover_cluster does.
 std::optional<std::string> several_processes(const Environment& environment);
 
 }  // namespace mirrortrain

@@ -32,7 +32,7 @@ Found found(const sockaddr* address) {
   return copy;
 }
 
-/// Whether others can have a connection to it: no loopback, no address that means something on one link alone.
+/// Whether other machines can connect to it: not a loopback or link-local address.
 bool is_reachable(const Found& one) {
   if (one.address.ss_family == AF_INET) {
     const auto& address = reinterpret_cast<const sockaddr_in&>(one.address);
@@ -43,7 +43,7 @@ bool is_reachable(const Found& one) {
   return !IN6_IS_ADDR_LOOPBACK(&address) && !IN6_IS_ADDR_LINKLOCAL(&address) && !IN6_IS_ADDR_UNSPECIFIED(&address);
 }
 
-/// A port that the system chose for a socket at that address; 0 where none can be there.
+/// A port that the system chose for a socket at that address; 0 if a socket cannot be bound to it.
 int port_at(Found one) {
   const int descriptor = ::socket(one.address.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
   if (descriptor < 0) return 0;
@@ -148,7 +148,7 @@ std::optional<std::string> greeting_at(const std::string& host, int port) {
                            ::getsockopt(socket, SOL_SOCKET, SO_ERROR, &error, &size) == 0 && error == 0;
     std::string said;
     if (connected) {
-      constexpr std::string_view kQuestion = "GET / HTTP/1.0\r\n\r\n";  // who speaks first has spoken, others answer
+      constexpr std::string_view kQuestion = "GET / HTTP/1.0\r\n\r\n";  // for servers that wait for a request
       ::send(socket, kQuestion.data(), kQuestion.size(), MSG_NOSIGNAL);
       std::array<char, 64> bytes{};
       const auto count = waits_for(POLLIN) ? ::recv(socket, bytes.data(), bytes.size(), 0) : 0;

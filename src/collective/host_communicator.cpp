@@ -10,7 +10,7 @@
 namespace mirrortrain {
 namespace {
 
-/// gloo makes its exceptions in threads of its own, which ThreadSanitizer does not see: tests/thread-sanitizer.txt.
+/// gloo creates its exceptions on its own threads, which ThreadSanitizer does not see: tests/thread-sanitizer.txt.
 std::string message_of_exception(const std::exception& error) { return error.what(); }
 
 }  // namespace
@@ -27,7 +27,7 @@ void HostCommunicator::check() {
 }
 
 void HostCommunicator::synchronize(Stream& stream) {
-  stream.synchronize();  // returns in any case: operations know the timeout
+  stream.synchronize();  // always returns: operations have a timeout
   check();
 }
 
@@ -57,10 +57,11 @@ void HostCommunicator::enqueue(Stream& stream, const CollectiveCall& call) {
         enqueued.taken.store(false, std::memory_order_release);
       },
       &slot);
-  check();  // an inline stream has done it by now
+  check();  // an inline stream has already run it
 }
 
-/// On the stream's thread, where nobody could catch anything: the reason is kept, and thrown by the next call.
+/// Runs on the stream's thread, where an exception could not be caught: the reason is stored and thrown by the next
+/// call.
 void HostCommunicator::run(const CollectiveCall& call) {
   if (has_failed()) return;
   try {
@@ -69,7 +70,7 @@ void HostCommunicator::run(const CollectiveCall& call) {
     if (watch_.end) watch_.end();
     return;
   } catch (const std::exception& error) {
-    // Where somebody aborted the group meanwhile, that is the reason, and this its consequence.
+    // If the group was aborted meanwhile, that is the reason and this error its consequence.
     const std::string message = message_of_exception(error);
     if (!has_failed()) fail(explained(message));
   } catch (...) {
@@ -77,7 +78,7 @@ void HostCommunicator::run(const CollectiveCall& call) {
   }
   try {
     if (watch_.end) watch_.end();
-  } catch (...) {  // the first error is reported
+  } catch (...) {  // only the first error is reported
   }
 }
 

@@ -11,9 +11,9 @@
 
 namespace mirrortrain {
 
-/// A rank whose operations a host thread carries out, the one that the stream calls: on a CPU's inline stream before
-/// the operation returns. Its bodies say how; what is common is here: operations in flight, and the first failure,
-/// which ends all that follow.
+/// A rank whose operations run on the host thread that the stream calls: on a CPU's inline stream before the operation
+/// returns. Derived classes implement the operations; this class tracks operations in flight and the first failure,
+/// which fails all later ones.
 class HostCommunicator : public Communicator {
  public:
   HostCommunicator(int rank, int size, OperationWatch watch = {});
@@ -37,10 +37,10 @@ class HostCommunicator : public Communicator {
  protected:
   /// Takes part in the operation and returns when it is done. Throws Error where it fails.
   virtual void perform(const CollectiveCall& call) = 0;
-  /// Makes `perform` end soon, on whichever thread it is, now and later.
+  /// Makes current and later calls of `perform` end soon, on any thread.
   virtual void interrupt(const std::string& reason) = 0;
 
-  /// Each rank begins with the next one, so that not all send to the same one first.
+  /// Each rank starts with the following rank, so that not all send to the same one first.
   template <class Function>
   void for_others(const Function& function) const {
     for (int step = 1; step < size_; ++step) function((rank_ + step) % size_);
@@ -62,7 +62,7 @@ class HostCommunicator : public Communicator {
 
   const int rank_, size_;
   const OperationWatch watch_;
-  std::array<Slot, 64> slots_;  ///< more than a host is ahead of its streams
+  std::array<Slot, 64> slots_;  ///< more operations than a host is ahead of its streams
   std::size_t next_ = 0;
   std::mutex mutex_;
   std::string failure_;

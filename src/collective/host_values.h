@@ -8,16 +8,17 @@
 
 namespace mirrortrain {
 
-// What ranks send each other in host memory, besides gradients. Every rank calls these at the same time; they return
-// when it is done, and throw what the communicator throws. `what` it is, for errors, outlives the communicator.
+// Small exchanges in host memory, besides gradients. Every rank calls these at the same time; they return when done,
+// and throw what the communicator throws. `what` names the values in errors and outlives the communicator.
 
 /// Returns once every rank has called it.
 void barrier(Communicator& communicator);
 
-/// `all`: as many values for each rank, in the ranks' order, of which each fills in its own; all ranks get all.
+/// `all` has the same number of values for each rank, in rank order; each rank fills in its own and receives all
+/// others.
 void gather(Communicator& communicator, std::span<double> all, std::string_view what);
 
-/// Every rank's bytes become rank 0's, exactly: a sum of integers to which the others add zeros.
+/// Broadcasts rank 0's bytes, exactly: as a sum of integers to which the others add zeros.
 void take_from_chief(Communicator& communicator, std::span<std::byte> bytes, std::string_view what);
 
 }  // namespace mirrortrain

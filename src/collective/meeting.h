@@ -12,7 +12,7 @@
 
 namespace mirrortrain {
 
-/// An operation as a rank enqueues it. On a cache line of its own, because its rank alone writes it.
+/// An operation as a rank enqueues it. On its own cache line, because only its rank writes it.
 struct alignas(64) CollectiveCall {
   enum class Operation : std::uint8_t { kAllReduce, kAllGather, kAllToAll };
   Operation operation = Operation::kAllReduce;
@@ -24,29 +24,30 @@ struct alignas(64) CollectiveCall {
   std::string text() const;
 };
 
-/// Where the threads of a group's ranks meet, announce which operation they are in, and learn why the group
+/// A barrier for the threads of a group's ranks, at which they announce their operations and learn why the group
 /// failed. Allocates nothing unless something fails.
 class Meeting {
  public:
   /// `spin` and `timeout_seconds`: see Barrier.
   Meeting(std::size_t ranks, bool spin, double timeout_seconds);
 
-  /// Before a meeting: the operation that `rank` is in.
+  /// Before the barrier: sets the operation that `rank` is in.
   void announce(int rank, const CollectiveCall& call) { calls_[static_cast<std::size_t>(rank)] = call; }
   void meet() { barrier_.arrive_and_wait(); }
-  /// After it: the place of everybody's elements, by rank. Throws Error where another rank is in another operation.
+  /// After the barrier: the pointers to all ranks' elements, by rank. Throws Error if another rank is in another
+  /// operation.
   void learn(int rank, std::span<std::byte*> elements) const;
 
-  /// Ends every rank's meetings, now and later; the first text is the reason why the group failed.
+  /// Aborts every rank's current and later barriers; the first text is the reason why the group failed.
   void fail(const std::string& text);
-  /// Throws Error with that.
+  /// Throws Error with that reason.
   void throw_if_failed();
 
  private:
   std::vector<CollectiveCall> calls_;  ///< by rank
   Barrier barrier_;
   std::mutex failure_mutex_;
-  std::string failure_;  ///< a barrier that times out fails on its own, and knows neither rank nor operation
+  std::string failure_;  ///< takes precedence over a barrier's timeout, which names neither rank nor operation
 };
 
 }  // namespace mirrortrain

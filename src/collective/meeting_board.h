@@ -9,8 +9,8 @@
 
 namespace mirrortrain {
 
-/// Where ranks find each other that are threads of one process, as those of several do by the control plane. It
-/// outlives its points.
+/// A rendezvous store for ranks that are threads of one process; ranks of several processes use the control plane. It
+/// must outlive its points.
 class MeetingBoard {
  public:
   RendezvousStore point() {

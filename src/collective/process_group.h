@@ -6,19 +6,19 @@
 
 namespace mirrortrain {
 
-// What a communicator among processes takes from who runs them.
+// What a communicator among processes needs from its caller.
 
-/// How the ranks find each other: values that one leaves and the others wait for.
+/// A key-value store for rendezvous: one rank puts a value, and the others wait for it.
 struct RendezvousStore {
   std::function<void(const std::string& key, const std::string& value)> put;
   std::function<std::string(const std::string& key)> get;  ///< waits for it
 };
 
-/// Who watches a rank's operations from outside. Each may be empty.
+/// Callbacks that observe a rank's operations. Each may be empty.
 struct OperationWatch {
   std::function<void(std::string_view what)> begin;  ///< an operation on `what` begins to wait for the other ranks
-  std::function<void()> end;                         ///< and is done
-  /// An operation failed with `error`: returns the message, which may name the rank that is to blame.
+  std::function<void()> end;                         ///< the operation is done
+  /// An operation failed with `error`: returns the message, which may name the rank that caused it.
   std::function<std::string(const std::string& error)> explain;
 };
 

@@ -11,8 +11,8 @@
 namespace mirrortrain {
 namespace {
 
-/// Partial sums of a block stay in the nearest cache, and a copy of a block is not written past the caches, as memcpy
-/// does from some megabytes on.
+/// Partial sums of a block stay in the nearest cache, and a copy of a block does not bypass the caches, as memcpy does
+/// from several megabytes on.
 constexpr std::size_t kBlock = 1024;
 
 /// Calls work(block) for each block of a shard.
@@ -36,7 +36,7 @@ void sum_block(std::span<std::byte* const> terms, std::span<std::byte* const> to
   const auto copy_to = [&](std::span<std::byte* const> targets, const T* total) {
     for (std::byte* const target : targets) std::copy_n(total, count, at(target));
   };
-  if (terms.size() == 2) {  // what most stages add
+  if (terms.size() == 2) {  // the most frequent case
     const T *const a = at(terms[0]), *const b = at(terms[1]);
     T* const total = at(to[0]);
 #pragma GCC ivdep  // total may be a or b, element by element
@@ -69,7 +69,7 @@ void add_block(DType dtype, std::byte* to, std::byte* term, Shard block) {
   sum_block(dtype, both, std::span(both).first(1), block);
 }
 
-/// Leaves the sum in the first of the terms.
+/// Stores the sum in the first of the terms.
 void sum_block_as_tree(DType dtype, std::span<std::byte* const> terms, Shard block) {
   for (std::size_t distance = 1; distance < terms.size(); distance *= 2) {
     for (std::size_t i = 0; i + distance < terms.size(); i += 2 * distance) {

@@ -11,8 +11,8 @@
 namespace mirrortrain {
 namespace {
 
-/// One rank's view of a stage, for more than one rank: everybody's elements, which all may touch, and who does the
-/// rank's work. Within a stage no rank reads what another one writes.
+/// One rank's view of a stage, for more than one rank: all ranks' elements, which every rank may access, and the
+/// executor of the rank's work. Within a stage no rank reads what another one writes.
 struct Part {
   int rank, size;
   DType dtype;
@@ -32,7 +32,7 @@ struct Part {
   void sum(std::span<std::byte* const> terms, std::span<std::byte* const> to, Shard over) const {
     work.combine(AggregationMethod::kAddN, dtype, terms, to, over);
   }
-  /// Another rank's elements to this one's.
+  /// Adds another rank's elements to this one's.
   void add(int of_rank, Shard over) const {
     const std::array<std::byte*, 2> both = {at(rank), at(of_rank)};
     sum(both, std::span(both).first(1), over);
@@ -42,8 +42,8 @@ struct Part {
 
 int ring_stages(int size, AggregationMethod) { return 2 * (size - 1); }
 
-// Reduce-scatter: shard c sets out at rank c + 1 and comes to rest, summed, at rank c; each stage adds the left
-// neighbour's part to the own one. Then all-gather: each stage copies it.
+// Reduce-scatter: shard c starts at rank c + 1 and ends, summed, at rank c; each stage adds the left neighbour's part
+// to the rank's own. Then all-gather: each stage copies it.
 void ring(const Part& part, int stage) {
   const int steps = part.size - 1, left = (part.rank + part.size - 1) % part.size;
   const bool gathers = stage >= steps;
@@ -69,7 +69,7 @@ void hierarchical_copy(const Part& part, int stage) {
     const auto group = part.data.subspan(static_cast<std::size_t>(leader), static_cast<std::size_t>(members));
     part.combine(group, group.first(1), shard_of(part.count, part.rank - leader, members));
   } else if (stage + 1 < hierarchical_copy_stages(part.size, part.method)) {
-    // Across the groups: every rank sums its shard of the leaders' sums and gives it back to every leader.
+    // Across the groups: every rank sums its shard of the leaders' sums and writes it to every leader.
     std::array<std::byte*, group_size(StagedReduction::kMaxRanks)> leaders;
     std::size_t groups = 0;
     for (int rank = 0; rank < part.size; rank += members_of_full_group) leaders[groups++] = part.at(rank);
@@ -91,7 +91,7 @@ void reduction_to_one_device(const Part& part, int stage) {
     if (part.rank != part.root) part.copy(part.root, part.whole());
   } else if (part.method == AggregationMethod::kTree) {
     const int distance = 1 << stage;
-    if (stage + 1 == last) {  // one pair is left, and the root's own term is already in it
+    if (stage + 1 == last) {  // the last pair, which already includes the root's own term
       const std::array<std::byte*, 2> pair = {part.at(0), part.at(distance)};
       if (part.rank == part.root) part.sum(pair, to_root, part.whole());
     } else if (part.rank % (2 * distance) == 0 && part.rank + distance < part.size) {
@@ -113,7 +113,7 @@ struct StagedOperation {
 
 namespace {
 
-/// One more operation: its two functions above, a row here and its name in cross_device_ops.h.
+/// To add an operation: its two functions above, a row here and its name in cross_device_ops.h.
 constexpr StagedOperation kOperations[] = {
     {CrossDeviceOps::kRing, false, ring_stages, ring},
     {CrossDeviceOps::kHierarchicalCopy, true, hierarchical_copy_stages, hierarchical_copy},

@@ -1,4 +1,4 @@
-// What is meant by a name that has none of its own here, and where the items of lists belong.
+// Advice on names that have no direct equivalent here, and on where the items of lists belong.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -16,8 +16,8 @@
 namespace mirrortrain::config {
 namespace {
 
-/// What no name here says in a word, by the kind of thing that was named: a key, or what choice_errors.cpp calls a
-/// choice's kind; or, of a key's value, by the key.
+/// Advice on a name without an equivalent here. `kind` is the kind of thing that was named: "key", or a choice's kind
+/// (kind_of of choice.h); for a key's value, the key.
 struct Advice {
   std::string_view kind, name, text;
 };
@@ -174,7 +174,7 @@ constexpr auto kAdvice = std::to_array<Advice>({
     {"metric", "rootmeansquarederror", "take mean_squared_error, whose root it is"},
 });
 
-/// Adds "callbacks" for each list of a choice that has the alternative, or an alternative with the key, `name`.
+/// Finds the first list ("callbacks") whose choice has the alternative `name`, or a callback with that key.
 struct Item {
   std::string list, alternative;
   bool is_key = false;
@@ -194,7 +194,7 @@ void find_items(const Schema& section, const std::string& path, const std::strin
       const bool has_key = std::ranges::any_of(part.keys, [&](const Schema::Key& k) { return plain(k.name) == name; });
       if (plain(part.name) == name || named_otherwise(name, {part.name}) != nullptr)
         found = Item{here, part.name, false};
-      // Of layers there are many with the same keys.
+      // Many layers have the same keys.
       if (has_key && here == "callbacks") found = Item{here, part.name, true};
     }
   }

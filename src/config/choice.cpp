@@ -23,14 +23,15 @@ std::string list_hint(const Choice& choice, const Node& node) {
   return "";
 }
 
-/// "write [cpu:0]", or what else is known of how the value is written here; "" where nothing is.
+/// "write [cpu:0]", or other advice on how the value is written here; "" if there is none.
 std::string other_form(const Choice& choice, const Node& node) {
   if (std::string hint = list_hint(choice, node); !hint.empty()) return hint;
   const std::string advice = advice_on_value(node);
   return advice.empty() ? as_plain_form(choice, node) : advice;
 }
 
-/// Beside a list, a name (`all`) is taken only where it is one: another text is an item without its brackets.
+/// Where a list is also accepted, only a known name (`all`) is read as a name: another text is a list item without its
+/// brackets.
 const Alternative* find_plain(const Choice& choice, const Value& value) {
   const auto text = as_text(value);
   for (const Alternative& alternative : choice.alternatives) {
@@ -62,8 +63,8 @@ void read_bare(const Choice& choice, const Alternative& alternative, const Node&
   alternative.read(options, variant);
 }
 
-/// Options that stand beside their item's name in place of below it, "- dense:" and "units: 4" in one column, which
-/// refuse_sibling reports.
+/// Options at the level of their item's name instead of indented below it, "- dense:" and "units: 4" in one column,
+/// which refuse_sibling reports.
 Value options_beside(const Choice& choice, const Value& mapping, const Value::Entry& chosen) {
   Value options = Value::mapping({}, chosen.value.place());
   const Schema schema = find_named(choice, chosen.key)->schema({});
@@ -74,7 +75,7 @@ Value options_beside(const Choice& choice, const Value& mapping, const Value::En
   return options;
 }
 
-// Options with further entries that `--set` put beside them: {adam: {...}, learning_rate: 0.1}.
+// Options together with entries that `--set` added next to the name: {adam: {...}, learning_rate: 0.1}.
 Value with_siblings(const Choice& choice, const Value& mapping, const Value::Entry& chosen) {
   Value options = chosen.value.is_mapping() ? chosen.value : Value::mapping({}, chosen.value.place());
   for (const Value::Entry& entry : mapping.entries()) {
@@ -147,7 +148,7 @@ void read_mapping(const Choice& choice, const Node& node, void* variant) {
   }
   for (const Value::Entry& entry : value.entries()) {
     if (!find_named(choice, entry.key)) continue;
-    // `--set` below a bare name that is none puts its own name beside it.
+    // `--set` below an unknown bare name adds its own name next to it.
     const Value::Entry& first = value.entries()[0];
     if (entry.key_place.from_set() && !first.key_place.from_set()) {
       return node.error(first.key_place, "", refusal(choice, node, first.key));

@@ -10,10 +10,10 @@ namespace mirrortrain::config {
 
 /// How a std::variant of option structs is written: specialize it for the variant.
 ///   tag      "type" | "format" | "schedule": `{type: adam, ...}`, `adam` and `{adam: {...}}` are all allowed; left out
-///            where a list's items are `{dense: {...}}` or `dense` only
+///            where a list's items are only `{dense: {...}}` or `dense`
 ///   noun     "an optimizer", for messages
 ///   set_keeps_name  true where `--set` may not put another name in a list's item (layers)
-///   remember(value, variant)  called first: keeps what others must know of a value even where it cannot be read
+///   remember(value, variant)  called first: keeps what other code needs of a value even if it cannot be read
 /// An alternative is a struct with kName and section(); or, without kName, a plain value (a number) or a section that
 /// is recognized by its keys.
 template <class Variant>
@@ -26,7 +26,7 @@ struct Alternative {
   std::function<bool(const Value&)> accepts;
   std::function<void(const Node&, void* variant)> read;
   std::function<Schema(const Rules&)> schema;
-  std::function<std::string(const Node&)> list_hint;  ///< of a list: "write [x]" for a value that is none
+  std::function<std::string(const Node&)> list_hint;  ///< for a list: "write [x]" for a value that is not one
 };
 
 struct Choice {
@@ -40,24 +40,24 @@ bool accepts_choice(const Choice& choice, const Value& value);
 Value show_choice(const std::string& tag, std::string_view name, Value options);
 Schema choice_schema(const Choice& choice, const Rules& rules);
 
-// choice_errors.cpp: what reading a choice says of what it does not take.
+// choice_errors.cpp: the errors of reading a choice.
 
 /// The alternative of that name, or null.
 const Alternative* find_named(const Choice& choice, std::string_view name);
 std::vector<std::string> names_of(const Choice& choice);
-/// "layer", of a choice whose noun is "a layer".
+/// "layer" for a choice whose noun is "a layer".
 std::string kind_of(const Choice& choice);
 std::string words(const Choice& choice, const Node& node);
 
-/// What is wrong with a name that is none of the choice's.
+/// The error for a name that is not one of the choice's.
 std::string refusal(const Choice& choice, const Node& node, const std::string& name);
-/// "write validation: {fraction: 0.1}" for `validation: 0.1`, where a form without a name has one key that can only be
-/// meant; "" where there is none.
+/// "write validation: {fraction: 0.1}" for `validation: 0.1`, where only one key of a form without a name can be meant;
+/// "" otherwise.
 std::string as_plain_form(const Choice& choice, const Node& node);
-/// Adds the error of an entry beside the name: an option in the wrong place, or another name.
+/// Adds the error of an entry next to the name: an option in the wrong place, or another name.
 void refuse_sibling(const Choice& choice, const Node& node, const std::string& name, const Value::Entry& entry);
-/// Adds an error for each key that no alternative has. Returns whether one of them is near the tag, or near a key of a
-/// form without a name, so that what names an alternative is not missing but misspelled.
+/// Adds an error for each key that no alternative has. Returns whether one of them resembles the tag, or a key of a
+/// form without a name: the alternative's name is then misspelled rather than missing.
 bool refuse_unknown_keys(const Choice& choice, const Node& node);
 /// Adds the error of a mapping in which a key `type` names an alternative, which should be
 /// the key itself. Returns whether it is one.
@@ -129,7 +129,7 @@ struct Codec<std::variant<Ts...>> {
     return detail::show_choice(choice.tag, choice.alternatives[value.index()].name, std::move(options));
   }
   static Schema schema(const Rules& rules) { return detail::choice_schema(detail::choice_of<Variant>(), rules); }
-  /// The place of a choice is its key's; without a tag the name belongs to the path.
+  /// A choice's place is that of its key; without a tag the name is part of the path.
   static void locate(const Node& node, const Variant& value, Place& place, std::string& path) {
     const auto& choice = detail::choice_of<Variant>();
     const std::string& name = choice.alternatives[value.index()].name;

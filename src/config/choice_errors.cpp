@@ -28,7 +28,8 @@ std::string words(const Choice& choice, const Node& node) { return in_words(choi
 
 namespace {
 
-/// The key that a lone value in brackets is for: the one that is required, or that a number fills, as pool_size.
+/// The key that a single value in brackets is for: the only required one, or one that a number fills, such as
+/// pool_size.
 const Schema::Key* lone_key(const std::vector<Schema::Key>& keys) {
   const auto is_required = [](const Schema::Key& key) { return key.required; };
   const auto required = std::ranges::count_if(keys, is_required);
@@ -36,7 +37,7 @@ const Schema::Key* lone_key(const std::vector<Schema::Key>& keys) {
   return required == 0 && !keys.empty() && keys.front().type.rules.scalar_fills ? &keys.front() : nullptr;
 }
 
-/// "units: ..., activation: ..." of what has to be given, else "KEY: VALUE, ...".
+/// The required keys as "units: ..., activation: ..."; "KEY: VALUE, ..." if there are none.
 std::string to_fill_in(const std::vector<Schema::Key>& keys) {
   std::string text;
   for (const Schema::Key& key : keys) {
@@ -45,13 +46,13 @@ std::string to_fill_in(const std::vector<Schema::Key>& keys) {
   return text.empty() ? "KEY: VALUE, ..." : text;
 }
 
-/// What is called as a function, "dense(4)": "dense"; "" for other texts.
+/// The name in a function call, "dense" for "dense(4)"; "" for other texts.
 std::string_view called(std::string_view text) {
   const std::size_t open = text.find('(');
   return open == std::string_view::npos || !text.ends_with(')') ? "" : text.substr(0, open);
 }
 
-/// "write - dense: {units: 4}" for `dense(4)`, as it is called in Keras and PyTorch; "" for other texts.
+/// "write - dense: {units: 4}" for `dense(4)`, a call as in Keras and PyTorch; "" for other texts.
 std::string as_item(const Choice& choice, std::string_view text) {
   const auto name = nearest_name(called(text), names_of(choice));
   if (called(text).empty() || !name) return "";
@@ -78,7 +79,7 @@ std::string without_colon(const Choice& choice, std::string_view text) {
   return name ? fmt::format("a colon is missing; write - {}: {{...}}", *name) : "";
 }
 
-/// "write {format: csv, file: a.csv, labels: ...}" for `a.csv`, a file in place of what describes it; "" for others.
+/// "write {format: csv, file: a.csv, labels: ...}" for `a.csv`, a file name instead of its description; "" for others.
 std::string as_file(const Choice& choice, std::string_view text) {
   const std::size_t dot = text.rfind('.');
   const Alternative* const format = dot == text.npos ? nullptr : find_named(choice, text.substr(dot + 1));
@@ -95,7 +96,8 @@ void add_names(const Schema& type, std::vector<std::string>& names) {
   for (const Schema& part : type.parts) add_names(part, names);
 }
 
-/// "write - activation: {activation: relu}" for `relu`, a value of the key that is named as its item; "" for others.
+/// "write - activation: {activation: relu}" for `relu`, a value of the key with the same name as its item; "" for
+/// others.
 std::string as_value(const Choice& choice, std::string_view name) {
   if (!choice.tag.empty()) return "";
   for (const Alternative& alternative : choice.alternatives) {
@@ -110,7 +112,7 @@ std::string as_value(const Choice& choice, std::string_view name) {
   return "";
 }
 
-/// What was probably meant: another alternative's name, what is known of this one, the value of a key.
+/// What was probably meant: another alternative's name, advice on this name, or a key's value.
 std::string meant_by(const Choice& choice, const std::string& name, const std::vector<std::string>& names) {
   const std::string_view bare = called(name).empty() ? std::string_view(name) : called(name);
   if (std::string advice = advice_on(kind_of(choice), bare); !advice.empty()) return advice;
@@ -145,14 +147,14 @@ std::string refusal(const Choice& choice, const Node& node, const std::string& n
 
 namespace {
 
-/// What other programs call the key that names an alternative.
+/// Whether other programs use this key to name an alternative.
 bool is_type_key(const Choice& choice, std::string_view key) {
   constexpr std::array<std::string_view, 5> kWords = {"type", "class_name", "name", "kind", "format"};
   return std::ranges::count(kWords, key) > 0 || key == kind_of(choice);
 }
 
-/// The options beside `type`, with the alternative's own names; those of Keras's JSON are one level deeper, among keys
-/// that say nothing of the layer.
+/// The options next to `type`, under the alternative's own names; in Keras's JSON they are one level deeper, among keys
+/// that do not describe the layer.
 std::vector<Value::Entry> options_meant(const Alternative& alternative, const Node& node, const Value::Entry& type) {
   std::vector<std::string> known;
   for (const Schema::Key& key : alternative.schema({}).keys) known.push_back(key.name);
@@ -192,7 +194,7 @@ void refuse_sibling(const Choice& choice, const Node& node, const std::string& n
 }
 
 bool refuse_unknown_keys(const Choice& choice, const Node& node) {
-  // Where the tag's value is nearly a name, only that alternative's keys can be meant.
+  // If the tag's value resembles a name, only that alternative's keys can be meant.
   const Value::Entry* const tag = choice.tag.empty() ? nullptr : node.value().find(choice.tag);
   const auto tag_text = tag != nullptr ? as_text(tag->value) : std::nullopt;
   const auto chosen = tag_text ? nearest_name(*tag_text, names_of(choice)) : std::nullopt;
@@ -238,8 +240,8 @@ bool refuse_type_key(const Choice& choice, const Node& node) {
   return false;
 }
 
-/// "expected one loss, found one for each of a, b; ..." for `{a: mse, b: mae}`, as other libraries take them by output;
-/// "" for what is no such mapping.
+/// "expected one loss, found one for each of a, b; ..." for `{a: mse, b: mae}`, as other libraries accept them by
+/// output; "" for other mappings.
 std::string one_for_each(const Choice& choice, const Node& node) {
   const std::vector<std::string> names = names_of(choice);
   std::vector<std::string> keys;

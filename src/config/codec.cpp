@@ -35,7 +35,7 @@ std::string in_home(const std::string& text) {
   return home != nullptr && text.starts_with("~/") ? home + text.substr(1) : text;
 }
 
-// Links and ".." are followed as the system would; nothing has to exist.
+// Resolves links and ".." as the system would; nothing has to exist.
 std::string resolved(const std::filesystem::path& path) {
   std::error_code failed;
   const auto whole = std::filesystem::absolute(path, failed);
@@ -65,7 +65,7 @@ bool is_bare_list(const Value& value) {
 
 namespace {
 
-/// The number that stands in a list's place, where it may be how many of its items are meant: `devices: 2`; else 0.
+/// A number given instead of a list, if it may be the number of items: `devices: 2`; otherwise 0.
 int count_meant(const Value& value) {
   const std::string& text = value.text();
   const bool is_count = text.size() == 1 && text[0] >= '1' && text[0] <= '9';
@@ -80,7 +80,7 @@ std::string without_other_brackets(std::string text) {
   return text;
 }
 
-/// "write - early_stopping: {patience: 3}" for a mapping whose entries would each do as an item; "" for others.
+/// "write - early_stopping: {patience: 3}" for a mapping whose entries are each a valid item; "" for others.
 std::string as_items(const Node& node, const ReadList& read, const Errors& errors) {
   std::vector<Value> items;
   std::string text;

@@ -14,8 +14,8 @@
 
 namespace mirrortrain::config {
 
-/// A value that remembers where it was written, so that a later stage can put its errors there. For a section or a
-/// tagged choice it is the place of its key; for a key that was not given, of the section that lacks it.
+/// A value with the place where it was written, so that later stages can report errors there. For a section or a tagged
+/// choice it is the place of its key; for a key that was not given, of the section that lacks it.
 template <class T>
 struct Located {
   T value{};
@@ -38,7 +38,7 @@ struct Path {
   friend bool operator==(const Path&, const Path&) = default;
 };
 
-/// How a C++ type is written in a configuration. Specialize it for a type of your own:
+/// How a C++ type is written in a configuration. Specialize it for user-defined types:
 ///   static bool accepts(const Value&);               whether the form fits: picks a variant's alternative
 ///   static void read(const Node&, T&);               fills it, or adds errors to the node
 ///   static Value show(const T&);                     as it would be written
@@ -70,7 +70,7 @@ std::optional<E> value_named(std::string_view wanted) {
 
 namespace detail {
 
-// The part of reading that needs no template.
+// The parts of reading that need no template.
 void read_boolean(const Node& node, bool& out);
 void read_integer(const Node& node, std::int64_t low, std::int64_t high, std::int64_t& out);
 void read_unsigned(const Node& node, std::uint64_t& out);
@@ -81,16 +81,16 @@ void read_size(const Node& node, Size& out);
 enum class NumberKind : std::uint8_t { kAny, kInteger };
 /// Why a text given in place of a number is not one: "leave out the quotes", or "".
 std::string number_hint(const Value& value, NumberKind kind = NumberKind::kAny);
-/// What a number given in its usual form or as 1/255 or 10% is; nothing for other values.
+/// The value of a number given in its usual form, as 1/255 or as 10%; nullopt for other values.
 std::optional<double> number_meant(const Value& value);
-/// Whether the number keeps to the bounds of the rules.
+/// Whether the number is within the bounds of the rules.
 bool within(const Rules& rules, double number);
-/// What advice_on knows of this value of this key: "write same, ...", or "".
+/// The advice of advice_on for this value of this key: "write same, ...", or "".
 std::string advice_on_value(const Node& node);
 /// The index in names, or nothing after an error.
 std::optional<std::size_t> read_name(const Node& node, const Schema& names);
 Schema scalar_schema(Schema::Kind kind, const Rules& rules);
-/// What a scalar of the kind may be, as messages say it: "an integer of at least 1".
+/// What a scalar of the kind may be, for messages: "an integer of at least 1".
 std::string words(Schema::Kind kind, const Node& node);
 
 }  // namespace detail

@@ -18,12 +18,12 @@ bool is_bare_list(const Value& value);
 using ReadList = std::function<void(const Node&)>;
 /// What an item was probably meant to be: "cuda:0" for `gpu`; "" where that is not known.
 using MeantItem = std::function<std::string(const Value&)>;
-/// "write [x]", for what is no list but would be one in brackets, as `read` finds on trial.
+/// "write [x]", for a value that is not a list but that `read` would accept in brackets.
 std::string list_hint(const Node& node, const ReadList& read, const MeantItem& meant);
-/// Its items, as if it had brackets. What is wrong with it is added to the node.
+/// Its items, as if it had brackets. Errors are added to the node.
 Value with_brackets(const Node& node);
-/// Whether the value is a list that satisfies the node's rules and, where `length` is given, has as many items.
-/// `hint`: for what is no list.
+/// Whether the value is a list that satisfies the node's rules and, where `length` is given, has that many items.
+/// `hint`: for a value that is not a list.
 bool check_list(const Node& node, const Schema& list, const std::function<std::string()>& hint);
 Schema list_schema(Schema item, const Rules& rules, std::optional<std::size_t> length);
 Schema optional_schema(Schema inner);

@@ -26,7 +26,7 @@ namespace {
 
 using Step = std::variant<std::string, std::size_t>;
 
-// "model.layers[0].units" as its steps; nothing if it is no path.
+// "model.layers[0].units" split into its components; nullopt if it is not a path.
 std::optional<std::vector<Step>> parse_path(std::string_view path) {
   std::vector<Step> steps;
   while (!path.empty()) {
@@ -53,7 +53,7 @@ std::optional<std::vector<Step>> parse_path(std::string_view path) {
   return steps;
 }
 
-// `adam` or `{adam: ...}`: the name that a list's item goes by.
+// `adam` or `{adam: ...}`: the name of a list's item.
 std::optional<std::string> name_of_item(const Value& item) {
   if (item.is_mapping() && item.entries().size() == 1) return item.entries()[0].key;
   return as_text(item);
@@ -104,7 +104,7 @@ class Override {
     return true;
   }
 
-  // What is set below null is a section; below a name, that name's options; any other scalar gives way.
+  // Setting a key below null makes a section; below a name, that name's options; any other scalar is replaced.
   void make_mapping() {
     if (target_->is_mapping()) return;
     std::vector<Value::Entry> entries;
@@ -130,10 +130,9 @@ bool is_one_mark(std::string_view text) {
   return text.size() == 1 && std::ispunct(static_cast<unsigned char>(text[0])) != 0 && text[0] != '~';
 }
 
-/// Applies `key.path=value` overrides to the tree, in order. A section that is missing is made; below a bare name
-/// (`adam`,
-/// `- flatten`) the name becomes the key of its options. Names of list items that were replaced go to `replaced`, by
-/// path. What is wrong is added to `errors`, and that override left out.
+/// Applies `key.path=value` overrides to the tree, in order. Missing sections are created; below a bare name (`adam`,
+/// `- flatten`) the name becomes the key of its options. Names of replaced list items are stored in `replaced`, by
+/// path. Wrong overrides are added to `errors` and skipped.
 void apply_overrides(std::span<const std::string> overrides, Value& root, std::map<std::string, std::string>& replaced,
                      Errors& errors) {
   for (std::size_t i = 0; i < overrides.size(); ++i) {
@@ -158,14 +157,14 @@ void apply_overrides(std::span<const std::string> overrides, Value& root, std::m
       continue;
     }
     const std::string_view given = std::string_view(text).substr(equals + 1);
-    // A lone comma, as of decimal=, or delimiter=; which YAML takes for a part of a list.
+    // A single comma, as in decimal=, or delimiter=; which YAML parses as part of a list.
     auto value = is_one_mark(given) ? std::optional(Value::scalar(std::string(given), true, source.at(1, 1)))
                                     : read_yaml(given, source, errors);
     if (value) Override(root, replaced, source, errors).apply(*steps, std::move(*value));
   }
 }
 
-/// What a file is by its ending that is no configuration, and what takes it; "" for others.
+/// For a file whose extension is not a configuration's, what it is and where to use it; "" for others.
 std::string no_configuration(const std::filesystem::path& file) {
   const std::string ending = file.extension().string();
   constexpr std::array<std::string_view, 8> kData = {".csv",      ".npy", ".npz", ".gz",
@@ -180,7 +179,7 @@ std::string no_configuration(const std::filesystem::path& file) {
   return fmt::format("these are data, not a configuration; `mirrortrain init {}` writes one for them", file.string());
 }
 
-/// "; did you mean net.yaml?" for `net` or `net.yml`, or a slip in the name; "" where the folder has no such file.
+/// "; did you mean net.yaml?" for `net` or `net.yml`, or a misspelled name; "" if the folder has no such file.
 std::string file_meant(const std::filesystem::path& file) {
   std::vector<std::string> names;
   std::error_code ignored;
@@ -196,7 +195,7 @@ std::string file_meant(const std::filesystem::path& file) {
   return meant ? fmt::format("; did you mean {}?", (file.parent_path() / *meant).string()) : "";
 }
 
-// One byte more than is allowed, so that a file too large is seen as such however large it is.
+// Reads just past the size limit, so that a file over it is detected however large it is.
 std::string read_file(const std::string& file) {
   if (file == "-") return read_file("/dev/stdin");
   std::error_code ignored;
@@ -204,7 +203,7 @@ std::string read_file(const std::string& file) {
     throw UsageError(fmt::format("{}: expected a configuration file, found a folder", file));
   }
   if (const std::string what = no_configuration(file); !what.empty()) throw UsageError(file + ": " + what);
-  std::ifstream stream(file, std::ios::binary);  // of a pipe too
+  std::ifstream stream(file, std::ios::binary);  // also a pipe
   note_read(file);
   if (!stream) {
     const int why = errno;
@@ -220,7 +219,7 @@ std::string read_file(const std::string& file) {
 
 constexpr std::size_t kMostBases = 16;
 
-/// Marks what a base file says with the place that names the file.
+/// Marks a base file's values with the place that names the file.
 void add_use(Value& value, const std::shared_ptr<const std::string>& use) {
   const auto marked = [&](Place place) {
     if (place.given() && place.use == nullptr) place.use = use;
@@ -237,7 +236,7 @@ void add_use(Value& value, const std::shared_ptr<const std::string>& use) {
   }
 }
 
-/// Whether both choose a type, and not the same one: then no option of one is the other's.
+/// Whether both choose a type and the types differ: then neither's options apply to the other.
 bool are_of_other_types(const Value& a, const Value& b) {
   for (const std::string_view key : {"type", "format", "schedule"}) {
     const Value::Entry *of_a = a.find(key), *of_b = b.find(key);
@@ -246,8 +245,8 @@ bool are_of_other_types(const Value& a, const Value& b) {
   return false;
 }
 
-/// Writes {adam: {beta_2: 0.9}} as {beta_2: 0.9} where the other value says `type: adam`, which it then gets from there
-/// or has. Returns whether it did.
+/// Writes {adam: {beta_2: 0.9}} as {beta_2: 0.9} if the other value has `type: adam`: the merged value keeps that type.
+/// Returns whether it did.
 bool unwrap_type(Value& value, const Value& other) {
   const Value::Entry* const type = other.find("type");
   if (type == nullptr || value.entries().size() != 1) return false;
@@ -258,7 +257,7 @@ bool unwrap_type(Value& value, const Value& other) {
   return true;
 }
 
-/// Brings both to one of the forms in which a choice may be written: sgd, {type: sgd, ...}, {sgd: {...}}.
+/// Converts both to the same form of a choice: sgd, {type: sgd, ...}, {sgd: {...}}.
 void unite_forms(Value& own, Value& base) {
   if (own.is_mapping() && base.is_mapping()) {
     if (!unwrap_type(own, base)) unwrap_type(base, own);
@@ -281,7 +280,7 @@ void merge_base(Value& own, Value base) {
   }
 }
 
-/// Puts what `extends` names below the root's own keys. Throws a UsageError where a base cannot be read.
+/// Merges the files that `extends` names under the root's own keys. A base that cannot be read is an error.
 void add_bases(Value& root, std::vector<std::string> files, Errors& errors) {
   Value::Entry* const extends = root.is_mapping() ? root.find("extends") : nullptr;
   if (extends == nullptr || extends->value.is_null()) return;
@@ -319,7 +318,7 @@ bool is_piped(const std::string& file) {
 
 Document load(const std::string& file, std::span<const std::string> overrides, Errors& errors) {
   if (!is_piped(file)) return load_text(read_file(file), file, overrides, errors);
-  static std::map<std::string, std::string> piped;  // what was read once cannot be read again
+  static std::map<std::string, std::string> piped;  // a pipe can be read only once
   auto known = piped.find(file);
   if (known == piped.end()) known = piped.emplace(file, read_file(file)).first;
   return load_text(known->second, "stdin", overrides, errors);
@@ -337,7 +336,7 @@ Document load_text(std::string_view text, const std::string& name, std::span<con
   document.root = std::move(*root);
   const std::size_t errors_before = errors.count();
   add_bases(document.root, {name}, errors);
-  if (errors.count() != errors_before) errors.throw_if_any();  // what a base was to bring is not missing
+  if (errors.count() != errors_before) errors.throw_if_any();  // not to report a base's keys as missing
   apply_overrides(overrides, document.root, document.replaced, errors);
   return document;
 }

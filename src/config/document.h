@@ -12,7 +12,7 @@
 
 namespace mirrortrain::config {
 
-/// A configuration file with the `--set` overrides applied, before its keys are looked at:
+/// A configuration file with the `--set` overrides applied, before its keys are read:
 ///
 ///   config::Errors errors;
 ///   const std::vector<std::string> overrides = {"strategy.devices=[cpu:0,cpu:1]"};
@@ -25,7 +25,7 @@ struct Document {
   Value root;
   std::map<std::string, std::string> replaced;     ///< names of list items that `--set` replaced, by path
   std::unordered_map<std::string, Place> origins;  ///< filled by read(): where each key shown came from
-  std::vector<NamedFile> files;                    ///< filled by read(): those that it names, in its order
+  std::vector<NamedFile> files;                    ///< filled by read(): those that it names, in order
 };
 
 /// Whether a configuration comes through a pipe, as `-`, /dev/stdin and a shell's `<(command)` do: its name is
@@ -33,7 +33,7 @@ struct Document {
 bool is_piped(const std::string& file);
 
 /// Reads a file, or stdin for `-`. Duplicate keys and wrong overrides are added to `errors`; a file that cannot be
-/// read or is no YAML, too large or hostile throws a UsageError at once, with the errors so far.
+/// read or is not YAML, too large or hostile throws a UsageError at once, with the errors so far.
 Document load(const std::string& file, std::span<const std::string> overrides, Errors& errors);
 
 /// As load(), for text in memory; `name` is the file in messages.
@@ -57,7 +57,7 @@ T read_option(const std::string& option, std::string_view text);
 /// Whether `show` adds each value's origin: `# file:line`, `# --set` or `# default`.
 enum class Origins : bool { kHidden, kShown };
 
-/// YAML text of a value; with `origins` each line says where its value came from.
+/// YAML text of a value; with `origins` each line has its value's origin.
 std::string to_yaml(const Value& value, const std::unordered_map<std::string, Place>* origins = nullptr);
 
 /// The resolved configuration, which can be run again.

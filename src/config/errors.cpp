@@ -63,7 +63,7 @@ bool Errors::same_but_for_use(const Entry& a, const Entry& b) {
 
 std::string Errors::line_of(const Entry& error, std::size_t other_uses) {
   const std::string place = error.place.text();
-  // "--set a.b: expected ..." says the key already.
+  // "--set a.b: expected ..." already names the key.
   const bool path_is_said = error.place.from_set() && place.ends_with(" " + error.path);
   std::string line = place;
   if (!error.path.empty() && !path_is_said) line += (line.empty() ? "" : ": ") + error.path;
@@ -79,7 +79,7 @@ std::vector<Errors::Entry> Errors::sorted(std::vector<Entry> entries) {
   return entries;
 }
 
-/// What is said of one place in every use of it is one line.
+/// The same error in every use of one place is one line.
 std::vector<std::string> Errors::lines_of(const std::vector<Entry>& entries) {
   const std::vector<Entry> all = sorted(entries);
   std::vector<std::string> lines;

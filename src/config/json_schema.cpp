@@ -54,8 +54,8 @@ void add_range(Json& json, const Schema& schema) {
 // A choice that many keys share (initializers) is written once, under $defs.
 class SchemaWriter {
  public:
-  /// The root of a file that has only some of the keys, because another file has the others: nothing is required but
-  /// in lists, which are taken from one file as a whole.
+  /// The root of a file that has only some of the keys, because another file has the others: nothing is required except
+  /// in lists, which come from one file as a whole.
   Json write_part(const Schema& root) {
     is_part_ = true;
     Json json = write(root);
@@ -105,7 +105,7 @@ class SchemaWriter {
     return json;
   }
 
-  /// What concerns several keys of a section: those that belong together unless another is given, and those that
+  /// Rules about several keys of a section: keys that are required together unless another is given, and keys that
   /// exclude each other.
   void add_relations(const Schema& schema, Json& rules) const {
     std::map<std::string, Exempted> unless;
@@ -127,7 +127,7 @@ class SchemaWriter {
     }
   }
 
-  /// Keys that belong together unless another is given, and nothing is given beside that.
+  /// Keys that are required together unless another key is given without any of `together`.
   struct Exempted {
     std::vector<std::string> keys, together;
   };
@@ -141,8 +141,8 @@ class SchemaWriter {
                                    Json{{"required", Json::array({other})}, {"properties", std::move(absent)}}})}};
   }
 
-  /// A list that is written out first: with uses of its sibling's blocks where that is given, here or in a file that
-  /// this one extends.
+  /// A list that is expanded before it is read: with uses of its sibling's blocks if the sibling is given, here or in a
+  /// file that this one extends.
   Json written_out(const Schema::Key& key, Json& conditions) {
     const std::string& blocks = key.type.rules.written_out_by;
     WrittenOutSchema(key.type).add_definitions(definitions_);

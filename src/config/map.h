@@ -13,7 +13,7 @@ namespace detail {
 std::string as_numbered(const Value& value);
 }  // namespace detail
 
-/// A mapping whose keys are free, all values of one type, in the order written.
+/// A mapping with arbitrary keys and values of one type, in the order written.
 template <class T>
 struct Map {
   std::vector<std::pair<std::string, T>> entries;

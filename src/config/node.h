@@ -15,7 +15,7 @@
 
 namespace mirrortrain::config {
 
-/// "model" and "layers" as "model.layers".
+/// "model.layers" for "model" and "layers".
 std::string joined(std::string path, std::string_view key);
 
 /// A file or folder that a configuration names.
@@ -25,12 +25,12 @@ struct NamedFile {
   std::string path;  ///< the key's
 };
 
-/// What the whole reading of a document shares.
+/// State shared while reading a document.
 struct Reading {
   Errors& errors;
   /// Where each key of the resolved configuration came from, by its path there.
   std::unordered_map<std::string, Place>& origins;
-  /// What `--set` replaced in lists, by path: the name of the old item.
+  /// The names of list items that `--set` replaced, by path.
   const std::map<std::string, std::string>& replaced;
   /// The files and folders that the document names are added here, unless null.
   std::vector<NamedFile>* files = nullptr;
@@ -41,11 +41,11 @@ struct Reading {
 /// A value that is being read, with its path and rules. Lives on the stack while the tree is walked.
 class Node {
  public:
-  /// The root: something missing in it is reported at its own place.
+  /// The root: keys missing in it are reported at its own place.
   Node(const Value& value, Reading& reading) : value_(&value), section_place_(&value.place()), reading_(&reading) {}
 
   Node key(const Value::Entry& entry, const Rules& rules) const;
-  /// A key that was not given: null, and errors in it are the section's.
+  /// A key that was not given: null; its errors are reported at the section.
   Node absent_key(std::string_view name, const Rules& rules) const;
   Node item(std::size_t index, const Rules& rules) const;
   /// The options of a choice, which belong to this value: at `name` in the path where `named`, also in the resolved
@@ -55,7 +55,7 @@ class Node {
   /// This node with another value in place of its own.
   Node with_value(const Value& value) const;
 
-  /// This value alone, by the same rules, with other errors and origins: whether it would do.
+  /// This value with the same rules but separate errors and origins, to test whether it is valid.
   Node on_trial(Reading& reading) const;
 
   /// This node, with `tag` not counted among its keys.
@@ -65,16 +65,16 @@ class Node {
   const Rules& rules() const { return *rules_; }
   Reading& reading() const { return *reading_; }
   Errors& errors() const { return reading_->errors; }
-  /// The key among this mapping's that chose its type and is not an option.
+  /// The key of this mapping that chose its type and is not an option.
   std::string_view tag() const { return tag_; }
 
-  /// Where something missing in this value is reported: at the key whose value it is.
+  /// Where keys missing in this value are reported: at the key whose value it is.
   const Place& section_place() const { return *section_place_; }
   /// As written: "model.layers[2].dense".
   std::string path() const { return path(false); }
   /// The key whose value this is; empty for the root and a list's items.
   std::string_view name() const { return name_; }
-  /// name(), or of a list's item the list's.
+  /// name(), or for a list's item the list's name().
   std::string_view key_name() const { return index_ != kNoIndex && parent_ != nullptr ? parent_->key_name() : name_; }
   /// In the resolved configuration.
   std::string shown_path() const { return path(true); }

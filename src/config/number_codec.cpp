@@ -22,7 +22,7 @@ bool is_number(const std::string& text, NumberKind kind) {
   return plain == Meaning::kInteger || (plain == Meaning::kNumber && kind == NumberKind::kAny);
 }
 
-/// "1,000,000" as "1000000"; "" where the commas are no separators of thousands.
+/// "1,000,000" as "1000000"; "" if the commas are not thousands separators.
 std::string without_thousands(const std::string& text) {
   std::size_t comma = text.find(',');
   if (comma == 0 || comma == std::string::npos || comma > 3) return "";

@@ -1,4 +1,4 @@
-// What other libraries and everyday speech call things.
+// Names from other libraries and common usage.
 #include <algorithm>
 #include <array>
 #include <string>
@@ -13,8 +13,8 @@
 namespace mirrortrain::config {
 namespace {
 
-/// Names from Keras, PyTorch and everyday speech, in the form of plain(), and what they are called here: the first that
-/// is a name where the mistake was made is suggested.
+/// Names from Keras, PyTorch and common usage, in the form of plain(), and their names here: the first one that is
+/// valid where the mistake was made is suggested.
 constexpr auto kOtherNames = std::to_array<std::pair<std::string_view, std::string_view>>({
     {"lr", "learning_rate"},
     {"alpha", "rho"},  // PyTorch's RMSprop

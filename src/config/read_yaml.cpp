@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
-// yaml-cpp's messages, where plainer words help.
+// Rewords yaml-cpp's messages more plainly.
 std::string in_plain_words(const std::string& message) {
   static const std::map<std::string_view, std::string_view> words = {
       {"illegal map value", "a ':' where no key can be; check the indentation, and quote a text that holds ': '"},
@@ -38,8 +38,7 @@ std::string in_plain_words(const std::string& message) {
   return "not valid YAML: " + (found == words.end() ? shortened(message, 200) : std::string(found->second));
 }
 
-/// Throws Refused at the first place where the bytes are not a text that a configuration may hold: not UTF-8, or a
-/// control character.
+/// Throws Refused at the first byte that a configuration may not contain: invalid UTF-8 or a control character.
 void check_text(std::string_view text, const Source& source) {
   std::uint32_t line = 1;
   std::size_t line_start = 0;
@@ -101,13 +100,13 @@ class Events : public YAML::EventHandler {
 };
 
 Value parse(std::string_view text, const Source& source, Errors& errors) {
-  // Without a last line that is no break, yaml-cpp takes the end of the file for a closing quote.
+  // Without a final comment line, yaml-cpp accepts the end of the file as a closing quote.
   std::istringstream stream(std::string(text) + (text.ends_with('\n') ? "#" : "\n#"));
   TreeBuilder builder(text, source, errors);
   Events events(builder);
   try {
     YAML::Parser parser(stream);
-    // The second call finds the end, or a second document, which the builder refuses.
+    // The second call finds the end, or a second document, which the builder rejects.
     if (parser.HandleNextDocument(events)) parser.HandleNextDocument(events);
   } catch (const YAML::Exception& error) {
     const bool at_end = error.mark.is_null() || static_cast<std::size_t>(error.mark.pos) >= text.size();

@@ -10,7 +10,7 @@
 
 namespace mirrortrain::config {
 
-/// What a configuration may be at most; inline data needs most of it, hostile files more.
+/// Limits of a configuration; inline data needs most of them, hostile files exceed them.
 inline constexpr std::size_t kMostBytes = std::size_t{16} << 20;
 inline constexpr std::size_t kMostLevels = 64;
 inline constexpr std::size_t kMostValues = 1'000'000;
@@ -19,7 +19,7 @@ inline constexpr std::size_t kMostValues = 1'000'000;
 struct Source {
   std::shared_ptr<const std::string> name;
   bool is_file = true;
-  std::uint32_t order = 0;  ///< of an option among its like
+  std::uint32_t order = 0;  ///< of an option among those of its kind
   std::string path;         ///< of the text's root in the configuration
 
   /// Lines and columns count from 1.
@@ -29,7 +29,7 @@ struct Source {
 };
 
 /// The one YAML document in the text, aliases and merge keys expanded. Duplicate keys are added to `errors`, and the
-/// first one kept; a text that is no YAML or beyond the limits is one error, and nothing is returned.
+/// first one kept; a text that is not YAML or exceeds the limits is one error, and nullopt is returned.
 std::optional<Value> read_yaml(std::string_view text, const Source& source, Errors& errors);
 
 }  // namespace mirrortrain::config

@@ -104,7 +104,7 @@ class ReferenceWriter {
     return choice.noun.empty() ? "name" : without_article(choice.noun);
   }
 
-  // As Markdown readers make a heading's: lower case, signs left out.
+  // A heading's anchor as Markdown renderers make it: lower case, without punctuation.
   static std::string anchor(const std::string& heading) {
     std::string anchor;
     for (const char c : in_lower_case(heading)) {

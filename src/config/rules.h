@@ -7,26 +7,26 @@
 
 namespace mirrortrain::config {
 
-/// What a key's declaration asks of its value. In a list the bounds hold for each item.
+/// Constraints of a key's declaration on its value. In a list the bounds apply to each item.
 struct Rules {
   bool required = false;
-  /// The key may be left out, or null, where the sibling `unless` holds something and none of `together` is given.
+  /// The key may be omitted or null if the sibling `unless` has a value and none of `together` is given.
   struct Exemption {
     std::string unless;
     std::vector<std::string> together;
   };
   std::optional<Exemption> exemption;
-  std::string excludes;  ///< a sibling that may not hold something beside the key
+  std::string excludes;  ///< a sibling that may not have a value if the key has one
   std::optional<double> low, high;
   bool above_low = false, below_high = false;  ///< the bound itself is not allowed
   bool non_empty = false;                      ///< a text or a list
-  /// Of a list that is written out before it is read: names of mappings that stand for items, and the sibling whose
-  /// keys do. For the JSON Schema alone.
+  /// For a list that is expanded before it is read: names of mappings that expand to items, and the sibling whose keys
+  /// do. Only for the JSON Schema.
   std::string written_out, written_out_by;
   bool scalar_fills = false;    ///< one scalar is used for all items of an array, and of arrays in it: kernel_size: 3
   bool allow_infinite = false;  ///< .inf and .nan
   std::vector<std::string> names;  ///< the only texts allowed, where not empty
-  /// Of a text that is checked elsewhere: an ECMA-262 expression that it matches. For the JSON Schema alone.
+  /// For a text that is checked elsewhere: an ECMA-262 expression that it matches. Only for the JSON Schema.
   std::string pattern;
 
   /// The rules for a list's items.

@@ -81,7 +81,7 @@ Value shortest(T number) {
   if (std::isnan(number)) return Value::scalar(".nan", false);
   if (std::isinf(number)) return Value::scalar(number < 0 ? "-.inf" : ".inf", false);
   std::string text = fmt::format("{}", number);
-  // 1e-07 as 1.0e-07: readers of YAML 1.1 take the first for a text.
+  // Writes 1e-07 as 1.0e-07: YAML 1.1 parsers read the former as a text.
   const std::size_t end = std::min(text.find('e'), text.size());
   if (text.find('.') == std::string::npos) text.insert(end, ".0");
   return Value::scalar(std::move(text), false);
@@ -129,7 +129,7 @@ std::optional<double> as_number(const Value& value) {
   double number = 0;
   const auto result = std::from_chars(text.data(), text.data() + text.size(), number);
   if (result.ec == std::errc::result_out_of_range) {
-    // Nearer to zero than any number but zero is zero; too large is none.
+    // On underflow strtod's result is used; on overflow there is none.
     number = std::strtod(std::string(text).c_str(), nullptr);
     return std::abs(number) < 1 ? std::optional(number) : std::nullopt;
   }

@@ -11,7 +11,7 @@
 
 namespace mirrortrain::config {
 
-/// What a value may be, gathered from the declarations; error messages, the JSON Schema and the reference are written
+/// A value's schema, collected from the declarations; error messages, the JSON Schema and the reference are generated
 /// from it.
 struct Schema {
   enum class Kind : std::uint8_t {
@@ -36,7 +36,7 @@ struct Schema {
   bool is_unsigned = false;        ///< of an integer
   std::vector<std::string> names;  ///< of kNames
   std::vector<Schema>
-      parts;  ///< of kList the item; of kEither and kChoice the alternatives, a choice's named ones are sections
+      parts;  ///< of kList the item; of kEither and kChoice the alternatives; a choice's named ones are sections
   std::optional<std::size_t> length;   ///< of a list whose length is fixed
   std::string pattern;                 ///< of a text: an ECMA-262 expression that it matches
   std::string name;                    ///< of a section within a choice: `adam`
@@ -51,7 +51,7 @@ struct Schema::Key {
   std::string name, help;
   bool required = false;
   Schema type;
-  Value standard;  ///< what holds where the key is not given
+  Value standard;  ///< the default
   std::optional<Rules::Exemption> exemption{};
   std::string excludes{};
 };
@@ -62,8 +62,8 @@ std::string in_words(const Schema& schema);
 /// "an optimizer" without its article: "optimizer".
 std::string without_article(std::string_view noun);
 
-/// "training.epochs" for "num_epochs": the path of the key that a name stands for in the sections below `root`.
-/// `of_some_types`: also a key that only some of a section's types have, as `loss.alpha`.
+/// "training.epochs" for "num_epochs": the path of the key that a name refers to in the sections below `root`.
+/// `of_some_types`: also a key that only some of a section's types have, such as `loss.alpha`.
 std::optional<std::string> key_elsewhere(std::string_view name, const Schema& root, bool of_some_types);
 
 /// "; it belongs in the list callbacks: - early_stopping" for the name of an item of a list somewhere below `root`, or

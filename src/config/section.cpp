@@ -22,7 +22,7 @@ std::vector<std::string> names_of(const Keys& keys) {
   return names;
 }
 
-/// For `seed:1` and `seed=1`, which are texts.
+/// The hint for `seed:1` and `seed=1`, which YAML reads as texts.
 std::string space_hint(const Value& value) {
   const auto text = as_text(value);
   const std::size_t equals = text ? text->find_first_not_of(kNameCharacters) : std::string::npos;
@@ -51,7 +51,7 @@ std::string as_one_mapping(const Keys& keys, const Node& node) {
   return fmt::format("{}: {}, keys without a '-'", node.name(), flow_text(Value::mapping(std::move(entries))));
 }
 
-/// The name and the number of "l2(0.01)", where the name is a key that takes one; "" for other texts.
+/// The name and the number of "l2(0.01)", if the name is a key that accepts a number; "" for other texts.
 std::string as_called_key(const Keys& keys, const std::string& text) {
   const std::size_t open = text.find('(');
   if (open == std::string::npos || !text.ends_with(')')) return "";
@@ -62,7 +62,7 @@ std::string as_called_key(const Keys& keys, const std::string& text) {
   return fits ? fmt::format("{}: {}", key->name, inside) : "";
 }
 
-/// The keys that are required, with the list's items where these are as many numbers: "height: 8, width: 8".
+/// The required keys, with the list's items if these are as many numbers: "height: 8, width: 8".
 std::string filled_in(const Keys& keys, const Value& value) {
   std::vector<const Key*> required;
   for (const Key& key : keys.keys) {
@@ -79,8 +79,8 @@ std::string filled_in(const Keys& keys, const Value& value) {
   return text;
 }
 
-/// For a lone value the key that it can only be meant for: the one that is required, else the first where that takes
-/// it, or the one that it names, with a number: "{units: 64}", "{type: mirrored}", "{l2: 0.01}".
+/// The only key that a single value can be meant for: the required one, else the first if it accepts the value, or the
+/// one that it names, with a number: "{units: 64}", "{type: mirrored}", "{l2: 0.01}".
 std::string as_only_key(const Keys& keys, const Node& node) {
   const Value& value = node.value();
   if (!value.is_scalar() && !value.is_sequence()) return "";
@@ -139,9 +139,9 @@ bool takes_integer(const Schema& schema) {
          (schema.kind == Schema::Kind::kEither && takes_integer(schema.parts[0]));
 }
 
-/// What follows a key's value in braces after a comma, which makes keys of it: {devices: cpu:0, cpu:1}.
+/// The values after a comma that follows a key's value in braces, which YAML reads as keys: {devices: cpu:0, cpu:1}.
 struct Remainder {
-  const Key* key = nullptr;  ///< null: the entry is no such thing
+  const Key* key = nullptr;  ///< null: the entry is not such a value
   std::vector<std::string> values;
   bool is_first = false;
 };
@@ -168,7 +168,8 @@ Remainder remainder_of(const Keys& keys, const Value::Entry& entry, const Value&
   return was_passed && found.key != nullptr ? found : Remainder{};
 }
 
-/// What makes a key of something else: a space that is missing after the colon, or a comma in a number or a list.
+/// The hint for text that was read as a key by mistake: a missing space after the colon, or a comma in a number or a
+/// list.
 std::string written_wrong(const Keys& keys, const Value::Entry& entry, const Value& section) {
   const Remainder rest = remainder_of(keys, entry, section);
   if (rest.key != nullptr) {
@@ -197,7 +198,7 @@ std::string written_wrong(const Keys& keys, const Value::Entry& entry, const Val
   return fmt::format("; write '{}: {}', with a space after the colon", shortened(name), shortened(value));
 }
 
-/// "; did you mean 'units'?", or where the key belongs, or what is known here.
+/// "; did you mean 'units'?", or where the key belongs, or other advice.
 std::string hint_for(const Keys& keys, const Node& node, const Value::Entry& entry) {
   if (std::string wrong = written_wrong(keys, entry, node.value()); !wrong.empty()) return wrong;
   const std::vector<std::string> names = names_of(keys);
@@ -221,7 +222,7 @@ void unknown_key(const Keys& keys, const Node& node, const Value::Entry& entry) 
   node.error(entry.key_place, entry.key, "unknown key" + hint_for(keys, node, entry));
 }
 
-/// Whether an unknown key was meant to be this one, which then is not missing too.
+/// Whether an unknown key was meant to be this one, which is then not also reported as missing.
 bool is_misspelled(const std::string& name, const Keys& keys, const Value& section) {
   if (!section.is_mapping()) return false;
   return std::ranges::any_of(section.entries(), [&](const Value::Entry& entry) {
@@ -276,7 +277,7 @@ bool is_missing(const Key& key, const Value& section) {
   return key.rules.exemption && !holds_something(section, key.name);
 }
 
-/// "missing key 'units'". Keys that another may take the place of are one error together, which the first has.
+/// "missing key 'units'". Keys that another key may replace are reported as one error, by the first of them.
 std::string missing_text(const Keys& keys, const Key& key, const Value& section) {
   const auto& exemption = key.rules.exemption;
   const bool has_other = exemption && exemption->together.empty() && !holds_something(section, exemption->unless);
@@ -347,7 +348,7 @@ void read_section(const Keys& keys, const Node& node, void* object) {
     if (is_missing(key, value)) read_missing(keys, key, node, object);
     refuse_excluded(key, node);
   }
-  if (node.errors().count() != errors_before) return;  // a check sees only what is right so far
+  if (node.errors().count() != errors_before) return;  // checks run only on keys without errors
   for (const Check& check : keys.checks) run_check(check, node, object);
 }
 
@@ -376,7 +377,7 @@ Schema section_schema(const Keys& keys, std::string_view name, const void* stand
 }
 
 void include_keys(Keys& outer, const Keys& inner, const std::function<void*(void*)>& inside) {
-  // Reading needs writable objects, showing and checking constant ones: one function serves both.
+  // Reading needs a mutable object, showing and checking a const one: one function serves both.
   const auto within = [inside](const void* object) { return inside(const_cast<void*>(object)); };
   for (const Key& key : inner.keys) {
     Key copy = key;

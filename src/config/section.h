@@ -24,7 +24,7 @@ struct Key {
 
 struct Check {
   std::string key;
-  std::function<std::string(const void* object)> message;  ///< empty where all is right
+  std::function<std::string(const void* object)> message;  ///< empty if valid
 };
 
 /// The keys of a section, without its C++ type.
@@ -32,7 +32,7 @@ struct Keys {
   std::string help;
   std::vector<Key> keys;
   std::vector<Check> checks;
-  std::vector<std::string> relations;  ///< JSON Schemas that hold beside the keys'
+  std::vector<std::string> relations;  ///< JSON Schemas in addition to the keys'
 };
 
 void read_section(const Keys& keys, const Node& node, void* object);
@@ -45,7 +45,7 @@ void include_keys(Keys& outer, const Keys& inner, const std::function<void*(void
 
 }  // namespace detail
 
-/// The keys of an option struct, declared once beside what they configure:
+/// The keys of an option struct, declared once next to what they configure:
 ///
 ///   struct Sgd {
 ///     static constexpr std::string_view kName = "sgd";
@@ -62,7 +62,7 @@ void include_keys(Keys& outer, const Keys& inner, const std::function<void*(void
 ///     }
 ///   };
 ///
-/// The defaults are the struct's. Reader, schema, `config show` and the reference come from the declaration.
+/// The defaults are the struct's. Reader, schema, `config show` and the reference use the declaration.
 template <class S>
 class Section {
  public:
@@ -85,8 +85,8 @@ class Section {
     return *this;
   }
 
-  /// Looks at the whole struct once all its keys are read; what `message` returns, where not empty, is an error at
-  /// `key`'s value (at the section if the key is empty or not given).
+  /// Checks the whole struct once all its keys are read; a non-empty result of `message` is an error at `key`'s value
+  /// (at the section if the key is empty or not given).
   Section& check(std::string_view key, std::function<std::string(const S&)> message) {
     keys_.checks.push_back({std::string(key), [message = std::move(message)](const void* object) {
                               return message(*static_cast<const S*>(object));
@@ -94,13 +94,13 @@ class Section {
     return *this;
   }
 
-  /// What a check asks, as a JSON Schema, for editors.
+  /// A check's condition as a JSON Schema, for editors.
   Section& relation(std::string json) {
     keys_.relations.push_back(std::move(json));
     return *this;
   }
 
-  /// The keys of a base class, beside those of this section.
+  /// The keys of a base class, in addition to those of this section.
   template <class Base>
   Section& include() {
     detail::include_keys(keys_, Base::section().keys(),
@@ -108,7 +108,7 @@ class Section {
     return *this;
   }
 
-  /// The keys of a member's section, beside those of this section.
+  /// The keys of a member's section, in addition to those of this section.
   template <class Owner, class Inner>
   Section& include(Inner Owner::*member) {
     detail::include_keys(keys_, Inner::section().keys(),
@@ -135,7 +135,7 @@ struct Codec<T> {
   }
   static bool accepts(const Value& value) { return detail::accepts_section(keys(), value); }
   static void read(const Node& node, T& out) { detail::read_section(keys(), node, &out); }
-  /// A section that was not given is read as an empty one: what it requires is missing.
+  /// A section that was not given is read as an empty one: its required keys are reported as missing.
   static void absent(const Node& node, T& out) { detail::read_section(keys(), node, &out); }
   static Value show(const T& value) { return detail::show_section(keys(), &value); }
   static Schema schema(const Rules&) {

@@ -1,4 +1,4 @@
-// What a name that is not known was probably meant to be.
+// Suggestions for unknown names.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -30,7 +30,7 @@ std::size_t edits(std::string_view a, std::string_view b) {
   return row[b.size()];
 }
 
-/// Whether two names that are nearly the same name two things: max_pooling1d and max_pooling2d, minimum and maximum.
+/// Whether two similar names refer to different things: max_pooling1d and max_pooling2d, minimum and maximum.
 bool are_apart(std::string_view a, std::string_view b) {
   const auto split = [](std::string_view name) {
     std::pair<std::string, std::string> parts;  // letters, digits
@@ -67,7 +67,7 @@ std::optional<std::string> nearest_name(std::string_view name, const std::vector
     const std::size_t longer = std::max(name.size(), other.size()), shorter = std::min(name.size(), other.size());
     if (longer - shorter > kMostEdits) continue;
     const std::size_t distance = edits(name, other);
-    // Two edits of a short name make any other of it.
+    // Two edits can turn a short name into any other.
     if (distance < least && distance < longer && !are_apart(name, other)) least = distance, nearest = &other;
   }
   return nearest != nullptr ? std::optional(*nearest) : std::nullopt;

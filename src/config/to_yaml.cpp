@@ -16,7 +16,7 @@ bool is_plain(std::string_view text) {
   constexpr std::string_view kSafe = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./";
   constexpr std::string_view kInside = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./:+*-";
   if (text.empty() || kSafe.find(text[0]) == std::string_view::npos || text.back() == ':') return false;
-  // YAML 1.1 readers take these for booleans.
+  // YAML 1.1 parsers read these as booleans.
   for (const std::string_view word : {"yes", "no", "on", "off", "Yes", "No", "On", "Off", "y", "n", "..."}) {
     if (text == word) return false;
   }

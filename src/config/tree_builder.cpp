@@ -11,10 +11,10 @@
 namespace mirrortrain::config {
 namespace {
 
-// What aliases may grow the texts to; without aliases a file's size is the limit.
+// Limit of the texts after aliases are expanded; without aliases a file's size is the limit.
 constexpr std::size_t kMostExpandedBytes = 4 * kMostBytes;
 
-// An escape (`"\u0090"`) can write what the file itself must not hold.
+// An escape (`"\u0090"`) can produce characters that the file itself must not contain.
 bool holds_control(std::string_view text) {
   while (!text.empty()) {
     const auto [code, bytes] = first_character(text);
@@ -59,7 +59,7 @@ void TreeBuilder::begin_document(const Mark& mark) {
 }
 
 void TreeBuilder::add_null(const Mark& mark, AnchorId anchor) {
-  // yaml-cpp puts a value that is left out at the token after it; its key is the better place.
+  // yaml-cpp reports an omitted value at the following token; its key is the better place.
   const auto position = static_cast<std::size_t>(std::max(mark.position, 0));
   const std::string_view here = text_.substr(std::min(position, text_.size()), 4);
   const bool written = here.starts_with('~') || here == "null" || here == "Null" || here == "NULL";
@@ -126,7 +126,7 @@ void TreeBuilder::close() {
 
 void TreeBuilder::add(Value value, AnchorId anchor, const Extent& extent) {
   if (anchor != 0) {
-    // Anchors within anchors are held once for each level: a bound of their own.
+    // Nested anchors are stored once for each level, so they have their own limit.
     anchored_values_ += extent.values;
     if (anchored_values_ > 2 * kMostValues) throw Refused{value.place(), "too many values below nested anchors"};
     anchors_[anchor] = {value, extent};

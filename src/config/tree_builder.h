@@ -11,13 +11,13 @@
 
 namespace mirrortrain::config {
 
-/// The text cannot be a configuration: reading stops here.
+/// The text is not a valid configuration; reading stops at `place`.
 struct Refused {
   Place place;
   std::string message;
 };
 
-/// A place in the text as a parser counts it: from 0.
+/// A position in the text as the parser counts it: from 0.
 struct Mark {
   int position = 0, line = 0, column = 0;
 };
@@ -25,7 +25,7 @@ struct Mark {
 /// A parser's number for an anchor; 0 where a value has none.
 using AnchorId = std::size_t;
 
-/// Builds the tree from a parser's events, with the limits held at every step: an alias is expanded by copying its
+/// Builds the tree from a parser's events, checking the limits at every event: an alias is expanded by copying its
 /// anchor's value, and the copy counts. Throws Refused.
 class TreeBuilder {
  public:
@@ -45,7 +45,7 @@ class TreeBuilder {
   void close();
 
  private:
-  /// How much a value is: itself and all below it.
+  /// The size of a value, including everything below it.
   struct Extent {
     std::size_t values = 0, bytes = 0, levels = 0;
   };
@@ -69,13 +69,13 @@ class TreeBuilder {
   void check_tag(const Mark& mark, const std::string& tag) const;
   void count(const Place& place, const Extent& extent);
   void open(Value container, AnchorId anchor);
-  /// A complete value, whose extent is counted already.
+  /// Adds a complete value, whose extent is already counted.
   void add(Value value, AnchorId anchor, const Extent& extent);
   void set_key(const Value& value);
   void add_entry(Open& mapping, Value value);
   void add_merge(Open& mapping, Value value);
   static void merge(Open& mapping);
-  /// The text inside curly quotes, which are an error; another text as it is.
+  /// The text inside curly quotes, which are an error; other texts unchanged.
   std::string without_curly_quotes(const Mark& mark, const std::string& text);
   std::string path(std::string_view below) const;
 

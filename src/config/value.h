@@ -9,8 +9,8 @@
 
 namespace mirrortrain::config {
 
-/// A configuration as it was written: null, a scalar's text, a sequence or a mapping, each with its place. What a
-/// scalar means (`3`, `true`, `adam`) is decided by who reads it: see scalar.h.
+/// A configuration as it was written: null, a scalar's text, a sequence or a mapping, each with its place. The reader
+/// determines a scalar's type (`3`, `true`, `adam`): see scalar.h.
 class Value {
  public:
   enum class Kind : std::uint8_t { kNull, kScalar, kSequence, kMapping };
@@ -36,9 +36,9 @@ class Value {
   const Place& place() const { return place_; }
   void move_to(Place place) { place_ = std::move(place); }
 
-  /// Whether what is wrong with it is already reported, so that whoever reads it says nothing more.
+  /// Whether its errors are already reported, so that its reader reports nothing more.
   bool is_reported() const { return reported_; }
-  /// This value, as one that was reported.
+  /// This value, marked as reported.
   Value reported() && {
     reported_ = true;
     return std::move(*this);
@@ -47,7 +47,7 @@ class Value {
   /// A scalar's text, without quotes; it must be one.
   const std::string& text() const { return std::get<Scalar>(content_).text; }
   bool quoted() const { return std::get<Scalar>(content_).quoted; }
-  /// Whether parameters of a block were put into the scalar's text.
+  /// Whether a block's parameters were substituted in the scalar's text.
   bool filled() const { return std::get<Scalar>(content_).filled; }
   static Value filled_scalar(std::string text, bool quoted, Place place);
 

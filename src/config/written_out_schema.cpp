@@ -86,7 +86,7 @@ Json WrittenOutSchema::repeat(bool has_parameters, bool has_blocks) const {
                               {"additionalProperties", false}});
 }
 
-/// In a block or a repeat.
+/// An item in a block or a repeat.
 Json WrittenOutSchema::inner_item(bool has_blocks) const {
   Json bare = Json::array();
   std::vector<Json> parts{parameter()};
@@ -98,7 +98,7 @@ Json WrittenOutSchema::inner_item(bool has_blocks) const {
   return any_of({any_of(std::move(parts)), repeat(true, has_blocks), has_blocks ? use() : Json(false)});
 }
 
-/// Which blocks there are another file may say.
+/// Blocks may be defined in another file, so any name is allowed.
 Json WrittenOutSchema::use() const {
   const Json is_no_item = {{"not", {{"enum", taken_}}}};
   Json bare = is_no_item;

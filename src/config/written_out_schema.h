@@ -7,9 +7,9 @@
 
 namespace mirrortrain::config {
 
-/// JSON Schema of a list that is written out before it is read (Rules::written_out): its items are those of a choice, a
+/// JSON Schema of a list that is expanded before it is read (Rules::written_out): its items are those of a choice, a
 /// `repeat` of items, and uses of the blocks that a sibling defines. In a block or a repeat any option may be a
-/// parameter, `$filters`, so that only the names of keys are checked there.
+/// parameter, `$filters`, so only key names are checked there.
 class WrittenOutSchema {
  public:
   using Json = nlohmann::ordered_json;
@@ -19,9 +19,9 @@ class WrittenOutSchema {
 
   /// An item of the list itself: `plain`, a repeat, or where `has_blocks` a use of one.
   Json item(Json plain, bool has_blocks) const;
-  /// What the sibling holds: blocks by name, or null.
+  /// The sibling's value: blocks by name, or null.
   Json blocks() const;
-  /// What these refer to, below $defs.
+  /// The definitions that these refer to, below $defs.
   void add_definitions(Json& definitions) const;
 
  private:

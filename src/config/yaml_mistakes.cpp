@@ -19,7 +19,7 @@ YamlMistake at(std::string_view text, std::size_t position, std::string message)
   return {line + 1, static_cast<std::uint32_t>(position - start + 1), std::move(message)};
 }
 
-/// Where the quoted text ends that opens at `open`: after its closing quote; npos where there is none.
+/// The end of the quoted text that begins at `open`: after its closing quote; npos if there is none.
 std::size_t end_of_quoted(std::string_view text, std::size_t open) {
   const char quote = text[open];
   for (std::size_t i = open + 1; i < text.size(); ++i) {
@@ -42,7 +42,7 @@ bool opens_comment(std::string_view text, std::size_t i) {
   return text[i] == '#' && (i == 0 || text[i - 1] == ' ' || text[i - 1] == '\n' || text[i - 1] == '\t');
 }
 
-/// A quoted text that never ends, or goes over the end of its line up to where the parser stopped.
+/// A quoted text that is never closed, or that spans lines up to where the parser stopped.
 std::optional<YamlMistake> unclosed_quote(std::string_view text, std::size_t stopped) {
   for (std::size_t i = 0; i < text.size() && i <= stopped; ++i) {
     if (opens_comment(text, i)) {
@@ -81,7 +81,7 @@ std::optional<YamlMistake> tab(std::string_view text, std::size_t stopped) {
   });
 }
 
-/// `seed:1`. Not `http://...`, nor what stands in quotes, brackets or behind a proper key.
+/// `seed:1`. Not `http://...`, nor text in quotes, in brackets or after a valid key.
 std::optional<YamlMistake> missing_space(std::string_view text, std::size_t stopped) {
   return in_lines(text, stopped, [&](std::size_t start, std::string_view line) -> std::optional<YamlMistake> {
     const std::size_t name = std::min(line.find_first_not_of(" -"), line.size());
@@ -115,7 +115,7 @@ std::optional<YamlMistake> equals_sign(std::string_view text, std::size_t stoppe
   });
 }
 
-/// A bracket that opens up to where the parser stopped and that nothing closes.
+/// A bracket opened before the place where the parser stopped and never closed.
 std::optional<YamlMistake> unclosed_bracket(std::string_view text, std::size_t stopped) {
   std::vector<std::size_t> open;
   const auto mistake = [&]() -> std::optional<YamlMistake> {

@@ -14,9 +14,8 @@ struct YamlMistake {
   std::string message;
 };
 
-/// The everyday mistake behind an error that a parser reported at byte `stopped`: a quoted text that is not closed, a
-/// tab in the indentation, a bracket that is not closed, no space after a colon, '=' in place of one. nullopt where it
-/// is none of these.
+/// The common mistake behind an error that a parser reported at byte `stopped`: an unclosed quote, a tab in the
+/// indentation, an unclosed bracket, no space after a colon, '=' instead of a colon. nullopt if it is none of these.
 std::optional<YamlMistake> find_yaml_mistake(std::string_view text, std::size_t stopped);
 
 }  // namespace mirrortrain::config

@@ -36,22 +36,22 @@ class Buffer {
   std::size_t bytes_ = 0;
 };
 
-/// A place in a stream's work that other streams, of other devices too, can wait for. Made by the device whose streams
-/// record it; may be recorded again and again.
+/// A point in a stream's work that other streams, also of other devices, can wait for. Created by the device whose
+/// streams record it; may be recorded repeatedly.
 class Event {
  public:
   virtual ~Event() = default;
-  /// Returns when it happened; at once where it was never recorded. Throws Error where the work before it failed.
+  /// Returns when it has happened; at once if it was never recorded. Throws Error if the work before it failed.
   virtual void synchronize() const {}
 };
 
 class Stream;
 
-/// Work that was captured once, to be done again and again.
+/// Captured work that can be replayed.
 class Recording {
  public:
   virtual ~Recording() = default;
-  /// Puts all of it into a stream of the device that it was captured on.
+  /// Enqueues all of it on a stream of the device that it was captured on.
   virtual void enqueue(Stream& stream) = 0;
 };
 
@@ -60,56 +60,54 @@ class Recording {
 class Stream {
  public:
   virtual ~Stream() = default;
-  /// Copies within the device, between it and the host, or from another device. Host memory must stay as it is until
-  /// the copy is done; unless it comes from allocate_host, a GPU's copy keeps the calling thread waiting. No bytes need
-  /// no memory.
+  /// Copies within the device, between it and the host, or from another device. Host memory must remain unchanged until
+  /// the copy is done; unless it is from allocate_host, a GPU's copy blocks the calling thread. Pointers may be null
+  /// for 0 bytes.
   virtual void copy(std::byte* to, const std::byte* from, std::size_t bytes) = 0;
   virtual void zero(std::byte* to, std::size_t bytes) = 0;
-  /// Calls function(argument) on some host thread after everything enqueued before. It must not throw nor use a device.
+  /// Calls function(argument) on some host thread after everything enqueued before. It must not throw or use a device.
   virtual void call(void (*function)(void*), void* argument) = 0;
-  /// The event happens when everything enqueued so far is done. Recorded again, it forgets its last place.
+  /// The event happens when everything enqueued so far is done. Recording it again replaces its previous point.
   virtual void record(Event& event) = 0;
-  /// What is enqueued from here on starts after the place where the event was last recorded; never recorded, it waits
-  /// for nothing. The caller sees to it that the recording call came first, whichever thread made it.
+  /// Work enqueued from now on starts after the point where the event was last recorded; an event that was never
+  /// recorded is not waited for. The caller ensures that the recording call comes first, on whichever thread.
   virtual void wait(const Event& event) = 0;
-  /// Returns when everything enqueued is done. Throws Error where something of it failed.
+  /// Returns when everything enqueued is done. Throws Error if any of it failed.
   virtual void synchronize() = 0;
 
-  /// Whether work can be captured, so that enqueuing it again costs as much as one piece of it.
+  /// Whether work can be captured, so that replaying it costs as much as enqueuing one operation.
   virtual bool can_capture() const { return false; }
-  /// Calls `enqueue` and keeps what it enqueues here instead of doing it: with the same memory and numbers each time,
-  /// and without events of other streams. Throws Error where that cannot be.
+  /// Calls `enqueue` and captures what it enqueues here instead of running it: with fixed memory and arguments, and
+  /// without events of other streams. Throws Error if capturing is not possible.
   virtual std::unique_ptr<Recording> capture(const std::function<void()>& enqueue);
 };
 
-/// Bytes that Device::allocate can still give, and all that there are, as far as the device knows: others take of them
-/// too.
+/// Free bytes for Device::allocate and total bytes, as far as the device knows: other processes allocate too.
 struct DeviceMemory {
   std::size_t free = 0, all = 0;
 };
 
-/// A place that holds memory and computes. One lane drives it.
+/// A device with memory and compute. One lane drives it.
 class Device {
  public:
   virtual ~Device() = default;
   virtual DeviceId id() const = 0;
   /// Threads that one kernel may use (1 on a GPU).
   virtual int threads() const = 0;
-  /// Throws Error, naming the wanted bytes, where there is not enough memory.
+  /// Throws Error, naming the requested bytes, if there is not enough memory.
   virtual Buffer allocate(std::size_t bytes) = 0;
   virtual DeviceMemory memory() const = 0;
-  /// Host memory that the device reads and writes without detours (pinned, on a GPU). Throws like allocate.
+  /// Host memory that the device accesses directly (pinned, on a GPU). Throws like allocate.
   virtual Buffer allocate_host(std::size_t bytes) = 0;
   virtual std::unique_ptr<Stream> make_stream() = 0;
-  /// One whose kernels go before those of other streams where both have some to start: for communication, which others
-  /// wait for.
+  /// A stream whose kernels start before those of other streams: for communication, which others wait for.
   virtual std::unique_ptr<Stream> make_urgent_stream() { return make_stream(); }
   virtual std::unique_ptr<Event> make_event() = 0;
   /// Called once by the lane's thread before it uses the device: pins the threads of its team and sets how they
   /// compute.
   virtual void enter_thread() = 0;
-  /// On the lane's thread: whether its team's threads keep to the cores that they were given, as they do at first, or
-  /// run on any that the process may use.
+  /// On the lane's thread: whether its team's threads stay on their assigned cores, as they do initially, or run on any
+  /// core that the process may use.
   virtual void keep_to_own_cores(bool) {}
 };
 

@@ -63,7 +63,7 @@ class Fusion {
     return id < 0 ? nullptr : dynamic_cast<const OpType*>(ops_[index(id)].get());
   }
 
-  /// Only this node reads its first input, and nobody reads the values that were merged between.
+  /// Whether nothing else reads this node's first input, or a value merged away before it.
   bool sole_reader(NodeId id) const {
     ValueId value = graph_.node(id).inputs[0];
     while (true) {
@@ -129,7 +129,7 @@ class Fusion {
     return share(loss);
   }
 
-  /// The loss reads the softmax's or sigmoid's input. The probabilities stay for whoever else reads them.
+  /// The loss reads the softmax's or sigmoid's input. The probabilities are kept for their other readers.
   void use_logits(NodeId id) {
     const auto* loss = op_at<ops::Loss>(id);
     if (!loss || loss->from_logits || !has_form_of_logits(loss->kind)) return;
@@ -144,7 +144,7 @@ class Fusion {
       ops_[index(id)] = of_logits(*loss);
     } else if (const auto* dense = op_at<ops::Dense>(producer);
                binary && dense && dense->activation == ActivationKind::kSigmoid) {
-      // The sigmoid went into the dense op above: take it out again, as a node of its own.
+      // The sigmoid went into the dense op above: make it a separate node again.
       ops_[index(producer)] = share(ops::Dense());
       split_[producer] = ActivationKind::kSigmoid;
       logits_[id] = graph_.node(producer).outputs[0];

@@ -10,9 +10,10 @@ namespace mirrortrain {
 ///  - an elementwise activation that only follows a dense or conv2d moves into it (where derivative_from_output);
 ///  - relu that only feeds a max pooling moves into the pooling (max and relu commute), out of a conv2d too;
 ///  - relu or relu6 that only follows a batch normalization moves into it;
-///  - softmax or sigmoid that feeds its crossentropy becomes a loss on logits; the probabilities stay for the metrics.
-/// `kept` are the values that the caller holds on to: they are updated to the ids in the returned graph, and a value in
-/// it is never fused away.
+///  - softmax or sigmoid that feeds its crossentropy becomes a loss on logits; the probabilities are kept for the
+///    metrics.
+/// `kept` are the values that the caller still needs: they are never fused away, and are updated to their ids in the
+/// returned graph.
 Graph fuse(const Graph& graph, const std::vector<ValueId*>& kept);
 
 }  // namespace mirrortrain

@@ -47,7 +47,7 @@ class Terms {
     std::vector<Sum>& sums = sums_[index(value)];
     if (sums.empty()) return kNoValue;
     if (method_ == AggregationMethod::kAddN && sums.size() > 1) {
-      std::vector<ValueId> in_order;  // they came walking backward
+      std::vector<ValueId> in_order;  // they were added in backward order
       for (auto sum = sums.rbegin(); sum != sums.rend(); ++sum) in_order.push_back(sum->value);
       sums = {{graph_.apply_one(ops::AddN{}, std::move(in_order)), sums.size()}};
     }
@@ -70,7 +70,7 @@ class Terms {
     return true;
   }
 
-  /// The earlier one comes first, so that it is what the sum is written over.
+  /// The earlier one is the first input, so that the sum may overwrite it.
   void add_last_two(std::vector<Sum>& sums) {
     const Sum later = sums.back();
     sums.pop_back();

@@ -13,8 +13,8 @@ namespace mirrortrain {
 /// Where a value feeds several consumers, each gives a term of its gradient, the last consumer first. `method` says how
 /// they become one value (AddN):
 ///  - kAddN: when the last term exists, all in one pass, in the order of the consumers;
-///  - kTree: two sums of equally many terms as soon as both exist, as a binary counter carries; what is left at the
-///    end, from the smallest sum to the largest;
+///  - kTree: two sums of equally many terms as soon as both exist, like carries in a binary counter; the remaining sums
+///    at the end, from the smallest to the largest;
 ///  - kAccumulateN: each term to the sum of those before it, at once.
 std::vector<ValueId> add_gradients(Graph& graph, ValueId loss, const std::vector<ValueId>& variables,
                                    AggregationMethod method = AggregationMethod::kAddN);

@@ -19,11 +19,11 @@ struct Node;
 using ValueId = std::int32_t;
 using NodeId = std::int32_t;
 inline constexpr ValueId kNoValue = -1;
-/// Its place in arrays with one element per value or node.
+/// Its index in arrays with one element per value or node.
 inline std::size_t index(ValueId id) { return static_cast<std::size_t>(id); }
 
-/// What a value holds. The number of rows is not known in a graph: a batched value has `shape` per row, and a program,
-/// which is a graph at one number of rows, puts the rows in front.
+/// A value's type and shape. The number of rows is not known in a graph: a batched value has `shape` per row, and a
+/// program, which is a graph at one number of rows, puts the rows in front.
 struct ValueSpec {
   DType dtype = DType::kFloat32;
   Shape shape;
@@ -37,7 +37,7 @@ struct ValueSpec {
 };
 
 /// An operation with its attributes (public members of the derived class). One class per operation, in `graph/ops`; a
-/// backend maps the class to a kernel. Ops never write their inputs, may_overwrite apart.
+/// backend maps the class to a kernel. Ops never write their inputs, except as may_overwrite allows.
 class Op {
  public:
   virtual ~Op() = default;
@@ -45,8 +45,8 @@ class Op {
   /// snake_case: "conv2d_input_gradient".
   virtual std::string_view name() const = 0;
 
-  /// The specs of the outputs. An absent optional input has the shape [0]. Throws Error with the shapes where the
-  /// inputs do not fit.
+  /// The specs of the outputs. An absent optional input has the shape [0]. Throws Error with the shapes if the inputs
+  /// do not match.
   virtual std::vector<ValueSpec> infer(std::span<const ValueSpec> inputs) const = 0;
 
   /// Adds the nodes that give the gradient with respect to each input, given that of each output (kNoValue: zero).
@@ -62,8 +62,8 @@ class Op {
   /// Whether it is computed from the inputs of several places, between a program's segments (graph/ops/collective.h).
   virtual bool is_collective() const { return false; }
 
-  /// Whether output 0 may have the storage of this input, where both have the same number of bytes and nobody reads the
-  /// input later. True only where every kernel reads element i of all inputs before it writes element i of the output;
+  /// Whether output 0 may share the storage of this input if both have the same number of bytes and the input is not
+  /// read later. True only where every kernel reads element i of all inputs before it writes element i of the output;
   /// other inputs may be that same storage too.
   virtual bool may_overwrite(std::size_t /*input*/) const { return false; }
 };
@@ -104,7 +104,7 @@ class Graph {
   std::vector<ValueId> apply(OpType op, std::vector<ValueId> inputs) {
     return apply(std::shared_ptr<const Op>(std::make_shared<const OpType>(std::move(op))), std::move(inputs));
   }
-  /// As `apply`, for an op whose first output is what matters.
+  /// As `apply`, returning only the first output.
   template <class OpType>
   ValueId apply_one(OpType op, std::vector<ValueId> inputs) {
     return apply(std::move(op), std::move(inputs)).front();
@@ -113,10 +113,10 @@ class Graph {
   /// Whether `value` depends on the rows of the replica, other than through collectives.
   bool depends_on_rows(ValueId value) const;
 
-  /// The same values, made by other nodes: what a backend does in fewer kernels. Values that no node makes any more
-  /// keep their specs and must not be read.
+  /// The same values, computed by other nodes, such as fewer fused ones for a backend. Values that no node computes any
+  /// more keep their specs and must not be read.
   Graph with_nodes(std::vector<Node> nodes) const;
-  /// The same graph, but for the dtype in which an input comes.
+  /// The same graph with another dtype for an input.
   Graph with_input(ValueId input, DType dtype) const;
 
   const Value& value(ValueId id) const { return values_[static_cast<std::size_t>(id)]; }

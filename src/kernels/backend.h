@@ -11,7 +11,7 @@
 
 namespace mirrortrain {
 
-/// A kind of device as a run uses it: its memory and streams, and every kernel for it.
+/// A kind of device: its memory, streams and kernels.
 class Backend {
  public:
   virtual ~Backend() = default;
@@ -23,12 +23,12 @@ class Backend {
   /// The kernels of programs for a device made here. A lane has its own, made on its thread.
   virtual std::shared_ptr<const KernelRegistry> make_registry(const Device& device) const = 0;
 
-  /// The graph with what this kind of device does in one kernel as one op; the same for every device of it. Values that
-  /// are among `outputs` are still made.
+  /// The graph with the ops that this kind of device runs in one kernel fused into one op; the same for all its
+  /// devices. Values in `outputs` are still computed.
   virtual Graph merged(const Graph& graph, const std::vector<ValueId>& /*outputs*/) const { return graph; }
 
   /// Whether the variables that are kernels of convolutions, [height, width, in, out] elsewhere, are [out, height,
-  /// width, in] in the devices' memory, with their gradients and slots: as a library reads and writes them.
+  /// width, in] in the devices' memory, with their gradients and slots: the layout of the library.
   virtual bool keeps_filters_out_first() const { return false; }
 
   virtual const StepKernels& step_kernels() const = 0;

@@ -19,28 +19,27 @@ namespace mirrortrain {
 
 struct KernelArgs {
   std::span<const TensorView> inputs;   ///< data is null for an absent optional input
-  std::span<const TensorView> outputs;  ///< data is null for an output that nobody reads
+  std::span<const TensorView> outputs;  ///< data is null for an output that is not read
   std::byte* workspace = nullptr;       ///< workspace_bytes(), aligned to 64, contents undefined
   const StepParams* step = nullptr;
-  unsigned* blocks_done = nullptr;  ///< device memory, 0 before and after: how many of a kernel's blocks are done
+  unsigned* blocks_done = nullptr;  ///< device memory, 0 before and after: a kernel's finished blocks
 };
 
 /// A copy of an input in the form that a kernel reads fastest (another dtype, blocking or domain). The lowering keeps
-/// one per variable and device for every kernel that asks for the same `key`, and refreshes it after each update; for
-/// an input that is no variable it refreshes it before the kernel. The kernel then gets the copy as that input's
-/// `data`.
+/// one per variable and device for all kernels with the same `key`, and refreshes it after each update; for an input
+/// that is not a variable, before the kernel. The kernel then receives the copy as that input's `data`.
 struct DerivedForm {
   std::string key;
   std::size_t bytes = 0;
   std::function<void(Stream&, const TensorView& canonical, std::byte* copy)> refresh;
-  bool is_rounded = false;  ///< just the elements as bfloat16, in their order
-  /// For a variable that is kept as Backend::keeps_filters_out_first says: the form then; without `refresh` where the
-  /// variable itself serves.
+  bool is_rounded = false;  ///< only the elements as bfloat16, in the same order
+  /// The form for a variable stored as Backend::keeps_filters_out_first says; without `refresh` if the variable itself
+  /// can be read.
   std::shared_ptr<const DerivedForm> of_out_first;
 };
 
-/// One op at fixed shapes on one device. Made when the program is built; enqueue allocates nothing and may be called
-/// with other data each time, but by one lane at a time.
+/// One op at fixed shapes on one device. Created when the program is built; enqueue allocates nothing and may be called
+/// with different data each time, but only by one lane at a time.
 class Kernel {
  public:
   virtual ~Kernel() = default;
@@ -49,7 +48,7 @@ class Kernel {
   virtual void enqueue(Stream& stream, const KernelArgs& args) = 0;
 };
 
-/// The shapes a kernel is made for, rows in front of what is batched; data pointers are null.
+/// The shapes that a kernel is created for, with rows in front of batched ones; data pointers are null.
 struct KernelSpecs {
   std::vector<TensorView> inputs;  ///< an absent optional input has the shape [0]
   std::vector<TensorView> outputs;
@@ -68,13 +67,13 @@ class KernelRegistry {
     };
   }
 
-  /// Throws Error naming op, dtype and backend where there is no kernel.
+  /// Throws Error naming op, dtype and backend if there is no kernel.
   std::unique_ptr<Kernel> make(const Op& op, const KernelSpecs& specs) const;
 
   explicit KernelRegistry(std::string backend) : backend_(std::move(backend)) {}
 
   using Make = std::function<std::unique_ptr<Kernel>(const Op&, const KernelSpecs&)>;
-  /// A registry of the same ops, whose kernels `wrap` makes with the help of this one's makers.
+  /// A registry of the same ops, whose kernels `wrap` creates from this registry's makers.
   KernelRegistry wrapped(
       const std::function<std::unique_ptr<Kernel>(const Make&, const Op&, const KernelSpecs&)>& wrap) const;
 

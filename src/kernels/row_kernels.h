@@ -14,7 +14,7 @@ struct DeviceRows {
   const std::byte* data = nullptr;
   DType dtype = DType::kFloat32;
   std::int64_t elements = 0;  ///< of one row
-  std::int64_t taken = 0;     ///< the first so many of each
+  std::int64_t taken = 0;     ///< the number of leading elements used of each
 };
 
 /// Which rows: row r of a batch is row first + chosen[r]. `chosen` is device memory.
@@ -24,24 +24,24 @@ struct RowChoice {
   std::int64_t first = 0;
 };
 
-/// (x - shift) * scale + offset, for the channel that an element has: its number in the row modulo `channels`. Vectors
-/// of `channels` in device memory. The arithmetic is float32 for uint8, bfloat16 and float32 elements unless `in_double`,
-/// double for the others.
+/// (x - shift) * scale + offset for an element's channel: its index in the row modulo `channels`. Vectors of `channels`
+/// in device memory. The arithmetic is float32 for uint8, bfloat16 and float32 elements unless `in_double`, double for
+/// the others.
 struct DeviceAffine {
   const double *shift = nullptr, *scale = nullptr, *offset = nullptr;
   std::int64_t channels = 1;
-  bool identity = false;   ///< nothing but a conversion; the vectors are not read
-  bool in_double = false;  ///< whatever the elements are
+  bool identity = false;   ///< only a conversion; the vectors are not read
+  bool in_double = false;  ///< for every element type
 };
 
-/// Bytes from one place of device memory to another; a multiple of 8, aligned to 8.
+/// A copy within device memory of a multiple of 8 bytes, aligned to 8.
 struct SmallCopy {
   const std::byte* from = nullptr;
   std::byte* to = nullptr;
   std::size_t bytes = 0;
 };
 
-/// What a replica computes on, from a data set in device memory, as data/gather.h makes it on the host.
+/// A replica's batch, gathered from a data set in device memory as data/gather.h does on the host.
 struct DeviceBatch {
   RowChoice rows;
 
@@ -55,7 +55,7 @@ struct DeviceBatch {
   std::int64_t one_hot_depth = 0;        ///< not 0: labels become float32 vectors of zeros with a one at the class
   std::byte* labels_to = nullptr;
 
-  std::array<SmallCopy, 2> copies;  ///< done with it; of nothing else here
+  std::array<SmallCopy, 2> copies;  ///< made in the same launch; unrelated to the rest
 };
 
 class RowKernels {

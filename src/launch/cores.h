@@ -7,16 +7,16 @@
 
 namespace mirrortrain::launch {
 
-/// The cores as the kernel takes them.
+/// The cores as the kernel's type.
 cpu_set_t core_set(std::span<const int> cores);
 
-/// Part number `part` of `parts` of a list, as even as possible, in order, larger parts first.
+/// The `part`-th of `parts` parts of a list, as equal as possible, in order, larger parts first.
 struct Share {
   std::size_t first = 0, count = 0;
 };
 Share share_of(std::size_t length, int part, int parts);
 
-/// While it lives, this thread may use these cores alone (none: those that it had).
+/// Restricts this thread to these cores while it lives (none: no change).
 class OnCores {
  public:
   explicit OnCores(std::span<const int> cores);

@@ -24,17 +24,16 @@ class Descriptor {
   int value_ = -1;
 };
 
-/// A pipe that other programs do not inherit. Throws Error.
+/// A pipe that is closed on exec. Throws Error.
 struct Pipe {
   Descriptor read, write;
   Pipe();
 };
 
-/// Reads and writes of it return at once.
+/// Makes reads and writes return at once.
 void make_nonblocking(const Descriptor& descriptor);
 
-/// Opens /dev/null in the place of a standard stream that this process was started without: else a pipe would get its
-/// number.
+/// Opens /dev/null for each standard stream that is closed at the start: otherwise a pipe would get its number.
 void fill_standard_streams();
 
 }  // namespace mirrortrain::launch

@@ -20,17 +20,17 @@ namespace {
 constexpr std::size_t kShownBytes = 300;  // of a line
 constexpr int kSshFailed = 255;           // ssh's own exit code
 
-/// A task of which a line says something.
+/// The task that a line blames.
 struct Told {
-  std::string_view task;  ///< "worker 1"; empty where it does not say `what` of one
+  std::string_view task;  ///< "worker 1"; empty if the line does not contain `what` about a task
   bool is_chief = false;
 };
 
-/// "worker 0 (10.0.0.1:2222), the chief, failed: ...", behind what stands before every error.
+/// Parses "worker 0 (10.0.0.1:2222), the chief, failed: ..." after an error's prefix.
 Told teller(std::string_view line, std::string_view what) {
   constexpr std::string_view kError = "error: ", kChief = ", the chief,";
   if (line.starts_with(kError)) line.remove_prefix(kError.size());
-  // Where a task waits for another, its own name goes first.
+  // If a task waits for another, its own name comes first.
   const std::size_t own = line.find(": "), said = line.find(what);
   if (own < said && own < line.find('(')) line.remove_prefix(own + 2);
   const std::size_t open = line.find(" ("), close = line.find(')');
@@ -59,7 +59,7 @@ int Failure::exit_code() const {
 bool Failure::is_worth_a_restart() const {
   constexpr int kUsage = 2, kCannotExecute = 126, kNotFound = 127;
   const int code = exit_code();
-  // A task that a signal stopped has saved where it stands and says so by its exit code; one that was killed did not.
+  // A task stopped by a signal has saved a checkpoint and exits with this code; a killed one has not.
   const bool is_stopped = code == 128 + SIGINT || code == 128 + SIGTERM || code == 128 + SIGHUP;
   if (is_stopped && !WIFSIGNALED(status)) return false;
   return code != kUsage && code != kCannotExecute && code != kNotFound;
@@ -77,7 +77,7 @@ Blame Failure::blamed() const {
   constexpr std::array kSentences = {Sentence{kHasFailed, "has failed"}, Sentence{kHasEnded, "has failed"},
                                      Sentence{kIsSilent, "has not been heard from"},
                                      Sentence{kIsBehind, "is behind the others"}};
-  if (WIFSIGNALED(status) || !stalled_says.empty()) return {};  // it said so of a task that it continued without
+  if (WIFSIGNALED(status) || !stalled_says.empty()) return {};  // such lines are about a task that it continued without
   for (const std::string& line : last_lines | std::views::reverse | std::views::take(kLines)) {
     for (const Sentence& sentence : kSentences) {
       const Told told = teller(line, sentence.said);
@@ -93,7 +93,7 @@ std::string Failure::how() const {
   if (is_remote && code == kSshFailed) {
     return "could not be reached by ssh, or the connection ended (exit code 255)";
   }
-  // Elsewhere a shell reports the signal.
+  // On other hosts a shell reports the signal.
   if (WIFSIGNALED(status) || (is_remote && code > 128)) return "was killed by " + signal_text(code - 128);
   return fmt::format("ended with exit code {}", code);
 }

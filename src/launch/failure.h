@@ -6,33 +6,33 @@
 
 namespace mirrortrain::launch {
 
-/// What a task's last lines say of another: that it "has failed", or "has not been heard from".
+/// Another task that a task's last lines blame: it "has failed", or "has not been heard from".
 struct Blame {
   std::string task;       ///< "worker 0"
-  std::string_view what;  ///< empty where they blame none
+  std::string_view what;  ///< empty if they blame none
 };
 
-/// How a task ended that failed.
+/// How a failed task ended.
 struct Failure {
   std::string task;  ///< "worker 1", "worker 1 on b"
   std::string name;  ///< "worker 1"
   int status = 0;    ///< waitpid's
   bool is_remote = false;
   std::vector<std::string> last_lines;
-  /// Of a task that stalled, and had to be ended: who says so, in those last lines. Else empty.
+  /// For a task that stalled and had to be ended: the task whose last lines say so. Else empty.
   std::string stalled_says = {};
 
-  int exit_code() const;  ///< 128 + the signal where one ended it; 1 of a task that stalled
-  /// Not where it would fail in the same way: a mistake in its command line or configuration, or no such program; nor
-  /// where it saved and ended as a signal asked it to.
+  int exit_code() const;  ///< 128 + the signal if one ended it; 1 if it stalled
+  /// False if it would fail again in the same way, by a mistake in its command line or configuration or a missing
+  /// program, or if it saved and ended because of a signal.
   bool is_worth_a_restart() const;
-  /// Whether it ended because the chief was silent, as its last lines say.
+  /// Whether it ended because the chief was silent, according to its last lines.
   bool blames_chief() const;
-  /// The other task to whose failure its last lines put its own down.
+  /// The other task whose failure caused its own, according to its last lines.
   Blame blamed() const;
   /// "ended with exit code 1", "was killed by signal 9 (SIGKILL)"
   std::string how() const;
-  /// Who failed and how, with its last lines.
+  /// The failed task and how it failed, with its last lines.
   std::string text() const;
 };
 

@@ -28,7 +28,7 @@ const std::string& host_of(const std::vector<std::string>& hosts, int index, int
   return hosts.back();
 }
 
-/// What other machines call a host of ssh's.
+/// The name of an ssh host for other machines.
 std::string name_of(const std::string& host) { return host.substr(host.find('@') + 1); }  // npos + 1 is 0
 
 std::string address_of(const std::string& name, int port) {
@@ -60,9 +60,9 @@ Plan make_plan(const LaunchOptions& options, std::span<const int> local_ports, s
     std::string address;
     if (options.hosts.empty()) {
       address = fmt::format("127.0.0.1:{}", local_ports[plan.tasks.size()]);
-      // Servers and the chief beside them wait most of the time.
+      // Parameter servers, and the chief of a cluster with them, wait most of the time.
       if (options.pin && task.job == Job::kWorker && cores.size() >= cluster.workers.size()) {
-        // As many for each: workers have as many replicas as any other.
+        // The same number for each worker, because workers have equally many replicas.
         const std::size_t each = cores.size() / cluster.workers.size();
         const auto part = cores.subspan(static_cast<std::size_t>(task.index) * each, each);
         placed.cores.assign(part.begin(), part.end());

@@ -12,17 +12,17 @@ namespace mirrortrain::launch {
 /// Which tasks to start, and where.
 struct LaunchOptions {
   int workers = 0;  ///< 0: one for each host
-  int ps = 0;       ///< with servers the cluster has a chief, which is no worker
+  int ps = 0;       ///< with servers the cluster has a chief, which is not a worker
   bool evaluator = false;
   std::vector<std::string> hosts;  ///< ssh's names, [user@]host; none: this machine
-  int port = 2222;                 ///< of the first task on each host; the next has the next
+  int port = 2222;                 ///< of the first task on each host; increases by one for each further task
   std::string ssh;                 ///< a shell's words, before host and command
   std::string directory;           ///< in which tasks run on the hosts
   std::string executable;
   bool pin = true;  ///< give each training task here its share of the cores
 };
 
-/// A task and what it gets of where it runs.
+/// A task with its host and cores.
 struct PlacedTask {
   Task task;
   std::string host;        ///< empty: this machine
@@ -34,12 +34,12 @@ struct Plan {
   std::vector<PlacedTask> tasks;
 };
 
-/// How many tasks there are. Throws UsageError where none is asked for.
+/// The number of tasks. Throws UsageError if it is zero.
 int count_tasks(const LaunchOptions& options);
 
-/// Deals the tasks of each job to the hosts in order, as evenly as possible, the first hosts more; chief and evaluator
-/// go to the first. On this machine, where there are no hosts, the tasks get `local_ports` of 127.0.0.1, one each, and
-/// those that train an even share of `cores` each, unless there are too few.
+/// Distributes the tasks of each job over the hosts in order, as evenly as possible, with more on the first hosts;
+/// chief and evaluator run on the first. Without hosts, on this machine, each task gets one of `local_ports` of
+/// 127.0.0.1, and each training task an equal share of `cores`, unless there are too few.
 Plan make_plan(const LaunchOptions& options, std::span<const int> local_ports, std::span<const int> cores);
 
 /// The value of TF_CONFIG for a task.
@@ -49,7 +49,7 @@ std::string tf_config(const ClusterSpec& cluster, const Task& task);
 ProcessOptions process_of(const Plan& plan, const PlacedTask& task, const LaunchOptions& options,
                           const std::string& executable, std::span<const std::string> arguments);
 
-/// The same as lines for a shell: who and where as a comment, then the command.
+/// The same as shell lines: the task and its host as a comment, then the command.
 std::string printed(const Plan& plan, const PlacedTask& task, const LaunchOptions& options,
                     std::span<const std::string> arguments);
 

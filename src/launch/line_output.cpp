@@ -16,11 +16,11 @@ void LineOutput::line(std::string_view prefix, std::string_view text) {
 }
 
 void LineOutput::write_some() {
-  // A writable pipe has room for so much, and a terminal takes what it can.
+  // A writable pipe has space for this much, and a terminal accepts as much as it can.
   const std::size_t bytes = std::min<std::size_t>(PIPE_BUF, text_.size() - written_);
   const ssize_t written = ::write(descriptor_, text_.data() + written_, bytes);
   if (written < 0) {
-    if (errno == EINTR || errno == EAGAIN) return;  // the latter where somebody has made the terminal nonblocking
+    if (errno == EINTR || errno == EAGAIN) return;  // the latter if another process made the terminal nonblocking
     error_ = ::strerror(errno);
     is_lost_ = true;
     text_.clear();

@@ -6,7 +6,7 @@
 
 namespace mirrortrain::launch {
 
-/// Whole lines queued for a descriptor, which do not wait for whoever reads them.
+/// Queues whole lines for a descriptor without waiting for its reader.
 class LineOutput {
  public:
   explicit LineOutput(int descriptor) : descriptor_(descriptor) {}
@@ -15,11 +15,11 @@ class LineOutput {
 
   int descriptor() const { return descriptor_; }
   bool is_empty() const { return text_.empty(); }
-  /// So much waits that no more should be made for now.
+  /// Whether so much is queued that no more should be added for now.
   bool is_full() const { return text_.size() - written_ > kEnough; }
-  /// Once poll says that the descriptor is writable.
+  /// Call it when poll reports the descriptor writable.
   void write_some();
-  /// Why nothing is written any more, once (a full disk, a reader that went away); else empty.
+  /// Why writing has stopped (a full disk, a closed pipe), returned once; else empty.
   std::string take_error();
 
  private:

@@ -6,11 +6,11 @@
 
 namespace mirrortrain::launch {
 
-/// Ports of 127.0.0.1 that no other program is given while this lives. A server that sets SO_REUSEADDR, as gRPC's do,
-/// can listen on them: Linux lets it share an address with a socket that has set it too and does not listen.
+/// Reserves ports of 127.0.0.1 while it lives. A server that sets SO_REUSEADDR, as gRPC's do, can listen on them: Linux
+/// lets it share an address with a socket that has also set it and does not listen.
 class LoopbackPorts {
  public:
-  /// Throws Error where there are none.
+  /// Throws Error if none are free.
   explicit LoopbackPorts(int count);
   const std::vector<int>& numbers() const { return numbers_; }
 

@@ -37,24 +37,24 @@ std::vector<std::string> environment_with(const std::optional<std::string>& tf_c
   return result;
 }
 
-/// What the child needs between fork and exec, where nothing may be allocated.
+/// The child's data between fork and exec, where nothing may be allocated.
 struct Start {
   char* const* argv;
   char* const* environment;
-  const cpu_set_t* cores;  ///< null: as they are
+  const cpu_set_t* cores;  ///< null: unchanged
   int in, out, err;
-  int failure;  ///< closed by a successful exec; else errno goes there
+  int failure;  ///< closed by a successful exec; otherwise errno is written to it
   pid_t parent;
 };
 
 [[noreturn]] void become(const Start& start) {
   ::setsid();
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (::getppid() != start.parent) ::_exit(1);  // the parent died before the kernel knew it
+  if (::getppid() != start.parent) ::_exit(1);  // the parent died before the prctl
   ::dup2(start.in, STDIN_FILENO);
   ::dup2(start.out, STDOUT_FILENO);
   ::dup2(start.err, STDERR_FILENO);
-  for (const int signal : {SIGPIPE, SIGINT, SIGTERM}) ::signal(signal, SIG_DFL);  // whatever they were here
+  for (const int signal : {SIGPIPE, SIGINT, SIGTERM}) ::signal(signal, SIG_DFL);  // also if ignored here
   sigset_t none;
   ::sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
@@ -112,13 +112,13 @@ void Process::signal(int number) const {
     return;
   }
   const std::string line = fmt::format("{}\n", ::sigabbrev_np(number));
-  // Where nobody reads any more, the process is about to end.
+  // If the pipe has no reader any more, the process is about to end.
   [[maybe_unused]] const ssize_t written = ::write(in_.get(), line.data(), line.size());
 }
 
 std::optional<int> Process::take_status() {
   siginfo_t info{};
-  // Left unreaped for a moment: so its number cannot be another's when its group is killed.
+  // Not reaped yet, so that its pid cannot be reused when its group is killed.
   if (pid_ < 0 || ::waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT) != 0 ||
       info.si_pid == 0) {
     return std::nullopt;

@@ -37,7 +37,7 @@ bool RunningTask::read_err() {
 std::optional<int> RunningTask::take_status() {
   const std::optional<int> status = process_.take_status();
   if (!status) return std::nullopt;
-  // Not until the pipes end: whatever the task left behind may hold them open.
+  // Does not read to the pipes' end: remaining descendants of the task may hold them open.
   while (read_out()) {
   }
   while (read_err()) {

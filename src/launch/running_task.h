@@ -18,16 +18,16 @@ struct TaskCommand {
   ProcessOptions process;
   bool may_leave = false;  ///< the run continues without it
 
-  /// Whether the run goes on as long as this task does.
+  /// Whether the run continues as long as this task does.
   bool keeps_the_run() const { return task.job != Job::kPs && !may_leave; }
-  /// Whether it may still run when the run is over; an evaluator has its last checkpoint to evaluate then.
+  /// Whether the launcher waits for it when the run is over; an evaluator still evaluates the last checkpoint then.
   bool is_waited_for() const { return keeps_the_run() || task.job == Job::kEvaluator; }
 };
 
-/// A task that has been started: its process, and what that writes.
+/// A started task: its process and the process's output.
 class RunningTask {
  public:
-  /// Throws Error where it cannot be started. `number` sets its colour apart from other tasks'.
+  /// Throws Error if it cannot be started. `number` selects its colour.
   RunningTask(const TaskCommand& command, int number, const Outputs& outputs)
       : command_(command), number_(number), process_(command.process), lines_(command.task.text(), number, outputs) {}
 
@@ -39,17 +39,17 @@ class RunningTask {
   bool has_ended() const { return has_ended_; }
   void signal(int number) const { process_.signal(number); }
 
-  /// Where it writes; -1 once that has ended.
+  /// The read end of its stdout; -1 once that has ended.
   int out() const { return process_.out.get(); }
   int err() const { return process_.err.get(); }
-  /// When it wrote last, or was started.
+  /// The time of its last output, or of its start.
   std::chrono::steady_clock::time_point wrote() const { return wrote_; }
-  /// Takes some of what is there to be read; false where there is nothing.
+  /// Reads some of the available output; returns false if there is none.
   bool read_out();
   bool read_err();
-  /// The status (as waitpid's) once it has ended; all it has written has been taken then.
+  /// The status (as waitpid's) once it has ended; all its output has then been read.
   std::optional<int> take_status();
-  /// How it failed, which it did with this status.
+  /// The failure, given its status.
   Failure failure(int status) const;
 
  private:

@@ -5,8 +5,8 @@
 namespace mirrortrain::launch {
 namespace {
 
-/// Becomes the task, whose number is $$. Beside it a shell waits for the names of signals to pass on, and for the end
-/// of the connection. The task's own number ends with it, so `kill` fails once it is gone.
+/// Becomes the task, with pid $$. Another shell waits for the names of signals to pass on, and for the end of the
+/// connection. The task's pid ends with it, so `kill` fails once it is gone.
 constexpr const char* kTask = R"({
   while read -r name <&3; do kill -s "$name" $$ || exit; done
   kill -s TERM $$ || exit
@@ -15,8 +15,8 @@ constexpr const char* kTask = R"({
 } >/dev/null 2>&1 &
 exec env "$@" </dev/null 3<&-)";
 
-/// $1 is the folder, $2 the script above, what follows its words. This shell stays, so that a task that was killed is
-/// distinguished from a lost connection: it ends with 128 + the signal.
+/// $1 is the folder, $2 the script above, and the rest its arguments. This shell keeps running, so that a killed task
+/// can be distinguished from a lost connection: it exits with 128 + the signal.
 constexpr const char* kHost = R"(cd "$1" || exit 2
 script=$2
 shift 2

@@ -8,9 +8,9 @@
 
 namespace mirrortrain::launch {
 
-/// While it lives, SIGCHLD, SIGINT, SIGTERM and SIGHUP (unless that is ignored, as under nohup) wait here instead of
-/// doing what they do, and writing to a closed pipe is an error rather than SIGPIPE. Made on the main thread before any
-/// other thread is started.
+/// While it lives, SIGCHLD, SIGINT, SIGTERM and SIGHUP (unless ignored, as under nohup) are queued here instead of
+/// having their usual effect, and writing to a closed pipe is an error rather than SIGPIPE. Must be created on the main
+/// thread before any other thread is started.
 class SignalQueue {
  public:
   SignalQueue();
@@ -18,9 +18,9 @@ class SignalQueue {
   SignalQueue& operator=(const SignalQueue&) = delete;
   ~SignalQueue();
 
-  /// Readable where a signal waits.
+  /// Readable when a signal is queued.
   int descriptor() const { return queue_.get(); }
-  /// Those that have come since the last call, but for SIGCHLD.
+  /// The signals received since the last call, except SIGCHLD.
   std::vector<int> take();
 
  private:

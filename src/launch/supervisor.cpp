@@ -25,17 +25,17 @@ bool is_waited_for(const RunningTask* task) { return task->command().is_waited_f
 struct Departure {
   const RunningTask* task;
   Failure failure;
-  Clock::time_point settled;  ///< when it is no consequence of another task's failure
+  Clock::time_point settled;  ///< from when on it is not a consequence of another task's failure
 };
 
-/// Tasks learn of each other's failure before the one that has failed has ended.
+/// Tasks may learn of a task's failure, and end, before that task has ended.
 constexpr std::chrono::seconds kSettle{2};
 
-/// A chief on another host that wrote something so long before a task ended that calls it silent, or later, is not: the
-/// way between the two is cut, and the chief reports the task's silence at about the same time.
+/// A chief on another host whose last output is at most this much older than the end of a task that calls it silent is
+/// not silent: the connection between the two is cut, and the chief reports the task's silence at about the same time.
 constexpr std::chrono::seconds kTogether{3};
 
-/// How long lines wait for who reads them once a run that was stopped has ended.
+/// How long to keep writing queued lines after a stopped run has ended.
 constexpr std::chrono::seconds kWriteAfterStop{1};
 
 class Supervisor {
@@ -69,14 +69,14 @@ class Supervisor {
   const Outputs outputs_;
   std::list<RunningTask> tasks_;
   Outcome outcome_;
-  bool stopped_ = false;           ///< a task ended as `fit` does when it is stopped
-  bool stop_has_killed_ = false;   ///< or died of the signal itself: what fails then is its consequence
-  std::vector<Failure> failures_;  ///< in the order of their ends, without those of tasks that left
+  bool stopped_ = false;           ///< a task ended with `fit`'s exit code for a stopped run
+  bool stop_has_killed_ = false;   ///< or was killed by the signal: later failures are its consequence
+  std::vector<Failure> failures_;  ///< in the order of their ends, without tasks that left
   std::list<Departure> departed_;
-  std::optional<Clock::time_point> deadline_;  ///< when those who should have ended get a signal
-  double patience_now_ = 0;                    ///< seconds until then, from when it was set
-  int next_signal_ = SIGTERM;                  ///< which one
-  bool has_signalled_ = false;                 ///< one of them has got it
+  std::optional<Clock::time_point> deadline_;  ///< when tasks that should have ended get a signal
+  double patience_now_ = 0;                    ///< seconds from setting it until then
+  int next_signal_ = SIGTERM;                  ///< the signal that they get
+  bool has_signalled_ = false;                 ///< a task has got it
 };
 
 Supervisor::Supervisor(const std::vector<TaskCommand>& tasks, const Timeouts& timeouts, SignalQueue& signals,
@@ -93,7 +93,8 @@ std::vector<RunningTask*> Supervisor::alive() {
   return found;
 }
 
-/// All, once one has failed or a signal stops the run; those that the run does not wait for, once nobody else is left.
+/// All tasks once one has failed or a signal stops the run; those that the run does not wait for, once no others are
+/// left.
 std::vector<RunningTask*> Supervisor::to_be_ended() {
   std::vector<RunningTask*> found = alive();
   const bool is_ending = outcome_.first_failure || outcome_.stop_signal != 0;
@@ -118,16 +119,16 @@ Outcome Supervisor::run() {
   return outcome_;
 }
 
-/// Until there is something to do; reads and writes what can be.
+/// Waits until there is something to do; reads and writes what is ready.
 void Supervisor::wait() {
   std::vector<pollfd> events = {{signals_.descriptor(), POLLIN, 0}};
   for (const LineOutput* output : {&outputs_.out, &outputs_.err}) {
     events.push_back({output->is_empty() ? -1 : output->descriptor(), POLLOUT, 0});
   }
   const std::vector<RunningTask*> tasks = alive();
-  // Tasks wait for whoever reads their lines, but not to end.
+  // Tasks block while their lines are not read, except when the run is ending.
   const bool is_ending = outcome_.stop_signal != 0 || outcome_.first_failure;
-  for (const RunningTask* task : tasks) {  // poll passes over -1
+  for (const RunningTask* task : tasks) {  // poll ignores -1
     events.push_back({outputs_.out.is_full() && !is_ending ? -1 : task->out(), POLLIN, 0});
     events.push_back({outputs_.err.is_full() && !is_ending ? -1 : task->err(), POLLIN, 0});
   }
@@ -172,7 +173,8 @@ void Supervisor::reap() {
   for (RunningTask* task : alive()) {
     if (const std::optional<int> status = task->take_status()) ended.emplace_back(task, *status);
   }
-  // Of those found together the first to fail is one that was killed: others fail as they lose it, not the other way.
+  // Of tasks found together, a killed one counts as the first to fail: others fail because they lose it, not vice
+  // versa.
   std::stable_partition(ended.begin(), ended.end(), [](const auto& one) { return WIFSIGNALED(one.second); });
   std::stable_partition(ended.begin(), ended.end(), [](const auto& one) { return !one.first->command().may_leave; });
   for (const auto& [task, status] : ended) record(*task, status);
@@ -188,13 +190,13 @@ void Supervisor::record(const RunningTask& task, int status) {
     return;
   }
   if (stop_has_killed_) return;
-  // Signalled tasks end of the signal; but not with another exit code.
+  // Signalled tasks are expected to end by the signal, but not with another exit code.
   if (has_signalled_ && (WIFSIGNALED(status) || failure.exit_code() == 128 + SIGTERM)) return record_stalled(failure);
   if (outcome_.first_failure) {
     failures_.push_back(failure);
     return find_first_failure();
   }
-  if (has_signalled_) return;  // what the run did not wait for
+  if (has_signalled_) return;  // a task that the run did not wait for
   if (task.command().may_leave && run_may_continue()) {
     departed_.push_back({&task, failure, Clock::now() + kSettle});
   } else if (task.command().may_leave) {
@@ -204,7 +206,7 @@ void Supervisor::record(const RunningTask& task, int status) {
   }
 }
 
-/// A task that had to be ended has failed itself where the others say that it ended them.
+/// A task that had to be ended counts as failed if the others blame it for their own end.
 void Supervisor::record_stalled(Failure failure) {
   const auto blames_it = [&](const Failure& other) { return other.blamed().task == failure.name; };
   const auto other = std::ranges::find_if(failures_, blames_it);
@@ -230,7 +232,7 @@ void Supervisor::fail(const Failure& failure) {
 /// A task that ends because another has failed may end before that one does.
 void Supervisor::find_first_failure() {
   auto first = failures_.begin();
-  for (std::size_t i = 0; i < failures_.size(); ++i) {  // or they blame each other, and the first to end counts
+  for (std::size_t i = 0; i < failures_.size(); ++i) {  // if they blame each other, the first to end counts
     const auto blamed = std::ranges::find(failures_, first->blamed().task, &Failure::name);
     if (blamed == failures_.end()) {
       outcome_.first_failure = *first;
@@ -240,13 +242,13 @@ void Supervisor::find_first_failure() {
   }
 }
 
-/// Whether those that run the training loop are there, and nothing else has failed.
+/// Whether tasks that run the training loop are alive, and nothing else has failed.
 bool Supervisor::run_may_continue() {
   const std::vector<RunningTask*> others = alive();
   return !outcome_.first_failure && std::ranges::any_of(others, keeps_the_run);
 }
 
-/// Whether the chief, which a task called silent as it ended, may be suspended or cut off.
+/// Whether the chief, which an ending task called silent, may be suspended or cut off.
 bool Supervisor::is_chief_silent(Clock::time_point ended) {
   return std::ranges::none_of(alive(), [&](const RunningTask* task) {
     const bool is_here = task->command().host.empty();
@@ -254,9 +256,9 @@ bool Supervisor::is_chief_silent(Clock::time_point ended) {
   });
 }
 
-/// Starts tasks that left again, or reports that the others continue without them.
+/// Restarts tasks that left, or reports that the others continue without them.
 void Supervisor::continue_without_departed() {
-  if (outcome_.first_failure) departed_.clear();  // its consequences
+  if (outcome_.first_failure) departed_.clear();  // consequences of the first failure
   const bool continues = run_may_continue();
   while (!departed_.empty() && (!continues || departed_.front().settled <= Clock::now())) {
     const auto [task, failure, settled] = std::move(departed_.front());
@@ -289,7 +291,7 @@ void Supervisor::wait_until_signal(int signal, double seconds) {
   deadline_ = Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
 }
 
-/// Gives those who should have ended by now the next signal.
+/// Sends the next signal to tasks that should have ended by now.
 void Supervisor::end_the_rest() {
   const std::vector<RunningTask*> rest = to_be_ended();
   if (rest.empty()) return;
@@ -301,7 +303,7 @@ void Supervisor::end_the_rest() {
   wait_until_signal(SIGKILL, timeouts_.kill_seconds);
 }
 
-/// Once all tasks have ended; a signal means that nobody is going to read it.
+/// Writes queued lines after all tasks have ended; a signal means that they will not be read.
 void Supervisor::write_the_rest() {
   deadline_.reset();
   if (outcome_.stop_signal != 0) deadline_ = Clock::now() + kWriteAfterStop;

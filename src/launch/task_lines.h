@@ -8,25 +8,25 @@
 
 namespace mirrortrain::launch {
 
-/// Where a launcher's lines go.
+/// The destinations of a launcher's lines.
 struct Outputs {
   LineOutput& out;
   LineOutput& err;
   bool colour_out = false, colour_err = false;
 };
 
-/// What one task writes, as whole lines with the task's name before each.
+/// A task's output as whole lines, each prefixed with the task's name.
 class TaskLines {
  public:
-  /// `number` sets its colour apart from other tasks'.
+  /// `number` selects its colour.
   TaskLines(const std::string& name, int number, const Outputs& outputs);
 
   void take_out(std::string_view bytes) { take(out_, bytes); }
   void take_err(std::string_view bytes) { take(err_, bytes); }
-  /// The end of both streams: a last line without its end gets one.
+  /// Ends both streams: an unfinished last line gets a line break.
   void finish();
 
-  /// The last lines of both streams, in the order in which they came; long ones are cut off.
+  /// The last lines of both streams, in order of arrival; long ones are truncated.
   const std::deque<std::string>& last() const { return last_; }
 
  private:

@@ -12,8 +12,8 @@
 
 namespace mirrortrain {
 
-/// What a user may write for `activation`: the elementwise ones, whose numbers are those of ops::ActivationKind, and
-/// softmax over the last axis.
+/// The values of the key `activation`: the elementwise ones, numbered as in ops::ActivationKind, and softmax over the
+/// last axis.
 enum class ActivationName : std::uint8_t {
   kLinear = static_cast<std::uint8_t>(ops::ActivationKind::kLinear),
   kSoftmax = ops::kActivationNames.size()

@@ -11,8 +11,8 @@
 
 namespace mirrortrain {
 
-/// The axis of an example of `rank` axes that an option names: it counts the batch as 0, and from the end below 0.
-/// nullopt where there is none such, or it is the batch.
+/// The axis of an example of `rank` axes that an option names: 0 is the batch, and negative numbers count from the end.
+/// nullopt if there is no such axis or it is the batch.
 inline std::optional<std::size_t> axis_of_example(std::int64_t axis, std::size_t rank) {
   const auto axes = static_cast<std::int64_t>(rank);
   const std::int64_t in_example = axis < 0 ? axis + axes : axis - 1;
@@ -20,7 +20,7 @@ inline std::optional<std::size_t> axis_of_example(std::int64_t axis, std::size_t
   return static_cast<std::size_t>(in_example);
 }
 
-/// What is wrong with a list of axes where one is there twice; else empty.
+/// The error of a list of axes in which one is repeated; empty otherwise.
 inline std::string repeated_axis(std::vector<std::int64_t> axes) {
   std::ranges::sort(axes);
   const auto twice = std::ranges::adjacent_find(axes);

@@ -19,7 +19,7 @@ bool is_one_of(const std::variant<Types...>*, std::string_view name) {
 
 bool is_layer_type(std::string_view name) { return is_one_of(static_cast<const Layer*>(nullptr), name); }
 
-/// Why no block may have the name; empty where it may.
+/// Why a block may not have the name; empty if it may.
 std::string objection(const std::string& name) {
   if (name == kRepeat || name == kInput) {
     return fmt::format("'{}' has a meaning of its own; choose another name", name);

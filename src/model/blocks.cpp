@@ -20,17 +20,17 @@ using config::Value;
 
 constexpr std::size_t kMostLayers = 10'000, kMostLevels = 16;
 
-/// Which layer a name stands for: its number in the expanded list, or the model's input.
+/// The source of a layer's input: a layer's number in the expanded list, or the model's input.
 constexpr int kModelInput = -1;
 
-/// A list of layers that is being written out: the model's, a block's or that of a repeat.
+/// A list of layers being expanded: the model's, a block's or a repeat's.
 struct Scope {
   const Scope* outer = nullptr;
   int input = kModelInput;   ///< what `input` means
-  std::string prefix;        ///< of the layers' names that do not say the block's name themselves
-  std::string outer_prefix;  ///< of those that do
-  std::string suffix;        ///< of the names that do not say a repeat's number themselves
-  std::string outer_suffix;  ///< of those that do
+  std::string prefix;        ///< of layer names without ${name}
+  std::string outer_prefix;  ///< of those with ${name}
+  std::string suffix;        ///< of layer names without ${number}
+  std::string outer_suffix;  ///< of those with ${number}
   Parameters parameters;
   std::string parameters_of;  ///< for messages: "block 'residual'"; empty in the model's own list
   std::shared_ptr<const std::string> use;
@@ -40,7 +40,7 @@ struct Scope {
 /// A layer of the expanded list.
 struct ExpandedLayer {
   Value value;
-  std::map<std::size_t, int> inputs;  ///< by place among its `inputs`: layers that are not named yet
+  std::map<std::size_t, int> inputs;  ///< by index in its `inputs`: layers without a name so far
 };
 
 class Expansion {
@@ -74,10 +74,10 @@ class Expansion {
     }
   }
 
-  /// An empty list counts as one too, so that writing out ends.
+  /// An empty list counts as a layer, so that expansion terminates.
   bool is_too_long() const { return layers_.size() + empty_lists_ > kMostLayers; }
 
-  /// What is wrong inside such a block nobody would ever report.
+  /// Errors inside an unused block would never be reported.
   void warn_of_unused_blocks() {
     for (const auto& [name, block] : blocks_) {
       if (block.is_used || is_too_long()) continue;
@@ -89,7 +89,7 @@ class Expansion {
     Value item = filled(written, scope, path);
     const Naming naming{says(written, "name") ? scope.outer_prefix : scope.prefix,
                         says(written, "number") ? scope.outer_suffix : scope.suffix};
-    // `flatten` or `{conv2d: ...}`; of anything else the reader of layers reports what is wrong.
+    // `flatten` or `{conv2d: ...}`; the reader of layers reports errors in anything else.
     if (const auto name = config::as_text(item)) {
       item = Value::mapping({{*name, item.place(), Value::null(item.place())}}, item.place());
     }
@@ -103,7 +103,7 @@ class Expansion {
     add_layer(std::move(item), scope, naming);
   }
 
-  /// Reports what `--set` put beside a block or a repeat, as if a layer were there, and takes it out.
+  /// Reports and removes entries that `--set` added next to a block or a repeat, as if it were a layer.
   void refuse_set_beside(Value& item, const std::string& path) {
     const auto is_block = [&](const Value::Entry& e) { return e.key == kRepeat || blocks_.contains(e.key); };
     const auto block = std::ranges::find_if(item.entries(), is_block);
@@ -121,7 +121,7 @@ class Expansion {
     });
   }
 
-  /// "[0].dense", where a repeat has such a layer or block.
+  /// "[0].dense" if a repeat has such a layer or block; else "".
   static std::string place_in_repeat(const Value::Entry& use, const std::string& name) {
     if (use.key != kRepeat || !use.value.is_mapping()) return "";
     const Value::Entry* layers = use.value.find("layers");
@@ -134,13 +134,13 @@ class Expansion {
     return "";
   }
 
-  /// What goes around a name as it was written.
+  /// The prefix and suffix of a name as written.
   struct Naming {
     std::string prefix, suffix;
     std::string of(const std::string& name) const { return prefix + name + suffix; }
   };
 
-  /// Whether the item's name is the parameter, or has it in it.
+  /// Whether the item's name is or contains the parameter.
   static bool says(const Value& item, const std::string& parameter) {
     if (!item.is_mapping() || item.entries().size() != 1 || !item.entries()[0].value.is_mapping()) return false;
     const Value::Entry* name = item.entries()[0].value.find("name");
@@ -149,7 +149,7 @@ class Expansion {
            name->value.text().find("${" + parameter + "}") != std::string::npos;
   }
 
-  /// With the scope's parameters put in, and the scope's use at its places.
+  /// The item with the scope's parameters substituted and the scope's use added to its places.
   Value filled(const Value& written, const Scope& scope, const std::string& path) {
     if (scope.parameters_of.empty()) return written;
     return fill_parameters(written, scope.parameters, scope.parameters_of, scope.use, path, errors_);
@@ -184,7 +184,7 @@ class Expansion {
     push(std::move(layer));
   }
 
-  /// Stands for layers that could not be written out, whose errors are reported: nothing is known of its output.
+  /// Adds a placeholder for layers that could not be expanded and whose errors are reported: its output is unknown.
   int push_unread(const Place& place, Scope& scope, const std::string& name = "") {
     const std::string full = name.empty() ? fmt::format("{}{}", kUnreadName, layers_.size()) : scope.prefix + name;
     Value options = Value::mapping({{"name", place, Value::scalar(full, true, place)}}, place);
@@ -194,7 +194,7 @@ class Expansion {
     return last_layer();
   }
 
-  /// In place of a repeat: the names that its layers have.
+  /// Placeholders for a repeat: its layers' names.
   void push_unread_repeat(const Value::Entry& use, Scope& scope) {
     const Value::Entry* layers = use.value.is_mapping() ? use.value.find("layers") : nullptr;
     if (layers != nullptr) push_named(layers->value, scope);
@@ -213,7 +213,7 @@ class Expansion {
     }
   }
 
-  /// Adds it with the name that the wiring will give it.
+  /// Adds a layer under the name that the wiring will give it.
   void push(ExpandedLayer layer) {
     const bool is_named = layer.value.is_mapping() && layer.value.entries().size() == 1;
     const std::string type = is_named ? layer.value.entries()[0].key : "";
@@ -224,7 +224,7 @@ class Expansion {
     layers_.push_back(std::move(layer));
   }
 
-  /// The layer with this name, seen from a scope; nothing where the name is for the wiring of the layers to judge.
+  /// The layer with this name, seen from a scope; nullopt if the name is left to the wiring of the layers.
   static std::optional<int> find(const std::string& name, const Scope& scope) {
     if (name == kInput) return scope.input;
     for (const Scope* at = &scope; at != nullptr; at = at->outer) {
@@ -305,7 +305,7 @@ class Expansion {
     }
     auto found = find(*name, scope);
     if (const auto at = std::ranges::find(names_, *name); !found && at != names_.end()) {
-      found = static_cast<int>(at - names_.begin());  // a name that was not given, or one from inside a block
+      found = static_cast<int>(at - names_.begin());  // a default name, or one from inside a block
     }
     if (!found) {
       error(inputs.items()[0].place(), path, fmt::format("no earlier layer is named '{}'", config::shortened(*name)));
@@ -373,7 +373,7 @@ class Expansion {
     inside.outer_suffix = scope.suffix;
     inside.suffix = fmt::format("{}_{}", scope.suffix, number);
     add_list(layers, inside, path + ".layers");
-    // From outside, a name means the layer of the last time that has it.
+    // From outside, a name refers to the layer of the last iteration that has it.
     for (const auto& [name, layer] : inside.named) scope.named[name] = layer;
   }
 
@@ -391,7 +391,7 @@ class Expansion {
     return before == 0 ? type : fmt::format("{}_{}", type, before);
   }
 
-  /// Writes the names of the layers that are referred to.
+  /// Fills in the names of the layers that inputs refer to.
   void name_inputs() {
     for (ExpandedLayer& layer : layers_) {
       for (const auto& [i, source] : layer.inputs) {
@@ -409,7 +409,7 @@ class Expansion {
   std::size_t empty_lists_ = 0;
   std::vector<std::string> names_;      ///< of the layers
   std::map<std::string, int> unnamed_;  ///< layers by type, for their names
-  std::optional<int> pending_input_;    ///< of the next layer, where it is not the layer before
+  std::optional<int> pending_input_;    ///< of the next layer, if it is not the previous layer
 };
 
 bool holds_blocks(const Value& layers) {

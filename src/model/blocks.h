@@ -4,8 +4,8 @@
 
 namespace mirrortrain {
 
-/// Writes out `model.blocks` and every `repeat` of `model.layers`, so that `layers` is a plain list and `blocks` is
-/// gone.
+/// Expands `model.blocks` and every `repeat` of `model.layers`, so that `layers` is a plain list and `blocks` is
+/// removed.
 ///
 ///   blocks:
 ///     residual:
@@ -21,9 +21,9 @@ namespace mirrortrain {
 ///         layers: [residual: {filters: 64, name: stage}]     # stage_1_a, ..., stage_3_b
 ///
 /// `$name` is a parameter's value, `${name}` its text within a text; in a repeat `number` counts from `first` (1). A
-/// name in a repeat gets the number, unless it says `${number}` itself, and a name in a block the block's name, unless
-/// it says `${name}`. An input is found by its name in the block, in what surrounds it, and so on. What is wrong is
-/// added to `errors`; the values keep the places where they were written, with the use that led there.
+/// name in a repeat gets the number as a suffix, unless it contains `${number}`, and a name in a block gets the block's
+/// name as a prefix, unless it contains `${name}`. An input is looked up by name in the block, then in the enclosing
+/// lists. Errors are added to `errors`; the values keep their places, with the use that led there.
 void expand_blocks(config::Value& root, config::Errors& errors);
 
 }  // namespace mirrortrain

@@ -19,7 +19,7 @@
 namespace mirrortrain {
 namespace {
 
-/// What both graphs are built from.
+/// The description from which both graphs are built.
 struct Description {
   const ModelOptions& options;
   const Wiring& wiring;
@@ -41,14 +41,14 @@ ValueId attempt(const config::Located<T>& located, config::Errors& errors, Step 
   }
 }
 
-/// An op's message without "conv2d: " in front: the layer's path says that.
+/// An op's message without the leading "conv2d: ", which the layer's path already names.
 std::string without_op_name(const std::string& message) {
   const std::size_t colon = message.find(": ");
   const std::size_t name_end = message.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_");
   return colon != std::string::npos && name_end == colon ? message.substr(colon + 2) : message;
 }
 
-/// A layer of the same type without options: those that are wrong must not be used, not even for a look at the shapes.
+/// A layer of the same type with default options: wrong ones must not be used, even to infer shapes.
 Layer with_defaults(const Layer& layer) {
   return std::visit([](const auto& options) { return Layer(std::decay_t<decltype(options)>{}); }, layer);
 }
@@ -63,7 +63,7 @@ class GraphMaker {
         made_(mode == Mode::kTraining ? model.training : model.evaluation),
         builder_(mode, made_, model.variables) {}
 
-  /// From the features to the last layer's output, kNoValue where that cannot be known.
+  /// From the features to the last layer's output, which is kNoValue if it cannot be determined.
   void add_layers() {
     made_.features = made_.graph.input("features", {DType::kFloat32, Shape(in_.options.input_shape.value), true});
     made_.graph.set_layer("");
@@ -97,7 +97,7 @@ class GraphMaker {
       if (mask != kNoValue) {
         inputs.resize(3, kNoValue);
         inputs.push_back(mask);
-        // Gradients are divided by what counts in the global batch.
+        // Gradients are divided by the number of tokens that count in the global batch.
         if (builder_.mode() == Mode::kTraining) {
           const ValueId count = made_.graph.apply_one(ops::MaskCount(), {mask});
           inputs.push_back(made_.graph.apply_one(ops::AllReduce(ops::Axis::kData), {count}));
@@ -149,11 +149,11 @@ class GraphMaker {
   }
 
  private:
-  /// A layer's output. Guessed where a wrong option, already reported, was replaced by its default on the path to it.
+  /// A layer's output. Guessed if an already reported wrong option on the path to it was replaced by its default.
   struct Output {
     ValueId value = kNoValue;
     bool guessed = false;
-    ValueId mask = kNoValue;  ///< that it carries
+    ValueId mask = kNoValue;  ///< of the output
   };
   struct Inputs {
     std::vector<ValueId> values, masks;
@@ -164,7 +164,7 @@ class GraphMaker {
     return std::visit([&](const auto& options) { return options.build(builder_, inputs); }, layer);
   }
 
-  /// The output, or where it is logits what they stand for.
+  /// The output as probabilities, also if it is logits.
   ValueId probabilities() {
     const ops::Loss loss = loss_op(in_.loss.value);
     if (!loss.from_logits) return made_.output;
@@ -203,7 +203,7 @@ class GraphMaker {
     return {};
   }
 
-  /// The mask that the layer just built leaves on its output; warns the user where one ends.
+  /// The mask on the output of the layer just built; warns the user if a mask ends there.
   ValueId output_mask(const config::Located<Layer>& layer) {
     const Masking masking = std::visit([](const auto& options) { return options.kMasking; }, layer.value);
     if (masking == Masking::kPasses) builder_.set_output_mask(builder_.mask(0));
@@ -224,7 +224,7 @@ class GraphMaker {
   std::vector<Output> outputs_;
 };
 
-/// A type that is listed again with other options is counted, as in Keras: auc, auc_1.
+/// A type listed again with other options is numbered, as in Keras: auc, auc_1.
 void name_metrics(const std::vector<config::Located<Metric>>& metrics, Model& model, config::Errors& errors) {
   std::map<std::string_view, std::vector<std::string>> options_of;
   for (const auto& metric : metrics) {

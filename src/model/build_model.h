@@ -12,15 +12,15 @@
 
 namespace mirrortrain {
 
-/// Which of the model's two losses count each example by a weight of its own.
+/// Which of the model's two losses use per-example weights.
 struct WeightedLoss {
   bool training = false, evaluation = false;
 };
 
 /// Turns the description into graphs: forward, loss and metrics, fused, and for training the gradients. In mixed
-/// precision the layers compute in bfloat16; loss and metrics read the output as float32. Everything that does not fit
-/// is added to `errors` at its place (layers, loss, metrics); then the model is incomplete and must not be used.
-/// `aggregation`: how gradients meet where a value feeds several layers. Metrics are not weighted.
+/// precision the layers compute in bfloat16; loss and metrics read the output as float32. Every mismatch is added to
+/// `errors` at its place (layers, loss, metrics); the model is then incomplete and must not be used. `aggregation`: how
+/// gradients are added where a value feeds several layers. Metrics are not weighted.
 Model build_model(const ModelOptions& options, const config::Located<Loss>& loss,
                   const std::vector<config::Located<Metric>>& metrics, Precision precision, config::Errors& errors,
                   AggregationMethod aggregation = AggregationMethod::kAddN, const WeightedLoss& weighted = {});

@@ -8,7 +8,7 @@
 
 namespace mirrortrain {
 
-/// What holds for weights after every update.
+/// Constraints on weights after every update.
 namespace constraints {
 
 /// The norm along `axis` is at most `max_value`: each longer one is scaled down to it.

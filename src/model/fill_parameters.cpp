@@ -67,7 +67,7 @@ class Filling {
     return Value::filled_scalar(std::move(*filled), value.quoted(), place);
   }
 
-  /// Nothing where a parameter is missing, which is reported.
+  /// nullopt if a parameter is missing, which is reported.
   std::optional<std::string> with_texts(const std::string& text, const Place& place) const {
     std::string filled;
     bool is_whole = true;

@@ -13,7 +13,8 @@ namespace {
 
 using Matches = std::vector<std::string_view>;  ///< of each `*`
 
-/// Whether a glob matches all of `text`, each `*` as little as it can; what they matched is added to `matches`.
+/// Whether a glob matches all of `text`, each `*` matching as little as possible; the matched parts are added to
+/// `matches`.
 bool match(std::string_view glob, std::string_view text, Matches& matches) {
   const std::size_t plain = std::min(glob.find('*'), glob.size());
   if (!text.starts_with(glob.substr(0, plain))) return false;

@@ -40,7 +40,7 @@ void fill_uniform(const Stream& stream, double low, double high, std::span<float
   }
 }
 
-/// Box and Muller: two normals from two words. The first word is moved off zero, whose logarithm there is none.
+/// Box and Muller: two normals from two words. The first word is shifted away from zero, which has no logarithm.
 std::array<double, 2> normals(std::uint32_t word0, std::uint32_t word1) {
   const double radius = std::sqrt(-2 * std::log((word0 + 0.5) * 0x1p-32));
   const double angle = 2 * std::numbers::pi * (word1 * 0x1p-32);
@@ -58,7 +58,7 @@ void fill_normal(const Stream& stream, double mean, double stddev, std::span<flo
   }
 }
 
-/// Draws again what lies beyond two standard deviations (4.6 % of the draws): four tries a block of words.
+/// Redraws values beyond two standard deviations (4.6 % of the draws): four tries per block of words.
 void fill_truncated_normal(const Stream& stream, double mean, double stddev, std::span<float> elements) {
   constexpr std::uint32_t kAttempts = 256;  // 4 x 256 draws outside: practically impossible
   for (std::size_t i = 0; i < elements.size(); ++i) {

@@ -97,7 +97,8 @@ struct TruncatedNormal {
   static config::Section<TruncatedNormal> section();
 };
 
-/// A random matrix with orthonormal rows or columns, whichever are fewer: of all axes but the last, and the last.
+/// A random matrix with orthonormal rows or columns, whichever are fewer: rows are all axes but the last, columns the
+/// last.
 struct Orthogonal {
   static constexpr std::string_view kName = "orthogonal";
   double gain = 1;

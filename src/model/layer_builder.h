@@ -18,7 +18,7 @@
 
 namespace mirrortrain {
 
-/// An input has another number of axes than the layer takes: wrong whatever the extents are.
+/// An input has another rank than the layer accepts, which is wrong for any extents.
 class WrongRank : public Error {
  public:
   using Error::Error;
@@ -26,17 +26,17 @@ class WrongRank : public Error {
 
 enum class Mode { kTraining, kEvaluation };
 
-/// What a layer's `build` works with: adds nodes to one of the model's graphs and variables to the model. The same
+/// The interface for a layer's `build`: adds nodes to one of the model's graphs and variables to the model. The same
 /// layers are built into the training graph, which creates the variables, and then into the evaluation graph, which
-/// finds them.
+/// reuses them.
 class LayerBuilder {
  public:
   /// Both must outlive the builder.
   LayerBuilder(Mode mode, ModelGraph& model_graph, std::vector<ModelVariable>& variables)
       : mode_(mode), model_graph_(model_graph), variables_(variables) {}
 
-  /// What follows belongs to this layer. Where the extents of its inputs are only assumed, messages leave them out.
-  /// `masks`: what the inputs carry, kNoValue where one carries none.
+  /// Starts a layer: what is added from now on belongs to it. If the extents of its inputs are only guessed, messages
+  /// omit them. `masks`: the inputs' masks, kNoValue for an input without one.
   void begin_layer(const std::string& name, bool trainable, bool inputs_are_guessed = false,
                    std::vector<ValueId> masks = {});
 
@@ -54,44 +54,43 @@ class LayerBuilder {
   /// `value` plus a vector, along the last axis: a bias that no op adds by itself.
   ValueId plus_along_last(ValueId value, ValueId vector);
 
-  /// The mask that an input of the layer carries; kNoValue where it carries none.
+  /// The mask of an input of the layer; kNoValue if it has none.
   ValueId mask(std::size_t input) const { return input < masks_.size() ? masks_[input] : kNoValue; }
-  /// Whether any input carries one.
+  /// Whether any input has one.
   bool has_masks() const;
-  /// What the layer's output carries: nothing where it is not set.
+  /// Sets the mask of the layer's output; by default it has none.
   void set_output_mask(ValueId mask) { output_mask_ = mask; }
-  /// As the output's mask, one of the model's input, of whole_numbers(): 0 is padding.
+  /// Sets the output's mask from the model's input, the result of whole_numbers(): 0 is padding.
   void mask_zero(ValueId numbers);
-  /// That the layer averages what the mask of its first input lets count.
+  /// Notes that the layer averages over the positions that count in its first input's mask.
   void note_mean_of_steps();
   ValueId output_mask() const { return output_mask_; }
   /// A warning to the user at the layer's place.
   void warn(std::string message) { warnings_.push_back(std::move(message)); }
-  /// That the mask of the padding ends at this layer, `why`.
+  /// Warns that the padding mask ends at this layer, and `why`.
   void warn_of_lost_mask(std::string_view why);
   const std::vector<std::string>& warnings() const { return warnings_; }
 
   /// For messages: "[784] of 'flatten'".
   std::string described(ValueId input) const;
-  /// What makes a sequence of a vector; empty where that is not known.
+  /// How to turn a vector into a sequence; empty if unknown.
   std::string sequence_remedy(ValueId input) const;
 
-  /// The shape of an image [height, width, channels]; throws WrongRank where the input is no image.
+  /// The shape of an image [height, width, channels]; throws WrongRank if the input is not an image.
   const Shape& image(ValueId input) const;
 
-  /// The shape of a sequence [steps, channels]; throws WrongRank where the input is none.
+  /// The shape of a sequence [steps, channels]; throws WrongRank if the input is not one.
   const Shape& sequence(ValueId input) const;
 
   /// The model's input, in float32 and in the shape of `input`, for a layer that reads whole numbers from 0 to `limit`
-  /// - 1 from it. Throws Error where `input` is anything else.
+  /// - 1 from it. Throws Error if `input` is anything else.
   ValueId whole_numbers(ValueId input, std::int64_t limit);
 
   /// The shape with its last axis, the features; throws WrongRank where the input has none.
   const Shape& features(ValueId input) const;
 
-  /// A weight named `layer/name`: trained unless the layer is frozen. `adjust`, where there is one, changes what the
-  /// initializer made. Throws Error where it would be absurdly large, and for an initializer or a constraint on axes
-  /// that it does not have.
+  /// A weight named `layer/name`: trained unless the layer is frozen. `adjust`, if given, modifies the initial values.
+  /// Throws Error if it would be absurdly large, and for an initializer or a constraint on axes that it does not have.
   ValueId weight(std::string_view name, Shape shape, const Initializer& initializer,
                  const std::optional<Regularizer>& regularizer = std::nullopt,
                  const std::optional<Constraint>& constraint = std::nullopt,
@@ -103,7 +102,7 @@ class LayerBuilder {
   /// The weight of that name of an earlier layer. Throws Error where there is none.
   ValueId weight_of(std::string_view layer, std::string_view name);
 
-  /// The step writes `value` to `variable` once everybody has read it.
+  /// Makes each step write `value` to `variable` after all its readers.
   void assign(ValueId variable, ValueId value);
 
   /// Elements of the variables that the layer has created or found so far.
@@ -126,7 +125,7 @@ class LayerBuilder {
 /// Whether a tensor of this shape is possible: at most 2^40 elements.
 bool is_possible(const Shape& shape);
 
-/// Throws Error, naming `what` and the shape, where it is not.
+/// Throws Error, naming `what` and the shape, unless it is possible.
 void check_elements(const Shape& shape, std::string_view what);
 
 }  // namespace mirrortrain

@@ -25,7 +25,7 @@
 
 namespace mirrortrain {
 
-/// The list of layers. One more: a file in model/layers and a line here.
+/// The list of layers. To add one: a file in model/layers and a line here.
 using Layer =
     std::variant<layers::Dense, layers::Conv2d, layers::DepthwiseConv2d, layers::SeparableConv2d,
                  layers::Conv2dTranspose, layers::Conv1d, layers::Embedding, layers::PositionEmbedding,
@@ -37,7 +37,7 @@ using Layer =
                  layers::LayerNormalization, layers::GroupNormalization, layers::Add, layers::Subtract,
                  layers::Multiply, layers::Average, layers::Maximum, layers::Concatenate>;
 
-/// Whether a recurrent layer takes its sequence from the last step to the first.
+/// Whether a recurrent layer processes its sequence from the last time step to the first.
 inline bool goes_backwards(const Layer& layer) {
   return std::visit(
       [](const auto& options) {
@@ -47,7 +47,7 @@ inline bool goes_backwards(const Layer& layer) {
       layer);
 }
 
-/// How names begin of layers that cannot be read: a type follows, if that much is known.
+/// The prefix of the names of unreadable layers, followed by the type if known.
 inline constexpr std::string_view kUnreadName = "?";
 
 }  // namespace mirrortrain
@@ -56,7 +56,7 @@ template <>
 struct mirrortrain::config::ChoiceTag<mirrortrain::Layer> {
   static constexpr std::string_view noun = "a layer";
   static constexpr bool set_keeps_name = true;
-  /// Its name, to which other layers' `inputs` may refer; without one, its type after kUnreadName.
+  /// Keeps its name, to which other layers' `inputs` may refer; without one, its type after kUnreadName.
   static void remember(const Value& item, Layer& layer) {
     const bool is_entry = item.is_mapping() && item.entries().size() == 1;
     const auto type = is_entry ? std::optional(item.entries()[0].key) : as_text(item);

@@ -12,14 +12,14 @@
 namespace mirrortrain {
 namespace {
 
-/// What makes the numbers of the output: "softmax", "sigmoid", ... or "linear" where no activation does; and its layer.
+/// The activation of the model's output: "softmax", "sigmoid", ... or "linear" without one; and its layer.
 struct LastActivation {
   std::string_view name = "linear";
   std::string layer;
-  std::string_view before;  ///< the activation that it is applied to; empty where there is none between weights and it
+  std::string_view before;  ///< the activation that it is applied to; empty if there is none between the weights and it
 };
 
-/// What a node applies to each number, or to each example's numbers: "relu", "softmax"; else empty.
+/// The activation that a node applies to each element or each example: "relu", "softmax"; else empty.
 std::string_view activation_of(const Node& node) {
   if (const auto* activation = dynamic_cast<const ops::Activation*>(node.op.get())) {
     return ops::name_of(activation->kind);
@@ -27,7 +27,7 @@ std::string_view activation_of(const Node& node) {
   return node.op->name() == "softmax" ? node.op->name() : std::string_view();
 }
 
-/// Through what changes no number's meaning: other shapes, other types, dropout.
+/// Skips nodes that do not change the values' meaning: reshapes, casts, dropout.
 LastActivation last_activation(const ModelGraph& made) {
   LastActivation last;
   bool is_found = false;
@@ -64,7 +64,7 @@ bool takes_logits(const Loss& loss) {
 
 constexpr double kUnbounded = std::numeric_limits<double>::infinity();
 
-/// What an activation can give; nullopt where it has no bound that matters.
+/// An activation's range of values; nullopt if it has no relevant bound.
 std::optional<std::pair<double, double>> range_of(std::string_view activation) {
   struct Range {
     std::string_view activation;
@@ -88,7 +88,7 @@ std::string range_text(const std::pair<double, double>& range) {
                                     : fmt::format("between {:g} and {:g}", range.first, range.second);
 }
 
-/// What a loss takes the output for.
+/// How a loss interprets the output.
 enum class Wanted { kNumbers, kYesOrNo, kOneClass, kOther };
 
 Wanted wanted_by(const Loss& loss) {
@@ -98,7 +98,7 @@ Wanted wanted_by(const Loss& loss) {
   return targets_of(loss) == Targets::kNumbers ? Wanted::kNumbers : Wanted::kOther;
 }
 
-/// What is wrong with the output of a loss that takes logarithms of it, and the remedy; empty where nothing is.
+/// The problem with the output for a loss that takes its logarithm, and the remedy; empty if there is none.
 std::string outside_of_logarithm(const Loss& loss, std::string_view activation, bool one_output) {
   const std::string found = activation == "linear" ? std::string("the last layer has no activation")
                                                    : fmt::format("{} gives others too", activation);
@@ -116,7 +116,7 @@ std::string outside_of_logarithm(const Loss& loss, std::string_view activation, 
   return "";
 }
 
-/// What is wrong with a crossentropy's output, and the remedy; empty where nothing is.
+/// The problem with the output for a crossentropy, and the remedy; empty if there is none.
 std::string mismatch(Wanted wanted, bool from_logits, std::string_view activation) {
   const bool probabilities = activation == "softmax" || activation == "sigmoid";
   const std::string_view right = wanted == Wanted::kOneClass ? "softmax" : "sigmoid";
@@ -149,7 +149,7 @@ std::string mismatch(Wanted wanted, bool from_logits, std::string_view activatio
       right);
 }
 
-/// What keeps the last activation from most of what it could give, and the remedy; empty where nothing does.
+/// What restricts the last activation to a part of its range, and the remedy; empty if nothing does.
 std::string applied_to_activation(const LastActivation& last) {
   const auto range = range_of(last.before);
   if ((last.name != "softmax" && last.name != "sigmoid") || !range) return "";
@@ -157,7 +157,7 @@ std::string applied_to_activation(const LastActivation& last) {
                      range_text(*range));
 }
 
-/// What keeps a hinge's output from being below 0, as it has to be for one of the two classes.
+/// What prevents outputs below 0, which hinge losses need for one of the two classes; empty if nothing does.
 std::string one_sided(const Loss& loss, std::string_view activation) {
   const auto range = range_of(activation);
   if (targets_of(loss) != Targets::kSigns || !range || range->first < 0) return "";
@@ -167,8 +167,8 @@ std::string one_sided(const Loss& loss, std::string_view activation) {
       loss_name(loss), activation, range_text(*range));
 }
 
-/// What is wrong with a metric that takes the largest output alone for right, and the remedy, where each output of the
-/// loss is true or false by itself; empty where nothing is.
+/// The problem with a metric for which only the largest output is predicted, and the remedy, if each output of the loss
+/// is true or false independently; empty if there is none.
 std::string takes_largest(const Metric& metric, const Loss& loss, const Shape& output) {
   if (wanted_by(loss) != Wanted::kYesOrNo || output.back() == 1) return "";
   const auto* const f1_score = std::get_if<metrics::F1Score>(&metric);

@@ -13,15 +13,15 @@
 
 namespace mirrortrain {
 
-/// Looks for what can be built but is hardly meant: a loss that takes the output for something else than the last
-/// layer's activation makes of it, and metrics that mean nothing for the loss. Adds warnings, and an error where
-/// nothing can be trained. `made`: before ops are fused. `names`: the layers' names, in their order.
+/// Looks for valid but probably unintended combinations: a loss that does not match the last layer's activation, and
+/// metrics that are meaningless for the loss. Adds warnings, and an error if nothing can be trained. `made`: before ops
+/// are fused. `names`: the layers' names, in their order.
 void check_loss_fit(const ModelGraph& made, const ModelOptions& options, const std::vector<std::string>& names,
                     const config::Located<Loss>& loss, const std::vector<config::Located<Metric>>& metrics,
                     config::Errors& errors);
 
-/// The least and the largest number that the last activation can give, infinity where it has no bound; nullopt where
-/// it has none on either side. `made`: before ops are fused.
+/// The smallest and the largest value of the last activation, infinity where unbounded; nullopt if unbounded on both
+/// sides. `made`: before ops are fused.
 std::optional<std::pair<double, double>> output_range(const ModelGraph& made);
 
 }  // namespace mirrortrain

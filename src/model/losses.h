@@ -10,7 +10,7 @@
 
 namespace mirrortrain {
 
-/// The list of losses. One more: a file in model/losses and a line here.
+/// The list of losses. To add one: a file in model/losses and a line here.
 using Loss = std::variant<losses::MeanSquaredError, losses::MeanAbsoluteError, losses::Huber, losses::LogCosh,
                           losses::BinaryCrossentropy, losses::BinaryFocalCrossentropy, losses::CategoricalCrossentropy,
                           losses::SparseCategoricalCrossentropy, losses::KlDivergence, losses::Poisson, losses::Hinge,
@@ -20,7 +20,7 @@ inline ops::Loss loss_op(const Loss& loss) {
   return std::visit([](const auto& options) { return options.op(); }, loss);
 }
 
-/// Null where a loss has none.
+/// Null if a loss has none.
 inline const losses::ClassWeight* class_weight_of(const Loss& loss) {
   return std::visit(
       [](const auto& options) -> const losses::ClassWeight* {

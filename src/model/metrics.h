@@ -11,12 +11,12 @@
 
 namespace mirrortrain {
 
-/// The list of metrics. One more: a file in model/metrics and a line here.
+/// The list of metrics. To add one: a file in model/metrics and a line here.
 using Metric = std::variant<metrics::Accuracy, metrics::TopKAccuracy, metrics::MeanSquaredError,
                             metrics::MeanAbsoluteError, metrics::Precision, metrics::Recall, metrics::F1Score,
                             metrics::Auc, metrics::MeanIou, metrics::R2Score>;
 
-/// Throws Error where the metric does not fit the loss or the output's shape.
+/// Throws Error if the metric does not match the loss or the output's shape.
 inline MetricNode metric_node(const Metric& metric, const Loss& loss, const Shape& output) {
   return std::visit([&](const auto& options) { return options.node(loss, output); }, metric);
 }
@@ -25,7 +25,7 @@ inline std::string_view name_of(const Metric& metric) {
   return std::visit([](const auto& options) { return options.kName; }, metric);
 }
 
-/// Whether it takes predictions for classes, rather than for numbers with a distance from the labels.
+/// Whether it compares predicted classes, rather than numbers with a distance from the labels.
 inline bool is_of_classes(const Metric& metric) {
   return !std::holds_alternative<metrics::MeanSquaredError>(metric) &&
          !std::holds_alternative<metrics::MeanAbsoluteError>(metric) &&

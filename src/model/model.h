@@ -13,24 +13,24 @@
 
 namespace mirrortrain {
 
-/// What holds for a weight after each update: its norms along some axes are at most so large.
+/// A constraint on a weight after each update: its norms along some axes are at most `max_norm`.
 struct WeightConstraint {
   float max_norm = 0;
   std::vector<bool> axes;  ///< by axis: whether norms are taken along it
 };
 
-/// A variable of the model and what the model's description says of it.
+/// A variable of the model and its options.
 struct ModelVariable {
   VariableSpec spec;
-  /// Fills the canonical elements from a seed; the variable's name sets its random stream apart from the others'.
+  /// Fills the canonical elements from a seed; the variable's name selects its random stream.
   std::function<void(std::span<float> elements, std::uint64_t seed)> initialize;
   /// Regularization: l1 sum|w| + l2 sum(w^2) is added to the loss.
   float l1 = 0, l2 = 0;
-  scalar::UpdateTraits update;  ///< for a trainable one: what the optimizer's section says of it
+  scalar::UpdateTraits update;  ///< for a trainable one: the optimizer's options for it
   std::optional<WeightConstraint> constraint{};
 };
 
-/// A value that the step writes to a variable once every reader is done (moving statistics).
+/// A value that a step writes to a variable after all its readers (moving statistics).
 struct Assignment {
   std::size_t variable = 0;  ///< index in ModelGraph::variables
   ValueId value = kNoValue;
@@ -40,25 +40,25 @@ struct Assignment {
 struct ModelGraph {
   Graph graph;
   ValueId features = kNoValue;  ///< input, batched, float32
-  /// Where layers look the features up in tables: they are whole numbers from 0 to one less than this.
+  /// If layers use the features as table indices: they are whole numbers from 0 to one less than this.
   std::optional<std::int64_t> numbers_below;
-  bool pads_with_zero = false;  ///< the number 0 is padding, which a mask leaves out
-  bool averages_steps = false;  ///< that are no padding: sequences of padding alone have no mean
+  bool pads_with_zero = false;  ///< the number 0 is padding, which a mask excludes
+  bool averages_steps = false;  ///< except padding: sequences of only padding have no mean
   ValueId labels = kNoValue;    ///< input, batched; int32 for the sparse loss, else float32
-  ValueId weights = kNoValue;   ///< input, batched [], float32: how much each example's loss counts; absent: all alike
+  ValueId weights = kNoValue;   ///< input, batched [], float32: each example's loss weight; absent: all equal
   ValueId output = kNoValue;
-  ValueId mask = kNoValue;  ///< that the output carries; absent: every step counts
-  ValueId loss = kNoValue;  ///< float64 [], the sum over rows; [2] where the output carries a mask, as ops::Loss has it
+  ValueId mask = kNoValue;         ///< of the output; absent: every position counts
+  ValueId loss = kNoValue;         ///< float64 [], the sum over rows; [2] if the output has a mask, see ops::Loss
   std::vector<ValueId> metrics;    ///< float64, sums over rows, in the order of Model::metrics
   std::vector<ValueId> variables;  ///< in the order of Model::variables
   std::vector<ValueId> gradients;  ///< training only: one per variable, kNoValue for a frozen one
   std::vector<Assignment> assignments;
 };
 
-/// The model at fewer steps than its input's sequences have: the same values and nodes in other shapes, so that ids and
-/// variables are those of the whole.
+/// The model for shorter sequences than its input's: the same values and nodes in other shapes, so that ids and
+/// variables are shared with the full-length model.
 struct ShorterGraphs {
-  std::int64_t length = 0;  ///< steps
+  std::int64_t length = 0;  ///< time steps
   ModelGraph training, evaluation;
 };
 
@@ -70,7 +70,7 @@ struct LayerSummary {
 
 struct ModelMetric {
   std::string name;      ///< as reported: "accuracy"
-  std::size_t sums = 1;  ///< numbers that its value comes of
+  std::size_t sums = 1;  ///< numbers from which its value is computed
   MetricValue value;
 };
 
@@ -78,18 +78,18 @@ struct Model {
   std::vector<ModelVariable> variables;
   std::vector<ModelMetric> metrics;
   std::vector<LayerSummary> layers;
-  /// Where the loss limits the labels: each lies between 0 and this.
+  /// If the loss limits the labels: each is between 0 and this.
   std::optional<std::int64_t> largest_label;
-  /// What the last layer's activation can give, where it has bounds.
+  /// The range of the last layer's activation, if it is bounded.
   std::optional<std::pair<double, double>> output_range;
   ModelGraph training, evaluation;
-  std::vector<ShorterGraphs> shorter{};  ///< ascending; none where all sequences are computed whole
+  std::vector<ShorterGraphs> shorter{};  ///< ascending; empty if all sequences are computed at full length
 
-  /// Whether the output carries a mask, so that loss and metrics leave padding out.
+  /// Whether the output has a mask, so that loss and metrics exclude padding.
   bool is_masked() const { return loss_sums() > 1; }
-  /// Numbers that the loss comes of.
+  /// Numbers from which the loss is computed.
   std::size_t loss_sums() const;
-  /// Of all metrics together.
+  /// The same for all metrics together.
   std::size_t metric_sums() const;
   /// A name for each: "accuracy", "recall[0]".
   std::vector<std::string> metric_sum_names() const;

@@ -17,10 +17,10 @@ struct ModelOptions {
   config::Located<std::vector<std::int64_t>> input_shape;
   std::optional<InitialWeights> initial_weights;
   config::Located<std::vector<std::string>> freeze;  ///< globs of layers
-  config::Value blocks;                              ///< null: expand_blocks wrote them out
+  config::Value blocks;                              ///< null after expand_blocks
   std::vector<config::Located<Layer>> layers;
 
-  /// Whether a layer of this name is frozen, whatever its own options say.
+  /// Whether a layer of this name is frozen regardless of its own options.
   bool freezes(const std::string& layer) const;
 
   static config::Section<ModelOptions> section();

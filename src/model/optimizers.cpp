@@ -52,7 +52,7 @@ std::vector<std::string> slot_names(const Optimizer& optimizer) {
 
 std::vector<float> first_slots(const Optimizer& optimizer) {
   std::vector<float> values = scalar::first_slots(rule(optimizer));
-  if (options_of(optimizer).use_ema) values.push_back(0);  // the first update makes it
+  if (options_of(optimizer).use_ema) values.push_back(0);  // the first update sets it
   return values;
 }
 
@@ -68,7 +68,7 @@ void set_update_traits(const Optimizer& optimizer, Model& model, config::Errors&
     for_each_match(glob.value, glob, model, errors, [](ModelVariable& variable) { variable.update.weight_decay = 0; });
   }
   const auto& factors = options.learning_rate_factors;
-  for (auto item = factors.rbegin(); item != factors.rend(); ++item) {  // the first one counts, so it comes last
+  for (auto item = factors.rbegin(); item != factors.rend(); ++item) {  // the first match wins, so it is applied last
     for_each_match(item->value.match, *item, model, errors, [&](ModelVariable& variable) {
       variable.update.rate_factor = static_cast<float>(item->value.factor);
     });

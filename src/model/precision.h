@@ -9,7 +9,7 @@
 
 namespace mirrortrain {
 
-/// What the layers compute in; variables, loss and metrics are float32 in both.
+/// The layers' compute dtype; variables, loss and metrics are float32 in both.
 enum class Precision : std::uint8_t { kFloat32, kMixedBfloat16 };
 
 }  // namespace mirrortrain

@@ -95,10 +95,10 @@ double CosineDecayRestarts::at(std::int64_t steps_done) const {
   if (t_mul == 1) {
     fraction -= restarts;
   } else {
-    // Before the n-th restart lie 1 + t + ... + t^(n-1) first decays.
+    // The n-th restart comes after 1 + t + ... + t^(n-1) lengths of the first decay.
     const auto begin = [&](double n) { return (1 - std::pow(t_mul, n)) / (1 - t_mul); };
     restarts = std::floor(std::log(1 - fraction * (1 - t_mul)) / std::log(t_mul));
-    // The logarithm may miss a restart by its rounding.
+    // The logarithm may miss a restart because of rounding.
     if (begin(restarts + 1) <= fraction * (1 + 1e-12)) ++restarts;
     fraction = std::max(0.0, fraction - begin(restarts)) / std::pow(t_mul, restarts);
   }

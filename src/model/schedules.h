@@ -7,12 +7,12 @@
 
 #include "config/section.h"
 
-/// Learning rate schedules, which are Keras's. `at` gives the rate after so many steps. One more: a struct here and its
-/// name in the list in learning_rate.h.
+/// Keras's learning rate schedules. `at` returns the rate after so many steps. To add one: a struct here and its name
+/// in the list in learning_rate.h.
 namespace mirrortrain::schedules {
 
-/// Where warmup_target is given, a linear warmup from initial_learning_rate to it over warmup_steps; then cosine decay
-/// to alpha times the rate reached, over decay_steps.
+/// If warmup_target is given, a linear warmup from initial_learning_rate to it over warmup_steps; then cosine decay to
+/// alpha times the rate reached, over decay_steps.
 struct CosineDecay {
   static constexpr std::string_view kName = "cosine_decay";
   double initial_learning_rate = 0;
@@ -25,8 +25,7 @@ struct CosineDecay {
   double at(std::int64_t steps_done) const;
 };
 
-/// Cosine decay again and again; the n-th one, from 0, begins at m_mul^n times the rate and takes t_mul^n times the
-/// steps.
+/// Repeated cosine decay; the n-th one, from 0, begins at m_mul^n times the rate and has t_mul^n times the steps.
 struct CosineDecayRestarts {
   static constexpr std::string_view kName = "cosine_decay_restarts";
   double initial_learning_rate = 0;
@@ -37,7 +36,7 @@ struct CosineDecayRestarts {
   double at(std::int64_t steps_done) const;
 };
 
-/// initial_learning_rate * decay_rate^(steps / decay_steps), the exponent rounded down where it is a staircase.
+/// initial_learning_rate * decay_rate^(steps / decay_steps), the exponent rounded down with `staircase`.
 struct ExponentialDecay {
   static constexpr std::string_view kName = "exponential_decay";
   double initial_learning_rate = 0;
@@ -49,7 +48,7 @@ struct ExponentialDecay {
   double at(std::int64_t steps_done) const;
 };
 
-/// initial_learning_rate / (1 + decay_rate * steps / decay_steps), the quotient rounded down where it is a staircase.
+/// initial_learning_rate / (1 + decay_rate * steps / decay_steps), the quotient rounded down with `staircase`.
 struct InverseTimeDecay {
   static constexpr std::string_view kName = "inverse_time_decay";
   double initial_learning_rate = 0;
@@ -72,7 +71,7 @@ struct PiecewiseConstant {
 };
 
 /// From initial_learning_rate to end_learning_rate in decay_steps, along (1 - steps / decay_steps)^power; then
-/// constant, or where it cycles, from the start again over the next multiple of decay_steps.
+/// constant, or with `cycle` again from the start over the next multiple of decay_steps.
 struct PolynomialDecay {
   static constexpr std::string_view kName = "polynomial_decay";
   double initial_learning_rate = 0;

@@ -14,7 +14,7 @@
 namespace mirrortrain {
 namespace {
 
-/// Whatever reads the input has to know the padding.
+/// Every layer that reads the input must mask the padding.
 void require_masked_input(const ModelOptions& options) {
   const Shape input(options.input_shape.value);
   if (input.rank() != 1) {
@@ -34,7 +34,7 @@ void require_masked_input(const ModelOptions& options) {
   }
 }
 
-/// A layer whose output depends on how much padding there is, though it passes the mask on.
+/// Rejects layers whose output depends on the amount of padding although they pass the mask on.
 void require_no_counted_padding(const ModelOptions& options, const Model& whole, const Model& shorter) {
   for (std::size_t i = 0; i < whole.layers.size(); ++i) {
     const LayerSummary& layer = whole.layers[i];
@@ -82,7 +82,7 @@ bool same_ids(const ModelGraph& a, const ModelGraph& b) {
          a.gradients == b.gradients && std::ranges::equal(a.assignments, b.assignments, same_assignment);
 }
 
-/// Whether all that a step takes from one graph can come from the other.
+/// Whether a step can use either graph's values in place of the other's.
 bool are_alike(const ModelGraph& a, const ModelGraph& b) {
   if (!same_but_for_shapes(a.graph, b.graph) || !same_ids(a, b)) return false;
   const auto same_spec = [&](ValueId value) { return a.graph.spec(value) == b.graph.spec(value); };

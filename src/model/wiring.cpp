@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::string_view kInputName = "input";
 
-// Beyond ASCII every script's letters: what is refused are controls, spaces and what cannot be seen.
+// Beyond ASCII, letters of every script: only controls, spaces and invisible characters are rejected.
 bool is_name(std::string_view name) {
   const auto allowed = [](char32_t c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-' ||
@@ -68,7 +68,7 @@ class Wirer {
     const auto& name = common_options(layers_[layer].value).name;
     errors_.add(name.place, name.path, std::move(message));
     has_wrong_name_ = true;
-    numbers_.emplace(name.value.value(), layer);  // who refers to it means it
+    numbers_.emplace(name.value.value(), layer);  // so that references to it resolve
     return name.value.value();
   }
 
@@ -77,7 +77,7 @@ class Wirer {
     return name && !name->starts_with(kUnreadName);
   }
 
-  /// Whether an unnamed layer could have the name, as "conv2d_3", one of an unknown type included.
+  /// Whether an unnamed layer, also one of unknown type, could have the name, such as "conv2d_3".
   bool is_default_name(const std::string& name) const {
     const std::size_t end = name.find_last_not_of("0123456789");
     const bool is_numbered = end != std::string::npos && end + 1 < name.size() && name[end] == '_';
@@ -146,7 +146,7 @@ class Wirer {
     if (input.value == kInputName) return Wiring::kModelInput;
     if (const auto found = numbers_.find(input.value); found != numbers_.end()) return static_cast<int>(found->second);
     inputs_known_ = false;
-    // It may be the name of a layer that could not be read.
+    // It may name a layer that could not be read.
     if (!names_known_ || (!defaults_known_ && is_default_name(input.value))) return Wiring::kUnknown;
     std::vector<std::string> names{std::string(kInputName)};
     for (const auto& [name, number] : numbers_) {
@@ -163,7 +163,7 @@ class Wirer {
   Wiring wiring_;
   std::map<std::string, std::size_t> numbers_;  ///< the layers so far, by name
   std::map<std::string, int> counters_;         ///< unnamed layers so far, by type
-  // What is wrong with a name may be why another seems to be missing, or an output unused: one report is enough.
+  // An error in a name may be why another one seems missing, or an output unused: one report is enough.
   bool names_known_ = true, defaults_known_ = true, inputs_known_ = true, has_wrong_name_ = false;
 };
 

@@ -10,20 +10,20 @@
 
 namespace mirrortrain {
 
-/// How much of a list's item, like a layer, could be read.
+/// How much of a list's item, such as a layer, could be read.
 enum class ReadState : std::uint8_t {
   kWhole,
   kInPart,  ///< its type is known, but an option is wrong
   kNot,     ///< its type is not known
 };
 
-/// What `errors` says about the item with this path: "model.layers[3].conv2d".
+/// The state of the item with this path, "model.layers[3].conv2d", according to `errors`.
 inline ReadState read_state(std::string_view path, const config::Errors& errors) {
   if (errors.concern(path)) return ReadState::kInPart;
   return errors.concern(path.substr(0, path.rfind(']') + 1)) ? ReadState::kNot : ReadState::kWhole;
 }
 
-/// The layers' names, how far they could be read, and where each layer's inputs come from.
+/// The layers' names, how much of each could be read, and the sources of each layer's inputs.
 struct Wiring {
   static constexpr int kModelInput = -1;  ///< as a source
   static constexpr int kUnknown = -2;     ///< as a source: an error that is already reported
@@ -33,15 +33,15 @@ struct Wiring {
   std::vector<std::vector<int>> sources;  ///< for each layer: numbers of earlier layers, or one of the above
 };
 
-/// The common options of whichever layer it is.
+/// A layer's common options.
 const LayerCommon& common_options(const Layer& layer);
 
 /// "conv2d"
 std::string_view type_name(const Layer& layer);
 
 /// Names unnamed layers as Keras does (their type, then with _1, _2, ...) and resolves `inputs`. Adds an error for each
-/// bad or repeated name, unknown input, number of inputs that the layer does not take, and output that nobody uses;
-/// what may follow from a layer that could not be read, and is in `errors` already, is not reported again.
+/// bad or repeated name, unknown input, number of inputs that the layer does not accept, and unused output; possible
+/// consequences of a layer that could not be read, which is in `errors` already, are not reported.
 Wiring wire_layers(const std::vector<config::Located<Layer>>& layers, config::Errors& errors);
 
 }  // namespace mirrortrain

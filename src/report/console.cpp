@@ -17,7 +17,7 @@
 namespace mirrortrain::report {
 namespace {
 
-/// A part of a line. Where the line is too long, those of the highest rank are left out first.
+/// A part of a line. If the line is too long, parts of the highest rank are dropped first.
 struct Part {
   std::string text;
   int rank = 0;
@@ -27,7 +27,7 @@ enum Rank { kWhere, kTimeLeft, kLoss, kMetric, kRate, kState, kWaiting };
 
 std::string number_text(const StateReading::Number& number) {
   if (const auto* integer = std::get_if<std::int64_t>(&number)) return std::to_string(*integer);
-  return float_text(static_cast<float>(std::get<double>(number)));  // that is all a copy holds
+  return float_text(static_cast<float>(std::get<double>(number)));  // the precision of a copy
 }
 
 std::string counted(std::string_view what, std::int64_t number, std::int64_t of) {
@@ -43,7 +43,7 @@ void put_where(Parts& parts, std::int64_t epoch, std::int64_t step, const RunLen
                    kWhere});
 }
 
-/// `prefix`: "val_" for validation, as Keras has it.
+/// `prefix`: "val_" for validation, as in Keras.
 void put(Parts& parts, std::string_view prefix, const Scores& scores) {
   parts.push_back({fmt::format("{}loss {}", prefix, score_text(scores.loss)), kLoss});
   for (const auto& [name, value] : scores.metrics) {
@@ -51,7 +51,7 @@ void put(Parts& parts, std::string_view prefix, const Scores& scores) {
   }
 }
 
-/// "counter 6", and the copies beside it where they differ from the value.
+/// "counter 6", followed by the copies if they differ from the value.
 void put(Parts& parts, const std::vector<StateReading>& state) {
   for (const StateReading& reading : state) {
     const auto differs = [&](const StateReading::Number& copy) { return !reading.value || copy != *reading.value; };
@@ -65,7 +65,7 @@ void put(Parts& parts, const std::vector<StateReading>& state) {
   }
 }
 
-/// The longest that a lane waited; nothing worth reporting where there is one lane.
+/// The longest wait of any lane; omitted for a single lane.
 void put_waiting(Parts& parts, const std::vector<double>& waiting) {
   if (waiting.size() < 2) return;
   parts.push_back(
@@ -86,16 +86,16 @@ std::size_t width_of(const Parts& parts) {
 Parts fitting(Parts parts, std::size_t width) {
   while (width_of(parts) > width) {
     const auto rank = [](const Part& a, const Part& b) { return a.rank < b.rank; };
-    // The last of the highest rank.
+    // Removes the last part of the highest rank.
     parts.erase(std::next(std::max_element(parts.rbegin(), parts.rend(), rank)).base());
   }
   return parts;
 }
 
-/// The parts side by side, on as many lines as they need; those after the first are indented. `width` 0: on one line.
+/// The parts on as many lines as needed; lines after the first are indented. `width` 0: on one line.
 std::string joined(const Parts& parts, std::size_t width = 0) {
   std::string text;
-  std::size_t filled = 0;  // columns of the last line
+  std::size_t filled = 0;  // columns used in the last line
   for (const Part& part : parts) {
     const std::size_t columns = display_width(part.text);
     if (filled > 0 && width > 0 && filled + 2 + columns > width) {
@@ -110,7 +110,7 @@ std::string joined(const Parts& parts, std::size_t width = 0) {
 }
 
 Parts parts_of(const ProgressEvent&, const RunLength&) { return {}; }
-Parts parts_of(const CallbackEvent&, const RunLength&) { return {}; }  // the log has it
+Parts parts_of(const CallbackEvent&, const RunLength&) { return {}; }  // reported in the log
 Parts parts_of(const EndEvent&, const RunLength&) { return {}; }
 
 Parts parts_of(const StepEvent& event, const RunLength& length) {
@@ -145,7 +145,7 @@ Parts parts_of(const EvaluationEvent& event, const RunLength&) {
   return parts;
 }
 
-/// Where nobody can see it, on a full device or a pipe that was closed, training does not end for it.
+/// Ignores errors, such as a full device or a closed pipe: training continues.
 void show(std::FILE* out, const std::string& text) {
   std::fputs(text.c_str(), out);
   std::fflush(out);
@@ -188,7 +188,7 @@ void ProgressLine::clear() {
   drawn_ = false;
 }
 
-/// Training steps and batches of evaluations take different times.
+/// Measures training steps and evaluation batches separately.
 void ProgressLine::measure(const ProgressEvent& progress) {
   const auto now = now_();
   if (last_time_) {
@@ -218,7 +218,7 @@ std::optional<double> ProgressLine::seconds_left(const ProgressEvent& progress) 
                length_.validation_batches;
   }
   const double step_seconds = steps_ > 0 ? training_seconds_ / static_cast<double>(steps_) : 0;
-  // Until one was measured: forward alone, which is a third of a step.
+  // Until one is measured: only a forward pass, about a third of a step.
   const double batch_seconds = batches_ > 0 ? evaluation_seconds_ / static_cast<double>(batches_) : step_seconds / 3;
   return static_cast<double>(steps) * step_seconds + static_cast<double>(batches) * batch_seconds;
 }
@@ -242,7 +242,7 @@ void ProgressLine::draw(const ProgressEvent& progress) {
   if (rate > 0 && progress.split.empty()) parts.push_back({rate_text(rate), kRate});
   if (progress.split.empty()) put_waiting(parts, latest_waiting_);
   if (const auto left = seconds_left(progress)) parts.push_back({duration_text(*left) + " left", kTimeLeft});
-  // The last column stays free: a full line would wrap, and a wrapped one cannot be drawn over.
+  // Leaves the last column free: a full line would wrap, and a wrapped line cannot be redrawn.
   show(out_, fmt::format("\r{}\x1b[K", joined(fitting(std::move(parts), terminal_width(out_) - 1))));
   drawn_ = true;
 }

@@ -14,7 +14,7 @@
 
 namespace mirrortrain::report {
 
-/// How far the run goes; 0 where it is not known.
+/// The length of the run; 0 if unknown.
 struct RunLength {
   std::int64_t epochs = 0;
   std::int64_t steps = 0;
@@ -22,7 +22,7 @@ struct RunLength {
   std::int64_t validation_batches = 0, test_batches = 0;  ///< of one evaluation
 };
 
-/// One line a step event, epoch and evaluation: for log files and pipes.
+/// One line per step event, epoch and evaluation: for log files and pipes.
 class PlainLines : public Writer {
  public:
   PlainLines(std::FILE* out, const RunLength& length) : out_(out), length_(length) {}
@@ -33,15 +33,15 @@ class PlainLines : public Writer {
   RunLength length_;
 };
 
-/// For those who want results alone.
+/// Prints nothing.
 class NoLines : public Writer {
  public:
   void write(const Event&) override {}
 };
 
-/// For terminals: one line that is redrawn at most ten times a second, and a line that stays for each epoch and
-/// evaluation. No line is wider than the terminal: the one that is redrawn leaves out what matters least, those that
-/// stay go on in another line.
+/// For terminals: a line that is redrawn at most ten times a second, and a permanent line for each epoch and
+/// evaluation. No line is wider than the terminal: the redrawn one drops its least important parts, permanent ones are
+/// wrapped.
 class ProgressLine : public Writer {
  public:
   using Clock = std::chrono::steady_clock;
@@ -58,7 +58,7 @@ class ProgressLine : public Writer {
  private:
   void draw(const ProgressEvent& progress);
   void measure(const ProgressEvent& progress);
-  /// Of training and evaluations to come; nothing where it is not known.
+  /// Of the remaining training and evaluations; nullopt if unknown.
   std::optional<double> seconds_left(const ProgressEvent& progress) const;
 
   std::FILE* out_;
@@ -68,26 +68,26 @@ class ProgressLine : public Writer {
   double latest_rate_ = 0;
   std::vector<double> latest_waiting_;
   Clock::time_point next_draw_;
-  // What was measured so far, from the first event on.
+  // Measurements since the first event.
   std::optional<Clock::time_point> last_time_;
   std::int64_t last_step_ = 0, last_batch_ = 0, steps_ = 0, batches_ = 0;
   double training_seconds_ = 0, evaluation_seconds_ = 0;
 };
 
-/// Whether `out` is a terminal on which a line can be redrawn: not one that calls itself dumb.
+/// Whether `out` is a terminal on which a line can be redrawn, which excludes TERM=dumb.
 bool is_terminal(std::FILE* out);
-/// Columns of a terminal, 80 where it does not say.
+/// Columns of a terminal, 80 if unknown.
 std::size_t terminal_width(std::FILE* out);
 
-/// Columns that text has to fit in: a terminal's, 0 where there is none and so no limit.
+/// Columns that text has to fit in: a terminal's; 0, no limit, if `out` is not a terminal.
 std::size_t fitting_width(std::FILE* out);
 
-/// `text`, in lines that fit where `out` is a terminal.
+/// Prints `text`, wrapped if `out` is a terminal.
 void print_fitted(std::FILE* out, const std::string& text);
-/// The same of text with tables, which are narrowed first.
+/// The same for text with tables, which are narrowed first.
 void print_narrowed(std::FILE* out, const std::string& text);
 
-/// A progress line where `out` is a terminal, else plain lines; with `quiet` nothing.
+/// A progress line if `out` is a terminal, else plain lines; with `quiet` nothing.
 std::unique_ptr<Writer> make_console_writer(std::FILE* out, const RunLength& length, bool quiet = false);
 
 }  // namespace mirrortrain::report

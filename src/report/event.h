@@ -16,7 +16,7 @@ struct Scores {
   std::vector<std::pair<std::string, double>> metrics;
 };
 
-/// A `state` variable: what reading it outside the replicas gives (nothing where that has no meaning), and every copy.
+/// A `state` variable: its value when read outside the replicas (nullopt if that is undefined), and every copy.
 struct StateReading {
   using Number = std::variant<std::int64_t, double>;
   std::string name;
@@ -27,7 +27,7 @@ struct StateReading {
 // The lines of metrics.jsonl. Epochs and steps count from 1, `seconds` from the start of the run. `scores` and
 // `learning_rate` are absent in a run without a model.
 
-/// The mean since the step event before it.
+/// Means since the previous step event.
 struct StepEvent {
   std::int64_t step = 0, epoch = 0;
   std::optional<Scores> scores;
@@ -35,12 +35,12 @@ struct StepEvent {
   std::optional<double> learning_rate;
   double examples_per_second = 0;
   std::vector<StateReading> state;
-  std::vector<double> waiting;             ///< by lane: the share of its steps' time that it waited for the others
-  std::optional<double> waiting_for_data;  ///< the lanes' mean share of the time; absent where all is in memory
+  std::vector<double> waiting;             ///< by lane: the share of step time spent waiting for other lanes
+  std::optional<double> waiting_for_data;  ///< the lanes' mean share of the time; absent if all data is in memory
   double seconds = 0;
 };
 
-/// The mean over the epoch's examples, and the validation set's scores where there is one.
+/// Means over the epoch's examples, and the validation set's scores if there is one.
 struct EpochEvent {
   std::int64_t step = 0, epoch = 0;
   std::optional<Scores> scores, validation;
@@ -54,15 +54,15 @@ struct EvaluationEvent {
   Scores scores;
 };
 
-/// What a callback did: `early_stopping` ends the training, `reduce_on_plateau` sets the learning rate, `restore_best`
-/// gives the run the weights of its best epoch.
+/// A callback's action: `early_stopping` ends training, `reduce_on_plateau` sets the learning rate, `restore_best`
+/// restores the weights of the best epoch.
 struct CallbackEvent {
   std::string callback;
   std::int64_t step = 0, epoch = 0;
-  std::string metric, split;   ///< what it watches
+  std::string metric, split;   ///< the monitored metric and split
   std::optional<double> best;  ///< the best value so far
   std::int64_t best_epoch = 0;
-  std::optional<double> learning_rate;  ///< from here on
+  std::optional<double> learning_rate;  ///< from now on
 };
 
 struct EndEvent {
@@ -72,23 +72,23 @@ struct EndEvent {
   double seconds = 0;
 };
 
-/// The progress of the run, for the console; not written to files. Cheap to make at every step.
+/// The progress of the run, for the console; not written to files. Cheap enough for every step.
 struct ProgressEvent {
   std::int64_t step = 0, epoch = 0;
-  double examples_per_second = 0;  ///< 0: not known yet
+  double examples_per_second = 0;  ///< 0: not yet known
   const Scores* scores = nullptr;  ///< the epoch's mean so far
   const std::vector<StateReading>* state = nullptr;
-  std::string_view split;               ///< what is being evaluated; empty: the run trains
+  std::string_view split;               ///< the split being evaluated; empty while training
   std::int64_t batch = 0, batches = 0;  ///< of the evaluation
 };
 
 using Event = std::variant<ProgressEvent, StepEvent, EpochEvent, EvaluationEvent, CallbackEvent, EndEvent>;
 
-/// Somewhere events go.
+/// A sink of events.
 class Writer {
  public:
   virtual ~Writer() = default;
-  /// Throws Error where it cannot be written.
+  /// Throws Error if it cannot be written.
   virtual void write(const Event& event) = 0;
 };
 

@@ -12,7 +12,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// nullptr where there is none.
+/// nullptr if there is none.
 const Json* member(const Json& object, const char* key) {
   if (!object.is_object()) return nullptr;
   const auto found = object.find(key);
@@ -33,7 +33,7 @@ std::int64_t for_each_event(const std::filesystem::path& file, const std::functi
   };
   InputFile input(file);
   std::vector<char> part(1 << 16);
-  std::string begun;  // a line of which the end is still to be read
+  std::string begun;  // a line whose end is not yet read
   while (const std::size_t count = input.read(std::as_writable_bytes(std::span(part)))) {
     std::string_view rest(part.data(), count);
     for (std::size_t end; (end = rest.find('\n')) != std::string_view::npos; rest.remove_prefix(end + 1)) {

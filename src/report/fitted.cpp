@@ -7,8 +7,8 @@
 namespace mirrortrain::report {
 namespace {
 
-/// Where a line that is too long ends: before the last gap of several spaces that lies within `width` columns, else
-/// before the last space; npos where there is none after `indent`.
+/// The position at which to break a line that is too long: before the last gap of several spaces within `width`
+/// columns, else before the last space; npos if there is none after `indent`.
 std::size_t break_of(std::string_view line, std::size_t indent, std::size_t width) {
   std::size_t gap = std::string_view::npos, space = std::string_view::npos;
   for (std::size_t i = indent; i < line.size() && display_width(line.substr(0, i)) <= width; ++i) {
@@ -21,7 +21,7 @@ std::size_t break_of(std::string_view line, std::size_t indent, std::size_t widt
 
 std::string fitted_line(std::string_view line, std::size_t width) {
   std::string text;
-  std::string start;  // of the lines that follow
+  std::string start;  // of continuation lines
   while (display_width(line) + start.size() > width) {
     const std::size_t own = std::min(line.find_first_not_of(start.empty() ? " #" : " "), line.size());
     const std::size_t end = break_of(line, own + 1, width - std::min(width, start.size()));

@@ -41,7 +41,7 @@ std::string float_text(float value) { return std::isnan(value) ? "nan" : fmt::fo
 
 std::string score_text(double value) {
   const double size = std::abs(value);
-  if (std::isnan(value)) return "nan";  // whatever its sign
+  if (std::isnan(value)) return "nan";  // regardless of its sign
   if (!std::isfinite(value)) return fmt::format("{}", value);
   if (size != 0 && (size < 1e-3 || size >= 1e5)) return fmt::format("{:.3e}", value);
   return fmt::format("{:.{}f}", value, size < 100 ? 4 : 2);

@@ -24,7 +24,7 @@ void put(ordered_json& object, const std::optional<Scores>& scores) {
   object["metrics"] = object_of(scores->metrics);
 }
 
-/// JSON has no infinity, and null says that reading has no meaning.
+/// JSON has no infinity, and null means that reading is undefined.
 ordered_json number(double value) {
   if (std::isfinite(value)) return value;
   return std::isnan(value) ? "NaN" : value > 0 ? "Infinity" : "-Infinity";
@@ -99,8 +99,7 @@ ordered_json object_of(const EndEvent& event) {
           {"seconds", event.seconds}};
 }
 
-/// Whether a finished line, the `number`-th that stays, is about something that was done by `step`, and will not be
-/// done again.
+/// Whether to keep a finished line, as the `number`-th kept one: its event happened by `step` and will not be repeated.
 bool stays(std::string_view line, std::int64_t number, std::int64_t step, const DoneAgain& again) {
   const ordered_json event = ordered_json::parse(line, nullptr, false);
   if (!event.is_object() || !event.contains("step") || !event["step"].is_number_integer()) return false;

@@ -14,7 +14,7 @@ namespace mirrortrain::report {
 /// lacks, a score becomes null and a state the text "NaN", "Infinity" or "-Infinity". Empty for progress.
 std::string to_json(const Event& event);
 
-/// metrics.jsonl: appends one object a line, each handed to the system as it is written.
+/// metrics.jsonl: appends one object per line, unbuffered.
 class JsonlWriter : public Writer {
  public:
   /// Creates the file or appends to it; `lines`: how many it has. Throws Error where it cannot be opened.
@@ -22,7 +22,7 @@ class JsonlWriter : public Writer {
 
   void write(const Event& event) override;
   std::int64_t lines() const { return lines_; }
-  /// Makes what was written survive a power cut. Throws Error where the file was moved, removed or replaced.
+  /// Makes written events survive a power cut. Throws Error if the file was moved, removed or replaced.
   void sync();
 
  private:
@@ -31,15 +31,14 @@ class JsonlWriter : public Writer {
   std::int64_t lines_;
 };
 
-/// What a resumed run does again, beside the steps after its checkpoint.
+/// What a resumed run repeats, in addition to the steps after its checkpoint.
 struct DoneAgain {
-  bool evaluations = false;  ///< those of the checkpoint's step, and what else is done at the end of a run
-  std::int64_t lines = std::numeric_limits<std::int64_t>::max();  ///< what came after so many lines
+  bool evaluations = false;  ///< those of the checkpoint's step, and the other work at the end of a run
+  std::int64_t lines = std::numeric_limits<std::int64_t>::max();  ///< everything after so many lines
 };
 
-/// Removes from a metrics.jsonl what was written after `step` was done: the lines of later steps, every `end`, a last
-/// line that was not finished, and what is done again. Atomic; a missing file stays missing. Returns how many lines are
-/// left.
+/// Truncates a metrics.jsonl to `step`: removes the lines of later steps, every `end`, an unfinished last line, and
+/// events that are repeated. Atomic; a missing file is not created. Returns the number of remaining lines.
 std::int64_t cut_back_jsonl(const std::filesystem::path& path, std::int64_t step, const DoneAgain& again = {});
 
 }  // namespace mirrortrain::report

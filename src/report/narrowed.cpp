@@ -1,4 +1,4 @@
-// Tables in the columns that a terminal has.
+// Narrows tables to a terminal's columns.
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -12,7 +12,7 @@ namespace {
 constexpr std::size_t kGap = 2;  // between columns
 constexpr std::size_t kLeastName = 12, kLeastTitle = 6, kLeastWord = 8;
 
-/// A line as the columns of a terminal: what begins in each.
+/// A line as terminal columns: the characters that begin in each.
 std::vector<std::string> columns_of(std::string_view line) {
   std::vector<std::string> columns;
   while (!line.empty()) {
@@ -35,7 +35,7 @@ struct Column {
   bool is_right = true, has_numbers = true;
 };
 
-/// What stands between the columns `begin` and `end` of each line.
+/// The cells between the columns `begin` and `end` of each line.
 Column column_between(const std::vector<std::vector<std::string>>& lines, std::size_t begin, std::size_t end) {
   Column column;
   column.width = end - begin;
@@ -70,7 +70,7 @@ std::vector<Column> columns_of(const std::vector<std::string_view>& lines) {
   return columns;
 }
 
-/// Takes from a column what is too much, down to `least`.
+/// Shrinks a column by up to `excess`, down to `least`.
 void shrink(Column& column, std::size_t least, std::size_t& excess) {
   const std::size_t taken = std::min(excess, column.width - std::min(column.width, least));
   column.width -= taken;
@@ -87,7 +87,7 @@ void shrink(std::vector<Column>& columns, std::size_t excess) {
   }
 }
 
-/// `start`: what all lines begin with. Each has its line break.
+/// `start`: the length of the common prefix of all lines, each of which ends in a line break.
 std::string narrowed_table(std::vector<std::string_view> lines, std::size_t start, std::size_t width) {
   const std::string beginning(lines[0].substr(0, start));
   for (std::string_view& line : lines) line.remove_prefix(start);
@@ -109,7 +109,7 @@ std::string narrowed_table(std::vector<std::string_view> lines, std::size_t star
   return text;
 }
 
-/// Spaces and what makes a comment of the line.
+/// The length of the leading spaces and comment characters.
 std::size_t start_of(std::string_view line) { return std::min(line.find_first_not_of(" #"), line.size()); }
 
 bool has_columns(std::string_view line) { return line.find("  ", start_of(line)) < line.find_last_not_of(' '); }

@@ -66,7 +66,7 @@ class Summary {
   ProtoMessage message_;
 };
 
-/// What goes where: sub-runs ("" is the run itself) with their scalars.
+/// Sub-runs ("" is the run itself) with their scalars.
 using Summaries = std::map<std::string, Summary>;
 
 Summaries summaries_of(const StepEvent& event) {
@@ -122,7 +122,7 @@ TensorBoardWriter::TensorBoardWriter(const std::filesystem::path& folder, std::i
     : folder_(folder), resumed_from_step_(resumed_from_step) {
   file_of("");
   for (const std::string& sub_run : sub_runs) file_of(sub_run);
-  // What it says of later steps goes now, not when there is another test.
+  // Its events of later steps are dropped now rather than at the next test.
   if (std::filesystem::exists(folder_ / "test")) file_of("test");
 }
 

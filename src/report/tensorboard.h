@@ -11,15 +11,14 @@
 
 namespace mirrortrain::report {
 
-/// Scalars for TensorBoard over the steps. Training, validation and test share a chart for each quantity, as Keras has
-/// them: `loss` and the metrics in the sub-runs train (each step event; of whole epochs as epoch_loss, ...), validation
-/// and test, which are folders in the run's. The run's own has learning_rate, examples_per_second, state/VARIABLE and
+/// Scalars for TensorBoard over the steps. Training, validation and test share a chart for each quantity, as in Keras:
+/// `loss` and the metrics in the sub-runs train (each step event; of whole epochs as epoch_loss, ...), validation and
+/// test, which are folders in the run's. The run's own has learning_rate, examples_per_second, state/VARIABLE and
 /// waiting/lane_N.
 class TensorBoardWriter : public Writer {
  public:
-  /// Creates events.out.tfevents files of its own in `folder` and in those of `sub_runs` there; in others once they get
-  /// something. `resumed_from_step` is the last step that stays: where it is not 0 TensorBoard drops what earlier files
-  /// say of later steps.
+  /// Creates new events.out.tfevents files in `folder` and in its `sub_runs`; in other sub-runs at their first event.
+  /// `resumed_from_step` is the last step to keep: if it is not 0, TensorBoard drops later steps of earlier files.
   explicit TensorBoardWriter(const std::filesystem::path& folder, std::int64_t resumed_from_step = 0,
                              const std::vector<std::string>& sub_runs = {});
 

@@ -9,7 +9,7 @@ namespace mirrortrain::report {
 /// A TFRecord: length, checksum of the length, payload, checksum of the payload.
 std::string tf_record(std::string_view payload);
 
-/// The few kinds of protocol buffer fields that an event needs, appended to a message.
+/// A protocol buffer message with the few kinds of fields that an event needs.
 class ProtoMessage {
  public:
   void put_varint(int field, std::uint64_t value);

@@ -40,7 +40,7 @@ void require_pem(const std::string& key, const config::Path& file, const std::st
                                file.text, what));
 }
 
-/// All in it; none where one of them is damaged.
+/// All certificates in a text; none if any of them is damaged.
 Certificates certificates_of(const std::string& text) {
   const Bytes bytes(BIO_new_mem_buf(text.data(), static_cast<int>(text.size())));
   Certificates found;
@@ -65,7 +65,8 @@ std::string text_of(const ASN1_TIME* time) {
   return ASN1_TIME_to_tm(time, &parts) == 1 ? fmt::format("{:%Y-%m-%d %H:%M:%S} UTC", parts) : "an unknown time";
 }
 
-/// That the authority has signed the first certificate, or those that follow it and lead to the authority.
+/// Throws UsageError unless the authority has signed the first certificate, directly or through the certificates that
+/// follow it.
 void require_signed(const TlsOptions& files, const Certificates& own, const Certificates& authority, std::time_t now) {
   const Store store(X509_STORE_new());
   for (const Certificate& one : authority) X509_STORE_add_cert(store.get(), one.get());
@@ -75,7 +76,7 @@ void require_signed(const TlsOptions& files, const Certificates& own, const Cert
   X509_STORE_CTX_init(verification.get(), store.get(), own[0].get(), between.get());
   X509_VERIFY_PARAM* const how = X509_STORE_CTX_get0_param(verification.get());
   X509_VERIFY_PARAM_set_time(how, now);
-  X509_VERIFY_PARAM_set_flags(how, X509_V_FLAG_PARTIAL_CHAIN);  // the authority's own need not end the chain
+  X509_VERIFY_PARAM_set_flags(how, X509_V_FLAG_PARTIAL_CHAIN);  // the authority need not be self-signed
   const bool is_signed = X509_verify_cert(verification.get()) == 1;
   ERR_clear_error();
   if (is_signed) return;

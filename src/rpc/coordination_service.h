@@ -6,7 +6,7 @@
 
 namespace mirrortrain::rpc {
 
-/// The other tasks' way to the chief's hub: a session for each.
+/// Connects the other tasks to the chief's hub, with a session for each.
 class CoordinationService : public Coordination::Service {
  public:
   /// Both must outlive it.

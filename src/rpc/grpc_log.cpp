@@ -16,7 +16,7 @@ std::string handshake_error;
 
 void take(gpr_log_func_args* line) {
   spdlog::debug("gRPC: {}", line->message);
-  // gRPC's only word on it: the connection's status says no more than that it has ended.
+  // Logged by gRPC; the connection's status only says that it has ended.
   constexpr std::string_view kHandshake = "Handshake failed with fatal error ";
   const std::string_view text = line->message;
   const std::size_t begin = text.find(kHandshake);

@@ -4,17 +4,16 @@
 
 namespace mirrortrain::rpc {
 
-/// Keeps gRPC from writing to stderr by itself: errors reach the user as exceptions. Its words go to the log's level
-/// debug.
+/// Keeps gRPC from writing to stderr: errors reach the user as exceptions. Its messages are logged at level debug.
 void quiet_grpc();
 
-/// What gRPC said of the last TLS handshake of this process that failed, since the last call; empty where none did.
+/// gRPC's message about this process's last failed TLS handshake since the last call; empty if none failed.
 std::string take_handshake_error();
 
 /// Such an error with its remedy.
 std::string handshake_text(const std::string& error);
 
-/// The same from what a call's status says, where a TLS handshake kept it from its peer; else empty.
+/// The same from a call's status message, if the call failed because of a TLS handshake; else empty.
 std::string handshake_fault(const std::string& status_message);
 
 }  // namespace mirrortrain::rpc

@@ -12,7 +12,7 @@ struct Introduced {
   std::string name;
 };
 
-/// What of a task's handshake is not the chief's, with the first key that differs; empty where all is the same.
+/// How a task's handshake differs from the chief's, with the first different key; empty if they are equal.
 std::string mismatch(const Introduced& task, const Introduced& chief);
 
 }  // namespace mirrortrain::rpc

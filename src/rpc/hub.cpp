@@ -70,7 +70,7 @@ Hub::Member* Hub::member_named(const std::string& task) {
   return found == members_.end() ? nullptr : &*found;
 }
 
-/// Nothing where the task may take part.
+/// nullopt if the task may take part.
 std::optional<Hub::Refusal> Hub::refusal_for(const Hello& hello) {
   const Member* const member = member_named(hello.task());
   if (member == nullptr || hello.tasks() != static_cast<int>(members_.size())) {
@@ -96,7 +96,7 @@ std::optional<Hub::Refusal> Hub::refusal_for(const Hello& hello) {
     return Refusal{refusal_of(reason)};
   }
   if (!failure_.empty()) return Refusal{refusal_of(failure_)};
-  if (member == &chief()) return std::nullopt;  // the others are compared with it
+  if (member == &chief()) return std::nullopt;  // the reference for the others
   const std::string reason =
       mismatch({hello, cluster_.describe(member->task)}, {reference_, cluster_.describe(chief().task)});
   if (reason.empty()) return std::nullopt;
@@ -126,7 +126,7 @@ Hub::Session Hub::accept(const Hello& hello, Member& member, Send send) {
   return {static_cast<int>(&member - members_.data()), member.session};
 }
 
-/// Once everybody who is waited for has come.
+/// Welcomes all once every expected task has joined.
 void Hub::welcome_all() {
   if (!std::ranges::all_of(members_, [](const Member& member) { return member.joined || member.lost; })) return;
   for (Member& member : members_) member.gone = !member.joined;
@@ -143,7 +143,7 @@ ToTask Hub::welcome() const {
   return message;
 }
 
-/// Whoever of a later generation has not come for so long is lost.
+/// In a later generation, gives up tasks that have not joined within regroup_seconds.
 void Hub::welcome_without_missing() {
   if (!timeouts_.elastic || generation_ == 1 || seconds(Clock::now() - begin_) < timeouts_.regroup_seconds) return;
   for (Member& member : members_) {
@@ -164,7 +164,7 @@ std::vector<Task> Hub::lost() const {
   return tasks;
 }
 
-/// Before the run has begun; later a task that was started wrongly harms nobody else.
+/// Only before the run has begun; later a wrongly started task does not affect the others.
 void Hub::refuse_all_early(const std::string& reason) {
   if (welcomed_ || generation_ > 1) return spdlog::warn("refused a task: {}", reason);
   failure_ = reason;
@@ -219,7 +219,7 @@ void Hub::handle_message(const Session& session, const FromTask& message) {
   }
 }
 
-/// Where no generation follows.
+/// Called when no generation follows.
 void Hub::end_late_members() {
   if (stop_signal_ == kRegroup || !failure_.empty()) return;
   for (Member& member : members_) {
@@ -227,14 +227,14 @@ void Hub::end_late_members() {
   }
 }
 
-/// The run continues without an evaluator, so nobody else would report it; lost workers the dispatcher does.
+/// The run continues without an evaluator, so this reports its loss; lost workers are reported by the dispatcher.
 void Hub::miss(Member& member, const std::string& what) {
   if (member.task.job != Job::kEvaluator || member.missed || !failure_.empty()) return;
   member.missed = true;
   spdlog::warn("{}{}; the run continues without it, and it may be started again", cluster_.describe(member.task), what);
 }
 
-/// At the run's end.
+/// Called at the run's end.
 void Hub::tell_missed() const {
   if (!failure_.empty()) return;
   for (const Member& member : members_) {
@@ -244,7 +244,7 @@ void Hub::tell_missed() const {
   }
 }
 
-/// To everybody who waits for it.
+/// Sends a value to every task that waits for it.
 void Hub::send_value(const std::string& key) {
   const auto found = values_.find(key);
   if (found == values_.end()) return;
@@ -256,14 +256,14 @@ void Hub::send_value(const std::string& key) {
   }
 }
 
-/// Asks those that train in step how far they are; they hold there until it is decided.
+/// Asks the synchronously training tasks for their steps; they pause there until the decision.
 void Hub::begin_stop(int signal) {
   if (stop_signal_ != 0) return;
   stop_signal_ = signal;
   broadcast(stop_at(signal));
 }
 
-/// After the step behind that which any of them has begun to decide.
+/// Decides to stop after the step that follows the latest reported one.
 void Hub::decide_stop() {
   if (stop_signal_ == 0 || stop_decided_) return;
   std::int64_t last = -1;
@@ -286,10 +286,10 @@ void Hub::disconnect(const Session& session) {
   if (session.number != member.session) return;
   member.send = nullptr;
   changed_.notify_all();
-  if (member.late) member.lost = true;  // it was not to wait for long
+  if (member.late) member.lost = true;  // it only waited for the next generation
   if (member.left || member.late) return;
   member.gone = true;
-  if (!welcomed_) {  // it may be started again
+  if (!welcomed_) {  // it may be restarted
     member.joined = member.gone = false;
     spdlog::warn("{} left before every task had joined", cluster_.describe(member.task));
     return;
@@ -299,13 +299,13 @@ void Hub::disconnect(const Session& session) {
     return decide_stop();
   }
   member.lost = true;
-  // Which step it was in, the others know better than its last heartbeat.
+  // Its step is omitted: the others know it better than its last heartbeat.
   fail(fmt::format("{}{}", cluster_.describe(member.task), kHasEnded), &member, task);
 }
 
 bool Hub::may_leave(const Member& member) const { return std::ranges::count(timeouts_.may_leave, member.task.job) > 0; }
 
-/// `blamed`: null where nobody is.
+/// `blamed`: null if no task is.
 void Hub::fail(const std::string& reason, Member* blamed, int except) {
   if (!failure_.empty()) return;
   failure_ = reason;

@@ -17,11 +17,12 @@
 
 namespace mirrortrain::rpc {
 
-/// What the chief knows of the run's tasks and sends them: who has joined, the values they leave for each other, when
-/// to stop, who has failed. Knows no connections: each task has a function that takes messages for it.
+/// The chief's state of the run's tasks, and its messages to them: who has joined, the values that they store for each
+/// other, when to stop, who has failed. Independent of connections: each task has a function that receives its
+/// messages.
 class Hub {
  public:
-  /// Takes a message for a task; must not block nor call the hub.
+  /// Sends a message to a task; must not block or call the hub.
   using Send = std::function<void(const ToTask&)>;
 
   Hub(const ClusterSpec& cluster, const Timeouts& timeouts, const Generation& generation);
@@ -30,21 +31,21 @@ class Hub {
   /// A connection of a task.
   struct Session {
     int task = -1;   ///< -1: refused
-    int number = 0;  ///< counts the task's connections
+    int number = 0;  ///< numbers the task's connections
   };
 
-  /// A task's connection begins with its handshake. Where it is refused, the reason is sent. A task that has left
-  /// may join again, and takes the place of its old connection.
+  /// A task's connection begins with its handshake. If it is rejected, the reason is sent. A task that has left may
+  /// join again, replacing its old connection.
   Session connect(const Hello& hello, Send send);
-  /// What a task says after that.
+  /// Handles a task's later messages.
   void handle_message(const Session& session, const FromTask& message);
-  /// A task's connection has ended. Without a goodbye before, the task has died.
+  /// A task's connection has ended. Without an earlier goodbye, the task has died.
   void disconnect(const Session& session);
 
   /// Tasks that died or stalled, and did not come back.
   std::vector<Task> lost() const;
 
-  /// Waits until every task but the chief has said goodbye or is gone, at most for so long.
+  /// Waits until every task but the chief has said goodbye or is gone, at most for `longest`.
   void wait_for_goodbyes(std::chrono::milliseconds longest);
 
  private:
@@ -54,7 +55,7 @@ class Hub {
     Send send;  ///< empty while it is not connected
     int session = 0;
     bool joined = false, left = false;
-    bool gone = false;    ///< died, or never heard from again
+    bool gone = false;    ///< died, or not heard from any more
     bool lost = false;    ///< for the next generation
     bool late = false;    ///< waits for the next generation
     bool missed = false;  ///< an evaluator that left, and has not come back
@@ -66,10 +67,10 @@ class Hub {
     bool takes_part() const { return !left && !gone && !late; }
   };
 
-  /// Why a task does not take part.
+  /// Why a task is rejected.
   struct Refusal {
     ToTask message;
-    bool is_of_cluster = false;  ///< the tasks were not started for one run, so no other can take part either
+    bool is_of_cluster = false;  ///< the tasks were not started for the same run, so no other can take part either
   };
 
   Member* member_named(const std::string& task);
@@ -105,12 +106,12 @@ class Hub {
   bool welcomed_ = false;
   std::map<std::string, std::string> values_;
   std::string failure_;
-  int failed_exit_code_ = 0;  ///< of the task that has failed and said so
+  int failed_exit_code_ = 0;  ///< of the task that reported its failure
   bool regroups_ = false;     ///< after the failure
   int stop_signal_ = 0;
   bool stop_decided_ = false;
   std::string suspicion_;
-  int suspicious_ = -1;  ///< the task that suspects
+  int suspicious_ = -1;  ///< the task that reported the suspicion
   Clock::time_point suspicion_since_;
   bool ends_ = false;
   std::thread watcher_;  ///< last, as it uses the rest

@@ -1,4 +1,4 @@
-// How the chief finds out who is silent, and who is to blame for an operation that failed.
+// How the chief detects silent tasks, and the task that caused a failed operation.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <spdlog/spdlog.h>
@@ -13,7 +13,7 @@
 
 namespace mirrortrain::rpc {
 
-/// ", in step 17, in bucket 1 of 3: ...", as far as it is known.
+/// ", in step 17, in bucket 1 of 3: ...", as far as known.
 std::string Hub::whereabouts(const Member& member) const {
   std::string text;
   if (member.progress.step() > 0) text += fmt::format(" in step {}", member.progress.step());
@@ -28,7 +28,8 @@ std::string Hub::silence_of(const Member& member) const {
                      seconds(Clock::now() - member.heard), where.empty() ? "" : ", last", where);
 }
 
-/// An operation failed on a task, and nobody's connection has ended: names who is silent, or behind the others.
+/// After an operation failed on a task without any connection ending: fails the run, naming the task that is silent or
+/// behind the others.
 void Hub::judge(const std::string& error, int from) {
   const auto now = Clock::now();
   Member* silent = nullptr;
@@ -64,7 +65,7 @@ void Hub::watch() {
     changed_.wait_until(lock, until);
     const auto now = Clock::now();
     if (const auto paused = now - last_turn - kHeartbeat; paused > kHeartbeat) {
-      for (Member& member : members_) member.heard += paused;  // this process was stopped, and heard nobody meanwhile
+      for (Member& member : members_) member.heard += paused;  // this process was stopped, and received none meanwhile
     }
     last_turn = now;
     if (suspicious_ >= 0 && failure_.empty() && now >= suspicion_since_ + kEvidence) judge(suspicion_, suspicious_);
@@ -72,7 +73,7 @@ void Hub::watch() {
     next_heartbeat = now + kHeartbeat;
     ToTask heartbeat;
     heartbeat.set_heartbeat(true);
-    for (const Member& member : members_) {  // who is late, too, or it would take the chief for silent
+    for (const Member& member : members_) {  // late ones too, which would otherwise regard the chief as silent
       if (member.send) member.send(heartbeat);
     }
     if (!welcomed_) welcome_without_missing();
@@ -86,7 +87,7 @@ void Hub::watch() {
       for (const Member& member : members_) {
         if (!member.joined && !member.lost) missing.push_back(cluster_.describe(member.task));
       }
-      // The first time, in a quiet run too.
+      // The first time as a warning, which is also shown in a quiet run.
       const auto level = std::exchange(has_waited, true) ? spdlog::level::info : spdlog::level::warn;
       if (!missing.empty()) spdlog::log(level, "waiting for {}", fmt::join(missing, ", "));
     }

@@ -1,4 +1,4 @@
-// Puts a task's part of the control plane together: the chief has the hub, the others a connection to it.
+// Assembles a task's part of the control plane: the chief has the hub, the others a connection to it.
 #include <fmt/format.h>
 #include <grpcpp/grpcpp.h>
 #include <spdlog/spdlog.h>
@@ -27,11 +27,11 @@ using Deadline = std::chrono::system_clock;  // gRPC's
 constexpr std::chrono::seconds kLeave{3};
 constexpr std::chrono::milliseconds kLeaveFailed{500};
 constexpr std::chrono::milliseconds kAgain{200};
-/// After which a chief that is there, but not understood, is reported.
+/// The time after which a chief that listens but does not respond as expected is reported.
 constexpr std::chrono::seconds kMismatch{3};
 
-/// gRPC ends the program without a word where the system refuses it a thread, so as many as it may take are tried
-/// before. Throws std::system_error.
+/// gRPC silently ends the program if the system cannot create a thread, so this first tries to create as many as gRPC
+/// may need. Throws std::system_error.
 void require_threads() {
   constexpr int kThreads = 24;
   std::latch end(1);
@@ -45,7 +45,7 @@ void require_threads() {
   end.count_down();
 }
 
-/// Listens at this task's address alone. Throws Error where it cannot.
+/// Listens only at this task's address. Throws Error if it cannot.
 std::unique_ptr<grpc::Server> start_server(const ClusterSpec& cluster, const Security& security,
                                            std::span<grpc::Service* const> services) {
   const std::string& address = cluster.address(cluster.task);
@@ -80,7 +80,7 @@ class ChiefControl : public Member {
         }),
         services_(services.begin(), services.end()) {}
 
-  /// Once the chief has introduced itself: the others are compared with it.
+  /// Called after the chief's own handshake, with which the others' are compared.
   void listen() {
     services_.push_back(&service_);
     server_ = start_server(cluster(), security_, services_);
@@ -91,7 +91,7 @@ class ChiefControl : public Member {
     say_goodbye();
     if (failure().empty()) hub_.wait_for_goodbyes(kLeave);
     if (server_) {
-      server_->Shutdown(Deadline::now() + std::chrono::seconds(1));  // what is in the outboxes goes out first
+      server_->Shutdown(Deadline::now() + std::chrono::seconds(1));  // outboxes are sent first
       server_->Wait();
     }
     if (session_.task >= 0) hub_.disconnect(session_);
@@ -134,15 +134,15 @@ class RemoteControl : public Member {
       if (failure().empty() || regroups()) say_goodbye();
       outbox_->close();
       stream_->WritesDone();
-      // The chief ends the session once it has read all; a dead one never does.
+      // The chief ends the session once it has read everything; a dead chief never does.
       const auto limit = failure().empty() ? std::chrono::milliseconds(kLeave) : kLeaveFailed;
       if (read_all_.get_future().wait_for(limit) == std::future_status::timeout) call_.TryCancel();
-      if (reader_.joinable()) reader_.join();  // not where it could not be started
+      if (reader_.joinable()) reader_.join();  // unless it could not be started
     }
     if (server_) server_->Shutdown(Deadline::now());
   }
 
-  /// `why`: what may keep the chief from answering.
+  /// `why`: a possible reason why the chief does not answer.
   void connect(double seconds, const std::string& why) {
     const ClusterSpec& all = cluster();
     const std::string chief = all.describe_chief();
@@ -150,10 +150,10 @@ class RemoteControl : public Member {
     const auto begin = Deadline::now();
     const auto end = begin + std::chrono::duration_cast<Deadline::duration>(std::chrono::duration<double>(seconds));
     bool has_waited = false;
-    std::chrono::seconds pause = kMismatch;  // of whom nobody reports later
+    std::chrono::seconds pause = kMismatch;  // a longer one follows
     while (
         !channel_->WaitForConnected(seconds > 0 ? std::min(end, Deadline::now() + pause) : Deadline::now() + pause)) {
-      // A name may become known while tasks start, as a pod's does, so it is an error at the end only.
+      // A name may become resolvable while tasks start, as a pod's does, so it is an error only at the end.
       const std::string unknown = name_error(Address::of(all.address(all.chief_task())).host);
       if (seconds > 0 && Deadline::now() >= end) {
         throw Error(fmt::format("{}: {}{} within {:g} s: {}", all.task.text(), chief, kIsSilent, seconds,
@@ -179,9 +179,9 @@ class RemoteControl : public Member {
   }
 
  private:
-  /// Why the chief, which listens, is not understood; empty where it does not listen.
+  /// Why the chief listens but does not respond as expected; empty if it does not listen.
   std::string difference() {
-    grpc::ClientContext call;  // its status says why there is no connection
+    grpc::ClientContext call;  // its status has the reason why there is no connection
     security_.sign(call);
     call.set_deadline(Deadline::now() + std::chrono::seconds(1));
     const grpc::Status status = Coordination::NewStub(channel_)->Session(&call)->Finish();
@@ -193,7 +193,7 @@ class RemoteControl : public Member {
     const Address address = Address::of(cluster().address(cluster().chief_task()));
     const std::optional<std::string> greeting = greeting_at(address.host, address.port);
     const bool is_text = greeting && !greeting->empty() && (*greeting)[0] >= ' ' && (*greeting)[0] <= '~';
-    if (is_text) {  // rather than what gRPC or tls begin with
+    if (is_text) {  // unlike the first bytes of gRPC or TLS
       return fmt::format("what listens there is no mirrortrain: it says '{}'; check the address", shortened(*greeting));
     }
     if (is_ended) return "it ends every connection, as one with tls does";
@@ -240,7 +240,7 @@ std::unique_ptr<ControlPlane> ControlPlane::join(const ClusterSpec& cluster, con
     chief->wait_for_welcome(timeouts.join_seconds);
     return chief;
   }
-  // A process that begins does not know what came before; one that has been there knows which generation is next.
+  // A new process does not know the current generation; one that took part before knows the next.
   const bool begins = generation.number == 1;
   const int number = begins ? 0 : generation.number;
   const double longest = begins                         ? timeouts.join_seconds

@@ -10,7 +10,7 @@
 namespace mirrortrain::rpc {
 namespace {
 
-/// How long the chief's word on a failure is waited for.
+/// How long to wait for the chief's verdict on a failure.
 constexpr std::chrono::milliseconds kVerdict{3000};
 
 }  // namespace
@@ -66,7 +66,7 @@ void Member::say_goodbye() {
   send_(message);
 }
 
-/// With this task's progress.
+/// Sends heartbeats with this task's progress.
 void Member::beat() {
   std::unique_lock lock(mutex_);
   for (auto last = Clock::now(); !changed_.wait_for(lock, kHeartbeat, [this] { return is_over_; });) {
@@ -130,7 +130,7 @@ void Member::take_welcome(const Welcome& welcome) {
 }
 
 void Member::lose_chief(std::string_view why) {
-  if (timeouts_.elastic) {  // it may just be changing from one generation to the next
+  if (timeouts_.elastic) {  // it may just be switching generations
     const std::scoped_lock lock(mutex_);
     again_ = !welcomed_;
     changed_.notify_all();
@@ -152,7 +152,7 @@ void Member::learn_failure(const std::string& reason, bool regroups, int exit_co
   if (on_failure_) on_failure_(failure_);
 }
 
-/// Tasks train in step, so where this one waits is where the other is missed.
+/// Tasks train synchronously, so this task waits where the other one is missing.
 std::string Member::with_own_place(const std::string& reason) const {
   if (step_ == 0) return reason;
   const std::string place = operation_.empty() ? "" : fmt::format(", in {}", operation_);
@@ -183,7 +183,7 @@ std::string Member::get(const std::string& key) {
 void Member::fail(const std::string& reason, int exit_code) {
   {
     const std::scoped_lock lock(mutex_);
-    if (!failure_.empty()) return;  // they know
+    if (!failure_.empty()) return;  // the others know already
     failure_ = reason;
   }
   changed_.notify_all();
@@ -265,7 +265,7 @@ int Member::agree_to_stop(std::int64_t step, int own) {
     lock.lock();
   }
   last_step_ = step;
-  // Between saying where it is and hearing where all stop, a task goes no further: else it might already be there.
+  // A task pauses from reporting its step until the decision: otherwise it might already have passed that step.
   changed_.wait(lock, [this] { return !holds_ || stop_after_ || !failure_.empty(); });
   return stop_after_ && step >= *stop_after_ ? stop_signal_ : 0;
 }

@@ -12,32 +12,30 @@
 
 namespace mirrortrain::rpc {
 
-/// The generation that this task meant to join is ending: join the next one.
+/// The generation that this task tried to join is ending: join the next one.
 struct JoinAgain {};
 
-/// A task's part of the control plane, whether the chief is in this process or far away: it says things to the chief
-/// and takes what the chief says.
+/// A task's part of the control plane, with a local or a remote chief: exchanges messages with the chief.
 class Member : public ControlPlane {
  public:
   using Send = std::function<void(const FromTask&)>;
 
-  /// `send` takes messages for the chief. A chief that has not been heard from for the timeouts' silence_seconds has
-  /// failed.
+  /// `send` sends messages to the chief. A chief not heard from for the timeouts' silence_seconds has failed.
   Member(const ClusterSpec& cluster, Send send, const Timeouts& timeouts);
   ~Member() override { stop_heart(); }
 
-  /// The first message. `generation`: which one it means to join; 0: whichever there is.
+  /// The first message. `generation`: the one to join; 0: the current one.
   void send_handshake(const Handshake& handshake, int generation);
-  /// Returns when every task has joined. Throws UsageError where the chief refuses this one, Error where tasks are
-  /// missing for too long (0: no limit), JoinAgain in elastic runs.
+  /// Returns when every task has joined. Throws UsageError if the chief rejects this one, Error if tasks do not join in
+  /// time (0: no limit), JoinAgain in elastic runs.
   void wait_for_welcome(double seconds);
   void say_goodbye();
-  /// No heartbeat is sent once this returns, nor is a failure learned: call it before what `send` uses goes.
+  /// Once this returns no heartbeat is sent and no failure is learned: call it before destroying what `send` uses.
   void stop_heart();
 
-  /// What the chief says. Never blocks for long.
+  /// Handles a message from the chief. Never blocks for long.
   void handle_message(const ToTask& message);
-  /// The connection to the chief has ended, for `why` (" ended unexpectedly").
+  /// The connection to the chief has ended because of `why` (" ended unexpectedly").
   void lose_chief(std::string_view why);
 
   const ClusterSpec& cluster() const override { return cluster_; }
@@ -70,7 +68,7 @@ class Member : public ControlPlane {
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   bool introduced_ = false, welcomed_ = false, is_over_ = false;
-  bool again_ = false;     ///< to be joined once more
+  bool again_ = false;     ///< the next generation is to be joined
   bool regroups_ = false;  ///< after the failure
   int generation_ = 1;
   std::string refusal_, failure_;
@@ -86,7 +84,7 @@ class Member : public ControlPlane {
   bool asked_to_stop_ = false;  ///< this task has notified the chief of its own signal
   bool holds_ = false;          ///< the chief decides where to stop
   std::optional<std::int64_t> stop_after_;
-  std::int64_t last_step_ = 0;  ///< that agree_to_stop was called for
+  std::int64_t last_step_ = 0;  ///< of the last call of agree_to_stop
   int stop_signal_ = 0;
 
   std::thread heart_;  ///< last, as it uses the rest

@@ -1,4 +1,4 @@
-// What refuses where the program was built without gRPC.
+// Stubs that throw in a build without gRPC.
 #include <fmt/format.h>
 
 #include "base/error.h"

@@ -7,7 +7,7 @@
 
 namespace mirrortrain::rpc {
 
-/// Messages that a thread of its own delivers in order, so that nobody who sends waits for a slow receiver.
+/// A queue of messages that its own thread delivers in order, so that senders do not wait for a slow receiver.
 template <class Message>
 class Outbox {
  public:
@@ -17,7 +17,7 @@ class Outbox {
   ~Outbox() { close(); }
 
   void send(const Message& message) { messages_.put(message); }
-  /// Delivers what is left and takes no more.
+  /// Delivers the remaining messages and accepts no more.
   void close() {
     messages_.close();
     if (thread_.joinable()) thread_.join();

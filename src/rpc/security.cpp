@@ -26,7 +26,7 @@ std::string read_secret(const std::string& key, const config::Path& file) {
   return text;
 }
 
-/// Takes as long for any two texts of one length, so that a token cannot be guessed byte by byte.
+/// A constant-time comparison, so that a token cannot be guessed byte by byte.
 bool same_secret(const std::string& a, grpc::string_ref b) {
   if (a.size() != b.size()) return false;
   unsigned char difference = 0;
@@ -66,12 +66,12 @@ std::shared_ptr<grpc::ServerCredentials> Security::server() const {
 std::shared_ptr<grpc::Channel> Security::channel(const std::string& address) const {
   grpc::ChannelArguments arguments;
   arguments.SetMaxReceiveMessageSize(kLargestMessage);
-  // Addresses are the cluster's own: a proxy for the outside world is not on the way.
+  // Addresses are within the cluster: a proxy for external hosts must not be used.
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 1000);
-  // How long an attempt to connect may take, despite its name: a call fails where the peer, on a busy machine, answers
-  // later.
+  // Despite its name, this limits the time of an attempt to connect: a call fails if the peer, on a busy machine,
+  // answers later.
   arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 10'000);
   if (!uses_tls()) return grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments);
   return grpc::CreateCustomChannel(address, grpc::SslCredentials({tls_.authority, tls_.key, tls_.certificate}),

@@ -20,7 +20,7 @@ namespace mirrortrain::rpc {
 /// files. Outside `rpc` only the parameter servers' connections (strategy/parameter_server) use gRPC's own names.
 class Security {
  public:
-  /// Throws UsageError, naming the key, for a file that cannot be read, is empty, or could not serve for TLS.
+  /// Throws UsageError, naming the key, for a file that cannot be read, is empty, or is not usable for TLS.
   static Security from(const ClusterOptions& options);
 
   std::shared_ptr<grpc::ServerCredentials> server() const;
@@ -28,7 +28,7 @@ class Security {
   std::shared_ptr<grpc::Channel> channel(const std::string& address) const;
   /// Adds the token to a call.
   void sign(grpc::ClientContext& call) const;
-  /// Whether a call that came in has the token; always, where there is none.
+  /// Whether an incoming call has the token; always true if there is none.
   bool accepts(const grpc::ServerContextBase& call) const;
 
   bool has_token() const { return !token_.empty(); }
@@ -39,7 +39,7 @@ class Security {
   TlsTexts tls_;
 };
 
-/// Bytes of a message that are accepted; larger tensors go in several.
+/// The maximum size of a message in bytes; larger tensors are split into several.
 inline constexpr int kLargestMessage = 16 << 20;
 
 }  // namespace mirrortrain::rpc

@@ -10,9 +10,10 @@
 
 namespace mirrortrain::rpc {
 
-/// Why a call failed, for messages: what the other side says; in plain words where gRPC itself describes the connection.
+/// Why a call failed, for messages: the other side's message; reworded plainly if it is gRPC's own description of the
+/// connection.
 inline std::string status_text(const grpc::Status& status, const Security& security) {
-  // With TLS 1.3 a client has finished its handshake before the other side looks at its certificate.
+  // With TLS 1.3 a client finishes its handshake before the other side checks its certificate.
   const std::string has_ended =
       fmt::format("the connection has ended{}",
                   security.uses_tls() ? " (with tls also where the other side refuses this task's certificate)" : "");

@@ -4,14 +4,14 @@
 
 namespace mirrortrain::rpc {
 
-/// How often the chief sends everybody a heartbeat, and looks for who is silent; and how often tasks send theirs.
+/// How often the chief sends heartbeats and checks for silent tasks, and how often tasks send theirs.
 inline constexpr std::chrono::milliseconds kHeartbeat{1000};
-/// Silence after which a task is to blame for an operation that failed elsewhere.
+/// Silence after which a task is regarded as the cause of an operation that failed elsewhere.
 inline constexpr std::chrono::milliseconds kSuspiciousSilence{2500};
-/// What the chief waits after a suspicion: longer than a heartbeat, which says how far a task is, and for the end of a
-/// dead task's connection.
+/// How long the chief waits after a suspicion: longer than a heartbeat, which reports a task's progress, and long
+/// enough for a dead task's connection to end.
 inline constexpr std::chrono::milliseconds kEvidence{1200};
-/// How often a log says whom a task waits for.
+/// How often the log reports which tasks are waited for.
 inline constexpr std::chrono::seconds kReminder{10};
 
 inline double seconds(std::chrono::steady_clock::duration duration) {

@@ -6,7 +6,7 @@
 namespace mirrortrain {
 namespace {
 
-/// What libraries on a GPU expect of a workspace; its memory begins at such an address, too.
+/// The workspace alignment that GPU libraries expect; the arena itself is aligned to it, too.
 constexpr std::size_t kAlignment = 256;
 
 std::size_t aligned(std::size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }

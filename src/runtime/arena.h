@@ -7,11 +7,11 @@
 
 namespace mirrortrain {
 
-/// Which of a graph's values a program keeps, where, and until when.
+/// Which of a graph's values a program stores, in whose storage, and until when.
 struct Liveness {
-  std::vector<ValueId> roots;       ///< by value: whose storage it has; an alias op's output that of its input
-  std::vector<bool> needed;         ///< by value: the outputs depend on it, or it is one
-  std::vector<NodeId> last_reader;  ///< by root: the last step that reads it or an alias of it, -1 where none does
+  std::vector<ValueId> roots;       ///< by value: the value whose storage it uses; of an alias op's output, its input's
+  std::vector<bool> needed;         ///< by value: it is an output, or one depends on it
+  std::vector<NodeId> last_reader;  ///< by root: the last node that reads it or an alias of it, -1 if none does
 };
 
 /// For a program that writes `outputs`.
@@ -31,8 +31,8 @@ struct ArenaPlan {
   std::size_t bytes = 0;
 };
 
-/// Gives tensors that never live at the same time the same memory: largest first, each at the lowest offset that is
-/// free for its whole life.
+/// Assigns memory that tensors with disjoint lifetimes share: largest first, each at the lowest offset that is free for
+/// its whole lifetime.
 ArenaPlan plan_arena(const std::vector<Lifetime>& lifetimes);
 
 }  // namespace mirrortrain

@@ -34,7 +34,7 @@ BoundProgram::BoundProgram(const Program& program, const Bindings& bindings) : p
     next.args.step = bindings.step;
     next.args.blocks_done = bindings.blocks_done;
   }
-  for (BoundStep& step : steps_) {  // spans are taken once the vectors have their final places
+  for (BoundStep& step : steps_) {  // spans are created once the vectors have their final addresses
     step.args.inputs = step.inputs;
     step.args.outputs = step.outputs;
   }

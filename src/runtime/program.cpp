@@ -6,7 +6,7 @@
 #include "runtime/arena.h"
 
 namespace mirrortrain {
-/// Chooses kernels node by node and collects what lives in the arena, then plans it.
+/// Chooses kernels node by node and collects the lifetimes of tensors in the arena, then plans it.
 class Program::Lowering {
  public:
   Lowering(Program& program, const Graph& graph, const std::vector<ValueId>& outputs, const KernelRegistry& registry,
@@ -42,7 +42,7 @@ class Program::Lowering {
  private:
   static constexpr std::size_t kNone = static_cast<std::size_t>(-1);
 
-  /// The output's storage is outside. If its root already is outside under another name, it is copied at the end.
+  /// Binds the output to outside storage. If its root is already bound to another output, it is copied at the end.
   void bind_output(ValueId output) {
     const ValueId root = root_of(output);
     if (graph_.value(root).source == Graph::Source::kNode && bound_as_[index(root)] == kNoValue) {
@@ -64,7 +64,7 @@ class Program::Lowering {
     return lifetimes_.size() - 1;
   }
 
-  /// Where `value` is, for the step that is being lowered.
+  /// The place of `value` for the step being lowered.
   Operand operand(ValueId value, bool reading) {
     const ValueId root = root_of(value);
     if (graph_.value(root).source != Graph::Source::kNode) return {view(value), {Place::Kind::kBound, index(root)}};
@@ -77,7 +77,7 @@ class Program::Lowering {
     return {view(value), {Place::Kind::kArena, lifetime}};
   }
 
-  /// The lifetime of an input that dies in this node and leaves output 0 its storage, kNone where there is none.
+  /// The lifetime of an input that ends at this node and whose storage output 0 reuses; kNone if there is none.
   std::size_t inherited(NodeId id, const Kernel& kernel) const {
     const Node& node = graph_.node(id);
     const ValueId output = node.outputs[0];
@@ -124,7 +124,7 @@ class Program::Lowering {
     for (const ValueId output : node.outputs) touch(output);
   }
 
-  /// An output of the program is left alone after the step, or copy, that comes here last.
+  /// A program's output is final after the last step, or copy, for which this is called.
   void touch(ValueId value) {
     const ValueId output = value == kNoValue ? kNoValue : bound_as_[index(root_of(value))];
     if (output != kNoValue) program_.complete_after_[output] = program_.steps_.size();
@@ -160,8 +160,8 @@ class Program::Lowering {
   const KernelRegistry& registry_;
   int threads_;
   Liveness live_;
-  std::vector<ValueId> bound_as_;         ///< by root: the output that gives its storage
-  std::vector<std::size_t> lifetime_of_;  ///< by root; kNone where it is not in the arena
+  std::vector<ValueId> bound_as_;         ///< by root: the output whose storage it uses
+  std::vector<std::size_t> lifetime_of_;  ///< by root; kNone if it is not in the arena
   std::vector<Lifetime> lifetimes_;
   std::vector<std::pair<ValueId, ValueId>> copies_;
 };

@@ -10,13 +10,13 @@
 
 namespace mirrortrain {
 
-/// A variable's derived copy that kernels of a program want (see DerivedForm).
+/// A variable's derived copy that a program's kernels need (see DerivedForm).
 struct DerivedCopy {
   ValueId variable = kNoValue;
   DerivedForm form;
 };
 
-/// Where a program's tensors are. Everything belongs to the caller and must outlive what is bound to it.
+/// The memory of a program's tensors. Owned by the caller; must outlive the programs bound to it.
 struct Bindings {
   /// By ValueId: inputs, variables, the outputs of collectives and the program's outputs; null elsewhere.
   std::vector<std::byte*> values;
@@ -32,7 +32,7 @@ struct Bindings {
 class Program {
  public:
   /// Keeps the nodes that `outputs` depend on; the outputs are written to memory bound from outside. Throws Error,
-  /// naming the layer, where a node has no kernel.
+  /// naming the layer, if a node has no kernel.
   Program(const Graph& graph, std::int64_t rows, const std::vector<ValueId>& outputs, const KernelRegistry& registry,
           int threads);
 
@@ -41,21 +41,21 @@ class Program {
   const std::vector<DerivedCopy>& derived_copies() const { return derived_copies_; }
 
   /// A step is one kernel. A graph with the same outputs has the same steps, in the same order, at every number of rows
-  /// and on every device; only what a step does before its kernel (derived forms) may differ.
+  /// and on every device; only the work before a step's kernel (derived forms) may differ.
   std::size_t steps() const { return steps_.size(); }
 
   /// For each collective of the graph, how many steps come before it. With its input among the outputs, that is
   /// complete by then.
   const std::vector<std::size_t>& segment_ends() const { return segment_ends_; }
 
-  /// How many steps must have run until an output has its final value and the program neither reads nor writes it any
-  /// more; steps() where a copy after the last step does. Throws Error for a value that is no output.
+  /// The number of steps after which an output has its final value and the program no longer accesses it; steps() if a
+  /// copy after the last step does. Throws Error for a value that is not an output.
   std::size_t complete_after(ValueId output) const;
 
  private:
   friend class BoundProgram;
 
-  /// Where a tensor is: bound from outside, a derived copy, or at an offset of the arena.
+  /// A tensor's location: bound from outside, a derived copy, or at an offset of the arena.
   struct Place {
     enum class Kind { kAbsent, kBound, kDerived, kArena } kind = Kind::kAbsent;
     std::size_t index = 0;  ///< ValueId, number of the derived copy, or a lifetime whose offset the plan gives
@@ -64,7 +64,7 @@ class Program {
     TensorView view;  ///< data is null
     Place place;
   };
-  /// A derived form of an input that is no variable: made before the kernel runs.
+  /// A derived form of an input that is not a variable: computed before the kernel runs.
   struct Refresh {
     std::size_t input = 0;
     DerivedForm form;
@@ -78,7 +78,7 @@ class Program {
     std::string layer;
     std::string_view op;
   };
-  /// An output that is another name for a value that is bound elsewhere.
+  /// An output that is an alias of a value bound elsewhere.
   struct Copy {
     Operand from, to;
   };
@@ -106,9 +106,9 @@ class BoundProgram {
   /// The whole program.
   void enqueue(Stream& stream);
 
-  /// The steps [first, last), and with the program's last one the copies that complete its outputs. Parts that follow
-  /// one another from 0 to steps() are the whole: between them the bindings stay the program's, but for outputs that
-  /// are complete. Throws Error where there are no such steps.
+  /// The steps [first, last), and with the program's last one the copies that complete its outputs. Consecutive parts
+  /// from 0 to steps() are the whole program: between them the bindings must not be modified, except outputs that are
+  /// complete. Throws Error for an invalid range.
   void enqueue(Stream& stream, std::size_t first, std::size_t last);
 
   /// Seconds spent in each step since the start, for profiles: the layer, the op and the time. Empty unless `profile`

@@ -38,7 +38,7 @@ double exchange_seconds(const Exchange& exchange, const Ranks& ranks, const Netw
 double StepSchedule::step_seconds() const {
   if (!overlaps) return compute + std::accumulate(buckets.begin(), buckets.end(), 0.0) + others;
   const double backward = compute * kBackwardShare;
-  double free = 0;  // when the network has brought what is full so far
+  double free = 0;  // when the network has transferred the buckets so far
   for (std::size_t i = 0; i < buckets.size(); ++i) {
     const double full =
         compute - backward + backward * static_cast<double>(i + 1) / static_cast<double>(buckets.size());

@@ -14,20 +14,21 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr int kWarmUp = 3, kFewestSamples = 5, kMostSamples = 1000;
-/// Steps of a sample on devices that work behind the host, so that waiting for them does not count.
+/// Steps per sample on asynchronous devices, so that the final wait is negligible.
 constexpr std::int64_t kStepsOfSample = 16;
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
 Cluster cluster_of(const Layout& layout) { return {std::min(layout.workers(), 2), 0}; }
 
-/// The global batch of which worker 0 of that cluster has the layout's rows.
+/// The global batch for which worker 0 of that cluster has the layout's rows.
 std::int64_t batch_of(const Layout& layout) {
   const std::int64_t own = std::accumulate(layout.rows.begin(), layout.rows.end(), std::int64_t{0});
   return own + (cluster_of(layout).workers - 1) * layout.rows.back() * layout.replicas_each();
 }
 
-/// The layout's devices by name, whatever the batch and the number of workers would choose.
+/// Options with the layout's devices by name, regardless of those that the batch and the number of workers would
+/// select.
 StrategyOptions placed_as(const Layout& layout, StrategyOptions options) {
   std::vector<DeviceId> devices;
   for (const LanePlace& lane : layout.topology.lanes) devices.push_back(lane.device);
@@ -71,7 +72,7 @@ IsolatedWorker::IsolatedWorker(const CheckedConfiguration& checked, const Hardwa
       return communicators;
     };
   }
-  // With options, a run leaves `state` out, whose values may be lists by replica; it costs nothing.
+  // With options, a run omits `state`, whose values may be lists by replica; it has no cost.
   strategy_ = make_strategy(checked, {.strategy = placed_as(layout, options_of(checked))}, isolated);
   strategy_->prepare({{std::ssize(rows_)}, {}, {&examples_}});
   set_first_values(checked, strategy_->variables());
@@ -91,7 +92,7 @@ void IsolatedWorker::train() {
   if (strategy_->must_take_sums()) strategy_->take_sums();
 }
 
-/// Whole groups of accumulated gradients. Returns the seconds of a step.
+/// Runs whole groups of accumulated gradients. Returns the seconds of a step.
 double IsolatedWorker::train_sample() {
   const std::int64_t steps = values_.gradients.accumulate_steps * (layout_.topology.on_gpus() ? kStepsOfSample : 1);
   const auto start = Clock::now();
@@ -115,7 +116,7 @@ WorkerStep IsolatedWorker::measure(double seconds) {
   measured.memory = memory.variables + memory.activations + memory.examples;
   if (domains_.empty()) return measured;
   const auto count = static_cast<double>(state_.step - before);
-  // What the network's layers and the update exchange is not among the buckets.
+  // The exchanges of the model's layers and of the update are not buckets.
   std::vector<Exchange> exchanges = domains_.front().exchanges(count);
   const auto others = std::ranges::stable_partition(exchanges, names_bucket, &Exchange::what);
   measured.others = workers_.exchanges(count);

@@ -13,7 +13,7 @@
 
 namespace mirrortrain::plan {
 
-/// Who takes part in a run on several workers, and how gradients are added: what the run itself would choose.
+/// The participants of a run on several workers, and how gradients are added, as the run itself would choose them.
 struct Layout {
   Topology topology;  ///< of worker 0
   ReductionChoice choice;
@@ -23,28 +23,28 @@ struct Layout {
   int workers() const { return topology.cluster.workers; }
   int replicas_each() const { return static_cast<int>(rows.size()); }
   int lanes() const { return static_cast<int>(topology.lanes.size()); }
-  /// Of the worker, on CPUs.
+  /// The worker's threads, on CPUs.
   int threads() const;
 };
 
 /// A step of one worker, measured on this machine without a network.
 struct WorkerStep {
   double seconds = 0;             ///< median
-  std::vector<Exchange> buckets;  ///< of gradients, in the order in which they get full
-  std::vector<Exchange> others;   ///< whatever else the workers exchange
+  std::vector<Exchange> buckets;  ///< of gradients, in the order in which they fill up
+  std::vector<Exchange> others;   ///< the workers' other exchanges
   std::uint64_t memory = 0;       ///< bytes of variables, activations and inputs
 };
 
 /// Worker 0 of a run whose other workers do not exist: its strategy, over ExchangeRecorders. It is built as one of two
-/// workers, whichever number of them there are, with the rows of the layout: what a worker computes follows from these.
-/// One thread makes and drives it.
+/// workers, regardless of the actual number, with the rows of the layout, which determine a worker's computation. One
+/// thread creates and drives it.
 class IsolatedWorker {
  public:
-  /// All must outlive it. Takes a few steps to warm up. Throws what a run throws.
+  /// All must outlive it. Runs a few warm-up steps. Throws as a run does.
   IsolatedWorker(const CheckedConfiguration& checked, const Hardware& hardware, const Layout& layout,
                  const data::Feeder& examples);
 
-  /// Trains for so long, some steps at least.
+  /// Trains for `seconds`, but at least some steps.
   WorkerStep measure(double seconds);
 
  private:
@@ -54,7 +54,7 @@ class IsolatedWorker {
   const Configuration& values_;
   const Layout& layout_;
   const data::Feeder& examples_;
-  std::vector<ExchangeRecorder> domains_;  ///< before what uses them
+  std::vector<ExchangeRecorder> domains_;  ///< declared before their users
   ExchangeRecorder workers_;
   std::unique_ptr<Strategy> strategy_;
 

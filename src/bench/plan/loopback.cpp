@@ -42,7 +42,7 @@ class Socket {
   }
   int descriptor() const { return descriptor_; }
 
-  /// Sends as many bytes as it receives, at the same time. False where the other end is gone.
+  /// Sends as many bytes as it receives, at the same time. False if the peer has closed the connection.
   bool exchange(std::vector<char>& out, std::vector<char>& in) const {
     std::size_t sent = 0, received = 0;
     while (sent < out.size() || received < in.size()) {
@@ -91,7 +91,7 @@ std::pair<Socket, Socket> connect_pair() {
   return {std::move(client), std::move(server)};
 }
 
-/// The median of the seconds that exchanges of so many bytes take.
+/// The median seconds of exchanges of so many bytes.
 double exchange_seconds(std::size_t bytes, int times) {
   const auto [here, there] = connect_pair();
   std::thread other([&there, bytes, times] {

@@ -52,7 +52,7 @@ std::optional<double> rate_unit(std::string_view name) {
   return std::nullopt;
 }
 
-/// A number and its unit; nothing where it is not one.
+/// A number with its unit; nullopt if invalid.
 std::optional<double> quantity(std::string_view text, std::optional<double> (*unit_of)(std::string_view)) {
   double number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -73,7 +73,7 @@ std::optional<int> whole_number(std::string_view text) {
 
 constexpr std::string_view kExpectedWorkers = "a range such as 1..64 or a list such as 1,2,4";
 
-/// Powers of two, and both ends.
+/// The powers of two in a range, and both ends.
 std::vector<int> steps_of_range(std::string_view text, std::size_t dots) {
   const auto first = whole_number(without_outer_spaces(text.substr(0, dots))),
              last = whole_number(without_outer_spaces(text.substr(dots + 2)));

@@ -6,7 +6,7 @@
 
 namespace mirrortrain::plan {
 
-/// What lies between two workers, in the alpha-beta model: a message of n bytes takes latency + n / bandwidth. Every
+/// The network between two workers in the alpha-beta model: a message of n bytes takes latency + n / bandwidth. Every
 /// worker has one link, which sends and receives at full bandwidth at the same time.
 struct Network {
   double latency = 0;    ///< seconds, of one message in one direction
@@ -21,8 +21,8 @@ struct Network {
 /// M, G or T before either. Throws UsageError.
 Network parse_network(std::string_view text);
 
-/// "1..64": the powers of two from 1 to 64, and both ends where they are none; "1,2,3": these. Ascending, without
-/// duplicates. Throws UsageError for what is neither, and for numbers outside 1 to 1024.
+/// "1..64": the powers of two from 1 to 64, and both ends even if they are not powers of two; "1,2,3": these.
+/// Ascending, without duplicates. Throws UsageError for other texts, and for numbers outside 1 to 1024.
 std::vector<int> parse_worker_counts(std::string_view text);
 
 }  // namespace mirrortrain::plan

@@ -12,18 +12,18 @@
 namespace mirrortrain::plan {
 namespace {
 
-/// How many times as long work takes for which there are fewer cores than threads.
+/// The slowdown of work with more threads than cores.
 double slowdown(int threads, int cores) { return cores == 0 ? 1 : std::max(1.0, static_cast<double>(threads) / cores); }
 
-/// Gradients across the run's ranks.
+/// The ranks that exchange gradients.
 Ranks ranks_of(const Layout& layout) {
   const int workers = layout.workers();
   const bool nccl = layout.choice.operation == CrossDeviceOps::kNccl;
   return {workers, layout.topology.ranks() / workers, nccl ? Carrier::kNccl : Carrier::kRing};
 }
 
-/// What gathering gradients adds to a step that was measured with two workers: the terms of the others, of `bytes` from
-/// each, added by all lanes.
+/// The time that gathering gradients adds to a step measured with two workers: adding the other workers' terms, `bytes`
+/// from each, by all lanes.
 double gathered_terms_seconds(const Layout& layout, double bytes, double add_seconds) {
   if (layout.choice.body != ReductionChoice::Body::kGathered) return 0;
   return (layout.workers() - 2) * bytes * add_seconds / layout.lanes();
@@ -39,7 +39,7 @@ void require_plannable(const CheckedConfiguration& checked) {
                   config::name_of(type)));
 }
 
-/// How many workers have cores of their own on a machine that all share.
+/// The number of workers that fit side by side on the cores of a shared machine.
 int side_by_side(const Layout& layout, int cores) { return std::clamp(cores / layout.threads(), 1, layout.workers()); }
 
 std::string worker_text(const Layout& layout) {
@@ -61,7 +61,7 @@ PlannedRun predict(const Layout& layout, const WorkerStep& measured, const Assum
   run.global_batch = layout.global_batch;
   for (const std::int64_t rows : layout.rows) run.rows += rows;
   for (int worker = 0; worker < workers; ++worker) {
-    // Larger parts go first, so that a worker has none where its first replica has none.
+    // Larger parts come first, so a worker has no examples if its first replica has none.
     const RowRange first = rows_of_replica(run.global_batch, worker * layout.replicas_each(), run.replicas);
     if (first.count == 0) ++run.idle_workers;
   }
@@ -122,7 +122,7 @@ Plan make_plan(const CheckedConfiguration& checked, const PlanOptions& options, 
         "--network: the replicas are on GPUs, whose network cannot be measured here; give its latency and "
         "bandwidth, such as --network 5us,100Gbit/s");
   }
-  // As a run of several processes here would choose.
+  // The choice of a run of several processes on this machine.
   const bool may_share = checked.values().strategy.communication.implementation == Transport::kAuto;
   const std::optional<Network> shared = plan.network_measured && may_share ? measure_shared_memory() : std::nullopt;
   plan.shares_memory = shared.has_value();

@@ -20,7 +20,7 @@ using Clock = std::chrono::steady_clock;
 
 double sum_seconds(Communicator& communicator, std::size_t bytes, int times) {
   InlineStream stream;
-  const Buffer memory = communicator.allocate(bytes);  // as gradients lie
+  const Buffer memory = communicator.allocate(bytes);  // as for gradients
   std::vector<float> own(memory.data() == nullptr ? bytes / sizeof(float) : 0);
   const std::span<float> elements = own.empty() ? std::span(memory.as<float>(), bytes / sizeof(float)) : own;
   std::vector<double> seconds;

@@ -6,8 +6,8 @@
 
 namespace mirrortrain::plan {
 
-/// What carries sums between processes of this machine that share memory, as a network that would take as long:
-/// measured in about a tenth of a second, between two threads. Nothing where they would have no such memory.
+/// The shared-memory transport between processes of this machine, as a network of equal speed: measured in about a
+/// tenth of a second, between two threads. nullopt if shared memory is unavailable.
 std::optional<Network> measure_shared_memory();
 
 }  // namespace mirrortrain::plan

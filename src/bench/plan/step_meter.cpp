@@ -54,7 +54,7 @@ WorkerStep StepMeter::measure(const Layout& layout, int side_by_side) {
       together.arrive_and_wait();
       return measured;
     } catch (...) {
-      together.arrive_and_drop();  // the others do not wait for this one
+      together.arrive_and_drop();  // the others must not wait for this one
       throw;
     }
   };

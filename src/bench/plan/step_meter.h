@@ -16,16 +16,16 @@ class StepMeter {
   /// each size.
   StepMeter(const CheckedConfiguration& checked, const Hardware& hardware, double seconds);
 
-  /// Throws UsageError and Error as the run would.
+  /// Throws UsageError and Error as a run would.
   Layout layout(int workers, std::int64_t global_batch) const;
-  /// The mean over `side_by_side` workers that compute at the same time, since cores share caches and memory. What has
-  /// been measured is not measured again.
+  /// The mean over `side_by_side` workers that compute at the same time, because cores share caches and memory.
+  /// Measurements are cached.
   const WorkerStep& step(const Layout& layout, int side_by_side = 1);
 
  private:
   WorkerStep measure(const Layout& layout, int side_by_side);
 
-  /// Whether there is one worker, how many are side by side, lanes, rows.
+  /// Whether there is a single worker; side_by_side; lanes; rows.
   using Key = std::tuple<bool, int, int, std::vector<std::int64_t>>;
   const CheckedConfiguration& checked_;
   const Hardware& hardware_;
@@ -34,7 +34,7 @@ class StepMeter {
   std::map<Key, WorkerStep> measured_;
 };
 
-/// Seconds in which one thread adds a byte of float32 to another, as reductions in host memory do.
+/// Seconds per byte for one thread to add float32 elements, as reductions in host memory do.
 double measure_add_seconds();
 
 }  // namespace mirrortrain::plan

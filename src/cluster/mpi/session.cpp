@@ -28,7 +28,7 @@ std::string library_name() {
   return name.substr(0, name.find_first_of(",\n"));
 }
 
-/// This process's number among those of its machine, and how many those are.
+/// This process's index among those of its machine, and their number.
 std::pair<int, int> place_on_machine() {
   MPI_Comm machine = MPI_COMM_NULL;
   MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &machine);
@@ -39,7 +39,7 @@ std::pair<int, int> place_on_machine() {
   return place;
 }
 
-/// Whether every process comes here within the time.
+/// A barrier with a timeout: whether every process reaches it in time.
 bool all_come(double seconds) {
   MPI_Request request = MPI_REQUEST_NULL;
   if (MPI_Ibarrier(MPI_COMM_WORLD, &request) != MPI_SUCCESS) return false;
@@ -88,7 +88,7 @@ std::shared_ptr<Session> Session::start(ClusterSpec& cluster, const Environment&
 void Session::locate(ClusterSpec& cluster, const Environment& environment) const {
   const auto [number, on_machine] = place_on_machine();
   Text own{};
-  // What goes wrong here is sent to all, so that none waits for this one.
+  // Errors are sent to all processes, so that none waits for this one.
   try {
     std::string host = environment("MIRRORTRAIN_HOST").value_or("");
     if (host.empty()) host = on_machine == size_ ? "127.0.0.1" : reachable_host();

@@ -10,23 +10,23 @@
 
 namespace mirrortrain::mpi {
 
-/// Why MPI cannot be used by this executable, or nothing.
+/// Why this executable cannot use MPI; empty if it can.
 std::string why_no_mpi();
 
-/// This process's part in MPI, from MPI_Init_thread (MPI_THREAD_SERIALIZED) to MPI_Finalize. There is one in a process
-/// that MPI's launcher started, and MPI is left alone in every other. Kept by what uses MPI; the last to go ends it, on
-/// the thread that started it.
+/// The lifetime of MPI in this process, from MPI_Init_thread (MPI_THREAD_SERIALIZED) to MPI_Finalize. Exists only in
+/// processes that MPI's launcher started; others do not use MPI. Shared by its users; the last one to release it ends
+/// MPI, on the thread that started it.
 class Session {
  public:
   /// Starts MPI, which waits for the other processes, and fills in the address of every task of `cluster`, whose `mpi`
-  /// is set: 127.0.0.1 where all run on one machine, else what reachable_host says, or MIRRORTRAIN_HOST where that is
-  /// set; with a port that was free, or MIRRORTRAIN_PORT plus the number of tasks before it on its machine. Throws
-  /// UsageError where the executable has no MPI or another one than the launcher's, and where a task finds no address
-  /// or those variables are wrong: on every task, naming that one. Throws Error at a second call.
+  /// is set: 127.0.0.1 if all run on one machine, else reachable_host's, or MIRRORTRAIN_HOST if set; with a free port,
+  /// or MIRRORTRAIN_PORT plus the number of tasks before it on its machine. Throws UsageError if the executable has no
+  /// MPI or another one than the launcher's, or if a task finds no address or those variables are wrong: on every task,
+  /// naming the failing one. Throws Error at a second call.
   static std::shared_ptr<Session> start(ClusterSpec& cluster, const Environment& environment);
 
-  /// Ends MPI where every other process comes to its end too: one that does not is waited for for a few seconds, then
-  /// left to the launcher, which ends all processes when the first leaves without MPI_Finalize.
+  /// Finalizes MPI if every other process does so within a few seconds; otherwise leaves it to the launcher, which ends
+  /// all processes when one exits without MPI_Finalize.
   ~Session();
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
@@ -34,9 +34,9 @@ class Session {
   int rank() const { return rank_; }
   int size() const { return size_; }
 
-  /// To be held around every call of MPI, of which there may be one at a time.
+  /// Must be held during every MPI call, of which only one may run at a time.
   std::mutex& calls() { return calls_; }
-  /// Something has failed, so the other processes may not come to their end.
+  /// Notes a failure, after which the other processes may not reach MPI_Finalize.
   void give_up() { given_up_ = true; }
 
  private:

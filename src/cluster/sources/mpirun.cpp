@@ -4,7 +4,7 @@
 namespace mirrortrain {
 namespace {
 
-/// Whether srun, not MPI's launcher, set PMI's variables: they then say the same as its own.
+/// Whether srun, not MPI's launcher, set PMI's variables: they then agree with srun's own.
 bool is_of_srun(const Environment& environment) {
   const auto same = [&](const char* pmi, const char* slurm) {
     return environment(slurm) && environment(pmi) == environment(slurm);

@@ -11,7 +11,7 @@
 namespace mirrortrain {
 namespace {
 
-/// The text at commas outside of brackets.
+/// Splits the text at commas outside brackets.
 std::vector<std::string_view> split_at_commas(std::string_view text) {
   std::vector<std::string_view> parts;
   int depth = 0;
@@ -34,10 +34,10 @@ std::optional<int> number_of(std::string_view text) {
   return number;
 }
 
-/// Expands one name's brackets, the first first.
+/// Expands one name's brackets from left to right.
 class HostNames {
  public:
-  /// False where the form is not SLURM's, or more names come out than a cluster has.
+  /// False if the syntax is not SLURM's, or there would be more names than a cluster can have.
   bool add(const std::string& before, std::string_view rest) {
     const std::size_t open = rest.find('[');
     const std::size_t close = rest.find(']');

@@ -12,19 +12,19 @@
 namespace mirrortrain {
 namespace {
 
-// Numbers of steps from here on are SLURM's own: the batch script, an interactive shell and the like.
+// Step numbers from here on are reserved by SLURM: the batch script, an interactive shell and similar.
 constexpr long kSpecialSteps = 0xfffffff0L;
 
-constexpr long kFirstPort = 12000, kPorts = 20000;  // below those that systems hand out, from 32768 on
+constexpr long kFirstPort = 12000, kPorts = 20000;  // below the ephemeral ports, from 32768 on
 constexpr const char* kBesideStep = "which srun sets beside SLURM_STEP_ID";
 
-/// A task's place: its node, and its number among the node's tasks.
+/// A task's place: its node, and its index among the node's tasks.
 struct Seat {
   std::size_t node = 0;
   int number = 0;
 };
 
-/// The tasks' places in their order: node after node, or dealt to the nodes in turn while they have room.
+/// The tasks' places in order: node after node (block), or in turn over nodes with free places (cyclic).
 std::vector<Seat> seats(const std::vector<int>& tasks_per_node, bool cyclic) {
   std::vector<Seat> seats;
   if (!cyclic) {
@@ -70,7 +70,7 @@ std::string address_of(const Seat& seat, const std::vector<std::string>& nodes, 
   return Address{nodes[seat.node], static_cast<int>(port)}.text();
 }
 
-/// The step's number; nothing outside of a step that srun started.
+/// The step's number; nullopt outside a step started by srun.
 std::optional<long> step_number(const Environment& environment) {
   const char* name = environment("SLURM_STEP_ID") ? "SLURM_STEP_ID" : "SLURM_STEPID";
   const auto step = number_in(environment, name, 0, 0xffffffffL);

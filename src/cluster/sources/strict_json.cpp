@@ -13,7 +13,7 @@ namespace mirrortrain {
 using Json = nlohmann::json;
 
 Json strict_json(const std::string& text, const std::string& variable) {
-  std::vector<std::set<std::string>> keys;  // of the mappings that are open
+  std::vector<std::set<std::string>> keys;  // of the open objects
   std::string twice;
   const auto look = [&](int, Json::parse_event_t event, Json& value) {
     if (event == Json::parse_event_t::object_start) keys.emplace_back();
@@ -33,7 +33,7 @@ Json strict_json(const std::string& text, const std::string& variable) {
         "{}='{{\"cluster\": ...}}'",
         variable, at == text.size() ? "its end" : fmt::format("'{}'", text.substr(at, 1)), at + 1, text.substr(0, 200),
         text.size() > 200 ? "..." : "", variable));
-  } catch (const Json::exception& error) {  // such as a number out of range
+  } catch (const Json::exception& error) {  // for example a number out of range
     throw UsageError(fmt::format("{}: expected JSON that can be read: {}", variable, error.what()));
   }
   if (!twice.empty()) {

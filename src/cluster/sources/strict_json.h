@@ -5,8 +5,8 @@
 
 namespace mirrortrain {
 
-/// JSON of the variable of that name. Throws UsageError, beginning with the name, where it is none or a mapping has a
-/// key twice, of which a lenient reader would lose one.
+/// The JSON of a variable. Throws UsageError, beginning with its name, if it is invalid or an object has a duplicate
+/// key, one of which a lenient parser would drop.
 nlohmann::json strict_json(const std::string& text, const std::string& variable);
 
 }  // namespace mirrortrain

@@ -24,13 +24,13 @@ const ClusterKeys kJsonKeys = {"cluster.chief",     "cluster.worker", "cluster.p
   throw UsageError(fmt::format("TF_CONFIG: {}{}{}", place, place.empty() ? "" : ": ", message));
 }
 
-/// A value as messages show it.
+/// A value for messages.
 std::string shown(const Json& value) {
   const std::string text = value.dump(-1, ' ', false, Json::error_handler_t::replace);
   return text.size() <= 100 ? text : text.substr(0, 100) + "...";
 }
 
-/// A text that holds a whole number, as Python's int() takes it from JSON.
+/// A text with a whole number, as Python's int() accepts it.
 std::optional<int> index_in(const std::string& text) {
   int index = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), index);
@@ -45,7 +45,7 @@ std::string address_in(const Json& value, const std::string& place) {
   return address;
 }
 
-/// {"0": "host:port", "1": ...}, which TensorFlow takes beside a list.
+/// {"0": "host:port", "1": ...}, which TensorFlow accepts as an alternative to a list.
 std::vector<std::string> addresses_by_index(const Json& tasks, const std::string& place) {
   std::vector<std::string> addresses(tasks.size());
   for (const auto& [key, value] : tasks.items()) {
@@ -78,7 +78,7 @@ std::optional<std::string> only_address(const std::vector<std::string>& addresse
   return addresses.empty() ? std::nullopt : std::optional(addresses.front());
 }
 
-/// The job of that name, or the end with a message.
+/// The job of that name. Throws UsageError if there is none.
 Job job_named(const std::string& name, const std::string& place) {
   if (const auto job = config::value_named<Job>(name)) return *job;
   if (name == "master") wrong(place, "`master` was TensorFlow 1's name of the chief; write `chief`");
@@ -143,7 +143,7 @@ std::optional<ClusterSpec> cluster_of_tf_config(const Environment& environment) 
   cluster.source = "TF_CONFIG";
   read_cluster(*jobs, cluster);
   cluster.task = read_task(config);
-  if (cluster.task.job == Job::kEvaluator && !cluster.evaluator) cluster.evaluator = "";  // outside of the cluster
+  if (cluster.task.job == Job::kEvaluator && !cluster.evaluator) cluster.evaluator = "";  // not part of the cluster
   if (const auto mistake = mistake_in(cluster, kJsonKeys)) wrong(mistake->key, mistake->message);
   return cluster;
 }

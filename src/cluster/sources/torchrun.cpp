@@ -8,7 +8,7 @@
 namespace mirrortrain {
 namespace {
 
-/// Where the chief listens.
+/// The port on which the chief listens.
 long chief_port(const Environment& environment) {
   const long master = required_number(environment, "MASTER_PORT", 1, 65535, "which torchrun sets beside RANK");
   if (const auto port = number_in(environment, "MIRRORTRAIN_PORT", 1, 65535)) return *port;

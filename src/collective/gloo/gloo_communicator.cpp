@@ -24,9 +24,9 @@
 namespace mirrortrain {
 namespace {
 
-/// gloo has no waiting without end.
+/// gloo does not support an infinite timeout.
 constexpr std::chrono::hours kNoLimit{24 * 365};
-/// Of no operation: theirs have a number in the upper half too.
+/// Not slots of operations, which also have a number in the upper half.
 constexpr std::uint64_t kUnansweredSlot = 1, kGreetingSlot = 2;
 
 std::chrono::milliseconds milliseconds(double seconds) {
@@ -34,7 +34,7 @@ std::chrono::milliseconds milliseconds(double seconds) {
   return std::chrono::milliseconds(static_cast<std::int64_t>(seconds * 1000));
 }
 
-/// gloo's way to hand out addresses, over the meeting point.
+/// Gloo's key-value store for addresses, backed by the rendezvous store.
 class Store : public gloo::rendezvous::Store {
  public:
   Store(const RendezvousStore& meeting, std::string prefix) : meeting_(meeting), prefix_(std::move(prefix)) {}
@@ -52,8 +52,8 @@ class Store : public gloo::rendezvous::Store {
   const std::string prefix_;
 };
 
-/// Makes the connections among all ranks. gloo takes whoever comes first to a port that it has just opened for a rank
-/// (a port scanner does), so that rank is refused, or its connection ends: then all ranks begin anew, at other ports.
+/// Connects all ranks. gloo accepts the first connection to a port that it has just opened for a rank, even from a port
+/// scanner, so that the rank is refused or its connection closed: then all ranks start over with other ports.
 class Mesh {
  public:
   Mesh(const GlooOptions& options, const RendezvousStore& meeting) : options_(options), meeting_(meeting) {}
@@ -62,8 +62,8 @@ class Mesh {
     gloo::transport::tcp::attr attributes;
     attributes.hostname = options_.host;
     auto device = gloo::transport::tcp::CreateDevice(attributes);
-    // Never destroyed: a stranger's connection may hold the device until after the communicator is gone, and newer gloo
-    // would then join the device's thread from that thread itself, which ends the process.
+    // Never destroyed: an outside connection may hold the device until after the communicator is destroyed, and newer
+    // gloo would then join the device's thread from that thread itself, which terminates the process.
     static auto* const devices = new std::vector<std::shared_ptr<gloo::transport::Device>>;
     static std::mutex devices_mutex;
     {
@@ -72,7 +72,7 @@ class Mesh {
     }
     for (int attempt = 1;; ++attempt) {
       const std::string prefix = fmt::format("gloo/{}/", attempt);
-      agree(prefix + "begins/", "");  // all are there, so that nothing below waits for a rank that starts late
+      agree(prefix + "begins/", "");  // a barrier, so that nothing below waits for a rank that starts late
       auto context = std::make_shared<gloo::rendezvous::Context>(options_.rank, options_.size);
       context->setTimeout(kConnect);
       const std::string made = agree(prefix + "made/", error_of([&] {
@@ -102,7 +102,7 @@ class Mesh {
     return "";
   }
 
-  /// Every rank gives its error, empty where there is none; returns the own one, or the first of the others.
+  /// Exchanges the ranks' errors, empty if none; returns this rank's own, or the first of the others.
   std::string agree(const std::string& key, const std::string& own) const {
     meeting_.put(key + std::to_string(options_.rank), own);
     std::string first = own;
@@ -114,7 +114,7 @@ class Mesh {
     return first;
   }
 
-  /// Whether every other rank is at the other end of its connection.
+  /// Checks that the peer of each connection is the expected rank.
   void greet(gloo::Context& context) const {
     std::vector<int> ranks(static_cast<std::size_t>(options_.size), -1);
     int own = options_.rank;
@@ -153,7 +153,7 @@ class GlooCommunicator : public HostCommunicator {
  public:
   GlooCommunicator(const GlooOptions& options, const RendezvousStore& meeting, OperationWatch watch)
       : HostCommunicator(options.rank, options.size, std::move(watch)) {
-    // gloo writes to sockets as to files: where the other end died, the system would end this process without a word.
+    // gloo writes to sockets as to files: if the peer died, SIGPIPE would silently kill this process.
     ::signal(SIGPIPE, SIG_IGN);
     context_ = options.size == 1 ? std::make_shared<gloo::rendezvous::Context>(options.rank, options.size)
                                  : Mesh(options, meeting).connect();
@@ -166,7 +166,7 @@ class GlooCommunicator : public HostCommunicator {
       throw Error(fmt::format("{}: no sums of bfloat16", elements.what));
     }
     switch (elements.dtype) {
-      case DType::kBfloat16: return perform_as<std::uint16_t>(call);  // which is only carried
+      case DType::kBfloat16: return perform_as<std::uint16_t>(call);  // which is only copied
       case DType::kFloat32: return perform_as<float>(call);
       case DType::kFloat64: return perform_as<double>(call);
       case DType::kInt32: return perform_as<std::int32_t>(call);
@@ -175,8 +175,8 @@ class GlooCommunicator : public HostCommunicator {
     }
   }
 
-  /// gloo closes every connection, and ends what waits on one, when some operation times out: so here one does, which
-  /// nobody answers.
+  /// When an operation times out, gloo closes every connection and fails the operations waiting on it: so this lets one
+  /// time out that has no sender.
   void interrupt(const std::string&) override {
     if (size() == 1) return;
     try {
@@ -184,7 +184,7 @@ class GlooCommunicator : public HostCommunicator {
       const auto unanswered = context_->createUnboundBuffer(&nothing, 1);
       unanswered->recv((rank() + 1) % size(), kUnansweredSlot);
       unanswered->waitRecv(std::chrono::milliseconds(1));
-    } catch (const std::exception&) {  // as it should
+    } catch (const std::exception&) {  // as intended
     }
   }
 
@@ -207,9 +207,10 @@ class GlooCommunicator : public HostCommunicator {
     }
   }
 
-  /// Every other rank gets the part `sent_to(rank)` of the elements, and its own comes to its place in `received`. Who
-  /// receives says so before it sends: gloo's message about it would wait behind what is sent, and one direction for
-  /// the other. gloo's own alltoall and allgather take 2 and 1.5 times as long between two ranks.
+  /// Every other rank receives the part `sent_to(rank)` of the elements, and its own part is stored at its place in
+  /// `received`. Receives are posted before sends: otherwise gloo's notification of a receive would queue behind the
+  /// data, and one direction would wait for the other. gloo's own alltoall and allgather take 2 and 1.5 times as long
+  /// between two ranks.
   template <class SentTo>
   void exchange_parts(const Elements& elements, std::byte* received, const SentTo& sent_to) {
     const std::size_t bytes = elements.bytes() / static_cast<std::size_t>(size());

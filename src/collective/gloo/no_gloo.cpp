@@ -1,4 +1,4 @@
-// What refuses where the program was built without gloo.
+// Stubs that throw in a build without gloo.
 #include <fmt/format.h>
 
 #include "base/error.h"

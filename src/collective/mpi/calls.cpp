@@ -19,7 +19,7 @@ void check_call(int code, const char* function) {
 }
 
 MPI_Comm own_communicator(Session& session, double timeout_seconds) {
-  // On the heap, and left there after a timeout: MPI writes to them for as long as the call is pending.
+  // On the heap, and leaked after a timeout: MPI writes to them while the call is pending.
   struct Pending {
     MPI_Comm copy = MPI_COMM_NULL;
     MPI_Request request = MPI_REQUEST_NULL;

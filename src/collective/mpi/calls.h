@@ -16,12 +16,12 @@ using Clock = std::chrono::steady_clock;
 /// Throws Error, naming the function and MPI's reason, unless it succeeded.
 void check_call(int code, const char* function);
 
-/// A duplicate of MPI_COMM_WORLD whose errors are returned, made by every rank. Throws Error where the others do not
-/// make theirs within `timeout_seconds` (0: no limit).
+/// A duplicate of MPI_COMM_WORLD that returns errors; a collective call. Throws Error if the other ranks do not make it
+/// within `timeout_seconds` (0: no limit).
 MPI_Comm own_communicator(Session& session, double timeout_seconds);
 
-/// Calls `done`, with MPI to itself, until it returns true or `seconds` (0: no limit) since `start` are over: returns
-/// which. Other threads get the core after some microseconds, and after a second nobody is in a hurry.
+/// Calls `done`, holding the lock of MPI calls, until it returns true or `seconds` (0: no limit) have passed since
+/// `start`; returns whether it did. Yields the core after some microseconds, and polls slowly after a second.
 template <class Done>
 bool wait(Session& session, Clock::time_point start, double seconds, const Done& done) {
   const auto limit = std::chrono::duration<double>(seconds);

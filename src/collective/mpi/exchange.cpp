@@ -16,7 +16,7 @@ namespace {
 // A tag is an operation's number, its round, and a hash of what it does.
 constexpr int kOperations = 8, kRounds = 2, kBitsBeforeHash = 4;
 
-/// Of all that ranks must agree on, in so many bits.
+/// A hash of everything that ranks must agree on, in `bits` bits.
 int hash_of(const CollectiveCall& call, int bits) {
   std::uint64_t hash = call.elements.count;
   for (const auto more :
@@ -26,7 +26,7 @@ int hash_of(const CollectiveCall& call, int bits) {
   return static_cast<int>(hash >> (64 - bits));
 }
 
-/// How many bits of a tag MPI leaves to the hash; at least 11.
+/// The number of a tag's bits left for the hash; at least 11.
 int bits_of_hash(MPI_Comm communicator) {
   int* largest = nullptr;
   int is_set = 0, bits = 15;
@@ -37,7 +37,7 @@ int bits_of_hash(MPI_Comm communicator) {
 
 MPI_Datatype type_of(DType dtype) {
   switch (dtype) {
-    case DType::kBfloat16: return MPI_UINT16_T;  // which is only carried
+    case DType::kBfloat16: return MPI_UINT16_T;  // which is only copied
     case DType::kFloat32: return MPI_FLOAT;
     case DType::kFloat64: return MPI_DOUBLE;
     case DType::kInt32: return MPI_INT32_T;
@@ -62,7 +62,7 @@ Exchange::Exchange(std::shared_ptr<Session> session, double timeout_seconds)
 }
 
 Exchange::~Exchange() {
-  if (failed()) return;  // the other ranks may not come here, and messages may be in flight
+  if (failed()) return;  // the other ranks may not reach this, and messages may be in flight
   const std::lock_guard lock(session_->calls());
   MPI_Comm_free(&messages_);
 }
@@ -76,8 +76,8 @@ void Exchange::begin(const CollectiveCall& call) {
   round_ = 0;
 }
 
-/// The same at both ends of a message where they are in the same operation, so that no other is received: Open MPI may
-/// write a message beyond the end of a shorter receipt.
+/// Equal on both sides of a message if they are in the same operation, so that no other message is received: Open MPI
+/// may write a message beyond the end of a shorter receive buffer.
 int Exchange::tag() const {
   const int number = static_cast<int>(operations_ % kOperations);
   return ((number * kRounds + round_) << hash_bits_) | hash_;
@@ -134,8 +134,8 @@ bool Exchange::all_done() {
   return flag != 0;
 }
 
-/// A message of this round that is not of this operation. Ranks that are ahead send those of the next round and of the
-/// next operation.
+/// Throws on a message of this round that belongs to another operation. Ranks that are ahead send messages of the next
+/// round and of the next operation.
 void Exchange::look_for_stranger() {
   int flag = 0;
   MPI_Status status;
@@ -157,7 +157,7 @@ std::string Exchange::overdue() const {
                      fmt::join(missing, ", "), round_ == 0 ? "" : ", which may wait for another");
 }
 
-/// Forgets this round's messages. What has left cannot be called back, and what has come may still be written.
+/// Drops this round's messages. Sent messages cannot be canceled, and received ones may still be written.
 void Exchange::drop_messages() {
   const std::lock_guard lock(session_->calls());
   for (std::size_t i = 0; i < requests_.size(); ++i) {
@@ -169,7 +169,7 @@ void Exchange::drop_messages() {
   requests_.clear();
 }
 
-/// With MPI to itself.
+/// Called with the lock of MPI calls held.
 void Exchange::look_for_note() {
   if (const auto reason = note_.look()) learn(*reason);
 }

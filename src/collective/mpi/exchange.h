@@ -16,12 +16,11 @@
 
 namespace mirrortrain::mpi {
 
-/// A rank's messages: those of the operation it is in, and one that says why the group has failed. An operation is
-/// `begin`, then rounds of messages, each ended by `finish`. Allocates nothing per operation.
+/// A rank's messages: those of its current operation, and one with the reason why the group has failed. An operation is
+/// `begin`, followed by rounds of messages, each ended by `finish`. Allocates nothing per operation.
 class Exchange {
  public:
-  /// Messages of its own, on duplicates of MPI_COMM_WORLD. Throws Error where the other ranks do not make theirs in
-  /// time.
+  /// Uses its own duplicates of MPI_COMM_WORLD. Throws Error if the other ranks do not make theirs in time.
   Exchange(std::shared_ptr<Session> session, double timeout_seconds);
   ~Exchange();
   Exchange(const Exchange&) = delete;
@@ -30,19 +29,21 @@ class Exchange {
   int rank() const { return session_->rank(); }
   int size() const { return session_->size(); }
 
-  /// The time that the operation may take counts from here. `call` lives until the last `finish`.
+  /// Starts the operation's timeout. `call` must live until the last `finish`.
   void begin(const CollectiveCall& call);
-  /// Elements of the operation's type to or from another rank; none are not sent. They stay in place until `finish`.
+  /// Sends or receives elements of the operation's type; 0 elements are not sent. They must stay in place until
+  /// `finish`.
   void send(int to, const std::byte* data, std::size_t count);
   void receive(int from, std::byte* data, std::size_t count);
-  /// Returns when this round's messages are sent and received. Throws Error where that takes too long, where another
-  /// rank is in another operation, and where the group has failed.
+  /// Returns when this round's messages are sent and received. Throws Error on a timeout, if another rank is in another
+  /// operation, or if the group has failed.
   void finish();
 
-  /// Ends this rank's operations, now and later, and notifies the other ranks why; the first reason stays.
+  /// Fails this rank's current and later operations, and notifies the other ranks of the reason; the first reason is
+  /// kept.
   void fail(const std::string& reason);
   bool failed() const { return failed_.load(std::memory_order_acquire); }
-  /// Throws Error with the reason; looks for one from the other ranks first.
+  /// Throws Error with the reason; first checks for one from the other ranks.
   void throw_if_failed();
 
  private:

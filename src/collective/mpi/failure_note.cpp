@@ -19,7 +19,7 @@ FailureNote::~FailureNote() {
     MPI_Cancel(&receipt_);
     MPI_Request_free(&receipt_);
   }
-  if (!is_over_) MPI_Comm_free(&messages_);  // else the other ranks may not come here, and notes may be in flight
+  if (!is_over_) MPI_Comm_free(&messages_);  // otherwise the other ranks may not reach this, and notes may be in flight
 }
 
 void FailureNote::send(const std::string& reason) {

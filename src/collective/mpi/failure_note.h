@@ -12,19 +12,19 @@
 
 namespace mirrortrain::mpi {
 
-/// A message that notifies the other ranks of a group why it has failed. Any rank may send one, and each reads the first
-/// that it gets.
+/// A message that notifies the other ranks of a group why it has failed. Any rank may send one, and each reads the
+/// first that it receives.
 class FailureNote {
  public:
-  /// With messages of its own; throws like own_communicator.
+  /// Uses its own communicator; throws like own_communicator.
   FailureNote(std::shared_ptr<Session> session, double timeout_seconds);
   ~FailureNote();
   FailureNote(const FailureNote&) = delete;
   FailureNote& operator=(const FailureNote&) = delete;
 
-  /// Sends it to every other rank, once; a rank that does not take it is waited for for a fifth of a second.
+  /// Sends it to every other rank, once; waits up to a fifth of a second for a rank that does not receive it.
   void send(const std::string& reason);
-  /// The reason in one that has come since the last look, cut where it was long. Called with MPI to itself.
+  /// The reason in a note received since the last call, truncated if long. Called with the lock of MPI calls held.
   std::optional<std::string> look();
 
  private:

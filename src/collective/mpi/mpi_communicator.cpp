@@ -13,7 +13,7 @@
 namespace mirrortrain {
 namespace {
 
-/// Up to so many bytes from each rank go to everybody at once.
+/// Up to this many bytes, each rank sends all its elements to every rank at once.
 constexpr std::size_t kFewBytes = 16 << 10;
 
 class MpiCommunicator : public HostCommunicator {
@@ -26,7 +26,7 @@ class MpiCommunicator : public HostCommunicator {
   std::size_t bytes() const override { return received_.bytes(); }
   void check() override {
     HostCommunicator::check();
-    exchange_.throw_if_failed();  // on another rank
+    exchange_.throw_if_failed();  // if another rank failed
   }
 
  protected:
@@ -61,7 +61,7 @@ class MpiCommunicator : public HostCommunicator {
     }
   }
 
-  /// The sum of every rank's elements in `own`, of which each rank wants its part: everybody sends `wanted(r)` to r.
+  /// Sums all ranks' elements in `own`: every rank sends the shard `wanted(r)` to rank r.
   template <class Wanted>
   void sum(const Elements& elements, Shard own, const Wanted& wanted) {
     const std::size_t item = size_of(elements.dtype);
@@ -83,7 +83,7 @@ class MpiCommunicator : public HostCommunicator {
     shared_memory_work().combine(AggregationMethod::kAddN, elements.dtype, terms_, to, {0, own.size()});
   }
 
-  /// Everybody sends part r to r.
+  /// Every rank sends part r to rank r.
   void deal(const Elements& elements, std::byte* received) {
     const std::size_t part = elements.count / static_cast<std::size_t>(size());
     const std::size_t bytes = part * size_of(elements.dtype);
@@ -94,7 +94,7 @@ class MpiCommunicator : public HostCommunicator {
     std::memcpy(received + place(rank()), elements.data + place(rank()), bytes);
   }
 
-  /// Everybody gets `part_of(r)` from r.
+  /// Every rank receives `part_of(r)` from rank r.
   template <class PartOf>
   void hand_out(const Elements& elements, const PartOf& part_of) {
     const std::size_t item = size_of(elements.dtype);
@@ -107,7 +107,7 @@ class MpiCommunicator : public HostCommunicator {
     exchange_.finish();
   }
 
-  /// Memory for what the others send, as large as the largest operation so far needs.
+  /// Receive buffer, as large as the largest operation so far needs.
   void reserve(std::size_t bytes) {
     if (received_.bytes() < bytes) received_ = allocate_host_memory(bytes);
   }

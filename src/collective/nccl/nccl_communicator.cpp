@@ -33,7 +33,7 @@ ncclDataType_t type_of(DType dtype) {
   }
 }
 
-/// What the ranks know of each other.
+/// State shared by this process's ranks.
 struct Group {
   Group(std::span<const int> gpus_of_ranks, double timeout, const NcclWorld& world)
       : gpus(gpus_of_ranks.begin(), gpus_of_ranks.end()),
@@ -65,7 +65,7 @@ struct Group {
 
 class NcclCommunicator : public Communicator {
  public:
-  /// Takes the ncclComm_t. On the thread's current GPU, the rank's.
+  /// Takes ownership of the ncclComm_t. The thread's current GPU must be the rank's.
   NcclCommunicator(int rank, ncclComm_t comm, std::shared_ptr<Group> group)
       : rank_(static_cast<std::size_t>(rank)),
         comm_(comm),
@@ -73,7 +73,8 @@ class NcclCommunicator : public Communicator {
         watch_(group_->gpus[rank_], group_->timeout_seconds) {}
 
   ~NcclCommunicator() override {
-    // What still runs must not find its rank gone, as where an error elsewhere ends a run with steps in flight.
+    // Waits for running operations, which still use the rank, as when an error elsewhere ends a run with steps in
+    // flight.
     try {
       while (!group_->aborted && watch_.oldest()) {
         check();
@@ -124,7 +125,7 @@ class NcclCommunicator : public Communicator {
           got = nccl_.receive(received + place, part, type_of(elements.dtype), other, comm_, native);
         }
       }
-      const ncclResult_t ended = nccl_.group_end();  // always: what this thread calls next would join an open group
+      const ncclResult_t ended = nccl_.group_end();  // always: an open group would include this thread's next calls
       require(sent, "ncclSend");
       require(got, "ncclRecv");
       require(ended, "ncclGroupEnd");
@@ -141,7 +142,7 @@ class NcclCommunicator : public Communicator {
     });
   }
 
-  /// Polls, as NCCL asks for: of an operation that does not end a stream knows nothing.
+  /// Polls, as NCCL requires: a stream does not report an operation that never ends.
   void synchronize(Stream& stream) override {
     using Clock = std::chrono::steady_clock;
     constexpr auto kBetweenChecks = std::chrono::milliseconds(1);
@@ -157,7 +158,7 @@ class NcclCommunicator : public Communicator {
     check();
   }
 
-  /// Each rank leaves on the thread that drives it, when that next looks: it may be within a call now.
+  /// Each rank leaves on the thread that drives it, at its next check: the thread may be inside a call now.
   void abort(const std::string& reason) override { group_->abort(reason); }
 
  private:
@@ -186,7 +187,7 @@ class NcclCommunicator : public Communicator {
       const cudaError_t state = cudaStreamQuery(cuda::native(stream));
       done = state == cudaSuccess;
       if (state == cudaErrorNotReady) {
-        cudaGetLastError();  // no failure, and must not look like the next launch's
+        cudaGetLastError();  // not a failure, and must not be reported by the next launch
       } else {
         cuda::check(state, "cudaStreamQuery", group_->gpus[rank_]);
       }
@@ -194,7 +195,7 @@ class NcclCommunicator : public Communicator {
     return done;
   }
 
-  /// Does the work of a rank whose failure, and whose knowledge of another's, ends the group's operations.
+  /// Runs a rank's work; aborts the group if it fails, and throws if the group is already aborted.
   template <class Work>
   void or_abort(const Work& work) {
     if (!group_->aborted) {
@@ -208,7 +209,7 @@ class NcclCommunicator : public Communicator {
     throw Error(group_->reason);
   }
 
-  /// Ends this rank's own operations: another thread could be using its ncclComm_t, were it any other's.
+  /// Ends this rank's operations. Only its own: another rank's ncclComm_t could be in use by another thread.
   void leave() {
     if (comm_ != nullptr) nccl_.comm_abort(comm_);
     comm_ = nullptr;
@@ -280,7 +281,7 @@ ncclResult_t init_ranks(const nccl::Library& nccl, std::span<const int> gpus, co
   ncclUniqueId id;
   if (world.id.size() != sizeof(id.internal)) throw Error("the id of NCCL's ranks has another size than NCCL's here");
   world.id.copy(id.internal, sizeof(id.internal));
-  // In one group: each call alone waits for every rank.
+  // In one group, because each call by itself waits for every rank.
   ncclResult_t result = nccl.group_start();
   for (std::size_t local = 0; local < gpus.size() && result == ncclSuccess; ++local) {
     const cuda::CurrentDevice current(gpus[local]);
@@ -301,8 +302,8 @@ Comms make_comms(std::span<const int> gpus, const NcclWorld& world) {
   return comms;
 }
 
-/// ncclCommInitRank waits without limit for ranks that never come. (What returns at once instead, with
-/// ncclConfig_t::blocking 0, makes all later operations return before they are enqueued, too.)
+/// ncclCommInitRank waits indefinitely for missing ranks. (The nonblocking variant, with ncclConfig_t::blocking 0,
+/// would make all later operations return before they are enqueued, too.)
 Comms make_comms_in_time(std::span<const int> gpus, double timeout_seconds, const NcclWorld& world) {
   const auto comms = std::make_shared<Comms>();
   const auto begin = std::chrono::steady_clock::now();

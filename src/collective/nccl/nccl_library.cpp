@@ -12,8 +12,8 @@ namespace {
 
 constexpr int kOldest = 21900;  // ranks that are threads of one process can be aborted
 
-/// Switches add in no fixed order (NVLS), so that two runs would give different bits. NCCL reads it when it makes its
-/// first ranks; what the user has said stays.
+/// Excludes NVLS, in which switches add in no fixed order, so that runs would not be bitwise reproducible. NCCL reads
+/// it when it creates its first ranks; a user's own setting is kept.
 void leave_sums_to_gpus() { setenv("NCCL_ALGO", "^NVLS", 0); }
 
 Library open() {

@@ -23,7 +23,7 @@ struct Library {
   decltype(&::ncclRecv) receive;
 };
 
-/// Opened at the first call. Throws Error where there is no NCCL 2.19 or newer.
+/// Loaded at the first call. Throws Error if there is no NCCL 2.19 or newer.
 const Library& library();
 
 }  // namespace mirrortrain::nccl

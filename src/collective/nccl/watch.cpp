@@ -9,7 +9,7 @@ namespace mirrortrain::nccl {
 bool Watch::happened(const cuda::CudaEvent& event) const {
   const cudaError_t state = cudaEventQuery(event.get());
   if (state == cudaErrorNotReady) {
-    cudaGetLastError();  // no failure, and must not look like the next launch's
+    cudaGetLastError();  // not a failure, and must not be reported by the next launch
     return false;
   }
   cuda::check(state, "cudaEventQuery", gpu_);
@@ -31,7 +31,7 @@ void Watch::look() {
     ++oldest_;
     running_since_.reset();
   }
-  // Waiting behind a rank's own work is no failure: the time counts from the operation's start.
+  // Waiting for a rank's own earlier work is not a failure: the timeout counts from the operation's start.
   if (oldest_ < next_ && !running_since_ && happened(marks_[oldest_ % kAhead].started)) running_since_ = Clock::now();
 }
 

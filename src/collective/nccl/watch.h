@@ -12,7 +12,7 @@
 
 namespace mirrortrain::nccl {
 
-/// Knows which of a rank's operations have started and which have ended. Used by the rank's thread.
+/// Tracks which of a rank's operations have started and which have ended. Used by the rank's thread.
 class Watch {
  public:
   /// On the thread's current GPU, `gpu`.
@@ -20,22 +20,21 @@ class Watch {
 
   /// Whether `begin` has to wait for operations to end first.
   bool full() const { return next_ - oldest_ == kAhead; }
-  /// Around what is enqueued for an operation.
+  /// Called before and after enqueuing an operation.
   void begin(Stream& stream, const CollectiveCall& call);
   void end(Stream& stream);
 
-  /// Takes note of what has ended.
+  /// Updates which operations have started and ended.
   void look();
-  /// The number, counted from 0, of an operation that was seen running for longer than the timeout, as of the last
-  /// look.
+  /// The number, from 0, of an operation that had been running longer than the timeout as of the last look().
   std::optional<std::uint64_t> overdue() const;
-  /// The number of the oldest operation that had not ended, as of the last look.
+  /// The number of the oldest operation that had not ended as of the last look().
   std::optional<std::uint64_t> oldest() const { return oldest_ < next_ ? std::optional(oldest_) : std::nullopt; }
   const CollectiveCall& call(std::uint64_t number) const { return marks_[number % kAhead].call; }
 
  private:
   using Clock = std::chrono::steady_clock;
-  static constexpr std::size_t kAhead = 64;  ///< operations that the host may be ahead by
+  static constexpr std::size_t kAhead = 64;  ///< maximum operations in flight
 
   struct Mark {
     cuda::CudaEvent started, ended;
@@ -47,7 +46,7 @@ class Watch {
   const int gpu_;
   const double timeout_seconds_;
   std::array<Mark, kAhead> marks_;
-  std::uint64_t oldest_ = 0, next_ = 0;             ///< operations [oldest_, next_) have not been seen to end
+  std::uint64_t oldest_ = 0, next_ = 0;             ///< operations [oldest_, next_) are not known to have ended
   std::optional<Clock::time_point> running_since_;  ///< when `oldest_` was first seen running
 };
 

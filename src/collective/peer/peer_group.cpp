@@ -19,8 +19,8 @@ struct PeerGroup::Shared {
   }
 
   const StagedReduction reduction;
-  /// By rank: its stream's last two meetings. One would not do: a rank could record the next meeting while another is
-  /// about to wait for this one.
+  /// By rank: events of its stream's last two barriers. One would not suffice: a rank could record the next barrier
+  /// while another is about to wait for this one.
   std::vector<std::array<std::unique_ptr<Event>, 2>> reached;
   Meeting threads;  ///< that drive the ranks
 };
@@ -63,13 +63,13 @@ class PeerGroup::Rank : public Communicator {
 
   void check() override { shared_.threads.throw_if_failed(); }
   void synchronize(Stream& stream) override {
-    stream.synchronize();  // nothing of it waits for a rank that has not come
+    stream.synchronize();  // no work in it waits for a rank that is missing
     check();
   }
   void abort(const std::string& reason) override { shared_.threads.fail(reason); }
 
  private:
-  /// Learns where everybody's elements are, then enqueues this rank's part of each stage, `body(stage)`.
+  /// Gets the pointers to all ranks' elements, then enqueues this rank's part of each stage, `body(stage)`.
   template <class Body>
   void enqueue(Stream& stream, const CollectiveCall& call, int stages, const Body& body) {
     try {
@@ -87,7 +87,7 @@ class PeerGroup::Rank : public Communicator {
     }
   }
 
-  /// What a rank enqueues afterwards starts when every rank's stream is here.
+  /// A barrier of the streams: later work of a rank starts when every rank's stream has reached it.
   void meet(Stream& stream) {
     stream.record(*shared_.reached[static_cast<std::size_t>(rank_)][meeting_]);
     shared_.threads.meet();

@@ -12,19 +12,19 @@
 namespace mirrortrain {
 
 struct PeerGroupOptions {
-  bool spin = false;                                ///< every rank's thread has a core of its own (see Barrier)
+  bool spin = false;                                ///< every rank's thread has its own core (see Barrier)
   double timeout_seconds = 0;                       ///< 0: none
   std::size_t block_bytes = std::size_t{32} << 20;  ///< of each device's memory, for other ranks' terms
 };
 
-/// Ranks of this process whose streams copy from each other's memory: a staged reduction, with events between its
-/// stages instead of meetings. Sums are of float32. The threads that drive the ranks meet while they enqueue, so that
-/// what one waits for has been recorded, and nothing enqueued waits for a rank that fails. Owns the communicators, and
-/// is destroyed when every stream has been synchronized.
+/// Ranks of this process whose streams copy from each other's memory: a staged reduction, with events instead of
+/// barriers between its stages. Sums are of float32. The threads that drive the ranks synchronize while they enqueue,
+/// so that awaited events have been recorded, and no enqueued work waits for a failed rank. Owns the communicators, and
+/// may be destroyed once every stream has been synchronized.
 class PeerGroup {
  public:
-  /// Rank r's elements and streams are of devices[r]; `kernels` add there. Throws Error where there is no memory for
-  /// the blocks.
+  /// Rank r's elements and streams are of devices[r]; `kernels` add there. Throws Error if there is no memory for the
+  /// blocks.
   PeerGroup(const StagedReduction& reduction, std::span<Device* const> devices, const StepKernels& kernels,
             const PeerGroupOptions& options);
   ~PeerGroup();

@@ -9,8 +9,8 @@
 
 namespace mirrortrain {
 
-/// A rank's work on its stream, where memory of other devices can be copied, but not computed with: terms are brought
-/// here block by block, added here, and the sum is copied to where it belongs. float32 alone.
+/// A rank's work on its stream if other devices' memory can be copied but not computed with: terms are copied here
+/// block by block, added here, and the sum is copied to its destination. float32 only.
 class PeerWork : public StageWork {
  public:
   /// For up to `ranks` terms. Allocates `bytes` on the device for blocks of other ranks' terms.
@@ -18,7 +18,7 @@ class PeerWork : public StageWork {
 
   std::size_t bytes() const { return blocks_.bytes(); }
 
-  /// What comes next is enqueued here; `mine` are the rank's own elements.
+  /// Sets the stream for the following operations; `mine` are the rank's own elements.
   void start(Stream& stream, std::byte* mine);
 
   void combine(AggregationMethod method, DType dtype, std::span<std::byte* const> terms, std::span<std::byte* const> to,
@@ -35,7 +35,7 @@ class PeerWork : public StageWork {
   const StepKernels& kernels_;
   const Buffer blocks_;  ///< a slot for each term, and one for the sum
   const std::size_t slot_elements_;
-  mutable std::vector<float*> here_;         ///< where a block's terms are on this device
+  mutable std::vector<float*> here_;         ///< a block's terms on this device
   mutable std::vector<const float*> order_;  ///< the same, as they are added
   mutable std::vector<scalar::GradientSource> sources_;
   Stream* stream_ = nullptr;

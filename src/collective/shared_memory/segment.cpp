@@ -16,7 +16,7 @@ std::size_t rounded(std::size_t bytes) { return (bytes + kLine - 1) / kLine * kL
 std::unique_ptr<SharedSegment> SharedSegment::open(int rank, int size, const SegmentLayout& layout,
                                                    const RendezvousStore& meeting, const std::string& what) {
   const std::size_t all = static_cast<std::size_t>(size) * (kLine + layout.buffers * rounded(layout.buffer_bytes));
-  // The name is there for a moment only: once everybody is here, until everybody has opened it.
+  // The name exists only briefly: from when all ranks are here until all have opened it.
   meeting.put(fmt::format("ready for {}: {}", what, rank), "");
   for (int other = 0; other < size; ++other) meeting.get(fmt::format("ready for {}: {}", what, other));
   std::unique_ptr<SharedMemory> memory;
@@ -37,7 +37,7 @@ std::unique_ptr<SharedSegment> SharedSegment::open(int rank, int size, const Seg
 }
 
 SharedSegment::Phase& SharedSegment::phase(int rank) const {
-  static_assert(std::atomic<std::uint32_t>::is_always_lock_free);  // so that it works between processes
+  static_assert(std::atomic<std::uint32_t>::is_always_lock_free);  // required between processes
   static_assert(sizeof(Phase) <= kLine);
   return *reinterpret_cast<Phase*>(memory_->bytes().data() + static_cast<std::size_t>(rank) * kLine);
 }

@@ -12,17 +12,17 @@
 
 namespace mirrortrain {
 
-/// What a segment has for each rank, beside a counter of the phases that it has reached.
+/// A segment's buffers for each rank, in addition to its phase counter.
 struct SegmentLayout {
   std::size_t buffers = 1, buffer_bytes = 0;
 };
 
-/// Memory that the processes of a group on one machine share: for each rank a counter and buffers, all zero at first.
+/// Memory shared by the processes of a group on one machine: for each rank a counter and buffers, initially zero.
 class SharedSegment {
  public:
-  /// Called by every rank at once: rank 0 makes the segment, the others open it, and its name is gone when all have it,
-  /// so that nothing stays behind whoever dies. Null on every rank where one of them cannot open it: ranks on other
-  /// machines, or too little space in /dev/shm. `what`: a name that the group has not met with before.
+  /// Called by every rank: rank 0 creates the segment, the others open it, and its name is removed once all have it, so
+  /// that nothing is left behind if a process dies. Null on every rank if any of them cannot open it, because ranks are
+  /// on other machines or /dev/shm has too little space. `what`: a name that the group has not used before.
   static std::unique_ptr<SharedSegment> open(int rank, int size, const SegmentLayout& layout,
                                              const RendezvousStore& meeting, const std::string& what);
 
@@ -31,8 +31,8 @@ class SharedSegment {
     std::uint8_t operation, dtype;
     std::uint64_t count;
   };
-  /// How often the rank has met the others; begins anew after 2^32. How many ranks sleep until it changes. And its
-  /// operations, in turns: it begins the next one while others may still read of the last.
+  /// The number of barriers that the rank has reached, modulo 2^32; the number of ranks sleeping until it changes; and
+  /// its operations, alternating: it begins the next one while others may still read the last.
   struct Phase {
     std::atomic<std::uint32_t> number, sleepers;
     Call calls[2];

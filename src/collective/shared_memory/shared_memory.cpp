@@ -18,7 +18,7 @@ namespace {
 constexpr std::string_view kPrefix = "/mirrortrain-";
 constexpr std::size_t kRandomBytes = 16;
 
-/// A name that no other process has, and that nobody guesses; empty where there is no randomness.
+/// A unique and unguessable name; empty if there is no source of randomness.
 std::string random_name() {
   std::array<unsigned char, kRandomBytes> bytes{};
   std::FILE* const random = std::fopen("/dev/urandom", "rb");
@@ -30,7 +30,7 @@ std::string random_name() {
   return name;
 }
 
-/// Others' objects are none of ours, whoever names them.
+/// Only names that this program creates are accepted, not other programs' objects.
 bool is_a_name(std::string_view name) {
   if (!name.starts_with(kPrefix) || name.size() != kPrefix.size() + 2 * kRandomBytes) return false;
   return std::ranges::all_of(name.substr(kPrefix.size()),
@@ -42,12 +42,12 @@ struct Mapping {
   int file = -1;
 };
 
-/// Empty where that cannot be. A new object is filled with zeros, and locked by who makes it.
+/// Empty on failure. A new object is filled with zeros and locked by its creator.
 Mapping map(const std::string& name, std::size_t bytes, bool makes) {
   if (!is_a_name(name) || bytes == 0) return {};
   const int file = ::shm_open(name.c_str(), O_RDWR | O_CLOEXEC | (makes ? O_CREAT | O_EXCL : 0), 0600);
   if (file < 0) return {};
-  // Memory that /dev/shm does not have would end the process when it is touched.
+  // Touching memory that /dev/shm does not have would kill the process.
   const bool has_room = makes ? ::posix_fallocate(file, 0, static_cast<off_t>(bytes)) == 0 : true;
   struct stat found {};
   const bool is_whole = has_room && ::fstat(file, &found) == 0 && static_cast<std::size_t>(found.st_size) == bytes &&
@@ -83,7 +83,7 @@ SharedMemory::~SharedMemory() {
 }
 
 bool SharedMemory::is_abandoned() const {
-  // Shared, so that several who look at once do not take each other for the maker.
+  // A shared lock, so that several processes checking at once do not mistake each other for the creator.
   if (::flock(file_, LOCK_SH | LOCK_NB) != 0) return false;
   ::flock(file_, LOCK_UN);
   return true;

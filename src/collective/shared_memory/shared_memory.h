@@ -7,16 +7,16 @@
 
 namespace mirrortrain {
 
-/// Memory that processes of this machine and user share under a name.
+/// Named memory shared by processes of this machine and user.
 class SharedMemory {
  public:
-  /// New memory, zeroed, under a name that nobody guesses. Null where there is too little space in /dev/shm.
+  /// New memory, zeroed, under an unguessable name. Null if /dev/shm has too little space.
   static std::unique_ptr<SharedMemory> make(std::size_t bytes);
-  /// What another process has made. Null where there is none of this name and size here, and for a name that no `make`
-  /// gives.
+  /// Opens memory that another process made. Null if there is none of this name and size, or if the name is not one
+  /// that `make` creates.
   static std::unique_ptr<SharedMemory> open(const std::string& name, std::size_t bytes);
 
-  /// Takes the name away, if this has made it.
+  /// Removes the name, if this object made it.
   ~SharedMemory();
   SharedMemory(const SharedMemory&) = delete;
   SharedMemory& operator=(const SharedMemory&) = delete;
@@ -24,10 +24,11 @@ class SharedMemory {
   const std::string& name() const { return name_; }
   std::span<std::byte> bytes() const { return bytes_; }
 
-  /// Of memory that another process has made: whether that process is gone, or has given it up.
+  /// For memory that another process made: whether that process has ended or released it.
   bool is_abandoned() const;
 
-  /// Nobody opens it from here on; it lasts as long as somebody has it. So nothing stays behind, whoever dies.
+  /// Afterwards it cannot be opened any more; it exists while any process has it mapped. So nothing is left behind if a
+  /// process dies.
   void remove_name();
 
  private:
@@ -36,7 +37,7 @@ class SharedMemory {
 
   const std::string name_;
   const std::span<std::byte> bytes_;
-  const int file_;  ///< locked by the maker while it lives, wherever its process is visible
+  const int file_;  ///< locked by its creator while that lives, across PID namespaces too
   bool owns_name_;
 };
 

@@ -21,13 +21,13 @@
 namespace mirrortrain {
 namespace {
 
-/// Few enough to stay in the caches of two ranks, enough that meeting costs little beside copying.
+/// Small enough to stay in two ranks' caches, large enough that barriers cost little compared with copying.
 constexpr std::size_t kBufferBytes = std::size_t{1} << 20;
-/// So that a rank fills one while others still read the other.
+/// Double buffering: a rank fills one while others still read the other.
 constexpr std::size_t kBuffers = 2;
-/// A waiting rank keeps its core for as long as the others may take when they run, then it sleeps, as in Barrier.
+/// A waiting rank spins for as long as running ranks may need, then sleeps, as in Barrier.
 constexpr std::chrono::microseconds kSpinTime{100};
-/// A rank that sleeps looks this often whether the operation has failed.
+/// How often a sleeping rank checks whether the operation has failed.
 constexpr std::chrono::milliseconds kSleep{10};
 
 class SharedMemoryCommunicator : public HostCommunicator {
@@ -72,19 +72,19 @@ class SharedMemoryCommunicator : public HostCommunicator {
       }
     }
   }
-  void interrupt(const std::string&) override {}  // a rank that waits looks whether it has failed
+  void interrupt(const std::string&) override {}  // a waiting rank checks for failure
 
  private:
   using Clock = std::chrono::steady_clock;
 
-  /// Before the operation's first meeting, in which the others are compared.
+  /// Called before the operation's first barrier, at which the ranks' operations are compared.
   void announce(const CollectiveCall& call) {
     call_ = &call;
     segment_->phase(rank()).calls[++calls_ % 2] = {static_cast<std::uint8_t>(call.operation),
                                                    static_cast<std::uint8_t>(call.elements.dtype), call.elements.count};
   }
 
-  /// Throws Error where another rank is in another operation.
+  /// Throws Error if another rank is in another operation.
   void compare() {
     const CollectiveCall& own = *std::exchange(call_, nullptr);
     for (int other = 0; other < size(); ++other) {
@@ -107,7 +107,7 @@ class SharedMemoryCommunicator : public HostCommunicator {
     for (int other = 0; other < size(); ++other) {
       terms_[static_cast<std::size_t>(other)] = segment_->buffer(other, which);
     }
-    // Each rank's shard is read by that rank alone until its sum is there.
+    // Until its sum is complete, only the rank itself reads its shard.
     std::byte* const total = segment_->buffer(rank(), which);
     shared_memory_work().combine(AggregationMethod::kAddN, elements.dtype, terms_, std::span(&total, 1),
                                  shard_of(part.size(), rank(), size()));
@@ -118,11 +118,11 @@ class SharedMemoryCommunicator : public HostCommunicator {
     }
   }
 
-  /// The memory from `allocate` in which the elements lie; null where they lie elsewhere.
+  /// The memory from `allocate` that contains the elements; null if none does.
   const SharedSegment* allocation_of(const Elements& elements) const {
     for (const auto& memory : allocated_) {
       const std::byte* const begin = memory->buffer(rank());
-      // By std::less, as the pointers may be into different objects.
+      // std::less, because the pointers may be into different objects.
       if (!std::less<>()(elements.data, begin) && std::less<>()(elements.data, begin + memory->buffer_bytes())) {
         return memory.get();
       }
@@ -130,7 +130,7 @@ class SharedMemoryCommunicator : public HostCommunicator {
     return nullptr;
   }
 
-  /// Each rank adds its shard of everybody's, and writes the sum to everybody.
+  /// Each rank adds its shard of all ranks' elements, and writes the sum to all ranks.
   void add_in_place(const Elements& elements, const SharedSegment& memory) {
     const std::ptrdiff_t offset = elements.data - memory.buffer(rank());
     for (int other = 0; other < size(); ++other)
@@ -152,11 +152,11 @@ class SharedMemoryCommunicator : public HostCommunicator {
     for (int other = 0; other < size(); ++other) {
       if (other != rank()) std::memcpy(place(other), segment_->buffer(other, which), part.size() * item);
     }
-    // Of the two buffers one may be filled again while others read; no rank is further ahead, as the next meeting waits
-    // for all.
+    // One of the two buffers may be refilled while others read; no rank is further ahead, because the next barrier
+    // waits for all.
   }
 
-  /// The same piece of each rank's part, one after the other in the buffer.
+  /// Copies the same piece of each rank's part, consecutively in the buffer.
   void deal(const Elements& elements, std::size_t part_count, Shard part, std::byte* received) {
     const std::size_t item = size_of(elements.dtype), bytes = part.size() * item;
     const auto place = [&](int of) { return (static_cast<std::size_t>(of) * part_count + part.begin) * item; };
@@ -172,9 +172,9 @@ class SharedMemoryCommunicator : public HostCommunicator {
     }
   }
 
-  /// Returns when every rank has come; what each wrote before, all see after.
+  /// A barrier: returns when every rank has arrived; earlier writes are then visible to all.
   void meet() {
-    // Sequentially consistent, as in wait_for: either this rank sees who sleeps, or that one the new phase.
+    // Sequentially consistent, as in wait_for: either this rank sees the sleeper, or the sleeper sees the new phase.
     SharedSegment::Phase& own = segment_->phase(rank());
     own.number.store(++phase_);
     if (own.sleepers.load() > 0) futex_wake_all(own.number, FutexScope::kSharedMemory);
@@ -208,7 +208,7 @@ class SharedMemoryCommunicator : public HostCommunicator {
     return false;
   }
 
-  /// By the sign of the difference, since numbers begin anew.
+  /// By the sign of the difference, because numbers wrap around.
   bool is_reached(std::uint32_t number) const { return static_cast<std::int32_t>(number - phase_) >= 0; }
 
   bool is_late(Clock::time_point start) const {
@@ -222,7 +222,7 @@ class SharedMemoryCommunicator : public HostCommunicator {
   int allocations_ = 0;
   std::vector<std::byte*> terms_;  ///< by rank
   std::uint32_t phase_ = 0;
-  const CollectiveCall* call_ = nullptr;  ///< that was not yet compared with the others'
+  const CollectiveCall* call_ = nullptr;  ///< not yet compared with the others'
   std::size_t calls_ = 0;
   std::size_t next_buffer_ = 0;
 };

@@ -33,7 +33,7 @@ void BackgroundStream::wait_until_done(std::uint64_t calls) {
 }
 
 void BackgroundStream::run() {
-  flush_denormals();  // sums have the same bits as on the lane's own thread
+  flush_denormals();  // so that sums are bitwise equal to those on the lane's own thread
   for (std::uint64_t number = 0;; ++number) {
     while (enqueued_.load(std::memory_order_acquire) == number) enqueued_.wait(number, std::memory_order_acquire);
     const auto [function, argument] = calls_[number % calls_.size()];

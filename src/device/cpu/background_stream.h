@@ -9,13 +9,12 @@
 
 namespace mirrortrain {
 
-/// A CPU's stream whose calls a thread of its own makes, on whichever core is free, so that the caller continues
-/// meanwhile. Copies, and recording an event, wait for the calls before them. Driven by one thread. Nothing is
-/// allocated for a call.
+/// A CPU's stream that makes its calls on a background thread, on any free core, so that the caller continues
+/// meanwhile. Copies, and recording an event, wait for earlier calls. Driven by one thread. Calls allocate nothing.
 class BackgroundStream : public InlineStream {
  public:
   BackgroundStream() : thread_([this] { run(); }) {}
-  /// Makes the calls that are left first.
+  /// Makes the remaining calls first.
   ~BackgroundStream() override;
 
   void call(void (*function)(void*), void* argument) override;

@@ -70,7 +70,7 @@ class CpuDevice : public Device {
 
   const cpu_set_t& own_core() const { return own_cores_[static_cast<std::size_t>(omp_get_thread_num())]; }
 
-  /// Not being allowed to choose does no harm.
+  /// Failure is harmless.
   static void run_on(const cpu_set_t& cores) { pthread_setaffinity_np(pthread_self(), sizeof(cores), &cores); }
 
   int index_, threads_;

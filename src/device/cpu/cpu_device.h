@@ -9,11 +9,11 @@
 
 namespace mirrortrain {
 
-/// The index-th CPU replica's place: `threads` threads on this machine's one memory, pinned to `cores` (one per thread;
-/// none: not pinned).
+/// The index-th CPU device: `threads` threads in this machine's memory, pinned to `cores` (one per thread; none: not
+/// pinned).
 std::unique_ptr<Device> make_cpu_device(int index, int threads, std::vector<int> cores);
 
-/// A CPU's stream: the work is done by the time a call returns, so there is nothing to wait for.
+/// A CPU's synchronous stream: the work is done when a call returns, so there is nothing to wait for.
 class InlineStream : public Stream {
  public:
   void copy(std::byte* to, const std::byte* from, std::size_t bytes) override {
@@ -28,24 +28,24 @@ class InlineStream : public Stream {
   void synchronize() override {}
 };
 
-/// Zeroed memory of this machine, in huge pages that come when they are touched where it is large. Throws Error, naming
-/// the bytes, where there is none.
+/// Zeroed host memory; large allocations use huge pages that are allocated on first touch. Throws Error, naming the
+/// bytes, if there is not enough.
 Buffer allocate_host_memory(std::size_t bytes);
 
-/// Of this machine; free is what it could give to this process, which may be in a container with a limit.
+/// This machine's memory; `free` is what this process could allocate, which a container may limit.
 DeviceMemory host_memory();
 
-/// From here on the calling thread takes numbers below 1e-38 for zero, as in TensorFlow: an optimizer's moments decay
-/// into them, and processors are slow there.
+/// Makes the calling thread flush denormals (numbers below 1e-38) to zero, as in TensorFlow: an optimizer's moments
+/// decay into them, and processors are slow with them.
 void flush_denormals();
 
-/// The cores that this process may run on, ascending: those of the first call, before any thread is pinned.
+/// The cores that this process may run on, ascending, as of the first call, before any thread is pinned.
 std::vector<int> usable_cores();
 
-/// The processor's name, as the machine names it.
+/// The processor's name from /proc/cpuinfo.
 std::string cpu_name();
 
-/// Throws UsageError where this executable was compiled for instructions that the processor lacks.
+/// Throws UsageError if this executable was compiled for instructions that the processor lacks.
 void require_compiled_instructions();
 
 /// Whether the processor multiplies bfloat16 in hardware (AVX512_BF16 or AMX).

@@ -21,8 +21,8 @@ constexpr std::size_t kHugePage = std::size_t{2} << 20;
 
 std::size_t round_up(std::size_t bytes, std::size_t multiple) { return (bytes + multiple - 1) / multiple * multiple; }
 
-/// Zeroed pages of the system's own, which come when they are first touched: from memory near the thread that does, and
-/// not at all where a run stops before. Null where there are not so many.
+/// Zeroed pages mapped from the system, allocated on first touch: in memory near the touching thread, and never if a
+/// run stops before. Null if there are not enough.
 Buffer map_huge_pages(std::size_t bytes) {
   const std::size_t length = round_up(bytes, kHugePage), mapped = length + kHugePage;
   void* const memory = mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -33,11 +33,11 @@ Buffer map_huge_pages(std::size_t bytes) {
   std::byte* const data = first + before;
   if (before > 0) munmap(first, before);
   munmap(data + length, mapped - before - length);
-  madvise(data, length, MADV_HUGEPAGE);  // fewer TLB misses; a refusal does no harm
+  madvise(data, length, MADV_HUGEPAGE);  // fewer TLB misses; failure is harmless
   return {data, bytes, [length](std::byte* pages) { munmap(pages, length); }};
 }
 
-/// The number behind `name` in a file of names and numbers, or the first in the file where `name` is empty.
+/// The number after `name` in a file of names and numbers, or the first in the file if `name` is empty.
 std::optional<std::size_t> number_in(const char* file, const std::string& name) {
   std::ifstream in(file);
   std::size_t number = 0;
@@ -47,7 +47,7 @@ std::optional<std::size_t> number_in(const char* file, const std::string& name) 
   return std::nullopt;
 }
 
-/// What the container that this process runs in, where it does, can still take: what only caches files is given up.
+/// The memory left to this process's container, if any: page cache counts as free.
 std::size_t left_to_container() {
   const auto limit = number_in("/sys/fs/cgroup/memory.max", ""), used = number_in("/sys/fs/cgroup/memory.current", ""),
              cached = number_in("/sys/fs/cgroup/memory.stat", "inactive_file");

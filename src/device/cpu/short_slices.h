@@ -2,9 +2,9 @@
 
 namespace mirrortrain {
 
-/// From here on the scheduler gives the calling thread the processor sooner and for a shorter time at once, where it
-/// shares a core: as much time as before, but a lane that others wait for is not behind another process for
-/// milliseconds. Linux 6.12 and newer; others leave it as it is.
+/// Asks the scheduler for shorter but more frequent time slices for the calling thread if it shares a core: the same
+/// total time, but a lane that others wait for is not delayed by another process for milliseconds. Needs Linux 6.12; no
+/// effect on older ones.
 void ask_for_short_slices();
 
 }  // namespace mirrortrain

@@ -20,7 +20,7 @@ void check(cudaError_t error, const char* call) {
 
 void check(cudaError_t error, const char* call, int gpu) {
   if (error == cudaSuccess) return;
-  cudaGetLastError();  // reported here; must not be reported again for a call that works
+  cudaGetLastError();  // reported here; must not be reported again by a successful call
   throw Error(fmt::format("{} failed on {}: {} ({})", call, gpu != kNone ? fmt::format("cuda:{}", gpu) : "a GPU",
                           cudaGetErrorString(error), cudaGetErrorName(error)));
 }

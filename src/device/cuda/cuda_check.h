@@ -6,17 +6,18 @@
 
 namespace mirrortrain::cuda {
 
-/// Throws Error naming the call, the thread's current GPU and what failed, where `error` is one. As
+/// Throws Error naming the call, the thread's current GPU and the reason if `error` is one. Example:
 /// check(cudaMemcpyAsync(...), "cudaMemcpyAsync").
 void check(cudaError_t error, const char* call);
-/// The same for a call about what is on `gpu`, whichever is the thread's: one thread waits for the streams of all.
+/// The same for a call about something on `gpu`, regardless of the thread's current one: one thread waits for the
+/// streams of all GPUs.
 void check(cudaError_t error, const char* call, int gpu);
 
-/// Makes a GPU this thread's own, current whenever no CurrentDevice says otherwise.
+/// Makes a GPU this thread's own, which is current unless a CurrentDevice changes it.
 void enter_device(int index);
 
-/// Makes a GPU the thread's current one, and its own one again at the end. A thread without one is left with this:
-/// going back to what was current, GPU 0 unless set otherwise, would make a context there, which takes hundreds of MB.
+/// Makes a GPU the thread's current one, and restores the thread's own at the end. A thread without its own keeps this
+/// one: restoring the previous one, by default GPU 0, would create a context there, which takes hundreds of MB.
 class CurrentDevice {
  public:
   explicit CurrentDevice(int index);

@@ -29,7 +29,7 @@ class CudaDevice : public Device {
     void* data = nullptr;
     require_memory(cudaMalloc(&data, bytes), "cudaMalloc", bytes);
     Buffer buffer(static_cast<std::byte*>(data), bytes, [](std::byte* memory) { cudaFree(memory); });
-    // Not on the default stream: the streams of a device do not wait for that one.
+    // Not on the default stream, with which the device's streams do not synchronize.
     check(cudaMemsetAsync(data, 0, bytes, cudaStreamPerThread), "cudaMemsetAsync");
     check(cudaStreamSynchronize(cudaStreamPerThread), "cudaStreamSynchronize");
     return buffer;

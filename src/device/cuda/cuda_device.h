@@ -6,7 +6,7 @@
 
 namespace mirrortrain {
 
-/// The index-th visible GPU. Throws UsageError, saying why, where it does not exist or this build has no CUDA.
+/// The index-th visible GPU. Throws UsageError, with the reason, if it does not exist or this build has no CUDA.
 std::unique_ptr<Device> make_cuda_device(int index);
 
 }  // namespace mirrortrain

@@ -11,7 +11,7 @@ CudaEvent::~CudaEvent() { cudaEventDestroy(event_); }
 void CudaEvent::synchronize() const { check(cudaEventSynchronize(event_), "cudaEventSynchronize"); }
 
 CudaStream::CudaStream(int device, bool urgent) : device_(device) {
-  int least = 0, greatest = 0;  // the smaller number goes first
+  int least = 0, greatest = 0;  // a smaller number is a higher priority
   check(cudaDeviceGetStreamPriorityRange(&least, &greatest), "cudaDeviceGetStreamPriorityRange");
   check(cudaStreamCreateWithPriority(&stream_, cudaStreamNonBlocking, urgent ? greatest : least),
         "cudaStreamCreateWithPriority");
@@ -19,12 +19,12 @@ CudaStream::CudaStream(int device, bool urgent) : device_(device) {
 
 CudaStream::~CudaStream() {
   cudaStreamSynchronize(
-      stream_);  // what it works on may be freed next; a failure was reported elsewhere or does not matter
+      stream_);  // the memory that it uses may be freed next; a failure was reported elsewhere or does not matter
   cudaStreamDestroy(stream_);
 }
 
 void CudaStream::copy(std::byte* to, const std::byte* from, std::size_t bytes) {
-  // With unified addressing the driver sees which device or host a pointer belongs to.
+  // With unified addressing the driver knows a pointer's device or host.
   if (bytes > 0) check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream_), "cudaMemcpyAsync", device_);
 }
 
@@ -68,14 +68,14 @@ class CudaRecording : public Recording {
 }  // namespace
 
 std::unique_ptr<Recording> CudaStream::capture(const std::function<void()>& enqueue) {
-  // Other lanes go on allocating and copying meanwhile: only this thread's calls must be fit for it.
+  // Other lanes keep allocating and copying meanwhile: only this thread's calls must be capturable.
   check(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal), "cudaStreamBeginCapture", device_);
   cudaGraph_t graph = nullptr;
   try {
     enqueue();
   } catch (...) {
     if (cudaStreamEndCapture(stream_, &graph) == cudaSuccess) cudaGraphDestroy(graph);
-    cudaGetLastError();  // the failure is being reported already
+    cudaGetLastError();  // the failure is already being reported
     throw;
   }
   check(cudaStreamEndCapture(stream_, &graph), "cudaStreamEndCapture", device_);

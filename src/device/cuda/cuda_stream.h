@@ -6,7 +6,7 @@
 
 namespace mirrortrain::cuda {
 
-/// Orders only: without timing it costs next to nothing.
+/// Only for ordering: without timing it is almost free.
 class CudaEvent : public Event {
  public:
   /// On the thread's current GPU.
@@ -24,7 +24,7 @@ class CudaEvent : public Event {
 class CudaStream : public Stream {
  public:
   /// On the thread's current GPU, not ordered with the default stream. `device` is that GPU's number.
-  /// `urgent`: its kernels go before those of other streams.
+  /// `urgent`: its kernels start before those of other streams.
   explicit CudaStream(int device, bool urgent = false);
   ~CudaStream() override;
   CudaStream(const CudaStream&) = delete;
@@ -47,7 +47,7 @@ class CudaStream : public Stream {
   cudaStream_t stream_ = nullptr;
 };
 
-/// What a kernel launches on. The stream must be a CudaStream, as every stream of a CUDA device is.
+/// The stream that a kernel launches on. The stream must be a CudaStream, as every stream of a CUDA device is.
 inline cudaStream_t native(Stream& stream) { return static_cast<CudaStream&>(stream).get(); }
 
 }  // namespace mirrortrain::cuda

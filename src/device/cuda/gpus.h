@@ -13,13 +13,13 @@ namespace mirrortrain::cuda {
 /// NVLink.
 enum class Link : std::uint8_t { kThroughHost, kPcie, kNvlink };
 
-/// A visible GPU (CUDA_VISIBLE_DEVICES counts); the index in Gpus::gpus is K of `cuda:K`.
+/// A visible GPU (CUDA_VISIBLE_DEVICES applies); the index in Gpus::gpus is K of `cuda:K`.
 struct Gpu {
   std::string name;              ///< "NVIDIA H200"
-  std::size_t memory_bytes = 0;  ///< all of it, not what is free
+  std::size_t memory_bytes = 0;  ///< total, not free
   int major = 0, minor = 0;      ///< compute capability
   std::string pci_bus_id;        ///< "0000:3b:00.0"
-  std::vector<Link> links;       ///< to each visible GPU; its own entry means nothing
+  std::vector<Link> links;       ///< to each visible GPU; its own entry is meaningless
 };
 
 struct Gpus {
@@ -27,10 +27,11 @@ struct Gpus {
   std::string why_none;  ///< where `gpus` is empty: "no GPU: no NVIDIA driver is installed"
 };
 
-/// Asks the driver at the first call. Never throws: a machine that GPUs cannot be used on has none, and says why.
+/// Queries the driver at the first call. Never throws: a machine whose GPUs cannot be used has none, with the reason in
+/// why_none.
 Gpus visible_gpus();
 
-/// Lets each of these GPUs copy straight from the others' memory, where the machine allows it; elsewhere such copies go
+/// Lets each of these GPUs copy directly from the others' memory if the machine supports it; otherwise copies go
 /// through the host.
 void enable_peer_access(std::span<const int> gpus);
 
@@ -39,7 +40,7 @@ void enable_peer_access(std::span<const int> gpus);
 std::string describe(const Gpus& gpus, std::size_t index);
 
 /// Whether code compiled for `architectures` ("75,80,90a", as CMake calls them) runs on a GPU of this compute
-/// capability: 80 brings PTX, which later GPUs compile, 80-real runs on 8.x from 8.0, 90a on 9.0 alone, 100f on 10.x.
+/// capability: 80 includes PTX, which later GPUs compile, 80-real runs on 8.x from 8.0, 90a only on 9.0, 100f on 10.x.
 bool runs_on(std::string_view architectures, int major, int minor);
 
 }  // namespace mirrortrain::cuda

@@ -9,7 +9,7 @@ namespace mirrortrain {
 
 cuda::Gpus cuda::visible_gpus() { return {{}, "no GPU support in this executable: " MIRRORTRAIN_CUDA_ABSENT}; }
 
-void cuda::enable_peer_access(std::span<const int>) {}  // of no GPUs
+void cuda::enable_peer_access(std::span<const int>) {}  // there are no GPUs
 
 std::unique_ptr<Device> make_cuda_device(int index) {
   throw UsageError(fmt::format("cuda:{} does not exist: {}", index, cuda::visible_gpus().why_none));

@@ -9,26 +9,26 @@
 
 namespace mirrortrain::cuda {
 
-/// A library that a run on GPUs opens.
+/// A library that runs on GPUs load.
 struct LibraryState {
   std::string name;   ///< "cuDNN"
-  std::string found;  ///< "9.10.2, /usr/lib/libcudnn.so.9"; empty where there is none that serves
+  std::string found;  ///< "9.10.2, /usr/lib/libcudnn.so.9"; empty if no usable one was found
   std::string problem;
 };
 
-/// One of NVIDIA's libraries, opened at run time: an executable that links it would not start on a machine without it,
-/// and hundreds of MB would be mapped for a run on CPUs. Stays open until the program ends, as its threads may still
+/// One of NVIDIA's libraries, loaded at run time: an executable linked to it would not start on a machine without it,
+/// and would map hundreds of MB in a run on CPUs. Stays loaded until the program ends, because its threads may still
 /// run.
 class SharedLibrary {
  public:
-  /// Opens `soname` ("libcudnn.so.9") as the system finds it (LD_LIBRARY_PATH, the linker's cache), else in the folder
-  /// that the build found it in. Throws Error saying what was tried and what to do.
+  /// Loads `soname` ("libcudnn.so.9") by the system's search (LD_LIBRARY_PATH, the linker's cache), else from the
+  /// folder where the build found it. Throws Error with what was tried and the remedy.
   explicit SharedLibrary(const std::string& soname);
 
   /// The file that a library's function comes from.
   static std::string file_of(const void* function);
 
-  /// Points `function` to the library's function of that name, which it must be a pointer to. Throws Error where the
+  /// Points `function` to the library's function of that name, which it must be a pointer to. Throws Error if the
   /// library is too old to have it.
   template <class Function>
   void load(Function& function, const char* name) const {

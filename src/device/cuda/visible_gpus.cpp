@@ -34,9 +34,9 @@ std::string reason_of(cudaError_t error) {
 Link link_between(int from, int to) {
   int access = 0, atomics = 0;
   if (cudaDeviceGetP2PAttribute(&access, cudaDevP2PAttrAccessSupported, from, to) != cudaSuccess) access = 0;
-  // Atomics on a peer's memory are native over NVLink alone.
+  // Atomics on a peer's memory are native only over NVLink.
   if (cudaDeviceGetP2PAttribute(&atomics, cudaDevP2PAttrNativeAtomicSupported, from, to) != cudaSuccess) atomics = 0;
-  cudaGetLastError();  // a question that was refused must not look like a later call's failure
+  cudaGetLastError();  // a failed query must not be reported by a later call
   if (access == 0) return Link::kThroughHost;
   return atomics != 0 ? Link::kNvlink : Link::kPcie;
 }
@@ -79,7 +79,7 @@ Gpus ask_driver() {
 }  // namespace
 
 Gpus visible_gpus() {
-  static const Gpus found = ask_driver();  // it takes its time, and shows the same GPUs while the process lives
+  static const Gpus found = ask_driver();  // slow, and constant for the process's lifetime
   return found;
 }
 
@@ -92,7 +92,7 @@ void enable_peer_access(std::span<const int> gpus) {
       if (possible == 0) continue;
       const cudaError_t error = cudaDeviceEnablePeerAccess(peer, 0);
       if (error == cudaErrorPeerAccessAlreadyEnabled) {
-        cudaGetLastError();  // must not look like a later call's failure
+        cudaGetLastError();  // must not be reported by a later call
       } else {
         check(error, "cudaDeviceEnablePeerAccess");
       }

@@ -7,7 +7,7 @@
 
 namespace mirrortrain::ops {
 
-/// Elementwise activations (softmax works on rows and is an op of its own).
+/// Elementwise activations (softmax works on rows and is a separate op).
 enum class ActivationKind : std::uint8_t {
   kLinear,
   kRelu,

@@ -84,7 +84,7 @@ std::vector<ValueId> Concatenate::gradient(Graph& graph, const Node& node, std::
                                            const std::vector<bool>& wanted) const {
   std::vector<ValueId> gradients(node.inputs.size(), kNoValue);
   const Shape all = graph.spec(node.outputs[0]).shape;
-  std::int64_t before = 0;  // elements of the axis that other inputs take
+  std::int64_t before = 0;  // elements of the axis used by other inputs
   for (std::size_t i = 0; i < gradients.size(); ++i) {
     const std::int64_t own = graph.spec(node.inputs[i]).shape[axis];
     if (wanted[i] && output_gradients[0] != kNoValue) {

@@ -4,7 +4,7 @@
 
 namespace mirrortrain::ops {
 
-/// Zeros around each row: `before` and `after` elements along each of its axes.
+/// Zero padding of each row: `before` and `after` elements along each of its axes.
 /// Input: [...] float32 or bfloat16, batched or one tensor without rows. Output: every axis longer by before + after.
 struct Pad : Op {
   std::vector<std::int64_t> before, after;
@@ -15,7 +15,7 @@ struct Pad : Op {
   std::vector<ValueId> gradient(Graph&, const Node&, std::span<const ValueId>, const std::vector<bool>&) const override;
 };
 
-/// Each row without `before` elements at the start and `after` at the end of each axis: the opposite of Pad.
+/// Each row without `before` elements at the start and `after` at the end of each axis: the inverse of Pad.
 struct Crop : Op {
   std::vector<std::int64_t> before, after;
   Crop(std::vector<std::int64_t> first, std::vector<std::int64_t> last)
@@ -35,7 +35,7 @@ struct FirstRows : Op {
   bool is_alias() const override { return true; }
 };
 
-/// The rows' tensors one after the other along `axis`, which does not count the batch.
+/// Concatenates the rows' tensors along `axis`, which does not count the batch.
 /// Inputs: batched, of one dtype, equal in all other axes.
 struct Concatenate : Op {
   std::size_t axis;
@@ -54,7 +54,7 @@ struct Transpose : Op {
   std::vector<ValueId> gradient(Graph&, const Node&, std::span<const ValueId>, const std::vector<bool>&) const override;
 };
 
-/// The elements of each row from the last to the first along `axis`, which does not count the batch.
+/// Reverses the elements of each row along `axis`, which does not count the batch.
 struct Flip : Op {
   std::size_t axis;
   explicit Flip(std::size_t along) : axis(along) {}

@@ -4,27 +4,27 @@
 
 namespace mirrortrain::ops {
 
-/// Dropout of the weights: element (head, step, source step) of a row's weights is element (head * steps + step) *
-/// (source steps rounded up to 4) + source step of what Dropout's mask says, with this stream.
+/// Dropout of the weights: element (head, step, source step) of a row's weights uses element (head * steps + step) *
+/// (source steps rounded up to 4) + source step of Dropout's mask with this stream.
 struct AttentionAttributes {
   std::int64_t heads = 1;
   float scale = 1;      ///< of the scores
-  bool causal = false;  ///< a step sees no later source step
-  float dropout = 0;    ///< rate, in training graphs alone
+  bool causal = false;  ///< a step does not attend to later source steps
+  float dropout = 0;    ///< rate, only in training graphs
   std::uint32_t stream = 0;
-  /// What a step attends to where masks leave it nothing: all source steps alike, whatever hides them; or none, so that
-  /// its output is zero. Keras does the first in its fused attention, the second where it computes the weights.
+  /// What a step attends to if everything is masked: all source steps equally, regardless of the masks; or none, so
+  /// that its output is zero. Keras does the first in its fused attention, the second where it computes the weights.
   bool blind_sees_all = true;
 };
 
-/// Scaled dot-product attention of every head alone (Vaswani et al., 2017): softmax(scale query · keyᵀ) · value along
-/// the source steps. The weights are never stored as a whole: in blocks, with a running maximum and sum (Dao et al.,
-/// 2022), so memory is linear in the steps.
+/// Scaled dot-product attention of each head independently (Vaswani et al., 2017): softmax(scale query · keyᵀ) · value
+/// along the source steps. The weights are never stored as a whole but computed in blocks, with a running maximum and
+/// sum (Dao et al., 2022), so memory is linear in the steps.
 /// Inputs: query batched [steps, heads size]; key batched [source steps, heads size]; value batched [source steps,
 /// heads value size]; one dtype, float32 or bfloat16; masks (mask.h) of the query [steps] and of the value [source
-/// steps], each or absent: a step that does not count sees nothing, a source step that does not is not seen. Outputs:
-/// batched [steps, heads value size] in the first dtype; the logarithm of the sum of the scores' exponentials, batched
-/// [heads, steps] float32, 0 where there are none.
+/// steps], each or absent: a masked query step attends to nothing, and a masked source step is not attended to.
+/// Outputs: batched [steps, heads value size] in the first dtype; the logarithm of the sum of the scores' exponentials,
+/// batched [heads, steps] float32, 0 where there are none.
 struct Attention : Op, AttentionAttributes {
   explicit Attention(const AttentionAttributes& attributes) : AttentionAttributes(attributes) {}
   std::string_view name() const override { return "attention"; }

@@ -6,7 +6,7 @@
 
 namespace mirrortrain::ops {
 
-/// relu or relu6 of what was normalized, in the same pass; or neither.
+/// relu or relu6 of the normalized values, fused into the same pass; or neither.
 struct Rectifier {
   bool on = false;
   float most = std::numeric_limits<float>::infinity();  ///< y = min(most, max(0, normalized))
@@ -29,8 +29,8 @@ struct BatchNorm : Op {
   std::vector<ValueId> gradient(Graph&, const Node&, std::span<const ValueId>, const std::vector<bool>&) const override;
 };
 
-/// Inputs: x; gradient of y; gamma or absent; mean; inverse standard deviation; with `relu` also beta or absent: where
-/// relu lets the gradient through is computed again, which costs less than reading y.
+/// Inputs: x; gradient of y; gamma or absent; mean; inverse standard deviation; with `relu` also beta or absent: relu's
+/// mask is recomputed, which costs less than reading y.
 /// Outputs: gradient of x; gradient of gamma [channels] float32; gradient of beta [channels] float32.
 struct BatchNormGradient : Op {
   Rectifier relu;

@@ -9,22 +9,22 @@
 
 namespace mirrortrain::ops {
 
-/// The graph gives an absent optional input the shape [0].
+/// An absent optional input has the shape [0].
 inline bool present(const ValueSpec& spec) { return spec.batched || spec.shape != Shape{0}; }
 
 inline bool is_float(DType dtype) { return dtype == DType::kFloat32 || dtype == DType::kBfloat16; }
 
-/// Whether it is a variable's: without rows.
+/// Whether it is a variable's float32 spec of this shape: without rows.
 inline bool is_float32(const ValueSpec& spec, const Shape& shape) {
   return spec.dtype == DType::kFloat32 && !spec.batched && spec.shape == shape;
 }
 
-/// Whether the one output has a gradient, and the first input wants one.
+/// Whether the only output has a gradient and the first input needs one.
 inline bool flows(std::span<const ValueId> output_gradients, const std::vector<bool>& wanted) {
   return wanted[0] && output_gradients[0] != kNoValue;
 }
 
-/// The gradients of a node's inputs, of which `found` are those of the first ones: kNoValue where none is wanted.
+/// The gradients of all of a node's inputs, given those of the first inputs, `found`: kNoValue where none is wanted.
 inline std::vector<ValueId> wanted_of(std::vector<ValueId> found, const std::vector<bool>& wanted) {
   for (std::size_t i = 0; i < found.size(); ++i) {
     if (!wanted[i]) found[i] = kNoValue;
@@ -38,7 +38,7 @@ inline std::string text_of(const ValueSpec& spec) {
   return fmt::format("{} {}{}", name_of(spec.dtype), spec.shape.text(), spec.batched ? " per row" : "");
 }
 
-/// Throws Error unless `spec` is what `op` expects there: "add_n: expected ..., found ...".
+/// Throws Error unless the input fits: "add_n: expected ..., found ...".
 inline void expect(bool fits, std::string_view op, std::string_view expected, const ValueSpec& found) {
   if (!fits) throw Error(fmt::format("{}: expected {}, found {}", op, expected, text_of(found)));
 }

@@ -7,7 +7,7 @@
 namespace mirrortrain::ops {
 namespace {
 
-/// `gradient`, of the stretched shape, summed to the spec of `value`.
+/// `gradient`, of the broadcast shape, summed to the spec of `value`.
 ValueId summed_like(Graph& graph, ValueId gradient, ValueId value) {
   const ValueSpec& spec = graph.spec(value);
   if (graph.spec(gradient) == spec) return gradient;

@@ -6,9 +6,9 @@ namespace mirrortrain::ops {
 
 enum class CombineKind : std::uint8_t { kAdd, kMultiply, kMaximum };
 
-/// Two tensors element by element, each stretched along the axes where it has one element and the other more.
+/// An elementwise operation on two tensors, each broadcast along the axes where it has one element and the other more.
 /// Inputs: a batched [...] float32 or bfloat16; b of as many axes per row, batched in a's dtype or unbatched float32.
-/// Output: batched, in a's dtype. Where both are the maximum, the gradient is a's.
+/// Output: batched, in a's dtype. Where both are equal, the maximum's gradient goes to a.
 struct Combine : Op {
   CombineKind kind;
   explicit Combine(CombineKind k) : kind(k) {}
@@ -46,7 +46,7 @@ struct Scale : Op {
   bool may_overwrite(std::size_t) const override { return true; }
 };
 
-/// The shape that two shapes of as many axes are stretched to. Throws Error where they do not fit together.
+/// The shape that two shapes of equal rank are broadcast to. Throws Error if they are incompatible.
 Shape stretched(std::string_view op, const Shape& a, const Shape& b);
 
 }  // namespace mirrortrain::ops

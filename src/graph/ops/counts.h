@@ -5,14 +5,14 @@
 #include "base/host_device.h"
 #include "graph/graph.h"
 
-// Sums over a batch from which metrics are made that are no means over examples, because they are no linear function of
-// them: precision, the area under a curve. The sums of parts of a data set add up to those of the whole.
+// Sums over a batch for metrics that are not means over examples, such as precision or the area under a curve. The sums
+// of a data set's parts add up to those of the whole.
 // Inputs of each: y batched [..., k] float32; targets float32 of the same shape or, as class numbers, int32 per
 // position, which count as one for their class and zero for the others; an optional mask (mask.h): positions that do
 // not count are left out.
 namespace mirrortrain::ops {
 
-/// Ascending numbers: the first, those that split [0, 1] into equal parts, and the last, or one alone.
+/// Ascending numbers: `first`, those that split [0, 1] into equal parts, and `last`; or only `first`.
 struct Thresholds {
   float first, last;
   std::int32_t count;
@@ -23,8 +23,8 @@ struct Thresholds {
   }
 };
 
-/// How many elements of y lie between which thresholds. Output: float64 [2, b] with b = thresholds + 1; first those
-/// whose target is not above 0, then the others; in bin i as many thresholds as i are below the element.
+/// A histogram of y over the thresholds. Output: float64 [2, thresholds + 1]: first the elements whose target is not
+/// above 0, then the others; bin i counts the elements that are above exactly i thresholds.
 struct BinCounts : Op {
   static constexpr std::int64_t kMostThresholds = 1 << 14;
   Thresholds thresholds;
@@ -36,7 +36,7 @@ struct BinCounts : Op {
 /// Which classes a position predicts.
 enum class Predicted : std::uint8_t {
   kLargest,  ///< those with the largest output, unless it is 0
-  kFirst,    ///< the first of these; of float targets, too, the first of the largest is the class
+  kFirst,    ///< the first of these; for float targets, too, the class is the first largest one
   kAbove,    ///< those above the threshold
 };
 

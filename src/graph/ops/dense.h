@@ -16,7 +16,7 @@ struct Dense : Op {
   std::vector<ValueId> gradient(Graph&, const Node&, std::span<const ValueId>, const std::vector<bool>&) const override;
 };
 
-/// dy · kernel^T; a layer, too, that multiplies by another one's weight transposed is this op.
+/// dy · kernel^T; also the forward op of a layer that multiplies by another layer's transposed weight.
 /// Inputs: gradient of the (linear) output, batched [..., out]; kernel [in, out]. Output: gradient of x, batched [...,
 /// in].
 struct DenseInputGradient : Op {

@@ -56,7 +56,7 @@ struct Cast : Op {
   bool may_overwrite(std::size_t) const override { return true; }
 };
 
-/// The same elements under another shape per row. An alias: no kernel.
+/// The same elements with another shape per row. An alias: no kernel.
 struct Reshape : Op {
   Shape target;
   explicit Reshape(Shape shape) : target(std::move(shape)) {}
@@ -69,8 +69,8 @@ struct Reshape : Op {
 /// Inverted dropout: keeps an element with probability 1 - rate and scales it by 1 / (1 - rate).
 /// The mask is a function of (seed, step, `stream`, row in the global batch, element): element e of a row uses word e %
 /// 4 of Philox(seed)(e / 4, row, step, stream) and is dropped where uniform_from_bits(word) < rate. So no mask is
-/// stored, the gradient is the same op on the gradient, and the number of replicas does not matter. In training graphs
-/// alone.
+/// stored, the gradient is the same op on the gradient, and the number of replicas does not matter. Only in training
+/// graphs.
 struct Dropout : Op {
   float rate;
   std::uint32_t stream;  ///< from the layer's name

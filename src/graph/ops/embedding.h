@@ -4,7 +4,7 @@
 
 namespace mirrortrain::ops {
 
-/// Rows of a table by their numbers.
+/// Looks up rows of a table by index.
 /// Inputs: numbers batched [...] float32, whole and from 0 to input_dim - 1; table [input_dim, output_dim] float32.
 /// Output: batched [..., output_dim] in `dtype`; a number beyond the table gives a row of NaN.
 struct Embedding : Op {
@@ -16,7 +16,7 @@ struct Embedding : Op {
 };
 
 /// Inputs: numbers; gradient of the output. Output: gradient of the table [input_dim, output_dim] float32, the terms of
-/// a row of it added in their order.
+/// each row added in order.
 struct EmbeddingGradient : Op {
   std::int64_t input_dim;
   explicit EmbeddingGradient(std::int64_t rows_of_table) : input_dim(rows_of_table) {}

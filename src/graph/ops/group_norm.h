@@ -4,8 +4,8 @@
 
 namespace mirrortrain::ops {
 
-/// What is normalized together: a group of neighbouring channels, over all positions of a row (group normalization), or
-/// `by_position` of each position alone (layer normalization, in one group).
+/// The elements normalized together: a group of neighbouring channels, over all positions of a row (group
+/// normalization) or, with `by_position`, of each position separately (layer normalization, in one group).
 struct GroupNormAttributes {
   std::int64_t groups = 1;
   bool by_position = false;
@@ -14,8 +14,8 @@ struct GroupNormAttributes {
 
 /// (x - mean) / sqrt(variance + epsilon) gamma + beta, with the biased variance.
 /// Inputs: x batched [..., channels] float32 or bfloat16; gamma [channels] or absent; beta [channels] or absent; both
-/// float32. Outputs: y as x; mean and inverse standard deviation of what is normalized together, batched [groups] or
-/// [positions groups], float32.
+/// float32. Outputs: y as x; mean and inverse standard deviation of each normalized set, batched [groups] or [positions
+/// groups], float32.
 struct GroupNorm : Op, GroupNormAttributes {
   explicit GroupNorm(const GroupNormAttributes& attributes) : GroupNormAttributes(attributes) {}
   std::string_view name() const override { return by_position ? "layer_norm" : "group_norm"; }

@@ -9,7 +9,7 @@
 namespace mirrortrain::ops {
 namespace {
 
-/// Without the ones at the end, which neither order nor number of elements depends on.
+/// Without trailing axes of 1, which do not change the elements' order or number.
 std::vector<std::int64_t> trimmed(std::vector<std::int64_t> dims) {
   while (!dims.empty() && dims.back() == 1) dims.pop_back();
   return dims;

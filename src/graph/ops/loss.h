@@ -19,30 +19,30 @@ enum class LossKind : std::uint8_t {
   kBinaryFocalCrossentropy,        ///< kBinaryCrossentropy times (1 - the target's probability)^gamma
 };
 
-/// Whether y and the targets are probabilities of yes or no each.
+/// Whether each element of y and the targets is the probability of a binary outcome.
 constexpr bool is_binary(LossKind kind) {
   return kind == LossKind::kBinaryCrossentropy || kind == LossKind::kBinaryFocalCrossentropy;
 }
 
-/// Per-example losses as in Keras: reduced over the last axis, then averaged over whatever axes lie between the row and
-/// the last. Inputs: y batched [..., k] float32; targets batched, float32 like y (int32 for the sparse loss); optional
+/// Per-example losses as in Keras: reduced over the last axis, then averaged over all axes between the row and the
+/// last. Inputs: y batched [..., k] float32; targets batched, float32 like y (int32 for the sparse loss); optional
 /// weights batched [] float32, by which each row's loss is multiplied; an optional mask (mask.h) of the positions, or
 /// of the first axes of them, and with it optionally how many tokens of the global batch count, float64 []. Outputs:
 /// the sum over rows, float64 []; and the gradient of (sum / global examples of the step) with respect to y, batched
 /// like y, float32 (null where not wanted, as in evaluation). With a mask, only positions that count add to the sum,
 /// and the first output is float64 [2]: that sum, and the positions that count; both divided by the positions of a row,
-/// so that their quotient is the mean over what counts. The gradient is then that of the sum / positions that count in
-/// the global batch, which it needs to know. `from_logits` false: y are probabilities, clipped to [1e-7, 1 - 1e-7] as
-/// Keras does (categorical ones are first divided by their sum). `label_smoothing`, for the binary and categorical
-/// ones, and the options of single losses are as in Keras. A loss op is where gradients start: its gradient() ignores
-/// the gradients of its outputs.
+/// so that their quotient is the mean over the positions that count. The gradient is then that of the sum / positions
+/// that count in the global batch, whose number must be given. `from_logits` false: y are probabilities, clipped to
+/// [1e-7, 1 - 1e-7] as Keras does (categorical ones are first divided by their sum). `label_smoothing`, for the binary
+/// and categorical ones, and the options of single losses are as in Keras. A loss op is where gradients start: its
+/// gradient() ignores the gradients of its outputs.
 struct Loss : Op {
   LossKind kind;
   bool from_logits = false;
   float label_smoothing = 0;
   float delta = 1;                ///< of kHuber
   float alpha = 0.25, gamma = 2;  ///< of kBinaryFocalCrossentropy
-  bool balances_classes = false;  ///< whether it weighs true ones by alpha and the others by 1 - alpha
+  bool balances_classes = false;  ///< whether it weights true ones by alpha and the others by 1 - alpha
   explicit Loss(LossKind k, bool logits = false, float smoothing = 0)
       : kind(k), from_logits(logits), label_smoothing(smoothing) {}
   std::string_view name() const override { return "loss"; }

@@ -3,7 +3,7 @@
 #include "graph/graph.h"
 
 // Masks of sequences, as Keras has them: which tokens count. A mask is batched float32, 1 where a token counts and 0
-// where it is padding, and of the shape of what it masks but for the last axis. No gradient flows through one.
+// where it is padding, and of the shape of the masked value without its last axis. No gradient flows through a mask.
 namespace mirrortrain::ops {
 
 /// Input: numbers batched [...] float32. Output: their mask, of the same shape: a number of 0 is padding.
@@ -26,7 +26,7 @@ struct MaskCount : Op {
   std::vector<ValueSpec> infer(std::span<const ValueSpec> inputs) const override;
 };
 
-/// The mean over the steps that count, NaN where none does.
+/// The mean over the time steps that count, NaN where none does.
 /// Inputs: x batched [steps, channels] float32 or bfloat16; its mask [steps]. Output: batched [channels] in x's dtype.
 struct MaskedMean : Op {
   std::string_view name() const override { return "masked_mean"; }
@@ -40,9 +40,9 @@ struct MaskedMeanGradient : Op {
   std::vector<ValueSpec> infer(std::span<const ValueSpec> inputs) const override;
 };
 
-/// Of each step the one or the other. Inputs: a mask [...]; what stands where it counts, batched [..., channels]
-/// float32 or bfloat16; what stands elsewhere, of that spec. Either, not both, may be kNoValue: `fill` stands there.
-/// Output: that spec.
+/// Selects one of two values at each position. Inputs: a mask [...]; the value where the mask is 1, batched [...,
+/// channels] float32 or bfloat16; the value elsewhere, of the same spec. One of the two may be kNoValue: `fill` is used
+/// in its place. Output: that spec.
 struct Select : Op {
   float fill;
   explicit Select(float otherwise = 0) : fill(otherwise) {}
@@ -51,7 +51,7 @@ struct Select : Op {
   std::vector<ValueId> gradient(Graph&, const Node&, std::span<const ValueId>, const std::vector<bool>&) const override;
 };
 
-/// Whether `mask` leaves out all of a sequence whose every number is 0: only PaddingMask went into it.
+/// Whether `mask` masks every token of a sequence of zeros, because it is derived from PaddingMasks only.
 bool is_of_padding(const Graph& graph, ValueId mask);
 
 /// Throws Error unless `spec` is a mask of `shape`, or absent where it may be.

@@ -9,15 +9,15 @@ enum class MetricKind : std::uint8_t {
   kSignAccuracy,                   ///< share of elements where (y > 0) == (target > 0)
   kCategoricalAccuracy,            ///< argmax of y == argmax of the targets (first of equals)
   kSparseCategoricalAccuracy,      ///< argmax of y == label
-  kTopKCategoricalAccuracy,        ///< less than k outputs are larger than that of the targets' argmax
-  kSparseTopKCategoricalAccuracy,  ///< less than k outputs are larger than the label's
+  kTopKCategoricalAccuracy,        ///< fewer than k outputs are larger than that of the targets' argmax
+  kSparseTopKCategoricalAccuracy,  ///< fewer than k outputs are larger than the label's
   kMeanSquaredError,
   kMeanAbsoluteError,
 };
 
 /// A metric as a sum over rows of per-row means, so that sum / rows is the metric.
 /// Inputs: y batched [..., k] float32; targets as the loss has them; an optional mask. Output: the sum over rows,
-/// float64 []; with a mask float64 [2]: the sum over the positions that count, and how many these are.
+/// float64 []; with a mask float64 [2]: the sum over the positions that count, and their number.
 struct Metric : Op {
   MetricKind kind;
   float threshold = 0.5f;  ///< for kBinaryAccuracy; 0 for logits

@@ -4,7 +4,7 @@
 
 namespace mirrortrain::ops {
 
-// What normalizations expect of their inputs; `x`: batched [..., channels].
+// Checks of normalizations' inputs; `x`: batched [..., channels].
 
 inline ValueSpec per_channel(const ValueSpec& x) { return {DType::kFloat32, {x.shape.back()}, false}; }
 

@@ -5,7 +5,7 @@
 namespace mirrortrain::ops {
 namespace {
 
-/// The output's shape per row. Throws Error where a window does not fit.
+/// The output's shape per row. Throws Error if a window does not fit.
 Shape pooled_shape(std::string_view op, const Pool2dAttributes& pool, const Shape& image) {
   Shape output = image;
   for (const std::size_t axis : {0, 1}) {

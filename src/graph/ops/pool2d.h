@@ -13,7 +13,7 @@ struct Pool2dAttributes {
   Padding padding = Padding::kValid;
 };
 
-/// The maximum of each window, channels last; with `relu` max(0, maximum), which is pooling after relu in one pass.
+/// The maximum of each window, channels last; with `relu` max(0, maximum), which fuses a preceding relu.
 /// Input: batched [height, width, channels] float32 or bfloat16.
 /// Outputs: batched [height', width', channels] in x's dtype; the position of the maximum in its window (row times pool
 /// width plus column; the first of equals), batched, uint8 (null in evaluation). Windows of more than 256 are refused.

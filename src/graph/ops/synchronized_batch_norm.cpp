@@ -9,9 +9,9 @@ namespace {
 
 ValueSpec sums_of(std::int64_t numbers) { return {DType::kFloat64, {numbers}, false}; }
 
-/// What BatchNormSums gives for x.
+/// The spec of BatchNormSums' output for x.
 ValueSpec batch_sums(const ValueSpec& x) { return sums_of(2 * x.shape.back() + 1); }
-/// What BatchNormGradientSums gives for x.
+/// The spec of BatchNormGradientSums' sums for x.
 ValueSpec gradient_sums(const ValueSpec& x) { return sums_of(2 * x.shape.back()); }
 
 void expect_mask_of_x(const Op& op, std::span<const ValueSpec> inputs, std::size_t number) {
@@ -50,7 +50,7 @@ std::vector<ValueId> BatchNormBySums::gradient(Graph& graph, const Node& node,
   if (wanted[1]) gradients[1] = sums[1];
   if (wanted[2]) gradients[2] = sums[2];
   if (!wanted[0]) return gradients;
-  // Every replica's x moves the statistics that all of them are normalized by.
+  // Every replica's x affects the statistics that normalize all of them.
   const ValueId total = synchronized ? graph.apply_one(AllReduce(Axis::kData), {sums[0]}) : sums[0];
   const ValueId mask = node.inputs.size() > 4 ? node.inputs[4] : kNoValue;
   inputs = {x, dy, node.inputs[1], mean, inverse, node.inputs[3], total, relu ? node.inputs[2] : kNoValue, mask};

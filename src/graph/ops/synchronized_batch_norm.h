@@ -4,9 +4,9 @@
 
 namespace mirrortrain::ops {
 
-// Batch normalization over every axis but the last, by sums: BatchNorm in parts, between which the replicas' sums are
-// added up (collective.h) where the statistics are those of the global batch. A mask (mask.h) may leave
-// cells out of the statistics; all are normalized.
+// Batch normalization over every axis but the last, by sums: BatchNorm split into ops, between which the replicas' sums
+// are added up (collective.h) if the statistics are those of the global batch. A mask (mask.h) may exclude
+// cells from the statistics; all cells are normalized.
 
 /// Inputs: x batched [..., channels] float32 or bfloat16; its mask or absent.
 /// Output: float64 [2 channels + 1]: each channel's sum of x, then its sum of x^2, then the number of cells.
@@ -39,7 +39,7 @@ struct MovingStatistics : Op {
 };
 
 /// Inputs: x; gradient of y; mean; inverse standard deviation; with `relu` also gamma and beta, each or absent. A mask
-/// changes nothing here.
+/// has no effect here.
 /// Outputs: float64 [2 channels]: each channel's sum of the gradient, then of its product with x - mean; of this
 /// replica's rows: gradient of gamma [channels] float32; gradient of beta [channels] float32.
 struct BatchNormGradientSums : Op {

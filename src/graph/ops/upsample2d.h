@@ -8,8 +8,8 @@ namespace mirrortrain::ops {
 
 enum class Interpolation : std::uint8_t { kNearest, kBilinear, kBicubic, kLanczos3, kLanczos5 };
 
-/// Images made larger by whole factors, channels last. All but the nearest: between the centers of the pixels, as Keras
-/// has it; at the edges the weights of the pixels that there are add up to 1. An axis of factor 1 stays as it is.
+/// Upsamples images by integer factors, channels last. All methods but nearest interpolate between pixel centers, as
+/// Keras does; at the edges the weights of the existing pixels add up to 1. An axis of factor 1 is unchanged.
 /// Input: batched [height, width, channels] float32 or bfloat16. Output: batched [height size[0], width size[1],
 /// channels].
 struct Upsample2d : Op {

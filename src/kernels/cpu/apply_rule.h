@@ -7,7 +7,7 @@
 
 #include "kernels/cpu/update.h"
 
-/// What every update does with a gradient once it is there.
+/// Applying an update rule to a gradient.
 namespace mirrortrain::cpu {
 
 inline void scale_and_clip(const StepParams& params, std::int64_t count, float* __restrict gradient) {
@@ -32,7 +32,7 @@ void average(const scalar::RuleAtStep<Rule>& at, std::int64_t count, float* __re
   if (at.overwrites) std::copy_n(averages, count, weights);
 }
 
-/// Applies the rule to `count` weights and their slots, each in memory of its own.
+/// Applies the rule to `count` weights and their slots, in separate arrays.
 template <class Rule, class... Slots>
 void apply_rule(const Rule& rule, std::int64_t count, const float* __restrict gradient, float* __restrict weights,
                 Slots* __restrict... slots) {
@@ -44,8 +44,8 @@ void apply_rule(const Rule& rule, std::int64_t count, const float* __restrict gr
   }
 }
 
-/// Applies a rule at its step, with the weights' decay and average, to `count` weights, which are a copy of the group's
-/// elements from `begin` on or these themselves, and to their slots.
+/// Applies a rule at its step, with the weights' decay and average, to `count` weights, which are the group's elements
+/// from `begin` on or a copy of them, and to their slots.
 template <class Rule>
 void apply_rule(const scalar::RuleAtStep<Rule>& at, const UpdateGroupView& group, std::int64_t begin,
                 std::int64_t count, const float* __restrict gradient, float* __restrict weights) {

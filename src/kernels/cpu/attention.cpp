@@ -9,7 +9,7 @@
 namespace mirrortrain::cpu {
 namespace {
 
-/// A head in a thread's workspace: all its source steps, and a block of its steps with what they have seen so far.
+/// A head in a thread's workspace: all its source steps, and a block of its steps with their partial results.
 struct AttendedParts : FloatParts {
   float *keys, *turned, *values;
   float *queries, *scores, *sums, *largest, *totals;
@@ -26,8 +26,8 @@ struct AttendedParts : FloatParts {
         totals(take(kQueries)) {}
 };
 
-/// softmax(Q Kᵀ) V with the largest score and the sum of the weights as they are up to a block of source steps: what
-/// was summed before is scaled to each new largest score.
+/// softmax(Q Kᵀ) V with a running maximum of the scores and sum of the weights over blocks of source steps: earlier
+/// sums are rescaled at each new maximum.
 template <class T>
 class HeadForward : AttendedHead {
  public:
@@ -65,7 +65,7 @@ class HeadForward : AttendedHead {
              {.accumulate = true});
   }
 
-  /// Makes weights of a step's scores. `i`: of the block.
+  /// Computes weights from a step's scores. `i`: its index in the block.
   void weigh(std::int64_t i, std::int64_t step, Span sources) const {
     float* const weights = p.scores + i * kKeys;
     const std::int64_t sees = sight_.look(step, sources.first, sources.count, weights);

@@ -11,36 +11,37 @@
 #include "kernels/cpu/transpose.h"
 #include "kernels/scalar/attention.h"
 
-// What attention and its gradient have in common: one head of one row at a time, block by block.
+// Shared by attention and its gradient: one head of one row at a time, block by block.
 namespace mirrortrain::cpu {
 
-// A block of scores, 32 x 128 floats, stays in the first-level cache beside the operands that make it.
+// A block of scores, 32 x 128 floats, stays in the first-level cache together with its operands.
 inline constexpr std::int64_t kQueries = 32, kKeys = 128;
 
-/// What belongs to a head of a row, as floats, in whole vectors.
+/// The sizes of a row's head as floats, in whole vectors.
 struct Attended : scalar::AttentionShape {
   using AttentionShape::AttentionShape;
 
   std::int64_t columns() const { return padded(sources); }
   std::int64_t wide() const { return padded(size); }
   std::int64_t value_wide() const { return padded(value_size); }
-  /// From a step to the next, in tensors of queries and keys, and of values and outputs.
+  /// The distance between steps in tensors of queries and keys; value_stride in those of values and outputs.
   std::int64_t stride() const { return op.heads * size; }
   std::int64_t value_stride() const { return op.heads * value_size; }
 };
 
-/// What belongs to the masks of a row.
+/// The masks of a row.
 struct Sight : scalar::AttentionSight {
   using AttentionSight::AttentionSight;
 
-  /// The source steps that count for a block of steps.
+  /// The end of the source steps that a block of steps may see.
   std::int64_t reach_of(std::int64_t first_step, std::int64_t count) const {
     if (!is_masked()) return a.seen(first_step + count - 1);
     std::int64_t most = 0;
     for (std::int64_t i = 0; i < count; ++i) most = std::max(most, reach(first_step + i));
     return most;
   }
-  /// The source steps of a block from `source` on that count for a step; hides others among them in the step's scores.
+  /// The number of source steps of a block from `source` on that a step may see; masks hidden ones among them in the
+  /// step's scores.
   std::int64_t look(std::int64_t step, std::int64_t source, std::int64_t count, float* scores) const {
     const std::int64_t sees = std::clamp<std::int64_t>(reach(step) - source, 0, count);
     if (!is_masked()) return sees;
@@ -62,7 +63,7 @@ void gather_steps(const T* from, std::int64_t count, std::int64_t stride, std::i
   }
 }
 
-/// The way back.
+/// The reverse of gather_steps.
 template <class T>
 void scatter_steps(const float* from, std::int64_t count, std::int64_t wide, std::int64_t width, float factor, T* to,
                    std::int64_t stride) {
@@ -95,7 +96,7 @@ struct WeightDropout {
   }
 };
 
-/// Steps one after another, of those that are treated together.
+/// Consecutive steps of a block.
 struct Span {
   std::int64_t first, count;
 };
@@ -106,7 +107,7 @@ void each_span(std::int64_t count, std::int64_t together, const Body& body) {
   for (std::int64_t first = 0; first < count; first += together) body(Span{first, std::min(together, count - first)});
 }
 
-/// A thread's workspace, taken part by part; without one, how large it is to be.
+/// Divides a thread's workspace into parts; without one, computes its size.
 class FloatParts {
  public:
   explicit FloatParts(float* workspace) : workspace_(workspace) {}
@@ -121,10 +122,10 @@ class FloatParts {
   FloatLayout layout_;
 };
 
-/// What computes for one head of one row.
+/// The base of computations on one head of one row.
 class AttendedHead {
  protected:
-  /// `masks`: the number of the kernel's first input of the two.
+  /// `masks`: the index of the first mask among the kernel's inputs.
   AttendedHead(const Attended& attended, std::int64_t row, std::int64_t head, const KernelArgs& args, std::size_t masks)
       : a(attended),
         row_(row),
@@ -140,8 +141,8 @@ class AttendedHead {
   const Sight sight_;
 };
 
-/// Runs a Head<T> for each, with Parts as its workspace. Heads are shared out among the threads; what one head gives
-/// never depends on that.
+/// Runs a Head<T> for each, with Parts as its workspace. Heads are distributed over the threads; their results do not
+/// depend on how.
 template <class Parts, template <class> class Head, class AttentionOp>
 std::unique_ptr<Kernel> make_by_heads(const AttentionOp& op, const KernelSpecs& specs) {
   const Attended a(op, specs.inputs[0].shape, specs.inputs[1].shape, specs.inputs[2].shape);

@@ -29,7 +29,7 @@ struct AttendedGradientParts : FloatParts {
 };
 
 /// With P the weights, S their scores, O = P V: dV = Pᵀ dO, dP = dO Vᵀ, dS = P (dP - sum(dO O)), dQ = scale dS K, dK =
-/// scale dSᵀ Q. P is made again from the scores and their sum; dropout of P falls on dP alike.
+/// scale dSᵀ Q. P is recomputed from the scores and their sum; dropout applies to P and dP alike.
 template <class T>
 class HeadBackward : AttendedHead {
  public:
@@ -93,7 +93,7 @@ class HeadBackward : AttendedHead {
              {p.keys + sources.first * a.wide(), a.wide()}, {p.query_sums, a.wide()}, {.accumulate = true});
   }
 
-  /// Makes a step's weights, with dropout, of its scores, and its dS of its dP. `i`: of the block.
+  /// Computes a step's weights, with dropout, from its scores, and its dS from its dP. `i`: its index in the block.
   void slope(std::int64_t i, std::int64_t step, Span sources) const {
     float *const weight = p.weights + i * kKeys, *const kept = p.dropped + i * kKeys,
                  *const slope = p.slopes + i * kKeys;

@@ -4,7 +4,7 @@
 namespace mirrortrain::cpu {
 namespace {
 
-/// PoolShape::share by output, kept as it takes a division.
+/// PoolShape::share by output, cached to avoid divisions.
 class Shares {
  public:
   explicit Shares(const PoolShape& s) : width_(s.columns.output) {
@@ -51,7 +51,7 @@ void average_pool_gradient(const PoolShape& s, const Seeing& seeing, const Share
   });
 }
 
-/// Sums per line of the image first, then over lines, which keeps the rounding small.
+/// Sums each line of the image first, then over lines, to reduce rounding errors.
 template <class T>
 void global_average(const Shape& image, int threads, const T* x, T* y) {
   const std::int64_t height = image[1], width = image[2], channels = image[3];

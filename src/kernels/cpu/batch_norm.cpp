@@ -9,7 +9,7 @@
 namespace mirrortrain::cpu {
 namespace {
 
-/// Turns the sums into the outputs beside y, and into the vectors mean, scale and shift that y needs.
+/// Computes from the sums the outputs other than y, and the vectors mean, scale and shift for y.
 template <class T>
 void finish_statistics(const ops::BatchNorm& op, const Cells& shape, const KernelArgs& args, const double* total,
                        float* vectors) {
@@ -17,7 +17,7 @@ void finish_statistics(const ops::BatchNorm& op, const Cells& shape, const Kerne
   const float *gamma = input<float>(args, 1), *beta = input<float>(args, 2);
   const float *moving_mean = input<float>(args, 3), *moving_variance = input<float>(args, 4);
   const double count = static_cast<double>(std::max<std::int64_t>(1, shape.cells));
-  // Without rows the moving statistics stay.
+  // Without rows the moving statistics are unchanged.
   const double kept = shape.cells == 0 ? 1.0 : static_cast<double>(op.momentum);
   for (std::int64_t c = 0; c < channels; ++c) {
     const double pivot = shape.cells == 0 ? 0.0 : static_cast<double>(static_cast<float>(input<T>(args, 0)[c]));

@@ -12,8 +12,8 @@
 
 namespace mirrortrain::cpu {
 
-/// Calls visit(channel, part, index sequence of vectors) for groups of vectors of channels that go side by side, so
-/// that wide cells are read in longer pieces than a line.
+/// Calls visit(channel, part, index sequence of vectors) for groups of adjacent vectors of channels, so that wide cells
+/// are read in pieces longer than a cache line.
 template <class Visit>
 inline void each_group(std::int64_t channels, const Visit& visit) {
   std::int64_t channel = 0;
@@ -35,7 +35,7 @@ struct Cells {
   }
 
   /// Calls prepare(channel, part)(element) for every vector of channels of every cell; element = cell * channels +
-  /// channel. What depends on the channel alone is so prepared once for many cells.
+  /// channel. Values that depend only on the channel are thus computed once for many cells.
   template <class Prepare>
   void for_vectors(const Prepare& prepare) const {
     parallel_for(threads, cells, rows_per_thread(channels), [&](std::int64_t begin, std::int64_t end) {
@@ -59,13 +59,13 @@ struct Cells {
   }
 };
 
-/// What normalize multiplies a channel by, and adds to it; `gamma` and `beta` may be null.
+/// The factor and the offset that normalize applies to a channel; `gamma` and `beta` may be null.
 inline float scale_of(float inverse, const float* gamma, std::int64_t channel) {
   return inverse * (gamma == nullptr ? 1.0f : gamma[channel]);
 }
 inline float shift_of(const float* beta, std::int64_t channel) { return beta == nullptr ? 0.0f : beta[channel]; }
 
-/// y = (x - mean) scale + beta, then relu where asked.
+/// y = (x - mean) scale + beta, then relu if requested.
 template <class T>
 void normalize(const Cells& shape, ops::Rectifier relu, const T* x, const float* mean, const float* scale,
                const float* beta, T* y) {
@@ -88,7 +88,7 @@ inline std::size_t workspace_of(std::int64_t doubles, std::int64_t vectors, std:
 void add_batch_norm_inference_kernels(KernelRegistry& registry);
 
 /// Two sums per channel over the cells of [cells, channels]: in float over a few cells, in double over all. Cells are
-/// split into chunks that do not depend on the threads, so the bits do not either.
+/// split into chunks independently of the threads, so the result is bitwise reproducible.
 class ChannelSums {
  public:
   struct Pair {
@@ -135,7 +135,7 @@ class ChannelSums {
       each_group(
           channels_, [&]<std::size_t... kV>(std::int64_t c, auto part, std::index_sequence<kV...>) {
             const std::array terms{prepare(c + static_cast<std::int64_t>(kV) * kLanes, part)...};
-            // Odd cells have sums of their own: an addition need not wait for the one before.
+            // Odd cells have separate sums, so that an addition need not wait for the one before.
             Pair total[sizeof...(kV)] = {}, odd[sizeof...(kV)] = {};
             std::int64_t i = begin * channels_ + c;
             for (const std::int64_t last = (tile_end - 1) * channels_; i < last; i += 2 * channels_) {
@@ -160,8 +160,8 @@ class ChannelSums {
   std::int64_t cells_, channels_, chunks_;
 };
 
-/// Adds to `total` the sums of x - pivot and of its square, where the pivot is the first cell: near the mean, whatever
-/// the mean is.
+/// Adds to `total` the sums of x - pivot and of its square, where the pivot is the first cell: near the mean even if
+/// that is far from 0.
 template <class T>
 void add_deviations(const Cells& shape, const ChannelSums& sums, const T* x, double* total) {
   sums.run(shape.threads, total, [=](std::int64_t c, auto part) {
@@ -172,7 +172,7 @@ void add_deviations(const Cells& shape, const ChannelSums& sums, const T* x, dou
   });
 }
 
-/// The same of the cells that count (graph/ops/mask.h).
+/// The same over the cells that count (graph/ops/mask.h).
 template <class T>
 void add_masked_deviations(const Cells& shape, const ChannelSums& sums, const T* x, const float* mask, double* total) {
   sums.run(shape.threads, total, [=, channels = shape.channels](std::int64_t c, auto part) {

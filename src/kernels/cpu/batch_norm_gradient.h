@@ -6,11 +6,11 @@
 
 namespace mirrortrain::cpu {
 
-/// Where relu or relu6 of `y` lets the gradient through.
+/// The gradient where relu or relu6 of `y` passes it, else 0.
 inline Vec rectified(Vec gradient, Vec y, float most) { return y > 0.0f && y < most ? gradient : Vec{}; }
 
-/// Rows of a float per channel that the gradient of a normalization takes: scale and shift as normalize had them; with
-/// g, the gradient before relu, its mean; the slope, inverse^2 mean(g (x - mean)).
+/// Per-channel float vectors for the gradient of a normalization: scale and shift as in normalize; the mean of g, the
+/// gradient before relu; the slope, inverse^2 mean(g (x - mean)).
 class GradientVectors {
  public:
   static constexpr std::int64_t kRows = 4;
@@ -42,7 +42,7 @@ class GradientVectors {
   std::int64_t channels_;
 };
 
-/// The backward pass of a normalization, whose gradient before relu is g. Where relu was is computed again.
+/// The backward pass of a normalization, whose gradient before relu is g. Relu's mask is recomputed.
 template <bool kRelu, class T>
 struct NormalizedGradient {
   const T *x, *dy;
@@ -50,7 +50,7 @@ struct NormalizedGradient {
   GradientVectors vectors;
   float most;  ///< of y, with relu
 
-  /// The sums of g and of g (x - mean); takes scale and shift.
+  /// Computes the sums of g and of g (x - mean); uses scale and shift.
   void sum(const Cells& shape, const ChannelSums& sums, double* total) const {
     sums.run(shape.threads, total, [*this](std::int64_t c, auto part) {
       return [*this, part, middle = get(mean + c, part), before_relu = before_relu_of(c, part)](std::int64_t i) {
@@ -61,8 +61,8 @@ struct NormalizedGradient {
     });
   }
 
-  /// dx = scale (g - mean gradient - (x - mean) slope). Cells that a mask leaves out of the statistics have scale g
-  /// alone.
+  /// dx = scale (g - mean gradient - (x - mean) slope). For cells that a mask excludes from the statistics it is only
+  /// scale g.
   void input_gradient(const Cells& shape, T* dx, const float* mask = nullptr) const {
     shape.for_vectors([=, *this](std::int64_t c, auto part) {
       return [=, *this, middle = get(mean + c, part), factor = get(vectors.scale() + c, part),

@@ -10,7 +10,7 @@
 namespace mirrortrain::cpu {
 namespace {
 
-/// What is left of a weight gradient without rows, and nothing at all elsewhere.
+/// With zero rows: sets a weight gradient to zero, and does nothing for other ops.
 class ZeroKernel : public Kernel {
  public:
   void enqueue(Stream& stream, const KernelArgs& args) override {

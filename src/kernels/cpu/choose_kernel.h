@@ -10,11 +10,11 @@ namespace mirrortrain::cpu {
 /// Returns null where there is no kernel for these specs.
 using KernelMaker = std::function<std::unique_ptr<Kernel>(const KernelSpecs&)>;
 
-/// What every kernel with weights needs beside its own: with zero rows a kernel that zeroes its outputs; where `make`
-/// has nothing for bfloat16, its float32 kernel between conversions. Throws Error where `make` has nothing for float32.
+/// Completes the kernels of `make`: with zero rows, a kernel that zeroes its outputs; if `make` has none for bfloat16,
+/// its float32 kernel between conversions. Throws Error if `make` has none for float32.
 std::unique_ptr<Kernel> choose_kernel(const Op& op, const KernelSpecs& specs, const KernelMaker& make);
 
-/// A kernel that `make` builds for float32 in place of bfloat16; operands are converted in the workspace.
+/// The float32 kernel of `make` used for bfloat16; operands are converted in the workspace.
 std::unique_ptr<Kernel> float32_detour(const KernelSpecs& specs, const KernelMaker& make);
 
 }  // namespace mirrortrain::cpu

@@ -16,14 +16,15 @@ bool is_dense(const ops::Conv2dAttributes& op, const Shape& kernel) {
   return kernel[0] == 1 && kernel[1] == 1 && op.groups == 1 && op.strides == std::array<std::int64_t, 2>{1, 1};
 }
 
-/// Of images of one pixel, as after a global pooling, oneDNN's convolution makes a fifth of what a dense layer does.
+/// For one-pixel images, as after a global pooling, oneDNN's convolution has a fifth of a dense layer's throughput.
 bool has_one_pixel(const TensorView& y) { return y.shape[1] * y.shape[2] == 1; }
 
-/// By the shapes, the dtype and the processor, so that a run's arithmetic is the same each time.
+/// Depends only on the shapes, the dtype and the processor, so that a run is reproducible.
 Choice choose(const ops::Conv2dAttributes& op, const TensorView& x, const Shape& kernel, const TensorView& y) {
   const bool is_float32 = x.dtype == DType::kFloat32;
   if (winograd::serves(op, x.shape, kernel, y.shape)) {
-    // Four times fewer products outweigh bfloat16's rate, conversions included, unless it comes in tiles.
+    // Four times fewer multiplications outweigh bfloat16's rate, conversions included, unless the processor has AMX
+    // tiles.
     if (is_float32) return Choice::kWinograd;
     return onednn::has_tiles() ? Choice::kOneDnn : Choice::kInFloat32;
   }
@@ -38,7 +39,7 @@ std::unique_ptr<Kernel> make_conv2d(const ops::Conv2d& op, const KernelSpecs& sp
     switch (choose(op, x, kernel.shape, y)) {
       case Choice::kWinograd: return winograd::make_forward(op, s);
       case Choice::kFewChannels: return few_channels::make_forward(op, s);
-      case Choice::kDense:  // reads the weights where they lie, but not in whole vectors is slower
+      case Choice::kDense:  // reads the weights in place, but is slower if they are not whole vectors
         if (kernel.shape[3] % kLanes == 0 || has_one_pixel(y)) {
           return dense_float32::make_forward(ops::Dense(op.activation), s);
         }

@@ -29,7 +29,7 @@ std::unique_ptr<Kernel> make_bin_counts(const ops::BinCounts& op, const KernelSp
   });
 }
 
-/// Each thread has some classes, and goes over all positions.
+/// Each thread handles some classes, over all positions.
 template <class OpType>
 std::unique_ptr<Kernel> make_class_sums(const OpType& op, const KernelSpecs& specs) {
   const scalar::PositionShape shape(specs.inputs[0].shape);

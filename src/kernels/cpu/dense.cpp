@@ -11,8 +11,8 @@ namespace {
 
 bool is_float32(const KernelSpecs& specs) { return specs.inputs[0].dtype == DType::kFloat32; }
 
-/// A library's kernel, but where nobody reads the weight's gradient, because the update makes it: the bias's alone
-/// then.
+/// A library's kernel, unless the weight's gradient is not read because the update computes it: then only the bias's
+/// gradient.
 class WeightGradientIfRead : public Kernel {
  public:
   explicit WeightGradientIfRead(std::unique_ptr<Kernel> kernel) : kernel_(std::move(kernel)) {}

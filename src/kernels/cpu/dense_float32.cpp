@@ -18,9 +18,10 @@ struct Sizes {
       : rows(x.elements() / x.shape.back()), in(x.shape.back()), out(y.shape.back()) {}
 };
 
-// Steps that a product takes at once, so that what all its blocks of rows read again stays in the second-level cache.
+// Inner-dimension elements per pass of a matrix multiplication, so that data reread by all its blocks of rows stays in
+// the second-level cache.
 constexpr std::int64_t kSteps = 1024;
-// In the gradient of the kernel both operands are read in strides, which leave part of that cache unused.
+// In the kernel's gradient both operands are read with strides, which leave part of that cache unused.
 constexpr std::int64_t kStridedSteps = 384;
 
 std::size_t bytes_of(std::int64_t floats) { return static_cast<std::size_t>(floats) * sizeof(float); }
@@ -83,8 +84,8 @@ class Forward : public Kernel {
   std::size_t last_ = 0, scratch_ = 0;
 };
 
-/// Computes the gradient transposed, as the kernel's rows then give the scalars: [in, rows] = kernel · dy^T, in blocks
-/// that are turned while they are in the first-level cache.
+/// Computes the transposed gradient, so that the kernel's rows are the scalars: [in, rows] = kernel · dy^T, in blocks
+/// that are transposed while they are in the first-level cache.
 class InputGradient : public Kernel {
  public:
   InputGradient(const Sizes& sizes, int threads) : s_(sizes), threads_(threads) {
@@ -137,11 +138,11 @@ class InputGradient : public Kernel {
   std::size_t turned_, blocks_;
 };
 
-/// For many rows: turns the kernel, which is smaller than the rows, and multiplies dy by that. Each element is the same
-/// sum in the same order as in InputGradient.
+/// For many rows: transposes the kernel, which is smaller than the rows, and multiplies dy by it. Each element is the
+/// same sum in the same order as in InputGradient.
 class InputGradientOfManyRows : public Kernel {
  public:
-  /// Whether there are fewer elements to turn than in InputGradient.
+  /// Whether there are fewer elements to transpose than in InputGradient.
   static bool suits(const Sizes& sizes) { return sizes.in * sizes.out < sizes.rows * (sizes.in + sizes.out); }
 
   InputGradientOfManyRows(const Sizes& sizes, int threads)

@@ -40,7 +40,7 @@ std::unique_ptr<Kernel> make_activation_gradient(const ops::ActivationGradient& 
   });
 }
 
-/// Adds [begin, end) of all inputs in float, a piece that stays in the cache at a time.
+/// Adds [begin, end) of all inputs in float, in pieces that stay in the cache.
 template <class T>
 void add(const KernelArgs& args, std::int64_t begin, std::int64_t end) {
   constexpr std::int64_t kPiece = 1024;

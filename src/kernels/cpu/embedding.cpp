@@ -29,7 +29,7 @@ std::unique_ptr<Kernel> make_embedding(const ops::Embedding& op, const KernelSpe
   });
 }
 
-/// Each thread has a part of the table and looks for its rows among all numbers.
+/// Each thread handles a part of the table and searches all numbers for its rows.
 std::unique_ptr<Kernel> make_embedding_gradient(const ops::EmbeddingGradient& op, const KernelSpecs& specs) {
   const std::int64_t count = specs.inputs[0].elements(), rows = specs.outputs[0].shape[0],
                      width = specs.outputs[0].shape[1];

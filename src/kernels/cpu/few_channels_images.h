@@ -13,8 +13,8 @@ struct PaddedImages {
   std::int64_t images, height, width, channels;
   std::int64_t out_height, out_width, filters;
   std::int64_t padded_height, padded_width, pad_top, pad_left;
-  std::int64_t row_step, column_step;  ///< from an output's first tap to the next output's, in floats
-  std::vector<std::int64_t> taps;      ///< where an output's taps are, from its first one, in floats
+  std::int64_t row_step, column_step;  ///< from an output's first tap to the next one's, in floats
+  std::vector<std::int64_t> taps;      ///< offsets of an output's taps from its first one, in floats
 
   PaddedImages(const ops::Conv2dAttributes& attributes, const Shape& x, const Shape& kernel, const Shape& y)
       : images(x[0]), height(x[1]), width(x[2]), channels(x[3]), out_height(y[1]), out_width(y[2]), filters(y[3]) {
@@ -39,10 +39,10 @@ struct PaddedImages {
   }
 
   bool copies() const { return padded_height != height || padded_width != width; }
-  /// Floats that `image` needs to copy to; none where there is no padding.
+  /// Floats of the copy that `image` needs; 0 without padding.
   std::int64_t copy_floats() const { return copies() ? padded_height * padded_width * channels : 0; }
 
-  /// An image with its padding: itself or a copy.
+  /// The padded image: the original or a copy.
   const float* image(const float* x, std::int64_t number, float* copy) const {
     const float* from = x + number * height * width * channels;
     if (!copies()) return from;

@@ -7,12 +7,12 @@
 namespace mirrortrain::cpu::few_channels {
 namespace {
 
-// Taps whose sums the registers hold, by how many vectors of filters go with them.
+// Maximum taps whose sums fit in the registers, by the number of filter vectors per tap.
 constexpr int kMaxTaps = kLanes == 16 ? 12 : 5;
 constexpr int kMaxVectors = 2;
 
 /// kTaps taps by kVectors vectors of filters over all outputs of an image; the last vector may be short. `biases`,
-/// where not null, takes the sum of dy.
+/// if not null, receives the sum of dy.
 template <int kTaps, int kVectors, class Last>
 void add_taps(const PaddedImages& g, const float* image, const std::int64_t* taps, const float* dy, const Last& last,
               float* sums, float* biases) {

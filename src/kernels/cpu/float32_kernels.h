@@ -6,8 +6,8 @@
 #include "graph/ops/dense.h"
 #include "kernels/kernel.h"
 
-/// Dense layers in float32 by custom matrix multiplications: weights are read where they lie, and nothing is allocated
-/// in a run.
+/// Dense layers in float32 by custom matrix multiplications: weights are read in place, and nothing is allocated in a
+/// run.
 namespace mirrortrain::cpu::dense_float32 {
 
 std::unique_ptr<Kernel> make_forward(const ops::Dense& op, const KernelSpecs& specs);
@@ -21,7 +21,7 @@ namespace mirrortrain::cpu::few_channels {
 // Convolutions of images with few channels (a network's first), float32: each tap is a scalar, the filters are the
 // vectors.
 
-/// Whether these kernels can take a convolution, in float32, and gain by it; from its shapes alone.
+/// Whether these kernels support a float32 convolution and are faster for it; decided by its shapes.
 bool serves(const ops::Conv2dAttributes& attributes, const Shape& kernel);
 
 std::unique_ptr<Kernel> make_forward(const ops::Conv2d& op, const KernelSpecs& specs);
@@ -33,7 +33,7 @@ namespace mirrortrain::cpu::winograd {
 
 // Convolutions by Winograd's F(4x4, 3x3), float32: 2.25 products per output in place of 9.
 
-/// Whether these kernels can take a convolution, in float32, and gain by it; from its shapes alone.
+/// Whether these kernels support a float32 convolution and are faster for it; decided by its shapes.
 bool serves(const ops::Conv2dAttributes& attributes, const Shape& x, const Shape& kernel, const Shape& y);
 
 std::unique_ptr<Kernel> make_forward(const ops::Conv2d& op, const KernelSpecs& specs);

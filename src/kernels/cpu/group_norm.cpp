@@ -14,8 +14,7 @@ namespace {
 
 using scalar::GroupNormShape;
 
-/// Adds what term(element, channel, part) gives for every vector of a group of a sample; `first` is the group's first
-/// channel.
+/// Adds term(element, channel, part) over every vector of a group of a sample; `first` is the group's first channel.
 template <class Term>
 double sum_over(const GroupNormShape& s, std::int64_t sample, std::int64_t first, const Term& term) {
   double total = 0;
@@ -82,7 +81,7 @@ std::unique_ptr<Kernel> make_group_norm(const ops::GroupNorm& op, const KernelSp
   });
 }
 
-/// Samples are split into chunks that do not depend on the threads, so the bits of the channels' sums do not either.
+/// Samples are split into chunks independently of the threads, so the channels' sums are bitwise reproducible.
 std::int64_t chunks_of(const GroupNormShape& s) { return std::clamp<std::int64_t>(s.samples, 1, 32); }
 
 /// With d = (x - mean) inverse: dx = inverse (gamma dy - mean(gamma dy) - d mean(gamma dy d)), and the sums over

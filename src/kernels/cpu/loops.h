@@ -14,7 +14,7 @@
 
 namespace mirrortrain::cpu {
 
-/// A kernel that is one function of its arguments: custom loops, no primitive of a library.
+/// A kernel that is one function of its arguments: custom loops rather than a library's primitive.
 template <class Body>
 class LoopKernel : public Kernel {
  public:
@@ -59,7 +59,7 @@ T* output(const KernelArgs& args, std::size_t i) {
   return args.outputs[i].as<T>();
 }
 
-/// Applies an activation in place, for kernels that cannot do it on the way. Nothing to do for kLinear.
+/// Applies an activation in place, for kernels that cannot fuse it. Nothing to do for kLinear.
 void activate(ops::ActivationKind kind, const TensorView& values, int threads);
 
 }  // namespace mirrortrain::cpu

@@ -12,11 +12,11 @@
 namespace mirrortrain::cpu {
 namespace {
 
-/// Positions of one element that are taken as one of many, in whole vectors.
+/// Single-element positions processed as one row of many elements, in whole vectors.
 constexpr std::int64_t kTogether = 256;
 
-/// The sum of body(row, first position, how many) over all positions. Parts of it go to the workspace first, so that
-/// the sum does not depend on the threads. `alone`: positions cannot be taken together.
+/// The sum of body(row, first position, how many) over all positions. Partial sums go to the workspace first, so that
+/// the sum does not depend on the threads. `alone`: positions cannot be combined.
 template <class Functor, class Body>
 double sum_of_positions(const scalar::PositionShape& shape, bool alone, int threads, std::byte* workspace,
                         const Body& body) {
@@ -42,7 +42,7 @@ std::size_t workspace_for(const scalar::PositionShape& shape) {
   return static_cast<std::size_t>(parts) * sizeof(double);
 }
 
-/// What stands beside the sum of a masked loss or metric.
+/// The count returned with the sum of a masked loss or metric.
 double sum_of_counted(const scalar::PositionShape& shape, const scalar::PositionMask& mask) {
   std::int64_t counted = 0;
   for (std::int64_t i = 0; i < shape.count; ++i) counted += mask.counts(i) ? 1 : 0;

@@ -38,7 +38,7 @@ struct Sequences {
   /// `x` is [rows, steps, channels].
   Sequences(const Shape& x, int thread_count) : rows(x[0]), steps(x[1]), channels(x[2]), threads(thread_count) {}
 
-  /// Calls body(row, 1 / the steps of it that count) for every row.
+  /// Calls body(row, 1 / its time steps that count) for every row.
   template <class Body>
   void each_row(const float* mask, const Body& body) const {
     parallel_for(threads, rows, rows_per_thread(steps * channels), [&](std::int64_t begin, std::int64_t end) {

@@ -28,7 +28,7 @@ void halve_image(const PoolShape& shape, bool relu, const T* x, T* y, std::uint8
   }
 }
 
-// Gradients are handed on without a change, so bfloat16 ones need not become floats.
+// Gradients are passed on unchanged, so bfloat16 ones need no conversion to float.
 template <class Part>
 inline Vec bits_of(const float* from, Part part) {
   return get(from, part);
@@ -40,11 +40,11 @@ inline HalfVec bits_of(const bfloat16* from, Part part) {
 
 inline auto is_positive(const Vec& value) { return value > 0.0f; }
 inline auto is_positive(const HalfVec& bits) {
-  constexpr std::uint16_t kInfinity = 0x7f80;  // beyond it are the NaN and the negative ones
+  constexpr std::uint16_t kInfinity = 0x7f80;  // larger values are NaN or negative
   return (bits > 0) & (bits <= kInfinity);
 }
 
-/// Positions in a type that selects from such bits.
+/// Positions in a type that can select from these bits.
 template <class Part>
 inline IntVec positions_for(const Vec&, const std::uint8_t* from, Part part) {
   return get(from, part);

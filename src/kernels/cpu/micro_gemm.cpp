@@ -9,19 +9,19 @@
 namespace mirrortrain::cpu {
 namespace {
 
-// Sums that the registers hold, beside a row of b and an element of a: 24 of AVX-512's 32 registers, 12 of 16
+// Sums held in registers, in addition to a row of b and an element of a: 24 of AVX-512's 32 registers, 12 of 16
 // elsewhere.
 constexpr int kAccumulators = kLanes == 16 ? 24 : 12;
 constexpr int kPanelVectors = kLanes == 16 ? 4 : 2;
 constexpr int kMaxRows = 12;
 constexpr int max_rows(int vectors) { return std::min(kMaxRows, kAccumulators / vectors); }
 
-/// Steps that read so much of b that the first block of rows would wait for each panel: the blocks on one panel bring
-/// the next.
+/// Inner dimension from which the first block of rows would wait for each panel of b: blocks on one panel prefetch the
+/// next.
 constexpr std::int64_t kLongProduct = 256;
 
-/// kR rows by kW vectors of c. `ahead`: a place in b's first row; what is there and below comes to the second-level
-/// cache meanwhile.
+/// kR rows by kW vectors of c. `ahead`: a column of b's first row from which on b is meanwhile prefetched into the
+/// second-level cache.
 template <class Left, int kR, int kW>
 void tile(std::int64_t steps, const Left& a, const ConstRows& b, const Rows& c, const Ends& ends, const float* ahead) {
   Vec sum[kR][kW];

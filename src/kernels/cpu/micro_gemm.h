@@ -4,7 +4,7 @@
 
 #include "kernels/cpu/simd.h"
 
-/// Small matrix multiplications whose operands lie in cache: what the custom convolution and dense kernels are made of.
+/// Small matrix multiplications with operands in cache, from which the custom convolution and dense kernels are built.
 namespace mirrortrain::cpu {
 
 /// An element (row, step) is data[row * row_stride + step * step_stride].
@@ -36,14 +36,14 @@ struct ConstRows {
   std::int64_t stride;
 };
 
-/// What happens to c beside the product.
+/// The epilogue applied to c.
 struct Ends {
   bool accumulate = false;      ///< adds to c
   const float* bias = nullptr;  ///< is added to each row, where not accumulating
   bool relu = false;            ///< at the end
 };
 
-/// Columns that the inner loops take at a time: b is read fastest in pieces of so many columns.
+/// Columns that the inner loops process at a time: b is read fastest in pieces of this width.
 std::int64_t panel_columns();
 
 /// c[row][column] = the sum over steps of a(row, step) * b[step][column], in the order of the steps, and `ends`.
@@ -63,7 +63,7 @@ inline void copy_last_columns(std::int64_t rows, std::int64_t columns, const flo
   }
 }
 
-/// As `multiply`, for any number of columns. `last` is what copy_last_columns made of b, `last_bias` of the bias;
+/// As `multiply`, for any number of columns. `last` is the result of copy_last_columns for b, `last_bias` for the bias;
 /// `scratch` has rows * kLanes floats. All three are unused where `columns` is in whole vectors.
 template <class Left>
 void multiply_ragged(std::int64_t rows, std::int64_t columns, std::int64_t steps, const Left& a, const ConstRows& b,

@@ -130,7 +130,7 @@ namespace {
 constexpr auto kTraining = dnnl::prop_kind::forward_training;
 constexpr auto kDirect = dnnl::algorithm::convolution_direct;
 
-/// 2.6 first makes a description from the parts, 3.x takes the parts.
+/// 2.6 first creates a description from the parts, 3.x accepts the parts.
 template <class Made, class... Parts>
 typename Made::primitive_desc describe(bool relu, const Parts&... parts) {
 #if DNNL_VERSION_MAJOR < 3
@@ -140,7 +140,7 @@ typename Made::primitive_desc describe(bool relu, const Parts&... parts) {
 #endif
 }
 
-/// As `describe`; a gradient also needs some implementation of what it is the gradient of.
+/// As `describe`; a gradient also needs a forward implementation as a hint.
 template <class Made, class Hint, class... Parts>
 typename Made::primitive_desc describe_gradient(const Hint& hint, const Parts&... parts) {
   if (!hint.get(true)) return {};

@@ -9,7 +9,7 @@
 #include "base/dtype.h"
 #include "kernels/kernel.h"
 
-/// oneDNN 2.6 and 3.x behind one face: what differs between them stays in onednn.cpp.
+/// One interface to oneDNN 2.6 and 3.x: their differences are hidden in onednn.cpp.
 namespace mirrortrain::cpu::onednn {
 
 using Desc = dnnl::memory::desc;
@@ -27,8 +27,8 @@ bool has_tiles();
 /// Names a layout: equal for descriptors with the same layout.
 std::string key_of(const Desc& desc);
 
-/// oneDNN takes the calling thread's OpenMP team, when a primitive is made and when it runs. Restores the size at the
-/// end.
+/// Sets the calling thread's OpenMP team size, which oneDNN uses when a primitive is created and when it runs. Restores
+/// it at the end.
 class TeamSize {
  public:
   explicit TeamSize(int threads);
@@ -40,7 +40,7 @@ class TeamSize {
   int before_;
 };
 
-/// A primitive whose memory objects are made once; a run only sets their pointers and so allocates nothing here.
+/// A primitive whose memory objects are created once; a run only sets their pointers and allocates nothing here.
 class Primitive {
  public:
   using Argument = std::pair<int, Desc>;  ///< DNNL_ARG_SRC, ...
@@ -64,12 +64,12 @@ Primitive make_reorder(const Desc& from, const Desc& to);
 /// The canonical float32 tensor `from` in the form `to`, made with `threads` threads.
 DerivedForm derived_form(const Desc& from, const Desc& to, int threads);
 
-/// Scratchpads are ours (in the workspace). `relu` appends max(0, x).
+/// Scratchpads are user-provided (in the workspace). `relu` appends max(0, x).
 dnnl::primitive_attr attributes(bool relu = false);
 
 /// A dense layer in oneDNN's order of axes: source [rows, in], weights [out, in], bias [out] (empty where there is
-/// none), destination [rows, out]. `canonical` is how the float32 kernel lies in memory, `weights` what the primitive
-/// may choose.
+/// none), destination [rows, out]. `canonical` is the layout of the float32 kernel in memory, `weights` the one that
+/// the primitive may choose.
 struct InnerProduct {
   DType dtype;  ///< of source and destination
   Desc source, weights, weight_gradient, bias, destination, canonical;
@@ -83,8 +83,8 @@ struct Convolution {
   Dims strides, dilation, pad_before, pad_after;
 };
 
-// Empty where oneDNN has no implementation; for bfloat16 also where it has only its slow reference one.
-// `problem.source` and so on stand for the gradients of the same shape.
+// Empty if oneDNN has no implementation, or for bfloat16 only its slow reference one. `problem.source` and so on stand
+// for the gradients of the same shape.
 dnnl::inner_product_forward::primitive_desc forward(const InnerProduct& problem, bool relu);
 dnnl::inner_product_backward_data::primitive_desc input_gradient(const InnerProduct& problem);
 dnnl::inner_product_backward_weights::primitive_desc weight_gradient(const InnerProduct& problem);

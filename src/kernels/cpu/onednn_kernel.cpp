@@ -54,7 +54,7 @@ class WeightReader : public Kernel {
   std::optional<DerivedForm> form_;
 };
 
-/// The gradient of weights and bias; leaves the primitive's own layout by a reorder.
+/// The gradient of weights and bias; a reorder converts it from the primitive's own layout.
 class WeightWriter : public Kernel {
  public:
   WeightWriter(const dnnl::primitive& primitive, const Desc& scratchpad, const Desc& source, const Desc& weights,

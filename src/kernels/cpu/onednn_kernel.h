@@ -7,14 +7,14 @@
 #include "graph/ops/conv2d.h"
 #include "kernels/cpu/onednn.h"
 
-/// Kernels made of one oneDNN primitive, for a Problem that is an InnerProduct or a Convolution. They use a team of
-/// `threads`. Null where oneDNN has no good implementation.
+/// Kernels of one oneDNN primitive, for a Problem that is an InnerProduct or a Convolution. They use a team of
+/// `threads`. Null if oneDNN has no good implementation.
 namespace mirrortrain::cpu::onednn {
 
-// Our ops in oneDNN's words: plain activations, weights as oneDNN likes where they are read.
+// Ops in oneDNN's terms: plain activations, and read weights in the layout that oneDNN prefers.
 
 /// Rows are all positions: [..., in] is a matrix. `writes_weights`: for the gradient of the weights, which is float32
-/// and leaves canonical.
+/// and written in canonical layout.
 InnerProduct inner_product(const TensorView& x, const TensorView& y, bool with_bias);
 
 Convolution convolution(const ops::Conv2dAttributes& attributes, const TensorView& x, const Shape& kernel,

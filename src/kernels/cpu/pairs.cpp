@@ -6,7 +6,8 @@
 
 #include "kernels/cpu/simd.h"
 
-// The build's own level lacks the instruction, so these functions name what they need, and multiplies_pairs asks.
+// The build's target level lacks the instruction, so these functions name their target, and multiplies_pairs checks for
+// it.
 #if defined(__x86_64__) && defined(__AVX512F__)
 #define MIRRORTRAIN_PAIRS __attribute__((target("avx512f,avx512bw,avx512vl,avx512bf16")))
 #endif

@@ -9,11 +9,11 @@
 /// products of two pairs to a float32.
 namespace mirrortrain::cpu {
 
-/// Two neighbouring steps' elements: the first in the lower half.
+/// Elements of two neighbouring inner-dimension indices: the first in the lower half.
 using Pair = std::uint32_t;
 
-/// Whether this processor has the instruction, and nothing faster (AMX), which a library uses. Else the others must not
-/// be called.
+/// Whether this processor has the instruction but not the faster AMX, which a library uses. Otherwise the other
+/// functions must not be called.
 bool multiplies_pairs();
 
 /// to[p][column] = rows 2p and 2p + 1 of `from`, `stride` apart; where `rows` is odd the last pair ends with 0.

@@ -7,7 +7,7 @@
 namespace mirrortrain::cpu {
 
 /// Calls body(part, begin, end) over [0, count) in up to `threads` even parts that are multiples of `grain` (the last
-/// takes the rest). The parts depend on the arguments alone, so that a sum per part has the same bits each time.
+/// has the rest). The parts depend only on the arguments, so that a sum per part is bitwise reproducible.
 template <class Body>
 void parallel_parts(int threads, std::int64_t count, std::int64_t grain, const Body& body) {
   const std::int64_t grains = (count + grain - 1) / grain;
@@ -21,13 +21,13 @@ void parallel_parts(int threads, std::int64_t count, std::int64_t grain, const B
   for (int part = 0; part < parts; ++part) body(part, edge(part), edge(part + 1));
 }
 
-/// As parallel_parts, for bodies that need not know their part: body(begin, end).
+/// As parallel_parts, for bodies that do not need the part's index: body(begin, end).
 template <class Body>
 void parallel_for(int threads, std::int64_t count, std::int64_t grain, const Body& body) {
   parallel_parts(threads, count, grain, [&](int, std::int64_t begin, std::int64_t end) { body(begin, end); });
 }
 
-/// Lays parts of a workspace end to end, each aligned to 64 bytes.
+/// Lays out parts of a workspace consecutively, each aligned to 64 bytes.
 class WorkspaceLayout {
  public:
   /// Returns the part's offset.

@@ -26,7 +26,7 @@ void for_cells(int threads, std::int64_t rows, std::int64_t height, std::int64_t
   });
 }
 
-/// The outputs that see each line and column, kept as they take a division each.
+/// The outputs whose windows contain each line and column, cached to avoid divisions.
 struct Seeing {
   std::vector<Range> lines, columns;
 
@@ -43,7 +43,7 @@ void for_seeing(const PoolShape& s, const Seeing& seeing, const Cell& in, const 
               body);
 }
 
-/// The largest of the values taken so far and where it was: the first of equals. A NaN is taken and stays.
+/// The largest value so far and its position: the first of equals. NaN propagates.
 struct Maximum {
   Vec value;
   IntVec position{};

@@ -12,14 +12,14 @@
 namespace mirrortrain::cpu {
 namespace {
 
-// A block of the gradient and the panel of dy that it is made from stay in the first-level cache together.
+// A block of the gradient and its panel of dy fit in the first-level cache together.
 constexpr std::int64_t kMaxBlockRows = 64;
 constexpr std::int64_t kSteps = 64;
 constexpr std::int64_t kMaxPanel = 64;
-constexpr std::int64_t kTileRows = 6;  // that `multiply` takes at once
+constexpr std::int64_t kTileRows = 6;  // that `multiply` processes at once
 
-/// Brings a line here to be written. The compiler's own prefetch for writing is one for reading on the levels that we
-/// build for, though every processor of them has this one.
+/// Prefetches a cache line for writing. At the build's target levels the compiler's own write prefetch becomes a read
+/// prefetch, although every processor of these levels has this instruction.
 inline void prefetch_to_write(const float* line) {
 #if defined(__x86_64__)
   asm volatile("prefetchw %0" : : "m"(*line));
@@ -28,8 +28,8 @@ inline void prefetch_to_write(const float* line) {
 #endif
 }
 
-/// Weight and slots come from far while the gradient is being made; the weight, from the caches of the cores that have
-/// read it, to be written. (Writing it past the caches is up to twice as slow: each line waits for those cores.)
+/// Prefetches weight and slots while the gradient is computed; the weight for writing, from the caches of the cores
+/// that have read it. (Non-temporal stores are up to twice as slow: each line waits for those cores.)
 inline void prefetch(const UpdateGroupView& group, std::int64_t element, std::int64_t columns) {
   const auto bring = [=](const float* from) {
     for (std::int64_t i = 0; i < columns; i += kLine) prefetch_to_write(from + element + i);
@@ -71,10 +71,10 @@ class FloatOperands {
   std::int64_t columns_, steps_;
 };
 
-/// The same of bfloat16, copied in pairs of steps.
+/// The same for bfloat16, copied in pairs along the inner dimension.
 class PairOperands {
  public:
-  static constexpr std::int64_t kBlockRows = 64;  // copying dy is worth the more rows
+  static constexpr std::int64_t kBlockRows = 64;  // amortizes copying dy
 
   PairOperands(const ProductWeight& weight, const ProductSource& source, const Block& block, std::int64_t step,
                std::int64_t steps)
@@ -123,7 +123,7 @@ void update_rows(const scalar::RuleAtStep<Rule>& rule, const UpdateGroupView& gr
                  std::int64_t end) {
   alignas(64) float gradient[kMaxBlockRows * kMaxPanel];
   const std::int64_t blocks = (end - begin + Operands::kBlockRows - 1) / Operands::kBlockRows;
-  const auto edge = [&](std::int64_t i) { return begin + (end - begin) * i / blocks; };  // no small last one
+  const auto edge = [&](std::int64_t i) { return begin + (end - begin) * i / blocks; };  // avoids a small last one
   for (std::int64_t column = 0; column < weight.out; column += panel_columns()) {
     const std::int64_t columns = std::min(panel_columns(), weight.out - column);
     for (std::int64_t i = 0; i < blocks; ++i) {

@@ -3,8 +3,9 @@
 namespace mirrortrain::cpu {
 namespace {
 
-/// The recurrent kernel in panels of columns, each [units][columns of the panel], so that a panel's lines do not drive
-/// each other out of the first-level cache. A product's columns begin with a panel. `row`: columns() floats.
+/// The recurrent kernel in panels of columns, each [units][columns of the panel], so that a panel's lines do not evict
+/// each other from the first-level cache. The columns of a matrix multiplication begin with a panel. `row`: columns()
+/// floats.
 void pack_kernel(const Recurrence& r, const float* kernel, float* row, float* packed) {
   for (std::int64_t unit = 0; unit < r.units; ++unit) {
     copy_gates(r, kernel + unit * r.gates * r.units, row);
@@ -34,7 +35,7 @@ struct StatesLayout : FloatLayout {
         row(floats(r.wide())) {}
 };
 
-/// Some rows' way through all steps. For a GRU `cell_` holds the state after its reset.
+/// Runs some rows through all time steps. For a GRU `cell_` holds the state after its reset.
 template <class T>
 class States {
  public:
@@ -111,7 +112,7 @@ class States {
     });
   }
 
-  /// For a step that does not count. Of what is saved, only an LSTM's cell is read.
+  /// For a time step that does not count. Of the saved values, only an LSTM's cell is read.
   void keep_state(std::int64_t i, std::int64_t row, std::int64_t step) const {
     set_state(i, row, step, [&](std::int64_t unit) { return load(state_ + i * r.wide() + unit); });
     std::fill_n(row_, r.wide(), 0.0f);
@@ -141,7 +142,7 @@ class States {
     save(row, step, 4, cell);
   }
 
-  /// The gates of update and reset of a GRU, and what the reset leaves of the state.
+  /// The update and reset gates of a GRU, and the state after the reset.
   void reset_state(std::int64_t i, std::int64_t row, std::int64_t step) const {
     float* const gates = gates_of(i);
     const std::int64_t wide = r.wide();

@@ -10,10 +10,11 @@
 #include "kernels/scalar/activations.h"
 #include "kernels/scalar/recurrent.h"
 
-// What the ways of a recurrent layer through the steps, there and back, have in common.
+// Shared by the forward and backward passes of recurrent layers.
 namespace mirrortrain::cpu {
 
-// Rows that a thread takes through all steps together: their gates stay in the second-level cache beside the kernel.
+// Rows that a thread runs through all time steps together: their gates stay in the second-level cache together with the
+// kernel.
 inline constexpr std::int64_t kRowsTogether = 64;
 
 /// An activation's functions on a row, in place: values become the outputs, gradients those of the inputs.
@@ -33,7 +34,7 @@ struct RowActivation {
   }
 };
 
-/// Every gate in whole vectors; what lies beyond the units is finite and multiplied by nothing but zeros.
+/// Every gate in whole vectors; padding beyond the units is finite and only multiplied by zeros.
 struct Recurrence : scalar::RecurrentShape {
   RowActivation activation, recurrent_activation;
 
@@ -44,11 +45,11 @@ struct Recurrence : scalar::RecurrentShape {
 
   std::int64_t wide() const { return padded(units); }
   std::int64_t columns() const { return gates * wide(); }
-  /// Columns of the first product of a step.
+  /// Columns of the first matrix multiplication of a time step.
   std::int64_t first_columns() const { return (products == 2 ? 2 : gates) * wide(); }
 };
 
-/// Calls body(first, count) for the panels of columns that `multiply` takes at a time.
+/// Calls body(first, count) for the panels of columns that `multiply` processes at a time.
 template <class Body>
 void each_panel(std::int64_t begin, std::int64_t end, const Body& body) {
   for (; begin < end; begin += panel_columns()) body(begin, std::min(panel_columns(), end - begin));
@@ -61,8 +62,8 @@ inline void copy_gates(const Recurrence& r, const float* from, float* to) {
   }
 }
 
-/// Threads share the rows, each with a workspace of its own behind what all of them read; what a row gives never
-/// depends on the others.
+/// Distributes the rows over threads, each with its own workspace after the shared part; a row's result does not depend
+/// on the others.
 template <class Body>
 void each_rows(const Recurrence& r, int threads, const Body& body) {
   parallel_parts(threads, r.rows, 1, [&](int part, std::int64_t begin, std::int64_t end) {

@@ -26,9 +26,9 @@ struct StatesGradientLayout : FloatLayout {
         row(floats(r.wide())) {}
 };
 
-/// Some rows' way back through all steps. `gates_`: gradients of what the recurrent products give to the gates;
-/// `state_`: the gradient of the state after the step, in which only later steps count. `cell_`: an LSTM's gradient of
-/// the cell likewise; a GRU's gradient of the state after its reset.
+/// Runs some rows backward through all time steps. `gates_`: gradients of the recurrent products' contribution to the
+/// gates; `state_`: the gradient of the state after the time step, from later time steps only. `cell_`: likewise an
+/// LSTM's gradient of the cell; a GRU's gradient of the state after its reset.
 template <class T>
 class StatesGradient {
  public:
@@ -67,7 +67,7 @@ class StatesGradient {
           if (r.counts(mask_, first + i, step)) reset_before(i, first + i, step);
         }
       }
-      // Of an LSTM's state only the products give a gradient to the state before, but where it was kept.
+      // An LSTM's previous state gets its gradient only through the products, except where the state was kept.
       const bool adds = r.op.cell != ops::Cell::kLstm || mask_ != nullptr;
       if (step > 0) multiply_gates(count, 0, r.first_columns(), state_, adds);
     }
@@ -96,7 +96,7 @@ class StatesGradient {
     });
   }
 
-  /// Blocks of `units` numbers from blocks of whole vectors.
+  /// Writes blocks of `units` numbers from blocks of whole vectors.
   void write(T* to, const float* from, std::int64_t blocks) const {
     for (; to && blocks > 0; --blocks, to += r.units, from += r.wide()) {
       each_vector(r.units, [&](std::int64_t unit, auto part) { put(to + unit, load(from + unit), part); });
@@ -105,12 +105,13 @@ class StatesGradient {
   void write_zeros(T* to, std::int64_t blocks) const {
     if (to) std::fill_n(to, blocks * r.units, T(0.0f));
   }
-  /// Where the step of the input has its numbers in an output, null where nobody reads that.
+  /// The position of the input's time step in an output; null if the output is not read.
   T* to(T* output, std::int64_t row, std::int64_t step, std::int64_t of_a_unit) const {
     return output ? output + r.at(row, r.read_by(step), of_a_unit) : nullptr;
   }
 
-  /// For a step that does not count: the gradients of state and cell are those before it, those of the gates zero.
+  /// For a time step that does not count: the gradients of state and cell are passed on unchanged, those of the gates
+  /// are zero.
   void keep_state(std::int64_t i, std::int64_t row, std::int64_t step) const {
     begin(i, row, step);
     std::fill_n(gates_of(i), r.columns(), 0.0f);

@@ -7,12 +7,12 @@
 
 namespace mirrortrain::cpu {
 
-/// A row of the last axis that one thread takes in vectors; kernels/scalar/row.h says what a row has.
+/// A row of the last axis that one thread processes in vectors; see kernels/scalar/row.h for a row's interface.
 struct Row {
   using Real = Vec;
   static constexpr bool kKeeps = true;
 
-  /// A vector of the row, or the part of one that is left at its end.
+  /// A vector of the row, or the partial one at its end.
   template <class Part>
   struct Place {
     std::int64_t first;
@@ -68,7 +68,7 @@ struct Row {
     });
     return largest_of(most);
   }
-  /// What comes of lanes beyond the row must not be smaller.
+  /// The values of lanes beyond the row must not be smaller.
   template <class Value>
   static std::int32_t smallest(std::int64_t count, const Value& value) {
     IntVec least = std::numeric_limits<std::int32_t>::max() - IntVec{};

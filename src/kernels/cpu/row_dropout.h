@@ -50,7 +50,7 @@ struct WordVectors {
     }
   }
 
-  /// Elements take the words counter by counter: those of the elements kLanes kQuarter and on.
+  /// Elements use the words counter by counter: the words of the elements from kLanes * kQuarter on.
   template <int kQuarter, std::size_t... kLane>
   WordVec in_order(std::index_sequence<kLane...>) const {
     constexpr int kFirst = kQuarter * kLanes / 4;
@@ -66,7 +66,7 @@ struct WordVectors {
   }
 };
 
-/// What ops::Dropout says of a row's elements.
+/// ops::Dropout for a row's elements.
 struct RowDropout {
   float rate;
   std::uint32_t stream;

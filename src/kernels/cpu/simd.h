@@ -7,7 +7,7 @@
 #include <immintrin.h>
 #endif
 
-/// Vectors of floats as wide as this build's instruction set has them, in the compiler's own vector type.
+/// Vectors of floats of this build's native width, in the compiler's vector type.
 namespace mirrortrain::cpu {
 
 #if defined(__AVX512F__)
@@ -33,8 +33,8 @@ constexpr std::int64_t kLine = 64 / sizeof(float);
 
 inline Vec load(const float* from) { return *reinterpret_cast<const UnalignedVec*>(from); }
 inline void store(float* to, const Vec& value) { *reinterpret_cast<UnalignedVec*>(to) = value; }
-/// Stores past the caches, to an aligned place: other cores' copies of the line go, and nobody waits for it. Before
-/// others read it, `end_streaming`.
+/// A non-temporal store to an aligned address: other cores' copies of the line are invalidated without waiting. Call
+/// `end_streaming` before others read it.
 inline void stream(float* to, const Vec& value) {
 #if defined(__AVX512F__)
   _mm512_stream_ps(to, value);

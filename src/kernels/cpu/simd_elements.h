@@ -9,8 +9,8 @@
 #include "kernels/cpu/simd.h"
 #include "kernels/scalar/math.h"
 
-/// Vectors of floats from and to tensors of other dtypes. Each takes a part of a vector as each_vector gives it: Whole
-/// or First, which touches no element beyond.
+/// Vectors of floats from and to tensors of other dtypes. Each has a part of a vector, as from each_vector: Whole or
+/// First, which accesses no element beyond.
 namespace mirrortrain::cpu {
 
 typedef std::int32_t IntVec __attribute__((vector_size(kLanes * sizeof(std::int32_t))));
@@ -21,7 +21,7 @@ typedef std::uint8_t ByteVec __attribute__((vector_size(kLanes)));
 inline std::size_t elements_of(Whole) { return kLanes; }
 inline std::size_t elements_of(First part) { return static_cast<std::size_t>(part.count); }
 
-/// Any vector from memory; what lies outside the part is zero.
+/// Loads a vector; elements outside the part are zero.
 template <class Vector, class T, class Part>
 inline Vector raw_load(const T* from, Part part) {
   Vector value{};
@@ -34,7 +34,7 @@ inline void raw_store(T* to, const Vector& value, Part part) {
 }
 
 #if defined(__AVX512F__)
-// The compiler would take these apart.
+// The compiler would split these into smaller operations.
 inline WordVec widen(const HalfVec& value) {
   return reinterpret_cast<WordVec>(_mm512_maskz_cvtepu16_epi32(0xffff, reinterpret_cast<__m256i>(value)));
 }
@@ -90,7 +90,7 @@ inline Vec fill_rest(const Vec& value, float rest, First part) {
   return lane_numbers() < static_cast<std::uint32_t>(part.count) ? value : broadcast(rest);
 }
 
-/// Each element of `value` in the place of the one kDistance away.
+/// Exchanges each element of `value` with the one kDistance away.
 template <std::size_t kDistance, class Vector, std::size_t... kLane>
 inline Vector exchange(const Vector& value, std::index_sequence<kLane...>) {
   return __builtin_shufflevector(value, value, static_cast<int>(kLane ^ kDistance)...);

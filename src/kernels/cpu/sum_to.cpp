@@ -11,7 +11,7 @@ namespace {
 
 using scalar::SumWalk;
 
-/// Where the terms of a sum are, from the first one: stretches of `stretch` elements that are `step` apart.
+/// The offsets of a sum's terms from the first one: runs of `stretch` elements that are `step` apart.
 struct TermPlaces {
   std::vector<std::int64_t> starts;
   std::int64_t stretch, step;
@@ -22,7 +22,7 @@ struct TermPlaces {
   }
 };
 
-/// Sums side by side, each in double, so that vectors of neighbouring outputs are read line by line.
+/// Computes neighbouring sums together, each in double, so that vectors of neighbouring outputs are read line by line.
 template <class T>
 void add_terms(const TermPlaces& terms, const T* first, std::int64_t count, std::int64_t apart, double* sums) {
   std::fill(sums, sums + count, 0.0);

@@ -42,7 +42,7 @@ void add_regularization(const UpdateGroupView& group, float times, std::int64_t 
   }
 }
 
-/// In sixteen sums side by side, so that vectors can do it.
+/// With sixteen partial sums, so that it can be vectorized.
 double sum_of_squares(const float* __restrict elements, std::int64_t count) {
   constexpr int kSums = 16;
   double sums[kSums] = {};
@@ -71,7 +71,7 @@ double chunk_regularization(const UpdateGroupView& group, std::int64_t begin, st
   return total;
 }
 
-/// The step's gradient of one chunk, regularization included, and the chunk's regularization sum beside it.
+/// Computes the step's gradient of one chunk, regularization included, and the chunk's regularization sum.
 void chunk_gradient(const UpdateGroupView& group, const GradientSum& sum, std::int64_t begin, std::int64_t end,
                     float* gradient) {
   sum_chunk(sum.sources, begin, end - begin, gradient);
@@ -86,7 +86,7 @@ void for_each_chunk(std::int64_t begin, std::int64_t end, const Work& work) {
   for (std::int64_t chunk = begin; chunk < end; chunk += kUpdateChunk) work(chunk, std::min(end, chunk + kUpdateChunk));
 }
 
-/// Applies the rule to what `fill(begin, end, gradient)` gives for each chunk.
+/// Applies the rule to the gradient that `fill(begin, end, gradient)` writes for each chunk.
 template <class Fill>
 void update_chunks(const UpdateRule& rule, const UpdateGroupView& group, const StepParams& params, std::int64_t begin,
                    std::int64_t end, const Fill& fill) {
@@ -114,7 +114,7 @@ void for_each_normed(const UpdateGroupView& group, std::int64_t begin, std::int6
   }
 }
 
-/// Takes each variable's step in its direction, which `measure` left, scaled by the ratio of the norms.
+/// Updates each variable along the direction from `measure`, scaled by the ratio of the norms.
 template <class Rule>
 void apply_measured(const scalar::RuleAtStep<Rule>& at, const UpdateGroupView& group, std::int64_t begin,
                     std::int64_t end) {
@@ -190,7 +190,7 @@ void update_accumulated(const UpdateRule& rule, const UpdateGroupView& group, co
 }
 
 void bound_norms(const scalar::MaxNorms& norms, float* weights, std::int64_t begin, std::int64_t end) {
-  constexpr std::int64_t kTogether = 64;  // neighbours, whose weights are mostly side by side
+  constexpr std::int64_t kTogether = 64;  // neighbours, whose weights are mostly adjacent
   std::array<std::int64_t, kTogether> offsets;
   std::array<double, kTogether> squares;
   std::array<float, kTogether> factors;

@@ -22,26 +22,26 @@ using scalar::UpdateRule;
 void update(const UpdateRule& rule, const UpdateGroupView& group, const GradientSum& gradient, const StepParams& params,
             std::int64_t begin, std::int64_t end);
 
-/// Adds a step's gradient to `accumulated`, or puts it there where it is the first, and leaves its sums of squares.
+/// Adds a step's gradient to `accumulated`, or stores it there if it is the first, and writes its sums of squares.
 void accumulate(const UpdateGroupView& group, const GradientSum& gradient, bool first, std::int64_t begin,
                 std::int64_t end);
 
 /// For a rule that scales by norms, between `accumulate` and `update_accumulated` of all elements: decays the weights,
-/// puts each variable's direction in the place of the accumulated gradient, and leaves the sums of squares of both.
+/// replaces the accumulated gradient by each variable's direction, and writes the sums of squares of both.
 void measure(const UpdateRule& rule, const UpdateGroupView& group, const StepParams& params, std::int64_t begin,
              std::int64_t end);
 
-/// Updates with what `accumulate` left, or `measure`.
+/// Updates with the result of `accumulate` or `measure`.
 void update_accumulated(const UpdateRule& rule, const UpdateGroupView& group, const StepParams& params,
                         std::int64_t begin, std::int64_t end);
 
-/// Scales the weights of the norms [begin, end), any of them, to their bound.
+/// Scales the weights of the norms [begin, end), any range of them, to their bound.
 void bound_norms(const scalar::MaxNorms& norms, float* weights, std::int64_t begin, std::int64_t end);
 
 /// to = the sources, added in their order. `to` may be one of the sources.
 void sum_sources(std::span<const GradientSource> sources, float* to, std::int64_t begin, std::int64_t end);
 
-/// Rounds gradients for the wire, and keeps what that leaves: scalar::compressed.
+/// Rounds gradients for the wire and keeps the rounding errors: scalar::compressed.
 void compress(const float* gradient, float* residual, bfloat16* to, std::int64_t count);
 void add_compressed(const scalar::CompressedSum& sum);
 void expand(const scalar::Expansion& expansion);

@@ -4,7 +4,7 @@
 
 namespace mirrortrain::cpu {
 
-/// Of the oneDNN that is loaded: "2.6.3".
+/// The version of the loaded oneDNN: "2.6.3".
 std::string onednn_version();
 
 }  // namespace mirrortrain::cpu

@@ -10,7 +10,7 @@
 namespace mirrortrain::cpu::winograd {
 namespace {
 
-/// Blocks of tiles that go through both domains in one thread's part of the workspace.
+/// Blocks of tiles that are transformed into and out of the domain in one thread's part of the workspace.
 struct Blocks {
   Geometry geometry;
   int threads;
@@ -191,7 +191,7 @@ bool serves(const ops::Conv2dAttributes& attributes, const Shape& x, const Shape
   if (kernel[0] != 3 || kernel[1] != 3 || attributes.groups != 1) return false;
   if (attributes.strides != std::array<std::int64_t, 2>{1, 1}) return false;
   if (attributes.dilation_rate != std::array<std::int64_t, 2>{1, 1}) return false;
-  // The way in and out costs as much per channel as some ten filters; and a tile must be filled to a good half.
+  // The transforms cost as much per channel as about ten filters; and a tile must be more than about half full.
   const Geometry geometry(attributes, x, y);
   const std::int64_t outputs = geometry.out_height * geometry.out_width;
   return kernel[2] >= 16 && kernel[3] >= 16 && outputs * 2 >= geometry.tiles_per_image() * 16;

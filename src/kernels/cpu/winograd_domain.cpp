@@ -18,11 +18,11 @@ struct TilePlace {
         column(tile % g.tile_columns()) {}
 };
 
-/// The rows of an image that a row of tiles reads or writes, in a buffer as wide as all its tiles, so that none reaches
-/// over an edge. Strides are in floats.
+/// The rows of an image that a row of tiles reads or writes, in a buffer as wide as all its tiles, so that no tile
+/// extends over an edge. Strides are in floats.
 struct TileRows {
   std::int64_t height, width, channels;  ///< of the image
-  std::int64_t count, top, left;         ///< rows; where the buffer's corner is, in pixels of the image
+  std::int64_t count, top, left;         ///< rows; the buffer's corner, in pixels of the image
   std::int64_t stride;
 
   std::int64_t image_floats() const { return height * width * channels; }
@@ -80,7 +80,7 @@ TileRows output_rows(const Geometry& g, std::int64_t tile_row) {
       g.out_height, g.out_width, g.filters, kOutputs, tile_row * kOutputs, 0, g.tile_columns() * kOutputs * g.filters};
 }
 
-/// How much of the images the tiles before `tile` have of their own, to the end of their row of tiles: an even part of an
+/// Floats of the images assigned to the tiles before `tile`, up to the end of their row of tiles: an even part of an
 /// image for each row.
 std::int64_t floats_before(const Geometry& g, std::int64_t tile, std::int64_t image_floats) {
   const std::int64_t row = (tile + g.tile_columns() - 1) / g.tile_columns();
@@ -113,11 +113,11 @@ void bring(const Geometry& g, std::int64_t first, std::int64_t count, const floa
   const std::int64_t end = floats_before(g, first + count, image_floats);
   float sum = 0;
   for (std::int64_t i = floats_before(g, first, image_floats); i < end; i += kLine) sum += images[i];
-  asm volatile("" : : "g"(sum));  // so that the compiler lets the loop stand
+  asm volatile("" : : "g"(sum));  // so that the compiler keeps the loop
 }
 
 bool may_stream(const float* images, std::int64_t floats, std::int64_t row_floats) {
-  constexpr std::int64_t kKept = 8 * 1024 * 1024 / sizeof(float);  // what the next layer reads comes from the cache
+  constexpr std::int64_t kKept = 8 * 1024 * 1024 / sizeof(float);  // smaller images stay cached for the next layer
   return floats > kKept && row_floats % kLine == 0 &&
          reinterpret_cast<std::uintptr_t>(images) % (kLine * sizeof(float)) == 0;
 }
@@ -125,7 +125,8 @@ bool may_stream(const float* images, std::int64_t floats, std::int64_t row_float
 std::int64_t input_row_floats(const Geometry& g) { return kPoints * input_rows(g, 0).stride; }
 std::int64_t output_row_floats(const Geometry& g) { return kOutputs * output_rows(g, 0).stride; }
 
-// In the loops over channels everything is captured by value: what stores might alias would be read anew after each.
+// In the loops over channels everything is captured by value: anything that stores might alias would be reloaded after
+// each.
 
 void read_input(const Geometry& g, std::int64_t tile, const float* x, float* buffer, float* points,
                 std::int64_t point_stride) {
@@ -187,7 +188,7 @@ void add_input_gradient(const Geometry& g, std::int64_t tile, const float* point
   const TilePlace place(g, tile);
   const TileRows rows = input_rows(g, place.row);
   if (place.column == 0) {
-    // The last rows of the tiles above are the first of these.
+    // The last rows of the tiles above are the first rows of these.
     const std::int64_t shared = place.row == 0 ? 0 : (kPoints - kOutputs) * rows.stride;
     std::copy_n(buffer + kOutputs * rows.stride, shared, buffer);
     std::fill_n(buffer + shared, kPoints * rows.stride - shared, 0.0f);

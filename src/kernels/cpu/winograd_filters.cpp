@@ -18,7 +18,7 @@ Vec gather(const float* from, std::int64_t stride, std::int64_t count) {
 }  // namespace
 
 DerivedForm filter_form(const Geometry& g, bool transposed, int threads) {
-  // The product takes sums over `rows` and yields `columns`.
+  // The matrix multiplication sums over `rows` and yields `columns`.
   const std::int64_t rows = transposed ? g.filters : g.channels, columns = transposed ? g.channels : g.filters;
   const std::int64_t tap_stride = g.channels * g.filters;
   const std::int64_t row_step = transposed ? 1 : g.filters, column_step = transposed ? g.filters : 1;

@@ -9,9 +9,9 @@ namespace mirrortrain::cpu::winograd {
 
 inline constexpr int kOutputs = 4, kFilter = 3, kPoints = 6;
 
-// Among simple fractions these points lose least in float32, and all the products below are exact.
+// Among simple fractions these points lose the least precision in float32, and all the products below are exact.
 inline constexpr float a = 0.625f, b = 1.5f, aa = a * a, bb = b * b;
-// What the filters are divided by: the product of a point's distances to the others.
+// Factors of the filters: one over the product of a point's distances to the others.
 inline constexpr float kZero = 1 / (aa * bb), kA = 1 / (2 * aa * (aa - bb)), kB = 1 / (2 * bb * (bb - aa));
 
 /// B^T

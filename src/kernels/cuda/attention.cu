@@ -21,7 +21,7 @@ struct HeadStep {
   }
 };
 
-/// The inputs, and what follows from them for a step and a source step.
+/// The inputs, and values derived from them for a step and a source step.
 template <class T>
 struct Operands {
   AttentionShape a;
@@ -40,13 +40,13 @@ struct Operands {
     for (std::int64_t c = 0; c < a.size; ++c) sum += static_cast<float>(q[c]) * static_cast<float>(k[c]);
     return a.op.scale * sum;
   }
-  /// The score that the step's weights are made of.
+  /// The score from which the step's weights are computed.
   __device__ float seen_score(const scalar::AttentionSight& sight, const HeadStep& s, std::int64_t source) const {
     if (!sight.is_masked()) return score(s, source);
     if (sight.is_blind(s.step)) return 0;
     return sight.hides(source) ? scalar::AttentionSight::kHidden : score(s, source);
   }
-  /// What dropout multiplies the weight with.
+  /// Dropout's factor of the weight.
   __device__ float kept(const HeadStep& s, std::int64_t source) const {
     if (a.op.dropout == 0) return 1;
     const std::int64_t element = a.element(s.head, s.step, source);
@@ -57,8 +57,8 @@ struct Operands {
   }
 };
 
-/// The sum of weight(source) number(source) over the source steps that are seen. A block makes kBlock weights at a
-/// time, in `shared`; then each thread that `takes_part` adds numbers of its own.
+/// The sum of weight(source) number(source) over the source steps that are seen. A block computes kBlock weights at a
+/// time, in `shared`; then each thread that `takes_part` adds its own numbers.
 template <class Weight, class Number>
 __device__ float sum_over_sources(float* shared, std::int64_t seen, bool takes_part, const Weight& weight,
                                   const Number& number) {
@@ -73,7 +73,7 @@ __device__ float sum_over_sources(float* shared, std::int64_t seen, bool takes_p
   return sum;
 }
 
-/// A block takes a step of a head: a thread a source step for the weights, then a number of the output.
+/// A block processes a step of a head: each thread a source step for the weights, then a number of the output.
 template <class T>
 __global__ void __launch_bounds__(kBlock) attention(Operands<T> in, T* y, float* log_sums) {
   __shared__ float weights[kBlock];
@@ -110,7 +110,7 @@ __global__ void __launch_bounds__(kBlock) attention(Operands<T> in, T* y, float*
   }
 }
 
-/// What the gradients are made of. With P the weights, S their scores, O = P V: dV = Pᵀ dO, dP = dO Vᵀ, dS = P (dP -
+/// The operands of the gradients. With P the weights, S their scores, O = P V: dV = Pᵀ dO, dP = dO Vᵀ, dS = P (dP -
 /// sum(dO O)), dQ = scale dS K, dK = scale dSᵀ Q.
 template <class T>
 struct Gradients {
@@ -135,7 +135,7 @@ struct Gradients {
   }
 };
 
-/// The gradient of the query, and the dots that the other two need; as `attention`.
+/// The gradient of the query, and the dots that the other two need; organized as `attention`.
 template <class T>
 __global__ void __launch_bounds__(kBlock) query_gradient(Gradients<T> g, T* dq) {
   __shared__ float slopes[kBlock];
@@ -163,7 +163,7 @@ __global__ void __launch_bounds__(kBlock) query_gradient(Gradients<T> g, T* dq) 
   }
 }
 
-/// The gradients of key and value: a block takes a source step, a thread a step and then a number of both.
+/// The gradients of key and value: a block processes a source step, a thread a step and then a number of both.
 template <class T>
 __global__ void __launch_bounds__(kBlock) source_gradients(Gradients<T> g, T* dk, T* dv) {
   __shared__ float slopes[kBlock], weights[kBlock];

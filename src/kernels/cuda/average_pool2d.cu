@@ -35,8 +35,8 @@ __global__ void __launch_bounds__(kBlock) average_pool_gradient(PoolShape s, con
   });
 }
 
-/// The cells of an image are strands of `strands` threads, as many as are idle with the packs of channels; the strands'
-/// sums are added in their order.
+/// An image's cells are divided among `strands` threads, as many as the packs of channels leave idle; their sums are
+/// added in order.
 template <int kCount, class T>
 __global__ void __launch_bounds__(kBlock)
     global_average(std::int64_t rows, std::int64_t cells, std::int64_t channels, const T* x, T* y) {

@@ -15,22 +15,22 @@ namespace mirrortrain::cuda {
 struct MathOptions {
   bool tf32 = true;  ///< float32 multiplications on tensor cores, inputs rounded to 10 bits, as Keras and TensorFlow do
   bool deterministic = true;  ///< only algorithms that give the same bits each time
-  /// Convolution algorithms that want more are passed over; some would take a GiB for a network's first layer.
+  /// Convolution algorithms that need more are skipped; some would use a GiB for a network's first layer.
   std::size_t most_workspace_bytes = std::size_t{512} << 20;
-  /// Of what the libraries propose, what is fastest when measured is taken instead of what they think fastest.
+  /// Of the libraries' proposals, use the one that is measured fastest rather than the one predicted fastest.
   bool autotune = false;
 };
 
-/// GPUs: cuDNN, cuBLASLt and custom kernels. Throws UsageError, saying why, in a build without CUDA.
+/// GPUs: cuDNN, cuBLASLt and custom kernels. Throws UsageError in a build without CUDA.
 std::unique_ptr<Backend> make_backend(const MathOptions& options);
 
 /// Every kernel of the CUDA backend for the index-th visible GPU. A lane has its own: the libraries' handles in it must
-/// not be used by two threads at once. Kernels made from it keep what they need of it. Throws Error where a library is
-/// missing.
+/// not be used by two threads at once. Its kernels share ownership of what they need from it. Throws Error if a library
+/// is missing.
 KernelRegistry make_kernel_registry(int gpu, const MathOptions& options);
 
-/// The same for a GPU that does not exist, described by cuDNN's JSON of its properties: what can be planned, and how
-/// much workspace it takes. Nothing made from it can run.
+/// The same for a GPU that does not exist, described by cuDNN's JSON of its properties: shows what can be planned and
+/// with how much workspace. Its kernels cannot run.
 KernelRegistry make_kernel_registry_for(std::string_view properties_json, const MathOptions& options);
 
 /// Opens cuDNN and cuBLASLt, as every run on GPUs does. None in a build without CUDA.

@@ -7,7 +7,7 @@
 namespace mirrortrain::cuda {
 namespace {
 
-/// Turns the sums into the outputs beside y, and into the vectors mean and scale that y needs.
+/// Computes from the sums the outputs other than y, and the vectors mean and scale for y.
 template <class T>
 struct FinishStatistics {
   std::int64_t cells, channels;
@@ -19,11 +19,11 @@ struct FinishStatistics {
 
   __device__ void operator()(std::int64_t c, double deviations, double squares) const {
     const auto count = static_cast<double>(cells > 0 ? cells : 1);
-    // Without rows the moving statistics stay.
+    // Without rows the moving statistics are unchanged.
     const double kept = cells == 0 ? 1.0 : static_cast<double>(momentum);
     const double pivot = cells == 0 ? 0.0 : static_cast<double>(static_cast<float>(x[c]));
     const double offset = deviations / count, mean = pivot + offset, spread = squares / count - offset * offset;
-    const double variance = spread > 0.0 ? spread : spread < 0.0 ? 0.0 : spread;  // NaN stays
+    const double variance = spread > 0.0 ? spread : spread < 0.0 ? 0.0 : spread;  // NaN propagates
     const double inverse = 1.0 / sqrt(variance + static_cast<double>(epsilon));
     vectors[c] = static_cast<float>(mean);
     vectors[channels + c] = static_cast<float>(inverse) * (gamma == nullptr ? 1.0f : gamma[c]);
@@ -34,7 +34,7 @@ struct FinishStatistics {
   }
 };
 
-/// Turns the sums into the gradients of gamma and beta, and into the vectors scale, mean gradient and slope.
+/// Computes from the sums the gradients of gamma and beta, and the vectors scale, mean gradient and slope.
 struct FinishGradient {
   std::int64_t cells, channels;
   const float *gamma, *inverse;
@@ -49,7 +49,7 @@ struct FinishGradient {
   }
 };
 
-/// Room for the sums of any pack, then `vectors` of a float per channel.
+/// Bytes for the sums with any pack size, then for `vectors` of a float per channel.
 template <class T>
 std::size_t workspace_of(const Cells& shape, int vectors) {
   return sums_bytes<T>(shape) + static_cast<std::size_t>(vectors * shape.channels) * sizeof(float);

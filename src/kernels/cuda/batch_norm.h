@@ -7,14 +7,14 @@
 
 namespace mirrortrain::cuda {
 
-/// What a normalized channel is multiplied by: factor / sqrt(variance + epsilon), where an absent factor is 1 and an
-/// absent variance divides by nothing.
+/// The factor of a normalized channel: factor / sqrt(variance + epsilon), where an absent factor is 1 and an absent
+/// variance means no division.
 struct ChannelScale {
   const float *factor = nullptr, *variance = nullptr;
   float epsilon = 0;
 };
 
-/// y = (x - mean) scale + beta + added, then relu or relu6 where asked; beta and added may be null.
+/// y = (x - mean) scale + beta + added, then relu or relu6 if requested; beta and added may be null.
 template <class T>
 void normalize(Stream& stream, const Cells& shape, ops::Rectifier relu, const T* x, const float* mean,
                const ChannelScale& scale, const float* beta, const T* added, T* y);
@@ -24,7 +24,7 @@ __device__ inline float rectified(float gradient, float y, float most) {
   return y > 0.0f && y < most ? gradient : 0.0f;
 }
 
-/// A thread adds so many cells in float before the sums continue in double.
+/// The cells that a thread adds in float before the sums continue in double.
 inline constexpr std::int64_t kCellsInFloat = 64;
 
 /// sums[part][0 or 1][channel]: two sums over the cells of the grid's part. term.at<kCount>(channel) gives a function
@@ -60,7 +60,7 @@ __global__ void __launch_bounds__(kBlock) sum_parts_of_channels(Cells shape, Ter
   }
 }
 
-/// A block is as large as can be: a layer of few channels has few blocks, each with a thousand parts and more to add.
+/// Blocks are of maximum size: a layer of few channels has few blocks, each with a thousand or more parts to add.
 inline constexpr unsigned kStrands = 1024 / kWarpSize;
 
 /// Calls finish(channel, first sum, second sum) for each channel with the sums over all parts, in a fixed order.
@@ -104,7 +104,7 @@ class ChannelSums {
   }
 
  private:
-  /// Enough to fill a GPU where there are cells for it, and for the cells that a thread adds in float.
+  /// Enough parts to fill a GPU if there are enough cells, and to limit the cells that a thread adds in float.
   std::int64_t parts(const Cells& shape) const {
     constexpr std::int64_t kFewCells = 8, kManyBlocks = 512;
     const std::int64_t wanted =
@@ -117,7 +117,7 @@ class ChannelSums {
   std::int64_t parts_;
 };
 
-/// Room for the sums with channels in packs or one by one.
+/// Bytes for the sums with channels in packs or one by one.
 template <class T>
 std::size_t sums_bytes(const Cells& shape) {
   return std::max(ChannelSums(shape, kPackOf<T>).bytes(), ChannelSums(shape, 1).bytes());

@@ -37,7 +37,7 @@ __global__ void __launch_bounds__(kBlock)
   }
 }
 
-/// dx = scale dy where relu or relu6 lets it through; `y` is null where there was none.
+/// dx = scale dy where relu or relu6 passes it; `y` is null where there was none.
 template <int kCount, class T>
 __global__ void __launch_bounds__(kBlock)
     scale_gradient(Cells shape, const T* dy, ChannelScale scales, const T* y, float most, T* dx) {

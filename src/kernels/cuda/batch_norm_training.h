@@ -3,15 +3,15 @@
 #include "kernels/cuda/batch_norm.h"
 #include "kernels/cuda/stream_kernel.h"
 
-// What batch normalization with the statistics of a batch is made of, whether the batch is the replica's or the run's.
+// Shared by batch normalizations with batch statistics, whether the batch is the replica's or the global one.
 namespace mirrortrain::cuda {
 
 __device__ inline void put(float* to, std::int64_t channel, double value) {
   if (to != nullptr) to[channel] = static_cast<float>(value);
 }
 
-/// The sums of x - pivot and of its square, where the pivot is the first cell: near the mean, whatever the mean is.
-/// With a mask (graph/ops/mask.h), of the cells that count.
+/// The sums of x - pivot and of its square, where the pivot is the first cell: near the mean even if that is far from
+/// 0. With a mask (graph/ops/mask.h), only of the cells that count.
 template <class T>
 struct Deviations {
   const T* x;
@@ -35,14 +35,14 @@ struct Deviations {
   }
 };
 
-/// What relu or relu6 in a normalization's pass needs in the backward pass: y is computed again, which costs less than
-/// reading it. `gamma` and `beta` may be null.
+/// The backward pass of a relu or relu6 fused into a normalization: y is recomputed, which costs less than reading it.
+/// `gamma` and `beta` may be null.
 struct RectifiedChannels {
   ops::Rectifier relu;
   const float *inverse = nullptr, *gamma = nullptr, *beta = nullptr;
 };
 
-/// A thread's channels of them.
+/// A thread's channels of RectifiedChannels.
 template <int kCount>
 struct BeforeRelu {
   bool on;
@@ -97,8 +97,8 @@ __device__ inline void put_gradient_vectors(std::int64_t c, std::int64_t channel
   vectors[2 * channels + c] = static_cast<float>(products * deviation * deviation / count);
 }
 
-/// With g the gradient before relu: dx = scale (g - mean(g) - (x - mean) inverse^2 mean(g (x - mean))). Cells that a
-/// mask leaves out of the statistics have scale g alone.
+/// With g the gradient before relu: dx = scale (g - mean(g) - (x - mean) inverse^2 mean(g (x - mean))). For cells that
+/// a mask excludes from the statistics it is only scale g.
 template <int kCount, class T>
 __global__ void __launch_bounds__(kBlock)
     write_input_gradient(Cells shape, const T* x, const T* dy, const float* mean, RectifiedChannels relu,

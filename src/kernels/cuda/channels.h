@@ -6,8 +6,8 @@
 #include "kernels/cuda/pack.h"
 #include "kernels/kernel.h"
 
-// Tensors as [cells, channels], with threads side by side on packs of channels, so that each keeps the numbers of its
-// own channels in registers.
+// Tensors as [cells, channels], with adjacent threads on packs of channels, so that each keeps its channels' values in
+// registers.
 namespace mirrortrain::cuda {
 
 struct Cells {
@@ -46,7 +46,7 @@ struct ChannelBlocks {
   }
 };
 
-/// The first of this thread's channels, and how it walks over the cells.
+/// The first of this thread's channels, and its iteration over the cells.
 template <int kCount>
 __device__ inline std::int64_t channel_of_thread() {
   return (static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x) * kCount;

@@ -8,19 +8,18 @@
 
 namespace mirrortrain::cuda {
 
-/// Which of several ways to compute a problem is taken, by how long each takes. Remembered, so that equal problems are
-/// measured once and computed the same way, to the same bits. For one lane.
+/// Selects the fastest of several algorithms for a problem by measuring. Choices are cached, so that equal problems are
+/// measured once and computed by the same algorithm, bitwise equally. For one lane.
 class Choices {
  public:
-  /// Milliseconds that a candidate takes; nothing where it does not run.
+  /// Milliseconds of a candidate; nullopt if it cannot run.
   using Measure = std::function<std::optional<double>(std::size_t candidate)>;
 
-  /// The fastest of `candidates`, at least one, from 0; the earlier of those that are equally fast. 0 where none runs,
-  /// and, without measuring, where there is one. `problem` says what is computed: for an equal one the answer is what
-  /// it was before.
+  /// The fastest of `candidates`, at least one, from 0; the earlier of equally fast ones. 0 if none runs and, without
+  /// measuring, if there is only one. `problem` identifies the computation: equal ones get the cached choice.
   std::size_t choose(const std::string& problem, std::size_t candidates, const Measure& measure);
 
-  /// What was chosen for a problem before.
+  /// The cached choice for a problem.
   std::optional<std::size_t> known(const std::string& problem) const;
 
  private:

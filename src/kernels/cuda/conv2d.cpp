@@ -38,7 +38,7 @@ struct Convolution {
   }
 };
 
-/// `plan` for an op, or its refusal with the shapes.
+/// `plan` for an op; errors also name the shapes.
 template <class Build>
 CudnnPlan plan_for(const Op& op, const Convolution& c, Cudnn& cudnn, const Build& build) {
   try {
@@ -135,8 +135,8 @@ class InputGradient : public Kernel {
   CudnnPlan plan_;
 };
 
-/// cuDNN's gradient comes as [out, h, w, in] in the images' dtype (sums are in float32). Where another order or dtype
-/// is wanted, a pass brings it there.
+/// cuDNN's gradient is [out, h, w, in] in the images' dtype (sums are in float32). A separate pass converts it to
+/// another order or dtype if needed.
 class WeightGradient : public Kernel {
  public:
   WeightGradient(const ops::Conv2dWeightGradient& op, const KernelSpecs& specs, std::shared_ptr<Cudnn> cudnn)
@@ -179,7 +179,7 @@ class WeightGradient : public Kernel {
     });
   }
 
-  /// Whether cuDNN's result is what is wanted.
+  /// Whether cuDNN's result needs no conversion.
   bool is_final() const { return is_ohwi_ && dtype_ == DType::kFloat32; }
 
   DType dtype_;

@@ -11,11 +11,11 @@
 namespace mirrortrain::cuda {
 namespace {
 
-/// A count of elements while it is an integer: it lies where the output has it as a double afterwards.
+/// An integer count of elements, stored where the output has it as a double afterwards.
 using Count = unsigned long long;
 static_assert(sizeof(Count) == sizeof(double));
 
-/// Integers are added in whatever order, so the counts have the same bits always.
+/// Integers may be added in any order, so the counts are bitwise reproducible.
 __global__ void __launch_bounds__(kBlock)
     count_bins(std::int64_t elements, const float* y, scalar::CountedTargets targets, scalar::PositionMask mask,
                ops::Thresholds thresholds, Count* counts) {
@@ -41,7 +41,7 @@ __global__ void __launch_bounds__(kBlock) find_largest(std::int64_t positions, T
   for (std::int64_t i = grid_thread(); i < positions; i += grid_threads()) largest[i] = terms.find(y, targets, i);
 }
 
-/// A block has a class at a time and goes over all positions, in a fixed order: the same bits always.
+/// A block processes a class at a time over all positions, in a fixed order: bitwise reproducible.
 template <class Terms>
 __global__ void __launch_bounds__(kBlock)
     sum_classes(std::int64_t positions, Terms terms, const float* y, scalar::CountedTargets targets,

@@ -27,10 +27,10 @@ struct CublasLtLibrary {
   decltype(&::cublasLtMatmulPreferenceSetAttribute) set_preference;
 };
 
-/// Opened at the first call. Throws Error where there is none.
+/// Loaded at the first call. Throws Error if it is not found.
 const CublasLtLibrary& cublaslt_library();
 
-/// Throws Error naming the call and what cuBLASLt says of it, where it failed.
+/// Throws Error naming the call and cuBLASLt's message if it failed.
 void check(cublasStatus_t status, const char* call);
 
 /// A GPU's cuBLASLt, for one lane.
@@ -45,7 +45,7 @@ class CublasLt {
   const MathOptions& options() const { return options_; }
   /// The visible GPU's number.
   int gpu() const { return gpu_; }
-  /// Where what was measured is remembered.
+  /// The cache of measured choices.
   Choices& choices() { return choices_; }
 
  private:

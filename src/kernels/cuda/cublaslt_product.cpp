@@ -11,11 +11,11 @@
 namespace mirrortrain::cuda {
 namespace {
 
-/// What an algorithm may use: what cuBLAS itself takes on a large GPU.
+/// Workspace limit of an algorithm: cuBLAS's own on a large GPU.
 constexpr std::size_t kMostWorkspace = std::size_t{32} << 20;
 
-/// Of every matrix: variables and their gradients begin on cache lines, their bfloat16 copies on half of one. Unless
-/// set, cuBLASLt counts on 256 bytes.
+/// Alignment of every matrix: variables and their gradients begin on cache lines, their bfloat16 copies on half of one.
+/// By default, cuBLASLt assumes 256 bytes.
 constexpr std::uint32_t kAlignment = 32;
 
 cudaDataType type_of(DType dtype) { return dtype == DType::kFloat32 ? CUDA_R_32F : CUDA_R_16BF; }
@@ -66,7 +66,7 @@ CublasLtProduct::CublasLtProduct(std::shared_ptr<CublasLt> blas, const Factor& l
   set(CUBLASLT_MATMUL_DESC_TRANSA, right.transposed ? CUBLAS_OP_T : CUBLAS_OP_N);
   set(CUBLASLT_MATMUL_DESC_TRANSB, left.transposed ? CUBLAS_OP_T : CUBLAS_OP_N);
   set(CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue_of(epilogue));
-  // Who chooses an algorithm follows no pointer, but takes the vector's alignment from it: as small as it may be.
+  // Algorithm selection does not dereference the pointer, but derives the vector's alignment from it: the minimum.
   if (with_vector_) set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, std::uintptr_t{kAlignment});
 }
 
@@ -84,8 +84,8 @@ std::vector<cublasLtMatmulHeuristicResult_t> CublasLtProduct::algorithms(std::si
                             CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES}) {
     prefer(matrix, kAlignment);
   }
-  // Partial sums added in place come in the order in which blocks end, and are rounded to c's dtype like those that are
-  // kept in it.
+  // In-place reductions add partial sums in the order in which blocks finish. These, and reductions in c's dtype, round
+  // partial sums to that dtype.
   std::uint32_t reductions = CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
   if (c_dtype_ == DType::kFloat32) {
     reductions |= CUBLASLT_REDUCTION_SCHEME_OUTPUT_TYPE;

@@ -13,13 +13,13 @@
 
 namespace mirrortrain::cuda {
 
-/// A row-major matrix as cuBLASLt, which goes down columns, sees it: its transpose.
+/// A row-major matrix; column-major cuBLASLt sees its transpose.
 struct Factor {
   std::int64_t rows = 0, columns = 0;  ///< row-major
   bool transposed = false;             ///< in the product
 };
 
-/// c = left · right with something done to it on the way out. All row-major; products are added up in float32.
+/// c = left · right with an epilogue. All row-major; products are accumulated in float32.
 class CublasLtProduct {
  public:
   enum class Epilogue {
@@ -30,8 +30,8 @@ class CublasLtProduct {
     kSumsOfRight,  ///< `vector` gets the sums of right's columns, in c's dtype
   };
 
-  /// `dtype` is that of left and right. By the algorithm that cuBLASLt thinks fastest, or the one that is when they are
-  /// measured, where the options say so. Nothing where cuBLASLt has no algorithm for it with this epilogue.
+  /// `dtype` is that of left and right. Uses the algorithm that cuBLASLt's heuristics rank first or, if the options say
+  /// so, the one measured fastest. nullopt if cuBLASLt has no algorithm for it with this epilogue.
   static std::optional<CublasLtProduct> make(std::shared_ptr<CublasLt> blas, const Factor& left, const Factor& right,
                                              DType dtype, DType c_dtype, Epilogue epilogue);
 
@@ -55,9 +55,9 @@ class CublasLtProduct {
   static Layout layout(DType dtype, std::int64_t rows, std::int64_t columns);
   template <class Value>
   void set(cublasLtMatmulDescAttributes_t attribute, const Value& value);
-  /// Up to `most` algorithms, the one that cuBLASLt thinks fastest first.
+  /// Up to `most` algorithms, in the order of cuBLASLt's heuristics.
   std::vector<cublasLtMatmulHeuristicResult_t> algorithms(std::size_t most) const;
-  /// Takes the one of `algorithms` that is fastest when measured. `operand_bytes`: of left, right, c and `vector`.
+  /// Selects the one of `algorithms` that is measured fastest. `operand_bytes`: of left, right, c and `vector`.
   void take_fastest(const std::vector<cublasLtMatmulHeuristicResult_t>& algorithms, const std::string& problem,
                     std::vector<std::size_t> operand_bytes);
 

@@ -28,17 +28,17 @@ struct CudnnLibrary {
   decltype(&::cudnnBackendExecute) execute;
 };
 
-/// Opened at the first call. Throws Error where there is no cuDNN 9.8 or newer.
+/// Loaded at the first call. Throws Error if there is no cuDNN 9.8 or newer.
 const CudnnLibrary& cudnn_library();
 
-/// Throws Error naming the call and what cuDNN says of it, where it failed.
+/// Throws Error naming the call and cuDNN's message if it failed.
 void check(cudnnStatus_t status, const char* call);
 
-/// What cuDNN says of the last call that failed: "CUDNN_STATUS_NOT_SUPPORTED: ...".
+/// cuDNN's message for the last failed call: "CUDNN_STATUS_NOT_SUPPORTED: ...".
 std::string reason_of(cudnnStatus_t status);
 
-/// What plans are made for: a GPU, or the description of one, which is enough to choose and compile everything but not
-/// to run it. One per lane: its handle must not be used by two threads at once.
+/// The target of plans: a GPU, or the description of one, which is enough to choose and compile everything but not to
+/// run it. One per lane: its handle must not be used by two threads at once.
 class Cudnn {
  public:
   /// The index-th visible GPU.
@@ -49,14 +49,14 @@ class Cudnn {
   Cudnn(const Cudnn&) = delete;
   Cudnn& operator=(const Cudnn&) = delete;
 
-  /// Of a GPU that is only described, absent where there is a handle: cuDNN executes plans that were made with one.
+  /// Set for a GPU that is only described, absent if there is a handle: cuDNN executes only plans made with a handle.
   const std::optional<Descriptor>& description() const { return description_; }
   const MathOptions& options() const { return options_; }
   /// Null where the GPU is only described.
   cudnnHandle_t handle() const { return handle_; }
   /// The visible GPU's number; -1 where it is only described.
   int gpu() const { return gpu_; }
-  /// Where what was measured is remembered; null where nothing is to be, or can be.
+  /// The cache of measured choices; null if nothing is to be measured or can be.
   Choices* choices() { return options_.autotune && handle_ != nullptr ? &choices_ : nullptr; }
 
  private:

@@ -9,7 +9,7 @@
 namespace mirrortrain::cuda {
 
 /// One of cuDNN's backend descriptors: made, given its attributes, then finalized and used. All but try_finalize throw
-/// Error naming the attribute or what was made.
+/// Error naming the attribute or the descriptor.
 class Descriptor {
  public:
   explicit Descriptor(cudnnBackendDescriptorType_t type);

@@ -136,7 +136,7 @@ CudnnPlan CudnnGraph::plan(Cudnn& cudnn) {
   const auto plans = [&](std::size_t most) { return plans_for(cudnn, graph, multiplies_float32_, most); };
   Choices* const choices = cudnn.choices();
   if (choices == nullptr) return std::move(plans(1).front());
-  // Making plans takes time too: for a problem that is known no more than up to the chosen one.
+  // Creating plans also takes time: for a known problem only those up to the chosen one are created.
   if (const auto known = choices->known(problem_)) return std::move(plans(*known + 1).back());
   std::vector<CudnnPlan> found = plans(kMostCandidates);
   Candidates candidates;

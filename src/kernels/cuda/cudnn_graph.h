@@ -12,7 +12,7 @@
 
 namespace mirrortrain::cuda {
 
-/// A tensor of a cuDNN graph. Its number is its place in the order that they were made in, from 0.
+/// A tensor of a cuDNN graph, numbered in the order of creation from 0.
 using TensorId = std::int64_t;
 
 /// In cuDNN's order of axes: images [n, channels, h, w], filters [out, in / groups, h, w].
@@ -22,8 +22,8 @@ struct ConvolutionWindow {
   Dims strides, dilations, pad_before, pad_after;
 };
 
-/// Ops for one cuDNN plan; the arithmetic between them is in float32. Tensors that only pass values on inside the plan
-/// are virtual. Every function may throw Error with cuDNN's reason.
+/// Ops for one cuDNN plan; the arithmetic between them is in float32. Intermediate tensors inside the plan are virtual.
+/// Every function may throw Error with cuDNN's reason.
 class CudnnGraph {
  public:
   /// In channels-last order; `dtype` float32 or bfloat16.
@@ -38,8 +38,8 @@ class CudnnGraph {
   void add(TensorId x, TensorId b, TensorId y);
   void relu(TensorId x, TensorId y);
 
-  /// The plan that cuDNN's heuristics think fastest of those that can be had under the options, or the one that is when
-  /// they are measured, where the options say so. Ends the graph.
+  /// Of the plans that the options allow, the one that cuDNN's heuristics rank first or, if the options say so, the one
+  /// measured fastest. Finalizes the graph.
   CudnnPlan plan(Cudnn& cudnn);
 
  private:

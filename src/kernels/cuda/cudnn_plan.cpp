@@ -11,7 +11,7 @@
 namespace mirrortrain::cuda {
 namespace {
 
-/// How many values an attribute has, up to `wanted` of them written to `values`.
+/// The number of an attribute's values, of which up to `wanted` are written to `values`.
 std::int64_t get(const Descriptor& descriptor, cudnnBackendAttributeName_t attribute, cudnnBackendAttributeType_t type,
                  std::int64_t wanted, void* values) {
   std::int64_t count = 0;
@@ -20,7 +20,7 @@ std::int64_t get(const Descriptor& descriptor, cudnnBackendAttributeName_t attri
   return count;
 }
 
-/// Engine configurations from the one cuDNN thinks fastest on; none where it refuses the mode.
+/// Engine configurations in the order of cuDNN's heuristics; none if it rejects the mode.
 std::vector<Descriptor> configurations(const Cudnn& cudnn, const Descriptor& graph, cudnnBackendHeurMode_t mode,
                                        std::string& refusals) {
   std::vector<Descriptor> configs;
@@ -70,7 +70,7 @@ Engine engine_of(const Descriptor& config) {
   return found;
 }
 
-/// Why an engine is left out, or null.
+/// Why an engine is excluded, or null.
 const char* forbidden(const Engine& engine, const MathOptions& options, bool on_float32) {
   if (engine.compiles_later) return "compiles its kernels late";
   if (options.deterministic && engine.has(CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC)) return "is not deterministic";
@@ -79,7 +79,7 @@ const char* forbidden(const Engine& engine, const MathOptions& options, bool on_
   if (engine.has(CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS)) return "rounds its inputs to float16";
   if (options.tf32) return nullptr;
   if (engine.has(CUDNN_NUMERICAL_NOTE_TENSOR_CORE)) return "computes in tf32";
-  // Whoever turns tf32 off wants float32's places, of which their transforms lose some, the more the larger the tiles.
+  // Turning tf32 off asks for float32 precision, some of which these transforms lose, more with larger tiles.
   for (const auto note :
        {CUDNN_NUMERICAL_NOTE_FFT, CUDNN_NUMERICAL_NOTE_WINOGRAD, CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_4x4,
         CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_6x6, CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_13x13}) {

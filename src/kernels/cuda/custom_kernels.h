@@ -4,7 +4,7 @@
 
 namespace mirrortrain::cuda {
 
-/// The kernels for CUDA that are not a library's: every op but matrix multiplications and convolutions.
+/// The custom CUDA kernels: every op but matrix multiplications and convolutions.
 void add_custom_kernels(KernelRegistry& registry);
 
 // Each file of kernels adds its own. This list declares their functions, and add_custom_kernels calls them.

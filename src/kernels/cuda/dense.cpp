@@ -28,8 +28,8 @@ CublasLtProduct required(const Op& op, DType dtype, const Sizes& s, std::optiona
                           s.rows, s.in, s.out, name_of(dtype)));
 }
 
-/// In one product where cuBLASLt can add the bias there (for a single row or column it did not always), else with
-/// passes behind it.
+/// One matrix multiplication if cuBLASLt can add the bias in it (for a single row or column it did not always), else
+/// followed by separate passes.
 class Forward : public Kernel {
  public:
   Forward(const ops::Dense& op, const KernelSpecs& specs, std::shared_ptr<CublasLt> blas)
@@ -102,7 +102,7 @@ class InputGradient : public Kernel {
   CublasLtProduct product_;
 };
 
-/// dkernel = x^T · dy, and the sums of dy's columns with it where cuBLASLt can.
+/// dkernel = x^T · dy, with the sums of dy's columns in the same call if cuBLASLt can.
 class WeightGradient : public Kernel {
  public:
   WeightGradient(const ops::DenseWeightGradient& op, const KernelSpecs& specs, std::shared_ptr<CublasLt> blas)

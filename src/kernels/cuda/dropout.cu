@@ -7,10 +7,10 @@
 namespace mirrortrain::cuda {
 namespace {
 
-/// A counter of Philox is good for so many elements.
+/// Elements per Philox counter.
 constexpr int kWords = 4;
 
-/// A thread takes a pack of a row: one or two counters.
+/// A thread processes a pack of a row: one or two counters.
 template <class T>
 __global__ void __launch_bounds__(kBlock) drop(std::int64_t rows, std::int64_t elements, bool aligned, float rate,
                                                std::uint32_t random_stream, const StepParams* step, const T* x, T* y) {

@@ -121,7 +121,7 @@ std::unique_ptr<Kernel> make_activation_gradient(const ops::ActivationGradient& 
   });
 }
 
-/// More terms than one launch takes are added to the sum so far, which stays in float.
+/// If there are more terms than one launch accepts, the rest are added to the sum so far, which stays in float.
 template <class T>
 void add_n(Stream& stream, const KernelArgs& args, std::int64_t count) {
   const std::size_t all = args.inputs.size();

@@ -21,8 +21,8 @@ __global__ void __launch_bounds__(kBlock) embedding(std::int64_t elements, std::
   }
 }
 
-/// A block has a row of the table at a time. Its threads look for the row in as many numbers at once, and then add in
-/// the order of the numbers.
+/// A block processes a row of the table at a time. Its threads search the numbers in parallel for the row, and then add
+/// in the order of the numbers.
 template <class T>
 __global__ void __launch_bounds__(kBlock) embedding_gradient(std::int64_t count, std::int64_t rows, std::int64_t width,
                                                              const float* numbers, const T* dy, float* gradient) {

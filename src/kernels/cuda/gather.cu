@@ -6,8 +6,8 @@
 namespace mirrortrain::cuda {
 namespace {
 
-/// A conversion of one element for its channel. It is made for a thread's first element and asked for one after the
-/// other.
+/// A conversion of one element for its channel. It is created for a thread's first element and called for its elements
+/// in turn.
 template <class From>
 struct Affine {
   using Real = std::conditional_t<sizeof(From) <= 2 || std::is_same_v<From, float>, float, double>;
@@ -48,7 +48,7 @@ void with_element(DType dtype, const Function& function) {
   return function(float{});
 }
 
-/// A thread among those that do one of a launch's pieces of work.
+/// A thread among those that share one of a launch's tasks.
 struct Worker {
   std::int64_t number, all;
 };
@@ -56,7 +56,7 @@ struct Worker {
 template <class From>
 struct Features {
   const From* source;
-  std::int64_t stride, elements;  ///< of a row, and those that are taken
+  std::int64_t stride, elements;  ///< of a row; elements: those used
   Affine<From> affine;
   bool aligned;
 };
@@ -84,7 +84,7 @@ __device__ void gather_features(const Features<From>& features, const RowChoice&
 struct Labels {
   const std::byte* source;
   DType from, to_dtype;
-  std::int64_t stride, elements, depth;  ///< of a row, and those that are taken
+  std::int64_t stride, elements, depth;  ///< of a row; elements: those used
   std::byte* to;
 
   MIRRORTRAIN_HOST_DEVICE std::int64_t count(const RowChoice& rows) const {

@@ -6,7 +6,7 @@
 namespace mirrortrain::cuda {
 namespace {
 
-/// A NaN is the maximum.
+/// NaN propagates.
 template <class T>
 __global__ void __launch_bounds__(kBlock)
     global_max(std::int64_t rows, std::int64_t cells, std::int64_t channels, const T* x, T* y) {

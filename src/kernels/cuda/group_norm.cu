@@ -9,7 +9,7 @@ namespace {
 
 using scalar::GroupNormShape;
 
-/// A group of a sample, and where its elements are.
+/// A group of a sample, and its elements' offsets.
 struct Group {
   std::int64_t first, width, channels, first_channel;
 
@@ -88,7 +88,7 @@ __global__ void __launch_bounds__(kBlock)
 constexpr unsigned kStrands = kBlock / kWarpSize;
 
 /// The sums over samples and cells of dy d for gamma and of dy for beta: partial[part][2][channel]. A block has 32
-/// channels side by side and kStrands strands of cells; blockIdx.y gives which part of them.
+/// adjacent channels and kStrands strands of cells; blockIdx.y is the part of the cells.
 template <class T>
 __global__ void __launch_bounds__(kBlock) channel_sums(GroupNormShape s, const T* x, const T* dy, const float* means,
                                                        const float* inverses, double* partial) {

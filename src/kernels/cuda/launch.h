@@ -6,15 +6,15 @@
 #include "device/device.h"
 #include "kernels/cuda/runtime.h"
 
-// The one way to launch a custom kernel, and how its threads are counted.
+// Launching custom kernels, and indexing their threads.
 namespace mirrortrain::cuda {
 
 inline constexpr unsigned kWarpSize = 32, kAllLanes = 0xffffffffu;
 
-/// Threads of a block where nothing else decides.
+/// The default number of threads per block.
 inline constexpr unsigned kBlock = 256;
 
-/// Blocks for `work` items of which each takes `per_block`, up to max_blocks().
+/// Blocks for `work` items with `per_block` in each, up to max_blocks().
 inline unsigned blocks_for(std::int64_t work, std::int64_t per_block = kBlock) {
   return static_cast<unsigned>(std::min((work + per_block - 1) / per_block, max_blocks()));
 }

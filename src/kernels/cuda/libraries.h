@@ -7,7 +7,7 @@
 #include "kernels/cuda/stream_kernel.h"
 #include "kernels/kernel.h"
 
-// Kernels that are a library's: matrix multiplications and convolutions.
+// Library kernels: matrix multiplications and convolutions.
 namespace mirrortrain::cuda {
 
 class Cudnn;
@@ -15,11 +15,11 @@ class CublasLt;
 
 void add_conv2d_kernels(KernelRegistry& registry, std::shared_ptr<Cudnn> cudnn);
 
-/// Where `blas` is null (a GPU that is only described) making a kernel throws Error.
+/// If `blas` is null (a GPU that is only described), creating a kernel throws Error.
 void add_dense_kernels(KernelRegistry& registry, std::shared_ptr<CublasLt> blas);
 
-/// A maker of `Made(op, specs, library)`, but for no rows of a kernel that only sets its outputs to zero: the libraries
-/// know no empty tensors.
+/// A maker of `Made(op, specs, library)`, or, with zero rows, of a kernel that only zeroes its outputs: the libraries
+/// do not support empty tensors.
 template <class OpType, class Made, class Library>
 auto for_rows(std::shared_ptr<Library> library) {
   return [library](const OpType& op, const KernelSpecs& specs) -> std::unique_ptr<Kernel> {

@@ -28,7 +28,7 @@ scalar::MetricOfPosition<Metric, T> bind_metric(const Metric& metric, const scal
   return {metric, input<T>(args, 0), input<typename Metric::Target>(args, 1), shape, {args.inputs, 2, shape}};
 }
 
-/// The sum of a body over all positions; where it has a mask, also how many of them count.
+/// The sum of a body over all positions; with a mask, also the number of those that count.
 template <class Body>
 void run_sum(Stream& stream, const PositionSum& sum, const Body& body, const KernelArgs& args, double* totals) {
   if (body.mask.of == nullptr) return sum.run(stream, OneSum<Body>{body}, args, {{totals, nullptr}});

@@ -30,7 +30,7 @@ struct Sequences {
   /// `x` is [rows, steps, channels].
   explicit Sequences(const Shape& x) : rows(x[0]), steps(x[1]), channels(x[2]) {}
 
-  /// 1 / the steps of a row that count.
+  /// 1 / the time steps of a row that count.
   __device__ float share(const float* mask, std::int64_t row) const {
     std::int64_t counted = 0;
     for (std::int64_t step = 0; step < steps; ++step) counted += mask[row * steps + step] != 0 ? 1 : 0;
@@ -38,7 +38,7 @@ struct Sequences {
   }
 };
 
-/// A thread has a channel of a row.
+/// A thread processes a channel of a row.
 template <class T>
 __global__ void __launch_bounds__(kBlock) masked_mean(Sequences s, const T* x, const float* mask, T* y) {
   for (std::int64_t i = grid_thread(); i < s.rows * s.channels; i += grid_threads()) {

@@ -7,10 +7,10 @@
 namespace mirrortrain::cuda {
 namespace {
 
-/// A warp reads or writes a row of a tile at once; a block of kTile x kTileRows threads goes over it.
+/// A warp reads or writes a row of a tile at once; a block of kTile x kTileRows threads processes a tile.
 constexpr int kTile = 32, kTileRows = 8;
 
-/// Rows that one thread adds up before partial sums are added: enough to be worth a block, few enough to fill a GPU.
+/// Rows that one thread adds into a partial sum: enough to be worth a block, few enough to fill a GPU.
 constexpr std::int64_t kRowsOfPart = 256;
 
 std::int64_t tiles_of(std::int64_t extent) { return (extent + kTile - 1) / kTile; }

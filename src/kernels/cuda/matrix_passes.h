@@ -6,8 +6,7 @@
 #include "base/dtype.h"
 #include "device/device.h"
 
-// Passes over matrices that go with the libraries' matrix multiplications: their forms of weights and the gradients of
-// biases.
+// Passes over matrices around the libraries' matrix multiplications: derived forms of weights, and gradients of biases.
 namespace mirrortrain::cuda {
 
 /// to[column][row] = from[row][column] in `to_dtype`; both dtypes float32 or bfloat16.

@@ -5,7 +5,7 @@
 namespace mirrortrain::cuda {
 namespace {
 
-/// The first of the largest, and where it is; a NaN is taken and stays. Either output may be null.
+/// The first of the largest values and its position; NaN propagates. Either output may be null.
 template <int kCount, class T>
 __global__ void __launch_bounds__(kBlock) max_pool(PoolShape s, bool relu, const T* x, T* y, std::uint8_t* positions) {
   each_cell<kCount>(s.rows, s.lines.output, s.columns.output, s.channels, [&](const Cell& out) {

@@ -8,7 +8,7 @@
 namespace mirrortrain::cuda {
 namespace {
 
-/// What comes into a max pooling's gradient; `y` is null where the pooling had no relu.
+/// The inputs of a max pooling's gradient; `y` is null if the pooling had no relu.
 template <class T>
 struct Gradients {
   const T* dy;
@@ -46,7 +46,7 @@ __global__ void __launch_bounds__(kBlock) max_pool_gradient(PoolShape s, Gradien
 }
 
 /// total[channel]: the sum of partial[part][channel] over the parts, in a fixed order. By a whole block of kBlock
-/// threads, numbered by `thread`; `strands` takes kBlock * kCount. kCount divides the channels.
+/// threads, numbered by `thread`; `strands` has kBlock * kCount elements. kCount divides the channels.
 template <int kCount>
 __device__ void add_parts(const float* partial, int parts, int channels, int thread, double* strands, float* total) {
   const int packs = channels / kCount;
@@ -110,8 +110,7 @@ __global__ void __launch_bounds__(kBlock)
   add_parts<kSumCount>(partial, static_cast<int>(gridDim.y), static_cast<int>(s.channels), thread, shared, sums);
 }
 
-/// Enough parts to fill a GPU, and no more than one block adds up in the time of a launch; more where there is much to
-/// do for each.
+/// Enough parts to fill a GPU, but no more than one block adds up in the time of a launch, unless each has much work.
 std::int64_t parts_of_sums(const PoolShape& shape, const ChannelBlocks& blocks) {
   constexpr std::int64_t kFewCells = 4, kManyCells = 64, kFewBlocks = 264, kManyBlocks = 1056;
   const std::int64_t cells = shape.rows * shape.lines.input * shape.columns.input;

@@ -42,7 +42,7 @@ class Merging {
     return dynamic_cast<const OpType*>(node.op.get());
   }
 
-  /// Of the graph as it was, null for inputs and variables.
+  /// The node of the original graph that computes `value`; null for inputs and variables.
   Node* maker(ValueId value) {
     const NodeId id = graph_.value(value).producer;
     return id < 0 ? nullptr : &nodes_[index(id)];
@@ -63,7 +63,7 @@ class Merging {
     for (std::size_t i = at + 1; i < nodes_.size(); ++i) {
       const auto* metric = op_of<ops::Metric>(nodes_[i]);
       if (metric == nullptr || !go_together(loss, *metric)) continue;
-      if (!std::ranges::equal(nodes_[i].inputs, std::span(node.inputs).first(2))) continue;  // but for the weights
+      if (!std::ranges::equal(nodes_[i].inputs, std::span(node.inputs).first(2))) continue;  // except the weights
       node.outputs.push_back(nodes_[i].outputs[0]);
       nodes_[i].op = nullptr;
       const bool of_logits = loss.from_logits;
@@ -73,7 +73,7 @@ class Merging {
     }
   }
 
-  /// Logits that were bfloat16 are read so, and their gradient is written so.
+  /// Reads logits that were cast from bfloat16 as bfloat16, and writes their gradient likewise.
   void take_casts(Node& loss) {
     const ValueId y = loss.inputs[0], dy = loss.outputs[1];
     Node* const before = maker(y);
@@ -92,7 +92,7 @@ class Merging {
     before->op = nullptr;
   }
 
-  /// The node that makes a value for just one reader and no one outside; null where there is none, or it is merged.
+  /// The node that computes a value with a single reader and no outside use; null if there is none or it is merged.
   Node* sole_maker(ValueId value) {
     Node* const node = maker(value);
     return node == nullptr || !node->op || reads_[index(value)] != 1 || is_output_[index(value)] ? nullptr : node;
@@ -106,7 +106,7 @@ class Merging {
       Node* const made = sole_maker(sum->inputs[term]);
       const auto* norm = made == nullptr ? nullptr : op_of<ops::BatchNorm>(*made);
       if (norm == nullptr || norm->relu) continue;
-      // Here, where the other term is there too.
+      // At this node, where the other term is also available.
       relu.op = std::make_shared<BatchNormOfResidual>(*norm);
       relu.inputs = made->inputs;
       relu.inputs.push_back(sum->inputs[1 - term]);
@@ -127,7 +127,7 @@ class Merging {
     sum->op = nullptr;
   }
 
-  /// Inputs that nobody reads but a cast come as it makes them.
+  /// Inputs that are only read by a cast are passed in the cast's dtype.
   Graph take_cast_inputs() {
     Graph graph = graph_;
     for (Node& node : nodes_) {
@@ -142,7 +142,7 @@ class Merging {
     return graph;
   }
 
-  /// Each window passes its gradient on to the convolution's output, so that the pooling has the whole of it.
+  /// The pooling's gradient is the whole gradient of the convolution's output, so it can compute the bias's.
   void merge_bias_gradient(Node& weights) {
     const auto& op = *op_of<ops::Conv2dWeightGradient>(weights);
     Node* const before = maker(weights.inputs[1]);
@@ -156,7 +156,7 @@ class Merging {
   }
 
   const Graph& graph_;
-  std::vector<Node> nodes_;  ///< without op: another one does it
+  std::vector<Node> nodes_;  ///< without op: merged into another one
   std::vector<int> reads_;
   std::vector<bool> is_output_;
 };

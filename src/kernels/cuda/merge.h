@@ -9,19 +9,19 @@
 
 namespace mirrortrain::cuda {
 
-/// A program's graph with fewer nodes, each a kernel's launches; values that are among `outputs` are still made.
-///  - a categorical loss makes the accuracy of the same values, and does what is cast around it;
-///  - an input that is only cast comes in that dtype;
-///  - the gradient of a convolution's kernel comes as Backend::keeps_filters_out_first says;
-///  - a batch normalization adds what is added to it, and takes relu of the sum;
-///  - relu's gradient adds up what comes to it;
-///  - the gradient of a max pooling behind a convolution makes the gradient of the convolution's bias.
+/// A program's graph with fewer nodes, each run by one kernel; values in `outputs` are still computed.
+///  - a categorical loss also computes the accuracy of the same values, and includes the casts around it;
+///  - an input that is only cast is passed in the cast's dtype;
+///  - the gradient of a convolution's kernel has the layout of Backend::keeps_filters_out_first;
+///  - a batch normalization includes a following addition and relu;
+///  - relu's gradient adds up its incoming gradients;
+///  - the gradient of a max pooling after a convolution also computes the gradient of the convolution's bias.
 Graph merge(const Graph& graph, const std::vector<ValueId>& outputs);
 
-// Ops of several in one kernel, which merge() puts into a graph.
+// Fused ops, which merge() puts into a graph.
 
 /// A categorical loss and the accuracy of the same values.
-/// Inputs: y as both read it, of logits also in bfloat16; targets; optional weights, for the loss alone. Outputs: the
+/// Inputs: y as both read it, logits also in bfloat16; targets; optional weights, only for the loss. Outputs: the
 /// loss's sum and gradient, the latter in y's dtype; the metric's sum.
 struct LossWithMetric : Op {
   ops::Loss loss;
@@ -40,7 +40,7 @@ struct MaxPool2dGradientWithSums : ops::MaxPool2dGradient {
 };
 
 /// A batch normalization, another tensor added, and relu of the sum.
-/// Inputs: BatchNorm's; what is added, as x. Outputs: BatchNorm's.
+/// Inputs: BatchNorm's; the added tensor, spec as x. Outputs: BatchNorm's.
 struct BatchNormOfResidual : ops::BatchNorm {
   explicit BatchNormOfResidual(const ops::BatchNorm& op) : ops::BatchNorm(op.momentum, op.epsilon, {true}) {}
   std::string_view name() const override { return "batch_norm_of_residual"; }

@@ -27,8 +27,8 @@ bool in_packs(const T*... pointers) {
   return ((reinterpret_cast<std::uintptr_t>(pointers) % 16 == 0) && ...);
 }
 
-/// Calls function(std::integral_constant<int, N>) with the channels that a thread takes at once: a pack where channels
-/// come in packs and memory is aligned to them, else one.
+/// Calls function(std::integral_constant<int, N>) with the channels that a thread processes at once: a pack if channels
+/// are divisible into packs and memory is aligned to them, else one.
 template <class T, class Function>
 void with_pack(bool whole, const Function& function) {
   if (whole) {
@@ -101,7 +101,7 @@ __device__ inline void each_pack(std::int64_t elements, bool aligned, const Body
   }
 }
 
-/// A quotient and its rest; most numbers fit into 32 bits, where division is several times faster.
+/// A quotient and its remainder; most numbers fit into 32 bits, where division is several times faster.
 struct Division {
   std::int64_t quotient, rest;
 };

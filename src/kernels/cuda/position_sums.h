@@ -4,12 +4,12 @@
 #include "kernels/kernel.h"
 #include "kernels/scalar/row.h"
 
-// A number per position (the rows of all axes but the last) and the sum of them, as losses and metrics are made.
+// A number per position (the rows of all axes but the last) and the sum of them, for losses and metrics.
 namespace mirrortrain::cuda {
 
 inline constexpr unsigned kSumBlock = 1024;
 
-// What is summed: sums(team, i, values) puts its kCount numbers of position i into values.
+// `Sums` are the terms: sums(team, i, values) stores the kCount numbers of position i in values.
 
 template <class Body>
 struct OneSum {
@@ -40,8 +40,8 @@ struct Totals {
   double* to[2];
 };
 
-/// totals: the sums over all positions, divided by `divisor`. partial[sum][block] takes those of the blocks,
-/// which the last one adds up.
+/// totals: the sums over all positions, divided by `divisor`. partial[sum][block] receives the blocks' sums, which the
+/// last block adds up.
 template <class Team, class Sums>
 __global__ void __launch_bounds__(kSumBlock) sum_of_positions(Sums sums, std::int64_t count, double divisor,
                                                               double* partial, unsigned* blocks_done, Totals totals) {
@@ -65,7 +65,7 @@ __global__ void __launch_bounds__(kSumBlock) sum_of_positions(Sums sums, std::in
   }
 }
 
-/// Sums over positions, divided by those of a batch's row, in one launch: few positions take one block.
+/// Sums over positions, divided by those of a batch's row, in one launch: for few positions, one block.
 class PositionSum {
  public:
   explicit PositionSum(const scalar::PositionShape& shape)
@@ -87,12 +87,12 @@ class PositionSum {
     return sum;
   }
 
-  /// Of the workspace that `run` needs for so many sums.
+  /// Bytes of the workspace that `run` needs for so many sums.
   std::size_t bytes(int sums = 1) const {
     return blocks_ > 1 ? blocks_ * static_cast<std::size_t>(sums) * sizeof(double) : 0;
   }
 
-  /// Totals may be null: where the sums are made for what else they write.
+  /// Totals may be null, if only the sums' side effects are needed.
   template <class Sums>
   void run(Stream& stream, const Sums& sums, const KernelArgs& args, const Totals& totals) const {
     with_team(row_elements_, [&]<class Team>(Team) {

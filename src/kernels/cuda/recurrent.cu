@@ -5,8 +5,8 @@
 namespace mirrortrain::cuda {
 namespace {
 
-/// What a layer computes with. The workspace holds each row's state, twice: before a step and after it; and its cell, a
-/// GRU's state after the reset.
+/// A layer's operands. The workspace holds each row's state twice, before and after a time step, and its cell (for a
+/// GRU the state after the reset).
 template <class T>
 struct Recurrence {
   RecurrentShape s;
@@ -38,7 +38,7 @@ struct Recurrence {
     if (states != nullptr) states[s.at(row, step, 1) + unit] = stored;
   }
 
-  /// For a step that does not count. Of what is saved, only an LSTM's cell is read.
+  /// For a time step that does not count. Of the saved values, only an LSTM's cell is read.
   __device__ void keep_state(std::int64_t row, std::int64_t step, std::int64_t unit) const {
     if (s.op.cell == Cell::kLstm && step == 0) cell[row * s.units + unit] = 0;
     for (std::int64_t number = 0; number < s.saved; ++number) {
@@ -96,7 +96,7 @@ __global__ void __launch_bounds__(kBlock) recurrent(Recurrence<T> layer) {
           const std::int64_t row = first + r;
           if (!rows.has(r)) continue;
           if (!s.counts(layer.mask, row, step)) {
-            // What a GRU's second product reads of the row must be numbers.
+            // A GRU's second product must not read uninitialized values of the row.
             if constexpr (kCell == Cell::kGruResetBefore) layer.cell[row * s.units + unit] = 0;
             layer.keep_state(row, step, unit);
           } else if constexpr (kCell == Cell::kLstm) {
@@ -108,7 +108,7 @@ __global__ void __launch_bounds__(kBlock) recurrent(Recurrence<T> layer) {
               layer.save(row, step, 3, unit, sums[r][2]);
               layer.gru(row, step, unit, update, reset * sums[r][2]);
             } else {
-              // The update gate waits where the new state will be.
+              // The update gate is stored temporarily in place of the new state.
               layer.state_at(row, step + 1)[unit] = update;
               layer.cell[row * s.units + unit] = reset * layer.state_at(row, step)[unit];
             }

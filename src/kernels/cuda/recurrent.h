@@ -7,15 +7,15 @@
 #include "kernels/scalar/activations.h"
 #include "kernels/scalar/recurrent.h"
 
-// What the ways of a recurrent layer through the steps, there and back, have in common.
+// Shared by the forward and backward passes of recurrent layers.
 namespace mirrortrain::cuda {
 
 using ops::Cell;
 using scalar::RecurrentShape;
 
-/// Rows that a block takes through all steps; a number of the kernel that a thread reads serves all of them.
+/// Rows that a block runs through all time steps; a thread reads each weight once for all of them.
 inline constexpr int kRecurrentRows = 4;
-/// Steps of a product whose left factors are in shared memory.
+/// Inner-dimension elements of a product whose left factors are in shared memory.
 inline constexpr int kRecurrentTile = kBlock / kRecurrentRows;
 
 __device__ inline float activate(ops::ActivationKind kind, float x) {
@@ -36,7 +36,7 @@ struct RightFactors {
   std::int64_t stride, next;
 };
 
-/// The rows of a block, and the units in turn: a thread has one unit of all rows at a time.
+/// The rows of a block; a thread processes one unit of all rows at a time.
 struct BlockOfRows {
   RecurrentShape s;
   std::int64_t first;
@@ -44,7 +44,7 @@ struct BlockOfRows {
 
   __device__ bool has(int row) const { return first + row < s.rows; }
 
-  /// Calls body(unit, whether there is such a unit) by all threads together, until every unit had its turn.
+  /// Calls body(unit, whether there is such a unit) by all threads together, until every unit is processed.
   template <class Body>
   __device__ void each_unit(const Body& body) const {
     for (std::int64_t unit = threadIdx.x; unit - threadIdx.x < s.units; unit += kBlock) body(unit, unit < s.units);

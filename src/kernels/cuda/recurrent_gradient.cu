@@ -5,8 +5,8 @@
 namespace mirrortrain::cuda {
 namespace {
 
-/// The way back. The workspace holds each row's gradients of what the recurrent products give to the gates; of the
-/// state after a step, in which only later steps count; and of an LSTM's cell likewise; then the transposed kernel.
+/// The backward pass. The workspace holds each row's gradients of the recurrent products' contribution to the gates; of
+/// the state after a time step, from later time steps only; and likewise of an LSTM's cell; then the transposed kernel.
 template <class T>
 struct RecurrenceBack {
   RecurrentShape s;
@@ -31,13 +31,14 @@ struct RecurrenceBack {
   __device__ float& gate(std::int64_t row, int number, std::int64_t unit) const {
     return gates[(row * s.gates + number) * s.units + unit];
   }
-  /// Sets number `number` of a unit in an output with so many of them by step of the input.
+  /// Sets number `number` of a unit in an output with `of_a_unit` of them per time step of the input.
   __device__ void put(T* output, std::int64_t of_a_unit, std::int64_t row, std::int64_t step, int number,
                       std::int64_t unit, float value) const {
     if (output != nullptr) output[s.at(row, s.read_by(step), of_a_unit) + number * s.units + unit] = T(value);
   }
 
-  /// For a step that does not count: the gradients of state and cell are those before it, those of the gates zero.
+  /// For a time step that does not count: the gradients of state and cell are passed on unchanged, those of the gates
+  /// are zero.
   __device__ void keep_state(std::int64_t row, std::int64_t step, std::int64_t unit) const {
     state[row * s.units + unit] = of_state(row, step, unit);
     if (s.op.cell == Cell::kLstm && step + 1 == s.steps) cell[row * s.units + unit] = 0;
@@ -72,7 +73,7 @@ struct RecurrenceBack {
     put(left, 1, row, step, 0, unit, state_before(row, step, unit));
   }
 
-  /// All but the reset gate and what follows from it.
+  /// All but the reset gate and the values derived from it.
   __device__ void gru(std::int64_t row, std::int64_t step, std::int64_t unit) const {
     const float update = saved_at(row, step, 0, unit), candidate = saved_at(row, step, 2, unit);
     const float before = state_before(row, step, unit);
@@ -95,7 +96,7 @@ struct RecurrenceBack {
     put(right, 3 * s.products, row, step, 1, unit, to_gate);
   }
 
-  /// Where the reset comes after the product.
+  /// For a reset after the product.
   __device__ void reset_after(std::int64_t row, std::int64_t step, std::int64_t unit) const {
     float& to_candidate = gate(row, 2, unit);
     reset_gate(row, step, unit, to_candidate * saved_at(row, step, 3, unit));
@@ -103,7 +104,7 @@ struct RecurrenceBack {
     put(right, 3, row, step, 2, unit, to_candidate);
   }
 
-  /// Where it comes before the product; `after_reset`: the gradient of the state that is left.
+  /// For a reset before the product; `after_reset`: the gradient of the state after the reset.
   __device__ void reset_before(std::int64_t row, std::int64_t step, std::int64_t unit, float after_reset) const {
     const float before = state_before(row, step, unit), reset = saved_at(row, step, 1, unit);
     state[row * s.units + unit] += after_reset * reset;

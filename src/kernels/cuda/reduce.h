@@ -2,8 +2,8 @@
 
 #include "kernels/cuda/launch.h"
 
-// Sums of a warp or a block in a fixed tree, so that the bits are the same each time. Every thread must take part, and
-// the block must be whole warps.
+// Reductions of a warp or a block in a fixed tree, so that they are bitwise reproducible. Every thread must take part,
+// and the block must consist of whole warps.
 namespace mirrortrain::cuda {
 
 /// combine() over the lanes of a warp; every lane gets the result.
@@ -51,7 +51,7 @@ __device__ inline double block_sum_of(const double* from, std::int64_t count) {
   return block_sum(sum);
 }
 
-/// Whether this block is the last of its grid to come here: what the others wrote before is there for it to read. Every
+/// Whether this block is the last of its grid to arrive here: the others' earlier writes are then visible to it. Every
 /// thread must call it. `blocks_done` is 0 before and after (KernelArgs::blocks_done).
 __device__ inline bool is_last_block(unsigned* blocks_done) {
   __shared__ bool is_last;

@@ -8,19 +8,19 @@
 #include "device/cuda/cuda_check.h"
 #include "device/cuda/cuda_stream.h"
 
-// What custom kernels take of CUDA beyond the language. Tests compile the same .cu files as plain C++ with a header of
-// this name in place of this one.
+// CUDA functions that custom kernels use beyond the language. Tests compile the same .cu files as plain C++ with
+// another header of this name.
 namespace mirrortrain::cuda {
 
-/// Some blocks for every multiprocessor of a large GPU; kernels loop where there is more work.
+/// Several blocks for every multiprocessor of a large GPU; kernels loop if there is more work.
 inline std::int64_t max_blocks() { return 2048; }
 
-/// Puts a kernel into the stream; a grid without blocks is nothing to do. Throws Error where the launch is refused.
+/// Enqueues a kernel; does nothing for a grid without blocks. Throws Error if the launch fails.
 template <class... Parameters>
 void launch(Stream& stream, dim3 grid, dim3 block, std::size_t shared_bytes, void (*kernel)(Parameters...),
             std::type_identity_t<Parameters>... arguments) {
   if (grid.x == 0 || grid.y == 0 || grid.z == 0) return;
-  // Not <<<>>> and cudaGetLastError: a library may have left the thread an error that it did not mind itself.
+  // Not <<<>>> and cudaGetLastError: a library may have left an error on the thread that it ignored itself.
   void* pointers[] = {const_cast<void*>(static_cast<const void*>(&arguments))...};
   const auto& on = static_cast<CudaStream&>(stream);
   check(cudaLaunchKernel(reinterpret_cast<const void*>(kernel), grid, block, pointers, shared_bytes, on.get()),

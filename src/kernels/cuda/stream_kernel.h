@@ -8,7 +8,7 @@
 
 namespace mirrortrain::cuda {
 
-/// A kernel that is one function of the stream and its arguments: custom launches, no library's plan.
+/// A kernel that is one function of the stream and its arguments: custom launches rather than a library's plan.
 template <class Body>
 class StreamKernel : public Kernel {
  public:

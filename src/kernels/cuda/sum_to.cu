@@ -8,8 +8,8 @@ namespace {
 
 using scalar::SumWalk;
 
-/// A block has 32 outputs side by side and kStrands strands of their terms. blockIdx.x gives the outputs, blockIdx.y
-/// the part of the terms; partial[part][output] is what it adds up.
+/// A block has 32 adjacent outputs and kStrands strands of their terms. blockIdx.x gives the outputs, blockIdx.y the
+/// part of the terms; their sum is partial[part][output].
 constexpr unsigned kStrands = kBlock / kWarpSize;
 
 template <class T>
@@ -47,7 +47,7 @@ __global__ void __launch_bounds__(kBlock)
   }
 }
 
-/// So many that a GPU is full, and no more than give each strand some terms.
+/// Enough to fill a GPU, but no more than leave each strand some terms.
 std::int64_t parts_of(const SumWalk& walk) {
   constexpr std::int64_t kEnoughBlocks = 1024, kFewTerms = 8;
   const std::int64_t across = (walk.kept.count + kWarpSize - 1) / kWarpSize;

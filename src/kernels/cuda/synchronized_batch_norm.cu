@@ -21,7 +21,7 @@ struct FinishSums {
   }
 };
 
-/// Turns the run's sums into the outputs beside y, and into the vectors mean and scale that y needs.
+/// Computes from the run's sums the outputs other than y, and the vectors mean and scale for y.
 struct StatisticsOfBatch {
   std::int64_t channels;
   float epsilon;
@@ -52,7 +52,7 @@ __global__ void __launch_bounds__(kBlock)
   }
 }
 
-/// Leaves the sums, and turns them into this replica's gradients of gamma and beta.
+/// Stores the sums, and computes from them this replica's gradients of gamma and beta.
 struct FinishGradientSums {
   std::int64_t channels;
   const float* inverse;

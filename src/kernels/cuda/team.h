@@ -3,8 +3,8 @@
 #include "kernels/cuda/reduce.h"
 #include "kernels/scalar/row.h"
 
-// The threads that share a row. Each has rank() and size() in its team, and a team takes every step()-th row from
-// first() on. Reductions have a fixed tree, give their result to every thread, and need all threads of the team.
+// The threads that share a row. Each has rank() and size() in its team, and a team processes every step()-th row from
+// first() on. Reductions use a fixed tree, return their result to every thread, and need all threads of the team.
 namespace mirrortrain::cuda {
 
 /// Part of a warp, or all of it.
@@ -48,7 +48,7 @@ __device__ inline T team_sum(Team team, T value) {
   return team.reduce(value, T{0}, Plus<T>{});
 }
 
-/// NaN counts for nothing, as in `a > b ? a : b` from minus infinity on.
+/// NaN is ignored, as in `a > b ? a : b` starting at minus infinity.
 template <class Team>
 __device__ inline float team_max(Team team, float value) {
   return team.reduce(value, -INFINITY, [](float a, float b) { return a > b ? a : b; });
@@ -60,7 +60,7 @@ __device__ inline void each_element(Team team, std::int64_t elements, const Body
   for (std::int64_t i = team.rank(); i < elements; i += team.size()) body(i);
 }
 
-/// A row of the last axis that a team shares; kernels/scalar/row.h says what a row has.
+/// A row of the last axis that a team shares; see kernels/scalar/row.h for a row's interface.
 template <class Team>
 struct Row {
   using Real = float;

@@ -16,12 +16,12 @@ namespace {
 
 constexpr std::size_t kRuns = 5;
 
-/// What cudaMalloc aligns to.
+/// cudaMalloc's alignment.
 constexpr std::size_t kAlignment = 256;
 
 std::size_t aligned(std::size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
-/// A place in a stream's work, and when it was reached.
+/// A point in a stream's work, and the time when it was reached.
 class TimedPoint {
  public:
   TimedPoint() { check(cudaEventCreate(&event_), "cudaEventCreate"); }
@@ -40,14 +40,14 @@ class TimedPoint {
   cudaEvent_t event_ = nullptr;
 };
 
-/// Keeps a stream's work from starting until all of it is enqueued: small kernels take less time than the host does to
-/// enqueue them, and a captured step does not wait for the host. Gives up soon, as enqueuing may wait for the stream.
+/// Holds a stream's work until all of it is enqueued: small kernels run faster than the host enqueues them, while a
+/// captured step does not wait for the host. Gives up after a short time, because enqueuing may wait for the stream.
 class Gate {
  public:
   explicit Gate(CudaStream& stream) : stream_(stream) { stream.call(&Gate::pass, this); }
   ~Gate() {
     open();
-    cudaStreamSynchronize(stream_.get());  // a failure was reported by what came before, or is by what comes next
+    cudaStreamSynchronize(stream_.get());  // a failure was or will be reported by another call
   }
   Gate(const Gate&) = delete;
   Gate& operator=(const Gate&) = delete;
@@ -71,7 +71,7 @@ class Gate {
   bool is_open_ = false;
 };
 
-/// What candidates are run with.
+/// The resources that candidates run with.
 class Trial {
  public:
   Trial(int gpu, const Candidates& candidates) : current_(gpu), stream_(gpu), enqueue_(candidates.enqueue) {
@@ -98,7 +98,7 @@ class Trial {
 
   bool has_memory() const { return memory_.data() != nullptr; }
 
-  /// The least of a few runs; nothing where the candidate cannot run.
+  /// The minimum of a few runs; nullopt if the candidate cannot run.
   std::optional<double> milliseconds(std::size_t candidate) {
     const auto run = [&] { enqueue_(candidate, stream_, operands_, workspace_); };
     try {
@@ -113,7 +113,7 @@ class Trial {
       gate.open();
       stream_.synchronize();
     } catch (const Error&) {
-      cudaGetLastError();  // else the next launch would report it
+      cudaGetLastError();  // otherwise the next launch would report it
       return std::nullopt;
     }
     double least = std::numeric_limits<double>::infinity();

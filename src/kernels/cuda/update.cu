@@ -15,14 +15,14 @@ using scalar::NormSums;
 using scalar::RuleAtStep;
 using scalar::UpdateGroupView;
 
-/// Comparisons that leave NaN as it is.
+/// Comparisons that propagate NaN.
 __device__ float scaled_and_clipped(float gradient, const StepParams& params) {
   float g = gradient * params.scale;
   g = g < -params.clip_value ? -params.clip_value : g;
   return g > params.clip_value ? params.clip_value : g;
 }
 
-/// The weights' moving average, which may take their place.
+/// Updates the weights' moving average, which may overwrite them.
 template <class Rule, bool kWhole>
 __device__ void average(const RuleAtStep<Rule>& now, const Group& group, const Place<kWhole>& place,
                         float (&weight)[kPack]) {
@@ -55,7 +55,7 @@ __device__ void apply(const RuleAtStep<Rule>& now, const StepParams& params, con
   if (group.rounded != nullptr) store(group.rounded + place.at, weight, place.count, place.whole);
 }
 
-/// The rule as it is at this step: powers in double, which one thread computes for its block.
+/// The rule at this step: powers in double, which one thread computes for its block.
 template <class Rule>
 __device__ RuleAtStep<Rule> rule_at(const Rule& rule, const Group& group, const StepParams& params) {
   RuleAtStep<Rule>* shared = shared_memory<RuleAtStep<Rule>>();
@@ -95,7 +95,7 @@ __global__ void __launch_bounds__(kBlock)
   });
 }
 
-/// Decayed weights, each variable's direction in the place of the accumulated gradient, and the sums of both.
+/// Decays the weights, replaces the accumulated gradient by each variable's direction, and computes the sums of both.
 template <class Rule>
 __global__ void __launch_bounds__(kBlock)
     measure_directions(Rule rule, Group group, const StepParams* step, Elements elements) {
@@ -155,7 +155,7 @@ __global__ void __launch_bounds__(kBlock) norm_ratios(Group group) {
   }
 }
 
-/// A step in the direction of each variable. A pack has elements of one variable, and padding behind it.
+/// Updates each variable along its direction. A pack has elements of one variable, followed by padding.
 template <class Rule>
 __global__ void __launch_bounds__(kBlock)
     update_with_directions(Rule rule, Group group, const StepParams* step, Elements elements) {

@@ -6,14 +6,14 @@
 #include "kernels/cuda/reduce.h"
 #include "kernels/cuda/update.h"
 
-// How an update's kernels walk over a group, chunk by chunk, and make a chunk's gradient.
+// Shared by the update kernels: iterating over a group chunk by chunk, and computing a chunk's gradient.
 namespace mirrortrain::cuda::chunks {
 
 using scalar::kUpdateChunk;
 using scalar::RegularizedSegment;
 
 inline constexpr int kPack = kPackOf<float>;
-/// A block takes a chunk at a time, a thread so many packs of it.
+/// A block processes a chunk at a time, each thread so many packs of it.
 inline constexpr int kPacks = static_cast<int>(kUpdateChunk / kBlock / kPack);
 
 /// A group and a step's gradients as a kernel's parameter.
@@ -42,8 +42,8 @@ struct Elements {
   std::int64_t begin, end;
 };
 
-/// The place of one of a thread's packs in the chunk that begins at `chunk`. That a chunk is whole is known to the
-/// compiler, which can then have several loads in flight at once.
+/// The position of one of a thread's packs in the chunk that begins at `chunk`. Whole chunks are known at compile time,
+/// so that several loads can be in flight at once.
 template <bool kWhole>
 struct Place {
   std::int64_t at, count;
@@ -68,7 +68,7 @@ __device__ inline void add_up(const Sources& sources, const Place<kWhole>& place
   }
 }
 
-/// The first of a group's segments, or variables, that ends behind `element`.
+/// The first of a group's segments, or variables, that ends after `element`.
 template <class Segment>
 __device__ inline int first_segment(const Segment* segments, int count, std::int64_t element) {
   int low = 0, high = count;

@@ -4,7 +4,7 @@
 #include "kernels/scalar/math.h"
 
 // One struct per elementwise activation: forward(x), and backward(from, dy) = dy times the derivative, computed from
-// the output where ops::derivative_from_output says so, else from the input.
+// the output if ops::derivative_from_output, else from the input.
 namespace mirrortrain::scalar {
 
 struct Linear {
@@ -13,7 +13,7 @@ struct Linear {
 };
 
 struct Relu {
-  // Written so that NaN stays.
+  // Written so that NaN propagates.
   MIRRORTRAIN_HOST_DEVICE static float forward(float x) { return x < 0.0f ? 0.0f : x; }
   MIRRORTRAIN_HOST_DEVICE static float backward(float y, float dy) { return y > 0.0f ? dy : 0.0f; }
 };

@@ -7,7 +7,7 @@
 
 #include "base/host_device.h"
 
-// Adam and the rules that follow it; kernels/scalar/update_rules.h says what a rule is.
+// Adam and its variants; see kernels/scalar/update_rules.h for a rule's interface.
 namespace mirrortrain::scalar {
 
 /// Adam (Kingma, Ba 2015) with both bias corrections in the rate; with kMaximum the second moment is its maximum so far
@@ -40,7 +40,7 @@ struct AdamRule {
   }
 };
 
-/// Its hyperparameters choose among two functors, so that the maximum is only kept where it is wanted.
+/// Its hyperparameters choose between two functors, so that the maximum is only stored if needed.
 struct Adam {
   float beta_1 = 0.9f, beta_2 = 0.999f, epsilon = 1e-7f;
   bool amsgrad = false;

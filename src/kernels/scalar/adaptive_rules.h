@@ -7,11 +7,11 @@
 #include "base/host_device.h"
 #include "kernels/scalar/math.h"
 
-// Rules that scale each weight's step by its gradients so far, and Lion; kernels/scalar/update_rules.h says what a rule
-// is.
+// Rules that scale each weight's step by its past gradients, and Lion; see kernels/scalar/update_rules.h for a rule's
+// interface.
 namespace mirrortrain::scalar {
 
-/// rho v + (1 - rho) g^2 and its like.
+/// rho v + (1 - rho) g^2 and similar averages.
 MIRRORTRAIN_HOST_DEVICE inline float mixed(float rho, float before, float now) {
   return rho * before + (1.0f - rho) * now;
 }
@@ -50,7 +50,7 @@ struct RmspropRule {
   }
 };
 
-/// Its hyperparameters choose among four functors, so that only what is used is kept.
+/// Its hyperparameters choose among four functors, so that only the slots in use are stored.
 struct Rmsprop {
   float rho = 0.9f, momentum = 0, epsilon = 1e-7f;
   bool centered = false;
@@ -104,7 +104,7 @@ struct Ftrl {
     rule.rate = learning_rate;
     return rule;
   }
-  /// A rate of 0, by which it would divide, and no gradient so far leave the weight as it is.
+  /// With a rate of 0, by which it would divide, or without any gradient so far the weight is unchanged.
   MIRRORTRAIN_HOST_DEVICE void operator()(float& w, float g, float* slots) const {
     const float sum = slots[0] + g * g, power = root(sum);
     const float shrunk = g + 2.0f * l2_shrinkage_regularization_strength * w;
@@ -135,7 +135,7 @@ struct Lion {
   MIRRORTRAIN_HOST_DEVICE Lion at(float learning_rate, long) const { return {beta_1, beta_2, learning_rate}; }
   MIRRORTRAIN_HOST_DEVICE void operator()(float& w, float g, float* slots) const {
     const float direction = mixed(beta_1, slots[0], g);
-    w -= rate * (direction > 0.0f ? 1.0f : direction < 0.0f ? -1.0f : direction);  // NaN stays
+    w -= rate * (direction > 0.0f ? 1.0f : direction < 0.0f ? -1.0f : direction);  // NaN propagates
     slots[0] = mixed(beta_2, slots[0], g);
   }
   friend bool operator==(const Lion&, const Lion&) = default;

@@ -9,11 +9,10 @@
 #include "graph/ops/arrange.h"
 #include "kernels/scalar/walk.h"
 
-// Where the elements of a tensor go that is padded, cropped, flipped, joined to others or has its axes in
-// another order.
+// The element mapping of padding, cropping, flipping, concatenating and transposing.
 namespace mirrortrain::scalar {
 
-/// Element by element, where it is in the tensor that is read and in the one that is written.
+/// The position of each element in the source and in the destination tensor.
 struct CopyWalk {
   Walk<2> walk;
   std::int64_t from_first, to_first;
@@ -51,7 +50,7 @@ inline CopyWalk copy_flipped(const Shape& x, std::size_t axis) {
   return {Walk<2>(x, {from, dense_strides(x)}), last, 0};
 }
 
-/// Where each input of an op goes in its output `y`. Pad's leaves gaps, which are zeros.
+/// The mapping of each input of an op into its output `y`. Pad leaves gaps, which are zeros.
 using Tensors = std::span<const TensorView>;
 inline std::vector<CopyWalk> copies_of(const ops::Pad& op, Tensors inputs, const Shape& y) {
   const std::size_t axes = op.before.size();

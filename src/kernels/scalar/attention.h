@@ -7,7 +7,7 @@
 #include "base/shape.h"
 #include "graph/ops/attention.h"
 
-// Where the numbers of an attention are, for all devices.
+// The memory layout of attention, for all devices.
 namespace mirrortrain::scalar {
 
 struct AttentionShape {
@@ -22,12 +22,12 @@ struct AttentionShape {
         size(query[2] / op.heads),
         value_size(value[2] / op.heads) {}
 
-  /// The first number of a row's step of a head in a tensor of so many steps and numbers of a head.
+  /// The index of the first number of a row's step and head in a tensor of so many steps and numbers per head.
   MIRRORTRAIN_HOST_DEVICE std::int64_t at(std::int64_t row, std::int64_t step, std::int64_t head, std::int64_t of_steps,
                                           std::int64_t width) const {
     return ((row * of_steps + step) * op.heads + head) * width;
   }
-  /// Where log_sums and the like have a step.
+  /// The index of a step in tensors such as log_sums.
   MIRRORTRAIN_HOST_DEVICE std::int64_t of_step(std::int64_t row, std::int64_t head, std::int64_t step) const {
     return (row * op.heads + head) * steps + step;
   }
@@ -41,9 +41,9 @@ struct AttentionShape {
   }
 };
 
-/// What the steps of a row see of its source steps, by the causal rule and by the masks of both, which may be null.
+/// Which source steps each step of a row sees, by the causal rule and by the masks of both, which may be null.
 struct AttentionSight {
-  /// The score of what a mask hides, whatever is around it.
+  /// The score of masked source steps.
   static constexpr float kHidden = -1e9f;
 
   AttentionShape a;
@@ -59,7 +59,7 @@ struct AttentionSight {
   }
 
   MIRRORTRAIN_HOST_DEVICE bool is_masked() const { return query != nullptr || value != nullptr; }
-  /// Whether a step sees nothing. Its scores are then all alike.
+  /// Whether a step sees nothing. Its scores are then all equal.
   MIRRORTRAIN_HOST_DEVICE bool is_blind(std::int64_t step) const {
     return (query != nullptr && query[step] == 0) || first >= a.seen(step);
   }

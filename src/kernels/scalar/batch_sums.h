@@ -29,7 +29,7 @@ MIRRORTRAIN_HOST_DEVICE inline BatchStatistics batch_statistics(std::int64_t cha
   if (count == 0) return {0, 0};  // every cell is masked
   const double mean = sums[channel] / count;
   const double spread = sums[channels + channel] / count - mean * mean;
-  return {mean, spread < 0 ? 0 : spread};  // NaN stays
+  return {mean, spread < 0 ? 0 : spread};  // NaN propagates
 }
 
 /// A moving statistic's new value.

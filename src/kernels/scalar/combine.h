@@ -13,12 +13,12 @@ struct Add {
 struct Multiply {
   MIRRORTRAIN_HOST_DEVICE float operator()(float a, float b) const { return a * b; }
 };
-/// A NaN on either side stays.
+/// A NaN on either side propagates.
 struct Maximum {
   MIRRORTRAIN_HOST_DEVICE float operator()(float a, float b) const { return a >= b || a != a ? a : b; }
 };
 
-/// The elements of y, a and b, where an axis of 1 is stretched.
+/// The elements of y, a and b, with axes of 1 broadcast.
 inline Walk<3> combine_walk(const Shape& y, const Shape& a, const Shape& b) {
   return {y, {dense_strides(y), stretched_strides(a, y), stretched_strides(b, y)}};
 }
@@ -41,7 +41,7 @@ struct SumWalk {
   Walk<1> kept;     ///< where an output's first term is, by the output's number
   Walk<1> reduced;  ///< where a term is, from the first one
 
-  /// From `x` to `sum`, both with rows; `sum` without them where it is of an axis less.
+  /// From `x` to `sum`, both with rows; `sum` without rows if it has one axis fewer.
   SumWalk(const Shape& x, const Shape& sum) {
     const std::size_t before = x.rank() - sum.rank();
     Shape kept_shape = x, reduced_shape = x;

@@ -6,8 +6,9 @@
 #include "base/tensor_view.h"
 #include "graph/ops/counts.h"
 
-// What the counting ops count, for all devices: a device goes over the columns of the output, and for each over all
-// elements or positions. Every sum of counts is exact, so the order is free; that of SquareSums is the device's.
+// The terms of the counting ops, for all devices: a device iterates over the columns of the output, and for each over
+// all elements or positions. Sums of counts are exact, so their order is free; that of SquareSums depends on the
+// device.
 namespace mirrortrain::scalar {
 
 /// The first of the largest of `count` numbers.
@@ -19,7 +20,7 @@ MIRRORTRAIN_HOST_DEVICE inline std::int32_t first_of_largest(const float* number
   return first;
 }
 
-/// Targets of every form.
+/// Targets in either form.
 struct CountedTargets {
   const float* numbers;         ///< of all elements, or null
   const std::int32_t* classes;  ///< of all positions, or null
@@ -50,12 +51,12 @@ MIRRORTRAIN_HOST_DEVICE inline std::int32_t bin_of(float y, const ops::Threshold
   return begin;
 }
 
-/// What a position adds to the three sums of a class.
+/// A position's contribution to the three sums of a class.
 struct ThreeTerms {
   double terms[3];
 };
 
-/// Where the largest numbers of a position are.
+/// The indices of a position's largest numbers.
 struct Largest {
   std::int32_t output, target;
 };

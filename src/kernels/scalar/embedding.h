@@ -6,7 +6,7 @@
 
 namespace mirrortrain::scalar {
 
-/// Which row of a table of `rows` a number stands for, -1 for none.
+/// The row that a number selects in a table of `rows`, -1 for none.
 MIRRORTRAIN_HOST_DEVICE inline std::int64_t table_row(float number, std::int64_t rows) {
   return number > -1.0f && number < static_cast<float>(rows) ? static_cast<std::int64_t>(number) : -1;
 }

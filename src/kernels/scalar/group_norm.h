@@ -6,10 +6,10 @@
 #include "base/shape.h"
 #include "graph/ops/group_norm.h"
 
-// What a group or layer normalization takes together, for all devices.
+// The sets of elements normalized together by group or layer normalization, for all devices.
 namespace mirrortrain::scalar {
 
-/// A tensor as samples of cells of channels; each sample's groups of channels are normalized alone.
+/// A tensor as samples of cells of channels; each sample's groups of channels are normalized independently.
 struct GroupNormShape {
   std::int64_t samples = 0, cells = 1, channels, groups, width;  ///< width: channels of a group
 

@@ -4,11 +4,11 @@
 
 #include "kernels/scalar/math.h"
 
-// What losses add for one element, for all devices; kernels/scalar/losses.h adds them up. Each is written for a float
-// and for a vector of floats.
+// The terms of losses for one element, for all devices; kernels/scalar/losses.h adds them up. Each works on a float and
+// on a vector of floats.
 namespace mirrortrain::scalar {
 
-/// What a loss adds for one element, with the derivative with respect to the prediction.
+/// A loss's term for one element, with its derivative with respect to the prediction.
 template <class Real>
 struct LossTerm {
   Real value, slope;
@@ -120,7 +120,7 @@ struct BinaryCrossentropy {
   }
 };
 
-/// The same of logits, right for any of them.
+/// The same for logits, accurate for all of them.
 struct BinaryCrossentropyOfLogits {
   float smoothing = 0;
   template <class Real>
@@ -131,7 +131,7 @@ struct BinaryCrossentropyOfLogits {
 };
 
 /// Binary crossentropy times (1 - p_t)^gamma, where p_t is the probability given to the target, drawn towards 1/2 by
-/// `smoothing`. Balanced, true ones weigh alpha and the others 1 - alpha.
+/// `smoothing`. With class balancing, true ones have weight alpha and the others 1 - alpha.
 struct BinaryFocal {
   float smoothing = 0, alpha = 0.25f, gamma = 2;
   bool balanced = false;
@@ -142,12 +142,12 @@ struct BinaryFocal {
   }
 
  protected:
-  /// The crossentropy's term, weighted by how far the probability `y` misses. `slope`: that of the probability.
+  /// The crossentropy's term, weighted by the error of the probability `y`. `slope`: that of the probability.
   template <class Real>
   MIRRORTRAIN_HOST_DEVICE LossTerm<Real> weighted(LossTerm<Real> crossentropy, Real y, Real slope, Real target) const {
     const auto [loss, loss_slope] = crossentropy;
     const Real t = target * (1.0f - smoothing) + 0.5f * smoothing;
-    // A miss of exactly 0 has no logarithm; its power is 0 all the same.
+    // An error of exactly 0 has no logarithm; its power is still 0.
     constexpr float kLeast = 1e-12f;
     const Real exact = 1.0f - (t * y + (1.0f - t) * (1.0f - y)), miss = exact < kLeast ? all<Real>(kLeast) : exact;
     const Real factor = scalar::exp<Real>(gamma * scalar::log<Real>(miss));
@@ -157,7 +157,8 @@ struct BinaryFocal {
   }
 };
 
-/// The same of logits: the crossentropy theirs, so that a mistake of any size has a slope, and the probability's miss.
+/// The same for logits: the crossentropy of the logits, so that errors of any size have a gradient, weighted by the
+/// probability's error.
 struct BinaryFocalOfLogits : BinaryFocal {
   template <class Real>
   MIRRORTRAIN_HOST_DEVICE LossTerm<Real> operator()(Real y, Real target) const {

@@ -38,7 +38,7 @@ auto with_loss(const ops::Loss& op, const Function& function) {
   return function(MeanOfTerms<SquaredError>{});
 }
 
-/// The weighted loss of the i-th position of a tensor, or without weights of `together` from there on.
+/// The weighted loss of the i-th position of a tensor, or without weights of `together` positions from there on.
 template <class Loss, class T>
 struct LossOfPosition {
   Loss loss;
@@ -49,7 +49,7 @@ struct LossOfPosition {
   PositionShape shape;
   const StepParams* step;
   PositionMask mask;
-  const double* counted;  ///< numbers of the mask that count in the global batch; null without a mask
+  const double* counted;  ///< elements of the mask that count in the global batch; null without a mask
 
   /// Gradients are divided by the global batch, so that replicas can be summed.
   MIRRORTRAIN_HOST_DEVICE float scale() const {

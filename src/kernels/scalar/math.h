@@ -5,11 +5,12 @@
 
 #include "base/host_device.h"
 
-// exp, log and their like without branches or tables, so that loops over them become vector code and the host and every
-// device get the same arithmetic. Accurate to about two units in the last place; coefficients are minimax fits.
+// exp, log and similar functions without branches or tables, so that loops over them become vector code and the host
+// and every device get the same arithmetic. Accurate to about two units in the last place; coefficients are minimax
+// fits.
 namespace mirrortrain::scalar {
 
-/// The integers as wide as a float, or as a vector of floats: the functions of any `Real` work on both.
+/// Integers as wide as a float, or as a vector of floats: functions of any `Real` work on both.
 template <class Real>
 struct IntegersOf;
 template <>
@@ -62,13 +63,13 @@ MIRRORTRAIN_HOST_DEVICE inline Real power_of_two(Integers<Real> n) {
   return bit_cast<Real>((n + 127) << 23);
 }
 
-/// e^x; 0 and infinity at the ends, NaN stays.
+/// e^x; underflows to 0 and overflows to infinity, NaN propagates.
 template <class Real>
 MIRRORTRAIN_HOST_DEVICE inline Real exp(Real x) {
   x = x < -104.0f ? all<Real>(-104.0f) : x;
   x = x > 89.0f ? all<Real>(89.0f) : x;
   const auto [n, r] = reduce_exponent(x);
-  // In two factors, as 2^n alone may lie outside the range.
+  // In two factors, because 2^n itself may be out of range.
   const Integers<Real> half = n >> 1;
   return (1.0f + exp_minus_one_near_zero(r)) * power_of_two<Real>(half) * power_of_two<Real>(n - half);
 }
@@ -119,13 +120,13 @@ MIRRORTRAIN_HOST_DEVICE inline float tanh(float x) {
   return magnitude < 0.625f ? near : std::copysign(far, x);
 }
 
-/// 1 / (1 + e^-x), right for any x.
+/// 1 / (1 + e^-x), accurate for any x.
 template <class Real>
 MIRRORTRAIN_HOST_DEVICE inline Real sigmoid(Real x) {
   return 1.0f / (1.0f + scalar::exp<Real>(-x));
 }
 
-/// ln(1 + e^x), right for any x.
+/// ln(1 + e^x), accurate for any x.
 template <class Real>
 MIRRORTRAIN_HOST_DEVICE inline Real softplus(Real x) {
   return (x < 0.0f ? Real{} : x) + log1p<Real>(scalar::exp<Real>(-magnitude(x)));

@@ -6,7 +6,7 @@
 
 #include "base/host_device.h"
 
-// Weights whose norms along some axes are kept within a bound, wherever their memory has these axes.
+// Weights whose norms along some axes are kept within a bound, for any memory layout of these axes.
 namespace mirrortrain::scalar {
 
 /// Up to two axes of a tensor, as extents and distances in elements.
@@ -25,7 +25,7 @@ struct MaxNorms {
   StridedAxes kept, reduced;
 };
 
-/// By what the weights of a norm are multiplied, as Keras's MaxNorm has it.
+/// The factor of the weights of a norm, as in Keras's MaxNorm.
 MIRRORTRAIN_HOST_DEVICE inline float max_norm_factor(double squares, float max_value) {
   const auto norm = static_cast<float>(std::sqrt(squares));
   return (norm < max_value ? norm : max_value) / (1e-7f + norm);

@@ -8,7 +8,7 @@
 // of one position: operator()(row, y, targets, classes). y is float or bfloat16.
 namespace mirrortrain::scalar {
 
-/// The first of the largest; NaN is larger than nothing but what comes after it.
+/// The index of the first largest element; 0 if element 0 is NaN, other NaN are ignored.
 template <class Row, class T>
 MIRRORTRAIN_DEVICE inline std::int32_t argmax(Row row, const T* y, std::int64_t classes) {
   using Real = typename Row::Real;
@@ -84,7 +84,7 @@ struct IsLabel {
   }
 };
 
-/// Whether less than k outputs are larger than that of class `right`; not where that is NaN.
+/// Whether fewer than k outputs are larger than that of class `right`; false if that is NaN.
 template <class Row, class T>
 MIRRORTRAIN_DEVICE inline double is_in_top(Row row, const T* y, std::int64_t right, std::int64_t classes, double k) {
   using Real = typename Row::Real;

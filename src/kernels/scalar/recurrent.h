@@ -6,8 +6,7 @@
 #include "base/shape.h"
 #include "graph/ops/recurrent.h"
 
-// The arithmetic of recurrent cells and where their numbers are, for all devices. A `Real` is a float or a vector of
-// floats.
+// The arithmetic and memory layout of recurrent cells, for all devices. A `Real` is a float or a vector of floats.
 namespace mirrortrain::scalar {
 
 struct RecurrentShape {
@@ -24,16 +23,16 @@ struct RecurrentShape {
         saved(op.saved()),
         products(op.products()) {}
 
-  /// The first number of a step in a tensor with so many of them for each unit. Steps of states and of what is saved
-  /// count in the order in which they are computed.
+  /// The index of the first number of a time step in a tensor with `of_a_unit` numbers per unit. Time steps of states
+  /// and saved values are in the order in which they are computed.
   MIRRORTRAIN_HOST_DEVICE std::int64_t at(std::int64_t row, std::int64_t step, std::int64_t of_a_unit) const {
     return (row * steps + step) * of_a_unit * units;
   }
-  /// Whether the step of the input that the step-th state reads counts. `mask` may be null.
+  /// Whether the input's time step that the step-th state reads counts. `mask` may be null.
   MIRRORTRAIN_HOST_DEVICE bool counts(const float* mask, std::int64_t row, std::int64_t step) const {
     return mask == nullptr || mask[row * steps + read_by(step)] != 0;
   }
-  /// The step of the input that the step-th state reads.
+  /// The input's time step that the step-th state reads.
   MIRRORTRAIN_HOST_DEVICE std::int64_t read_by(std::int64_t step) const {
     return op.backwards ? steps - 1 - step : step;
   }
@@ -61,8 +60,8 @@ MIRRORTRAIN_HOST_DEVICE inline Real gru_state(Real update, Real candidate, Real 
   return update * before + (1.0f - update) * candidate;
 }
 
-/// Gradients of a GRU's update gate and candidate, after their activations, and of the state before the step but for
-/// what the products with it give.
+/// Gradients of a GRU's update gate and candidate, after their activations, and of the state before the time step,
+/// without the contribution of its products.
 template <class Real>
 struct GruGradient {
   Real update, candidate, before;

@@ -9,15 +9,15 @@
 #include "base/shape.h"
 #include "base/tensor_view.h"
 
-// How losses and metrics go over a row of the last axis, whatever computes them: a thread in vectors of floats on the
-// CPU (kernels/cpu/row.h), a team of threads on a GPU (kernels/cuda/team.h). A Row has, for functions of a place `i`:
+// How losses and metrics iterate over a row of the last axis, on every device: a thread in vectors of floats on the CPU
+// (kernels/cpu/row.h), a team of threads on a GPU (kernels/cuda/team.h). A Row has, for functions of a place `i`:
 //   Real                    float or a vector of floats; functions of the row's numbers are written for either
 //   each(count, body)       body(i) at every place
 //   load(from, i), store(to, i, value), index(i)
-//   kKeeps                  whether what was stored is better read again than computed again
+//   kKeeps                  whether stored values are better reread than recomputed
 //   sum(count, value)       in float, in a fixed order
 //   exact_sum(count, value) in double; exact_sums: of a Two
-//   largest(count, value)   NaN counts for nothing
+//   largest(count, value)   NaN is ignored
 //   smallest(count, value)  of integers
 // Every thread of the team calls them and gets the result.
 namespace mirrortrain::scalar {
@@ -53,7 +53,7 @@ struct PositionMask {
   }
 };
 
-/// How much a position counts, for sums of them.
+/// A position's weight in counts of positions.
 struct CountOfPosition {
   PositionMask mask;
 
@@ -63,7 +63,7 @@ struct CountOfPosition {
   }
 };
 
-/// A loss or metric that is the mean of numbers that each come of one element: several positions can be taken as one.
+/// A loss or metric that is the mean of elementwise terms: several positions can be combined into one.
 struct ElementwiseMean {};
 
 }  // namespace mirrortrain::scalar

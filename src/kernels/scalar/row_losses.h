@@ -50,7 +50,7 @@ struct SumOfTerms {
   }
 };
 
-/// Minus the cosine of the angle between y and t; a vector shorter than 1e-7 is taken as if it had that length.
+/// Minus the cosine of the angle between y and t; a vector shorter than 1e-7 is treated as having that length.
 struct CosineSimilarity {
   using Target = float;
   static constexpr bool kTargetPerClass = true;
@@ -91,7 +91,7 @@ struct Exponentials {
   const T *y, *kept;
   float largest, sum;
 
-  /// `dy`, where there is one, may take the terms until the gradient does.
+  /// `dy`, if not null, may hold the terms until the gradient is stored there.
   MIRRORTRAIN_DEVICE Exponentials(Row r, const T* from, T* dy, std::int64_t classes)
       : row(r), y(from), kept(dy), largest(row.largest(classes, [&](auto i) { return row.load(y, i); })) {
     sum = row.sum(classes, [&](auto i) {
@@ -128,7 +128,7 @@ struct SparseOfLogits {
   }
 };
 
-/// Of probabilities, which are clipped and then divided by their sum.
+/// For probabilities, which are clipped and then divided by their sum.
 struct Sparse {
   using Target = std::int32_t;
   static constexpr bool kTargetPerClass = false;
@@ -180,7 +180,7 @@ struct CategoricalOfLogits {
   }
 };
 
-/// Of probabilities, which are divided by their sum and then clipped.
+/// For probabilities, which are divided by their sum and then clipped.
 struct Categorical {
   using Target = float;
   static constexpr bool kTargetPerClass = true;

@@ -5,8 +5,8 @@
 
 namespace mirrortrain {
 
-/// What kernels read of a step, in device memory, so that a captured step can be replayed: a lane has one for what its
-/// replicas share, then one for each replica.
+/// A step's parameters that kernels read, in device memory so that a captured step can be replayed: a lane has one
+/// shared by its replicas, then one for each replica.
 struct StepParams {
   // For programs.
   std::uint64_t seed = 0;

@@ -10,10 +10,11 @@
 #include "kernels/scalar/update_rules.h"
 #include "kernels/scalar/update_traits.h"
 
-// What an update works on, the same for every backend; the memory is the device's.
+// The operands of an update, the same for every backend, in device memory.
 namespace mirrortrain::scalar {
 
-/// A group's shards and its sums are cut in chunks of so many elements, so that no sum depends on who computes it.
+/// A group's shards and its sums are divided into chunks of this many elements, so that no sum depends on which thread
+/// or rank computes it.
 inline constexpr std::int64_t kUpdateChunk = 2048;
 
 /// Elements [begin, end) of a group whose weights add l1 sum|w| + l2 sum(w^2) to the loss.
@@ -37,19 +38,19 @@ struct NormedSegment {
 struct NormSums {
   double weights = 0, direction = 0;
 
-  /// By which a step in the direction is scaled.
+  /// The scale of a step along the direction.
   MIRRORTRAIN_HOST_DEVICE float ratio() const {
     return weights > 0 && direction > 0 ? static_cast<float>(std::sqrt(weights) / std::sqrt(direction)) : 1.0f;
   }
 };
 
-/// One replica's gradient of a group and the scale with which it enters the sum.
+/// One replica's gradient of a group and its scale in the sum.
 struct GradientSource {
   const float* elements = nullptr;
   float scale = 1;
 };
 
-/// A group's memory: everything flat and in the same order.
+/// A group's memory: all arrays are flat and in the same order.
 struct UpdateGroupView {
   std::span<const RegularizedSegment> regularized;
   UpdateTraits traits;
@@ -65,11 +66,11 @@ struct UpdateGroupView {
   bfloat16* rounded = nullptr;            ///< a copy of the master that updates on a GPU refresh; may be null
 };
 
-/// A rule with what is around it, as they are at one step for one group.
+/// A rule with the optimizer's other options, at one step for one group.
 template <class Rule>
 struct RuleAtStep {
   Rule rule;
-  float kept = 1;  ///< of a weight, by its decay
+  float kept = 1;  ///< the factor by which weight decay scales a weight
   float average_momentum = 0;
   bool overwrites = false;  ///< weights with their average
 
@@ -85,7 +86,7 @@ struct RuleAtStep {
   }
 };
 
-/// A step's gradient of a group: the sources, added in their order, and so many times the regularization's gradient.
+/// A step's gradient of a group: the sources, added in their order, and a multiple of the regularization's gradient.
 struct GradientSum {
   std::span<const GradientSource> sources;
   float regularization = 1;

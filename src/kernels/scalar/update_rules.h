@@ -12,9 +12,9 @@
 #include "kernels/scalar/adaptive_rules.h"
 
 // The optimizers' update rules, as Keras 3 has them: hyperparameters with their defaults, arithmetic and slots, which
-// are what is kept for each weight beside it and start at zero, or where `first_slots` says. One call of a functor
-// changes one weight w and its slots, given its gradient g. What depends on the step is prepared once by at(), from the
-// learning rate and the number of updates done, this one included (t, from 1).
+// are stored for each weight and start at zero, or at `first_slots`. One call of a functor changes one weight w and its
+// slots, given its gradient g. Values that depend on the step are computed once by at(), from the learning rate and the
+// number of updates, including this one (t, from 1).
 namespace mirrortrain::scalar {
 
 /// w -= rate g
@@ -40,7 +40,7 @@ struct SgdMomentum {
   }
 };
 
-/// Its hyperparameters choose among three functors, so that nothing is kept or computed for a momentum of 0.
+/// Its hyperparameters choose among three functors, so that nothing is stored or computed for a momentum of 0.
 struct Sgd {
   float momentum = 0;
   bool nesterov = false;
@@ -81,8 +81,8 @@ auto with_functor(const UpdateRule& rule, const Function& function) {
   return std::visit([&](const auto& one) { return with_functor(one, function); }, rule);
 }
 
-/// How many slots a functor has; kMaxSlots is the most that a group of variables has memory for: a rule's, and the
-/// weights' moving average.
+/// The number of a functor's slots; kMaxSlots is the maximum for a group of variables: a rule's, and the weights'
+/// moving average.
 template <class Functor>
 inline constexpr int kSlotsOf = static_cast<int>(Functor::kSlotNames.size());
 inline constexpr int kMaxSlots = 4;
@@ -105,7 +105,7 @@ inline std::span<const std::string_view> slot_names(const UpdateRule& rule) {
   });
 }
 
-/// What each of these slots starts at.
+/// The initial value of each of these slots.
 inline std::vector<float> first_slots(const UpdateRule& rule) {
   return with_functor(rule, []<class Functor>(const Functor& functor) {
     if constexpr (requires { functor.first_slots(); }) {

@@ -7,7 +7,7 @@
 #include "graph/ops/upsample2d.h"
 #include "kernels/scalar/pool2d.h"
 
-// Which pixels an enlarged image is made of, for all devices.
+// The pixels from which an upsampled image is computed, for all devices.
 namespace mirrortrain::scalar {
 
 /// The lines or columns of an image that becomes `size` times as large.
@@ -17,7 +17,7 @@ struct UpsampleAxis {
 
   MIRRORTRAIN_HOST_DEVICE int output() const { return input * size; }
 
-  /// From how many pixels on each side an output is made; 0: from one alone.
+  /// The number of pixels on each side that contribute to an output; 0: a single pixel.
   MIRRORTRAIN_HOST_DEVICE int reach() const {
     if (size == 1 || interpolation == ops::Interpolation::kNearest) return 0;
     if (interpolation == ops::Interpolation::kBilinear) return 1;
@@ -38,7 +38,7 @@ struct UpsampleAxis {
     return radius * std::sin(kPi * x) * std::sin(kPi * x / radius) / (kPi * kPi * x * x);
   }
 
-  /// An output is made of the inputs from first to last, each with its share.
+  /// An output is a weighted sum of the inputs from first to last.
   struct Taps {
     int first, last;
     int before;   ///< the input before the output's center,
@@ -51,7 +51,7 @@ struct UpsampleAxis {
     // The centers of the pixels lie at 1/2; of 1 pixel more, so never below 0.
     const int place = 2 * out + 1 + size, before = place / (2 * size) - 1;
     float share = static_cast<float>(place % (2 * size)) / static_cast<float>(2 * size);
-    // As TensorFlow's table of the weights has them.
+    // Rounded as in TensorFlow's weight table.
     if (interpolation == ops::Interpolation::kBicubic) share = std::floor(share * 1024.0f + 0.5f) / 1024.0f;
     const int first = before - reached + 1, last = before + reached;
     Taps made{first < 0 ? 0 : first, last < input ? last : input - 1, before, share, 1.0f};
@@ -65,7 +65,7 @@ struct UpsampleAxis {
     if (in < taps.first || in > taps.last) return 0.0f;
     return taps.first == taps.last ? 1.0f : weight(static_cast<float>(taps.before - in) + taps.share) * taps.scale;
   }
-  /// The outputs that may be made of `in`.
+  /// The outputs to which `in` may contribute.
   MIRRORTRAIN_HOST_DEVICE Range made_of(int in) const {
     const int more = reach() * size, begin = in * size - more, end = (in + 1) * size + more;
     return {begin < 0 ? 0 : begin, end < output() ? end : output()};
@@ -97,7 +97,7 @@ struct UpsampleShape {
   }
 };
 
-/// Calls body(share, offset) for the inputs that the output at (y, x) is made of.
+/// Calls body(share, offset) for the inputs that contribute to the output at (y, x).
 template <class Body>
 MIRRORTRAIN_DEVICE inline void each_source(const UpsampleShape& s, const Cell& out, const Body& body) {
   const UpsampleAxis::Taps line = s.lines.taps(out.y), column = s.columns.taps(out.x);
@@ -109,7 +109,7 @@ MIRRORTRAIN_DEVICE inline void each_source(const UpsampleShape& s, const Cell& o
   }
 }
 
-/// Calls body(share, offset) for the outputs that are made of the input at (y, x).
+/// Calls body(share, offset) for the outputs to which the input at (y, x) contributes.
 template <class Body>
 MIRRORTRAIN_DEVICE inline void each_made_of(const UpsampleShape& s, const Cell& in, const Body& body) {
   const Range lines = s.lines.made_of(in.y), columns = s.columns.made_of(in.x);

@@ -8,10 +8,10 @@
 #include "base/host_device.h"
 #include "base/shape.h"
 
-// How kernels go over the elements of several tensors at once, for all devices.
+// Iteration over the elements of several tensors at once, for all devices.
 namespace mirrortrain::scalar {
 
-/// By axis, the elements from one to the next; 0 where a tensor has one element that stands for all.
+/// Strides by axis, in elements; 0 along axes that are broadcast.
 using Strides = std::vector<std::int64_t>;
 
 /// The strides of a dense tensor.
@@ -22,7 +22,8 @@ inline Strides dense_strides(const Shape& shape) {
   return strides;
 }
 
-/// The strides of a dense tensor that is stretched to `all`. One without rows, of an axis less, serves every row.
+/// The strides of a dense tensor broadcast to `all`. A tensor without rows, with one axis fewer, is broadcast over the
+/// rows.
 inline Strides stretched_strides(const Shape& own, const Shape& all) {
   Strides strides = dense_strides(own);
   for (std::size_t axis = 0; axis < own.rank(); ++axis) {
@@ -32,8 +33,8 @@ inline Strides stretched_strides(const Shape& own, const Shape& all) {
   return strides;
 }
 
-/// The indices of a shape, last axis fastest, and what they mean in kTensors tensors; a kernel's parameter. Axes that
-/// every tensor passes in one stride are one.
+/// The indices of a shape, last axis fastest, and their offsets in kTensors tensors; a kernel's parameter. Axes that
+/// every tensor traverses with one stride are merged.
 template <int kTensors>
 struct Walk {
   static constexpr int kMostAxes = 8;
@@ -64,7 +65,7 @@ struct Walk {
     if (axes == 0) extent[axes++] = 1;
   }
 
-  /// Where each tensor has the element of this number.
+  /// The offset in each tensor of the element with this number.
   MIRRORTRAIN_HOST_DEVICE Offsets place(std::int64_t number) const {
     Offsets offsets{};
     for (int axis = axes - 1; axis >= 0; --axis) {

@@ -55,13 +55,13 @@ ValueId MultiHeadAttention::build(LayerBuilder& builder, std::span<const ValueId
   ops::AttentionAttributes attributes{.heads = num_heads,
                                       .scale = static_cast<float>(1 / std::sqrt(static_cast<double>(key_dim))),
                                       .causal = use_causal_mask};
-  // Keras computes the weights themselves where it may drop some, whether it trains or not.
+  // With dropout, Keras computes the weights explicitly, in training and evaluation.
   attributes.blind_sees_all = dropout == 0;
   if (builder.mode() == Mode::kTraining) {
     attributes.dropout = static_cast<float>(dropout);
     attributes.stream = static_cast<std::uint32_t>(hash_of_name(builder.layer()));
   }
-  // In Keras's order of the variables.
+  // In Keras's variable order.
   const ValueId query = project(builder, "query", sources[0], key_dim);
   const ValueId keys = project(builder, "key", value, key_dim);
   const ValueId values = project(builder, "value", value, of_value);

@@ -10,12 +10,12 @@
 
 namespace mirrortrain::layers {
 
-/// query [steps, channels], value [source steps, channels of its own] or the query -> [steps, channels]: projections of
-/// the one to num_heads queries of key_dim, of the other to as many keys and values of value_dim, attention of each
-/// head, and a projection of all heads' outputs back to the query's channels. Variables, each kernel and bias:
+/// query [steps, channels], value [source steps, its own channels] or the query -> [steps, channels]: projections of
+/// the query to num_heads queries of key_dim and of the value to as many keys and values of value_dim, attention of
+/// each head, and a projection of all heads' outputs back to the query's channels. Variables, each kernel and bias:
 /// query [channels, num_heads, key_dim], key, value [..., value_dim], attention_output [num_heads, value_dim,
-/// channels]. A masked step of the query sees nothing, one of the value is not seen; the output carries the query's
-/// mask.
+/// channels]. A masked step of the query attends to nothing, and a masked step of the value is not attended to; the
+/// output has the query's mask.
 struct MultiHeadAttention : LayerCommon {
   static constexpr std::string_view kName = "multi_head_attention";
   static constexpr Masking kMasking = Masking::kOwn;

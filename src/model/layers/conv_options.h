@@ -11,7 +11,7 @@
 
 namespace mirrortrain::layers {
 
-/// How a kernel moves over its input, and what follows it: the options of every convolution.
+/// The options of every convolution: how the kernel moves over its input, and the bias and activation.
 template <std::size_t kAxes>
 struct WindowOptions : LayerCommon {
   static constexpr bool kIsImage = kAxes == 2;

@@ -8,7 +8,7 @@
 namespace mirrortrain::layers {
 namespace {
 
-/// What is wrong with an option of the kernel, where one is given and the kernel is an embedding's table; else empty.
+/// The error of an option of the kernel given although the kernel is an embedding's table; else empty.
 std::string of_table(const Dense& layer, bool is_given) {
   return is_given && layer.tied_to ? "the kernel is the table that tied_to names; give its option to the embedding"
                                    : "";

@@ -12,8 +12,8 @@
 
 namespace mirrortrain::layers {
 
-/// [..., in] -> [..., units]; variables kernel [in, units] and bias [units]. Tied to an embedding, the kernel is its
-/// table [units, in] transposed, and no variable of this layer.
+/// [..., in] -> [..., units]; variables kernel [in, units] and bias [units]. If tied to an embedding, the kernel is its
+/// table [units, in] transposed and not a variable of this layer.
 struct Dense : LayerCommon {
   static constexpr std::string_view kName = "dense";
   static constexpr Masking kMasking = Masking::kPasses;

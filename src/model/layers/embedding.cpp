@@ -10,7 +10,7 @@
 namespace mirrortrain::layers {
 
 config::Section<Embedding> Embedding::section() {
-  // Whole numbers come as float32, which has no odd ones above 2^24.
+  // Indices are float32, which cannot represent odd numbers above 2^24.
   constexpr std::int64_t kMostRows = std::int64_t{1} << 24;
   return config::Section<Embedding>(
              "Turns whole numbers of the model's input into vectors: rows of a table. Optimizers update the "

@@ -10,7 +10,7 @@
 namespace mirrortrain::layers {
 
 /// [...] whole numbers from 0 to input_dim - 1 -> [..., output_dim]; variable embeddings [input_dim, output_dim]. With
-/// mask_zero the output carries the mask of the numbers.
+/// mask_zero the output has the numbers' mask.
 struct Embedding : LayerCommon {
   static constexpr std::string_view kName = "embedding";
   static constexpr Masking kMasking = Masking::kOwn;
@@ -24,7 +24,7 @@ struct Embedding : LayerCommon {
   ValueId build(LayerBuilder& builder, std::span<const ValueId> sources) const;
 };
 
-/// [steps, channels], of sequence_length steps or fewer -> the same plus a vector for each step; variable embeddings
+/// [steps, channels], of at most sequence_length steps -> the same plus a vector for each position; variable embeddings
 /// [sequence_length, channels].
 struct PositionEmbedding : LayerCommon {
   static constexpr std::string_view kName = "position_embedding";

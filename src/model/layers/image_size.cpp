@@ -35,7 +35,7 @@ ValueId Upsampling2d::build(LayerBuilder& builder, std::span<const ValueId> sour
   if (!is_wide || size[0] == 1 || size[1] == 1) {
     return builder.apply(ops::Upsample2d(size, interpolation), {sources[0]});
   }
-  // One axis after the other: 10 + 10 pixels for an element in place of 100.
+  // One axis after the other: 10 + 10 instead of 100 pixels per element.
   const ValueId higher = builder.apply(ops::Upsample2d({size[0], 1}, interpolation), {sources[0]});
   return builder.apply(ops::Upsample2d({1, size[1]}, interpolation), {higher});
 }

@@ -22,7 +22,7 @@ Error mismatch(const LayerBuilder& builder, std::string_view expected, ValueId a
                            builder.described(b)));
 }
 
-/// With axes of 1 in front, so that it has as many as `rank`.
+/// The value with leading axes of 1, so that it has `rank` axes.
 ValueId with_rank(LayerBuilder& builder, ValueId value, std::size_t rank) {
   std::vector<std::int64_t> dims = builder.shape(value).dims();
   if (dims.size() == rank) return value;
@@ -30,7 +30,7 @@ ValueId with_rank(LayerBuilder& builder, ValueId value, std::size_t rank) {
   return builder.apply(ops::Reshape(Shape(dims)), {value});
 }
 
-/// The inputs in one number of axes. Throws Error where they cannot be stretched to one shape.
+/// The inputs with equal rank. Throws Error if they cannot be broadcast to one shape.
 std::vector<ValueId> alike(LayerBuilder& builder, std::span<const ValueId> sources) {
   std::size_t rank = 0;
   for (const ValueId source : sources) rank = std::max(rank, builder.shape(source).rank());
@@ -47,12 +47,12 @@ std::vector<ValueId> alike(LayerBuilder& builder, std::span<const ValueId> sourc
   return values;
 }
 
-/// The mask of the steps that count in `a` or in `b`.
+/// The mask of the positions that count in `a` or in `b`.
 ValueId either(LayerBuilder& builder, ValueId a, ValueId b) {
   return a == b ? a : builder.apply(ops::Combine(CombineKind::kMaximum), {a, b});
 }
 
-/// As Keras has it, the output carries a mask where all inputs do: of the steps that count in any of them.
+/// As in Keras, the output has a mask if all inputs do: of the positions that count in any of them.
 void merge_masks(LayerBuilder& builder, std::span<const ValueId> sources) {
   if (!builder.has_masks()) return;
   ValueId merged = builder.mask(0);
@@ -76,11 +76,11 @@ ValueId combine_all(LayerBuilder& builder, CombineKind kind, const std::vector<V
   return all;
 }
 
-/// The masks of inputs that are joined along `axis` of an example.
+/// The mask of inputs concatenated along `axis` of an example.
 void join_masks(LayerBuilder& builder, std::span<const ValueId> sources, std::size_t axis) {
   if (!builder.has_masks()) return;
   const bool joins_features = axis + 1 == builder.shape(sources[0]).rank();
-  // An input without a mask counts everywhere, and a step counts where it does in any input.
+  // An input without a mask counts everywhere, and a position counts if it does in any input.
   if (joins_features) return merge_masks(builder, sources);
   std::vector<ValueId> masks;
   for (std::size_t i = 0; i < sources.size(); ++i) {
@@ -92,7 +92,7 @@ void join_masks(LayerBuilder& builder, std::span<const ValueId> sources, std::si
   builder.set_output_mask(builder.apply(ops::Concatenate(axis), std::move(masks)));
 }
 
-/// The values with `otherwise` in place of the steps that their masks leave out, where they have one.
+/// The values, with `otherwise` at the positions that their masks, if any, exclude.
 std::vector<ValueId> with_masked_as(LayerBuilder& builder, std::span<const ValueId> values,
                                     const std::vector<ValueId>& masks, float otherwise) {
   std::vector<ValueId> filled(values.begin(), values.end());
@@ -108,14 +108,14 @@ std::vector<ValueId> masks_of(const LayerBuilder& builder, std::size_t inputs) {
   return masks;
 }
 
-/// The mask of the steps where the first input counts, or none does.
+/// The mask of the positions where the first input counts or none does.
 ValueId first_or_none(LayerBuilder& builder) {
   const ValueId none = builder.apply(ops::Scale(-1), {builder.output_mask()});
   const ValueId all = builder.apply(ops::FullMask(builder.shape(none)), {none});
   return either(builder, builder.mask(0), builder.apply(ops::Combine(CombineKind::kAdd), {all, none}));
 }
 
-/// In one pass where the inputs have one shape.
+/// Adds in one pass if the inputs have one shape.
 ValueId sum(LayerBuilder& builder, const std::vector<ValueId>& values) {
   const Shape& first = builder.shape(values[0]);
   const bool one_shape = std::ranges::all_of(values, [&](ValueId value) { return builder.shape(value) == first; });
@@ -173,7 +173,7 @@ config::Section<Maximum> Maximum::section() {
 ValueId Maximum::build(LayerBuilder& builder, std::span<const ValueId> sources) const {
   merge_masks(builder, sources);
   std::vector<ValueId> masks = masks_of(builder, sources.size());
-  // Where no input counts, Keras has the first.
+  // Where no input counts, Keras uses the first.
   if (builder.output_mask() != kNoValue) {
     masks[0] = masks[0] == builder.output_mask() ? kNoValue : first_or_none(builder);
   }

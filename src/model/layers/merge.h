@@ -8,13 +8,13 @@
 
 namespace mirrortrain::layers {
 
-/// What layers with several inputs share.
+/// Shared by layers with several inputs.
 struct Merge : LayerCommon {
   static constexpr std::size_t kFewestInputs = 2, kMostInputs = SIZE_MAX;
   static constexpr Masking kMasking = Masking::kOwn;
 };
 
-/// The sum of its inputs, element by element. As in all of these but concatenate, an axis of 1 is stretched.
+/// The sum of its inputs, element by element. As in all of these but concatenate, axes of 1 are broadcast.
 struct Add : Merge {
   static constexpr std::string_view kName = "add";
 
@@ -54,7 +54,7 @@ struct Maximum : Merge {
   ValueId build(LayerBuilder& builder, std::span<const ValueId> sources) const;
 };
 
-/// Its inputs one after the other along an axis.
+/// Concatenates its inputs along an axis.
 struct Concatenate : Merge {
   static constexpr std::string_view kName = "concatenate";
   std::int64_t axis = -1;

@@ -8,8 +8,8 @@
 
 namespace mirrortrain::layers {
 
-/// (x - mean) / sqrt(variance + epsilon) gamma + beta, with statistics of each example alone; variables gamma and beta
-/// [channels].
+/// (x - mean) / sqrt(variance + epsilon) gamma + beta, with separate statistics for each example; variables gamma and
+/// beta [channels].
 struct ExampleNormOptions : LayerCommon {
   double epsilon = 1e-3;
   bool center = true, scale = true;
@@ -22,7 +22,7 @@ struct ExampleNormOptions : LayerCommon {
   ValueId normalize(LayerBuilder& builder, ValueId source, std::int64_t groups, bool by_position) const;
 };
 
-/// What is wrong with an initializer other than the default of a weight that `center` or `scale` leaves out.
+/// The error of a non-default initializer for a weight that `center` or `scale` omits; else empty.
 template <class Options>
 std::string without_beta(const Options& layer) {
   const bool is_given = !std::holds_alternative<initializers::Zeros>(layer.beta_initializer);

@@ -49,7 +49,7 @@ struct AveragePooling2d : Pool2dOptions {
   ValueId build(LayerBuilder& builder, std::span<const ValueId> sources) const;
 };
 
-/// The options of layers that take whole images together.
+/// The options of layers that pool whole images.
 struct GlobalPoolOptions : LayerCommon {
   static constexpr bool kOptionsSetRank = true;
   bool keepdims = false;
@@ -61,7 +61,7 @@ struct GlobalPoolOptions : LayerCommon {
   }
 
  protected:
-  /// `pooled`, [channels], with `axes` axes of 1 in front where they stay.
+  /// `pooled`, [channels], with `axes` leading axes of 1 if they are kept.
   ValueId finished(LayerBuilder& builder, ValueId pooled, std::size_t axes) const;
 };
 
@@ -81,7 +81,7 @@ struct GlobalMaxPooling2d : GlobalPoolOptions {
   ValueId build(LayerBuilder& builder, std::span<const ValueId> sources) const;
 };
 
-/// [steps, channels] -> [channels]: the mean over the steps, without masked ones.
+/// [steps, channels] -> [channels]: the mean over the time steps, without masked ones.
 struct GlobalAveragePooling1d : GlobalPoolOptions {
   static constexpr std::string_view kName = "global_average_pooling1d";
   static constexpr Masking kMasking = Masking::kOwn;

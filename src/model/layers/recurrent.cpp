@@ -12,7 +12,7 @@
 namespace mirrortrain::layers {
 namespace {
 
-/// What is wrong with a cell's activation; empty where nothing is.
+/// Why a cell cannot have this activation; empty if it can.
 std::string unfit_for_cell(ActivationName activation) {
   if (activation != ActivationName::kSoftmax) {
     const auto kind = static_cast<ops::ActivationKind>(activation);

@@ -12,7 +12,7 @@
 
 namespace mirrortrain::layers {
 
-/// What both recurrent layers have: [steps, features] -> [units], or [steps, units] of all states in the order in which
+/// Shared by both recurrent layers: [steps, features] -> [units], or [steps, units] of all states in the order in which
 /// they are computed. Variables: kernel [features, gates units], recurrent_kernel [units, gates units] and bias.
 struct RecurrentOptions : LayerCommon {
   static constexpr bool kOptionsSetRank = true;

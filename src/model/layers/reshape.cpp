@@ -13,7 +13,8 @@
 namespace mirrortrain::layers {
 namespace {
 
-/// `target` with its -1, if it has one, replaced so that it has `elements` elements. Throws Error where that cannot be.
+/// `target` with its -1, if it has one, replaced so that it has `elements` elements. Throws Error if that is
+/// impossible.
 Shape resolve(Shape target, const Shape& input) {
   const std::string wanted = target.text();
   const auto open = std::ranges::find(target.dims(), -1);

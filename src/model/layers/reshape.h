@@ -34,7 +34,7 @@ struct Permute : LayerCommon {
   ValueId build(LayerBuilder& builder, std::span<const ValueId> sources) const;
 };
 
-/// The elements of each example from the last to the first along an axis, and its mask with them.
+/// Reverses the elements of each example along an axis, together with its mask.
 struct Flip : LayerCommon {
   static constexpr std::string_view kName = "flip";
   static constexpr Masking kMasking = Masking::kOwn;

@@ -18,7 +18,7 @@ config::Section<ClassToken> ClassToken::section() {
 ValueId ClassToken::build(LayerBuilder& builder, std::span<const ValueId> sources) const {
   const Shape sequence = builder.sequence(sources[0]);
   const ValueId token = builder.weight("token", {1, sequence[1]}, initializer);
-  // Each with zeros in the other's place.
+  // Each padded with zeros in place of the other.
   const ValueId behind = builder.apply(ops::Pad({1, 0}, {0, 0}), {sources[0]});
   const ValueId before = builder.apply(ops::Pad({0, 0}, {sequence[0], 0}), {token});
   return builder.apply(ops::Combine(ops::CombineKind::kAdd), {behind, before});

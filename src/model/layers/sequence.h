@@ -10,8 +10,8 @@
 
 namespace mirrortrain::layers {
 
-/// [steps, channels] -> [1 + steps, channels]: a trained vector before the sequence, as a vision transformer has one
-/// for the class; variable token [1, channels].
+/// [steps, channels] -> [1 + steps, channels]: prepends a trained vector to the sequence, like the class token of a
+/// vision transformer; variable token [1, channels].
 struct ClassToken : LayerCommon {
   static constexpr std::string_view kName = "class_token";
   Initializer initializer = initializers::Zeros{};

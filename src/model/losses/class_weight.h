@@ -12,23 +12,23 @@
 
 namespace mirrortrain::losses {
 
-/// That every class counts as much as any other: an example of a class by n / (classes x examples of the class), over
-/// the n training examples, as scikit-learn's "balanced".
+/// Equal total weight for every class: an example has weight n / (classes x examples of its class) for n training
+/// examples, as in scikit-learn's "balanced".
 enum class Balanced : std::uint8_t { kBalanced };
 
-/// By class number; absent ones count 1.
+/// By class number; the default is 1.
 using ListedWeights = config::Map<double>;
 
-/// Of a loss of classes: how much the examples of each count in training.
+/// Weights of each class's examples in training, for losses of classes.
 struct ClassWeight {
   config::Located<std::variant<ListedWeights, Balanced>> weights;
 
   bool is_balanced() const { return std::holds_alternative<Balanced>(weights.value); }
-  /// Whether all count alike.
+  /// Whether all weights are equal.
   bool empty() const { return !is_balanced() && std::get<ListedWeights>(weights.value).empty(); }
-  /// Adds keys that are no numbers of `classes` classes to `errors`.
+  /// Adds keys that are not class numbers of `classes` classes to `errors`.
   void check(std::int64_t classes, config::Errors& errors) const;
-  /// Those listed, for a description that was checked; none where they are to be balanced.
+  /// The listed weights, for a checked description; none if they are to be balanced.
   std::map<std::int64_t, float> by_class() const;
 
   static config::Section<ClassWeight> section();

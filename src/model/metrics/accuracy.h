@@ -9,9 +9,9 @@
 
 namespace mirrortrain::metrics {
 
-/// How often predictions equal labels, in the sense that fits the loss: true above a probability of 0.5 (a logit of 0),
-/// or the class with the largest output; for hinge the sign. For other losses that are no crossentropy the output
-/// decides, as in Keras: one output is true or false.
+/// How often predictions equal labels, interpreted by the loss: true above a probability of 0.5 (a logit of 0), or the
+/// class with the largest output; for hinge the sign. For losses that are not crossentropies the output's shape
+/// decides, as in Keras: a single output is true or false.
 struct Accuracy {
   static constexpr std::string_view kName = "accuracy";
 
@@ -25,7 +25,7 @@ struct TopKAccuracy {
   static constexpr std::string_view kName = "top_k_accuracy";
   std::int64_t k = 5;
 
-  /// Throws Error where the output is not one of more than k classes.
+  /// Throws Error unless the output has more than k classes.
   MetricNode node(const Loss& loss, const Shape& output) const;
 
   static config::Section<TopKAccuracy> section();

@@ -9,20 +9,20 @@
 namespace mirrortrain::metrics {
 namespace {
 
-/// The two at the ends are below and above every probability.
+/// The first and the last are below and above every probability.
 ops::Thresholds thresholds_between(std::int64_t count) {
   constexpr float kBeyond = 1e-7f;
   return {-kBeyond, 1 + kBeyond, static_cast<std::int32_t>(count)};
 }
 
-/// How many negatives and positives are predicted to be true above a threshold.
+/// The negatives and positives that are predicted true at a threshold.
 struct Above {
   double negatives = 0, positives = 0;
   double all() const { return negatives + positives; }
 };
 
-/// From the highest threshold, above which nothing is, down. Outputs below all thresholds, which probabilities never
-/// are, count at the lowest, as in Keras.
+/// In descending order from the highest threshold, above which there is nothing. Outputs below all thresholds, which
+/// probabilities never are, count at the lowest, as in Keras.
 std::vector<Above> above_thresholds(std::span<const double> sums) {
   const std::size_t bins = sums.size() / 2;
   std::vector<Above> above(1);
@@ -46,8 +46,8 @@ double roc_area(std::span<const double> sums, std::int64_t) {
   return total;
 }
 
-/// Between two thresholds true positives are a line over the predicted positives p, a p + b: so precision is a + b / p,
-/// whose integral over recall has a logarithm.
+/// Between two thresholds true positives are linear in the predicted positives p, a p + b, so precision is a + b / p,
+/// and its integral over recall contains a logarithm.
 double pr_area(std::span<const double> sums, std::int64_t) {
   const std::vector<Above> above = above_thresholds(sums);
   double total = 0;

@@ -13,14 +13,14 @@ namespace mirrortrain::metrics {
 
 enum class Curve : std::uint8_t { kRoc, kPr };
 
-/// The area under a curve, between thresholds as Keras approximates it: of ROC by the trapezoidal rule, of precision
+/// The area under a curve, approximated between thresholds as in Keras: of ROC by the trapezoidal rule, of precision
 /// over recall by the interpolation of Davis and Goadrich (ICML 2006), which is not linear; over all outputs together.
 struct Auc {
   static constexpr std::string_view kName = "auc";
   Curve curve = Curve::kRoc;
   std::int64_t num_thresholds = 200;
 
-  /// Throws Error where the loss's outputs are no probabilities.
+  /// Throws Error if the loss's outputs are not probabilities.
   MetricNode node(const Loss& loss, const Shape& output) const;
   static config::Section<Auc> section();
 };

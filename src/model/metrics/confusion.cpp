@@ -10,7 +10,7 @@ namespace {
 
 using Sums = std::span<const double>;
 
-/// hinge's outputs are no probabilities: their sign predicts.
+/// hinge's outputs are not probabilities: their sign is the prediction.
 float threshold_for(const Loss& loss, double threshold) {
   const bool by_sign = loss_op(loss).kind == ops::LossKind::kHinge && threshold == 0.5;
   return by_sign ? 0.0f : static_cast<float>(threshold);
@@ -23,7 +23,7 @@ MetricNode two_bins(const Loss& loss, double threshold, MetricValue value) {
   return {std::make_shared<ops::BinCounts>(counts), true, std::move(value)};
 }
 
-/// What ClassCounts leaves of a class.
+/// The sums of ClassCounts for a class.
 struct Class {
   double right, predicted, labels;
 };

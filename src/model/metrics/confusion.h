@@ -9,11 +9,11 @@
 #include "model/losses.h"
 #include "model/metrics/metric_node.h"
 
-// Metrics of what was predicted and what was right, as Keras has them. Labels count as true above 0; class numbers
-// count as one output for each class.
+// Metrics of predicted against true labels, as in Keras. Labels count as true above 0; class numbers count as one
+// output for each class.
 namespace mirrortrain::metrics {
 
-/// The share of the positive predictions that are right, over all outputs.
+/// The share of positive predictions that are correct, over all outputs.
 struct Precision {
   static constexpr std::string_view kName = "precision";
   double threshold = 0.5;
@@ -31,15 +31,15 @@ struct Recall {
   static config::Section<Recall> section();
 };
 
-/// How classes become one figure.
+/// How per-class scores are averaged.
 enum class Average : std::uint8_t {
   kMacro,     ///< the mean over classes
-  kMicro,     ///< of all classes' counts together
-  kWeighted,  ///< the mean over classes, by how often each is right
+  kMicro,     ///< computed from all classes' counts together
+  kWeighted,  ///< the mean over classes, weighted by their true labels
 };
 
-/// The harmonic mean of precision and recall. A class is predicted above the threshold; without one where its output is
-/// the largest, and a single output above 0.5.
+/// The harmonic mean of precision and recall. A class is predicted above the threshold; without a threshold, if its
+/// output is the largest, or a single output above 0.5.
 struct F1Score {
   static constexpr std::string_view kName = "f1_score";
   Average average = Average::kMacro;
@@ -49,13 +49,13 @@ struct F1Score {
   static config::Section<F1Score> section();
 };
 
-/// The mean over classes of intersection over union: positions that are of a class and predicted, among those that are
-/// either. A class that is neither does not count. The largest output is predicted.
+/// The mean over classes of intersection over union: positions that are of a class and predicted as it, among those
+/// that are either. A class with neither does not count. The class with the largest output is predicted.
 struct MeanIou {
   static constexpr std::string_view kName = "mean_iou";
   std::optional<std::int64_t> num_classes;
 
-  /// Throws Error where the output has another number of classes, or only one.
+  /// Throws Error if the output has another number of classes, or only one.
   MetricNode node(const Loss& loss, const Shape& output) const;
   static config::Section<MeanIou> section();
 };

@@ -6,8 +6,8 @@
 
 namespace mirrortrain {
 
-/// Whether a smaller value of the loss, or of a metric or a loss of this name, is better. A metric may be the second of
-/// its type: mean_squared_error_1.
+/// Whether a smaller value of the loss, or of a metric or a loss of this name, is better. A metric may be numbered:
+/// mean_squared_error_1.
 inline bool lower_is_better(std::string_view metric) {
   const std::size_t end = metric.find_last_not_of("0123456789");
   if (end != metric.npos && end + 1 < metric.size() && metric[end] == '_') metric = metric.substr(0, end);

@@ -9,7 +9,7 @@
 namespace mirrortrain::metrics {
 namespace {
 
-/// Throws Error where the loss's labels are class numbers: they have no distance from an output.
+/// Throws Error if the loss's labels are class numbers, which have no distance from an output.
 void check_distance(std::string_view metric, const Loss& loss) {
   if (targets_of(loss) != Targets::kClassNumbers) return;
   throw Error(fmt::format(
@@ -36,7 +36,7 @@ MetricNode R2Score::node(const Loss& loss, const Shape& output) const {
     double mean = 0;
     for (std::size_t i = 0; i < sums.size(); i += 3) {
       const double variation = sums[i + 1] - sums[i] * (sums[i] / count);
-      const bool varies = variation > 1e-12 * sums[i + 1];  // more than rounding leaves of equal labels
+      const bool varies = variation > 1e-12 * sums[i + 1];  // more than the rounding error of equal labels
       mean += varies ? (1 - sums[i + 2] / variation) / outputs : 0;
     }
     return mean;

@@ -10,22 +10,21 @@
 
 namespace mirrortrain {
 
-/// A metric from the sums that its op left for each batch, added up over batches and replicas, and from the number of
-/// their examples.
+/// Computes a metric from its op's sums, added up over batches and replicas, and the number of examples.
 using MetricValue = std::function<double(std::span<const double> sums, std::int64_t examples)>;
 
 /// How a metric is computed.
 struct MetricNode {
-  std::shared_ptr<const Op> op;      ///< of the output and the labels; gives float64 sums over a batch
-  bool reads_probabilities = false;  ///< whether logits are made probabilities first
+  std::shared_ptr<const Op> op;      ///< of the output and the labels; returns float64 sums over a batch
+  bool reads_probabilities = false;  ///< whether logits are first converted to probabilities
   MetricValue value;
-  bool takes_mask = true;  ///< whether `op` can leave positions out
+  bool takes_mask = true;  ///< whether `op` can exclude positions
 };
 
 /// a / b, or 0 where b is 0.
 inline double ratio(double a, double b) { return b == 0 ? 0 : a / b; }
 
-/// Of a metric that is a mean over examples, or where a mask leaves positions out, over the others.
+/// For a metric that is a mean over examples or, with a mask, over the positions that count.
 inline MetricNode mean_node(const ops::Metric& op) {
   return {std::make_shared<ops::Metric>(op), false, [](std::span<const double> sums, std::int64_t examples) {
             return sums.size() > 1 ? ratio(sums[0], sums[1]) : sums[0] / static_cast<double>(examples);

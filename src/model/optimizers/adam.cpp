@@ -3,7 +3,7 @@
 namespace mirrortrain::optimizers {
 namespace {
 
-// Adds the keys of Adam's own hyperparameters, which its variants share.
+// Adds the keys of Adam's hyperparameters, which its variants share.
 template <class Options>
 config::Section<Options> with_adam_keys(config::Section<Options> section) {
   return section

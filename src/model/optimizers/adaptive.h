@@ -2,7 +2,7 @@
 
 #include "model/optimizers/options.h"
 
-// Optimizers that scale each weight's step by its gradients so far, and Lion.
+// Optimizers that scale each weight's step by its past gradients, and Lion.
 namespace mirrortrain::optimizers {
 
 inline constexpr std::string_view kEpsilonHelp =

@@ -12,7 +12,7 @@
 
 namespace mirrortrain::optimizers {
 
-/// The learning rate of the weights whose names match, as a factor.
+/// A learning rate factor for the weights whose names match.
 struct LearningRateFactor {
   std::string match;
   double factor = 1;

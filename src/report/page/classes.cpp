@@ -1,4 +1,4 @@
-// How well classes are distinguished: what is said of it, and what it is read from.
+// The section on how well classes are distinguished, and reading its data.
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
@@ -10,7 +10,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// Of more classes a matrix is no picture any more: the most frequent confusions are listed in its place.
+/// With more classes a matrix is unreadable: the most frequent confusions are listed instead.
 constexpr std::size_t kMostClassesOfMatrix = 40;
 constexpr std::size_t kListedConfusions = 40;
 
@@ -73,7 +73,7 @@ Markup confusions(const ClassFigures& figures) {
   return html;
 }
 
-/// Every member of a row of the matrix must be a count, and every row as long as there are classes.
+/// Every element of a row of the matrix must be a count, and every row must have one element per class.
 bool read_row(const Json& row, std::size_t classes, std::vector<std::int64_t>& counts) {
   if (!row.is_array() || row.size() != classes) return false;
   for (const Json& count : row) {
@@ -83,7 +83,7 @@ bool read_row(const Json& row, std::size_t classes, std::vector<std::int64_t>& c
   return true;
 }
 
-/// The matrix by its rows, or of many classes by what is not 0 in it: [[label, predicted, examples], ...].
+/// The matrix as rows or, with many classes, as its nonzero elements: [[label, predicted, examples], ...].
 bool read_confusion(const Json& evaluation, std::size_t classes, std::vector<std::vector<std::int64_t>>& rows) {
   if (const Json& cells = structure_in(evaluation, "confusions"); cells.is_array()) {
     rows.assign(classes, std::vector<std::int64_t>(classes));

@@ -7,10 +7,10 @@
 
 namespace mirrortrain::report {
 
-/// A curve of any number of points, for a picture of it: up to kMostBuckets points are kept as they are. Of more, runs
-/// of 2, 4, 8, ... points in a row become buckets, of which the lowest and the highest point stay, so that no spike is
-/// lost; so do the first point, the last one, and the first of a bucket whose value is not finite. Every point is one
-/// that was added.
+/// A curve of any number of points, downsampled for drawing: up to kMostBuckets points are all kept. Beyond that, runs
+/// of 2, 4, 8, ... consecutive points become buckets, of which the lowest and the highest point are kept, so that no
+/// spike is lost; the first point, the last one, and the first non-finite one of each bucket are also kept. Every kept
+/// point is one that was added.
 class Curve {
  public:
   static constexpr std::size_t kMostBuckets = 1000;
@@ -20,7 +20,7 @@ class Curve {
     bool operator==(const Point&) const = default;
   };
 
-  /// `x` not below those before it; `y` may be NaN or infinite.
+  /// `x` must not decrease; `y` may be NaN or infinite.
   void add(double x, double y);
 
   /// In the order in which they were added: at most 3 x kMostBuckets + 2.
@@ -41,7 +41,7 @@ class Curve {
   void halve();
 
   std::vector<Bucket> buckets_;
-  std::int64_t bucket_points_ = 1;  ///< that a full bucket was made of
+  std::int64_t bucket_points_ = 1;  ///< points of a full bucket
   std::int64_t added_ = 0;
   std::optional<Numbered> first_, last_;
 };

@@ -43,7 +43,7 @@ std::string escaped(std::string_view text) {
   return html;
 }
 
-/// In JSON these characters are in strings alone, where an escape means the same.
+/// In JSON these characters occur only in strings, where an escape is equivalent.
 Markup script_json(const nlohmann::ordered_json& value) {
   Markup script;
   for (const char character : json_line(value)) {

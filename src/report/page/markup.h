@@ -11,12 +11,12 @@
 
 namespace mirrortrain::report {
 
-/// Text as HTML: &, <, >, quotes and apostrophes as references. What HTML cannot hold (controls, bytes that are no
-/// UTF-8) becomes U+FFFD.
+/// Text as HTML: &, <, >, quotes and apostrophes as references. Characters that HTML cannot contain (controls, invalid
+/// UTF-8) become U+FFFD.
 std::string escaped(std::string_view text);
 
-/// HTML, which is put into a page as it is. Of what is not in a program's own words it is made by `markup` alone, so
-/// that nothing from a file can become a tag.
+/// HTML, inserted into a page verbatim. Text that is not the program's own is converted only by `markup`, so that
+/// nothing from a file can become a tag.
 struct Markup {
   std::string text;
   Markup& operator+=(const Markup& more) {
@@ -43,7 +43,7 @@ Markup markup(fmt::format_string<detail::Inserted<Parts>...> form, const Parts&.
   return {fmt::format(form, detail::inserted(parts)...)};
 }
 
-/// JSON as the text of a <script> element, which it cannot end.
+/// JSON as the text of a <script> element, escaped so that it cannot close the element.
 Markup script_json(const nlohmann::ordered_json& value);
 
 /// "data:image/png;base64,..."

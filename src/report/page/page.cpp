@@ -21,14 +21,14 @@ Json points_json(const Curve& curve) {
   return {{"x", std::move(x)}, {"y", std::move(y)}};
 }
 
-/// Whether a curve of epochs has the points of the steps' one, as where an epoch has one step event.
+/// Whether a curve over epochs has the same points as that over steps, as with one step event per epoch.
 bool repeats_steps(const RunHistory& history, const RunCurve& of_epochs) {
   const RunCurve* const of_steps =
       of_epochs.is_of_epochs ? history.find(of_epochs.title, of_epochs.series, false) : nullptr;
   return of_steps != nullptr && of_steps->curve.points() == of_epochs.curve.points();
 }
 
-/// What page.js draws.
+/// The data that page.js draws.
 Json data_json(const std::vector<RunPage>& runs) {
   constexpr const char* kCharts[] = {"loss", "metric", "learning_rate", "examples_per_second", "waiting", "state"};
   Json list = Json::array();
@@ -130,7 +130,7 @@ Markup body(const std::vector<RunPage>& runs, const Comparison& comparison) {
   return html;
 }
 
-/// The licence goes with the library.
+/// The library includes its licence.
 Markup scripts(const std::vector<RunPage>& runs) {
   Markup html = {"<script type=\"application/json\" id=\"data\">"};
   html += script_json(data_json(runs));
@@ -152,7 +152,7 @@ std::string html_page(const std::vector<RunPage>& runs, const Comparison& compar
 }
 
 bool may_replace_by_page(const std::filesystem::path& file) {
-  std::ifstream old(file);  // which is looked at, not read as an input
+  std::ifstream old(file);  // only inspected, not noted as an input
   if (!old) return true;
   std::string start(512, '\0');
   old.read(start.data(), static_cast<std::streamsize>(start.size()));

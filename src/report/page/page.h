@@ -24,16 +24,16 @@ struct ClassFigures {
     std::int64_t examples = 0;
   };
   std::string split;
-  std::int64_t step = 0;  ///< of the weights; 0 where it is not known
+  std::int64_t step = 0;  ///< of the weights; 0 if unknown
   std::vector<Class> classes;
   std::vector<std::vector<std::int64_t>> confusion;  ///< examples [class][class predicted]
   std::optional<double> calibration_error;
 };
 
-/// Those in what `eval --json` writes; nullopt where it has none, or none that are whole.
+/// The figures in the output of `eval --json`; nullopt if it has none or they are incomplete.
 std::optional<ClassFigures> class_figures(const nlohmann::ordered_json& evaluation);
 
-/// A picture that was taken for another class.
+/// A misclassified image.
 struct Mistake {
   std::vector<std::byte> png;
   std::string truth, predicted;
@@ -41,13 +41,13 @@ struct Mistake {
   std::int64_t row = 0;    ///< of the split, from 0
 };
 
-/// What a page says of one run. Where a part is missing, `why_no_...` says why; where that is empty too, nothing is
-/// said of it.
+/// A page's content about one run. If a part is missing, `why_no_...` is the reason; if that is empty too, the part is
+/// omitted.
 struct RunPage {
   std::string name;
   RunHistory history;
   std::vector<std::pair<std::string, std::string>> facts;  ///< {"status", "done"}, ... in the page's order
-  std::vector<std::string> notes;                          ///< what the reader must know first
+  std::vector<std::string> notes;                          ///< shown to the reader first
   std::optional<ClassFigures> classes;
   std::string why_no_classes;
   std::vector<Mistake> mistakes;
@@ -64,18 +64,18 @@ struct Difference {
   std::vector<std::string> values;
 };
 
-/// What several runs are compared by.
+/// How several runs are compared.
 struct Comparison {
   std::vector<Difference> differences;
-  /// Whether the least of a metric's values is its best, which is marked; none is without this function.
+  /// Whether a metric's lowest value is its best, which is highlighted; without this function none is.
   std::function<bool(std::string_view metric)> lower_is_better;
 };
 
-/// One HTML file that needs nothing else: about one run, or several side by side. What comes from the run's files is
-/// escaped, and a policy in the page keeps it from loading anything.
+/// A self-contained HTML file about one run, or about several in comparison. Content from the run's files is escaped,
+/// and a content security policy prevents it from loading anything.
 std::string html_page(const std::vector<RunPage>& runs, const Comparison& comparison = {});
 
-/// Whether a page may take the place of this file: it is such a page, or does not exist.
+/// Whether a page may overwrite this file: it is a report page or does not exist.
 bool may_replace_by_page(const std::filesystem::path& file);
 
 }  // namespace mirrortrain::report

@@ -16,7 +16,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 using Chart = RunCurve::Chart;
 
-/// Of more lanes, which no picture distinguishes, the mean and the largest share are drawn.
+/// With more lanes, which a chart cannot distinguish, the mean and the largest share are drawn.
 constexpr std::size_t kMostLanes = 8;
 
 Scores scores_in(const Json& event) {
@@ -28,7 +28,7 @@ Scores scores_in(const Json& event) {
   return scores;
 }
 
-/// Text as a state variable's value that JSON has no number for, else a number; nullopt for what has no meaning.
+/// A state variable's value; NaN for a text, which JSON cannot express as a number; nullopt if undefined.
 std::optional<double> state_value(const Json& reading) {
   const std::string text = text_in(reading, "value");
   if (!text.empty()) return std::numeric_limits<double>::quiet_NaN();
@@ -55,7 +55,7 @@ class Reader {
     }
   }
 
-  /// A line of the evaluator's.
+  /// Reads a line of the evaluator.
   void take_evaluation(const Json& event) {
     const std::string split = text_in(event, "split");
     if (split.empty()) return;
@@ -64,7 +64,7 @@ class Reader {
 
   std::optional<std::int64_t> restored_epoch() const { return restored_epoch_; }
 
-  /// In a second reading, as only the end says which epoch counts.
+  /// In a second pass, because only the end says which epoch was restored.
   void take_restored(const Json& event) {
     if (text_in(event, "event") != "epoch" || integer_in(event, "epoch") != restored_epoch_) return;
     EpochScores& restored = history_.restored.emplace();

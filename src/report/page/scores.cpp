@@ -10,14 +10,14 @@
 namespace mirrortrain::report {
 namespace {
 
-/// A row of scores: of a split, at a step.
+/// The scores of a split at a step.
 struct ScoreRow {
   std::string split;
   std::int64_t step = 0, examples = 0;
   Scores scores;
 };
 
-/// The last point of each curve of a series, by series as they appeared.
+/// The last point of each curve, by series in order of appearance.
 std::vector<ScoreRow> last_scores(const RunHistory& history, bool of_epochs) {
   std::vector<ScoreRow> rows;
   for (const RunCurve& one : history.curves) {
@@ -42,7 +42,7 @@ Markup breakable(std::string_view name) {
   return {html};
 }
 
-/// Of the last epoch, or of the one whose weights the run has, where one has ended; and of evaluations.
+/// The scores of the last epoch, or of the restored one, if any epoch has ended; and those of evaluations.
 std::vector<ScoreRow> score_rows(const RunHistory& history) {
   std::vector<ScoreRow> rows = last_scores(history, true);
   if (rows.empty()) rows = last_scores(history, false);
@@ -87,10 +87,10 @@ std::string fact_of(const RunPage& run, std::string_view name) {
 /// A figure of each run.
 struct ScoreColumn {
   std::vector<std::optional<double>> values;
-  std::optional<double> best;  ///< where they differ
+  std::optional<double> best;  ///< if they differ
 };
 
-/// The last row of a split; null where there is none.
+/// The last row of a split; null if there is none.
 const ScoreRow* find_split(const std::vector<ScoreRow>& rows, std::string_view split) {
   const auto found = std::ranges::find(rows.rbegin(), rows.rend(), split, &ScoreRow::split);
   return found == rows.rend() ? nullptr : &*found;

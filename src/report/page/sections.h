@@ -9,25 +9,25 @@
 
 namespace mirrortrain::report {
 
-/// Five significant digits: "0.51230", "1.2300e-05"; "NaN" for what is not a number.
+/// Five significant digits: "0.51230", "1.2300e-05"; "NaN" for NaN.
 std::string figure_text(double value);
 
-// What sections are made of.
+// Building blocks of sections.
 
 Markup section(const std::string& title, const Markup& content);
-/// Nothing where there is no reason to give.
+/// Empty if there is no reason to give.
 Markup absent(const std::string& title, const std::string& why);
 
-/// A table with one row of heads, or two.
+/// A table with one or two header rows.
 struct Table {
   Markup head, body, foot;            ///< cells; rows; a <tfoot>, if any
   Markup second_head = {};            ///< cells of the second row
-  std::string_view place = "scroll";  ///< what it lies in, by its class
+  std::string_view place = "scroll";  ///< the class of its container
   std::string_view kind = {};         ///< its own class, if any
 };
 Markup table(const Table& table);
 
-// Parts of a page; empty where there is nothing to say.
+// Sections of a page; empty if there is nothing to report.
 
 /// Loss and metrics of each split: the last epoch's, and those of evaluations.
 Markup scores_section(const RunHistory& history);
@@ -36,7 +36,7 @@ Markup classes_section(const RunPage& run);
 Markup mistakes_section(const RunPage& run);
 Markup layers_section(const RunPage& run);
 Markup configuration_section(const RunPage& run);
-/// A row for each of several runs, with each figure's best marked.
+/// A row for each of several runs, with each figure's best value highlighted.
 Markup comparison_section(const std::vector<RunPage>& runs, const Comparison& comparison);
 Markup differences_section(const std::vector<RunPage>& runs, const std::vector<Difference>& differences);
 
