@@ -9,7 +9,9 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <charconv>
 #include <cstring>
+#include <optional>
 #include <system_error>
 
 #include "base/error.h"
@@ -42,6 +44,27 @@ class Descriptor {
 fs::path folder_of(const fs::path& path) { return path.has_parent_path() ? path.parent_path() : fs::path("."); }
 
 /// A device, a pipe or a folder, which a rename must not replace.
+/// The descriptor that /dev/stdout, /dev/fd/3 or a link to such a name stands for: what it is open for goes on, whereas
+/// a file of that name would be replaced.
+std::optional<int> named_descriptor(const fs::path& path) {
+  constexpr int kMostLinks = 40;
+  std::error_code error;
+  fs::path real = fs::absolute(path, error).lexically_normal();
+  for (int i = 0; i < kMostLinks && !error; ++i) {
+    const std::string name = real.string();
+    for (const std::string_view folder : {"/proc/self/fd/", "/dev/fd/"}) {
+      if (!name.starts_with(folder)) continue;
+      int number = -1;
+      const auto [end, failed] = std::from_chars(name.data() + folder.size(), name.data() + name.size(), number);
+      const bool is_number = failed == std::errc() && end == name.data() + name.size() && number >= 0;
+      return is_number ? std::optional(number) : std::nullopt;
+    }
+    if (!fs::is_symlink(real, error)) return std::nullopt;
+    real = (real.parent_path() / fs::read_symlink(real, error)).lexically_normal();
+  }
+  return std::nullopt;
+}
+
 bool is_special(const fs::path& path) {
   std::error_code error;
   return fs::exists(path, error) && !fs::is_regular_file(path, error);
@@ -177,6 +200,11 @@ OutputFile::OutputFile(const fs::path& path, Mode mode, const fs::path& shown) :
   if (descriptor_ < 0) fail_with("write", path_, errno);
 }
 
+OutputFile::OutputFile(int descriptor, const fs::path& shown)
+    : path_(shown), descriptor_(::fcntl(descriptor, F_DUPFD_CLOEXEC, 0)) {
+  if (descriptor_ < 0) fail_with("write", path_, errno);
+}
+
 OutputFile::~OutputFile() {
   if (descriptor_ >= 0) ::close(descriptor_);
 }
@@ -216,6 +244,11 @@ void OutputFile::sync_and_close() {
 
 AtomicFile::AtomicFile(const fs::path& path, Naming naming)
     : target_(resolve_symlinks(path)), temporary_(target_), naming_(naming) {
+  if (const std::optional<int> descriptor = named_descriptor(path)) {
+    target_ = temporary_ = path;
+    file_ = std::make_unique<OutputFile>(*descriptor, path);
+    return;
+  }
   file_ = is_special(target_) ? std::make_unique<OutputFile>(target_, OutputFile::Mode::kReplace)
                               : temporary_file(target_, temporary_);
   std::error_code error;

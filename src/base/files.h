@@ -76,6 +76,8 @@ class OutputFile {
 
   /// `shown`: the name in errors, where it differs from the file's.
   OutputFile(const std::filesystem::path& path, Mode mode, const std::filesystem::path& shown = {});
+  /// A file that is open already, as stdout; the descriptor is duplicated.
+  OutputFile(int descriptor, const std::filesystem::path& shown);
   OutputFile(const OutputFile&) = delete;
   OutputFile& operator=(const OutputFile&) = delete;
   ~OutputFile();
@@ -101,7 +103,8 @@ enum class Naming : bool { kDurable, kWithFolder };
 
 /// A file that appears under its name complete or not at all: bytes go to a temporary file in the same folder,
 /// NAME.*.tmp; `commit` syncs and renames it. Without `commit` the temporary file is removed. A replaced file's mode is
-/// kept, and a symbolic link remains a link. A name that is not a regular file (/dev/stdout) is written directly.
+/// kept, and a symbolic link remains a link. A name that is not a regular file, or that of an open descriptor
+/// (/dev/stdout), is written directly.
 class AtomicFile {
  public:
   explicit AtomicFile(const std::filesystem::path& path, Naming naming = Naming::kDurable);

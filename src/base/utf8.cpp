@@ -89,6 +89,16 @@ Utf8Character first_character(std::string_view text) {
   return {code, bytes};
 }
 
+std::string_view why_not_text(std::string_view text) {
+  while (!text.empty()) {
+    const auto [code, bytes] = first_character(text);
+    if (bytes == 0) return "is not UTF-8";
+    if (code != '\t' && code != '\n' && is_control(code)) return "has a control character";
+    text.remove_prefix(bytes);
+  }
+  return "";
+}
+
 bool is_utf8(std::string_view text) {
   while (!text.empty()) {
     const std::size_t bytes = first_character(text).bytes;

@@ -17,6 +17,10 @@ Utf8Character first_character(std::string_view text);
 /// Whether a text is valid UTF-8.
 bool is_utf8(std::string_view text);
 
+/// Why a text cannot be part of a configuration: "is not UTF-8" or "has a control character", which tabs and line
+/// breaks are not; "" if it can.
+std::string_view why_not_text(std::string_view text);
+
 /// Whether it is a control character of ASCII or Latin-1; tabs and line breaks included.
 bool is_control(char32_t character);
 

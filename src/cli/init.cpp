@@ -74,7 +74,8 @@ std::string classes_text(const data::DataLook& look) {
 /// Lines of a comment.
 std::string comment(std::string text) {
   std::ranges::replace_if(
-      text, [](char c) { return c == '\n' || c == '\r'; }, ' ');
+      text, [](char c) { return is_control(static_cast<unsigned char>(c)) && static_cast<unsigned char>(c) < 0x80; },
+      ' ');
   return report::fitted("# " + text, kLineColumns) + "\n";
 }
 
@@ -163,10 +164,17 @@ void add_init(CLI::App& app, int&) {
     const std::filesystem::path file = is_to_stdout ? stdout_file() : std::filesystem::path(*arguments->output);
     const data::DataLook look = data::look_at_data({arguments->data, arguments->label, file.parent_path()});
     const std::string text = configuration(arguments->data, look);
+    if (const auto why = why_not_text(text); !why.empty()) {
+      throw UsageError(
+          fmt::format("{}: its name or the name of a column {}, so that no configuration can have it; "
+                      "rename it",
+                      shortened(arguments->data, 200), why));
+    }
     if (isatty(STDOUT_FILENO) == 0 || !is_to_stdout) {  // where its comments are not in view
       for (const std::string& remark : look.remarks) fmt::print(stderr, "{}\n", shortened(remark, 400));
     }
     if (is_to_stdout) {
+      require_not_read("/dev/stdout");
       fmt::print("{}", text);
     } else {
       write_result(file, text);

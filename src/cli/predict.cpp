@@ -214,6 +214,7 @@ int predict(PredictArguments arguments) {
   }
   const ExtraColumns extra = extra_columns({arguments.data, arguments.keep, arguments.labels}, checked.values().data,
                                            adapted ? &*adapted : nullptr, examples);
+  if (!arguments.output) require_not_read("/dev/stdout");
   PredictionOutput output;
   output.extra_columns = extra.names;
   if (arguments.output) output.file = *arguments.output;

@@ -23,6 +23,7 @@
 #include "train/inference/worst_mistakes.h"
 #include "train/runs/run_differences.h"
 #include "train/runs/run_report.h"
+#include "train/runs/summary.h"
 #include "train/session/run.h"
 
 namespace mirrortrain::cli {
@@ -172,6 +173,9 @@ void write_report(const ReportArguments& arguments) {
     return;
   }
   const std::string file = arguments.output ? *arguments.output : default_output(runs);
+  if (!arguments.output && std::filesystem::exists(file) && !std::filesystem::is_regular_file(file)) {
+    throw UsageError(fmt::format("{}: expected a file, found a folder, a pipe or a device; remove it", file));
+  }
   if (!arguments.output && !report::may_replace_by_page(file)) {
     throw UsageError(fmt::format("{}: this is no page of mirrortrain's; keep it, and name another file with -o", file));
   }

@@ -42,7 +42,7 @@ RunWeights weights_of_run(const RunFolder& folder) {
   const std::int64_t done = read_done_step(folder.summary()).value_or(0);
   const bool is_exported = std::filesystem::exists(folder.model());
   if (is_exported && (!newest || step_of_checkpoint(*newest) <= done)) {
-    return {folder.model(), done, read_model_checksum(folder.summary())};
+    return {folder.model(), done, read_checksum(folder.summary(), "model.safetensors")};
   }
   if (!newest) throw Error(fmt::format("{}: the run has saved no weights yet", folder.path.string()));
   spdlog::warn(

@@ -8,6 +8,7 @@
 #include "kernels/kernel.h"
 #include "kernels/row_kernels.h"
 #include "kernels/step_kernels.h"
+#include "kernels/variable_layout.h"
 
 namespace mirrortrain {
 
@@ -27,9 +28,9 @@ class Backend {
   /// devices. Values in `outputs` are still computed.
   virtual Graph merged(const Graph& graph, const std::vector<ValueId>& /*outputs*/) const { return graph; }
 
-  /// Whether the variables that are kernels of convolutions, [height, width, in, out] elsewhere, are [out, height,
-  /// width, in] in the devices' memory, with their gradients and slots: the layout of the library.
-  virtual bool keeps_filters_out_first() const { return false; }
+  /// The variables that the devices' memory keeps in another layout than files do, with their gradients and slots.
+  /// `graphs`: of one model. Throws Error where no layout suits all their readers.
+  virtual VariableLayouts layouts(std::span<const GraphVariables> /*graphs*/) const { return {}; }
 
   virtual const StepKernels& step_kernels() const = 0;
 

@@ -33,7 +33,7 @@ struct DerivedForm {
   std::size_t bytes = 0;
   std::function<void(Stream&, const TensorView& canonical, std::byte* copy)> refresh;
   bool is_rounded = false;  ///< only the elements as bfloat16, in the same order
-  /// The form for a variable stored as Backend::keeps_filters_out_first says; without `refresh` if the variable itself
+  /// The form for a variable stored as filters_out_first says; without `refresh` if the variable itself
   /// can be read.
   std::shared_ptr<const DerivedForm> of_out_first;
 };

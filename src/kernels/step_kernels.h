@@ -3,12 +3,27 @@
 #include <cstdint>
 #include <span>
 
+#include "base/dtype.h"
 #include "device/device.h"
 #include "kernels/scalar/compress.h"
 #include "kernels/scalar/max_norm.h"
 #include "kernels/scalar/update_group.h"
 
 namespace mirrortrain {
+
+/// A weight [in, out] in a group, `first` its first element there, and the data type of x and dy (see
+/// StepKernels::supports_product).
+struct ProductWeight {
+  std::int64_t first = 0, in = 0, out = 0;
+  DType operands = DType::kFloat32;
+};
+
+/// One replica's part of the weight's gradient, x^T dy: x [rows, in], dy [rows, out].
+struct ProductSource {
+  const std::byte* x = nullptr;
+  const std::byte* dy = nullptr;
+  std::int64_t rows = 0;
+};
 
 /// A step's work on a device in addition to its programs: operations on whole groups of variables. Memory and params
 /// are in device memory; everything is enqueued. Functions with [begin, end) work on these elements, where `begin` is a
@@ -23,6 +38,14 @@ class StepKernels {
                       const scalar::GradientSum& gradient, const StepParams* params, std::int64_t begin,
                       std::int64_t end) const = 0;
   virtual int most_sources() const = 0;
+
+  /// Whether `update_with_product` supports weights with so many outputs, of x and dy in this data type.
+  virtual bool supports_product(std::int64_t /*out*/, DType /*operands*/) const { return false; }
+  /// Updates the weight's rows [begin, end) with the sum of the sources, in their order, without storing the gradient.
+  /// Uses `threads` threads. Throws Error unless supports_product.
+  virtual void update_with_product(const scalar::UpdateRule& rule, const Group& group, const ProductWeight& weight,
+                                   std::span<const ProductSource> sources, const StepParams& params, int threads,
+                                   std::int64_t begin, std::int64_t end) const;
   /// Whether `update` and `update_accumulated` refresh a group's `rounded` if it has one.
   virtual bool refreshes_rounded() const = 0;
 

@@ -99,7 +99,7 @@ class Strategy {
 
   /// What the run's processes send each other between steps: what the loop decides, the chief decides; what it reads
   /// from disk, the chief reads.
-  virtual Workers workers() { return {nullptr, num_replicas_in_sync()}; }
+  virtual Workers workers() { return Workers(nullptr); }
   /// The host's variables and the `state`, of every replica, become the chief's on every worker; call
   /// `variables_changed` then.
   virtual void take_variables_from_chief() {}

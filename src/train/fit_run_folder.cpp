@@ -125,7 +125,7 @@ bool FitRun::open_folder_as_chief() {
 void FitRun::write_configuration() const {
   const std::string how = fmt::format("{}{}; resume it: mirrortrain fit --resume {}\n", kRunMark,
                                       launch::quoted(folder_.config().string()), launch::quoted(folder_.path.string()));
-  const bool is_a_comment = how.find('\n') + 1 == how.size() && is_utf8(how);
+  const bool is_a_comment = how.find('\n') + 1 == how.size() && why_not_text(how).empty();
   write_file(folder_.config(), (is_a_comment ? how : "") + config::show(values(), checked_.read.document));
 }
 

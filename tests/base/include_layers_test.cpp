@@ -66,6 +66,9 @@ std::string wrong_with_ours(const std::string& file, const std::string& header) 
   if (file.starts_with(kArithmetic) && !starts_with_any(header, {kArithmetic, "base/", "graph/"})) {
     return "is more than arithmetic needs";
   }
+  if (from == "strategy" && starts_with_any(header, {"kernels/cpu/", "kernels/cuda/"})) {
+    return "is a backend's own: strategies know Backend, StepKernels and host_kernels.h";
+  }
   if (from == to || kLayers.at(to) < kLayers.at(from)) return "";
   return kLayers.at(to) == kLayers.at(from) ? "is a neighbour in the same layer" : "is in a higher layer";
 }
@@ -93,6 +96,9 @@ std::vector<std::string> violations(const std::string& file, const std::string& 
     const std::string header = (*match)[2];
     const std::string reason = (*match)[1] == "<" ? wrong_with_library(file, header) : wrong_with_ours(file, header);
     if (!reason.empty()) found.push_back("src/" + file + " includes " + header + ", which " + reason);
+  }
+  if (file.starts_with("strategy/") && text.find("dynamic_cast<const ops::") != text.npos) {
+    found.push_back("src/" + file + " asks for the type of an op, which the graph and the backends know");
   }
   return found;
 }
@@ -123,6 +129,8 @@ TEST_CASE("an include of a higher layer, a neighbour, a later room or a misplace
   CHECK(violations("strategy/steps/lane.h", "#include \"strategy/variables/memory_domain.h\"").empty());
   CHECK(violations("strategy/variables/memory_domain.h", "#include \"strategy/steps/lane.h\"").size() == 1);
   CHECK(violations("strategy/steps/lane.h", "#include \"strategy/strategy.h\"").size() == 1);
+  CHECK(violations("strategy/steps/lane.cpp", "#include \"kernels/cpu/update.h\"").size() == 1);
+  CHECK(violations("strategy/steps/lane.cpp", "if (dynamic_cast<const ops::Conv2d*>(op))").size() == 1);
   CHECK(violations("strategy/topology.h", "#include \"strategy/steps/lane.h\"").size() == 1);
   CHECK(violations("data/feeding/feeder.h", "#include \"data/dataset.h\"\n#include \"data/reading/gather.h\"").empty());
   CHECK(violations("data/dataset.h", "#include \"data/tables/csv.h\"").size() == 1);

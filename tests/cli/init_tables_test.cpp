@@ -211,5 +211,14 @@ TEST_CASE("init writes a file with -o, and replaces none") {
   CHECK(run_program(folder, "init t.csv -o t.csv").exit_code == 2);
 }
 
+TEST_CASE("a configuration in a folder that is a link names its data from the real folder") {
+  const TemporaryFolder folder;
+  write_file(folder / "t.csv", "a,b,y\n" + rows_of(40));
+  REQUIRE(run_script(folder, "mkdir -p a/deep && ln -s a/deep link && echo nothing > a/t.csv").exit_code == 0);
+  CHECK(run_program(folder, "init t.csv -o link/c.yaml").exit_code == 0);
+  CHECK(contains(read_text_file(folder / "link/c.yaml"), "file: ../../t.csv"));
+  CHECK(run_program(folder, "config check link/c.yaml").exit_code == 0);
+}
+
 }  // namespace
 }  // namespace mirrortrain::testing

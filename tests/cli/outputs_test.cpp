@@ -214,5 +214,42 @@ TEST_CASE_FIXTURE(Trained, "no command replaces what a run's configuration names
   CHECK(text("a.csv") == before);
 }
 
+TEST_CASE_FIXTURE(Trained, "a result for an open descriptor goes on where that is, and replaces no file") {
+  const std::string script =
+      "echo before > log; \"$MIRRORTRAIN\" -q eval run --split train --json /dev/stdout >> log; echo after >> log";
+  REQUIRE(run_script(folder, script).exit_code == 0);
+  const std::string log = text("log");
+  CHECK_MESSAGE(log.starts_with("before\n{"), log);
+  CHECK(log.ends_with("}\nafter\n"));
+  const Outcome piped = run_script(folder, "\"$MIRRORTRAIN\" -q eval run --split train --json /dev/fd/1 | cat");
+  CHECK_MESSAGE(contains(piped.out, "\"loss\""), piped.err);
+}
+
+TEST_CASE_FIXTURE(Trained, "neither predictions nor a configuration are appended to the data that they are made from") {
+  const std::string before = text("a.csv");
+  for (const char* command : {"predict run --data a.csv", "init a.csv"}) {
+    const Outcome outcome = run_script(folder, fmt::format("\"$MIRRORTRAIN\" {} >> a.csv", command));
+    CHECK(outcome.exit_code == 2);
+    CHECK(text("a.csv") == before);
+  }
+}
+
+TEST_CASE_FIXTURE(Trained, "a page does not wait for a pipe in its place") {
+  fs::remove(folder / "run/report.html");
+  REQUIRE(run_script(folder, "mkfifo run/report.html").exit_code == 0);
+  const Outcome outcome = run_script(folder, "timeout 20 \"$MIRRORTRAIN\" report run");
+  CHECK(outcome.exit_code == 2);
+  CHECK_MESSAGE(contains(outcome.err, "report.html: expected a file, found a folder, a pipe or a device"), outcome.err);
+}
+
+TEST_CASE_FIXTURE(Trained, "a folder whose name no configuration can hold is refused before training") {
+  const Outcome outcome = run_script(folder,
+                                     "d=$(printf 'd\\177') && mkdir \"$d\" && cp a.csv net.yaml \"$d\" && cd \"$d\" && "
+                                     "\"$MIRRORTRAIN\" fit net.yaml --run-dir r");
+  CHECK(outcome.exit_code == 2);
+  CHECK_MESSAGE(contains(outcome.err, "has a control character, so that the config.yaml of a run cannot name it"),
+                outcome.err);
+}
+
 }  // namespace
 }  // namespace mirrortrain::testing

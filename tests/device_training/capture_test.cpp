@@ -70,7 +70,7 @@ class RefusingBackend : public Backend {
   Graph merged(const Graph& graph, const std::vector<ValueId>& outputs) const override {
     return backend_->merged(graph, outputs);
   }
-  bool keeps_filters_out_first() const override { return backend_->keeps_filters_out_first(); }
+  VariableLayouts layouts(std::span<const GraphVariables> graphs) const override { return backend_->layouts(graphs); }
   const StepKernels& step_kernels() const override { return backend_->step_kernels(); }
   const RowKernels* row_kernels() const override { return backend_->row_kernels(); }
 

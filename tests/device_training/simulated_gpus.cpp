@@ -156,7 +156,7 @@ class SimulatedBackend : public Backend {
     return cuda::merge(graph, outputs);
   }
 
-  bool keeps_filters_out_first() const override { return true; }
+  VariableLayouts layouts(std::span<const GraphVariables> graphs) const override { return filters_out_first(graphs); }
   const StepKernels& step_kernels() const override { return cuda::step_kernels(); }
   const RowKernels* row_kernels() const override { return &cuda::row_kernels(); }
 

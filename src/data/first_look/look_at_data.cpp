@@ -216,10 +216,12 @@ DataLook look_at_npz(const FirstLook& at) {
 }  // namespace
 
 std::string FirstLook::name(const std::string& file) const {
-  const bool is_here = folder.empty() || fs::absolute(folder).lexically_normal() == fs::current_path();
-  if (is_here || fs::path(file).is_absolute()) return yaml_text(file);
-  return yaml_text(
-      fs::absolute(file).lexically_normal().lexically_relative(fs::absolute(folder).lexically_normal()).string());
+  const fs::path here = fs::current_path(), there = folder.empty() ? here : fs::weakly_canonical(folder);
+  if (there == here || fs::path(file).is_absolute()) return yaml_text(file);
+  // Links on the way are followed, as the configuration's readers do; the file may be one.
+  fs::path named = fs::absolute(file).lexically_normal();
+  if (!named.has_filename()) named = named.parent_path();
+  return yaml_text((fs::weakly_canonical(named.parent_path()) / named.filename()).lexically_relative(there).string());
 }
 
 DataLook look_at_data(const FirstLook& at) {

@@ -92,4 +92,12 @@ std::vector<ValueSpec> DenseWeightGradient::infer(std::span<const ValueSpec> inp
   return outputs;
 }
 
+std::optional<Factors> factors_of(const Graph& graph, ValueId gradient) {
+  const Graph::Value& value = graph.value(gradient);
+  if (value.source != Graph::Source::kNode || value.output != 0) return std::nullopt;
+  const Node& node = graph.node(value.producer);
+  if (dynamic_cast<const DenseWeightGradient*>(node.op.get()) == nullptr) return std::nullopt;
+  return Factors{node.inputs[0], node.inputs[1]};
+}
+
 }  // namespace mirrortrain::ops

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <optional>
+
 #include "graph/graph.h"
 #include "graph/ops/activation_kind.h"
 
@@ -34,5 +36,12 @@ struct DenseWeightGradient : Op {
   std::string_view name() const override { return "dense_weight_gradient"; }
   std::vector<ValueSpec> infer(std::span<const ValueSpec> inputs) const override;
 };
+
+/// The matrices of which a value is the product x^T dy over all rows.
+struct Factors {
+  ValueId x = kNoValue, dy = kNoValue;
+};
+/// Those of a DenseWeightGradient's kernel gradient; nullopt for other values, as for the sum of several uses'.
+std::optional<Factors> factors_of(const Graph& graph, ValueId gradient);
 
 }  // namespace mirrortrain::ops

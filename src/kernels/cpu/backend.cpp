@@ -5,8 +5,10 @@
 #include <numeric>
 
 #include "device/cpu/cpu_device.h"
+#include "kernels/cpu/product_update.h"
 #include "kernels/cpu/registry.h"
 #include "kernels/cpu/update.h"
+#include "kernels/host_kernels.h"
 
 namespace mirrortrain::cpu {
 namespace {
@@ -18,6 +20,14 @@ class CpuStepKernels : public StepKernels {
     cpu::update(rule, group, gradient, *params, begin, end);
   }
   int most_sources() const override { return std::numeric_limits<int>::max(); }
+
+  bool supports_product(std::int64_t out, DType operands) const override { return takes_product(out, operands); }
+  void update_with_product(const UpdateRule& rule, const Group& group, const ProductWeight& weight,
+                           std::span<const ProductSource> sources, const StepParams& params, int threads,
+                           std::int64_t begin, std::int64_t end) const override {
+    cpu::update_with_product(rule, group, weight, sources, params, threads, begin, end);
+  }
+
   bool refreshes_rounded() const override { return false; }
 
   void accumulate(Stream&, const Group& group, const GradientSum& gradient, bool first, std::int64_t begin,
@@ -101,3 +111,13 @@ const Backend& backend() {
 }
 
 }  // namespace mirrortrain::cpu
+
+namespace mirrortrain {
+
+const StepKernels& host_step_kernels() { return cpu::backend().step_kernels(); }
+
+void sum_regularization_on_host(const scalar::UpdateGroupView& group, std::int64_t elements) {
+  cpu::regularization_sums(group, 0, elements);
+}
+
+}  // namespace mirrortrain

@@ -6,21 +6,9 @@
 
 #include "base/dtype.h"
 #include "kernels/cpu/update.h"
+#include "kernels/step_kernels.h"
 
 namespace mirrortrain::cpu {
-
-/// A weight [in, out] in a group, `first` its first element there, and the data type of x and dy (see takes_product).
-struct ProductWeight {
-  std::int64_t first = 0, in = 0, out = 0;
-  DType operands = DType::kFloat32;
-};
-
-/// One replica's part of the weight's gradient, x^T dy: x [rows, in], dy [rows, out].
-struct ProductSource {
-  const std::byte* x = nullptr;
-  const std::byte* dy = nullptr;
-  std::int64_t rows = 0;
-};
 
 /// Whether `update_with_product` supports a weight with `out` outputs: they are in whole vectors, and if x and dy are
 /// bfloat16, this processor multiplies pairs of them.

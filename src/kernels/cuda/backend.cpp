@@ -22,7 +22,7 @@ class CudaBackend : public Backend {
     return std::make_shared<const KernelRegistry>(make_kernel_registry(device.id().index, options_));
   }
   Graph merged(const Graph& graph, const std::vector<ValueId>& outputs) const override { return merge(graph, outputs); }
-  bool keeps_filters_out_first() const override { return true; }
+  VariableLayouts layouts(std::span<const GraphVariables> graphs) const override { return filters_out_first(graphs); }
   const StepKernels& step_kernels() const override { return cuda::step_kernels(); }
   const RowKernels* row_kernels() const override { return &cuda::row_kernels(); }
 

@@ -64,6 +64,8 @@ MemoryForecast MirroredStrategy::memory() const {
     const Lane& lane = lanes_[index];
     const std::size_t examples = lane.examples() != nullptr ? lane.examples()->bytes() : 0;
     forecast.activations += lane.bytes();
+    const bool is_first = variables_->of_lane(index).place.lanes.front() == index;
+    if (is_first) forecast.activations += reduction_of_lane(index).rows_bytes();
     forecast.examples += examples;
     if (!topology_.on_gpus()) continue;
     const std::size_t run =

@@ -48,7 +48,7 @@ MirroredStrategy::MirroredStrategy(Topology topology, const Model& model, Mirror
   const bool keeps_gradients =
       parts_.keeps_gradients || parts_.gradients.are_kept() || measures || parts_.skips_non_finite;
   if (!topology_.on_gpus() && !choice.adds_before_update() && !keeps_gradients) {
-    products_ = find_product_gradients(model, parts_.policies);
+    products_ = find_product_gradients(model, parts_.policies, parts_.backend->step_kernels());
   }
   add_lanes(parts_.cache);
   const bool exchanges = topology_.ranks() > 1;
@@ -142,7 +142,7 @@ void MirroredStrategy::add_products() {
   for (const ProductGradient& product : products_) {
     const Shape& shape = model_.variables[product.variable].spec.shape;
     const auto& place = domain.variables.place(product.variable);
-    std::vector<cpu::ProductSource> sources;
+    std::vector<ProductSource> sources;
     for (const auto& [lane, replica] : lanes_.replicas)
       sources.push_back({lane->operand(*replica, product.x), lane->operand(*replica, product.dy), 0});
     domain.update.add_product(place.group, {place.first, shape[0], shape[1], graph.spec(product.dy).dtype},

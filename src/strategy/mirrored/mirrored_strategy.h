@@ -65,7 +65,7 @@ class MirroredStrategy : public Strategy {
   const VariableStore& variables() override;
   void variables_changed() override;
   const StateVariables& state() const override { return *state_; }
-  Workers workers() override { return {reduction_->workers(), topology_.replicas}; }
+  Workers workers() override { return Workers(reduction_->workers()); }
   void take_variables_from_chief() override;
   std::string differing_replicas() override;
   void abort(const std::string& reason) override;

@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "device/cpu/cpu_device.h"
-#include "kernels/cpu/update.h"
+#include "kernels/host_kernels.h"
 
 namespace mirrortrain {
 
@@ -66,10 +66,14 @@ std::int64_t ServedVariables::pull(std::int64_t generation, Content content, std
 void ServedVariables::update(Part& part, const float* gradient, const StepParams& params) const {
   const std::array sources{scalar::GradientSource{gradient, 1}};
   const scalar::UpdateGroupView& view = part.values.view(0);
-  if (!scalar::scales_by_norms(rule_)) return cpu::update(rule_, view, {sources, 0}, params, 0, part.elements);
-  cpu::accumulate(view, {sources, 0}, true, 0, part.elements);
-  cpu::measure(rule_, view, params, 0, part.elements);
-  cpu::update_accumulated(rule_, view, params, 0, part.elements);
+  const StepKernels& kernels = host_step_kernels();
+  InlineStream stream;
+  if (!scalar::scales_by_norms(rule_)) {
+    return kernels.update(stream, rule_, view, {sources, 0}, &params, 0, part.elements);
+  }
+  kernels.accumulate(stream, view, {sources, 0}, true, 0, part.elements);
+  kernels.measure(stream, rule_, view, &params, 0, part.elements);
+  kernels.update_accumulated(stream, rule_, view, &params, 0, part.elements);
 }
 
 PushResult ServedVariables::push(const PushedStep& step, std::span<const float> pushed) {
@@ -87,7 +91,10 @@ PushResult ServedVariables::push(const PushedStep& step, std::span<const float> 
     const std::scoped_lock part_lock(own.mutex);
     if (part->kind == VariablePart::Kind::kTrained) {
       update(own, elements, params);
-      if (part->norms) cpu::bound_norms(*part->norms, own.memory(-1), 0, part->norms->kept.count());
+      if (part->norms) {
+        InlineStream stream;
+        host_step_kernels().bound_norms(stream, *part->norms, own.memory(-1), nullptr, 0, part->norms->kept.count());
+      }
     } else {
       std::copy_n(elements, own.elements, own.memory(-1));  // the last writer's value is kept
     }

@@ -26,7 +26,7 @@ class DomainLink {
     communicator_.all_reduce(stream, {elements, what});
   }
   /// The same for one number of double precision.
-  void sum_number(Stream& stream, double* number) const;
+  void sum_number(Stream& stream, double* number, std::string_view what) const;
 
  private:
   const StepKernels& kernels_;

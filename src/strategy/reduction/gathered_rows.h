@@ -3,6 +3,8 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
+#include <utility>
 
 #include "collective/communicator.h"
 #include "device/device.h"
@@ -35,9 +37,11 @@ class GatheredRows {
   T* own(int row) const { return this->row(first_ + row); }
 
   /// Fetches the other domains' rows, once those of this one are written.
-  void gather(Stream& stream) const {
+  void gather(Stream& stream) const { gather(stream, name_); }
+  /// The same of numbers with another name, which outlives this.
+  void gather(Stream& stream, std::string_view name) const {
     if (others_ == nullptr) return;
-    others_->all_gather(stream, {std::span(row(0), static_cast<std::size_t>(rows_ * stride())), name_});
+    others_->all_gather(stream, {std::span(row(0), static_cast<std::size_t>(rows_ * stride())), name});
   }
 
   std::size_t bytes() const { return table_.bytes(); }

@@ -1,7 +1,6 @@
 #include "strategy/reduction/product_gradients.h"
 
 #include "graph/ops/dense.h"
-#include "kernels/cpu/product_update.h"
 
 namespace mirrortrain {
 namespace {
@@ -25,7 +24,8 @@ bool is_usable(const Graph& graph, ValueId value) {
 
 }  // namespace
 
-std::vector<ProductGradient> find_product_gradients(const Model& model, const std::vector<VariablePolicy>& policies) {
+std::vector<ProductGradient> find_product_gradients(const Model& model, const std::vector<VariablePolicy>& policies,
+                                                    const StepKernels& kernels) {
   std::vector<ProductGradient> found;
   const Graph& graph = model.training.graph;
   for (std::size_t i = 0; i < model.variables.size(); ++i) {
@@ -33,14 +33,11 @@ std::vector<ProductGradient> find_product_gradients(const Model& model, const st
     const ValueId gradient = model.training.gradients.empty() ? kNoValue : model.training.gradients[i];
     if (gradient == kNoValue || variable.l1 != 0 || variable.l2 != 0) continue;
     if (policies[i].aggregation != Aggregation::kMean || variable.spec.shape.elements() < kWorthwhile) continue;
-    // The first output: a sum of several uses' gradients has another producer.
-    const Graph::Value& value = graph.value(gradient);
-    if (value.source != Graph::Source::kNode || value.output != 0) continue;
-    const Node& node = graph.node(value.producer);
-    if (dynamic_cast<const ops::DenseWeightGradient*>(node.op.get()) == nullptr) continue;
-    const ValueId x = root_of(graph, node.inputs[0]), dy = root_of(graph, node.inputs[1]);
+    const auto factors = ops::factors_of(graph, gradient);
+    if (!factors) continue;
+    const ValueId x = root_of(graph, factors->x), dy = root_of(graph, factors->dy);
     if (!is_usable(graph, x) || !is_usable(graph, dy) ||
-        !cpu::takes_product(variable.spec.shape.back(), graph.spec(dy).dtype)) {
+        !kernels.supports_product(variable.spec.shape.back(), graph.spec(dy).dtype)) {
       continue;
     }
     // Where each example has many vectors, they are much more than the gradient, and all of them would be read again.

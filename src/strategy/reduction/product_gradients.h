@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <vector>
 
+#include "kernels/step_kernels.h"
 #include "model/model.h"
 #include "strategy/variables/variable_policy.h"
 
@@ -17,6 +18,7 @@ struct ProductGradient {
 
 /// The weights for which that is worth the while: large dense kernels that the mean over replicas updates, used
 /// once, on one vector of each example, and not regularized.
-std::vector<ProductGradient> find_product_gradients(const Model& model, const std::vector<VariablePolicy>& policies);
+std::vector<ProductGradient> find_product_gradients(const Model& model, const std::vector<VariablePolicy>& policies,
+                                                    const StepKernels& kernels);
 
 }  // namespace mirrortrain

@@ -43,10 +43,11 @@ struct DomainReduction {
   std::unique_ptr<ReplicaSums> sums;         ///< that training programs wait for; may be none
   std::unique_ptr<AssignedValues> assigned;  ///< what layers assign to variables
 
+  /// Of the rows that the replicas' programs write, and those gathered from other domains.
+  std::size_t rows_bytes() const { return sums->bytes() + assigned->bytes(); }
   /// Of the device's memory, where it is known.
   std::size_t bytes() const {
-    return (link ? link->bytes() : 0) + (reducer ? reducer->bytes() : 0) + compressed.bytes() + sums->bytes() +
-           assigned->bytes();
+    return (link ? link->bytes() : 0) + (reducer ? reducer->bytes() : 0) + compressed.bytes() + rows_bytes();
   }
   /// Waits for a lane's stream of the domain. Throws Error where something failed.
   void synchronize(Stream& stream) const { link ? link->communicator().synchronize(stream) : stream.synchronize(); }

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "base/error.h"
 #include "collective/host_values.h"
 
 namespace mirrortrain {
@@ -19,19 +18,11 @@ std::vector<double> Workers::gather(std::span<const double> values) const {
   return all;
 }
 
-std::vector<double> Workers::reduce(Aggregation aggregation, std::span<const double> values) const {
-  if (aggregation != Aggregation::kSum && aggregation != Aggregation::kMean) {
-    throw Error("values of replicas are reduced to their sum or their mean");
-  }
+std::vector<double> Workers::sum(std::span<const double> values) const {
+  std::vector<double> sums(values.size());
   const std::vector<double> all = gather(values);
-  const auto replicas = static_cast<std::size_t>(replicas_);
-  if (all.size() % replicas != 0) throw Error("every replica must have as many values");
-  std::vector<double> result(all.size() / replicas);
-  for (std::size_t i = 0; i < all.size(); ++i) result[i % result.size()] += all[i];
-  if (aggregation == Aggregation::kMean) {
-    for (double& value : result) value /= static_cast<double>(replicas);
-  }
-  return result;
+  for (std::size_t i = 0; i < all.size(); ++i) sums[i % sums.size()] += all[i];
+  return sums;
 }
 
 void Workers::take_from_chief(std::span<std::byte> bytes, std::string_view what) const {

@@ -25,7 +25,7 @@ void LaneSteps::find_non_finite() {
     domains = is_finite_in_domain() ? 0 : 1;
     stream().copy(of_domain, number, sizeof domains);
     if (exchanges()) {
-      reduction_.link->sum_number(stream(), reinterpret_cast<double*>(of_domain));
+      reduction_.link->sum_number(stream(), reinterpret_cast<double*>(of_domain), "numbers that are not finite");
       meet_while_warming_up();
     }
   }

@@ -140,7 +140,7 @@ std::vector<std::byte*> Lane::derived_copies(const Replica& replica, StepKind ki
   std::vector<std::byte*> places;
   for (const DerivedCopy& copy : program.derived_copies()) {
     const auto variable = static_cast<std::size_t>(std::ranges::find(variables, copy.variable) - variables.begin());
-    const bool out_first = copy.form.of_out_first != nullptr && domain.ohwi.contains(variable);
+    const bool out_first = copy.form.of_out_first != nullptr && domain.layouts.contains(variable);
     const DerivedForm& form = out_first ? *copy.form.of_out_first : copy.form;
     const TensorView from = canonical(replica, kind, domain.variables, variable);
     places.push_back(form.refresh ? domain.derived.request(from, form, changes(variable)) : from.data);

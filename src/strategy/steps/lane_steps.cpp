@@ -127,7 +127,7 @@ void LaneSteps::reduce(const GradientBucket& bucket) {
 void LaneSteps::add_squares_of_domains() {
   if (!run_.step.key.applies) return;
   if (own_.is_first()) {
-    reduction_.link->sum_number(stream(), lane_.norms());
+    reduction_.link->sum_number(stream(), lane_.norms(), "squares of the replicas' own gradients");
     meet_while_warming_up();
   }
   own_.meet();

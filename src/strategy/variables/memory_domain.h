@@ -12,21 +12,21 @@ namespace mirrortrain {
 /// for each GPU.
 struct MemoryDomain {
   /// Replica i of `variables` is place.replicas[i] of the run's `all_replicas`. Throws Error where the device has not
-  /// enough memory. `ohwi`: the variables that it keeps with output channels first (see find_filters).
+  /// enough memory. `layouts`: Backend::layouts.
   MemoryDomain(DomainPlace place, int all_replicas, const Model& model, const StoreOptions& store,
-               const UpdateOptions& update, Device& device, const StepKernels& kernels, Filters ohwi);
+               const UpdateOptions& update, Device& device, const StepKernels& kernels, VariableLayouts layouts);
 
   DomainPlace place;
   VariableStore variables;
   DerivedCopies derived;
   WeightUpdate update;
-  Filters ohwi;
+  VariableLayouts layouts;  ///< of the variables whose elements are in another order than the host's
   WeightConstraints constraints;
 
   std::size_t bytes() const { return variables.bytes() + derived.bytes(); }
 
   // What lasts from step to step, between the domain and the host's variables of all replicas. Both have the same
-  // layout, but for the order within filters. They return when all is copied.
+  // layout, but for the order within the variables of `layouts`. They return when all is copied.
 
   /// Copies what the domain's replicas have for themselves, and where `shared`, what all replicas share.
   void copy_to_host(Stream& stream, const VariableStore& host, bool shared) const;
@@ -34,9 +34,5 @@ struct MemoryDomain {
   /// What evaluation reads where that is no replica's own copy.
   void copy_evaluation_from_host(Stream& stream, const VariableStore& host) const;
 };
-
-/// Finds the model's filters. Throws Error where anything but a convolution reads one, or a convolution's kernel is not
-/// a variable: their order could not be chosen then.
-Filters find_filters(const Model& model);
 
 }  // namespace mirrortrain

@@ -45,7 +45,9 @@ RunVariables::RunVariables(const Model& model, StoreOptions store, const UpdateO
                            const Topology& topology, std::span<Device* const> devices, const Backend& backend,
                            Communicator* workers)
     : domain_of_lane_(topology.lanes.size()), workers_(workers) {
-  const Filters ohwi = backend.keeps_filters_out_first() ? find_filters(model) : Filters();
+  const GraphVariables graphs[] = {{model.training.graph, model.training.variables},
+                                   {model.evaluation.graph, model.evaluation.variables}};
+  const VariableLayouts layouts = backend.layouts(graphs);
   store.all_replicas = topology.replicas;
   for (const DomainPlace& place : topology.domains()) {
     for (const int lane : place.lanes) {
@@ -55,7 +57,7 @@ RunVariables::RunVariables(const Model& model, StoreOptions store, const UpdateO
     Device& device = *devices[static_cast<std::size_t>(place.lanes.front())];
     try {
       domains_.push_back(std::make_unique<MemoryDomain>(place, topology.replicas, model, store, update, device,
-                                                        backend.step_kernels(), ohwi));
+                                                        backend.step_kernels(), layouts));
     } catch (const UsageError&) {
       throw;
     } catch (const Error& error) {

@@ -4,7 +4,7 @@
 #include <numeric>
 
 #include "base/error.h"
-#include "kernels/cpu/update.h"
+#include "kernels/host_kernels.h"
 
 namespace mirrortrain {
 namespace {
@@ -138,7 +138,7 @@ double VariableStore::regularization() const {
   double total = 0;
   for (const VariableGroup& group : groups_) {
     const scalar::UpdateGroupView& view = group.view(0);
-    cpu::regularization_sums(view, 0, group.elements());
+    sum_regularization_on_host(view, group.elements());
     if (group.is_regularized())
       total += std::accumulate(view.regularization, view.regularization + group.chunks(), 0.0);
   }

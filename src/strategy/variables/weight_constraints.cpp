@@ -29,23 +29,13 @@ scalar::StridedAxes merged(const std::vector<Axis>& axes) {
   return {outer.extent, inner.extent, outer.stride, inner.stride};
 }
 
-/// How many of a filter's last axes its memory has first.
-std::size_t axes_in_front(const Shape& shape, const Shape* out_first) {
-  if (out_first == nullptr) return 0;
-  std::int64_t extent = 1;
-  for (std::size_t count = 1; count <= shape.rank(); ++count) {
-    extent *= shape[shape.rank() - count];
-    if (extent == out_first->back()) return count;
-  }
-  throw Error(fmt::format("{} are no filters {}", shape.text(), out_first->text()));
-}
-
 }  // namespace
 
-scalar::MaxNorms max_norms_of(const WeightConstraint& constraint, const Shape& shape, const Shape* out_first) {
+scalar::MaxNorms max_norms_of(const WeightConstraint& constraint, const Shape& shape, const VariableLayout* layout) {
   std::vector<std::size_t> order(shape.rank());
   for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
-  std::ranges::rotate(order, order.end() - static_cast<std::ptrdiff_t>(axes_in_front(shape, out_first)));
+  const std::size_t in_front = layout == nullptr ? 0 : layout->axes_in_front(shape);
+  std::ranges::rotate(order, order.end() - static_cast<std::ptrdiff_t>(in_front));
   std::vector<Axis> kept, reduced;
   std::int64_t stride = shape.elements();
   for (const std::size_t axis : order) {
@@ -56,16 +46,16 @@ scalar::MaxNorms max_norms_of(const WeightConstraint& constraint, const Shape& s
 }
 
 WeightConstraints::WeightConstraints(const Model& model, const VariableStore& variables, const StepKernels& kernels,
-                                     const Filters& ohwi)
+                                     const VariableLayouts& layouts)
     : kernels_(kernels) {
   for (std::size_t i = 0; i < model.variables.size(); ++i) {
     const ModelVariable& variable = model.variables[i];
     if (!variable.constraint) continue;
-    const auto filter = ohwi.find(i);
+    const auto layout = layouts.find(i);
     const VariableStore::Place& place = variables.place(i);
     weights_.push_back(
         {&variables.groups()[static_cast<std::size_t>(place.group)], place.first,
-         max_norms_of(*variable.constraint, variable.spec.shape, filter == ohwi.end() ? nullptr : &filter->second)});
+         max_norms_of(*variable.constraint, variable.spec.shape, layout == layouts.end() ? nullptr : &layout->second)});
   }
 }
 

@@ -6,25 +6,23 @@
 
 #include "kernels/scalar/max_norm.h"
 #include "kernels/step_kernels.h"
+#include "kernels/variable_layout.h"
 #include "model/model.h"
 #include "strategy/variables/domain_lane.h"
 #include "strategy/variables/variable_store.h"
 
 namespace mirrortrain {
 
-/// The variables that are kernels of convolutions, by number, and their shapes [height, width, in, out] there: a domain
-/// may keep them [out, height, width, in] (OHWI), see Backend::keeps_filters_out_first.
-using Filters = std::map<std::size_t, Shape>;
-
-/// A weight's norms where its memory has the axes in their order, or where a filter's last axis comes first there.
-scalar::MaxNorms max_norms_of(const WeightConstraint& constraint, const Shape& shape, const Shape* out_first = nullptr);
+/// A weight's norms, of a weight in its canonical layout where `layout` is null.
+scalar::MaxNorms max_norms_of(const WeightConstraint& constraint, const Shape& shape,
+                              const VariableLayout* layout = nullptr);
 
 /// Brings one memory's weights back within their constraints, once an update has changed them.
 class WeightConstraints {
  public:
-  /// `kernels` and `variables` must outlive it. `ohwi`: the filters with output channels first.
+  /// `kernels` and `variables` must outlive it. `layouts`: of the variables.
   WeightConstraints(const Model& model, const VariableStore& variables, const StepKernels& kernels,
-                    const Filters& ohwi);
+                    const VariableLayouts& layouts);
 
   bool any() const { return !weights_.empty(); }
   /// The lane's part; all lanes of the memory have met after the update.

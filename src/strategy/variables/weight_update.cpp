@@ -58,7 +58,7 @@ WeightUpdate::WeightUpdate(const VariableStore& variables, const StepKernels& ke
   }
 }
 
-void WeightUpdate::add_product(int group, const cpu::ProductWeight& weight, std::vector<cpu::ProductSource> operands,
+void WeightUpdate::add_product(int group, const ProductWeight& weight, std::vector<ProductSource> operands,
                                std::int64_t rows_per_example) {
   const VariableGroup* const of_group = parts_[static_cast<std::size_t>(group)].group;
   products_.push_back({of_group, weight, std::move(operands), rows_per_example});
@@ -184,8 +184,8 @@ void WeightUpdate::apply(const DomainLane& lane) const {
   });
   for (const Product& product : products_) {
     const auto [begin, end] = lane.part_of(product.weight.in, kProductRows);
-    cpu::update_with_product(rule_, product.group->view(0), product.weight, product.sources, *lane.params, lane.threads,
-                             begin, end);
+    kernels_.update_with_product(rule_, product.group->view(0), product.weight, product.sources, *lane.params,
+                                 lane.threads, begin, end);
   }
 }
 

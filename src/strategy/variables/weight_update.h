@@ -4,7 +4,6 @@
 #include <span>
 #include <vector>
 
-#include "kernels/cpu/product_update.h"
 #include "kernels/step_kernels.h"
 #include "strategy/gradient_options.h"
 #include "strategy/step_spec.h"
@@ -34,7 +33,7 @@ class WeightUpdate {
 
   /// A variable whose gradient the update makes itself (see product_gradients.h), on host memory alone. `operands`: by
   /// replica, as large as a replica's examples get; their rows are set in each step. `rows_per_example`: of x and dy.
-  void add_product(int group, const cpu::ProductWeight& weight, std::vector<cpu::ProductSource> operands,
+  void add_product(int group, const ProductWeight& weight, std::vector<ProductSource> operands,
                    std::int64_t rows_per_example);
 
   /// Before the lanes begin with the step. Returns what every lane's `params` are to hold when its work begins.
@@ -71,8 +70,8 @@ class WeightUpdate {
   };
   struct Product {
     const VariableGroup* group = nullptr;
-    cpu::ProductWeight weight;
-    std::vector<cpu::ProductSource> sources;
+    ProductWeight weight;
+    std::vector<ProductSource> sources;
     std::int64_t rows_per_example = 1;
   };
   template <class Work>

@@ -108,8 +108,8 @@ bool RunFolder::exists() const {
     return start;
   };
   // A run's config.yaml may have been copied, and each of its files be lost or damaged.
-  const bool has_trained =
-      fs::exists(path / RunLock::kName, none) || fs::is_directory(checkpoints(), none) || fs::exists(summary(), none);
+  const bool has_trained = fs::exists(path / RunLock::kName, none) || fs::is_directory(checkpoints(), none) ||
+                           fs::exists(summary(), none) || fs::exists(metrics(), none);
   return start_of(metrics()).starts_with("{\"event\":") || start_of(log()).find(" run folder: ") != std::string::npos ||
          (has_trained && start_of(config()).starts_with(kRunMark));
 }

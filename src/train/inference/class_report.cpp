@@ -47,19 +47,14 @@ void ClassReport::add(std::int64_t label, std::span<const float> prediction) {
 /// In parts, as there are as many numbers as pairs of classes. A double holds every count exactly.
 void ClassReport::add_up(const Workers& workers) {
   constexpr std::size_t kTogether = std::size_t{1} << 16;
-  const auto add_up = [&](std::vector<double> own) {
-    const std::vector<double> all = workers.gather(own);
-    std::ranges::fill(own, 0);
-    for (std::size_t i = 0; i < all.size(); ++i) own[i % own.size()] += all[i];
-    return own;
-  };
   for (std::size_t first = 0; first < counts_.size(); first += kTogether) {
     const auto part = std::span(counts_).subspan(first, std::min(kTogether, counts_.size() - first));
-    const std::vector<double> sums = add_up({part.begin(), part.end()});
+    const std::vector<double> sums = workers.sum(std::vector<double>(part.begin(), part.end()));
     std::ranges::transform(sums, part.begin(), [](double sum) { return static_cast<std::int64_t>(sum); });
   }
   for (Bin& bin : bins_) {
-    const auto sums = add_up({static_cast<double>(bin.examples), static_cast<double>(bin.right), bin.probabilities});
+    const double own[] = {static_cast<double>(bin.examples), static_cast<double>(bin.right), bin.probabilities};
+    const std::vector<double> sums = workers.sum(own);
     bin = {static_cast<std::int64_t>(sums[0]), static_cast<std::int64_t>(sums[1]), sums[2]};
   }
 }

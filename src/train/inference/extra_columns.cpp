@@ -4,11 +4,14 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <optional>
+#include <set>
 #include <type_traits>
 #include <utility>
 
 #include "base/error.h"
 #include "data/loading/new_data.h"
+#include "data/tables/csv_text.h"
 
 namespace mirrortrain {
 namespace {
@@ -38,26 +41,41 @@ ExtraColumns labels_of_split(const data::Dataset& examples, const data::Adapted*
   return numbered(std::move(extra), examples);
 }
 
-/// The pictures' files.
-ExtraColumns files_of(const data::Dataset& examples) {
-  ExtraColumns extra{{"file"}, {}};
+bool is_number(const std::string& text) {
+  data::CsvText cell(text, '\n');
+  return cell.number<double>().has_value() && cell.at_end();
+}
+
+/// The label of a picture that lies in a folder of its class's name, or of its number; null where that is none.
+std::optional<std::string> label_of_folder(const std::filesystem::path& picture, const data::Adapted* adapted) {
+  std::string folder = picture.parent_path().filename().string();
+  const bool has_classes = adapted != nullptr && !adapted->classes.empty();
+  if (has_classes ? std::ranges::binary_search(adapted->classes, folder) : is_number(folder)) return folder;
+  return std::nullopt;
+}
+
+/// The pictures' files, and the labels that their folders say, where all do.
+ExtraColumns columns_of_pictures(const WantedColumns& wanted, const data::Dataset& examples,
+                                 const data::Adapted* adapted) {
+  ExtraColumns extra{wanted.keep, {}};
+  bool has_labels = wanted.labels;
+  const auto file_of = [&](std::int64_t row) { return examples.source()->row_text(examples.first_row() + row); };
+  for (std::int64_t row = 0; has_labels && row < examples.rows(); ++row) {
+    has_labels = label_of_folder(file_of(row), adapted).has_value();
+  }
+  if (has_labels) extra.names.emplace_back("label");
   for (std::int64_t row = 0; row < examples.rows(); ++row) {
-    extra.rows.push_back({examples.source()->row_text(examples.first_row() + row)});
+    std::vector<std::string>& cells = extra.rows.emplace_back(wanted.keep.size(), file_of(row));
+    if (has_labels) cells.push_back(*label_of_folder(file_of(row), adapted));
   }
   return numbered(std::move(extra), examples);
 }
 
-/// The classes of pictures that lie in folders of the classes' names; nothing where one does not.
-ExtraColumns labels_of_folders(const data::Dataset& examples, const data::Adapted* adapted) {
-  if (adapted == nullptr || examples.source() == nullptr) return {};
-  ExtraColumns extra{{"label"}, {}};
-  for (std::int64_t row = 0; row < examples.rows(); ++row) {
-    const std::filesystem::path picture = examples.source()->row_text(examples.first_row() + row);
-    const std::string folder = picture.parent_path().filename().string();
-    if (!std::ranges::binary_search(adapted->classes, folder)) return {};
-    extra.rows.push_back({folder});
+void refuse_equal_names(const std::vector<std::string>& keep) {
+  std::set<std::string> names;
+  for (const std::string& column : keep) {
+    if (!names.insert(column).second) throw UsageError(fmt::format("--keep: {} is listed twice", column));
   }
-  return numbered(std::move(extra), examples);
 }
 
 }  // namespace
@@ -71,7 +89,7 @@ ExtraColumns extra_columns(const WantedColumns& wanted, const data::DataOptions&
                            const data::Dataset& examples) {
   const auto refuse_keep = [&](const char* why) {
     if (!wanted.keep.empty())
-      throw UsageError(std::string("--keep takes columns of a new table, or file of pictures; ") + why);
+      throw UsageError(std::string("--keep takes columns of a new table, or file of new pictures; ") + why);
   };
   if (!wanted.data) {
     refuse_keep("give it with --data");
@@ -79,11 +97,13 @@ ExtraColumns extra_columns(const WantedColumns& wanted, const data::DataOptions&
   }
   const data::Source source = data::new_source(*wanted.data, options);
   const auto* const table = std::get_if<data::Csv>(&source);
+  refuse_equal_names(wanted.keep);
   if (table == nullptr) {
-    const bool keeps_files = wanted.keep == std::vector<std::string>{"file"} && examples.source() != nullptr;
-    if (keeps_files && !wanted.labels) return files_of(examples);
-    refuse_keep("--data is none");
-    return wanted.labels ? labels_of_folders(examples, adapted) : ExtraColumns{};
+    const bool are_pictures = examples.source() != nullptr;
+    if (!are_pictures || std::ranges::any_of(wanted.keep, [](const auto& one) { return one != "file"; })) {
+      refuse_keep(are_pictures ? "pictures have no other column" : "--data is none of both");
+    }
+    return are_pictures ? columns_of_pictures(wanted, examples, adapted) : ExtraColumns{};
   }
   const std::vector<std::string> known =
       adapted != nullptr && adapted->table ? adapted->table->header : std::vector<std::string>();

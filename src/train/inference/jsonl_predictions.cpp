@@ -1,7 +1,10 @@
+#include <fmt/format.h>
+
 #include <nlohmann/json.hpp>
 #include <utility>
 #include <vector>
 
+#include "base/error.h"
 #include "report/json.h"
 #include "train/inference/prediction_writers.h"
 
@@ -38,7 +41,15 @@ class JsonlPredictions : public PredictionWriter {
       line["prediction"] = std::vector<float>(output.values.begin(), output.values.end());
     }
     if (!file.empty()) line["file"] = file;
-    for (std::size_t i = 0; i < extra.size(); ++i) line[extra_columns_[i]] = extra[i];
+    for (std::size_t i = 0; i < extra.size(); ++i) {
+      if (line.contains(extra_columns_[i]) && line[extra_columns_[i]] != extra[i]) {
+        throw UsageError(
+            fmt::format("--keep {0}: '{0}' is a key of the predictions themselves; give the table's column "
+                        "another name, or write .csv",
+                        extra_columns_[i]));
+      }
+      line[extra_columns_[i]] = extra[i];
+    }
     sink_.write(report::json_line(line) + "\n");
   }
   void finish() override { sink_.finish(); }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "base/error.h"
 #include "base/files.h"
 #include "device/cpu/cpu_device.h"
 #include "device/cuda/gpus.h"
@@ -82,18 +83,36 @@ void write_summary(const std::filesystem::path& file, const CheckedConfiguration
   // Updates by how many others came between reading the variables and the update, from 0.
   if (const auto staleness = strategy.staleness(); !staleness.empty()) json["staleness"] = staleness;
   json["versions"] = {{"mirrortrain", MIRRORTRAIN_VERSION}, {"onednn", cpu::onednn_version()}};
-  if (result.model_checksum) json["checksums"] = {{"model.safetensors", *result.model_checksum}};
+  if (result.model_checksum) json["checksums"]["model.safetensors"] = *result.model_checksum;
+  const RunFolder folder{file.parent_path()};
+  for (const std::filesystem::path& adapted : {folder.classes(), folder.preprocessing()}) {
+    if (std::filesystem::exists(adapted)) json["checksums"][adapted.filename().string()] = crc32_of(read_file(adapted));
+  }
   write_file(file, json.dump(2) + "\n");
 }
 
-std::optional<std::uint32_t> read_model_checksum(const std::filesystem::path& file) {
+std::optional<std::uint32_t> read_checksum(const std::filesystem::path& file, const std::string& name) {
   if (!std::filesystem::exists(file)) return std::nullopt;
   const auto summary = Json::parse(read_text_file(file), nullptr, false);
-  const auto checksum = Json::json_pointer("/checksums/model.safetensors");
+  const auto checksum = Json::json_pointer("/checksums/" + name);
   if (!summary.is_object() || !summary.contains(checksum) || !summary[checksum].is_number_unsigned()) {
     return std::nullopt;
   }
   return summary[checksum].get<std::uint32_t>();
+}
+
+std::optional<data::Adapted> read_adapted(const RunFolder& folder) {
+  for (const std::filesystem::path& file : {folder.classes(), folder.preprocessing()}) {
+    const std::string name = file.filename().string();
+    const std::optional<std::uint32_t> written = read_checksum(folder.summary(), name);
+    if (!written) continue;
+    const bool is_there = std::filesystem::exists(file);
+    if (is_there && crc32_of(read_file(file)) == *written) continue;
+    throw Error(fmt::format("{}: {}, and predictions depend on it; restore it, or train the run again", file.string(),
+                            is_there ? "the file is not what the run wrote" : "the run's file is gone"));
+  }
+  if (!std::filesystem::exists(folder.classes()) && !std::filesystem::exists(folder.preprocessing())) return {};
+  return data::Adapted::read(folder.classes(), folder.preprocessing());
 }
 
 std::optional<std::int64_t> read_done_step(const std::filesystem::path& file) {

@@ -5,8 +5,10 @@
 #include <optional>
 #include <string>
 
+#include "data/tables/adapted.h"
 #include "report/event.h"
 #include "strategy/strategy.h"
+#include "train/checkpoint/run_folder.h"
 #include "train/checkpoint/training_state.h"
 #include "train/session/check_configuration.h"
 
@@ -31,8 +33,12 @@ std::optional<std::int64_t> read_done_step(const std::filesystem::path& file);
 /// Whether a run is done because a callback ended it, by its summary.json.
 bool ended_early(const std::filesystem::path& file);
 
-/// The CRC-32 of the run's model.safetensors, by its summary.json; nullopt where it does not say.
-std::optional<std::uint32_t> read_model_checksum(const std::filesystem::path& file);
+/// The CRC-32 of the run's file of this name, by its summary.json; nullopt where it does not say.
+std::optional<std::uint32_t> read_checksum(const std::filesystem::path& file, const std::string& name);
+
+/// What a run kept of its training data; nullopt where it kept nothing. Throws Error where a file is not what the run,
+/// once it was done, had written.
+std::optional<data::Adapted> read_adapted(const RunFolder& folder);
 
 /// "loss 0.3012, accuracy 0.8921"
 std::string scores_text(const report::Scores& scores);

@@ -150,19 +150,19 @@ ReadConfiguration read_configuration(const std::string& file, std::span<const st
   if (read.values.name.text.empty()) {
     read.values.name.text = config::is_piped(file) ? "stdin" : std::filesystem::path(file).stem().string();
   }
-  // A run keeps name and paths in files that are UTF-8.
-  if (!is_utf8(read.values.name.text)) {
+  // A run keeps name and paths in its config.yaml.
+  if (const auto why = why_not_text(read.values.name.text); !why.empty()) {
     errors.add({}, "name",
-               fmt::format("{} is not UTF-8, and a run is called after its configuration's file unless that "
-                           "has a name: add one, or rename the file",
-                           shortened(file, 200)));
+               fmt::format("{} {}, and a run is called after its configuration's file unless that has a name: add one, "
+                           "or rename the file",
+                           shortened(file, 200), why));
   }
   for (const config::NamedFile& named : read.document.files) {
-    if (is_utf8(named.file)) continue;
-    errors.add(
-        named.place, named.path,
-        fmt::format("{} is not UTF-8, as the config.yaml of a run that names it must be; rename the folder or file",
-                    shortened(named.file, 200)));
+    const auto why = why_not_text(named.file);
+    if (why.empty()) continue;
+    errors.add(named.place, named.path,
+               fmt::format("{} {}, so that the config.yaml of a run cannot name it; rename the folder or file",
+                           shortened(named.file, 200), why));
   }
   return read;
 }

@@ -329,11 +329,6 @@ Run build_run(const CheckedConfiguration& checked, const RunParts& parts, const 
   return run;
 }
 
-std::optional<data::Adapted> read_adapted(const RunFolder& folder) {
-  if (!std::filesystem::exists(folder.classes()) && !std::filesystem::exists(folder.preprocessing())) return {};
-  return data::Adapted::read(folder.classes(), folder.preprocessing());
-}
-
 Placement placement_of(const CheckedConfiguration& checked, int servers) {
   const Configuration& values = checked.values();
   const std::size_t slots = slot_names(values.optimizer.value()).size();

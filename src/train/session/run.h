@@ -108,9 +108,6 @@ std::string left_out_text(const data::LeftOut& left, LeftOutList list);
 /// Warns of what is to be known of how data were read, where nothing else does.
 void warn_of_remarks(const data::Dataset& dataset);
 
-/// What a run kept of its training data; nullopt where it kept nothing.
-std::optional<data::Adapted> read_adapted(const RunFolder& folder);
-
 /// The strategy alone, of which nothing is prepared. Throws UsageError and Error for what the machine lacks.
 std::unique_ptr<Strategy> make_strategy(const CheckedConfiguration& checked, const RunParts& wanted,
                                         const Hardware& hardware);
