@@ -18,7 +18,7 @@ bool reads_filter(const Node& node, std::size_t input) {
                         dynamic_cast<const ops::Conv2dInputGradient*>(op) != nullptr);
 }
 
-/// The variable that `value` is, perhaps in another shape; kNoValue where it is none.
+/// The variable that `value` is or reshapes; kNoValue if none.
 ValueId variable_of(const Graph& graph, ValueId value) {
   while (value != kNoValue && graph.value(value).source == Graph::Source::kNode) {
     const Node& producer = graph.node(graph.value(value).producer);
@@ -41,7 +41,7 @@ void find_in(const ModelGraph& graph, Filters& filters, std::vector<bool>& is_ot
   }
 }
 
-/// to[column][row] = from[row][column], by strips of columns, so that the lines that are written stay near.
+/// to[column][row] = from[row][column], by strips of columns, for locality of the writes.
 void transpose(std::int64_t rows, std::int64_t columns, float* elements) {
   constexpr std::int64_t kStrip = 16;
   const std::vector<float> from(elements, elements + rows * columns);
@@ -62,7 +62,7 @@ void from_ohwi(const Shape& kernel, float* elements) {
   transpose(kernel.back(), kernel.elements() / kernel.back(), elements);
 }
 
-/// A filter's shape, and where it is in a part of a domain.
+/// A filter's shape, and its position in a part of a domain.
 struct Filter {
   Shape kernel;
   std::int64_t first;
@@ -77,7 +77,7 @@ std::vector<Filter> filters_of_group(const MemoryDomain& domain, int group) {
   return filters;
 }
 
-/// Calls body(part in the domain, its twin on the host, bytes, whether all replicas share it, its filters).
+/// Calls body(part in the domain, its counterpart on the host, bytes, whether all replicas share it, its filters).
 template <class Body>
 void for_each_part(const MemoryDomain& domain, const VariableStore& host, const Body& body) {
   for (std::size_t g = 0; g < host.groups().size(); ++g) {
@@ -108,7 +108,7 @@ void for_each_part(const MemoryDomain& domain, const VariableStore& host, const 
   }
 }
 
-/// A copy of a part with its filters in OHWI.
+/// Copies a part with its filters in OHWI.
 const std::byte* reordered(const std::byte* part, std::size_t bytes, const std::vector<Filter>& filters,
                            std::deque<std::vector<std::byte>>& copies) {
   std::byte* const copy = copies.emplace_back(part, part + bytes).data();
@@ -154,7 +154,7 @@ void MemoryDomain::copy_to_host(Stream& stream, const VariableStore& host, bool 
 }
 
 void MemoryDomain::copy_from_host(Stream& stream, const VariableStore& host) const {
-  std::deque<std::vector<std::byte>> ohwi_copies;  // until they are copied
+  std::deque<std::vector<std::byte>> ohwi_copies;  // live until they are copied
   for_each_part(*this, host, [&](std::byte* own, const std::byte* twin, std::size_t bytes, bool, const auto& of_part) {
     stream.copy(own, of_part.empty() ? twin : reordered(twin, bytes, of_part, ohwi_copies), bytes);
   });

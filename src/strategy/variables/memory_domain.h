@@ -8,11 +8,10 @@
 
 namespace mirrortrain {
 
-/// The variables in one memory, and what keeps them up to date there: one domain for all CPU lanes of a process, one
-/// for each GPU.
+/// The variables in one memory, with their updates there: one domain for all CPU lanes of a process, one for each GPU.
 struct MemoryDomain {
-  /// Replica i of `variables` is place.replicas[i] of the run's `all_replicas`. Throws Error where the device has not
-  /// enough memory. `ohwi`: the variables that it keeps with output channels first (see find_filters).
+  /// Replica i of `variables` is place.replicas[i] of the run's `all_replicas`. Throws Error if the device has too
+  /// little memory. `ohwi`: the variables stored with output channels first (see find_filters).
   MemoryDomain(DomainPlace place, int all_replicas, const Model& model, const StoreOptions& store,
                const UpdateOptions& update, Device& device, const StepKernels& kernels, Filters ohwi);
 
@@ -25,17 +24,17 @@ struct MemoryDomain {
 
   std::size_t bytes() const { return variables.bytes() + derived.bytes(); }
 
-  // What lasts from step to step, between the domain and the host's variables of all replicas. Both have the same
-  // layout, but for the order within filters. They return when all is copied.
+  // Copies state that lasts between steps, between the domain and the host's variables of all replicas. Both have the
+  // same layout except for the order within filters. These functions return when the copy is complete.
 
-  /// Copies what the domain's replicas have for themselves, and where `shared`, what all replicas share.
+  /// Copies the replicas' own state and, if `shared`, the state that all replicas share.
   void copy_to_host(Stream& stream, const VariableStore& host, bool shared) const;
   void copy_from_host(Stream& stream, const VariableStore& host) const;
-  /// What evaluation reads where that is no replica's own copy.
+  /// Copies the values that evaluation reads if they are not a replica's own copy.
   void copy_evaluation_from_host(Stream& stream, const VariableStore& host) const;
 };
 
-/// Finds the model's filters. Throws Error where anything but a convolution reads one, or a convolution's kernel is not
+/// Finds the model's filters. Throws Error if anything but a convolution reads one, or if a convolution's kernel is not
 /// a variable: their order could not be chosen then.
 Filters find_filters(const Model& model);
 

@@ -12,14 +12,14 @@
 
 namespace mirrortrain {
 
-/// The variables that are kernels of convolutions, by number, and their shapes [height, width, in, out] there: a domain
-/// may keep them [out, height, width, in] (OHWI), see Backend::keeps_filters_out_first.
+/// The variables that are kernels of convolutions, by number, with their shapes [height, width, in, out]: a domain may
+/// store them as [out, height, width, in] (OHWI), see Backend::keeps_filters_out_first.
 using Filters = std::map<std::size_t, Shape>;
 
-/// A weight's norms where its memory has the axes in their order, or where a filter's last axis comes first there.
+/// A weight's norms if its memory has the axes in order, or if a filter's last axis comes first there.
 scalar::MaxNorms max_norms_of(const WeightConstraint& constraint, const Shape& shape, const Shape* out_first = nullptr);
 
-/// Brings one memory's weights back within their constraints, once an update has changed them.
+/// Projects one memory's weights onto their constraints after an update.
 class WeightConstraints {
  public:
   /// `kernels` and `variables` must outlive it. `ohwi`: the filters with output channels first.
