@@ -13,7 +13,7 @@
 namespace mirrortrain {
 namespace {
 
-/// What was found of the examples that are left, under their numbers in the data as a whole.
+/// Renumbers the columns of the remaining examples by their numbers in the whole data.
 ExtraColumns numbered(ExtraColumns extra, const data::Dataset& examples) {
   if (left_out_within(examples) == 0) return extra;
   for (const std::int64_t row : examples.left_out()->rows) {
@@ -22,7 +22,7 @@ ExtraColumns numbered(ExtraColumns extra, const data::Dataset& examples) {
   return extra;
 }
 
-/// The labels of a split, where an example has one: classes by their names, if they have some.
+/// The labels of a split with one label per example: the names of classes, if they have names.
 ExtraColumns labels_of_split(const data::Dataset& examples, const data::Adapted* adapted) {
   if (examples.labels().row_elements() != 1) return {};
   ExtraColumns extra{{"label"}, {}};
@@ -38,7 +38,7 @@ ExtraColumns labels_of_split(const data::Dataset& examples, const data::Adapted*
   return numbered(std::move(extra), examples);
 }
 
-/// The pictures' files.
+/// The image files.
 ExtraColumns files_of(const data::Dataset& examples) {
   ExtraColumns extra{{"file"}, {}};
   for (std::int64_t row = 0; row < examples.rows(); ++row) {
@@ -47,7 +47,7 @@ ExtraColumns files_of(const data::Dataset& examples) {
   return numbered(std::move(extra), examples);
 }
 
-/// The classes of pictures that lie in folders of the classes' names; nothing where one does not.
+/// The classes of images in folders named after the classes; nothing if any image is not in one.
 ExtraColumns labels_of_folders(const data::Dataset& examples, const data::Adapted* adapted) {
   if (adapted == nullptr || examples.source() == nullptr) return {};
   ExtraColumns extra{{"label"}, {}};

@@ -17,7 +17,7 @@ struct RunResult {
   std::string status;  ///< done or stopped
   TrainingState state;
   double seconds = 0;
-  std::optional<std::uint32_t> model_checksum;  ///< CRC-32 of model.safetensors, where it was written
+  std::optional<std::uint32_t> model_checksum;  ///< CRC-32 of model.safetensors, if it was written
   std::optional<report::EvaluationEvent> test;
 };
 
@@ -25,13 +25,13 @@ struct RunResult {
 void write_summary(const std::filesystem::path& file, const CheckedConfiguration& checked, const Strategy& strategy,
                    const RunResult& result);
 
-/// The step that a run ended with as done, by its summary.json; nullopt where it did not, or went on since.
+/// The step at which a run ended as done, by its summary.json; nullopt if it did not, or was resumed since.
 std::optional<std::int64_t> read_done_step(const std::filesystem::path& file);
 
 /// Whether a run is done because a callback ended it, by its summary.json.
 bool ended_early(const std::filesystem::path& file);
 
-/// The CRC-32 of the run's model.safetensors, by its summary.json; nullopt where it does not say.
+/// The CRC-32 of the run's model.safetensors, by its summary.json; nullopt if it is not there.
 std::optional<std::uint32_t> read_model_checksum(const std::filesystem::path& file);
 
 /// "loss 0.3012, accuracy 0.8921"
