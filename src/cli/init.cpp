@@ -71,22 +71,22 @@ std::string classes_text(const data::DataLook& look) {
                      names.size() < look.names.size() ? ", ..." : "");
 }
 
-/// Lines of a comment.
+/// Formats a text as comment lines.
 std::string comment(std::string text) {
   std::ranges::replace_if(
       text, [](char c) { return c == '\n' || c == '\r'; }, ' ');
   return report::fitted("# " + text, kLineColumns) + "\n";
 }
 
-/// A line whose flow collections go on in further lines, between their entries, where it is long.
+/// Breaks a long line between entries of its flow collections.
 std::string folded(std::string_view line) {
   const std::string indent = "    ";
   std::string text;
-  std::size_t start = 0, last = 0;  // of the line; where it may end
+  std::size_t start = 0, last = 0;  // of the line; of a possible line break
   char quote = '\0';
   const auto break_line = [&] {
     text += std::string(line.substr(start, last - start)) + "\n" + indent;
-    start = last + 1;  // behind the space
+    start = last + 1;  // after the space
     last = start;
   };
   for (std::size_t i = 0; i < line.size(); ++i) {
@@ -115,7 +115,7 @@ std::string configuration(const std::string& path, const data::DataLook& look) {
   text +=
       fmt::format("name: {}\nseed: 1\ndata:\n  global_batch_size: {}\n", data::yaml_text(named.stem().string()), batch);
   text += folded("  train: " + look.train);
-  constexpr std::int64_t kFew = 5;  // of which validation would say little
+  constexpr std::int64_t kFew = 5;  // too few for a meaningful validation
   if (!look.validation.empty()) {
     text += folded("  validation: " + look.validation);
   } else if (look.examples >= kFew) {
@@ -134,7 +134,7 @@ std::string configuration(const std::string& path, const data::DataLook& look) {
          "strategy: {type: mirrored, devices: all}\ntraining: {epochs: 20}\n";
 }
 
-/// The configuration that stdout was redirected to; "" where it goes elsewhere.
+/// The configuration file that stdout is redirected to; "" if it is not.
 std::filesystem::path stdout_file() {
   std::error_code error;
   const std::filesystem::path file = std::filesystem::read_symlink("/proc/self/fd/1", error);
@@ -163,7 +163,7 @@ void add_init(CLI::App& app, int&) {
     const std::filesystem::path file = is_to_stdout ? stdout_file() : std::filesystem::path(*arguments->output);
     const data::DataLook look = data::look_at_data({arguments->data, arguments->label, file.parent_path()});
     const std::string text = configuration(arguments->data, look);
-    if (isatty(STDOUT_FILENO) == 0 || !is_to_stdout) {  // where its comments are not in view
+    if (isatty(STDOUT_FILENO) == 0 || !is_to_stdout) {  // if the file's comments are not visible
       for (const std::string& remark : look.remarks) fmt::print(stderr, "{}\n", shortened(remark, 400));
     }
     if (is_to_stdout) {
