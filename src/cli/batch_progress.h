@@ -8,14 +8,13 @@
 
 namespace mirrortrain::cli {
 
-/// A progress line of batches on stderr, where that is a terminal and progress is wanted; else nothing. It is removed
-/// with this object.
+/// A progress line for batches on stderr, if that is a terminal and progress is enabled. The destructor removes it.
 class BatchProgress {
  public:
-  /// `what` is being done: "test". `shown`: whether this process may show it.
+  /// `what`: the current work, "test". `shown`: whether this process may display it.
   explicit BatchProgress(std::string what, bool shown = true);
 
-  /// `batch` counts from 1.
+  /// `batch` is counted from 1.
   void show(std::int64_t batch, std::int64_t batches);
 
  private:

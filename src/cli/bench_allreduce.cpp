@@ -40,7 +40,7 @@ std::vector<std::unique_ptr<Device>> make_devices(const Topology& topology) {
   return devices;
 }
 
-/// A device is one rank, save that a GPU alone may have several replicas.
+/// Each device is one rank, except that a single GPU may have several replicas.
 void bench_on(const Topology& topology, const AllReduceBenchOptions& options) {
   const bool one_gpu = topology.on_gpus() && topology.lanes.size() == 1;
   for (const LanePlace& lane : topology.lanes) {

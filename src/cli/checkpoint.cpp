@@ -23,7 +23,7 @@ namespace fs = std::filesystem;
 
 constexpr const char* kRunHelp = "A run's name or folder, or one checkpoint's";
 
-/// All of a run, the best epoch's last, or the one that RUN names.
+/// All checkpoints of a run, with the best epoch's last, or the one that RUN names.
 std::vector<fs::path> checkpoints_of(const std::string& run) {
   const NamedRun named = require_run(run, run);
   if (named.checkpoint) return {*named.checkpoint};
@@ -48,13 +48,13 @@ std::string time_of(const fs::path& checkpoint) {
       fmt::localtime(std::chrono::system_clock::to_time_t(std::chrono::time_point_cast<std::chrono::seconds>(time))));
 }
 
-/// A run that trains removes its old checkpoints, perhaps while they are read here.
+/// A run in training removes its old checkpoints, possibly while they are read here.
 bool is_gone(const fs::path& checkpoint) {
   std::error_code error;
   return !fs::exists(checkpoint, error) && !error;
 }
 
-/// Returns whether all can be read.
+/// Returns whether all are readable.
 bool list(const std::vector<fs::path>& checkpoints) {
   bool all_readable = true;
   constexpr std::size_t kWhole = 71;  // columns
@@ -74,7 +74,7 @@ bool list(const std::vector<fs::path>& checkpoints) {
       print_row(name, std::to_string(state.training.step), std::to_string(state.training.position.epoch),
                 time_of(checkpoint), report::with_thousands(static_cast<std::int64_t>(bytes_in(checkpoint))),
                 state.is_finite ? "" : "has NaN or infinite values");
-    } catch (const std::exception& error) {  // the file system's errors, too
+    } catch (const std::exception& error) {  // including file system errors
       if (is_gone(checkpoint)) continue;
       report::print_fitted(stdout, fmt::format("{:<16}{}\n", name, error.what()));
       all_readable = false;
@@ -83,7 +83,7 @@ bool list(const std::vector<fs::path>& checkpoints) {
   return all_readable;
 }
 
-/// Returns whether all are whole.
+/// Returns whether all are intact.
 bool check(const std::vector<fs::path>& checkpoints) {
   bool all_whole = true;
   for (const fs::path& checkpoint : checkpoints) {

@@ -6,8 +6,7 @@ class App;
 
 namespace mirrortrain::cli {
 
-// Each adds one subcommand to the program. Its callback runs the command and sets `exit_code`; errors leave as
-// exceptions.
+// Each adds one subcommand to the program. Its callback runs the command and sets `exit_code`; errors are thrown.
 void add_fit(CLI::App& app, int& exit_code);
 void add_eval(CLI::App& app, int& exit_code);
 void add_bench_allreduce(CLI::App& app, int& exit_code);
@@ -22,7 +21,7 @@ void add_devices(CLI::App& app, int& exit_code);
 void add_runs(CLI::App& app, int& exit_code);
 void add_report(CLI::App& app, int& exit_code);
 void add_launch(CLI::App& app, int& exit_code);
-void add_help(CLI::App& app, int& exit_code);   ///< hidden: what -h prints
+void add_help(CLI::App& app, int& exit_code);   ///< hidden: prints the same as -h
 void add_usage(CLI::App& app, int& exit_code);  ///< hidden: the man page and completions, for the installation
 
 }  // namespace mirrortrain::cli

@@ -25,18 +25,18 @@ struct ConfigArguments {
   bool skips_data = false;
 };
 
-/// Everything that is wrong is reported at once, in the order of the file.
+/// Reports all errors at once, in the order of the file.
 void check(const ConfigArguments& arguments) {
   config::Errors errors;
   const CheckedConfiguration checked =
       look_at_configuration(configuration_or_run(arguments.config).file, arguments.overrides, errors);
   const std::size_t in_configuration = errors.count();
   if (!arguments.skips_data) check_data(checked, errors);
-  check_given_steps(checked, errors);  // not before, so that the data are looked at whatever it finds
+  check_given_steps(checked, errors);  // not earlier, so that the data are checked regardless
   if (!errors.concern("strategy")) {
     try {
       make_topology(checked.values().strategy, checked.values().data.global_batch_size, this_machine());
-    } catch (const UsageError& error) {  // a device that is not here may be where the run will be
+    } catch (const UsageError& error) {  // a device that does not exist here may exist where the run will be
       const std::string path = "strategy.devices", text = error.what();
       const bool is_of_devices = text.starts_with(path + ": ");
       const config::Place place = is_of_devices ? checked.place_of(path) : config::Place{};
@@ -45,11 +45,11 @@ void check(const ConfigArguments& arguments) {
   }
   for (const std::string& warning : errors.warnings()) spdlog::warn(warning);
   if (in_configuration > 0) errors.throw_if_any();
-  throw_data_errors(errors);  // the data may be wrong where the configuration is right
+  throw_data_errors(errors);  // the data may have errors even if the configuration has none
   fmt::print("{}: no errors\n", arguments.config);
 }
 
-/// How gradients will be reduced, unless a device is missing.
+/// Prints how gradients are reduced, unless a device is missing.
 void show_reduction(const CheckedConfiguration& checked) {
   const Configuration& values = checked.values();
   try {

@@ -19,7 +19,7 @@ void list_devices() {
   for (std::size_t i = 0; i < found.gpus.size(); ++i)
     report::print_fitted(stdout, fmt::format("cuda:{}  {}\n", i, cuda::describe(found, i)));
   if (!found.gpus.empty()) return;
-  // A batch that no replica is too small for.
+  // A batch that is large enough for any number of replicas.
   const Topology topology = make_topology({}, std::int64_t{1} << 30, {machine.cores, [&] { return found; }});
   for (const LanePlace& lane : topology.lanes) {
     report::print_fitted(stdout, fmt::format("{}  {}, {} thread{}\n", lane.device.text(), cpu_name(), lane.threads,
@@ -28,7 +28,7 @@ void list_devices() {
   for (const std::string& note : topology.notes) report::print_fitted(stderr, note + "\n");
 }
 
-/// Whether a run on several GPUs finds what it needs; prints what it finds where.
+/// Whether the libraries for a run on several GPUs are found; prints where they are.
 bool list_libraries() {
   std::vector<cuda::LibraryState> libraries = cuda::find_libraries();
   if (libraries.empty()) {

@@ -43,7 +43,7 @@ struct EvalArguments {
   data::Split split = data::Split::kTest;
 };
 
-/// Those that --checkpoint names: a safetensors file, a checkpoint's folder, or a checkpoint of the run.
+/// The weights that --checkpoint names: a safetensors file, a checkpoint's folder, or a checkpoint of the run.
 RunWeights given_weights(const std::string& given, const std::optional<RunFolder>& folder) {
   if (fs::is_regular_file(given)) return {given};
   if (folder) {
@@ -75,7 +75,7 @@ RunWeights choose_weights(const EvalArguments& arguments, const std::optional<Na
                   arguments.run_or_config, configuration.name.text));
 }
 
-/// Which examples a worker predicts, so that each has the place in a replica's rows that it has on one machine.
+/// The examples that a worker predicts, such that each has the same position in a replica's rows as on one machine.
 data::Dataset part_of_worker(const data::Dataset& dataset, const Cluster& cluster) {
   const std::int64_t blocks = (dataset.rows() - 1) / kPredictedRows + 1;
   const auto first_of = [&](std::int64_t worker) {
@@ -84,8 +84,7 @@ data::Dataset part_of_worker(const data::Dataset& dataset, const Cluster& cluste
   return dataset.view(first_of(cluster.worker), first_of(cluster.worker + 1) - first_of(cluster.worker));
 }
 
-/// What the event's JSON says beside the scores where the model predicts classes: each worker predicts its part. Every
-/// worker calls it.
+/// Additions to the event's JSON if the model predicts classes: each worker predicts its part. Called by every worker.
 nlohmann::ordered_json classes_json(const CheckedConfiguration& checked, const Run& run, data::Split split) {
   const OutputMeaning meaning = output_meaning(checked, run.adapted.classes);
   if (!meaning.tells_classes()) return nlohmann::ordered_json::object();
@@ -106,7 +105,7 @@ nlohmann::ordered_json classes_json(const CheckedConfiguration& checked, const R
   return report.to_json();
 }
 
-/// With a progress line where `shows_progress`.
+/// With a progress line if `shows_progress`.
 StepSums evaluate(const Run& run, data::Split split, std::int64_t batch_size, bool shows_progress) {
   const data::Feeder& examples = *run.split(split);
   BatchProgress progress(data::name_of(split), shows_progress);
@@ -150,7 +149,7 @@ int evaluate_on(const RunCluster* cluster, const EvalArguments& arguments, const
   run.strategy->variables_changed();
 
   const StepSums sums = evaluate(run, arguments.split, values.data.global_batch_size, is_chief);
-  const bool tells_classes = run.strategy->workers().agree(arguments.json.has_value()) != 0;  // whatever the others say
+  const bool tells_classes = run.strategy->workers().agree(arguments.json.has_value()) != 0;  // the chief decides
   const nlohmann::ordered_json classes =
       tells_classes ? classes_json(checked, run, arguments.split) : nlohmann::ordered_json::object();
   if (!is_chief) return 0;
@@ -189,7 +188,7 @@ int evaluate(const EvalArguments& arguments) {
     require_cluster(checked, process_environment());
   if (!checked.cluster) return evaluate_on(nullptr, arguments, checked, named);
   const RunCluster cluster(checked, fmt::format("eval --split {}", data::name_of(arguments.split)));
-  struct Quiet {  // what a failure elsewhere aborts goes before the control plane does
+  struct Quiet {  // the strategy, which a failure elsewhere aborts, is destroyed before the control plane
     rpc::ControlPlane& control;
     ~Quiet() { control.on_failure({}); }
   } const quiet{cluster.control()};

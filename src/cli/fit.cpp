@@ -15,7 +15,7 @@
 namespace mirrortrain::cli {
 namespace {
 
-/// A run that is resumed has a configuration of its own. `--resume CONFIG` is CONFIG with --resume.
+/// A resumed run has its own configuration. `--resume CONFIG` means CONFIG with --resume.
 void find_configuration(FitArguments& arguments) {
   if (!arguments.config.empty()) {
     if (arguments.resume || !RunFolder{arguments.config}.exists()) return;

@@ -31,8 +31,8 @@ struct GenerateArguments {
   std::vector<std::string> overrides;
 };
 
-/// Numbers below `least` or too large for T, and what is no number, are refused. The text becomes the number in its
-/// plain form, so that it means the same to every version of the parser.
+/// Rejects numbers below `least` or too large for T, and texts that are not numbers. The text becomes the number in
+/// plain form, so that all versions of the parser interpret it equally.
 template <class T>
 CLI::Validator at_least(T least, const std::string& what) {
   return {[=](std::string& text) -> std::string {
@@ -76,7 +76,7 @@ int generate(const GenerateArguments& arguments) {
   TrainedRun trained = open_trained_run(arguments.run, arguments.overrides);
   TextGenerator generator(std::move(trained.checked), trained.adapted.value_or(data::Adapted{}), arguments.run);
   load_trained_weights(trained.named, generator.strategy());
-  // What cannot be written ends the text; `main` reports it.
+  // A write error ends the text; `main` reports it.
   generator.generate(prompt, arguments.tokens, arguments.sampling, [](std::string_view text) {
     return std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0;
   });

@@ -7,8 +7,8 @@
 
 namespace mirrortrain::cli {
 
-/// The elements of each gradient bucket of the configuration's model, in the order in which they are reduced. None
-/// where no gradient is.
+/// The number of elements of each gradient bucket of the configuration's model, in the order in which they are reduced.
+/// Empty if there are no gradients.
 std::vector<std::size_t> bucket_counts(const CheckedConfiguration& checked);
 
 }  // namespace mirrortrain::cli

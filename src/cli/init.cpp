@@ -71,7 +71,7 @@ std::string classes_text(const data::DataLook& look) {
                      names.size() < look.names.size() ? ", ..." : "");
 }
 
-/// Lines of a comment.
+/// Formats a text as comment lines.
 std::string comment(std::string text) {
   std::ranges::replace_if(
       text, [](char c) { return is_control(static_cast<unsigned char>(c)) && static_cast<unsigned char>(c) < 0x80; },
@@ -79,15 +79,15 @@ std::string comment(std::string text) {
   return report::fitted("# " + text, kLineColumns) + "\n";
 }
 
-/// A line whose flow collections go on in further lines, between their entries, where it is long.
+/// Breaks a long line between entries of its flow collections.
 std::string folded(std::string_view line) {
   const std::string indent = "    ";
   std::string text;
-  std::size_t start = 0, last = 0;  // of the line; where it may end
+  std::size_t start = 0, last = 0;  // of the line; of a possible line break
   char quote = '\0';
   const auto break_line = [&] {
     text += std::string(line.substr(start, last - start)) + "\n" + indent;
-    start = last + 1;  // behind the space
+    start = last + 1;  // after the space
     last = start;
   };
   for (std::size_t i = 0; i < line.size(); ++i) {
@@ -116,7 +116,7 @@ std::string configuration(const std::string& path, const data::DataLook& look) {
   text +=
       fmt::format("name: {}\nseed: 1\ndata:\n  global_batch_size: {}\n", data::yaml_text(named.stem().string()), batch);
   text += folded("  train: " + look.train);
-  constexpr std::int64_t kFew = 5;  // of which validation would say little
+  constexpr std::int64_t kFew = 5;  // too few for a meaningful validation
   if (!look.validation.empty()) {
     text += folded("  validation: " + look.validation);
   } else if (look.examples >= kFew) {
@@ -135,7 +135,7 @@ std::string configuration(const std::string& path, const data::DataLook& look) {
          "strategy: {type: mirrored, devices: all}\ntraining: {epochs: 20}\n";
 }
 
-/// The configuration that stdout was redirected to; "" where it goes elsewhere.
+/// The configuration file that stdout is redirected to; "" if it is not.
 std::filesystem::path stdout_file() {
   std::error_code error;
   const std::filesystem::path file = std::filesystem::read_symlink("/proc/self/fd/1", error);

@@ -59,9 +59,9 @@ class Launch {
   launch::LoopbackPorts ports_;
   launch::Plan plan_;
   bool workers_may_leave_ = false;
-  bool is_occupied_ = false;  ///< the run's folder held a run before the first start
+  bool is_occupied_ = false;  ///< the run's folder contained a run before the first start
   int restarts_left_;         ///< of --restarts
-  RunFolder folder_;          ///< that the first start will make
+  RunFolder folder_;          ///< to be created by the first start
   launch::LineOutput out_{1}, err_{2};
 };
 
@@ -71,7 +71,7 @@ Launch::Launch(const LaunchArguments& arguments, LaunchedCommand command)
       ports_(arguments.tasks.hosts.empty() ? launch::count_tasks(arguments.tasks) : 0),
       plan_(launch::make_plan(arguments.tasks, ports_.numbers(), usable_cores())),
       restarts_left_(arguments.restarts) {
-  // With as many cores as a worker gets, from which it would choose its replicas.
+  // With a worker's number of cores, by which it would choose its number of replicas.
   const auto is_worker = [](const launch::PlacedTask& task) { return task.task.job == Job::kWorker; };
   const launch::OnCores as_a_worker(std::ranges::find_if(plan_.tasks, is_worker)->cores);
   const LaunchedRun run = check_launched_command(command_, plan_.cluster);
@@ -113,7 +113,7 @@ launch::Outcome Launch::start(const std::vector<std::string>& words) {
   return supervise(tasks);
 }
 
-/// Whether the chief has made the run's folder.
+/// Whether the chief has created the run's folder.
 bool Launch::run_exists() {
   if (chief_is_here()) return folder_.exists();
   const launch::PlacedTask& chief = plan_.tasks.front();
@@ -131,7 +131,7 @@ std::vector<std::string> Launch::words_to_start_again() {
   std::vector<std::string> words = command_.words;
   if (command_.is_fit && !command_.resumes && !is_occupied_ && run_exists()) {
     words.push_back("--resume");
-    if (!command_.run_dir) words.push_back(folder_.path.string());  // else --run-dir names it
+    if (!command_.run_dir) words.push_back(folder_.path.string());  // otherwise --run-dir names it
   }
   return words;
 }
@@ -142,7 +142,7 @@ int Launch::run() {
     return 0;
   }
   std::vector<std::string> words = command_.words;
-  // Another run's folder, which the chief refuses, whatever else may fail before that.
+  // Another run's folder, which the chief rejects, even if something else fails first.
   is_occupied_ = restarts_left_ > 0 && command_.is_fit && !command_.resumes && run_exists();
   while (true) {
     const launch::Outcome outcome = start(words);
@@ -167,7 +167,7 @@ void add_options(CLI::App& command, LaunchArguments& arguments) {
   command.add_flag("--evaluator", tasks.evaluator, "Start an evaluator too");
   command.add_option("--hosts", tasks.hosts, "Hosts to start tasks on with ssh, as in a,b; default: this machine")
       ->delimiter(',')
-      ->allow_extra_args(false);  // else it would take the words behind `--`, too
+      ->allow_extra_args(false);  // otherwise it would also consume the words after `--`
   command
       .add_option("--port", tasks.port, "On hosts: the port of the first task, the next has the next; default: 2222")
       ->check(CLI::Range(1, 65535));
@@ -189,7 +189,7 @@ void add_options(CLI::App& command, LaunchArguments& arguments) {
   command.add_option("COMMAND", arguments.command, "After `--`: fit or eval with its arguments");
 }
 
-/// Throws UsageError for options that say nothing without --hosts, or do not fit it.
+/// Throws UsageError for options that need --hosts, or are incompatible with it.
 void require_hosts(const CLI::App& command, const LaunchArguments& arguments) {
   for (const char* option : {"--port", "--ssh", "--remote-directory", "--remote-executable"}) {
     if (arguments.tasks.hosts.empty() && command.count(option) > 0) {

@@ -33,7 +33,7 @@ std::vector<std::string> launched_apart(const CLI::App& app, const std::vector<s
       break;
     }
     const std::string name = word->substr(0, word->find('='));
-    // What goes with every command belongs to the nearest.
+    // Options of all commands belong to the nearest one.
     const bool is_launched = !launched.empty() && is_command(launched[0]) &&
                              app.get_subcommand(launched[0])->get_option_no_throw(name) != nullptr;
     const CLI::Option* const option =
@@ -63,10 +63,10 @@ std::optional<LaunchedCommand> read_launched_command(const std::vector<std::stri
   add_eval(app, unused);
   add_output_options(app);
   CLI::App* const command = app.get_subcommand(words[0]);
-  command->callback([] {});  // read, not run
+  command->callback([] {});  // only parsed, not run
   try {
     refuse_empty_texts(app, words);
-    app.parse(std::vector<std::string>(words.rbegin(), words.rend()));  // CLI11 takes them from the back
+    app.parse(std::vector<std::string>(words.rbegin(), words.rend()));  // CLI11 reads them from the back
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) {
       exit_code = app.exit(error);  // help
@@ -82,7 +82,7 @@ std::optional<LaunchedCommand> read_launched_command(const std::vector<std::stri
   if (config->count() > 0) {
     result.config = config->as<std::string>();
   } else if (resume != nullptr && resume->count() > 0 && !resume->results().front().empty()) {
-    // A run's own, or a configuration file itself, as fit reads it.
+    // A run's configuration, or a configuration file itself, as in fit.
     const std::string named = resume->results().front();
     result.config = std::filesystem::is_regular_file(named) ? named : require_resumable(named).config().string();
   } else {

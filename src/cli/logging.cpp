@@ -26,7 +26,7 @@ bool colors_are_unwanted() {
   return no_color != nullptr && *no_color != '\0';
 }
 
-/// Breaks lines of prose between words; tables, which are narrowed, stay as they are.
+/// Breaks lines of prose between words; tables, which are narrowed, are unchanged.
 std::string wrapped(std::string_view text, std::size_t width) {
   std::string result;
   for (std::size_t start = 0; start <= text.size();) {
@@ -50,7 +50,7 @@ std::string wrapped(std::string_view text, std::size_t width) {
   return result;
 }
 
-/// stderr, where a progress line may be drawn.
+/// stderr, on which a progress line may be displayed.
 class ConsoleSink : public spdlog::sinks::base_sink<std::mutex> {
  public:
   ConsoleSink() : is_terminal_(report::is_terminal(stderr)), has_color_(is_terminal_ && !colors_are_unwanted()) {}
@@ -80,13 +80,13 @@ class ConsoleSink : public spdlog::sinks::base_sink<std::mutex> {
 
 ConsoleSink& console() { return static_cast<ConsoleSink&>(*spdlog::default_logger()->sinks().front()); }
 
-/// A log that cannot be written, or stderr, must not end what it reports.
+/// A failure to write the log, or stderr, must not end the program that is being logged.
 void warn_of_lost_log(const std::string& error) {
   static std::atomic_flag is_told;
   if (is_told.test_and_set()) return;
   try {
     console().print(spdlog::level::warn, "warning: the log is incomplete: " + error);
-  } catch (const std::system_error&) {  // nobody can be notified
+  } catch (const std::system_error&) {  // there is no other output
   }
 }
 

@@ -8,10 +8,10 @@ class App;
 
 namespace mirrortrain::cli {
 
-/// Messages go to stderr: errors in red, warnings in yellow where it is a terminal, no line wider than that.
+/// Messages go to stderr: on a terminal, errors in red, warnings in yellow, and lines wrapped to its width.
 void set_up_logging();
 
-/// -q, -v and --color, for a command and those below it.
+/// Adds -q, -v and --color to a command and its subcommands.
 void add_output_options(CLI::App& command);
 
 /// Writes an error that ends the program to stderr.

@@ -16,18 +16,18 @@ std::array<struct sigaction, kStops.size()> inherited;
 void note_inherited() {
   for (std::size_t i = 0; i < kStops.size(); ++i) ::sigaction(kStops[i], nullptr, &inherited[i]);
 }
-// Before the constructors of any library; the executable's own sources alone may ask for that.
+// Before the constructors of all libraries; only the executable's own sources may request this.
 [[gnu::used, gnu::section(".preinit_array")]] void (*const note_first)() = note_inherited;
 
-/// Gives SIGINT, SIGTERM and SIGHUP back the meaning that this process was started with. Libraries (libpsm2, below Open
-/// MPI) put handlers of their own in their place before main, also where nohup has a signal ignored.
+/// Restores the dispositions of SIGINT, SIGTERM and SIGHUP with which this process was started. Libraries (libpsm2,
+/// used by Open MPI) replace them by their own handlers before main, even if nohup has a signal ignored.
 void restore_stop_signals() {
   for (std::size_t i = 0; i < kStops.size(); ++i) ::sigaction(kStops[i], &inherited[i], nullptr);
 }
 
-/// A file that is opened must not become stdin, stdout or stderr, where those were closed.
+/// Prevents files opened later from becoming stdin, stdout or stderr if those were closed.
 void reserve_standard_streams() {
-  // Writing to a stdout that was closed fails, as results are lost; stderr's text may be.
+  // Writes to a closed stdout fail, because results must not be lost; stderr's text may be.
   for (const int descriptor : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     if (::fcntl(descriptor, F_GETFD) >= 0) continue;
     if (::open("/dev/null", descriptor == STDERR_FILENO ? O_WRONLY : O_RDONLY) != descriptor) return;

@@ -16,10 +16,10 @@
 namespace mirrortrain::cli {
 namespace {
 
-/// Empty where the file can be written. Leaves one that is there as it is.
+/// Empty if the file can be written. An existing file is not changed.
 std::string why_not_writable(const std::string& file) {
-  if (file == "-") return "";  // stdout, where the command takes it for that
-  // Whoever reads a pipe would take the end of the trial for the end of the results.
+  if (file == "-") return "";  // stdout, if the command supports it
+  // A pipe's reader would treat the end of the test as the end of the results.
   if (std::filesystem::is_fifo(file)) return "";
   if (const std::string own = own_file_of_run(file); !own.empty()) {
     return fmt::format("this would replace {}; name another file", own);
@@ -38,14 +38,14 @@ void refuse_empty_values(CLI::App& command) {
   const CLI::Validator is_given([](std::string& text) { return text.empty() ? std::string(kEmpty) : std::string(); },
                                 "");
   for (CLI::Option* const option : command.get_options()) {
-    // What `launch` starts is a command line of its own; what is wrong with an empty prompt is said by generate.
+    // The command started by `launch` is parsed separately; generate reports errors in an empty prompt.
     const bool is_looked_at_later = option->get_name() == "COMMAND" || option->get_name() == "--prompt";
     if (option->get_items_expected_max() > 0 && !is_looked_at_later) option->transform(is_given);  // the first check
   }
   for (CLI::App* const inner : command.get_subcommands([](CLI::App*) { return true; })) refuse_empty_values(*inner);
 }
 
-/// Whether a command has an option of this name that may stand without a value.
+/// Whether a command has an option of this name whose value is optional.
 bool has_optional_value(const CLI::App& command, const std::string& name) {
   const CLI::Option* const option = command.get_option_no_throw(name);
   if (option != nullptr && option->get_items_expected_min() == 0 && option->get_items_expected_max() > 0) return true;

@@ -14,12 +14,12 @@ class Option;
 
 namespace mirrortrain::cli {
 
-/// Has every option and argument of the program's commands refuse an empty text, which an unset variable gives. Once
-/// all are added. An option that may stand without a value, whose words the parser does not distinguish, is looked for
-/// in `words`, the command line. Throws UsageError.
+/// Makes every option and argument of the program's commands reject an empty text, which an unset variable yields. Call
+/// it when all are added. Options with an optional value, for which the parser does not distinguish words, are looked
+/// up in `words`, the command line. Throws UsageError.
 void refuse_empty_texts(CLI::App& program, const std::vector<std::string>& words);
 
-// Options that several commands take. What they are read into must outlive `command`.
+// Options of several commands. The variables that they set must outlive `command`.
 
 /// --set
 CLI::Option* add_overrides(
@@ -27,24 +27,24 @@ CLI::Option* add_overrides(
     const std::string& help = "Override a value: key.path=value, with a YAML value; may be given several times");
 /// CONFIG and --set
 void add_configuration(CLI::App& command, std::string& file, std::vector<std::string>& overrides);
-/// --split, whose default is what `split` holds
+/// --split, with the value of `split` as its default
 CLI::Option* add_split(CLI::App& command, data::Split& split, const std::string& help);
 
-/// What RUN_OR_CONFIG means: a configuration file, or a run with its own.
+/// The meaning of RUN_OR_CONFIG: a configuration file, or a run with its own.
 struct ConfigurationOrRun {
   std::string file;
   std::optional<NamedRun> run;
 };
-/// Throws UsageError where there is neither.
+/// Throws UsageError if it is neither.
 ConfigurationOrRun configuration_or_run(const std::string& text);
 
-/// An option that names a file to write, or "-" for stdout. A file that cannot be written is an error of the command
-/// line, reported before any work is done.
+/// An option for an output file, or "-" for stdout. A file that cannot be written is reported as an error in the
+/// command line, before any work is done.
 CLI::Option* add_output_file(CLI::App& command, const std::string& names, std::optional<std::string>& file,
                              const std::string& help);
 /// --json
 CLI::Option* add_json(CLI::App& command, std::optional<std::string>& file, const std::string& help);
-/// Writes `json` and a line break to the file, or to stdout where it is "-". Throws Error.
+/// Writes `json` and a line break to the file, or to stdout if it is "-". Throws Error.
 void write_json(const std::string& file, const std::string& json);
 
 }  // namespace mirrortrain::cli

@@ -34,7 +34,7 @@ std::string gradients_text(const Plan& plan) {
   return text + (plan.overlaps ? ", sent while backward continues" : "; computing waits while they are sent");
 }
 
-/// A column: its head in two lines, and how soon it is left out where the table is too wide.
+/// A column: its header in two lines, and its priority for omission if the table is too wide.
 struct PlanColumn {
   const char *above, *head;
   int rank;
@@ -94,7 +94,7 @@ std::string table_text(const Plan& plan, std::size_t width) {
   return text;
 }
 
-/// Replicas without examples take part in every exchange and compute nothing.
+/// Replicas without examples take part in every exchange but compute nothing.
 std::string idle_text(const Plan& plan) {
   std::string text;
   for (const PlannedRun& run : plan.runs) {

@@ -7,8 +7,8 @@
 
 namespace mirrortrain::cli {
 
-/// The prediction as a table, with what it assumes above and what follows from it below.
-/// `width`: columns that there are for the table, which leaves out what matters least; 0: no limit.
+/// The prediction as a table, preceded by its assumptions and followed by its conclusions. `width`: maximum number of
+/// columns of the table, which omits the least important ones; 0: no limit.
 std::string plan_text(const plan::Plan& plan, std::size_t width = 0);
 
 /// The same figures as JSON, in seconds and bytes.

@@ -77,7 +77,7 @@ data::Dataset read_examples(const PredictArguments& arguments, const CheckedConf
   throw UsageError(data::missing_text(values.data, arguments.split) + ", or a file with --data FILE");
 }
 
-/// What new data on stdin are read from: a file that is removed with this.
+/// New data from stdin, in a temporary file that this object removes.
 class StandardInput {
  public:
   StandardInput() {
@@ -101,8 +101,8 @@ class StandardInput {
   fs::path folder_;
 };
 
-/// As run_to_predict; where the steps of preprocessing take no such examples, it is the examples that have to change.
-/// `key`: of the split that they are, if they are one.
+/// Like run_to_predict; but if the preprocessing transforms are not applicable to the examples, reports an error in the
+/// examples. `key`: the examples' split, if they are one.
 Run run_on(const CheckedConfiguration& checked, const data::Dataset& examples,
            const std::optional<data::Adapted>& adapted, const data::SplitKey& key) {
   try {
@@ -115,8 +115,8 @@ Run run_on(const CheckedConfiguration& checked, const data::Dataset& examples,
   }
 }
 
-/// Writes predictions under the numbers that their examples have in the data as a whole: those that were left out have
-/// none, but a row of NaN where rows have no numbers.
+/// Writes predictions with the examples' numbers in the whole data: those that were left out have none, or a row of NaN
+/// if rows have no numbers.
 class NumberedPredictions {
  public:
   NumberedPredictions(PredictionWriter& writer, const data::Dataset& examples, bool fills, std::size_t elements,
@@ -158,7 +158,7 @@ class NumberedPredictions {
   std::int64_t next_ = 0, row_ = 0;
 };
 
-/// The examples of which the model computes NaN.
+/// Counts the examples for which the model outputs NaN.
 class NanCount {
  public:
   void add(std::int64_t row) {
@@ -174,7 +174,7 @@ class NanCount {
   std::int64_t count_ = 0, first_ = 0;
 };
 
-/// A signal asks to stop.
+/// Thrown if a signal requests a stop.
 struct Stopped {
   int signal;
 };
@@ -226,7 +226,7 @@ int predict(PredictArguments arguments) {
   try {
     const auto writer = make_prediction_writer(output, meaning);
     NumberedPredictions predictions(*writer, examples, is_npy, static_cast<std::size_t>(meaning.elements()), extra);
-    // Not among the predictions themselves.
+    // Not displayed among the predictions themselves.
     BatchProgress progress("predictions", arguments.output || !report::is_terminal(stdout));
     NanCount nan;
     const std::int64_t batch = kPredictedRows * run.strategy->num_replicas_in_sync();

@@ -12,9 +12,9 @@
 
 namespace mirrortrain::cli {
 
-/// Gives a network's predictions for every example of a data set, in order, on this machine alone: `take` gets the
-/// example's row and its class, or that of each of its steps that is no padding. `meaning`: of outputs that predict
-/// classes. Throws Error and UsageError for what does not fit or is missing.
+/// Computes a network's predictions for every example of a data set, in order, only on this machine: calls `take` with
+/// the example's row and its class, or that of each of its time steps that is not padding. `meaning`: of outputs that
+/// predict classes. Throws Error and UsageError for files that do not fit or are missing.
 void predict_classes(
     const CheckedConfiguration& checked, const OutputMeaning& meaning, const data::Dataset& dataset,
     const data::Adapted& adapted, const std::function<void(const VariableStore& variables)>& load_weights,

@@ -35,7 +35,7 @@ struct ReportArguments {
   bool skips_predictions = false;
 };
 
-/// The test data, else the validation data. Throws Error where they cannot be read, UsageError where there are none.
+/// The test data, else the validation data. Throws Error if they cannot be read, UsageError if there are none.
 std::pair<data::Split, data::LoadedSplit> read_split(const CheckedConfiguration& checked,
                                                      const data::Adapted* adapted) {
   const Configuration& values = checked.values();
@@ -46,7 +46,7 @@ std::pair<data::Split, data::LoadedSplit> read_split(const CheckedConfiguration&
   throw UsageError(data::missing_text(values.data, data::Split::kTest));
 }
 
-/// What takes the data and the weights: the classes, and the pictures that were taken for another one.
+/// Adds the parts that need the data and the weights: the classes, and the misclassified pictures.
 void add_predictions(const NamedRun& run, const CheckedConfiguration& checked, report::RunPage& page) {
   const std::optional<data::Adapted> kept = read_adapted(run.folder);
   const OutputMeaning meaning = output_meaning(checked, kept ? kept->classes : std::vector<std::string>());
@@ -86,7 +86,7 @@ void add_predictions(const NamedRun& run, const CheckedConfiguration& checked, r
     page.why_no_mistakes = fmt::format("No {} picture is taken for another class.", page.classes->split);
 }
 
-/// What cannot be shown is said on the page: a run that still trains, or whose data are gone, has curves all the same.
+/// Errors become notes on the page: a run that is still training, or whose data no longer exist, still has curves.
 report::RunPage page_of(const NamedRun& run, const std::string& name, const ReportArguments& arguments) {
   report::RunPage page = run_page(run.folder, name);
   const auto leave_out = [&page](const std::string& why) {
@@ -114,13 +114,13 @@ report::RunPage page_of(const NamedRun& run, const std::string& name, const Repo
   return page;
 }
 
-/// The run's name, with the checkpoint that RUN names.
+/// The run's name, with the checkpoint if RUN names one.
 std::string title_of(const NamedRun& run) {
   const std::string name = name_of(run.folder);
   return run.checkpoint ? fmt::format("{} ({})", name, run.checkpoint->filename().string()) : name;
 }
 
-/// By their folders where others have the same name.
+/// Uses their folders if names are not unique.
 std::vector<std::string> titles_of(const std::vector<NamedRun>& runs) {
   std::vector<std::string> titles;
   for (const NamedRun& run : runs) titles.push_back(title_of(run));
@@ -137,7 +137,7 @@ std::string default_output(const std::vector<NamedRun>& runs) {
   return runs.size() == 1 ? runs[0].folder.report().string() : "report.html";
 }
 
-/// A page under another format's name would open in the wrong program.
+/// A page with another format's extension would be opened by the wrong program.
 void require_html(const std::string& file) {
   const std::string ending = std::filesystem::path(file).extension().string();
   if (ending.empty() || ending == ".html" || ending == ".htm") return;

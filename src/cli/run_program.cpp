@@ -26,7 +26,7 @@
 namespace mirrortrain::cli {
 namespace {
 
-/// Threads get stacks of the same size; where one is full there is no error to show, but a segmentation fault.
+/// All threads get stacks of this size; a stack overflow is a segmentation fault without an error message.
 void require_stack() {
   constexpr rlim_t kLeast = 512;  // KiB
   rlimit limit{};
@@ -35,7 +35,7 @@ void require_stack() {
               std::to_string(kLeast) + "; raise the limit: ulimit -s 8192");
 }
 
-/// Results that did not reach stdout are lost.
+/// Fails if results could not be written to stdout.
 int checked(int exit_code) {
   if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return exit_code;
   print_error(std::string("error: cannot write to stdout: ") + std::strerror(errno) + "; the results are lost");
@@ -48,7 +48,7 @@ int run_program(int argc, const char* const* argv) {
   try {
     require_stack();
     require_compiled_instructions();
-    std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is an error of who writes it
+    std::signal(SIGXFSZ, SIG_IGN);  // exceeding the file size limit is an error of the write
     CLI::App app("Trains neural networks described in YAML, synchronously on all devices of this machine.",
                  "mirrortrain");
     app.set_version_flag("--version", std::string("mirrortrain ") + MIRRORTRAIN_VERSION);
@@ -75,7 +75,7 @@ int run_program(int argc, const char* const* argv) {
     try {
       const std::vector<std::string> words = launched_apart(app, {argv + 1, argv + std::max(argc, 1)});
       refuse_empty_texts(app, words);
-      app.parse(std::vector<std::string>(words.rbegin(), words.rend()));  // CLI11 takes them from the back
+      app.parse(std::vector<std::string>(words.rbegin(), words.rend()));  // CLI11 reads them from the back
     } catch (const CLI::ParseError& error) {
       if (error.get_exit_code() == 0) return checked(app.exit(error));  // help and version
       print_error(refused_text(app, error));

@@ -14,7 +14,7 @@
 namespace mirrortrain::cli {
 namespace {
 
-/// What to take in place of damaged weights, which every command takes for RUN; `damaged`: a checkpoint.
+/// Alternatives to damaged weights, which every command accepts as RUN; `damaged`: a checkpoint.
 std::string other_weights(const RunFolder& run, const std::filesystem::path& damaged = {}) {
   const auto newest = newest_checkpoint(run.checkpoints());
   if (newest && *newest != damaged) {
@@ -31,7 +31,7 @@ RunWeights weights_of_checkpoint(const std::filesystem::path& checkpoint) {
   if (checkpoint.filename() == kBestCheckpoint) {
     try {
       step = read_checkpoint_state(checkpoint).training.step;
-    } catch (const Error&) {  // reading its weights will say so
+    } catch (const Error&) {  // reported when its weights are read
     }
   }
   return {checkpoint / "model.safetensors", step};

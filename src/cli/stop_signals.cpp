@@ -14,7 +14,7 @@ namespace {
 std::atomic<int> stop_signal = 0;
 std::atomic<std::int64_t> stop_time = 0;
 std::atomic<bool> acknowledges_nothing = false;
-// Else a handler must not touch them.
+// Otherwise a signal handler must not use them.
 static_assert(std::atomic<int>::is_always_lock_free && std::atomic<std::int64_t>::is_always_lock_free);
 
 constexpr std::int64_t kTogether = 250'000'000;  // nanoseconds
@@ -25,12 +25,12 @@ std::int64_t now() {
   return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
 }
 
-/// In a handler: nothing but system calls.
+/// Called in a signal handler: only system calls.
 void acknowledge() {
   constexpr std::string_view kNote = "\nstopping after this step; press again to quit at once\n";
   const int error = errno;
   if (::isatty(STDERR_FILENO) != 0 && ::write(STDERR_FILENO, kNote.data(), kNote.size()) < 0) {
-    // Nobody can be notified.
+    // There is no other output.
   }
   errno = error;
 }

@@ -31,7 +31,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// "0.1, 0.01" as its values. Commas within brackets do not separate.
+/// The values in "0.1, 0.01". Commas within brackets do not separate values.
 std::vector<std::string> values_of(const std::string& text) {
   std::vector<std::string> values;
   std::string value;
@@ -48,14 +48,14 @@ std::vector<std::string> values_of(const std::string& text) {
   return values;
 }
 
-/// "optimizer.learning_rate=0.1,0.01" as its settings; [0.1,0.01] is the same.
+/// The settings of "optimizer.learning_rate=0.1,0.01"; [0.1,0.01] is equivalent.
 std::vector<std::string> settings_of(const std::string& sweep) {
   const std::size_t equals = sweep.find('=');
   if (equals == std::string::npos || equals == 0 || equals + 1 == sweep.size()) {
     throw UsageError(fmt::format("--sweep {}: expected KEY=A,B,C, as optimizer.learning_rate=0.1,0.01", sweep));
   }
   std::vector<std::string> values = values_of(sweep.substr(equals + 1));
-  // One list is one value, of which nobody makes a sweep.
+  // A single list is one value, which is not a sweep.
   if (values.size() == 1 && values[0].starts_with('[') && values[0].ends_with(']')) {
     values = values_of(values[0].substr(1, values[0].size() - 2));
   }
@@ -79,7 +79,7 @@ void require_different_keys(const std::vector<std::string>& sweeps) {
   }
 }
 
-/// The name of a combination's configuration. Throws what is wrong with it, in the words of who gave it.
+/// The name of a combination's configuration. Throws its errors, in terms of the user's options.
 std::string checked_name(const FitArguments& fit, const std::vector<std::string>& settings) {
   std::vector<std::string> overrides = fit.overrides;
   overrides.insert(overrides.end(), settings.begin(), settings.end());
@@ -125,10 +125,10 @@ fs::path new_sweep_folder(const FitArguments& fit, const std::string& name) {
   return folder;
 }
 
-/// The part of this machine that one of the runs side by side has for itself.
+/// The share of this machine that one of the concurrent runs has.
 struct Part {
   std::vector<int> cores;
-  std::string gpus;  ///< for CUDA_VISIBLE_DEVICES; empty: as it is
+  std::string gpus;  ///< for CUDA_VISIBLE_DEVICES; empty: unchanged
 };
 
 Part part_of(int number, int parts) {
@@ -151,8 +151,8 @@ void require_parts(int parts) {
   }
 }
 
-/// A run of the sweep as a child process, in this process's group, so that Ctrl-C reaches it too. It is stopped where
-/// this process is killed.
+/// Starts a run of the sweep as a child process, in this process's group, so that it also receives Ctrl-C. It is
+/// stopped if this process is killed.
 pid_t start(const std::vector<std::string>& words, const Part& part, bool shares) {
   std::vector<std::string> copies = words;
   std::vector<char*> argv;
@@ -196,13 +196,13 @@ int sweep(const FitArguments& fit, const SweepArguments& arguments) {
   const auto all = combinations(arguments.sweeps);
   require_parts(arguments.side_by_side);
   std::string name;
-  for (const auto& settings : all) {  // whatever is wrong shows before the first run
+  for (const auto& settings : all) {  // all errors are found before the first run
     name = checked_name(fit, settings);
   }
   const fs::path folder = new_sweep_folder(fit, name);
   if (!fit.dry_run) create_folders(folder);
 
-  std::map<pid_t, int> running;  // and the part of the machine that each has
+  std::map<pid_t, int> running;  // with the number of each one's share of the machine
   std::vector<int> idle;
   for (int part = arguments.side_by_side; part-- > 0;) idle.push_back(part);
   int exit_code = 0;
@@ -212,7 +212,7 @@ int sweep(const FitArguments& fit, const SweepArguments& arguments) {
     int status = 0;
     pid_t ended = 0;
     while ((ended = ::waitpid(-1, &status, WNOHANG)) == 0) {
-      if (signal != 0 && !std::exchange(is_passed_on, true)) {  // it may have come to this process alone
+      if (signal != 0 && !std::exchange(is_passed_on, true)) {  // it may have been sent to this process only
         for (const auto& [child, part] : running) ::kill(child, signal);
       }
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
@@ -237,7 +237,7 @@ int sweep(const FitArguments& fit, const SweepArguments& arguments) {
     words.insert(words.end(), {"--run-dir", (folder / folder_name(settings)).string()});
     if (fit.dry_run) words.emplace_back("--dry-run");
     const bool shares = arguments.side_by_side > 1;
-    if (is_quiet() || shares) words.emplace_back("-q");  // progress of several runs cannot be read
+    if (is_quiet() || shares) words.emplace_back("-q");  // progress of several runs would be unreadable
     running[start(words, shares ? part_of(part, arguments.side_by_side) : Part{}, shares)] = part;
   }
   while (!running.empty()) wait_for_one();

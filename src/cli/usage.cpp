@@ -31,7 +31,7 @@ std::string label_of(const OptionText& option) {
   return label + (option.value.empty() ? "" : " ") + option.value;
 }
 
-/// Words in lines of at most `width` columns, all but the first line indented.
+/// Wraps words to at most `width` columns, with all but the first line indented.
 std::string filled(std::string_view text, std::size_t indent, std::size_t width) {
   std::string result;
   std::size_t column = indent;
@@ -79,7 +79,7 @@ CommandText describe(const CLI::App& command, const std::string& above) {
     (option->get_positional() ? text.arguments : text.options).push_back(describe(*option));
   }
   for (const CLI::App* const inner : command.get_subcommands({})) {
-    if (!inner->get_group().empty()) text.commands.push_back(describe(*inner, text.name));  // else it is hidden
+    if (!inner->get_group().empty()) text.commands.push_back(describe(*inner, text.name));  // otherwise it is hidden
   }
   return text;
 }

@@ -13,7 +13,7 @@
 namespace mirrortrain::cli {
 namespace {
 
-/// The command below the program that these words name.
+/// The subcommand of the program that these words name.
 CommandText find_command(CommandText found, const std::vector<std::string>& words) {
   const std::string above = found.name;
   for (const std::string& word : words) {

@@ -16,7 +16,7 @@
 namespace mirrortrain::cli {
 namespace {
 
-/// The command that was typed, with the names of those above it.
+/// The command that was typed, with the names of its parents.
 struct Typed {
   const CLI::App* command;
   std::string above;
@@ -35,7 +35,7 @@ bool is_count(std::string_view text) {
   return !text.empty() && text.size() < 3 && text.find_first_not_of("0123456789") == std::string_view::npos;
 }
 
-/// "[cuda:0]" for `--device gpu`, "[cuda:0,cuda:1]" for `--gpus 2`; "" where no devices are meant.
+/// "[cuda:0]" for `--device gpu`, "[cuda:0,cuda:1]" for `--gpus 2`; "" if no devices are meant.
 std::string devices_meant(const std::string& name, const std::string& given) {
   std::vector<std::string> devices;
   if (name.ends_with('s') && is_count(given)) {
@@ -47,7 +47,7 @@ std::string devices_meant(const std::string& name, const std::string& given) {
   return fmt::format("[{}]", fmt::join(devices, ","));
 }
 
-/// Whether `key` takes the value.
+/// Whether `key` accepts the value.
 bool is_taken(const std::string& key, const std::string& value) {
   try {
     config::Errors errors;
@@ -60,21 +60,21 @@ bool is_taken(const std::string& key, const std::string& value) {
   }
 }
 
-/// What is to be set where an option was given as another program has it.
+/// The value to set if an option was given in another program's form.
 std::string value_meant(const std::string& name, const std::string& key, const std::string& given) {
   if (is_taken(key, given)) return given;
   const std::string devices = key == "strategy.devices" ? devices_meant(name, given) : "";
   return devices.empty() ? "VALUE" : devices;
 }
 
-/// "--batch-size" and "--batch_size" alike.
+/// Makes "--batch-size" and "--batch_size" equal.
 std::string letters(std::string_view name) {
   std::string text;
   for (const char c : name) text += c == '-' || c == '_' ? "" : std::string(1, c);
   return text;
 }
 
-/// What other programs call an option, and what it is called here: the first that the command has is meant.
+/// Other programs' names of options, and the names here: the first one that the command has is suggested.
 constexpr auto kOtherOptions = std::to_array<std::pair<std::string_view, std::string_view>>({
     {"input", "--data"},
     {"file", "--data"},
@@ -96,7 +96,7 @@ constexpr auto kOtherOptions = std::to_array<std::pair<std::string_view, std::st
     {"loglevel", "-v"},
 });
 
-/// "; did you mean --run-dir?", or what else is known of an option that the command does not have; "" where nothing is.
+/// "; did you mean --run-dir?", or another hint for an option that the command does not have; "" if there is none.
 std::string other_option(std::string_view name, const std::vector<std::string>& options, const CommandText& text) {
   const std::string plain_name = letters(name);
   for (const auto& [other, ours] : kOtherOptions) {
@@ -113,7 +113,7 @@ std::string other_option(std::string_view name, const std::vector<std::string>& 
   return "";
 }
 
-/// "--set training.epochs=3" for `epochs` with the value 3; "" where no key is meant.
+/// "--set training.epochs=3" for `epochs` with the value 3; "" if no key is meant.
 std::string set_meant(const std::string& name, const std::optional<std::string>& value) {
   auto key = config::key_elsewhere(name, config::schema<Configuration>(), true);
   if (!key) return "";
@@ -123,7 +123,7 @@ std::string set_meant(const std::string& name, const std::optional<std::string>&
   return fmt::format("--set {}={}", *key, value ? value_meant(name, *key, *value) : "VALUE");
 }
 
-/// `--epochs 3` is meant as `--set training.epochs=3`.
+/// For `--epochs 3`, suggests `--set training.epochs=3`.
 std::string unknown_option(const std::string& given, const std::optional<std::string>& next, const CommandText& text) {
   const std::size_t equals = given.find('=');
   const std::string option = given.substr(0, equals);
@@ -135,7 +135,7 @@ std::string unknown_option(const std::string& given, const std::optional<std::st
       std::ranges::any_of(options, [&](const std::string& known) { return letters(known) == letters(option); });
   std::string hint = other_option(name, options, text);
   if (hint.empty() && takes_set && !is_written_otherwise &&
-      name != "data") {  // which is a section, and what others take
+      name != "data") {  // a section here, and an option of other programs
     const std::string set =
         set_meant(name, equals != std::string::npos ? std::optional(given.substr(equals + 1)) : next);
     if (!set.empty()) hint = fmt::format("; did you mean {}?", set);
@@ -144,7 +144,7 @@ std::string unknown_option(const std::string& given, const std::optional<std::st
   return fmt::format("there is no option {}{}", shortened(option), hint);
 }
 
-/// An option where a command is expected.
+/// For an option in place of a command.
 std::string option_before_command(const std::string& given, const CommandText& text) {
   const std::string option = given.substr(0, given.find('='));
   const bool is_of_a_command = std::ranges::any_of(text.commands, [&](const CommandText& inner) {
@@ -156,7 +156,7 @@ std::string option_before_command(const std::string& given, const CommandText& t
                                      : " before the command");
 }
 
-/// `epochs=3` without --set, `--set training.epochs 3` without '=', or another argument too many.
+/// For `epochs=3` without --set, `--set training.epochs 3` without '=', or one argument too many.
 std::string unexpected_argument(const CLI::App& command, const std::string& given) {
   std::string hint;
   const CLI::Option* const set = command.get_option_no_throw("--set");
@@ -179,10 +179,10 @@ std::string what_is_wrong(const CLI::App& command, const CommandText& text, cons
     return rest[0].starts_with("-") ? option_before_command(rest[0], text) : unknown_command(rest[0], text);
   }
   if (dynamic_cast<const CLI::ExtrasError*>(&error) == nullptr || rest.empty()) return error.what();
-  // Options first: what follows one may be its value.
+  // Options first: a word after one may be its value.
   const auto option = std::ranges::find_if(rest, [](const std::string& word) { return word.starts_with("-"); });
   if (option == rest.end()) return unexpected_argument(command, rest[0]);
-  // Versions of the parser differ in the order in which they give what is left.
+  // Versions of the parser return the remaining words in different orders.
   const auto value = std::ranges::find_if(rest, [](const std::string& word) { return !word.starts_with("-"); });
   return unknown_option(*option, value != rest.end() ? std::optional(*value) : std::nullopt, text);
 }
@@ -193,7 +193,7 @@ std::string unknown_command(const std::string& given, const CommandText& command
   std::vector<std::string> names;
   for (const CommandText& inner : command.commands) names.push_back(inner.name.substr(inner.name.rfind(' ') + 1));
   std::string hint;
-  for (const CommandText& inner : command.commands) {  // `check`, which is `config check`
+  for (const CommandText& inner : command.commands) {  // such as `check` for `config check`
     for (const CommandText& nested : inner.commands) {
       if (hint.empty() && nested.name.ends_with(" " + given)) {
         hint = fmt::format("; did you mean '{}'?", nested.name.substr(command.name.size() + 1));

@@ -1,4 +1,4 @@
-// The man page and the shells' completions, from the declarations of the commands.
+// Generates the man page and the shells' completions from the declarations of the commands.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -12,7 +12,7 @@ namespace {
 
 using Visit = std::function<void(const CommandText&)>;
 
-/// The commands that can be run, not those that only hold others.
+/// Visits the commands that can be run, not those that only have subcommands.
 void for_each_leaf(const CommandText& command, const Visit& visit) {
   if (command.commands.empty()) return visit(command);
   for (const CommandText& inner : command.commands) for_each_leaf(inner, visit);
@@ -20,7 +20,7 @@ void for_each_leaf(const CommandText& command, const Visit& visit) {
 
 std::string last_word(const std::string& text) { return text.substr(text.rfind(' ') + 1); }
 
-/// Text in roff: no character at a line's start or after a backslash is a command.
+/// Escapes text for roff, where characters at a line's start or after a backslash would be commands.
 std::string roff(const std::string& text) {
   std::string result;
   for (const char c : text) {
@@ -44,7 +44,7 @@ std::string roff_entry(const OptionText& option) {
   return fmt::format(".TP\n{}\n{}\n", label, roff(option.help));
 }
 
-/// Within single quotes of a shell.
+/// Escapes text within single quotes of a shell.
 std::string in_quotes(const std::string& text) {
   std::string result;
   for (const char c : text) result += c == '\'' ? std::string("'\\''") : std::string(1, c);
@@ -65,7 +65,7 @@ std::string flags_of(const CommandText& command) {
   return flags;
 }
 
-/// In a zsh specification: what brackets and colons would end.
+/// Escapes brackets and colons, which would end a text in a zsh specification.
 std::string zsh_text(const std::string& text) {
   std::string result;
   for (const char c : in_quotes(text)) {

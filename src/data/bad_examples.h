@@ -12,42 +12,42 @@
 
 namespace mirrortrain::data {
 
-/// What becomes of examples that cannot be used.
+/// How unusable examples are handled.
 enum class OnBadExample : std::uint8_t {
-  kError,  ///< the first ends the program
-  kSkip,   ///< they are left out, before anything else is made of the data set
+  kError,  ///< the first is an error
+  kSkip,   ///< they are left out, before anything else is computed from the data set
 };
 
-/// The examples that a data set was read without.
+/// The examples left out of a data set.
 struct LeftOut {
   std::string origin;                ///< of the data set
-  std::int64_t examples = 0;         ///< with those that were left out
-  std::vector<std::int64_t> rows;    ///< ascending, as they count with all the others
-  std::vector<std::string> reasons;  ///< each with file and row; of the first ones alone
+  std::int64_t examples = 0;         ///< total, including those left out
+  std::vector<std::int64_t> rows;    ///< ascending, counted with all the others
+  std::vector<std::string> reasons;  ///< each with file and row; only for the first ones
 
   std::int64_t count() const { return static_cast<std::int64_t>(rows.size()); }
   /// "3 of 500 examples in train.csv cannot be used and are skipped"
   std::string text() const;
 };
 
-/// Gathers bad examples while a data set is read.
+/// Collects bad examples while a data set is read.
 class BadExamples {
  public:
   explicit BadExamples(OnBadExample what, int threads = 1) : skips_(what == OnBadExample::kSkip), threads_(threads) {}
 
-  /// Otherwise the reader throws.
+  /// If false, the reader throws.
   bool skips() const { return skips_; }
-  /// For readers: null where the first is an error.
+  /// For readers: null if the first is an error.
   BadExamples* if_skips() { return skips_ ? this : nullptr; }
   bool any() const { return !rows_.empty(); }
-  /// Whether `add` keeps a reason: making one that nobody reads takes time.
+  /// Whether `add` keeps a reason: formatting one that is not kept takes time.
   bool wants_reason() const { return listed_.size() < kListed; }
-  /// `row`: as it counts with all the others.
+  /// `row`: counted with all the others.
   void add(std::int64_t row, std::string_view reason);
-  /// That may look for them.
+  /// Number of threads that may search for bad examples.
   int threads() const { return threads_; }
 
-  /// Throws Error, with the first reasons, where no example is left.
+  /// Throws Error, with the first reasons, if no example is left.
   LeftOut left_out(std::int64_t kept, const std::string& origin) &&;
 
  private:

@@ -28,7 +28,7 @@ bool fits_float(T value) {
   return std::abs(static_cast<double>(value)) <= static_cast<double>(std::numeric_limits<float>::max());
 }
 
-// A block at a time: the loop over a block has no way out, so that it runs in vectors.
+// Block by block: the loop over a block has no early exit, so that it is vectorized.
 template <class T>
 std::int64_t first_unfit(std::span<const T> elements) {
   constexpr std::size_t kBlock = 4096;
@@ -97,14 +97,14 @@ class PickedRows : public ExampleSource {
   std::vector<std::int64_t> rows_;
 };
 
-// What is beyond it would end in the system's killing us while we read.
+// Reading more than this would end with the system killing the process.
 std::size_t physical_memory() {
   return static_cast<std::size_t>(::sysconf(_SC_PHYS_PAGES)) * static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
 }
 
 }  // namespace
 
-// Rows are read in random order: with large pages where there are some, finding a row's address costs no memory access.
+// Rows are read in random order: with large pages, if available, translating a row's address needs no memory access.
 Bytes::Bytes(std::size_t size, const std::string& what) : size_(size) {
   constexpr std::size_t kLine = 64, kLargePage = std::size_t{1} << 21;
   const std::size_t alignment = size < kLargePage ? kLine : kLargePage;
@@ -277,7 +277,7 @@ Dataset Dataset::select(const std::vector<std::int64_t>& rows) const {
     examples.features.shape = Shape(std::move(dims));
     examples.features.origin = features().origin;
     examples.features.remarks = features().remarks;
-    std::vector<std::int64_t> of_source = rows;  // not as they count in the files
+    std::vector<std::int64_t> of_source = rows;  // not as counted in the files
     for (std::int64_t& row : of_source) row += first_row_;
     examples.source = std::make_shared<PickedRows>(examples_->source, std::move(of_source));
   }

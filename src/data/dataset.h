@@ -16,12 +16,12 @@
 
 namespace mirrortrain::data {
 
-/// Memory for the content of a file: not initialized, so that what is never written costs nothing. Movable, not
+/// Memory for a file's contents: not initialized, so that memory that is never written costs nothing. Movable, not
 /// copyable.
 class Bytes {
  public:
   Bytes() = default;
-  /// Throws Error, naming `what` wants it and how much, where there is not enough memory.
+  /// Throws Error, naming the size and `what` it is for, if there is not enough memory.
   Bytes(std::size_t size, const std::string& what);
 
   std::byte* data() const { return data_.get(); }
@@ -35,40 +35,40 @@ class Bytes {
   std::size_t size_ = 0;
 };
 
-/// Features or labels as they were read: one row per example, in the type of their file (bool is uint8, the integers
-/// that DType lacks are the next wider one, half precision is float32).
+/// Features or labels as read: one row per example, in the type of their file (bool is uint8, integer types missing in
+/// DType are the next wider one, half precision is float32).
 struct Array {
   DType dtype = DType::kFloat32;
   Shape shape;  ///< rows first; never a scalar
   Bytes bytes;
-  /// What messages call it: a file, an array of a file ("a.npz: x"), or the configuration's key.
+  /// The name in messages: a file, an array of a file ("a.npz: x"), or the configuration's key.
   std::string origin;
-  /// The text line of row 0 where each row is one line, else 0.
+  /// The text line of row 0 if each row is one line, else 0.
   std::int64_t first_line = 0;
-  /// A file among several whose rows follow each other here.
+  /// One of several files whose rows are concatenated here.
   struct Part {
     std::int64_t first_row = 0;  ///< of this array
     std::string origin;
     std::int64_t first_line = 0;
   };
-  std::vector<Part> parts;  ///< empty where all rows are of `origin`
-  /// Where rows were picked from those of the files: which each was there.
+  std::vector<Part> parts;  ///< empty if all rows are from `origin`
+  /// If rows were selected from those of the files: their numbers there.
   std::vector<std::int64_t> picked;
-  /// What its user should know of how it was read, as files that were passed over; each a sentence without a place.
+  /// Remarks for the user on how it was read, such as skipped files; each a sentence without a place.
   std::vector<std::string> remarks;
 
   Array() = default;
-  /// Room for all elements, not initialized. Throws Error where there is not enough memory.
+  /// Allocates all elements, not initialized. Throws Error if there is not enough memory.
   Array(DType dtype, Shape shape, std::string origin);
 
   std::int64_t rows() const { return shape[0]; }
   /// The shape of one example.
   Shape row_shape() const;
   std::int64_t row_elements() const { return row_shape().elements(); }
-  /// "images.gz: row 17 (counting from 0)", of its own file, with the line where it is known.
+  /// "images.gz: row 17 (counting from 0)", in its own file, with the line if known.
   std::string row_text(std::int64_t row) const;
 
-  /// The elements as T, which must be the type that `dtype` names.
+  /// The elements as T, which must be the type of `dtype`.
   template <class T>
   std::span<T> span() const {
     return {reinterpret_cast<T*>(bytes.data()), static_cast<std::size_t>(shape.elements())};
@@ -78,20 +78,20 @@ struct Array {
 /// The bytes of elements of `shape`. Throws Error, naming `what`, for negative extents and sizes beyond 2^62.
 std::size_t checked_bytes(const Shape& shape, std::size_t element_bytes, const std::string& what);
 
-/// Float64 elements as float32 where that loses nothing of any, else as they are.
+/// Converts float64 elements to float32 if that is exact for all, else returns them unchanged.
 Array narrowed(Array array);
 
-/// Whether two shapes hold the same elements in the same places: equal but for extents of one.
+/// Whether two shapes have the same elements in the same order: equal except for extents of one.
 bool same_but_ones(const Shape& a, const Shape& b);
 
 /// The first row, from row `from` on, with a NaN, an infinity or a number too large for float32; -1: none.
 std::int64_t find_not_finite(const Array& array, std::int64_t from = 0);
-/// What to report of such a row, which it names.
+/// The error for such a row, which it names.
 std::string not_finite_text(const Array& array, std::int64_t row);
-/// Throws Error where there is one.
+/// Throws Error if there is such a row.
 void require_finite(const Array& array);
 
-/// Calls `body` with a null pointer to the element type that `dtype` names.
+/// Calls `body` with a null pointer of the element type of `dtype`.
 template <class Body>
 decltype(auto) with_element_type(DType dtype, Body&& body) {
   switch (dtype) {
@@ -104,44 +104,43 @@ decltype(auto) with_element_type(DType dtype, Body&& body) {
   }
 }
 
-/// What a reader gives: arrays of the same length.
+/// A reader's result: arrays of the same length.
 struct Examples {
   Array features, labels;
-  std::optional<Array> weights{};  ///< float64 [rows]: how much each example's loss counts
-  /// Where features are made when they are asked for: `features` says their type and shape and holds none.
+  std::optional<Array> weights{};  ///< float64 [rows]: weight of each example's loss
+  /// If features are computed on demand: `features` has their type and shape, but no elements.
   std::shared_ptr<const ExampleSource> source{};
-  std::shared_ptr<const LeftOut> left_out{};  ///< null where the data set is whole
+  std::shared_ptr<const LeftOut> left_out{};  ///< null if none were left out
 };
 
-/// Keeps these rows (ascending) and no others, in place.
+/// Keeps only these rows (ascending), in place.
 void keep_rows(Array& array, const std::vector<std::int64_t>& rows);
 void keep_rows(Examples& examples, const std::vector<std::int64_t>& rows);
 
 /// Examples in memory, or a range of them: views share the arrays.
 class Dataset {
  public:
-  /// Throws Error where features and labels differ in length, where there is none, and for features that are not
-  /// finite.
+  /// Throws Error if features and labels differ in length, if there are none, or if features are not finite.
   explicit Dataset(Examples examples);
 
   std::int64_t rows() const { return rows_; }
-  /// Rows first .. first + rows - 1 of this one. No copy.
+  /// Rows first .. first + rows - 1 of this data set, without copying.
   Dataset view(std::int64_t first, std::int64_t rows) const;
 
-  /// These rows of this one, copied.
+  /// These rows of this data set, copied.
   Dataset select(const std::vector<std::int64_t>& rows) const;
 
   /// The whole arrays: row r of this data set is their row first_row() + r.
   const Array& features() const { return examples_->features; }
   const Array& labels() const { return examples_->labels; }
-  /// Null where all features are in memory.
+  /// Null if all features are in memory.
   const ExampleSource* source() const { return examples_->source.get(); }
-  /// Null where every example counts the same.
+  /// Null if all examples have the same weight.
   const Array* weights() const { return examples_->weights ? &*examples_->weights : nullptr; }
   std::int64_t first_row() const { return first_row_; }
-  /// What its user should know of how features and labels were read, each remark once.
+  /// Remarks for the user on how features and labels were read, without duplicates.
   std::vector<std::string> remarks() const;
-  /// What was left out when the data was read of which this is all or a part; null where that was nothing.
+  /// The examples left out of the data that this is all or a part of; null if none.
   const LeftOut* left_out() const { return examples_->left_out.get(); }
 
  private:

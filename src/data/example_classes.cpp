@@ -11,7 +11,7 @@
 namespace mirrortrain::data {
 namespace {
 
-/// The place of the one 1 among zeros; nullopt for other numbers.
+/// The index of the single 1 among zeros; nullopt for other numbers.
 template <class T>
 std::optional<std::int64_t> class_of_one_hot(std::span<const T> labels) {
   std::int64_t place = -1;

@@ -16,18 +16,18 @@
 namespace mirrortrain::data {
 namespace {
 
-/// Pictures of more bytes than these are not all read before the first step.
+/// Pictures with more bytes in total are not all read before the first step.
 constexpr std::uint64_t kMostPictureBytes = std::uint64_t{4} << 30;
 constexpr std::int64_t kSampledPictures = 4096;
 
 std::span<const std::byte> rows_of(const Array& array, const Dataset& dataset) {
-  // Not by the array's memory, which may have room for more rows.
+  // Not by the array's memory, which may have capacity for more rows.
   const std::size_t row = static_cast<std::size_t>(array.row_elements()) * size_of(array.dtype);
   return {array.bytes.data() + static_cast<std::size_t>(dataset.first_row()) * row,
           static_cast<std::size_t>(dataset.rows()) * row};
 }
 
-/// The checksum of `count` checksums, which several threads compute. Throws what `one` throws.
+/// The checksum of `count` checksums, computed by several threads. Throws the exceptions of `one`.
 template <class One>
 std::uint32_t checksum_of_all(std::size_t count, const One& one) {
   std::vector<std::uint32_t> sums(count);
@@ -60,7 +60,7 @@ std::uint32_t checksum_of(std::span<const std::byte> bytes) {
   });
 }
 
-/// Of the pictures' files: of all their bytes or, where they are too many, of all sizes and the bytes of some.
+/// Of the pictures' files: of all their bytes or, if they are too large, of all sizes and the bytes of some.
 std::uint32_t checksum_of_pictures(const Dataset& dataset) {
   const ExampleSource& source = *dataset.source();
   const auto rows = static_cast<std::size_t>(dataset.rows());
@@ -81,7 +81,7 @@ std::uint32_t checksum_of_pictures(const Dataset& dataset) {
   return of_sample ^ checksum_of(std::as_bytes(std::span(sizes)));
 }
 
-/// The same, unless these files were read before.
+/// The same, cached by the files' identity.
 std::uint32_t features_checksum(const Dataset& dataset) {
   if (dataset.source() == nullptr) return checksum_of(rows_of(dataset.features(), dataset));
   const std::string identity =

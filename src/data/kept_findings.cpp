@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Empty where there is no such folder.
+/// Empty if there is no such folder.
 fs::path cache_folder() {
   if (const char* const given = std::getenv("XDG_CACHE_HOME"); given != nullptr && given[0] == '/') {
     return fs::path(given) / "mirrortrain";

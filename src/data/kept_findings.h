@@ -6,13 +6,13 @@
 
 namespace mirrortrain::data {
 
-// What was found out by reading many files, kept in the user's cache folder so that the same files need not be read
-// again. `kind`: of finding; `identity`: changes where any of the files does.
+// A cache, in the user's cache folder, of results of reading many files, so that the same files need not be read again.
+// `kind`: of result; `identity`: changes if any of the files does.
 
-/// nullopt where nothing is kept, or what is kept cannot be read.
+/// nullopt if nothing is cached, or if it cannot be read.
 std::optional<nlohmann::json> kept_finding(const std::string& kind, const std::string& identity);
 
-/// Where it cannot be written, the next run looks again.
+/// If it cannot be written, the next run computes it again.
 void keep_finding(const std::string& kind, const std::string& identity, const nlohmann::json& finding);
 
 }  // namespace mirrortrain::data

@@ -8,8 +8,8 @@
 
 namespace mirrortrain::data {
 
-/// What the data, once read, show to be wrong at a key: their own, a fraction that leaves nothing, a step of
-/// preprocessing that they are not made for.
+/// An error at a key that shows only once the data are read: in the data themselves, a fraction that leaves nothing, a
+/// transform that is not applicable to them.
 class KeyError : public Error {
  public:
   KeyError(config::Place place, std::string path, std::string message)

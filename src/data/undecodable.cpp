@@ -15,7 +15,7 @@ namespace {
 
 using Faults = std::vector<std::pair<std::int64_t, std::string>>;
 
-/// What cannot be used of it is as good as nothing.
+/// Returns nothing if the cached findings are unusable.
 std::optional<Faults> known_faults(const std::string& identity, std::int64_t rows) {
   const std::optional<nlohmann::json> kept = kept_finding("pictures", identity);
   if (!kept) return std::nullopt;
@@ -69,7 +69,7 @@ std::vector<std::pair<std::int64_t, std::string>> undecodable(const ExampleSourc
   const std::string identity = source.identity();
   if (auto known = known_faults(identity, rows)) return *std::move(known);
   Faults faults = decode_all(source, rows, threads);
-  if (source.identity() == identity) {  // else the files changed meanwhile
+  if (source.identity() == identity) {  // otherwise the files changed meanwhile
     keep_finding("pictures", identity, {{"pictures", rows}, {"bad", faults}});
   }
   return faults;

@@ -9,8 +9,8 @@
 
 namespace mirrortrain::data {
 
-/// The rows of a source of which no features can be made, ascending, with the reason. Decodes all of them, in so many
-/// threads; what came of it is kept in the user's cache folder, where the same files are looked up the next time.
+/// The rows of a source for which no features can be computed, ascending, with the reason. Decodes all of them, in
+/// `threads` threads; the result is cached in the user's cache folder for the same files.
 std::vector<std::pair<std::int64_t, std::string>> undecodable(const ExampleSource& source, std::int64_t rows,
                                                               int threads);
 

@@ -17,7 +17,7 @@ std::int64_t place_of(const Array& labels, std::int64_t row) {
   return labels.picked.empty() ? row : labels.picked[static_cast<std::size_t>(row)];
 }
 
-/// Rows of examples that turn out to be bad, one kind after the other.
+/// Removes bad examples, one kind after the other.
 class Sieve {
  public:
   Sieve(Examples& examples, BadExamples& bad) : examples_(examples), bad_(bad) {}

@@ -9,21 +9,21 @@
 
 namespace mirrortrain::data {
 
-/// What examples have to be beside readable.
+/// Requirements on examples in addition to being readable.
 struct Wanted {
-  const InputSpec* spec = nullptr;  ///< null: whatever they are
+  const InputSpec* spec = nullptr;  ///< null: no requirements
   std::int64_t one_hot_depth = 0;
 };
 
-/// All rows but these, which are ascending.
+/// All rows except these, which are ascending.
 std::vector<std::int64_t> rows_but(std::int64_t rows, const std::vector<std::int64_t>& bad);
 
-/// The rows of labels that are none that the model takes, each added to `bad`.
+/// The rows of labels that the model does not accept, each added to `bad`.
 std::vector<std::int64_t> rows_with_wrong_labels(const Array& labels, const Wanted& wanted, BadExamples& bad);
 
-/// The data set; where bad examples are left out, without those that have numbers that are not finite, labels or
-/// features that the model does not take, or pictures that do not decode. Throws Error where none is left, and what
-/// Dataset's constructor does.
+/// The data set; if bad examples are left out, without those with non-finite numbers, with labels or features that the
+/// model does not accept, or with pictures that cannot be decoded. Throws Error if none is left, and the exceptions of
+/// Dataset's constructor.
 Dataset usable(Examples examples, const Wanted& wanted, BadExamples bad);
 
 }  // namespace mirrortrain::data

@@ -18,7 +18,7 @@ struct RowRange {
   std::int64_t first, count;
 };
 
-/// Calls take(WrongNumber) for each row of which judge(its elements) says something, until it returns false.
+/// Calls take(WrongNumber) for each row for which judge(its elements) returns a message, until it returns false.
 template <class Judge, class Take>
 void for_each_wrong(const RowRange& range, const Judge& judge, const Take& take) {
   const auto per_row = static_cast<std::size_t>(range.array.row_elements());
@@ -62,7 +62,7 @@ bool is_class(T number, std::int64_t classes) {
   }
 }
 
-/// Where an element of an example is: " at step 3", " at [1, 2]", or "" where there is only one.
+/// The position of an element in an example: " at step 3", " at [1, 2]", or "" if there is only one.
 std::string place_text(const Shape& example, std::size_t element) {
   if (example.elements() == 1) return "";
   std::vector<std::int64_t> indices;
@@ -74,7 +74,7 @@ std::string place_text(const Shape& example, std::size_t element) {
                              : fmt::format(" at [{}]", fmt::join(indices, ", "));
 }
 
-/// What is wrong with the labels of an example, or "".
+/// Finds the error in the labels of an example, or "".
 class LabelJudge {
  public:
   LabelJudge(const Array& labels, std::int64_t one_hot_depth, const InputSpec& spec)
@@ -127,7 +127,7 @@ class LabelJudge {
                        label == static_cast<double>(classes_) ? ", which count from 0" : "");
   }
 
-  /// A negative label is often that of padding, which other programs leave out by it.
+  /// Negative labels often mark padding, which other programs ignore.
   std::string padding_remedy() const {
     if (example_.elements() == 1 || spec_.numbers_below == 0) return "";
     return spec_.pads_with_zero ? "; where padding is masked any class will do"
@@ -140,7 +140,7 @@ class LabelJudge {
   bool signs_, any_;
 };
 
-/// What is wrong with the features of an example, or "".
+/// Finds the error in the features of an example, or "".
 struct FeatureJudge {
   const Array& array;
   const InputSpec& spec;

@@ -11,7 +11,7 @@
 
 namespace mirrortrain {
 
-/// The section `gradients`: what happens to them before the optimizer applies them.
+/// The section `gradients`: how gradients are processed before the optimizer applies them.
 struct GradientOptions {
   AggregationMethod aggregation_method = AggregationMethod::kAddN;
   std::optional<double> clip_norm;
@@ -19,7 +19,7 @@ struct GradientOptions {
   std::int64_t accumulate_steps = 1;
   static config::Section<GradientOptions> section();
 
-  /// Whether gradients are kept before they are applied: over several steps, or until their norm is known.
+  /// Whether gradients are stored before they are applied: over several steps, or until their norm is known.
   bool are_kept() const { return accumulate_steps > 1 || clip_norm.has_value(); }
 };
 

@@ -11,9 +11,9 @@
 
 namespace mirrortrain {
 
-// How a variable is split along axis 0 over parameter servers, by the rules of TensorFlow's partitioners.
+// Partitioners that split a variable along axis 0 over parameter servers, by the rules of TensorFlow's.
 
-/// Into a fixed number of shards.
+/// A fixed number of shards.
 struct FixedShardsPartitioner {
   static constexpr std::string_view kName = "fixed_shards";
   std::int64_t num_shards = 1;
@@ -28,7 +28,7 @@ struct MinSizePartitioner {
   static config::Section<MinSizePartitioner> section();
 };
 
-/// Into as few shards as have at most `max_shard_bytes` each.
+/// The minimum number of shards that have at most `max_shard_bytes` each.
 struct MaxSizePartitioner {
   static constexpr std::string_view kName = "max_size";
   config::Size max_shard_bytes;
@@ -38,7 +38,7 @@ struct MaxSizePartitioner {
 
 using Partitioner = std::variant<FixedShardsPartitioner, MinSizePartitioner, MaxSizePartitioner>;
 
-/// How many shards a variable is split into: 1 for a scalar, and never more than its first dimension has.
+/// The number of shards of a variable: 1 for a scalar, and at most the size of its first dimension.
 std::int64_t count_shards(const Partitioner& partitioner, const Shape& shape, DType dtype, int servers);
 
 }  // namespace mirrortrain

@@ -10,25 +10,25 @@
 
 namespace mirrortrain {
 
-/// What makes two steps' plans the same: what their fixed actions enqueue depends on this alone.
+/// Steps with equal keys have equal plans: the work that their fixed actions enqueue depends only on the key.
 struct StepKey {
   const void* data_set = nullptr;
   std::int64_t examples = 0, gradients = 0;
   bool applies = false;
-  std::int64_t length = 0;  ///< how many steps of its sequences are computed; 0: all
+  std::int64_t length = 0;  ///< number of time steps computed of its sequences; 0: all
   friend auto operator<=>(const StepKey&, const StepKey&) = default;
 };
 
-/// What the host knows of a step: one global batch, and what its gradients are for. Kernels read StepParams.
+/// The host's description of a step: one global batch, and the use of its gradients. Kernels read StepParams.
 struct StepSpec {
-  const data::Feeder* data_set = nullptr;  ///< may be null where there is no model
+  const data::Feeder* data_set = nullptr;  ///< may be null if there is no model
   std::span<const std::int64_t> rows;      ///< of the data set
-  std::int64_t epoch = 0;                  ///< counts from 1; 0: evaluation, where preprocessing draws nothing
-  std::int64_t step = 0;                   ///< counts batches from 1
+  std::int64_t epoch = 0;                  ///< counted from 1; 0: evaluation, where preprocessing is not random
+  std::int64_t step = 0;                   ///< number of the batch, from 1
   std::int64_t gradients = 0;              ///< accumulated since the last update, this step's included; 0: evaluation
   bool applies = false;                    ///< whether the weights are updated in this step
-  bool skips = false;                      ///< an earlier step that is accumulated with it was skipped
-  std::int64_t updates = 0;                ///< counts the update from 1
+  bool skips = false;                      ///< an earlier step accumulated together with it was skipped
+  std::int64_t updates = 0;                ///< number of the update, from 1
   double learning_rate = 0;
 
   std::int64_t global_examples() const { return static_cast<std::int64_t>(rows.size()); }
@@ -41,11 +41,11 @@ struct StepSpec {
   }
 };
 
-/// Loss and metrics of a step or several, as sums over examples, so that they add up exactly as the examples do: over
-/// replicas, lanes, workers and steps.
+/// Loss and metrics of one or more steps, as sums over examples, so that they can be added over replicas, lanes,
+/// workers and steps.
 struct StepSums {
-  double loss = 0;              ///< regularization included, times the examples it counts for; see StepsInFlight::take
-  std::vector<double> metrics;  ///< the sums of all, in the order of Model::metrics
+  double loss = 0;              ///< including regularization, times the number of examples; see StepsInFlight::take
+  std::vector<double> metrics;  ///< the sums of all metrics, in the order of Model::metrics
   std::int64_t examples = 0;
 
   StepSums() = default;

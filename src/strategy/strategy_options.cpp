@@ -143,7 +143,7 @@ bool parse_device(std::string_view text, DeviceId& device) {
   return error == std::errc() && end == number.data() + number.size() && device.index >= 0 && number[0] != '-';
 }
 
-/// What other programs call a kind of device.
+/// The device kind meant by a name that other programs use.
 std::string_view kind_meant(std::string_view name) {
   const std::string lower = in_lower_case(name);
   if (lower == "cpu") return "cpu";
@@ -159,7 +159,7 @@ bool is_number(std::string_view text) {
 std::string Codec<DeviceId>::meant(const Value& value) {
   if (!value.is_scalar()) return "";
   const std::string text = without_odd_characters(value.text());
-  if (is_number(text)) return "cuda:" + text;  // as PyTorch counts
+  if (is_number(text)) return "cuda:" + text;  // PyTorch's numbering
   const std::size_t colon = text.find(':');
   const std::string kind(kind_meant(text.substr(0, colon)));
   if (kind.empty()) return "";

@@ -26,29 +26,29 @@ constexpr bool is_of_several_processes(StrategyType type) {
   return is_served(type) || type == StrategyType::kMultiWorkerMirrored;
 }
 
-/// What carries sums between memories that do not reach each other.
+/// The transport of sums between memories that cannot reach each other.
 enum class Transport : std::uint8_t { kAuto, kRing, kNccl };
 
-/// As what gradients go from one memory to others.
+/// Wire format of gradients between memories.
 enum class Compression : std::uint8_t {
   kNone,      ///< float32
-  kBfloat16,  ///< half the bytes; what rounding leaves is kept and goes with the next step's
+  kBfloat16,  ///< half the bytes; rounding errors are kept and added to the next step's gradients
 };
 
 enum class AllDevices : std::uint8_t { kAll };
 
-/// Told where nccl is asked for and a replica is not on a GPU.
+/// Reported if nccl is requested and a replica is not on a GPU.
 inline constexpr const char* kNcclNeedsGpus =
     "nccl adds across GPUs alone; use auto, ring, hierarchical_copy or reduction_to_one_device";
 
-/// Told where a list has both kinds of devices.
+/// Reported if a list has both kinds of devices.
 inline constexpr const char* kMixedDevices =
     "CPU and CUDA replicas cannot train together: each step would wait for the CPU's; list devices of one kind";
 
 /// Every visible GPU, or CPU replicas; or a list, where naming a device twice puts two replicas on it.
 using Devices = std::variant<AllDevices, std::vector<DeviceId>>;
 
-/// How the lanes talk to each other.
+/// Communication between lanes.
 struct CommunicationOptions {
   std::optional<config::Size> bytes_per_pack;
   double timeout_seconds = 60;
@@ -112,7 +112,7 @@ template <>
 struct Codec<DeviceId> {
   static bool accepts(const Value& value);
   static void read(const Node& node, DeviceId& device);
-  /// "cuda:0" for `gpu`, `GPU:0` or `0`; "" where nothing is known to be meant.
+  /// "cuda:0" for `gpu`, `GPU:0` or `0`; "" if no meaning is known.
   static std::string meant(const Value& value);
   static Value show(const DeviceId& device);
   static Schema schema(const Rules& rules);

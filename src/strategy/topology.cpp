@@ -11,14 +11,14 @@
 namespace mirrortrain {
 namespace {
 
-/// A replica with fewer examples than this spends its step waiting rather than computing.
+/// With fewer examples than this, a replica spends its step waiting rather than computing.
 constexpr std::int64_t kRowsWorthAReplica = 16;
 
-/// How many CPU devices suit the cores and the batch, or the number of replicas that is asked for.
+/// A number of CPU devices that suits the cores and the batch, or the requested number of replicas.
 int suitable_cpu_devices(const StrategyOptions& options, std::int64_t global_batch, std::size_t cores) {
   if (options.type == StrategyType::kOneDevice) return 1;
   const bool chosen = options.cpu_replicas || options.replicas;
-  if (is_served(options.type) && !chosen) return 1;  // that has all cores of its worker
+  if (is_served(options.type) && !chosen) return 1;  // it has all cores of its worker
   if (options.cpu_replicas) return static_cast<int>(*options.cpu_replicas);
   const auto core_count = static_cast<std::int64_t>(cores);
   if (!options.replicas) {
@@ -35,7 +35,7 @@ std::vector<DeviceId> first_devices(DeviceId::Kind kind, std::size_t count) {
   return devices;
 }
 
-/// Throws UsageError where a GPU of the list does not exist, or not all are GPUs.
+/// Throws UsageError if a listed GPU does not exist, or if only some of the devices are GPUs.
 void require_gpus(const std::vector<DeviceId>& listed, const Machine& machine) {
   const auto is_gpu = [](const DeviceId& device) { return device.kind == DeviceId::Kind::kCuda; };
   if (std::none_of(listed.begin(), listed.end(), is_gpu)) return;
@@ -140,14 +140,14 @@ Topology make_topology(const StrategyOptions& options, std::int64_t global_batch
 
   const std::vector<int>& cores = machine.cores;
   const auto core_count = static_cast<int>(cores.size());
-  if (on_gpus) {  // a lane's thread does nothing but enqueue
+  if (on_gpus) {  // a lane's thread only enqueues
     topology.cores_of_their_own = static_cast<int>(topology.lanes.size()) <= core_count;
     return topology;
   }
   const int threads = static_cast<int>(options.threads_per_replica.value_or(std::max(1, core_count / here)));
   const int wanted = threads * static_cast<int>(topology.lanes.size());
   topology.cores_of_their_own = wanted <= core_count;
-  // Pinned only where the run takes the whole machine: two runs side by side must not end up on the same cores.
+  // Pinned only if the run uses the whole machine: concurrent runs must not share the same cores.
   const bool pin = wanted == core_count;
   int next = 0;
   for (LanePlace& lane : topology.lanes) {

@@ -11,13 +11,13 @@
 
 namespace mirrortrain {
 
-/// What there is to place replicas on.
+/// The hardware to place replicas on.
 struct Machine {
   std::vector<int> cores;            ///< that this process may use
-  std::function<cuda::Gpus()> gpus;  ///< asked only where GPUs matter: a driver takes its time to answer
+  std::function<cuda::Gpus()> gpus;  ///< called only if GPUs matter, because a driver is slow to answer
 };
 
-/// The one that this process runs on.
+/// The machine that this process runs on.
 Machine this_machine();
 
 /// The processes of a run and which one this is. Worker 0 is the chief.
@@ -25,7 +25,7 @@ struct Cluster {
   int workers = 1, worker = 0;
 };
 
-/// One thread that drives one device and runs the replicas dealt to it.
+/// One thread that drives one device and runs the replicas assigned to it.
 struct LanePlace {
   DeviceId device;
   int threads = 1;
@@ -36,7 +36,7 @@ struct LanePlace {
 /// "replica 2", "replicas 2, 3".
 std::string replica_names(const std::vector<int>& replicas);
 
-/// A memory in which variables live, and who computes on it: all CPU lanes of a process, or one GPU.
+/// A memory with variables and the lanes that compute on it: all CPU lanes of a process, or one GPU.
 struct DomainPlace {
   std::vector<int> lanes;     ///< of this process
   std::vector<int> replicas;  ///< numbers in the run, ascending
@@ -44,31 +44,31 @@ struct DomainPlace {
   bool on_host = true;        ///< the host reads and writes it directly
 };
 
-/// Who takes part in a run: its workers, its replicas and which of them are here, on which lanes and memories. Plain
-/// data, made once. Every worker has as many replicas, and as many memories, as any other.
+/// The participants of a run: its workers, its replicas and which of them are in this process, on which lanes and
+/// memories. Plain data, created once. Every worker has the same number of replicas and of memories.
 struct Topology {
   Cluster cluster;
   int replicas = 1;                ///< of the run, on all workers
   std::vector<LanePlace> lanes;    ///< of this process, all on CPUs or all on GPUs
   bool cores_of_their_own = true;  ///< no two lanes share a core
-  std::vector<std::string> notes;  ///< for the log: what was chosen and why
+  std::vector<std::string> notes;  ///< for the log: the choices and their reasons
 
   bool on_gpus() const { return lanes.front().device.kind == DeviceId::Kind::kCuda; }
   bool is_chief() const { return cluster.worker == 0; }
   std::vector<DomainPlace> domains() const;
-  /// How many memories the run has. Ranks of collective operations are memories, worker after worker.
+  /// The number of the run's memories. The ranks of collective operations are memories, worker by worker.
   int ranks() const { return cluster.workers * static_cast<int>(domains().size()); }
 };
 
-/// Deals replicas to devices. The threads of a replica follow from the number of replicas here and the machine's cores
-/// alone, not from the number of devices, since the same replicas must give the same bits on any number of devices.
-/// `options` are what their section accepts; they describe one worker. Throws UsageError for a device that does not
-/// exist and for a number of replicas that the devices do not divide.
+/// Assigns replicas to devices. The number of threads of a replica depends only on the number of replicas here and the
+/// machine's cores, not on the number of devices, since the same replicas must give the same bits on any number of
+/// devices. `options` must be valid; they describe one worker. Throws UsageError for a device that does not exist and
+/// for a number of replicas that the devices do not divide.
 Topology make_topology(const StrategyOptions& options, std::int64_t global_batch, const Machine& machine,
                        const Cluster& cluster = {});
 
-/// The number of replicas that make_topology would place on all workers. Throws UsageError where the devices do not
-/// divide it.
+/// The number of replicas that make_topology would place on all workers. Throws UsageError if the devices do not divide
+/// it.
 int count_replicas(const StrategyOptions& options, std::int64_t global_batch, const Machine& machine, int workers = 1);
 
 /// A replica's part of a global batch.

@@ -19,7 +19,8 @@
 namespace mirrortrain {
 namespace {
 
-/// What a task can do when the run has failed elsewhere. `folder`: the run's on the chief; empty while it is not known.
+/// How a task's user can continue when the run has failed elsewhere. `folder`: the run's on the chief; empty while
+/// unknown.
 std::string how_to_continue(const std::string& folder) {
   const std::string again = "start every task again with --resume";
   if (folder.empty()) return "start every task again";
@@ -29,7 +30,7 @@ std::string how_to_continue(const std::string& folder) {
   return fmt::format("the last checkpoint is {} or a newer one; {}", newest->string(), again);
 }
 
-/// The chief says where the run folder is, and when nothing more will appear there.
+/// Evaluates until the run is over; the chief announces the run folder and the end of the run.
 void evaluate_beside(const CheckedConfiguration& checked, rpc::ControlPlane& control) {
   const RunFolder folder{control.get("run folder")};
   std::atomic<bool> is_over = false;
@@ -52,7 +53,7 @@ void evaluate_beside(const CheckedConfiguration& checked, rpc::ControlPlane& con
             spdlog::info("step {}: {} {}", event.step, event.split, scores_text(event.scores));
           });
     } catch (const std::exception& error) {
-      control.fail(error.what());  // which ends the waiting too
+      control.fail(error.what());  // which also ends the wait
       throw;
     }
   }
@@ -67,7 +68,7 @@ void work_beside_chief(const CheckedConfiguration& checked, const RunCluster& cl
     while (!over.stop_requested() && signal == 0) std::this_thread::sleep_for(std::chrono::milliseconds(50));
     if (signal != 0) control.agree_to_stop(0, signal);
   });
-  // Asked for from the beginning, as a chief that is gone says nothing.
+  // Requested at the start, because a chief that is gone does not answer.
   std::future<std::string> folder = std::async(std::launch::async, [&control] {
     try {
       return control.get("run folder");

@@ -10,15 +10,15 @@
 namespace mirrortrain {
 namespace {
 
-/// Generations in a row that lose a task before they have saved a checkpoint: what ends them does not go away.
+/// Limit of consecutive generations that lose a task before they save a checkpoint: their failures are permanent.
 constexpr int kMostFruitless = 10;
 
 struct GenerationEnd {
   std::optional<int> exit_code;  ///< nothing: the run continues
   rpc::Generation next;
   RunFolder folder;
-  std::string lost;             ///< why, where a task was
-  bool is_lost_itself = false;  ///< to the others
+  std::string lost;             ///< the reason, if a task was lost
+  bool is_lost_itself = false;  ///< this task was lost to the others
   bool has_progressed = false;
 };
 
@@ -34,7 +34,7 @@ GenerationEnd run_generation(const FitArguments& arguments, const CheckedConfigu
   } catch (const Error& error) {
     if (!run.regroups()) throw;
     end.lost = error.what();
-    end.is_lost_itself = end.lost.starts_with(run.own_name() + ' ');  // not worker 10's, of worker 1
+    end.is_lost_itself = end.lost.starts_with(run.own_name() + ' ');  // with the space: worker 10's is not worker 1's
   }
   end.next = run.next_generation();
   end.folder = run.folder();
@@ -45,12 +45,12 @@ GenerationEnd run_generation(const FitArguments& arguments, const CheckedConfigu
 }  // namespace
 
 int fit(FitArguments arguments) {
-  // Once: the file may be another when a later generation begins.
+  // Read once: the file may have changed when a later generation begins.
   const CheckedConfiguration checked = check_configuration(arguments.config, arguments.overrides);
   if (!checked.values().strategy.elastic) return FitRun(arguments, checked).run().value();
   rpc::Generation generation;
   for (int fruitless = 0;;) {
-    // On a thread of its own: the first lane pins its thread to a core, and the next generation chooses anew.
+    // On a separate thread: the first lane pins its thread to a core, and the next generation chooses again.
     const GenerationEnd end =
         std::async(std::launch::async, [&] { return run_generation(arguments, checked, generation); }).get();
     if (end.exit_code) return *end.exit_code;

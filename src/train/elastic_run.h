@@ -4,8 +4,8 @@
 
 namespace mirrortrain {
 
-/// `fit`: one run, or, with strategy.elastic, one generation of tasks after another, each of which resumes where the
-/// last one left off. Returns the exit code. Throws what FitRun::run does.
+/// `fit`: one run, or, with strategy.elastic, a sequence of generations of tasks, each of which resumes from its
+/// predecessor. Returns the exit code. Throws the same as FitRun::run.
 int fit(FitArguments arguments);
 
 }  // namespace mirrortrain

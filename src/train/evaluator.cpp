@@ -14,7 +14,7 @@
 namespace mirrortrain {
 namespace {
 
-/// Returns false where the checkpoint was removed meanwhile, as the chief keeps some alone.
+/// Returns false if the checkpoint was removed meanwhile, since the chief keeps only some.
 bool load(const std::filesystem::path& checkpoint, Strategy& strategy) {
   try {
     load_weights(read_checkpoint_model(checkpoint), checkpoint.string(), strategy.variables());
@@ -42,7 +42,7 @@ void evaluate_checkpoints(const CheckedConfiguration& checked, const Hardware& h
   report_left_out(run, LeftOutList::kFirst);
   std::filesystem::path last;
   while (true) {
-    const bool ends = is_over();  // before looking: what was saved until then is found
+    const bool ends = is_over();  // read before searching, so that all checkpoints saved before the end are found
     const auto newest = newest_checkpoint(checkpoints);
     if (newest && *newest != last && load(*newest, *run.strategy)) {
       last = *newest;

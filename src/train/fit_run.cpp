@@ -23,12 +23,12 @@
 namespace mirrortrain {
 namespace {
 
-/// What the control plane was given goes out on threads of its own, which a process that ends at once takes along.
+/// The control plane sends messages on its own threads, which end with the process.
 void await_delivery() { std::this_thread::sleep_for(std::chrono::milliseconds(200)); }
 
 }  // namespace
 
-/// What ends this task ends the others, who learn the reason.
+/// An error that ends this task also ends the others, which receive the reason.
 std::optional<int> FitRun::run() {
   require_cluster(checked_, process_environment());
   const bool trains_in_step = values().strategy.type == StrategyType::kMultiWorkerMirrored;
@@ -47,7 +47,7 @@ std::optional<int> FitRun::run() {
   }
 }
 
-/// What the chief does: this task may have begun later.
+/// The chief's decision: this task may have been started later.
 bool FitRun::take_resumes() const {
   if (is_chief()) cluster_->control().put("resumes", resumes_ ? "yes" : "no");
   return cluster_->control().get("resumes") == "yes";
@@ -59,7 +59,7 @@ rpc::Generation FitRun::next_generation() const {
   return {cluster_->control().generation() + 1, cluster_->control().lost()};
 }
 
-/// What every task must have been asked for alike. Of an elastic run a task may begin later than the others.
+/// The command that all tasks must have in common. In an elastic run, a task may start later than the others.
 std::string FitRun::command() const {
   if (values().strategy.elastic && !arguments_.dry_run) return "fit";
   return fmt::format("fit{}{}", arguments_.resume ? " --resume" : "", arguments_.dry_run ? " --dry-run" : "");
@@ -87,7 +87,7 @@ std::optional<int> FitRun::run_to_the_end() {
   TrainingState state;
   try {
     state = first_state();
-  } catch (const std::exception& error) {  // which left the run as it was
+  } catch (const std::exception& error) {  // the run is unchanged
     log_to_file_alone(error.what());
     throw;
   }
@@ -96,7 +96,7 @@ std::optional<int> FitRun::run_to_the_end() {
     run_.strategy->variables_changed();
     open_writers(state);
     train(state);
-  } catch (const NonFinite& error) {  // of every worker: one generation more would come to the same
+  } catch (const NonFinite& error) {  // on every worker: another generation would have the same result
     notify_others(error);
     run_.strategy->abort(error.what());
     end_with(error);
@@ -139,7 +139,8 @@ void FitRun::train(const TrainingState& state) {
   if (stop_signal_ != rpc::kRegroup) finish(last, signal);
 }
 
-/// First of all, so that they take no consequence for the cause. Without the checkpoint, which every task names itself.
+/// Done first, so that the others do not take a consequence for the cause. Without the checkpoint, which every task
+/// adds itself.
 void FitRun::notify_others(const std::exception& error) const {
   if (!cluster_) return;
   const bool is_non_finite = dynamic_cast<const NonFinite*>(&error) != nullptr;
@@ -154,10 +155,10 @@ void FitRun::end_with(const std::exception& error) {
   try {
     emit(report::EndEvent{report::EndEvent::Status::kFailed, reached.step, reached.position.epoch,
                           trainer_ ? trainer_->seconds() : 0});
-  } catch (const std::exception&) {  // on a full disk; what ended the run is reported
+  } catch (const std::exception&) {  // the disk may be full; the error that ended the run is reported
   }
   if (is_chief() && !lock_.is_lost()) write_report();
-  if (lane_is_left_behind()) {  // it computes on what would be freed
+  if (lane_is_left_behind()) {  // it computes on memory that would be freed
     fmt::print(stderr, "error: {}\n", text);
     std::fflush(stdout);
     if (cluster_) await_delivery();
@@ -167,11 +168,11 @@ void FitRun::end_with(const std::exception& error) {
   throw Error(text);
 }
 
-/// The threads that hang cannot be waited for, and neither can who waits for them.
+/// Hanging threads cannot be waited for, nor can threads that wait for them.
 void FitRun::end_stalled(const std::string& what) {
   const std::string text = fmt::format("{}; once it can be read, this continues the run: {}", what, how_to_resume());
   fmt::print(stderr, "{}error: {}\n", report::is_terminal(stderr) ? "\n" : "", text);
-  std::thread([] {  // the log may lie on the same disk
+  std::thread([] {  // the log may be on the same disk
     std::this_thread::sleep_for(std::chrono::seconds(2));
     std::_Exit(1);
   })
@@ -182,7 +183,7 @@ void FitRun::end_stalled(const std::string& what) {
   std::_Exit(1);
 }
 
-/// Everything that can go wrong before the run leaves a trace.
+/// Everything that can fail before the run creates files.
 void FitRun::prepare() {
   RunParts parts{.evaluates = {data::Split::kValidation, data::Split::kTest}};
   if (cluster_) parts.parameter_servers = cluster_->parameter_servers();
@@ -194,14 +195,14 @@ void FitRun::prepare() {
   if (!resumes_) set_first_values();
 }
 
-/// The chief's, on every worker: a file of initial weights may be another one elsewhere.
+/// Sets the chief's first values on every worker: files of initial weights may differ between machines.
 void FitRun::set_first_values() {
   const VariableStore& variables = run_.strategy->variables();
   if (is_chief()) mirrortrain::set_first_values(checked_, variables);
   run_.strategy->take_variables_from_chief();
 }
 
-/// Of what can be trained but is hardly meant.
+/// Warns of valid options that are probably unintended.
 void FitRun::warn() const {
   for (const std::string& warning : checked_.warnings) spdlog::warn(warning);
   if (!run_.train) return;
@@ -227,7 +228,7 @@ void FitRun::log_header() const {
                replicas_text(run_.strategy->topology()), cluster.describe_chief(), folder_.path.string());
 }
 
-/// The table of variables is on the screen only where the configuration says something of them.
+/// Prints the table of variables on the console only if the configuration sets something for them.
 void FitRun::log_distribution() const {
   if (checked_.has_model()) {
     spdlog::log(values().variables.empty() ? spdlog::level::debug : spdlog::level::info, "{}",
@@ -246,7 +247,7 @@ report::RunLength FitRun::run_length() const {
 }
 
 void FitRun::emit(const report::Event& event) {
-  lock_.require_held();  // else the files are another process's
+  lock_.require_held();  // otherwise the files are another process's
   for (const auto& writer : writers_) writer->write(event);
 }
 

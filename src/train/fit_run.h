@@ -20,7 +20,7 @@
 
 namespace mirrortrain {
 
-/// What `fit` is asked for.
+/// Arguments of `fit`.
 struct FitArguments {
   std::string config;
   std::vector<std::string> overrides;
@@ -29,12 +29,12 @@ struct FitArguments {
   bool dry_run = false;
   bool profile = false;
   bool profile_by_time = false;             ///< the slowest layers and actions first
-  std::optional<std::string> profile_json;  ///< a file, or "-" for stdout in place of the table
-  /// From its call on, SIGINT, SIGTERM and SIGHUP set the returned number; called once nothing but steps is left to do.
+  std::optional<std::string> profile_json;  ///< a file, or "-" for stdout instead of the table
+  /// After this call, SIGINT, SIGTERM and SIGHUP set the returned number; called when only steps are left to do.
   const std::atomic<int>& (*catch_stop_signals)() = nullptr;
 };
 
-/// Everything of a run between its configuration and its end, or of one generation of an elastic run's tasks.
+/// A run from its configuration to its end, or one generation of an elastic run's tasks.
 class FitRun {
  public:
   /// All must outlive it.
@@ -42,23 +42,23 @@ class FitRun {
       : arguments_(arguments), checked_(checked), generation_(generation) {}
   FitRun(const FitRun&) = delete;
   FitRun& operator=(const FitRun&) = delete;
-  /// The strategy, which a failure elsewhere aborts, goes first.
+  /// Destroys the strategy first, because a failure elsewhere aborts it.
   ~FitRun() {
     if (cluster_) cluster_->control().on_failure({});
   }
 
-  /// Returns the exit code; nothing where the run continues with the next generation.
+  /// Returns the exit code; nothing if the run continues with the next generation.
   std::optional<int> run();
 
-  // Of an elastic run, also where `run` has thrown.
+  // For an elastic run, also after `run` has thrown:
   /// Whether the run continues: another task was lost, or has come back.
   bool regroups() const;
   rpc::Generation next_generation() const;
   /// "worker 1 (10.0.0.2:2222)"
   std::string own_name() const { return cluster_->spec().describe(cluster_->spec().task); }
-  /// Whether the run has got on: a checkpoint was saved after that which it began from.
+  /// Whether the run has progressed: a checkpoint was saved after the one that it began from.
   bool has_progressed() const { return checkpoints_ && checkpoints_->last_saved() > first_step_; }
-  /// Empty where there is none yet.
+  /// Empty if there is none yet.
   const RunFolder& folder() const { return folder_; }
 
  private:
@@ -70,7 +70,7 @@ class FitRun {
   [[noreturn]] void end_with(const std::exception& error);
   [[noreturn]] void end_stalled(const std::string& what);
   const Configuration& values() const { return checked_.values(); }
-  /// The chief alone leaves a run folder, events and results.
+  /// Only the chief writes a run folder, events and results.
   bool is_chief() const { return !cluster_ || cluster_->spec().is_chief(); }
   void warn() const;
   void log_header() const;
@@ -98,8 +98,8 @@ class FitRun {
   const FitArguments& arguments_;
   const CheckedConfiguration& checked_;
   const rpc::Generation generation_;
-  bool resumes_ = false;         ///< as the chief does
-  std::int64_t first_step_ = 0;  ///< after which it began
+  bool resumes_ = false;         ///< as the chief decides
+  std::int64_t first_step_ = 0;  ///< the step after which it began
   int stop_signal_ = 0;
   std::unique_ptr<RunCluster> cluster_;  ///< null on one machine
   Run run_;

@@ -1,4 +1,4 @@
-// How a run's folder and its writers are opened, and where its training begins.
+// Opens a run's folder and its writers, and finds where its training begins.
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
@@ -18,7 +18,7 @@
 namespace mirrortrain {
 namespace {
 
-/// The folder of a run that is resumed: the one named, --run-dir's, or the newest of the configuration's name.
+/// The folder of the run to resume: the one named, --run-dir's, or the newest of the configuration's name.
 RunFolder folder_to_resume(const FitArguments& arguments, const std::string& name) {
   if (!arguments.resume->empty()) return require_resumable(*arguments.resume);
   const std::optional<RunFolder> folder =
@@ -43,7 +43,7 @@ struct FolderToResume {
   std::vector<ChangedKey> changed;
 };
 
-/// Throws where it cannot be resumed with this configuration.
+/// Throws if it cannot be resumed with this configuration.
 FolderToResume require_folder_to_resume(const FitArguments& arguments, const Configuration& now) {
   RunFolder folder = folder_to_resume(arguments, now.name.text);
   require_files(folder);
@@ -53,7 +53,7 @@ FolderToResume require_folder_to_resume(const FitArguments& arguments, const Con
 
 }  // namespace
 
-/// What open_folder would refuse of the folder, without writing.
+/// Checks what open_folder would reject, without writing.
 void FitRun::check_folder() const {
   if (!arguments_.resume) {
     if (arguments_.run_dir) require_free(*arguments_.run_dir);
@@ -62,14 +62,14 @@ void FitRun::check_folder() const {
   require_folder_to_resume(arguments_, values());
 }
 
-/// That the newest checkpoint which can be read was saved with the same data. What is wrong with others is reported
-/// where one is restored.
+/// Requires that the newest readable checkpoint was saved with the same data. Errors in others are reported when one is
+/// restored.
 void FitRun::require_data_of_run(const Run& run) const {
   const RunFolder folder = require_folder_to_resume(arguments_, values()).folder;
   if (const auto saved = newest_checkpoint_state(folder.checkpoints())) require_same_data(*saved, fingerprints_of(run));
 }
 
-/// Returns false where the run to resume is finished.
+/// Returns false if the run to resume is finished.
 bool FitRun::open_folder() {
   const bool is_finished = is_chief() && !open_folder_as_chief();
   if (cluster_ && is_chief()) {
@@ -88,7 +88,7 @@ bool FitRun::open_folder() {
   return true;
 }
 
-/// Returns false where the run to resume is finished.
+/// Returns false if the run to resume is finished.
 bool FitRun::open_folder_as_chief() {
   std::vector<ChangedKey> changed;
   if (arguments_.resume) {
@@ -129,8 +129,8 @@ void FitRun::write_configuration() const {
   write_file(folder_.config(), (is_a_comment ? how : "") + config::show(values(), checked_.read.document));
 }
 
-/// Puts a checkpoint's values over the initial ones where the run is resumed. A folder that it cannot be resumed from
-/// is left as it is.
+/// If the run is resumed, replaces the initial values by a checkpoint's. If the folder cannot be resumed from, leaves
+/// it unchanged.
 TrainingState FitRun::first_state() {
   if (resumes_) {
     std::optional<TrainingState> restored =
@@ -158,7 +158,7 @@ void FitRun::open_writers(const TrainingState& state) {
                    folder_.metrics().string(), missing, missing == 1 ? "" : "s", checkpoint_name(state.step),
                    missing == 1 ? "is" : "are");
     }
-    write_configuration();  // nothing that is wrong with the folder is left to find
+    write_configuration();  // all errors in the folder would have been found by now
   }
   auto events = std::make_unique<report::JsonlWriter>(folder_.metrics(), lines);
   events_ = events.get();

@@ -1,4 +1,4 @@
-// What a run leaves at its end: the test's scores, the weights, the summary, and what is reported of them.
+// A run's results at its end: the test's scores, the weights, the summary, and their report.
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
@@ -17,12 +17,12 @@
 
 namespace mirrortrain {
 
-/// Whether the weights' averages are there: from the first update on.
+/// Whether the weights' averages exist: from the first update on.
 bool FitRun::uses_averages(const TrainingState& state) const {
   return values().optimizer && options_of(*values().optimizer).use_ema && state.updates > 0;
 }
 
-/// The weights become their averages, which the optimizer keeps in the last slot.
+/// Replaces the weights by their averages, which the optimizer keeps in the last slot.
 void FitRun::take_averages() {
   const VariableStore& variables = run_.strategy->variables();
   std::vector<std::byte> average;
@@ -37,7 +37,7 @@ void FitRun::take_averages() {
   spdlog::debug("the weights are their moving averages from here on");
 }
 
-/// The weights become those of the best epoch, which the chief has kept.
+/// Replaces the weights by those of the best epoch, which the chief has kept.
 void FitRun::restore_best(const TrainingState& state) {
   const VariableStore& variables = run_.strategy->variables();  // from every worker
   if (is_chief()) load_weights(*state.callbacks.kept, "the best epoch's weights", variables);
@@ -51,10 +51,10 @@ void FitRun::restore_best(const TrainingState& state) {
   spdlog::info(text_of(event));
 }
 
-/// The summary comes last: a run that has it is finished. What is done before is done again after a kill.
+/// The summary is written last: a run with a summary is finished. Everything before it is repeated after a kill.
 void FitRun::finish(const TrainingState& state, const std::atomic<int>& signal) {
   RunResult result{"done", state, 0, std::nullopt, std::nullopt};
-  // As in Keras the best epoch's weights are those that were validated, which are not averages.
+  // As in Keras, the best epoch's weights are those that were validated, which are not averages.
   const bool restores = state.callbacks.kept_epoch > 0;
   if (stop_signal_ == 0 && restores) restore_best(state);
   if (stop_signal_ == 0 && uses_averages(state) && !restores) take_averages();
@@ -63,7 +63,7 @@ void FitRun::finish(const TrainingState& state, const std::atomic<int>& signal) 
     tested = trainer_->evaluate(*run_.test, "test");
     if (!tested) stop_signal_ = signal;
   }
-  if (is_chief()) writers_.pop_back();  // the console's: from here on results go to stdout
+  if (is_chief()) writers_.pop_back();  // the console's: results go to stdout from here on
   if (tested) {
     result.test = {"test", state.step, tested->examples, scores_of(*tested, *checked_.model)};
     emit(*result.test);
@@ -80,11 +80,11 @@ void FitRun::finish(const TrainingState& state, const std::atomic<int>& signal) 
   events_->sync();
   write_summary(folder_.summary(), checked_, *run_.strategy, result);
   writers_.clear();
-  if (stop_signal_ == 0) write_report();  // it reads all events again, and whoever stops a run waits for its end
+  if (stop_signal_ == 0) write_report();  // it reads all events again, and the user who stops a run waits for its end
   tell_results(result);
 }
 
-/// A page about a run is not worth the run.
+/// A failure to write the page must not fail the run.
 void FitRun::write_report() const {
   if (!values().logging.report) return;
   try {
@@ -109,7 +109,7 @@ void FitRun::print_profile(std::int64_t last_step) const {
                                                     : profile_text(rows, profiled, report::fitting_width(stdout)));
 }
 
-/// The command, for all tasks at once where they are processes of this machine.
+/// The command, for all tasks at once if they are processes of this machine.
 std::string FitRun::how_to_resume() const {
   const std::string fit = "fit --resume " + launch::quoted(folder_.path.string());
   if (!cluster_) return "mirrortrain " + fit;
@@ -126,14 +126,14 @@ void FitRun::tell_results(const RunResult& result) const {
   if (const std::string text = staleness_text(run_.strategy->staleness()); !text.empty()) {
     spdlog::info("staleness of all updates: {}", text);
   }
-  // Beside the forecast: what libraries took in the steps, and recorded steps.
+  // Next to the forecast: memory used by libraries in the steps, and by captured graphs.
   for (const std::string& line : gpu_memory_lines(run_.strategy->memory())) spdlog::info("at the end {}", line);
   if (arguments_.profile) print_profile(result.state.step);
   if (result.test) {
     const std::string text =
         fmt::format("test: {} ({} examples)", scores_text(result.test->scores), result.test->examples);
     if (arguments_.profile && arguments_.profile_json == "-") {
-      spdlog::info(text);  // the JSON has stdout for itself
+      spdlog::info(text);  // stdout is reserved for the JSON
     } else {
       fmt::print("{}\n", text);
     }

@@ -15,12 +15,12 @@
 namespace mirrortrain {
 namespace {
 
-/// What an op does at so many rows.
+/// An op's work at a number of rows.
 struct Work {
   double flops = 0, bytes = 0;
 };
 
-/// Multiplications and additions of dense layers and convolutions, each product counted as two; 0 for other ops.
+/// Multiplications and additions of dense layers and convolutions, two for each multiply-add; 0 for other ops.
 double flops_of(const Graph& graph, const Node& node, std::int64_t rows) {
   const std::string_view op = node.op->name();
   const bool convolves = op.find("conv2d") != std::string_view::npos || op.starts_with("conv1d");
@@ -37,7 +37,7 @@ double flops_of(const Graph& graph, const Node& node, std::int64_t rows) {
   return 2.0 * static_cast<double>(result.shape_at(rows).elements()) * static_cast<double>(per_output);
 }
 
-/// Of all that is read and written, each value once.
+/// Bytes of all values read and written, each once.
 double bytes_of(const Graph& graph, const Node& node, std::int64_t rows) {
   double bytes = 0;
   for (const auto* values : {&node.inputs, &node.outputs}) {
@@ -48,7 +48,7 @@ double bytes_of(const Graph& graph, const Node& node, std::int64_t rows) {
   return bytes;
 }
 
-/// By layer and op. A backend may merge nodes: what it renames has no entry here, and no figures in the table.
+/// By layer and op. A backend may merge nodes: ops that it renames have no entry here, and no figures in the table.
 std::map<std::pair<std::string, std::string>, Work> work_of(const Graph& graph, std::int64_t rows) {
   std::map<std::pair<std::string, std::string>, Work> work;
   for (const Node& node : graph.nodes()) {
@@ -80,7 +80,7 @@ std::string rate(double amount, double ms) {
 
 std::string share_text(double part, double whole) { return fmt::format("{:.1f}%", whole > 0 ? 100 * part / whole : 0); }
 
-/// As many as the longest name has, and no fewer than most need, or as the numbers beside it leave; `width` 0: no
+/// The width of the longest name, at least a usual width, and at most what the numbers next to it leave; `width` 0: no
 /// limit.
 std::size_t name_columns_of(const std::vector<ProfileRow>& rows, std::size_t width, bool has_rates) {
   constexpr std::size_t kNumbers = 10 + 10 + 10 + 7, kRates = 9 + 6, kUsual = 28, kLeast = 8;
@@ -117,7 +117,7 @@ std::vector<ProfileRow> profile_rows(const std::vector<ProfileEntry>& entries, c
     if (found == work[*replica].end()) continue;
     row.flops += found->second.flops;
     row.bytes += found->second.bytes;
-    found->second = {};  // of all nodes of this layer and op, which have an entry each
+    found->second = {};  // covers all nodes of this layer and op, which have an entry each
   }
   if (by_time) {
     for (auto first = rows.begin(); first != rows.end();) {

@@ -20,7 +20,8 @@ using Clock = std::chrono::steady_clock;
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
-/// Where so many steps in a row are not finite, the weights or the data are at fault, and no further step will be.
+/// After this many consecutive non-finite steps, the weights or the data are at fault, and all further steps would be,
+/// too.
 constexpr int kMostSkippedInRow = 20;
 
 constexpr const char* kRemedy =
@@ -95,7 +96,7 @@ void Trainer::step() {
   events_.emit_progress(state_);
 }
 
-/// Each step's on its own, so that totals do not depend on how many were in flight.
+/// Adds each step's sums separately, so that totals do not depend on how many were in flight.
 void Trainer::collect_sums() {
   const auto start = Clock::now();
   const std::span<const StepSums> all = strategy_.take_sums();
@@ -116,7 +117,7 @@ void Trainer::collect_sums() {
   events_.add_training(seconds_since(start));
 }
 
-/// The host waits for each step where one may be skipped, so this is the last.
+/// The host waits for each step if steps may be skipped, so this is the last one.
 void Trainer::note_skipped(std::int64_t step) {
   if (skip_step(state_)) {
     spdlog::warn("step {} (epoch {}) is skipped: it is accumulated with an earlier one that is", step,
@@ -138,7 +139,7 @@ void Trainer::note_skipped(std::int64_t step) {
                largest);
 }
 
-/// On every worker in the same step, whose sums and variables are those of all.
+/// Called on every worker in the same step, because sums and variables are those of all.
 void Trainer::fail_not_finite(std::int64_t step, const std::string& what) {
   std::string text = fmt::format("step {} (epoch {}): {}", step, steps_.epoch_of(step), what);
   if (const auto found = checkpoints_.first_non_finite(state_)) {
@@ -187,7 +188,7 @@ void Trainer::end_epoch() {
   if (!text.empty()) spdlog::info("epoch {}: staleness of the updates: {}", state_.position.epoch, text);
 }
 
-/// The chief decides. What it keeps and reports, the others do not.
+/// The chief decides. Only the chief keeps weights and reports.
 void Trainer::run_callbacks(const report::EpochEvent& epoch) {
   const Callbacks& callbacks = options_.callbacks;
   if (callbacks.watchers().empty()) return;
@@ -200,7 +201,7 @@ void Trainer::run_callbacks(const report::EpochEvent& epoch) {
   }
   is_best_ = callbacks.saves_best(state_.callbacks, epoch.epoch);
   if (callbacks.stops(state_.callbacks) && state_.step_sums.examples > 0) {
-    events_.emit_step(state_, learning_rate_);  // what no other line will report
+    events_.emit_step(state_, learning_rate_);  // no later event would report these
   }
   if (!is_chief) return;
   for (const report::CallbackEvent& event : events) {
@@ -218,7 +219,7 @@ std::optional<StepSums> Trainer::evaluate(const data::Feeder& examples, std::str
   return evaluate_while(goes_on, strategy_, examples, options_.batch_size);
 }
 
-/// Before a checkpoint too: it takes one replica's copy for all.
+/// Also before a checkpoint, which stores one replica's copy for all.
 void Trainer::require_equal_replicas() {
   const std::string difference = strategy_.differing_replicas();
   if (difference.empty()) return;

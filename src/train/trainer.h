@@ -18,7 +18,7 @@
 
 namespace mirrortrain {
 
-/// How a run trains. Everything referred to belongs to the caller.
+/// Options of training. Everything referred to is owned by the caller.
 struct TrainerOptions {
   std::int64_t epochs = 0, steps = 0;  ///< 0: no limit
   std::int64_t log_every_steps = 100;
@@ -27,9 +27,9 @@ struct TrainerOptions {
   std::int64_t batch_size = 0;
   Callbacks callbacks;
   std::optional<std::int64_t> check_replicas_every_steps;
-  OnNonFinite on_non_finite = OnNonFinite::kIgnore;  ///< unless that, throws NonFinite where it cannot continue
-  bool shows_progress = false;                       ///< whether anybody sees progress events
-  /// Whether a signal is to be obeyed before a validation is complete; it is done again after a resume.
+  OnNonFinite on_non_finite = OnNonFinite::kIgnore;  ///< unless kIgnore, throws NonFinite if it cannot continue
+  bool shows_progress = false;                       ///< whether progress events are displayed
+  /// Whether a signal ends an incomplete validation; the validation is repeated after a resume.
   std::function<bool()> is_interrupted = [] { return false; };
 };
 
@@ -38,8 +38,8 @@ class Trainer {
  public:
   using Emit = TrainingEvents::Emit;
 
-  /// Asked before the first step and after each: the signal at which training is to stop after that step, the same on
-  /// every worker, or 0.
+  /// Called before the first step and after each: returns the signal at which training stops after that step, the same
+  /// on every worker, or 0.
   using Stop = std::function<int(std::int64_t step)>;
 
   /// `validation` may be null.
@@ -48,20 +48,20 @@ class Trainer {
   Trainer(const Trainer&) = delete;
   Trainer& operator=(const Trainer&) = delete;
 
-  /// Trains from `state` to the first limit, or until `stop` gives a signal (a checkpoint is saved then). Returns where
-  /// it stands.
+  /// Trains from `state` to the first limit, or until `stop` returns a signal (then saves a checkpoint). Returns the
+  /// final state.
   TrainingState run(TrainingState state);
 
-  /// The sums over a data set, with events of the progress; nullopt where a signal came first.
+  /// The sums over a data set, with progress events; nullopt if interrupted by a signal.
   std::optional<StepSums> evaluate(const data::Feeder& examples, std::string_view split);
-  /// Throws NonFinite where the loss over a data set is NaN or infinite, unless that is ignored.
+  /// Throws NonFinite if the loss over a data set is NaN or infinite, unless that is ignored.
   void require_finite(const StepSums& sums, const data::Feeder& examples, std::string_view split) const;
 
-  /// Seconds since the start of the run, its earlier parts included.
+  /// Seconds since the start of the run, including its earlier parts.
   double seconds() const { return events_.seconds(); }
-  /// Where training stands.
+  /// The training state.
   const TrainingState& state() const { return state_; }
-  /// The signal that the run stopped at, 0 where it reached a limit.
+  /// The signal that stopped the run; 0 if it reached a limit.
   int stop_signal() const { return stop_signal_; }
 
  private:

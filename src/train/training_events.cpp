@@ -7,7 +7,7 @@
 namespace mirrortrain {
 namespace {
 
-/// A progress line is drawn no more often than a person can see.
+/// Minimum interval between progress lines.
 constexpr double kProgressSeconds = 0.1;
 
 }  // namespace
@@ -37,7 +37,7 @@ void TrainingEvents::add_training(double seconds, std::int64_t examples) {
   training_examples_ += examples;
 }
 
-/// Nothing without a model, or where every step was skipped.
+/// Nothing without a model, or if every step was skipped.
 std::optional<report::Scores> TrainingEvents::training_scores(const StepSums& sums) const {
   return has_model() && sums.examples > 0 ? std::optional(scores_of(sums, model_)) : std::nullopt;
 }
@@ -71,7 +71,7 @@ report::EpochEvent TrainingEvents::epoch_event(const TrainingState& state) const
   return event;
 }
 
-/// Whether somebody sees a line and the last one was drawn long enough ago; the next is not due for a while then.
+/// Whether a progress line is displayed and due; if so, starts the next interval.
 bool TrainingEvents::progress_is_due() {
   if (!shows_progress_) return false;
   const double now = seconds();

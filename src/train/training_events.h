@@ -16,27 +16,27 @@ namespace mirrortrain {
 /// The mean loss and metrics of `sums`.
 report::Scores scores_of(const StepSums& sums, const Model& model);
 
-/// Makes events of where training stands and of what its steps gave and took.
+/// Creates events from the training state and from the results and times of steps.
 class TrainingEvents {
  public:
   using Emit = std::function<void(const report::Event&)>;
 
-  /// `shows_progress`: whether anybody sees progress events. All must outlive it.
+  /// `shows_progress`: whether progress events are displayed. All must outlive it.
   TrainingEvents(Strategy& strategy, TrainingSteps& steps, const Model& model, bool shows_progress, Emit emit);
 
-  /// From here on the run's time goes on from `seconds`.
+  /// Starts the run's time at `seconds`.
   void start_at(double seconds) { earlier_seconds_ = seconds; }
-  /// Seconds since the start of the run, its earlier parts included.
+  /// Seconds since the start of the run, including its earlier parts.
   double seconds() const;
 
-  /// Time that training took, and examples whose steps began in it.
+  /// Adds training time, and the examples of the steps begun in it.
   void add_training(double seconds, std::int64_t examples = 0);
 
-  /// The sums of steps since the last one, which are cleared.
+  /// Emits the sums of the steps since the last event, and clears them.
   void emit_step(TrainingState& state, double learning_rate);
-  /// At the end of an epoch.
+  /// The event at the end of an epoch.
   report::EpochEvent epoch_event(const TrainingState& state) const;
-  // Of what was collected for other reasons: nobody waits for a device to draw a line.
+  // From data collected anyway: drawing a line never waits for a device.
   void emit_progress(const TrainingState& state);
   void emit_evaluation_progress(const TrainingState& state, std::string_view split, std::int64_t batch,
                                 std::int64_t batches);

@@ -26,7 +26,7 @@ StepSpec next_step(TrainingState& state, std::int64_t accumulate_steps, const Le
 }
 
 bool skip_step(TrainingState& state) {
-  if (state.gradients == 0) --state.updates;  // it was to end with an update
+  if (state.gradients == 0) --state.updates;  // it would have ended with an update
   return std::exchange(state.skips_update, true);
 }
 
@@ -43,7 +43,7 @@ TrainingSteps::TrainingSteps(Run& run, const Configuration& values)
                     values.optimizer ? learning_rate_of(*values.optimizer) : LearningRate{}) {}
 
 bool TrainingSteps::seek(const TrainingState& state) {
-  // The data may have changed on disk since.
+  // The data may have changed on disk.
   const bool same_epoch = state.position.workers == order_.workers();
   if (same_epoch && state.position.examples > order_.examples_per_epoch()) {
     throw Error(
@@ -62,7 +62,7 @@ bool TrainingSteps::seek(const TrainingState& state) {
   return order_.position().examples == 0 || order_.position().examples == order_.examples_per_epoch();
 }
 
-/// Those of the replicas here.
+/// For the replicas in this process.
 std::optional<double> TrainingSteps::take_waiting_for_data(double seconds) {
   if (examples_ == nullptr || !examples_->reads_ahead()) return std::nullopt;
   const double all = seconds * static_cast<double>(strategy_.topology().lanes.size());

@@ -13,44 +13,44 @@
 
 namespace mirrortrain {
 
-/// The step after `state`, without examples, and takes `state` there but for its position and sums. Every
+/// The step after `state`, without examples; advances `state` except for its position and sums. Every
 /// `accumulate_steps`-th step updates the weights.
 StepSpec next_step(TrainingState& state, std::int64_t accumulate_steps, const LearningRate& learning_rate);
 
-/// The step that `state` is after changed no variable: nor do those that are accumulated with it. Returns whether an
-/// earlier one of these was skipped already.
+/// Records in `state` that the last step changed no variable: the steps accumulated with it do not, either. Returns
+/// whether an earlier one of these was skipped already.
 bool skip_step(TrainingState& state);
 
-/// Takes a strategy from one training step to the next: the next batch, and what its gradients are for.
+/// Runs training steps: the next batch, and the use of its gradients.
 class TrainingSteps {
  public:
-  /// `examples`: null where there is no model. All must outlive it.
+  /// `examples`: null if there is no model. All must outlive it.
   TrainingSteps(Strategy& strategy, const data::Feeder* examples, data::Order& order, std::int64_t accumulate_steps,
                 LearningRate learning_rate);
-  /// Those of a run that trains, by the configuration's accumulate_steps and learning rate.
+  /// For a run that trains, with the configuration's accumulate_steps and learning rate.
   TrainingSteps(Run& run, const Configuration& values);
 
   /// Resumes from a state. Returns whether an epoch ends there.
   bool seek(const TrainingState& state);
 
-  /// What the loop has to know of a step.
+  /// A step's results for the loop.
   struct Step {
     std::int64_t examples = 0;
     bool ends_epoch = false;
     double learning_rate = 0;
   };
-  /// Trains on the next batch and takes `state` there, except its sums.
+  /// Trains on the next batch and advances `state`, except its sums.
   Step train(TrainingState& state);
 
-  /// Of the step that `state` is after.
+  /// Of the last step of `state`.
   double learning_rate(const TrainingState& state) const;
 
-  /// The share of `seconds` that each lane has waited for examples since the last call, on average; nothing where all
+  /// The share of `seconds` that the lanes, on average, waited for examples since the last call; nothing if all
   /// examples are in memory.
   std::optional<double> take_waiting_for_data(double seconds);
 
   std::int64_t epoch_of(std::int64_t step) const { return (step - 1) / order_.batches_per_epoch() + 1; }
-  /// What may have brought about that a step's numbers are not finite; empty where that is not known.
+  /// A possible cause of a step's non-finite numbers; empty if unknown.
   std::string largest_input_text(std::int64_t step) const;
 
  private:

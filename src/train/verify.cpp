@@ -13,7 +13,7 @@
 namespace mirrortrain {
 namespace {
 
-/// A variable as reading it outside the replicas gives it.
+/// A variable as read outside the replicas.
 std::vector<float> elements_of(const DistributedVariable& variable) {
   std::vector<float> elements(static_cast<std::size_t>(variable.shape().elements()));
   variable.read_or_first(reinterpret_cast<std::byte*>(elements.data()));
@@ -27,7 +27,7 @@ std::vector<std::vector<float>> snapshot(const VariableStore& variables) {
   return values;
 }
 
-/// The larger one; not a number where either is not.
+/// The maximum; NaN if either is.
 double larger(double a, double b) { return a >= b || std::isnan(a) ? a : b; }
 
 double relative(double difference, double size) { return difference == 0 ? 0 : std::abs(difference) / std::abs(size); }
@@ -38,7 +38,7 @@ double size_of(const std::vector<float>& elements) {
   return size;
 }
 
-/// Relative to the reference's largest element, or to `least` where that is larger.
+/// Relative to the reference's largest element, or to `least` if that is larger.
 double difference(const std::vector<float>& value, const std::vector<float>& reference, double least) {
   double worst = 0;
   for (std::size_t i = 0; i < value.size(); ++i) {
@@ -47,7 +47,7 @@ double difference(const std::vector<float>& value, const std::vector<float>& ref
   return relative(worst, std::max(size_of(reference), least));
 }
 
-/// A statistic may be 0 but for rounding, as the mean of what a normalization gives; a weight's scale is that of
+/// A statistic may be 0 up to rounding, such as the mean of a normalization's output; a weight's scale is that of
 /// numbers in the model.
 double least_size_of_statistics(const Model& model, const std::vector<std::vector<float>>& values) {
   constexpr double kOfWeights = 1e-3;
@@ -58,7 +58,7 @@ double least_size_of_statistics(const Model& model, const std::vector<std::vecto
   return kOfWeights * largest;
 }
 
-/// Where the configuration would run: its GPUs, or as many CPU devices as there are cores.
+/// The devices that the configuration would use: its GPUs, or one CPU device per core.
 std::vector<DeviceId> usable_devices(const Configuration& values, const Machine& machine) {
   const Topology configured = make_topology(values.strategy, values.data.global_batch_size, machine);
   std::vector<DeviceId> devices;
@@ -70,7 +70,7 @@ std::vector<DeviceId> usable_devices(const Configuration& values, const Machine&
   return devices;
 }
 
-/// On as many of the devices as divide the replicas.
+/// Uses as many of the devices as divide the replicas.
 StrategyOptions options_for(const StrategyOptions& configured, std::vector<DeviceId> devices, int replicas) {
   StrategyOptions options = configured;
   options.type = StrategyType::kMirrored;
@@ -84,7 +84,7 @@ StrategyOptions options_for(const StrategyOptions& configured, std::vector<Devic
   return options;
 }
 
-/// A run on so many replicas, before its first step.
+/// A run on this many replicas, before its first step.
 Run run_on(const CheckedConfiguration& checked, const Hardware& hardware, int replicas, RunParts parts = {}) {
   const Configuration& values = checked.values();
   parts.strategy = options_for(values.strategy, usable_devices(values, hardware.machine), replicas);
@@ -94,11 +94,11 @@ Run run_on(const CheckedConfiguration& checked, const Hardware& hardware, int re
   return run;
 }
 
-/// The trainable variables whose gradient is rounding alone, by their number: the largest element of the first step's
-/// is that much smaller than those of other variables. One that is exactly 0 is none of them: it may not stay so.
+/// The numbers of trainable variables whose gradient is only rounding error: the largest element of the first step's is
+/// that much smaller than those of other variables. A gradient that is exactly 0 is not included: it may change later.
 std::set<std::size_t> with_rounding_as_gradient(const CheckedConfiguration& checked, const Hardware& hardware) {
   constexpr double kRounding = 1e-6;
-  // As a worker of parameter servers does, which keeps gradients and applies none.
+  // Like a worker of parameter servers, which stores gradients and applies none.
   Run run = run_on(checked, hardware, 1, {.parameter_servers = ParameterServerRole{}});
   TrainingState state;
   constexpr std::int64_t kNoUpdate = 2;
@@ -122,7 +122,7 @@ std::set<std::size_t> with_rounding_as_gradient(const CheckedConfiguration& chec
 }
 
 /// Trains on `replicas` replicas and calls after_step(loss, variables) after each step. The variables `held` keep their
-/// first values.
+/// initial values.
 template <class AfterStep>
 void train_steps(const CheckedConfiguration& checked, const Hardware& hardware, int replicas, std::int64_t steps,
                  const std::set<std::size_t>& held, const AfterStep& after_step) {
@@ -196,7 +196,7 @@ std::vector<std::string> differences_explained(const CheckedConfiguration& check
     const auto& layers = checked.model->layers;
     return std::any_of(layers.begin(), layers.end(), [&](const LayerSummary& layer) { return layer.type == type; });
   };
-  // A frozen one writes no statistics, a synchronized one those of the global batch.
+  // A frozen layer assigns no statistics, and a synchronized one assigns those of the global batch.
   const ModelGraph& training = checked.model->training;
   if (std::ranges::any_of(training.assignments, [&](const Assignment& assignment) {
         return training.graph.depends_on_rows(assignment.value);

@@ -9,11 +9,11 @@
 
 namespace mirrortrain {
 
-/// How far a step on several replicas is from the same step on one.
+/// The difference between a step on several replicas and the same step on one.
 struct StepDifference {
   double loss = 0;     ///< |difference| / |loss on one replica|
   double weights = 0;  ///< after the step: the largest |difference| in a variable / the largest element of the
-                       ///< variable, or of a statistic a thousandth of the largest weight where that is more
+                       ///< variable, or, for a statistic, a thousandth of the largest weight if that is larger
 };
 
 /// The steps of a run on one number of replicas.
@@ -23,26 +23,26 @@ struct VerifiedRun {
 };
 
 struct Verification {
-  std::vector<double> losses;  ///< on one replica, of each step
-  /// Variables whose gradient is 0 but for rounding, as a bias that a normalization takes out again at once. They are
-  /// held at their first values: an optimizer like Adam makes steps even of rounding, and nothing depends on them.
+  std::vector<double> losses;  ///< on one replica, for each step
+  /// Variables whose gradient is 0 up to rounding, such as a bias that a normalization cancels. They are held at their
+  /// initial values: optimizers like Adam amplify rounding errors, and nothing depends on these variables.
   std::vector<std::string> left_out;
   std::vector<VerifiedRun> runs;
-  std::pair<std::string, double> most_different{"", 0};  ///< the variable with the largest difference, and which
+  std::pair<std::string, double> most_different{"", 0};  ///< the variable with the largest difference, and its value
 
-  /// The largest difference of a run, or of all; not a number where one is not.
+  /// The largest difference in a run, or in all; NaN if any is.
   static double largest(const VerifiedRun& run);
   double largest() const;
 };
 
 /// Trains `steps` steps from the same initial weights on the same batches, on one replica and then on each number of
-/// `replicas`: on the GPUs that the configuration would run on, or else on as many CPU devices as the cores suffice
-/// for. Keeps the variables of every step of the first run in memory. Throws what a run throws.
+/// `replicas`: on the GPUs that the configuration would use, or else on as many CPU devices as there are cores. Keeps
+/// the variables of every step of the first run in memory. Throws the exceptions of a run.
 Verification verify_replicas(const CheckedConfiguration& checked, const std::vector<int>& replicas, std::int64_t steps,
                              const Hardware& hardware = this_hardware());
 
-/// What in the configuration makes the result depend on the number of replicas by definition, and what looks so but
-/// does not: a line each.
+/// Parts of the configuration that make the result depend on the number of replicas by definition, and parts that only
+/// seem to: one line each.
 std::vector<std::string> differences_explained(const CheckedConfiguration& checked);
 
 }  // namespace mirrortrain

@@ -8,14 +8,14 @@
 
 namespace mirrortrain::data {
 
-/// The format of MNIST: a magic number that says type and rank, the extents, the elements, big-endian. Gzip or plain.
+/// The format of MNIST: a magic number with type and rank, the extents, the elements, big-endian. Gzip or plain.
 struct Idx {
   static constexpr std::string_view kName = "idx";
   Files images, labels;
   static config::Section<Idx> section();
 };
 
-/// Throws Error for files that are missing, truncated, longer than their header says, or of another format.
+/// Throws Error for files that are missing, truncated, longer than announced by their header, or of another format.
 Array read_idx(const std::string& path);
 
 Examples read(const Idx& source);

@@ -30,7 +30,7 @@ void read_number(const config::Node& node, InlineArray& out) {
   out.whole = out.whole && config::as_integer(node.value()).has_value();
 }
 
-// The lists of one depth are as long as the first of them.
+// All lists of one depth must have the length of the first.
 void read_level(const config::Node& node, std::size_t depth, InlineArray& out) {
   if (depth == out.shape.rank()) return read_number(node, out);
   const std::int64_t extent = out.shape[depth];

@@ -9,7 +9,7 @@
 
 namespace mirrortrain::data {
 
-/// Numbers written in the configuration as lists within lists, all those of one depth equally long.
+/// Numbers written in the configuration as nested lists, all of equal length at each depth.
 struct InlineArray {
   Shape shape{0};                ///< rows first
   std::vector<double> elements;  ///< row-major
@@ -25,7 +25,8 @@ struct Inline {
   static config::Section<Inline> section();
 };
 
-/// Features float32 where that holds them all, else float64; labels int64 where all are whole, else float64.
+/// Features are float32 if that represents them all exactly, else float64; labels are int64 if all are integers, else
+/// float64.
 Examples read(const Inline& source);
 
 }  // namespace mirrortrain::data

@@ -38,7 +38,7 @@ NpyHeader read_header(Input& input) {
   return parse_npy_header(text, input.name());
 }
 
-// From the first axis running fastest to the last one doing so.
+// Converts Fortran order to C order.
 Array transposed(const Array& from) {
   Array to(from.dtype, from.shape, from.origin);
   const std::size_t rank = from.shape.rank(), bytes = size_of(from.dtype);

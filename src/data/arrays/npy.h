@@ -12,26 +12,26 @@
 
 namespace mirrortrain::data {
 
-/// NumPy's files of one array each (numpy.save).
+/// NumPy files with one array each (numpy.save).
 struct Npy {
   static constexpr std::string_view kName = "npy";
   Files features, labels;
   static config::Section<Npy> section();
 };
 
-/// What the text at the beginning of an npy file says.
+/// Contents of an npy file's header.
 struct NpyHeader {
   Element element;
   bool fortran_order = false;
   Shape shape;
 };
 
-/// Reads {'descr': '<f4', 'fortran_order': False, 'shape': (60, 4), }. Throws Error, beginning with `name`, for
-/// anything else, and for element types that are no bool, integer or float.
+/// Parses {'descr': '<f4', 'fortran_order': False, 'shape': (60, 4), }. Throws Error, beginning with `name`, for
+/// anything else, and for element types other than bool, integers and floats.
 NpyHeader parse_npy_header(std::string_view text, const std::string& name);
 
-/// Reads an array of bool, integers or floats, C or Fortran order, either byte order, from an npy file of version 1
-/// to 3. Throws Error for what is truncated, longer than its header says, or of another format.
+/// Reads an array of bool, integers or floats, C or Fortran order, either byte order, from an npy file of version 1 to
+/// 3. Throws Error for files that are truncated, longer than announced by their header, or of another format.
 Array read_npy(Input& input);
 
 Examples read(const Npy& source);

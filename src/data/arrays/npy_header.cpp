@@ -12,7 +12,7 @@
 namespace mirrortrain::data {
 namespace {
 
-// A reader of the little of Python's syntax that these headers are made of.
+// A parser of the small subset of Python's syntax used in these headers.
 class Parser {
  public:
   Parser(std::string_view text, const std::string& name) : left_(text), name_(name) {}
@@ -110,7 +110,7 @@ Element element_of(std::string_view descr, const std::string& name) {
       default: break;
     }
   }
-  // "<U5": texts of 5 characters; "|O": Python objects, mostly texts too.
+  // "<U5": strings of 5 characters; "|O": Python objects, usually also strings.
   const char kind = descr.size() < 2 ? '\0' : descr[1];
   const std::string_view remedy =
       kind == 'U' || kind == 'S' || kind == 'O'

@@ -23,8 +23,7 @@ std::vector<std::string> array_names(const Zip& zip) {
   return names;
 }
 
-/// What to do where there is no array `name`. `key`: that names it in a configuration; empty: new examples have no
-/// other.
+/// The remedy if there is no array `name`. `key`: the configuration key for its name; empty: new examples have none.
 std::string remedy_of(std::string_view key, const std::string& name, const std::vector<std::string>& names) {
   if (key.empty()) {
     return fmt::format("; new examples are taken from that name: save them as numpy.savez(FILE, {}=...)", name);

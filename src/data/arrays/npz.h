@@ -9,7 +9,7 @@
 
 namespace mirrortrain::data {
 
-/// NumPy's archives of named arrays (numpy.savez, savez_compressed).
+/// NumPy archives of named arrays (numpy.savez, savez_compressed).
 struct Npz {
   static constexpr std::string_view kName = "npz";
   Files file;
@@ -18,7 +18,7 @@ struct Npz {
 };
 
 Examples read(const Npz& source);
-/// The features alone, of new archives, which need have no labels.
+/// Reads only the features, for new archives, which need not have labels.
 Array read_features(const Npz& source);
 
 }  // namespace mirrortrain::data

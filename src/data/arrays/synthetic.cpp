@@ -8,10 +8,10 @@
 namespace mirrortrain::data {
 namespace {
 
-// Tells the streams of one seed apart.
+// Distinguishes the random streams of one seed.
 enum Stream : std::uint32_t { kFeatures, kWeights };
 
-// Numbers uniform in [0, 1); `row` and `stream` say which.
+// Uniform numbers in [0, 1), determined by `row` and `stream`.
 void fill_uniform(const Philox& philox, Stream stream, std::int64_t row, std::span<float> numbers) {
   for (std::size_t i = 0; i < numbers.size(); i += 4) {
     const Philox::Words words = philox(static_cast<std::uint32_t>(i / 4), stream, static_cast<std::uint32_t>(row),
@@ -22,13 +22,13 @@ void fill_uniform(const Philox& philox, Stream stream, std::int64_t row, std::sp
   }
 }
 
-// How many features a label depends on: enough to learn from, and quick for large images and many outputs.
+// Number of features that a label depends on: enough to learn from, and fast for large images and many outputs.
 std::size_t looked_at(std::size_t features, std::size_t outputs) {
   constexpr std::size_t kMost = 256, kMostWeights = std::size_t{1} << 20;
   return std::min({features, kMost, std::max<std::size_t>(1, kMostWeights / outputs)});
 }
 
-// One linear function of the features per output, with weights uniform in [-1, 1) and the features centred on 0.
+// One linear function of the features per output, with weights uniform in [-1, 1) and the features centered on 0.
 class Teacher {
  public:
   Teacher(const Philox& philox, std::size_t features, std::size_t outputs)

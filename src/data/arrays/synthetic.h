@@ -10,7 +10,7 @@
 
 namespace mirrortrain::data {
 
-/// Synthetic data that can be learned: features are uniform in [0, 1), labels follow from them through fixed random
+/// Synthetic data that can be learned: features are uniform in [0, 1), labels are computed from them with fixed random
 /// weights. A pure function of the options, the same on every machine.
 struct Synthetic {
   static constexpr std::string_view kName = "synthetic";

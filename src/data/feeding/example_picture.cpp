@@ -15,7 +15,7 @@ std::vector<float> features_of(const Dataset& dataset, std::int64_t row) {
   return numbers;
 }
 
-/// What becomes black and what becomes white.
+/// The values mapped to black and to white.
 std::pair<float, float> range_of(const std::vector<float>& numbers, bool are_bytes) {
   const auto [least, largest] = std::ranges::minmax(numbers);
   if (are_bytes) return {0.0f, 255.0f};
@@ -39,7 +39,7 @@ Picture picture_of(const Dataset& dataset, std::int64_t row, std::int64_t most_p
   const auto [black, white] = range_of(numbers, dataset.features().dtype == DType::kUint8);
   const float scale = white > black ? 255 / (white - black) : 0;
 
-  // Each pixel is the mean of a square of the example's.
+  // Each pixel is the mean of a square of the example's pixels.
   const std::int64_t factor = std::max<std::int64_t>(1, (std::max(height, width) + most_pixels - 1) / most_pixels);
   Picture picture{(height + factor - 1) / factor, (width + factor - 1) / factor, channels, {}};
   for (std::int64_t y = 0; y < picture.height; ++y) {

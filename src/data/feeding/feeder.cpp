@@ -20,7 +20,7 @@ std::int64_t depth_of(const std::vector<PreprocessingStep>& preprocessing) {
   return one_hot == nullptr ? 0 : one_hot->depth.value;
 }
 
-// A view of the same data set that is known to fit. `example`, `label`: as they are fed.
+// A view of the same data set, checked to fit. `example`, `label`: shapes as fed.
 const Dataset& fitting(const Dataset& dataset, const Shape& example, const Shape& label, std::size_t channels,
                        std::int64_t depth, const InputSpec& spec) {
   const Array &features = dataset.features(), &labels = dataset.labels();
@@ -45,7 +45,7 @@ const Dataset& fitting(const Dataset& dataset, const Shape& example, const Shape
 struct Feeder::Parts {
   std::vector<PreprocessingStep> making, single;
   std::int64_t one_hot_depth = 0;
-  Shape example;  ///< as it is fed
+  Shape example;  ///< as fed
   std::shared_ptr<const LabelPictures> labels;
 
   Parts(const Dataset& dataset, const std::vector<PreprocessingStep>& preprocessing, const InputSpec& spec,

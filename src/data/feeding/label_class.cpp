@@ -15,7 +15,7 @@ std::int64_t class_of(std::span<const T> labels) {
   return std::max_element(labels.begin(), labels.end(), less) - labels.begin();
 }
 
-/// Calls body(span of a row's labels, in their type).
+/// Calls body(span of a row's labels, with their type).
 template <class Body>
 auto with_labels(const Dataset& dataset, std::int64_t row, const Body& body) {
   const Array& array = dataset.labels();

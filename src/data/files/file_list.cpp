@@ -29,7 +29,7 @@ std::vector<std::string> plain_matches(const std::string& pattern) {
   return matches;
 }
 
-/// The folders of one, itself first, at any depth.
+/// All folders below one, including itself.
 std::vector<fs::path> folders_below(const fs::path& top) {
   std::vector<fs::path> folders{top};
   std::error_code error;
@@ -42,7 +42,7 @@ std::vector<fs::path> folders_below(const fs::path& top) {
   return folders;
 }
 
-/// As a shell's with globstar.
+/// Like a shell's globbing with globstar.
 std::vector<std::string> matches_of(const std::string& pattern) {
   const bool begins_with = pattern.starts_with("**/");
   const std::size_t at = begins_with ? 0 : pattern.find("/**/");
@@ -55,7 +55,7 @@ std::vector<std::string> matches_of(const std::string& pattern) {
       for (std::string& match : matches_of((folder / below).string())) matches.push_back(std::move(match));
     }
   }
-  std::ranges::sort(matches);  // of two `**` a file may have been found twice
+  std::ranges::sort(matches);  // with two `**`, a file may have been found twice
   matches.erase(std::unique(matches.begin(), matches.end()), matches.end());
   return matches;
 }
@@ -74,7 +74,7 @@ void append_matches(const std::string& pattern, std::vector<std::string>& paths,
   if (matches.empty()) {
     throw Error(fmt::format("{}: no file matches this glob; check the folder and the pattern", pattern));
   }
-  std::ranges::sort(matches);  // by bytes, whatever the locale
+  std::ranges::sort(matches);  // bytewise, independent of the locale
   paths.insert(paths.end(), matches.begin(), matches.end());
 }
 

@@ -13,9 +13,9 @@ void FileStamps::add_bytes(std::string_view bytes) {
 
 void FileStamps::add(const std::string& path) {
   struct stat status {};
-  if (::stat(path.c_str(), &status) != 0) status = {};  // whoever reads it says what is wrong
+  if (::stat(path.c_str(), &status) != 0) status = {};  // reading the file reports the error
   add_bytes(std::filesystem::absolute(path).string());
-  // A copy may have kept the time of change of contents, though not that of the file itself.
+  // A copy may have kept the modification time, but not the change time.
   add_bytes(fmt::format("\n{} {} {}.{:09} {}.{:09}\n", status.st_size, status.st_ino, status.st_mtim.tv_sec,
                         status.st_mtim.tv_nsec, status.st_ctim.tv_sec, status.st_ctim.tv_nsec));
   ++files_;

@@ -6,7 +6,7 @@
 
 namespace mirrortrain::data {
 
-/// A digest of files' names, sizes, inodes and times of change: nobody reads them.
+/// A digest of files' names, sizes, inodes and times, without reading them.
 class FileStamps {
  public:
   void add(const std::string& path);

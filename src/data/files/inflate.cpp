@@ -10,7 +10,7 @@ namespace mirrortrain::data {
 namespace {
 
 constexpr std::size_t kCompressedBlock = std::size_t{1} << 18;
-constexpr std::size_t kMostAtOnce = std::size_t{1} << 30;  // zlib counts in 32 bits
+constexpr std::size_t kMostAtOnce = std::size_t{1} << 30;  // zlib's counters have 32 bits
 constexpr int kGzipWindow = 15 + 16, kRawWindow = -15;
 
 }  // namespace
@@ -47,7 +47,7 @@ void InflateInput::refill() {
   stream_.avail_in = static_cast<uInt>(read_compressed_(compressed_));
 }
 
-// After a gzip member another may follow, and zeros that pad it to a block, which gzip passes over too.
+// A gzip member may be followed by another one, and by zero padding, which gzip also skips.
 void InflateInput::end_of_member() {
   while (kind_ == Kind::kGzip) {
     if (stream_.avail_in == 0) refill();

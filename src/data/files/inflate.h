@@ -12,11 +12,11 @@
 
 namespace mirrortrain::data {
 
-/// zlib's inflate as an Input over compressed bytes from elsewhere.
+/// An Input that inflates compressed bytes from another source, by zlib.
 class InflateInput : public Input {
  public:
   enum class Kind { kGzip, kRawDeflate };  ///< gzip: any number of members, their checksums verified
-  /// Fills as much of `to` as there is.
+  /// Fills as much of `to` as available.
   using ReadCompressed = std::function<std::size_t(std::span<std::byte> to)>;
 
   InflateInput(std::string name, Kind kind, ReadCompressed read_compressed, std::uint64_t most_bytes);

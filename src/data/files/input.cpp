@@ -125,7 +125,7 @@ void Input::require_end() {
 
 std::unique_ptr<Input> open_input(const std::string& path) {
   PlainFile file(path);
-  // The third byte names deflate, the only method there is.
+  // The third byte identifies deflate, the only method.
   constexpr std::array kGzip = {std::byte{0x1f}, std::byte{0x8b}, std::byte{0x08}};
   std::array<std::byte, 3> magic{};
   const std::size_t count = file.read_at(0, magic);

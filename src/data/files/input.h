@@ -22,10 +22,10 @@ class PlainFile {
   const std::string& path() const { return path_; }
   std::uint64_t size() const { return size_; }
 
-  /// Reads from `offset` on, as much as there is.
+  /// Reads from `offset`, as much as available.
   std::size_t read_at(std::uint64_t offset, std::span<std::byte> to) const;
 
-  /// All of it.
+  /// The whole file.
   Bytes read_whole() const;
   void read_whole(std::vector<std::byte>& to) const;
 
@@ -35,7 +35,7 @@ class PlainFile {
   std::uint64_t size_ = 0;
 };
 
-/// Bytes to read from front to back, with a name for messages. Every method throws Error where the file cannot be read.
+/// Bytes read sequentially, with a name for messages. Every method throws Error if the file cannot be read.
 class Input {
  public:
   explicit Input(std::string name) : name_(std::move(name)) {}
@@ -43,20 +43,20 @@ class Input {
 
   const std::string& name() const { return name_; }
   virtual bool is_compressed() const { return false; }
-  /// What to add to a message that the content is of another format: a file may only be named as gzip is.
+  /// A note for errors about other formats: a file may only have gzip's name ending.
   std::string name_note() const;
 
-  /// Fills as much of `to` as there is; less than all only at the end.
+  /// Fills as much of `to` as available; less than all only at the end.
   virtual std::size_t read(std::span<std::byte> to) = 0;
 
-  /// No more than this can come in all: the size of a plain file, what deflate can at most make of a compressed one. A
-  /// header that announces more lies, so that nothing needs to be allocated for it.
+  /// Upper bound on the total bytes: the size of a plain file, or deflate's maximum output for a compressed one. A
+  /// header that announces more is wrong, so that nothing needs to be allocated for it.
   virtual std::uint64_t most_bytes() const = 0;
 
-  /// Fills all of `to`, or throws Error that says how much of `what` was missing.
+  /// Fills all of `to`, or throws Error with the amount of `what` that was missing.
   void read_all(std::span<std::byte> to, const std::string& what);
 
-  /// Throws Error for announced bytes that most_bytes() excludes.
+  /// Throws Error for announced bytes that exceed most_bytes().
   void require_possible(std::uint64_t announced, const std::string& what) const;
 
   /// Throws Error unless everything was read.
@@ -66,13 +66,13 @@ class Input {
   std::string name_;
 };
 
-/// A file, through gunzip where its content is gzip, whatever its name. Throws Error for what is not a regular file.
+/// Opens a file, decompressing it if its content is gzip, whatever its name. Throws Error if it is not a regular file.
 std::unique_ptr<Input> open_input(const std::string& path);
 
-/// All that is left of it.
+/// Reads the rest of it.
 std::string read_text(Input& input);
 
-/// At most this many bytes can come out of `compressed` deflated bytes.
+/// The maximum size of inflating `compressed` bytes.
 constexpr std::uint64_t most_inflated(std::uint64_t compressed) { return compressed * 1032 + 1024; }
 
 }  // namespace mirrortrain::data

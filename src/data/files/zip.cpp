@@ -52,7 +52,7 @@ class StoredInput : public Input {
   std::uint64_t bytes_;
 };
 
-// Compares the checksum when the content has come to its end.
+// Verifies the checksum at the end of the content.
 class CheckedInput : public Input {
  public:
   CheckedInput(std::unique_ptr<Input> input, std::uint32_t crc32)
@@ -103,7 +103,7 @@ std::unique_ptr<Input> Zip::open(const std::string& name, std::string label) con
   return std::make_unique<CheckedInput>(std::move(input), entry->crc32);
 }
 
-// The end record is the last thing in the file but for a comment of at most 64 KiB.
+// The end record is at the end of the file, except for a comment of at most 64 KiB.
 Zip::Directory Zip::find_directory() const {
   std::vector<std::byte> tail(std::min<std::uint64_t>(file_.size(), kEndBytes + 0xffff));
   const std::uint64_t tail_offset = file_.size() - tail.size();
@@ -146,7 +146,7 @@ void Zip::read_directory(const Directory& place) {
     entry.compressed_bytes = number(left, 20, 4);
     entry.bytes = number(left, 24, 4);
     entry.offset = number(left, 42, 4);
-    // The zip64 field holds, in this order, those of the numbers that did not fit.
+    // The zip64 field has, in this order, the numbers that did not fit.
     auto extra = left.subspan(kEntryBytes + name_bytes, extra_bytes);
     while (extra.size() >= 4 && number(extra, 0, 2) != 1) {
       extra = extra.subspan(std::min(extra.size(), 4 + number(extra, 2, 2)));
@@ -162,7 +162,7 @@ void Zip::read_directory(const Directory& place) {
   }
 }
 
-// The header before the data repeats the name, with extra fields of its own.
+// The header before the data repeats the name, with its own extra fields.
 std::uint64_t Zip::data_offset(const Entry& entry) const {
   std::array<std::byte, kLocalBytes> header{};
   if (entry.offset > file_.size() || file_.read_at(entry.offset, header) != header.size() ||

@@ -9,16 +9,16 @@
 
 namespace mirrortrain::data {
 
-/// The files in a zip archive, zip64 included; stored or deflated ones can be read.
+/// A zip archive, including zip64; stored and deflated files can be read.
 class Zip {
  public:
-  /// Throws Error for what is no zip archive or damaged.
+  /// Throws Error if it is damaged or not a zip archive.
   explicit Zip(const std::string& path);
 
   std::vector<std::string> names() const;
 
-  /// The content of a file, its checksum verified at the end, under the name `label`. Must not outlive this. Throws
-  /// Error where there is none of that name.
+  /// Opens a file in the archive, verifying its checksum at the end, with the name `label`. Must not outlive this.
+  /// Throws Error if there is no file of that name.
   std::unique_ptr<Input> open(const std::string& name, std::string label) const;
 
  private:

@@ -15,10 +15,10 @@
 namespace mirrortrain::data {
 namespace {
 
-/// More different labels are numbers rather than classes.
+/// Labels with more distinct values are numbers rather than classes.
 constexpr std::size_t kMostClasses = 1000;
 
-/// Whole numbers from 0 that are few enough to be classes: how many; else 0.
+/// The number of classes, if labels are nonnegative integers that are few enough to be classes; else 0.
 std::int64_t classes_of(const Dataset& train) {
   std::set<double> different;
   return with_element_type(train.labels().dtype, [&](auto* type) -> std::int64_t {
@@ -38,9 +38,9 @@ std::int64_t classes_of(const Dataset& train) {
   });
 }
 
-/// Where labels that are numbers lie.
+/// Statistics of labels that are numbers.
 void describe_numbers(const Array& labels, DataLook& look) {
-  constexpr std::size_t kFew = 10;  // different labels that may be classes
+  constexpr std::size_t kFew = 10;  // distinct labels that may be classes
   constexpr std::int64_t kEach = 5;
   std::set<double> different;
   double sum = 0, squares = 0;
@@ -74,7 +74,7 @@ bool are_yes_or_no(const Array& labels) {
   });
 }
 
-/// The least and the largest number of the first examples.
+/// The minimum and maximum of the first examples.
 std::pair<double, double> range_of(const Array& features) {
   constexpr std::int64_t kMostNumbers = 10'000'000;
   std::pair<double, double> range{std::numeric_limits<double>::infinity(), -std::numeric_limits<double>::infinity()};
@@ -89,7 +89,7 @@ std::pair<double, double> range_of(const Array& features) {
   return range;
 }
 
-/// What brings features to numbers around 1.
+/// Describes how to scale features to numbers around 1.
 void describe_scale(const Dataset& train, DataLook& look) {
   if (train.source() != nullptr) {
     look.scale = 1.0 / 255;
@@ -104,7 +104,7 @@ void describe_scale(const Dataset& train, DataLook& look) {
   look.is_normalized = true;
 }
 
-/// Whether every label is a vector of zeros with a single 1.
+/// Whether all labels are one-hot vectors.
 bool has_one_hot_labels(const Dataset& train) {
   const Array& labels = train.labels();
   const auto width = static_cast<std::size_t>(labels.row_elements());

@@ -23,7 +23,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A size for all pictures: theirs, where they agree, else a square of about the middle one's height, at most 128.
+/// A size for all pictures: theirs if all are equal, else a square of about the median height, at most 128.
 std::array<std::int64_t, 2> common_size(const ImageFolder& folder) {
   const FoundPictures found = find_pictures(folder, {});
   std::vector<std::int64_t> heights, widths;
@@ -42,7 +42,7 @@ std::array<std::int64_t, 2> common_size(const ImageFolder& folder) {
   return {side, side};
 }
 
-/// The folder's only sub-folders, where they are splits, as train and val, with the classes in them; else empty.
+/// The folder's subfolders if all are splits, such as train and val, that contain the classes; else empty.
 std::map<std::string, fs::path> split_folders(const std::string& path) {
   const std::map<std::string, std::string> splits = {
       {"train", "train"},           {"training", "train"}, {"val", "validation"}, {"valid", "validation"},
@@ -50,11 +50,11 @@ std::map<std::string, fs::path> split_folders(const std::string& path) {
   std::map<std::string, fs::path> found;
   for (const fs::directory_entry& entry : fs::directory_iterator(path)) {
     const std::string name = entry.path().filename().string();
-    if (!entry.is_directory() || name.starts_with('.') || name == "__MACOSX") continue;  // which macOS adds to zips
+    if (!entry.is_directory() || name.starts_with('.') || name == "__MACOSX") continue;  // from zips made by macOS
     const auto split = splits.find(in_lower_case(name));
     if (split == splits.end() || !found.emplace(split->second, entry.path()).second) return {};
   }
-  // Pictures without classes are to be predicted, not to evaluate with.
+  // Pictures without classes are for prediction, not for evaluation.
   std::erase_if(found, [](const auto& split) {
     return split.first != "train" && std::ranges::none_of(fs::directory_iterator(split.second),
                                                           [](const auto& entry) { return entry.is_directory(); });
@@ -62,7 +62,7 @@ std::map<std::string, fs::path> split_folders(const std::string& path) {
   return found.contains("train") ? found : std::map<std::string, fs::path>();
 }
 
-/// Throws for pictures with their masks, each in a folder, which are no two classes.
+/// Throws for pictures with their masks, each in a folder, because these are not two classes.
 void refuse_masks(const std::string& path) {
   const std::set<std::string> pictures = {"image", "images", "img", "imgs"},
                               masks = {"mask", "masks", "label", "labels", "annotations", "segmentation"};
@@ -106,7 +106,7 @@ DataLook look_at_folder(const FirstLook& at) {
   return look;
 }
 
-/// The file whose name has `to` in the place of `from`; "" where there is none.
+/// The file whose name has `from` replaced by `to`; "" if it does not exist.
 std::string sibling(const std::string& path, std::initializer_list<std::pair<const char*, const char*>> changes) {
   std::string name = fs::path(path).filename().string();
   for (const auto& [from, to] : changes) {
@@ -141,7 +141,7 @@ DataLook look_at_idx(const FirstLook& at) {
   return look;
 }
 
-/// What people call the arrays of features and labels.
+/// Common names of the arrays of features and labels.
 constexpr auto kArrayNames = std::to_array<std::pair<const char*, const char*>>({{"x", "y"},
                                                                                  {"X", "y"},
                                                                                  {"X", "Y"},
@@ -190,7 +190,7 @@ DataLook look_at_npz(const FirstLook& at) {
   DataOptions options;
   options.train.value = Npz{config::Path{path}, pair->first, pair->second};
   describe(options, look);
-  /// The pair whose names have another split's in the place of "train"; "" where it is none.
+  /// The pair whose names have another split's instead of "train"; "" if there is none.
   const auto split = [&](std::initializer_list<const char*> split_names) -> std::string {
     for (const char* const name : split_names) {
       std::string x = pair->first, y = pair->second;
@@ -203,7 +203,7 @@ DataLook look_at_npz(const FirstLook& at) {
         options.train.value = Npz{config::Path{path}, x, y};
         load(options, 0, nullptr);
         return text(x, y);
-      } catch (const Error&) {  // they are no such pair
+      } catch (const Error&) {  // they are not such a pair
       }
     }
     return "";

@@ -10,39 +10,39 @@
 
 namespace mirrortrain::data {
 
-/// What `init` found in data, as far as a first configuration needs it.
+/// Findings about data for a first configuration by `init`.
 struct DataLook {
-  std::string train, validation, test;  ///< sources as YAML flow mappings; empty where there are none
+  std::string train, validation, test;  ///< sources as YAML flow mappings; empty if there are none
   std::vector<std::string> remarks;     ///< on the training data, for comments
   std::int64_t examples = 0;
   Shape features;              ///< of one example
-  bool is_normalized = false;  ///< whether the features of a row are to be, each by its mean and variance
+  bool is_normalized = false;  ///< whether each feature of a row should be normalized by its mean and variance
   double scale = 1;
   std::int64_t classes = 0;                    ///< 0: labels are numbers
   std::vector<std::string> names;              ///< of the classes; may be empty
   Shape label;                                 ///< of one example
   bool is_one_hot = false;                     ///< whether labels are vectors with a 1 for the class
   double label_mean = 0, label_deviation = 0;  ///< of labels that are single numbers
-  bool skips_bad = false;                      ///< whether examples cannot all be used
+  bool skips_bad = false;                      ///< whether some examples are unusable
 
   /// Whether examples are pictures large enough for convolutions.
   bool has_pictures() const { return features.rank() >= 2 && features[0] >= 8 && features[1] >= 8; }
 };
 
-/// What to look at.
+/// The data to look at.
 struct FirstLook {
   std::string path;
   std::optional<std::string> label;  ///< a table's column; null: one named label, class, target or y, else the last
-  std::filesystem::path folder;      ///< the configuration's, from which it names files
+  std::filesystem::path folder;      ///< the configuration's, relative to which it names files
 
   /// A file's name as YAML.
   std::string name(const std::string& file) const;
 };
 
-/// Throws UsageError for what is no data of a known kind, and Error for what is broken.
+/// Throws UsageError for data of an unknown kind, and Error for broken data.
 DataLook look_at_data(const FirstLook& look);
 
-/// A text as YAML writes it, in quotes where it needs them.
+/// A text as a YAML scalar, quoted if necessary.
 std::string yaml_text(const std::string& text);
 
 }  // namespace mirrortrain::data

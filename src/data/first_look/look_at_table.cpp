@@ -18,7 +18,7 @@
 namespace mirrortrain::data {
 namespace {
 
-/// The column that --label names, else the one whose name says so, else the last.
+/// The column that --label names, else one with a typical name, else the last.
 std::size_t label_column(const std::vector<TableColumn>& columns, const std::optional<std::string>& label,
                          const std::string& path) {
   const auto find = [&](const std::string& name, auto spelled) {
@@ -42,7 +42,7 @@ std::size_t label_column(const std::vector<TableColumn>& columns, const std::opt
   return columns.size() - 1;
 }
 
-/// Why a column is no feature; "" where it is one.
+/// Why a column is not a feature; "" if it is one.
 std::string why_left_out(const TableColumn& column, std::size_t columns, const Csv& csv) {
   constexpr std::int64_t kFewNumbers = 8;
   if (!column.has_words() && column.numbers == 0) return "it has no value";
@@ -51,7 +51,7 @@ std::string why_left_out(const TableColumn& column, std::size_t columns, const C
     return "it has hardly any value";
   }
   if (columns > 2 && column.is_constant()) return "it is the same in every row";
-  // Numbers as people write them are no words.
+  // Formatted numbers are not words.
   const auto is_written_number = [&](const std::string& word) {
     return !mistaken_number(word, csv.decimal.front()).empty();
   };
@@ -66,7 +66,7 @@ std::string why_left_out(const TableColumn& column, std::size_t columns, const C
   return column.numbers_rows() && columns > 2 ? "it numbers the rows" : "";
 }
 
-/// A column of words; with the words where some are so rare that the training part may lack one.
+/// The encoding of a column of words; lists the words if some are so rare that the training part may lack one.
 std::string encoding_text(const TableColumn& column, const std::string& key, const std::set<std::string>& marks,
                           OneHotEncoding& encoding) {
   constexpr std::int64_t kRare = 12;
@@ -79,7 +79,7 @@ std::string encoding_text(const TableColumn& column, const std::string& key, con
     }
   }
   if (empty > 0) words[""].count += empty;
-  // A number among words is a word as it is written, which is not kept here.
+  // A number among words is a word with its original spelling, which is not stored here.
   const bool is_rare =
       std::ranges::any_of(words | std::views::values, [](const Occurrence& found) { return found.count < kRare; });
   if (column.numbers > 0) encoding.unknown = UnknownWord::kOwnClass;
@@ -95,7 +95,7 @@ std::string encoding_text(const TableColumn& column, const std::string& key, con
   return fmt::format("{}: {{one_hot: {{words: [{}]}}}}", key, fmt::join(listed, ", "));
 }
 
-/// Texts that stand for missing numbers and are to be listed.
+/// Texts that represent missing numbers and must be listed.
 std::set<std::string> marks_to_list(const std::vector<TableColumn>& columns) {
   std::set<std::string> marks;
   for (const TableColumn& column : columns) {
@@ -123,7 +123,7 @@ void remark_on_labels(const TableColumn& labels, const Csv& csv, std::vector<std
   }
 }
 
-/// Says of the features which they are, where these are not all columns, and how they are read.
+/// The options for the features: which columns they are, if not all, and how they are read.
 class Features {
  public:
   Features(const std::vector<TableColumn>& columns, std::size_t label, bool has_header, Csv& csv)
@@ -134,9 +134,9 @@ class Features {
   }
 
   bool none() const { return features_.empty(); }
-  /// Why columns are left out.
+  /// The reasons why columns are left out.
   const std::vector<std::string>& left_out() const { return left_out_; }
-  /// The keys of `data.train` for them, each behind ", "; sets them in the options, too.
+  /// Their keys of `data.train`, each preceded by ", "; also sets them in the options.
   std::string text(std::vector<std::string>& remarks) {
     std::string text;
     if (!left_out_.empty()) {
@@ -159,7 +159,7 @@ class Features {
     return text;
   }
 
-  /// A column as options and as text: its name, or its number where no other column must have that name.
+  /// A column in options and as text: its name, or its number if the name is not unique.
   static CsvColumn column(const TableColumn& column, std::size_t number, bool has_header) {
     if (has_header && column.has_unique_name) return column.name;
     return static_cast<std::int64_t>(number);

@@ -8,12 +8,12 @@
 
 namespace mirrortrain::data {
 
-// What look_at_data is made of.
+// The parts of look_at_data.
 
 /// A .csv or .tsv table.
 DataLook look_at_table(const FirstLook& at);
 
-/// Reads data.train of the options and notes its examples, shapes and classes.
+/// Reads data.train of the options and describes its examples, shapes and classes.
 void describe(const DataOptions& options, DataLook& look);
 
 }  // namespace mirrortrain::data

@@ -17,7 +17,7 @@
 namespace mirrortrain::data {
 namespace {
 
-/// Numbers of a column that are compared with each other.
+/// Maximum number of a column's numbers to compare.
 constexpr std::size_t kMostNumbers = 100'000;
 
 /// Reads the rows below the first line.
@@ -43,7 +43,7 @@ class ColumnReader {
         read_row();
       }
     }
-    for (TableColumn& column : columns_) {  // words among words, as Namibia's NA
+    for (TableColumn& column : columns_) {  // such as Namibia's NA, if other cells are words
       if (column.has_words()) column.words.merge(std::exchange(column.marks, {}));
     }
     return std::move(columns_);
@@ -93,13 +93,13 @@ class ColumnReader {
   bool is_first_ = true;
 };
 
-/// Whether what is read with points has a column in which every word is a number with a comma, as "1,5".
+/// Whether a file read with decimal points has a column in which every word is a number with a comma, as "1,5".
 bool has_decimal_commas(const std::vector<TableColumn>& columns, char delimiter) {
   const auto is_number = [](const std::string& word) {
     CsvText text(word, ';', ',');
     return text.whole_number<double>() && text.at_end();
   };
-  // Quoted between commas, "1,500" may be a thousand and a half, but "1,5" is none.
+  // Quoted between commas, "1,500" may be fifteen hundred, but "1,5" is a fraction.
   const auto has_fraction = [&](const std::string& word) {
     return delimiter != ',' || (word.find(',') != std::string::npos && word.size() - word.find(',') != 4);
   };
@@ -109,7 +109,7 @@ bool has_decimal_commas(const std::vector<TableColumn>& columns, char delimiter)
   });
 }
 
-/// Whether a first line with numbers in it, which was read as an example, is rather a header: a word of it is the only
+/// Whether a first line with numbers, which was read as an example, is probably a header: one of its words is the only
 /// one above numbers, or its numbers count up and its words do not recur.
 bool is_rather_header(const std::vector<TableColumn>& columns) {
   constexpr std::size_t kFewestNumbers = 2;
@@ -129,7 +129,7 @@ bool is_rather_header(const std::vector<TableColumn>& columns) {
   return numbers.size() >= kFewestNumbers && !recurs;
 }
 
-/// Whether all cells of the first line are the numbers 0, 1, 2, ..., as pandas writes where columns have no names.
+/// Whether the first line consists of the numbers 0, 1, 2, ..., as written by pandas for unnamed columns.
 bool counts_columns(const std::vector<TableColumn>& columns) {
   for (std::size_t i = 0; i < columns.size(); ++i) {
     if (columns[i].first != static_cast<double>(i)) return false;
@@ -137,7 +137,7 @@ bool counts_columns(const std::vector<TableColumn>& columns) {
   return columns.size() > 2;
 }
 
-/// Says of a first line with numbers in it whether it is a header; returns what to say of that.
+/// Decides whether a first line with numbers is a header; returns a remark on that.
 std::vector<std::string> settle_header(const std::string& path, Csv& csv) {
   try {
     const CsvFile first_look(path, csv);
@@ -155,7 +155,7 @@ std::vector<std::string> settle_header(const std::string& path, Csv& csv) {
   }
 }
 
-/// Throws for a second line that says the units of the columns.
+/// Throws if the second line contains the units of the columns.
 void refuse_units(const std::string& path, const std::vector<TableColumn>& columns, std::int64_t first_line) {
   std::vector<std::string> units;
   for (const TableColumn& column : columns) {
@@ -170,7 +170,7 @@ void refuse_units(const std::string& path, const std::vector<TableColumn>& colum
                   first_line, shortened(fmt::format("{}", fmt::join(units, ", ")), 80)));
 }
 
-/// Takes words among numbers, as "error" or "1O", for missing numbers.
+/// Treats words among numbers, such as "error" or "1O", as missing numbers.
 void take_for_missing(TableColumn& column, std::vector<std::string>& remarks) {
   const auto& [word, found] = *column.words.begin();
   remarks.push_back(

@@ -20,7 +20,7 @@ bool adapts(const PreprocessingStep& step) {
   return normalization != nullptr && normalization->adapt;
 }
 
-/// Of some rows: how many numbers, their mean, and the sum of their squared distances from it, per channel.
+/// Moments of some rows: the count of numbers, their mean, and the sum of their squared distances from it, per channel.
 struct Moments {
   double count = 0;
   std::vector<double> mean, squares;
@@ -41,7 +41,7 @@ void add(Moments& all, const Moments& more) {
   all.count = count;
 }
 
-/// What the steps before a normalization make of the training data, as doubles.
+/// The training data after the transforms before a normalization, as doubles.
 class TrainingFeatures {
  public:
   TrainingFeatures(const std::vector<PreprocessingStep>& before, const Dataset& train) : train_(train) {
@@ -80,11 +80,11 @@ class TrainingFeatures {
  private:
   const Dataset& train_;
   Affine affine_;
-  std::unique_ptr<ExampleMaker> maker_;  ///< null where the data lies in memory and no step takes pictures
+  std::unique_ptr<ExampleMaker> maker_;  ///< null if the data are in memory and no transform is for pictures
   std::int64_t elements_ = 0;
 };
 
-/// Sums of distances from the first number of each channel, which are small where the mean is large.
+/// Uses distances from the first number of each channel, which are small even if the mean is large.
 Moments moments_of_rows(const TrainingFeatures& examples, std::int64_t first, std::int64_t last, std::size_t channels) {
   std::vector<double> row, origin, sums(channels), squares(channels);
   for (std::int64_t i = first; i < last; ++i) {
@@ -107,7 +107,7 @@ Moments moments_of_rows(const TrainingFeatures& examples, std::int64_t first, st
   return moments;
 }
 
-/// Parts of the rows are cut and added in one order, whoever computes them.
+/// Parts of the rows are split and added in a fixed order, whichever thread computes them.
 Moments moments_of(const TrainingFeatures& examples, std::int64_t rows, std::size_t channels, int threads) {
   constexpr std::int64_t kRowsOfPart = 256;
   std::vector<Moments> parts(static_cast<std::size_t>((rows + kRowsOfPart - 1) / kRowsOfPart));

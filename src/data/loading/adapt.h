@@ -9,26 +9,26 @@
 
 namespace mirrortrain::data {
 
-// normalization {adapt: true}: mean and variance of the training data, after the steps before it.
+// normalization {adapt: true}: mean and variance of the training data after the transforms before it.
 
-/// The mean and the variance of each of `channels`, which follow each other in the examples, for every step that wants
-/// them. Steps that draw do nothing here. The same bits on any number of threads. Throws Error where an example cannot
-/// be read, or a step does not take it.
+/// The mean and the variance of each of `channels`, the innermost axis of the examples, for every transform that needs
+/// them. Random transforms are not applied. The same bits on any number of threads. Throws Error if an example cannot
+/// be read, or if a transform is not applicable to it.
 std::vector<AdaptedNormalization> adapt(const std::vector<PreprocessingStep>& steps, const Dataset& train,
                                         std::int64_t channels, int threads);
 
-/// How many steps are to be adapted.
+/// The number of transforms to adapt.
 std::size_t steps_to_adapt(const std::vector<PreprocessingStep>& steps);
 
-/// The steps with what was adapted in them. Throws Error where it is not of as many steps.
+/// The transforms with the adapted values. Throws Error if their number does not match.
 std::vector<PreprocessingStep> with_adapted(std::vector<PreprocessingStep> steps,
                                             const std::vector<AdaptedNormalization>& adapted);
 
-/// Words that a column lists, and that the training part does not have, are features that are always 0 there: of these
-/// the variance becomes 1, so that a word that occurs elsewhere is no number of millions.
+/// Listed words of a column that are missing from the training part are features that are always 0 there: sets their
+/// variance to 1, so that such a word elsewhere does not become a huge number.
 void spare_absent_words(const AdaptedTable& table, std::vector<AdaptedNormalization>& normalizations);
 
-/// The steps but those to be adapted, where the data is looked at for its shapes alone.
+/// The transforms except those to adapt, for finding only the shapes of the data.
 std::vector<PreprocessingStep> without_adapting(std::vector<PreprocessingStep> steps);
 
 }  // namespace mirrortrain::data

@@ -22,7 +22,7 @@ bool moves(const PreprocessingStep& step) {
 
 bool same_size(const Shape& a, const Shape& b) { return a[0] == b[0] && a[1] == b[1]; }
 
-/// Labels that say something of each place of a picture, without its rows and columns.
+/// Whether labels have a value for each pixel of a picture, but without its rows and columns.
 bool is_flattened(const Shape& labels, const Shape& picture) {
   constexpr std::int64_t kFewestPixels = 16;  // fewer may be anything
   const std::int64_t pixels = picture[0] * picture[1];
@@ -30,7 +30,7 @@ bool is_flattened(const Shape& labels, const Shape& picture) {
   return labels[0] == pixels || (labels.rank() == 1 && labels[0] == picture.elements());
 }
 
-/// Whether labels of another size than the features are pictures of what these show: [5, 10] may be five digits.
+/// Whether labels of another size than the features are pictures of the same content: [5, 10] may be five digits.
 bool may_be_scaled(const Shape& labels, const Shape& picture) {
   constexpr std::int64_t kSmallestSide = 16;
   const bool are_large = std::min(labels[0], labels[1]) >= kSmallestSide;
@@ -47,7 +47,7 @@ bool may_be_scaled(const Shape& labels, const Shape& picture) {
                              labels.text(), remedy));
 }
 
-/// As it is done to classes.
+/// The transform as applied to classes.
 PreprocessingStep by_nearest(PreprocessingStep step) {
   std::visit(
       [](auto& held) {
@@ -100,7 +100,7 @@ std::vector<PreprocessingStep> label_steps(const std::vector<PreprocessingStep>&
     }
     if (label.rank() != 2 && label.rank() != 3) continue;
     if (same_size(label, before)) {
-      if (fits && changes_size && is_resizing(step)) continue;  // they show the same, at the size that is wanted
+      if (fits && changes_size && is_resizing(step)) continue;  // they show the same content, in the required size
       if (fits && changes_size) {
         refuse(step, before, label,
                "the labels fit the model's output as they are: crop the pictures in the data, or "

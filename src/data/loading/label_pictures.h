@@ -13,29 +13,29 @@
 
 namespace mirrortrain::data {
 
-/// Those of `steps`, which act on features of the shape `features`, that labels of the shape `labels` go through too:
-/// the ones that move what is where in a picture (flips, crops, translations, rotations, resizing), where labels are
-/// pictures, [height, width] or [height, width, channels], as masks and the labels of an autoencoder are. Labels of
-/// another size than the features but the same ratio of height to width are moved at their own size; resizing leaves
-/// them where they fit the model's output as they are. None for labels that are no pictures. `one_hot_depth`: 0 for
-/// none. Throws KeyError for a step that cannot be done to labels that are pictures.
+/// The transforms of `steps`, for features of shape `features`, that also apply to labels of shape `labels`: those that
+/// move pixels (flips, crops, translations, rotations, resizing), if labels are pictures, [height, width] or [height,
+/// width, channels], such as masks and the labels of an autoencoder. Labels of another size than the features but of
+/// the same aspect ratio are transformed at their own size; resizing leaves labels unchanged if they already fit the
+/// model's output. None for labels that are not pictures. `one_hot_depth`: 0 for none. Throws KeyError for a transform
+/// that is not applicable to labels that are pictures.
 std::vector<PreprocessingStep> label_steps(const std::vector<PreprocessingStep>& steps, const Shape& features,
                                            const Shape& labels, const InputSpec& spec, std::int64_t one_hot_depth);
 
-/// Labels that are pictures, moved as their features are.
+/// Labels that are pictures, transformed with their features.
 class LabelPictures {
  public:
-  /// `steps`: those that act, see acting_steps; each draws for labels what it draws for the features of the same
-  /// example. Classes (whole numbers under a loss of classes or one_hot, and labels that are all 0 or 1) are those of
-  /// the nearest pixel, and 0 where a picture is filled; other numbers are interpolated and filled as the features.
+  /// `steps`: those that act, see acting_steps; each uses the same random numbers for the labels and the features of an
+  /// example. Classes (integers under a loss of classes or one_hot, and labels that are all 0 or 1) are taken from the
+  /// nearest pixel, and are 0 where a picture is filled; other numbers are interpolated and filled like the features.
   LabelPictures(const Dataset& dataset, const std::vector<PreprocessingStep>& steps, const InputSpec& spec,
                 std::int64_t one_hot_depth, std::uint64_t seed);
 
-  /// Whether labels are fed as they were read.
+  /// Whether labels are fed as read.
   bool empty() const { return steps_.empty(); }
-  /// What it makes, float32 [rows, ...], without any memory; where it is empty, the data set's labels.
+  /// The transformed labels, float32 [rows, ...], without memory; if there are none, the data set's labels.
   const Array& labels() const { return empty() ? dataset_.labels() : made_; }
-  /// Writes the labels of a row of the data set. May run in many threads at once.
+  /// Writes the labels of a row of the data set. Thread-safe.
   void make(const ExampleKey& key, std::span<float> to) const;
 
  private:

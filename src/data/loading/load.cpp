@@ -22,10 +22,10 @@
 namespace mirrortrain::data {
 namespace {
 
-/// What is known of the training data, once it is: other splits are read beside it until they need this.
+/// The values adapted to the training data, once known: other splits are read concurrently until they need them.
 using AdaptedLater = std::function<const Adapted&()>;
 
-/// A table that others are not matched with.
+/// Encodes a table independently of the training data.
 Examples encoded_by_itself(const Csv& source, CsvTable table, const Adapted& adapted) {
   std::vector<std::int64_t> rows(static_cast<std::size_t>(table.features.rows()));
   std::iota(rows.begin(), rows.end(), std::int64_t{0});
@@ -37,7 +37,7 @@ Examples encoded_by_itself(const Csv& source, CsvTable table, const Adapted& ada
   return encoded(std::move(table), own);
 }
 
-/// Which examples are bad, and what becomes of them.
+/// The criteria for bad examples, and their handling.
 struct Terms {
   Wanted wanted;
   OnBadExample on_bad = OnBadExample::kError;
@@ -50,7 +50,7 @@ struct Terms {
     threads = static_cast<int>(options.threads.value_or(cores));
   }
   BadExamples gather() const { return BadExamples(on_bad, threads); }
-  /// Whether labels are to be numbers, as the loss compares them.
+  /// Whether labels must be numbers, for the loss to compare.
   bool wants_numbers() const {
     const InputSpec* const spec = wanted.spec;
     return spec != nullptr && wanted.one_hot_depth == 0 && spec->classes == 0 && !spec->probabilities && !spec->signs;
@@ -67,7 +67,7 @@ Examples read_table_of(const Csv& source, const Adapted& adapted, BadExamples* b
   return encoded_by_itself(source, std::move(table), adapted);
 }
 
-/// Windows of another split than train, whose vocabulary counts for all.
+/// Reads windows of a split other than train, which must have train's vocabulary.
 Examples read_windows_of(const Text& source, const Adapted& adapted) {
   TokenWindows windows = read_windows(source);
   if (!adapted.classes.empty() && windows.tokens != adapted.classes) {
@@ -115,7 +115,7 @@ Dataset part_of(const Dataset& whole, const std::vector<std::int64_t>& rows, boo
   return whole.select(rows);
 }
 
-/// Throws Error where there are more classes than the model distinguishes.
+/// Throws Error if there are more classes than the model distinguishes.
 void require_outputs(const std::vector<std::string>& classes, const std::string& origin, const Wanted& wanted) {
   if (wanted.spec == nullptr || classes.empty()) return;
   const std::int64_t depth = wanted.one_hot_depth;
@@ -146,8 +146,8 @@ Training make_parts(const Dataset& whole, const SplitRows& rows, Adapted adapted
   return training;
 }
 
-/// What becomes of a part of the rows `before` where only `after` of them are left; both as they count in the files,
-/// ascending, empty for all.
+/// Updates a part of the rows `before` when only `after` of them are left; both are numbers in the files, ascending,
+/// empty for all.
 void follow(const std::vector<std::int64_t>& before, const std::vector<std::int64_t>& after,
             std::vector<std::int64_t>& part) {
   if (after.empty()) return;
@@ -160,7 +160,7 @@ void follow(const std::vector<std::int64_t>& before, const std::vector<std::int6
   part = std::move(left);
 }
 
-/// Throws Error where labels are words, and the loss compares numbers: words such as 50% would become classes.
+/// Throws Error if labels are words, but the loss compares numbers: words such as 50% would become classes.
 void require_numbers_as_labels(const CsvTable& table, const Csv& source, const Terms& terms) {
   if (table.label_words.empty() || !terms.wants_numbers()) return;
   const std::string& word = table.label_words.front();
@@ -173,7 +173,7 @@ void require_numbers_as_labels(const CsvTable& table, const Csv& source, const T
 Training adapt(const Csv& source, const DataOptions& options, std::uint64_t seed, const Terms& terms) {
   BadExamples bad = terms.gather();
   CsvTable table = read_table(source, {nullptr, true, bad.if_skips()});
-  if (bad.skips() && table.label_words.empty()) {  // before the parts are taken
+  if (bad.skips() && table.label_words.empty()) {  // before the parts are split
     const auto wrong = rows_with_wrong_labels(table.labels, terms.wanted, bad);
     if (!wrong.empty()) keep_rows(table, rows_but(table.labels.rows(), wrong));
   }
@@ -187,7 +187,7 @@ Training adapt(const Csv& source, const DataOptions& options, std::uint64_t seed
   Adapted adapted{sorted_classes(table), adapted_table(table, source, rows.train)};
   if (!bad.skips()) require_outputs(adapted.classes, origin, terms.wanted);
   const std::vector<std::int64_t> before = table.labels.picked;
-  // Words that only the validation part has are none of the training data.
+  // Words that occur only in the validation part do not count as training data.
   Examples examples = encoded(std::move(table), adapted, bad.if_skips());
   const Dataset whole = usable(std::move(examples), terms.wanted, std::move(bad));
   follow(before, whole.labels().picked, rows.train);
@@ -236,7 +236,7 @@ std::optional<Dataset> read_optional(const Optional& source, const AdaptedLater&
   return source ? std::optional(read_source(*source, adapted, terms)) : std::nullopt;
 }
 
-/// "'Aye' is new, 'Yes' is gone"; "" where two lists have the same words.
+/// "'Aye' is new, 'Yes' is gone"; "" if two lists have the same words.
 std::string changed_words(const std::vector<std::string>& now, const std::vector<std::string>& before) {
   const auto missing_in = [](const std::vector<std::string>& all, const std::vector<std::string>& words) {
     const auto is_new = [&](const std::string& word) { return !std::ranges::binary_search(all, word); };
@@ -248,8 +248,8 @@ std::string changed_words(const std::vector<std::string>& now, const std::vector
   return added + " is new, " + gone + " is gone";
 }
 
-/// Throws Error where the training data's classes or words are not those that a run was trained with: their numbers
-/// would mean something else.
+/// Throws Error if the training data's classes or words are not those that a run was trained with: their numbers would
+/// have another meaning.
 void require_same_words(const Adapted& now, const Adapted& before) {
   const auto require = [](const std::string& what, const std::string& changed) {
     if (changed.empty()) return;
@@ -304,7 +304,7 @@ Splits load(const DataOptions& options, std::uint64_t seed, const InputSpec* spe
   const Terms terms(options, spec);
   const ValidationFraction* const fraction = fraction_of(options);
   std::future<std::optional<Dataset>> test, validation;
-  std::promise<Adapted> promise;  // goes before the futures, so that nobody waits for it where reading train fails
+  std::promise<Adapted> promise;  // destroyed first, so that no future waits for it if reading train fails
   const AdaptedLater later = [known = promise.get_future().share()]() -> const Adapted& { return known.get(); };
   test = std::async(std::launch::async, [&, later] {
     return at_its_place(options.test, [&] { return read_optional(options.test.value, later, terms); });

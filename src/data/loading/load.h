@@ -14,7 +14,7 @@
 
 namespace mirrortrain::data {
 
-/// What `read` returns; its errors get the place and the key of the split.
+/// Calls `read`; adds the place and the key of the split to its errors.
 template <class LocatedSource, class Read>
 auto at_its_place(const LocatedSource& source, const Read& read) {
   try {
@@ -35,25 +35,25 @@ struct Splits {
   Adapted adapted;
 };
 
-/// Reads every split into memory, several at once. `seed` draws a part of train. `spec`: what the model takes, for
-/// which examples may be bad; null where there is none. Throws Error for what is missing or broken.
+/// Reads all splits into memory, concurrently. `seed`: for drawing a part of train. `spec`: the model's requirements,
+/// which define bad examples; null if there is no model. Throws Error for data that are missing or broken.
 Splits load(const DataOptions& options, std::uint64_t seed, const InputSpec* spec);
 
 enum class Split { kTrain, kValidation, kTest };
 
 /// train, validation or test
 const char* name_of(Split split);
-/// What to report of a split that the configuration does not have, with those that it has.
+/// The error for a split that the configuration does not have, with those that it has.
 std::string missing_text(const DataOptions& options, Split split);
 
-/// The key of a split that the configuration has.
+/// The key of an existing split of the configuration.
 struct SplitKey {
   config::Place place;
   std::string path;
 };
 SplitKey key_of(const DataOptions& options, Split split);
 
-/// Whether a split is read by what the training data taught.
+/// Whether reading a split needs values adapted to the training data.
 bool needs_adapted(const DataOptions& options, Split split);
 
 /// Whether the validation data are a part of the training data.
@@ -64,9 +64,9 @@ struct LoadedSplit {
   Adapted adapted;
 };
 
-/// Reads one split, for an evaluation; nullopt where the configuration has none. `adapted`: what a run kept; null where
-/// there is none, so that the training data is read too if other splits depend on it.
-/// Throws KeyError for what is missing or broken.
+/// Reads one split, for an evaluation; nullopt if the configuration has none. `adapted`: as kept by a run; null if
+/// there is none, so that the training data are read too if other splits depend on them. Throws KeyError for data that
+/// are missing or broken.
 std::optional<LoadedSplit> load(const DataOptions& options, std::uint64_t seed, const InputSpec* spec, Split split,
                                 const Adapted* adapted);
 

@@ -13,7 +13,7 @@
 namespace mirrortrain::data {
 namespace {
 
-/// [height, width, channels] as [channels, height, width]; other shapes as [0], which no data have.
+/// [height, width, channels] as [channels, height, width]; other shapes as [0], which matches no data.
 Shape channels_first(const Shape& shape) {
   if (shape.rank() != 3) return Shape({0});
   return Shape({shape[2], shape[0], shape[1]});
@@ -107,7 +107,7 @@ class FitCheck {
   FitCheck(const DataOptions& options, const InputSpec& spec, config::Errors& errors)
       : steps_(options.preprocessing), spec_(spec), errors_(errors), one_hot_(find_one_hot(options.preprocessing)) {}
 
-  /// The size that the last of the steps gives pictures, whatever they are.
+  /// Checks the size of pictures after the last transform, which does not depend on their original size.
   void check_size() {
     const auto sized =
         std::find_if(steps_.rbegin(), steps_.rend(), [](const auto& step) { return !!size_after(step); });
@@ -122,7 +122,7 @@ class FitCheck {
                                      size.height, size.width, input.text()));
   }
 
-  /// An embedding looks up the numbers that the data have.
+  /// Checks the numbers that an embedding looks up.
   void check_lookups(const PlaceOf& place_of) {
     for (std::size_t i = 0; i < steps_.size(); ++i) {
       if (std::holds_alternative<OneHot>(steps_[i])) continue;
@@ -139,7 +139,7 @@ class FitCheck {
       check_channels(normalization->variance);
     }
     if (const auto* one_hot = std::get_if<OneHot>(&step)) {
-      // Labels are taken to be one class number each; what a file holds is looked at when it is read.
+      // Labels are assumed to be one class number each; a file's contents are checked when it is read.
       if (spec_.classes > 0 || spec_.labels.rank() == 0 || spec_.labels.back() != one_hot->depth.value) {
         add(one_hot->depth, labels_mismatch(Shape{}, one_hot->depth.value, spec_));
       }
@@ -194,7 +194,7 @@ class FitCheck {
     }
   }
 
-  /// What does not fit of examples with a shape that is known, or "". Steps that take no such examples are added.
+  /// The mismatch of examples with a known shape, or "". Adds errors of transforms that are not applicable to them.
   std::string example_mismatch(const Shape& example) {
     for (const PreprocessingStep& step : steps_) {
       const std::string mismatch = picture_mismatch(step, example);
@@ -208,7 +208,7 @@ class FitCheck {
                                                                        : "after data.preprocessing " + mismatch;
   }
 
-  /// The same of labels, which may be pictures that are moved with the features.
+  /// The same for labels, which may be pictures that are transformed with the features.
   std::string label_mismatch(const Shape& example, const Shape& label) {
     if (has_no_pictures_) return labels_mismatch(label, depth(), spec_);
     try {

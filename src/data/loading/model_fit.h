@@ -11,16 +11,17 @@
 
 namespace mirrortrain::data {
 
-// What does not fit, in words, or "". Shapes fit where they are equal but for extents of one: images [28, 28] an input
-// [28, 28, 1], a scalar label an output [1].
+// The mismatch as text, or "". Shapes match if they are equal except for extents of one: images [28, 28] and an input
+// [28, 28, 1], a scalar label and an output [1].
 std::string features_mismatch(const Shape& example, const InputSpec& spec);
 std::string channels_mismatch(std::size_t channels, const InputSpec& spec);
 std::string labels_mismatch(const Shape& label, std::int64_t one_hot_depth, const InputSpec& spec);
 
-/// Where a key was written, as "data.preprocessing[0].rescaling".
+/// The place of a key such as "data.preprocessing[0].rescaling".
 using PlaceOf = std::function<config::Place(const std::string& path)>;
 
-/// Adds what the configuration alone shows not to fit the model: preprocessing, inline and synthetic data.
+/// Adds errors for parts of the configuration itself that do not fit the model: preprocessing, inline and synthetic
+/// data.
 void check_fit(const DataOptions& options, const InputSpec& spec, const PlaceOf& place_of, config::Errors& errors);
 
 }  // namespace mirrortrain::data

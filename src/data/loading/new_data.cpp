@@ -16,7 +16,7 @@
 namespace mirrortrain::data {
 namespace {
 
-/// The options of the test or the training data, if they are of this format.
+/// The options of the test or the training data if they have this format.
 template <class Format>
 Format options_of(const DataOptions& options) {
   if (options.test.value) {
@@ -75,7 +75,7 @@ Array zeros(std::int64_t rows, std::int64_t depth, const InputSpec& spec, const 
   return labels;
 }
 
-/// Where the run was not trained on a table, every column is a feature.
+/// If the run was not trained on a table, every column is a feature.
 void require_width(const Array& features, const Adapted& adapted, const InputSpec& spec) {
   const std::int64_t wanted = spec.features.elements();
   if (adapted.table || spec.features.rank() > 1 || features.row_elements() == wanted) return;
@@ -87,7 +87,7 @@ void require_width(const Array& features, const Adapted& adapted, const InputSpe
 
 Examples new_pictures(const ImageFolder& source, bool passes_over_bad) {
   if (has_pictures(source)) return find_new_pictures(source, passes_over_bad);
-  BadExamples none(OnBadExample::kSkip);  // the size is that of the first with one; usable() finds those without
+  BadExamples none(OnBadExample::kSkip);  // the size is that of the first readable one; usable() finds the others
   return find_pictures(source, {}, passes_over_bad ? &none : nullptr).examples;
 }
 
@@ -108,7 +108,7 @@ Source new_source(const std::string& path, const DataOptions& options) {
   if (std::filesystem::is_directory(path) || is_picture) return with_file(ImageFolder{}, file, options);
   if (ending == ".csv" || ending == ".tsv") {
     Csv table = std::get<Csv>(with_file(Csv{}, file, options));
-    if (!has_tables(options)) table.labels = std::vector<CsvColumn>{};  // no column is known to be one
+    if (!has_tables(options)) table.labels = std::vector<CsvColumn>{};  // no column is known to be a label
     const bool by_test = options.test.value && std::holds_alternative<Csv>(*options.test.value);
     if (has_tables(options)) table.key = by_test ? "data.test" : "data.train";
     return table;

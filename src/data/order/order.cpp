@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::int64_t kMostExamples = std::int64_t{1} << 32;
 
-// Random words of one epoch, four for each number of Philox.
+// The random words of one epoch, four for each Philox block.
 class Words {
  public:
   Words(std::uint64_t seed, std::int64_t epoch)
@@ -33,7 +33,7 @@ class Words {
     return words_.word[used_++];
   }
 
-  // In [0, bound), bound at most 2^32, by multiplication. No number is favoured by more than 2^-16 of its share.
+  // In [0, bound), bound at most 2^32, by multiplication. The relative bias is at most 2^-16.
   std::uint64_t below(std::uint64_t bound) {
     if (bound <= (1u << 16)) return std::uint64_t{next()} * bound >> 32;
     const std::uint64_t high = next(), low = next();
@@ -47,7 +47,7 @@ class Words {
   int used_ = 4;
 };
 
-/// Workers whose orders are drawn from seeds of their own; what is left for all, as from one worker more.
+/// Each worker's order has its own seed; the remainder shared by all has that of one worker more.
 std::uint64_t seed_of_worker(std::uint64_t seed, std::size_t worker) {
   return seed ^ hash_of_name("examples of worker " + std::to_string(worker));
 }
@@ -162,7 +162,7 @@ void Order::deal(std::int64_t epoch) {
 
 void Order::group() {
   std::map<int, std::vector<std::int64_t>> waiting;
-  auto next = rows_.begin();  // never ahead of what was dealt
+  auto next = rows_.begin();  // never ahead of the examples that were distributed
   for (std::size_t i = 0; i < rows_.size(); ++i) {
     std::vector<std::int64_t>& rows = waiting[options_.group_of[static_cast<std::size_t>(rows_[i])]];
     rows.push_back(rows_[i]);

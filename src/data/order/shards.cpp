@@ -10,14 +10,14 @@
 namespace mirrortrain::data {
 namespace {
 
-/// The array that knows the files of its rows. Features that are made when they are asked for know theirs too.
+/// The array with the files of its rows, which features computed on demand have, too.
 const Array& array_of_files(const Dataset& dataset) {
   return dataset.features().parts.empty() ? dataset.labels() : dataset.features();
 }
 
 int count_files(const Dataset& dataset) { return std::max(1, static_cast<int>(array_of_files(dataset).parts.size())); }
 
-/// Of each row, counted in the files' order.
+/// The file of each row, numbered in the files' order.
 std::vector<int> files_of_rows(const Dataset& dataset) {
   const Array& array = array_of_files(dataset);
   std::vector<int> files(static_cast<std::size_t>(dataset.rows()));

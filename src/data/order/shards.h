@@ -10,14 +10,14 @@
 
 namespace mirrortrain::data {
 
-/// From where the rows of each worker's part of a global batch are taken, and why, for the log.
+/// The sources of each worker's part of a global batch, and the reason, for the log.
 struct ChosenShards {
   Order::Shards shards;
-  std::string note;  ///< empty where there is nothing to say
+  std::string note;  ///< empty if there is nothing to report
 };
 
-/// Follows data.auto_shard. `workers`: how many rows of a full global batch each takes. `may_lose_workers`: auto leaves
-/// batches independent of their number then. Throws UsageError where there are fewer files than workers.
+/// Follows data.auto_shard. `workers`: each worker's rows of a full global batch. `may_lose_workers`: auto then keeps
+/// batches independent of the number of workers. Throws UsageError if there are fewer files than workers.
 ChosenShards choose_shards(AutoShard auto_shard, const Dataset& train, std::vector<std::int64_t> workers,
                            bool may_lose_workers);
 

@@ -13,14 +13,14 @@
 namespace mirrortrain::data {
 namespace {
 
-/// A class's examples: how many there are, and how many of them validation takes.
+/// A class's examples: their number, and how many of them are for validation.
 struct Share {
   std::int64_t examples = 0, taken = 0;
-  double left_over = 0;  ///< of its exact share
+  double left_over = 0;  ///< fractional part of its exact share
 };
 
-/// Shares that add up to `taken` of all examples: what is left over of whole numbers goes to the largest remainders,
-/// where they are equal to the largest classes.
+/// Shares that add up to `taken` of all examples: rounding gives the remainder to the largest fractions and, among
+/// equal ones, to the largest classes.
 std::map<std::int64_t, Share> shares_of(const std::vector<std::int64_t>& classes, std::int64_t taken) {
   std::map<std::int64_t, Share> shares;
   for (const std::int64_t number : classes) ++shares[number].examples;
@@ -46,7 +46,7 @@ std::map<std::int64_t, Share> shares_of(const std::vector<std::int64_t>& classes
   return shares;
 }
 
-/// Takes of each class its share of the rows, which come in a drawn order, from the end.
+/// Takes each class's share of the rows, which are in random order, from the end.
 SplitRows by_class(const std::vector<std::int64_t>& drawn, const std::vector<std::int64_t>& classes,
                    std::int64_t taken) {
   std::map<std::int64_t, Share> shares = shares_of(classes, taken);

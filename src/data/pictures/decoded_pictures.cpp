@@ -13,7 +13,7 @@
 namespace mirrortrain::data {
 namespace {
 
-/// In this thread's memory, until the next one.
+/// In this thread's memory, valid until the next call.
 std::span<const std::byte> bytes_of(const EncodedPictures& pictures, std::int64_t row) {
   thread_local std::vector<std::byte> bytes;
   pictures.read(row, bytes);
@@ -22,7 +22,7 @@ std::span<const std::byte> bytes_of(const EncodedPictures& pictures, std::int64_
 
 class DecodedPictures : public ExampleSource {
  public:
-  /// `first`: the row that the size is of, unless pictures are resized to it.
+  /// `first`: the row whose size is expected, unless pictures are resized.
   DecodedPictures(std::shared_ptr<const EncodedPictures> pictures, PictureSize size, int channels, bool resizes,
                   std::int64_t first)
       : pictures_(std::move(pictures)), size_(size), channels_(channels), resizes_(resizes), first_(first) {}
@@ -34,7 +34,7 @@ class DecodedPictures : public ExampleSource {
     const std::span<const std::byte> bytes = bytes_of(*pictures_, row);
     const std::string name = row_text(row);
     if (!resizes_) require_size(picture_size(bytes, name), name);
-    thread_local Picture picture;  // its memory serves the next one
+    thread_local Picture picture;  // memory that is reused by the next one
     decode_picture(bytes, channels_, name, picture);
     resize_bilinear(picture, size_.height, size_.width, window, to);
     return true;
@@ -74,7 +74,7 @@ class DecodedPictures : public ExampleSource {
   std::int64_t first_;
 };
 
-/// Of the first row that has one; the last may throw.
+/// Of the first row with a readable size; throws for the last.
 std::pair<std::int64_t, PictureSize> first_size(const EncodedPictures& pictures, bool passes_over_bad) {
   for (std::int64_t row = 0;; ++row) {
     try {

@@ -14,31 +14,31 @@ namespace mirrortrain::data {
 
 enum class PictureColor : std::uint8_t { kRgb, kGray };
 
-/// PNG and JPEG pictures as they lie in files.
+/// Encoded PNG and JPEG pictures, as stored in files.
 class EncodedPictures {
  public:
   virtual ~EncodedPictures() = default;
   virtual std::int64_t rows() const = 0;
-  /// Into the memory of `to`, which serves the next one: where memory is short, getting some anew takes longer than
-  /// reading. May be called from many threads at once. Throws Error, naming the file.
+  /// Reads into the memory of `to`, which can be reused: if memory is scarce, allocating takes longer than reading.
+  /// Thread-safe. Throws Error, naming the file.
   virtual void read(std::int64_t row, std::vector<std::byte>& to) const = 0;
   /// Of the encoded picture.
   virtual std::uint64_t stored_bytes(std::int64_t row) const = 0;
-  /// Where the row's picture is, for messages.
+  /// The location of the row's picture, for messages.
   virtual std::string row_text(std::int64_t row) const = 0;
-  /// Changes where any of the files changes.
+  /// Changes if any of the files changes.
   virtual std::string identity() const = 0;
 };
 
-/// What pictures become.
+/// The form of decoded pictures.
 struct PictureForm {
-  std::optional<std::array<std::int64_t, 2>> image_size;  ///< height, width; null: that of the first picture
+  std::optional<std::array<std::int64_t, 2>> image_size;  ///< height, width; null: the first picture's
   PictureColor color = PictureColor::kRgb;
 };
 
-/// Features float32 [rows, height, width, channels], decoded when they are asked for; of what there is at least one.
-/// The labels are float64 zeros. Throws Error where the first picture's size, if wanted, cannot be read; with
-/// `passes_over_bad` that of the first which has one counts.
+/// Features float32 [rows, height, width, channels], decoded on demand; there must be at least one. The labels are
+/// float64 zeros. Throws Error if the first picture's size, if needed, cannot be read; with `passes_over_bad` that of
+/// the first readable one is used.
 Examples decoded_when_asked(std::shared_ptr<const EncodedPictures> pictures, const PictureForm& form,
                             const std::string& origin, bool passes_over_bad = false);
 

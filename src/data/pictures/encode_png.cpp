@@ -12,7 +12,7 @@ std::vector<std::byte> encode_png(const Picture& picture) {
   image.width = static_cast<png_uint_32>(picture.width);
   image.height = static_cast<png_uint_32>(picture.height);
   image.format = picture.channels == 1 ? PNG_FORMAT_GRAY : PNG_FORMAT_RGB;
-  // Once to learn the size, once to write.
+  // First to find the size, then to write.
   std::vector<std::byte> file;
   png_alloc_size_t size = 0;
   for (int pass = 0; pass < 2; ++pass) {

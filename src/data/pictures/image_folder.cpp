@@ -27,7 +27,7 @@ bool is_picture(const fs::path& path) {
   return !name.starts_with('.') && (ending == ".png" || ending == ".jpg" || ending == ".jpeg");
 }
 
-/// What a folder has, hidden entries left out, in bytewise order.
+/// The entries of a folder, except hidden ones, in bytewise order.
 std::vector<fs::path> entries_of(const fs::path& folder) {
   std::vector<fs::path> entries;
   std::error_code error;
@@ -42,8 +42,7 @@ std::vector<fs::path> entries_of(const fs::path& folder) {
   return entries;
 }
 
-/// What looks as if it were to be read, and is not: pictures of other formats or in other places, folders, links that
-/// lead nowhere.
+/// Entries that look like data but are not read: pictures of other formats or in other places, folders, broken links.
 class PassedOver {
  public:
   void add(const fs::path& path) {
@@ -56,7 +55,7 @@ class PassedOver {
     }
     if (first_.empty()) first_ = path.string();
   }
-  /// `where` pictures are read.
+  /// `where`: the place from which pictures are read.
   std::vector<std::string> remarks(const std::string& origin, std::string_view where) const {
     if (first_.empty()) return {};
     const auto counted = [](std::int64_t count, std::string_view what) {
@@ -80,7 +79,7 @@ class PassedOver {
   std::string first_;
 };
 
-/// The pictures of a folder; a picture alone is one.
+/// The pictures of a folder; or the path itself if it is a picture.
 std::vector<std::string> pictures_in(const fs::path& folder, PassedOver& passed_over) {
   if (fs::is_regular_file(folder)) return {folder.string()};
   std::vector<std::string> files;
@@ -103,7 +102,7 @@ class PictureFiles : public EncodedPictures {
   std::uint64_t stored_bytes(std::int64_t row) const override {
     std::error_code error;
     const auto bytes = fs::file_size(row_text(row), error);
-    return error ? 0 : bytes;  // reading it will say what is wrong
+    return error ? 0 : bytes;  // reading it reports the error
   }
   std::string row_text(std::int64_t row) const override { return files_[static_cast<std::size_t>(row)]; }
   std::string identity() const override {
@@ -118,7 +117,7 @@ class PictureFiles : public EncodedPictures {
 
 struct LabeledFiles {
   std::vector<std::string> files, labels;
-  std::vector<std::int64_t> rows{};  ///< which these are of all, where some were left out
+  std::vector<std::int64_t> rows{};  ///< their rows among all, if some were left out
   std::vector<std::string> remarks{};
 
   void keep(const std::vector<std::int64_t>& kept) {
@@ -173,7 +172,7 @@ LabeledFiles files_of_folders(const fs::path& directory) {
 
 LabeledFiles files_of_table(const fs::path& directory, const std::string& path, BadExamples* bad) {
   Csv options;
-  options.header = false;  // whether it is one, the first cell shows: it names no picture
+  options.header = false;  // the first cell shows whether it is one: it names no picture
   CsvFile file(path, options);
   CsvText& text = file.text();
   LabeledFiles found;
@@ -182,7 +181,7 @@ LabeledFiles files_of_table(const fs::path& directory, const std::string& path, 
     throw Error(fmt::format("{}: expected two columns, a picture's path and its label, found {}", path,
                             file.first_line().columns));
   }
-  text.at_end();  // passes blank lines
+  text.at_end();  // skips blank lines
   const std::int64_t first_line = text.line(text.position());
   while (!text.at_end()) {
     const std::int64_t line = text.line(text.position());
@@ -221,7 +220,7 @@ Examples examples_of(const ImageFolder& source, std::vector<std::string> files, 
                             source.directory.text, passes_over_bad);
 }
 
-/// Leaves out the files of classes that the training data does not have.
+/// Excludes the files of classes that the training data do not have.
 void require_known(LabeledFiles& found, const std::vector<std::string>& classes, BadExamples* bad) {
   std::vector<std::int64_t> unknown;
   for (std::size_t i = 0; i < found.files.size(); ++i) {

@@ -15,7 +15,7 @@
 namespace mirrortrain::data {
 namespace {
 
-/// libjpeg's errors leave through longjmp: no frame between may own anything.
+/// libjpeg reports errors by longjmp: no stack frame in between may own anything.
 struct Errors : jpeg_error_mgr {
   std::jmp_buf out;
   char reason[JMSG_LENGTH_MAX] = "";
@@ -27,13 +27,13 @@ void leave(j_common_ptr jpeg) {
   std::longjmp(errors->out, 1);
 }
 
-/// Of data that is missing or damaged, which would come out gray.
+/// For data that are missing or damaged, which would otherwise be decoded as gray.
 void leave_at_warning(j_common_ptr jpeg, int level) {
   const int code = jpeg->err->msg_code;
   if (level < 0 && (code == JWRN_JPEG_EOF || code == JWRN_HIT_MARKER || code == JWRN_HUFF_BAD_CODE)) leave(jpeg);
 }
 
-/// Of APP1's TIFF header; 1 where there is none.
+/// From APP1's TIFF header; 1 if there is none.
 int exif_orientation(const jpeg_marker_struct* marker) {
   for (; marker != nullptr; marker = marker->next) {
     const std::span<const JOCTET> bytes(marker->data, marker->data_length);
@@ -59,8 +59,8 @@ int exif_orientation(const jpeg_marker_struct* marker) {
   return 1;
 }
 
-/// Inks are stored as what they leave of the light, as Photoshop does and every reader expects by now; so a color is
-/// the product of its ink's and black's. Rounded as by Pillow.
+/// CMYK is stored inverted, as by Photoshop and as all readers expect; so a color is the product of its ink's value and
+/// black's. Rounded as in Pillow.
 void to_colors(const std::vector<std::uint8_t>& inks, int channels, std::uint8_t* to) {
   for (std::size_t at = 0; at < inks.size(); at += 4, to += channels) {
     std::array<int, 3> rgb;
@@ -90,12 +90,12 @@ class Jpeg {
   Jpeg& operator=(const Jpeg&) = delete;
   ~Jpeg() { jpeg_destroy_decompress(&jpeg_); }
 
-  /// As it is stored. Returns the orientation.
+  /// Reads the stored size. Returns the orientation.
   int read_header(PictureSize& size) {
     if (setjmp(errors_.out) != 0) fail();
     jpeg_save_markers(&jpeg_, JPEG_APP0 + 1, 0xffff);
     jpeg_read_header(&jpeg_, TRUE);
-    // A block of 64 pixels takes a few bits at least, and none in the later scans of a progressive file.
+    // A block of 64 pixels needs at least a few bits, and none in the later scans of a progressive file.
     require_possible_size(jpeg_.image_width, jpeg_.image_height, bytes_, 1 << 14, name_);
     size = {jpeg_.image_height, jpeg_.image_width};
     return exif_orientation(jpeg_.marker_list);
@@ -129,7 +129,7 @@ class Jpeg {
   jpeg_decompress_struct jpeg_{};
 };
 
-/// The picture as EXIF's orientation has it upright: 2 to 4 mirrored or turned by half, 5 to 8 with its axes exchanged.
+/// The picture rotated upright by EXIF's orientation: 2 to 4 are flips and a half turn, 5 to 8 also exchange the axes.
 Picture upright(const Picture& from, int orientation) {
   const bool exchanged = orientation >= 5;
   Picture to{exchanged ? from.width : from.height, exchanged ? from.height : from.width, from.channels, {}};

@@ -8,7 +8,7 @@
 namespace mirrortrain::data {
 namespace {
 
-/// Where a place beyond the edges of an axis is taken from, by TensorFlow's formulas.
+/// The coordinate inside an axis for one beyond its edges, by TensorFlow's formulas.
 float inside(float at, std::int64_t extent, FillMode mode) {
   const auto length = static_cast<float>(extent);
   if (mode == FillMode::kConstant) return at;
@@ -31,7 +31,7 @@ float inside(float at, std::int64_t extent, FillMode mode) {
   return std::clamp(at, 0.0f, length - 1);
 }
 
-/// The pixels of a picture, and what lies around it.
+/// The pixels of a picture, extended beyond its edges.
 class Around {
  public:
   Around(const float* pixels, const Extents& extents, float fill_value)

@@ -6,25 +6,25 @@
 
 namespace mirrortrain::data {
 
-// What is done to one picture, float32 [height, width, channels], once it is drawn. `to` is another place than `from`.
+// Transforms of one picture, float32 [height, width, channels], with given parameters. `to` must not alias `from`.
 
-/// Left and right change places, or top and bottom, or both.
+/// Flips left and right, top and bottom, or both.
 void flip(const float* from, const Extents& extents, FlipMode mode, float* to);
 
-/// The window of `to_extents` that begins at a row and a column, which may lie outside: there are zeros.
+/// The window of `to_extents` that begins at a row and a column; it may extend beyond the picture, where it has zeros.
 void crop(const float* from, const Extents& extents, std::int64_t top, std::int64_t left, const Extents& to_extents,
           float* to);
 
 /// (a0, a1, a2, b0, b1, b2): the pixel at column x and row y comes from column a0 x + a1 y + a2, row b0 x + b1 y + b2.
 using AffineMap = std::array<float, 6>;
 AffineMap translation(float down, float right);
-/// Around the middle, counterclockwise by a part of a full turn.
+/// Around the center, counterclockwise by a fraction of a full turn.
 AffineMap rotation(const Extents& extents, float turn);
 
-/// As TensorFlow's ImageProjectiveTransformV3.
+/// Like TensorFlow's ImageProjectiveTransformV3.
 void move(const float* from, const Extents& extents, const AffineMap& map, const Filling& filling, float* to);
 
-/// (x - mean of the channel) factor + mean, between the least and the largest value.
+/// (x - mean of the channel) factor + mean, clipped to `range`.
 void change_contrast(const float* from, const Extents& extents, float factor, const std::array<double, 2>& range,
                      float* to);
 

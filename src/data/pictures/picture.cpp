@@ -29,7 +29,7 @@ bool begins_with(std::span<const std::byte> file, const Magic& magic) {
       fmt::format("{}: expected a PNG or a JPEG, found neither; remove the file or save the picture again", name));
 }
 
-/// Between which pixels of `from` each of `to` lies, and how far.
+/// The pixels of `from` between which a pixel of `to` is interpolated, and the interpolation weight.
 struct Between {
   std::int64_t lower = 0, upper = 0;
   float share = 0;
@@ -66,13 +66,13 @@ Float4 four(const float* from) {
   return numbers;
 }
 
-/// A line of pixels at the columns of `columns`: [columns, channels], with room for kBeyond more.
+/// A row of pixels interpolated at `columns`: [columns, channels], with capacity for kBeyond more.
 constexpr std::size_t kBeyond = 4;
 template <class T>
 void resize_line(const T* line, std::int64_t line_elements, std::int64_t channels, std::span<const Between> columns,
                  float* to) {
   std::size_t next = 0;
-  if (channels == 3) {  // a pixel and what follows it at once, as long as something follows
+  if (channels == 3) {  // a pixel and the next element at once, while there is one
     for (; next < columns.size() && 3 * columns[next].upper + 4 <= line_elements; ++next, to += 3) {
       const Between& column = columns[next];
       const Float4 left = four(line + 3 * column.lower), right = four(line + 3 * column.upper);
@@ -131,7 +131,7 @@ void resize(std::span<const T> from, std::int64_t from_height, std::int64_t from
 
 void require_possible_size(std::int64_t width, std::int64_t height, std::size_t file_bytes, std::size_t most_per_byte,
                            const std::string& name) {
-  constexpr std::int64_t kMostPixels = std::int64_t{178'956'970};  // as Pillow has it
+  constexpr std::int64_t kMostPixels = std::int64_t{178'956'970};  // as in Pillow
   if (width > 0 && height > 0 && width <= kMostPixels / height &&
       static_cast<std::size_t>(width * height) / most_per_byte <= file_bytes) {
     return;

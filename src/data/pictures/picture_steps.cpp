@@ -20,13 +20,13 @@ void copy(const float* from, const Extents& extents, float* to) {
   std::memcpy(to, from, static_cast<std::size_t>(extents.elements()) * sizeof(float));
 }
 
-/// A part of a picture, or more than it.
+/// A window of a picture, which may extend beyond it.
 struct Window {
   std::int64_t top = 0, left = 0;
   Extents extents;
 };
 
-/// Extents of the ratio of `to` that a picture has in its middle, or that it has its middle in.
+/// The centered window with the aspect ratio of `to`, inside a picture or enclosing it.
 Window at_ratio(const Extents& from, const Extents& to, bool outside) {
   const auto scaled = [](std::int64_t extent, std::int64_t by, std::int64_t through) {
     return static_cast<std::int64_t>(static_cast<float>(extent * by) / static_cast<float>(through));
@@ -49,7 +49,7 @@ class Resize : public PictureStep {
   Resampling resample_;
 };
 
-/// Crops or pads to the ratio, then resizes.
+/// Crops or pads to the aspect ratio, then resizes.
 class ResizeAtRatio : public PictureStep {
  public:
   ResizeAtRatio(const Resizing& step, const Extents& from)
@@ -69,7 +69,7 @@ class ResizeAtRatio : public PictureStep {
   }
 
  private:
-  /// Both sides get the same padding: an odd pixel is left out.
+  /// Both sides get equal padding: an odd pixel is dropped.
   static Extents padded_alike(const Window& window, const Extents& from) {
     Extents extents = window.extents;
     if (window.top < 0) extents.height = from.height - 2 * window.top;
@@ -211,7 +211,7 @@ class Contrast : public PictureStep {
   double lower_ = 0, upper_ = 0;
 };
 
-/// A step on each number for itself that stands between steps on pictures.
+/// A transform of individual numbers between transforms of pictures.
 class Scale : public PictureStep {
  public:
   Scale(const PreprocessingStep& step, const Extents& from) : PictureStep(from), affine_(fold(std::span(&step, 1))) {}
@@ -350,7 +350,7 @@ PictureSteps::PictureSteps(const std::vector<PreprocessingStep>& steps, const Sh
     auto ready = make_step(step, from);
     if (!ready) continue;
     most_elements_ = std::max(most_elements_, ready->result().elements());
-    // By what it is, so that other steps before it do not change what it draws.
+    // Named by its type, so that other transforms before it do not change its random numbers.
     const std::uint64_t stream = hash_of_name(fmt::format("{} {}", name, uses[name]++));
     steps_.push_back({Philox::with_key(seed ^ stream), std::move(ready)});
   }
@@ -381,7 +381,7 @@ void PictureSteps::apply_behind_first(std::int64_t example, std::int64_t epoch, 
 void PictureSteps::apply(std::size_t first, std::int64_t example, std::int64_t epoch, const float* from,
                          float* to) const {
   thread_local std::array<std::vector<float>, 2> between;
-  const PictureStep* last = nullptr;  // that acts
+  const PictureStep* last = nullptr;  // the last that acts
   Draw last_draw;
   std::size_t applied = 0;
   for (const Step& one : std::span(steps_).subspan(first)) {

@@ -14,29 +14,29 @@
 
 namespace mirrortrain::data {
 
-/// Why examples of a shape are no pictures for a step, or "". Pictures are [height, width, channels], or [height,
+/// Why examples of a shape are not pictures for a transform, or "". Pictures are [height, width, channels], or [height,
 /// width] for one channel.
 std::string picture_mismatch(const PreprocessingStep& step, const Shape& example);
 
-/// Where a step on pictures was written, and its key.
+/// The place of a transform of pictures, and its key.
 struct StepPlace {
   config::Place place;
   std::string path;
 };
 StepPlace located(const PreprocessingStep& step);
 
-/// The size that a step gives pictures, without channels; nothing where it leaves their size.
+/// The size of pictures after a transform, without channels; nothing if it keeps their size.
 std::optional<Extents> size_after(const PreprocessingStep& step);
 
-/// The steps that change something in examples of a shape. Outside of training those that draw do nothing, but that
-/// random_crop gives pictures the size that they have in training.
+/// The transforms that change examples of a shape. Outside of training, random transforms do nothing, except that
+/// random_crop gives pictures the same size as in training.
 std::vector<PreprocessingStep> acting_steps(const std::vector<PreprocessingStep>& steps, const Shape& example,
                                             bool trains);
 
-/// The shape of examples after the steps. Throws KeyError where they are no pictures.
+/// The shape of examples after the transforms. Throws KeyError if they are not pictures.
 Shape shape_after(const std::vector<PreprocessingStep>& steps, const Shape& example);
 
-/// What a step draws for an example in an epoch: a pure function of seed, step, epoch and example.
+/// A transform's random numbers for an example in an epoch: a pure function of seed, transform, epoch and example.
 struct Draw {
   bool trains = false;
   Philox::Words words{};
@@ -52,36 +52,36 @@ struct Draw {
   }
 };
 
-/// A step made ready for pictures of one size.
+/// A transform prepared for pictures of one size.
 class PictureStep {
  public:
   explicit PictureStep(const Extents& result) : result_(result) {}
   virtual ~PictureStep() = default;
   const Extents& result() const { return result_; }
-  /// Writes the picture, float32 [height, width, channels], to another place. May run in many threads at once.
-  /// Whether it changes the picture: else it is not applied.
+  /// Whether it changes the picture: otherwise it is not applied.
   virtual bool acts(const Draw&) const { return true; }
-  /// The part of the picture that it takes, where that is all it does.
+  /// The window of the picture that it crops, if it does nothing else.
   virtual std::optional<PictureWindow> window(const Draw&) const { return std::nullopt; }
+  /// Writes the picture, float32 [height, width, channels], to another place. Thread-safe.
   virtual void apply(const Draw& draw, const float* from, float* to) const = 0;
 
  private:
   Extents result_;
 };
 
-/// Preprocessing steps on pictures of one size, one after the other.
+/// A sequence of preprocessing transforms for pictures of one size.
 class PictureSteps {
  public:
-  /// Throws KeyError where examples of the shape are no pictures.
+  /// Throws KeyError if examples of the shape are not pictures.
   PictureSteps(const std::vector<PreprocessingStep>& steps, const Shape& example, std::uint64_t seed);
 
   bool empty() const { return steps_.empty(); }
   std::int64_t elements_from() const { return from_; }
-  /// Epoch 0 is none: nothing is drawn. May run in many threads at once.
+  /// Epoch 0 is outside of training: random transforms are not applied. Thread-safe.
   void apply(std::int64_t example, std::int64_t epoch, const float* from, float* to) const;
 
-  /// The part of the example that the first step takes, where that is all it does: whoever reads no more than that
-  /// applies what is behind it.
+  /// The window of the example that the first transform crops, if it does nothing else: a caller that reads only this
+  /// window applies the rest.
   std::optional<PictureWindow> first_window(std::int64_t example, std::int64_t epoch) const;
   void apply_behind_first(std::int64_t example, std::int64_t epoch, const float* from, float* to) const;
   std::int64_t most_elements() const { return most_elements_; }

@@ -10,7 +10,7 @@
 namespace mirrortrain::data {
 namespace {
 
-/// libpng's errors leave through longjmp: no frame between may own anything.
+/// libpng reports errors by longjmp: no stack frame in between may own anything.
 struct Reader {
   std::span<const std::byte> rest;
   char reason[128] = "";
@@ -38,7 +38,7 @@ class Png {
     if (png_ != nullptr) info_ = png_create_info_struct(png_);
     if (info_ == nullptr) throw Error(fmt::format("{}: not enough memory to decode it", name));
     png_set_read_fn(png_, &reader_, read_bytes);
-    png_set_user_limits(png_, 0x7fffffff, 0x7fffffff);  // checked by pixels
+    png_set_user_limits(png_, 0x7fffffff, 0x7fffffff);  // the number of pixels is checked instead
   }
   Png(const Png&) = delete;
   Png& operator=(const Png&) = delete;
@@ -48,12 +48,12 @@ class Png {
     if (setjmp(png_jmpbuf(png_)) != 0) fail();
     png_read_info(png_, info_);
     const std::int64_t width = png_get_image_width(png_, info_), height = png_get_image_height(png_, info_);
-    // Deflate makes at most 1032 bytes of one, of up to eight pixels each.
+    // Deflate expands a byte to at most 1032, each of up to eight pixels.
     require_possible_size(width, height, bytes_, 8 * 1032, name_);
     return {height, width};
   }
 
-  /// 8 bits, gray or RGB as the file has it. Returns the channels.
+  /// 8 bits, gray or RGB as in the file. Returns the number of channels.
   int begin() {
     if (setjmp(png_jmpbuf(png_)) != 0) fail();
     png_set_strip_16(png_);

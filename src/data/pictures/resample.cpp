@@ -11,7 +11,7 @@
 namespace mirrortrain::data {
 namespace {
 
-/// A weight by the distance from a pixel's center, 0 from `radius` on.
+/// A weight as a function of the distance from a pixel's center, 0 from `radius` on.
 struct Kernel {
   float radius = 0;
   float (*weight)(float distance, float radius) = nullptr;
@@ -45,7 +45,7 @@ class TapsBuilder {
  public:
   explicit TapsBuilder(std::int64_t most) { taps_.most = most; }
 
-  /// The weights are scaled to a sum of one.
+  /// Adds weights, normalized to a sum of one.
   void add(std::int64_t first, std::span<const float> weights) {
     float sum = 0;
     for (const float weight : weights) sum += weight;
@@ -71,7 +71,7 @@ Resampling::Taps nearest_taps(std::int64_t from, std::int64_t to) {
   return taps.take();
 }
 
-/// Distances are rounded as TensorFlow's table of the kernel has them, so that the pixels are the same.
+/// Distances are rounded as in TensorFlow's table of the kernel, so that the pixels are equal.
 Resampling::Taps bicubic_taps(std::int64_t from, std::int64_t to) {
   constexpr float kTableSize = 1024;
   const float scale = static_cast<float>(from) / static_cast<float>(to);
@@ -113,7 +113,7 @@ Resampling::Taps taps_of(std::int64_t from, std::int64_t to, Interpolation inter
   return kernel_taps(from, to, kernel_of(interpolation), antialias);
 }
 
-/// Each of `lines` lines of `elements` numbers becomes a weighted sum of lines.
+/// Computes each of `lines` lines of `elements` numbers as a weighted sum of lines.
 void add_lines(const Resampling::Taps& taps, const float* from, std::int64_t elements, float* to) {
   const float* weights = taps.weights.data();
   for (std::size_t i = 0; i < taps.first.size(); ++i, to += elements, weights += taps.most) {

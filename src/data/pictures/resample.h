@@ -8,24 +8,24 @@
 
 namespace mirrortrain::data {
 
-/// Of a picture, whose pixels are float32 [height, width, channels].
+/// The extents of a picture with float32 pixels [height, width, channels].
 struct Extents {
   std::int64_t height = 0, width = 0, channels = 0;
   std::int64_t elements() const { return height * width * channels; }
   friend bool operator==(const Extents&, const Extents&) = default;
 };
 
-/// Resizes pictures of one size to another: pixels' centers at halves, as tf.image.resize does it.
+/// Resizes pictures of one size to another, with half-pixel centers, like tf.image.resize.
 class Resampling {
  public:
   Resampling(const Extents& from, std::int64_t height, std::int64_t width, Interpolation interpolation, bool antialias);
 
-  /// May run in many threads at once.
+  /// Thread-safe.
   void operator()(const float* from, float* to) const;
 
-  /// For each place of an axis the places before that it is a weighted sum of.
+  /// For each output position of an axis, the input positions of its weighted sum.
   struct Taps {
-    std::int64_t most = 0;  ///< weights of one place
+    std::int64_t most = 0;  ///< maximum number of weights of a position
     std::vector<std::int64_t> first, count;
     std::vector<float> weights;
   };

@@ -10,21 +10,21 @@
 
 namespace mirrortrain::data {
 
-// The preprocessing steps on pictures, with Keras's names and meanings. Those that draw act in training alone.
+// The transforms of pictures, with Keras's names and meanings. Random ones act only in training.
 
 enum class Interpolation : std::uint8_t { kNearest, kBilinear, kBicubic, kLanczos3, kLanczos5 };
-/// Between which pixels a moved picture's lie; a type of its own, as fewer are possible.
+/// Interpolation of moved pictures; a separate type, because fewer methods are possible.
 enum class MovedInterpolation : std::uint8_t { kNearest, kBilinear };
-/// What lies beyond the edges of a picture.
+/// The pixels beyond the edges of a picture.
 enum class FillMode : std::uint8_t { kConstant, kNearest, kReflect, kWrap };
 enum class FlipMode : std::uint8_t { kHorizontal, kVertical, kHorizontalAndVertical };
 
-/// A number, or a lower and an upper bound.
+/// One number, or a lower and an upper bound.
 using Factor = std::variant<double, std::array<double, 2>>;
 struct Bounds {
   double lower = 0, upper = 0;
 };
-/// A number f means from -f to f.
+/// A single number f means from -f to f.
 Bounds bounds_of(const Factor& factor);
 
 struct Resizing {
@@ -58,7 +58,7 @@ struct RandomCrop {
   static config::Section<RandomCrop> section();
 };
 
-/// How a picture that is moved is filled.
+/// How a moved picture is filled.
 struct Filling {
   FillMode fill_mode = FillMode::kReflect;
   MovedInterpolation interpolation = MovedInterpolation::kBilinear;

@@ -37,7 +37,7 @@ void apply(Affine& affine, const Rescaling& step) {
 
 // ((x - shift) scale + offset - mean) / deviation = (x - (shift - (offset - mean) / scale)) (scale / deviation)
 void apply(Affine& affine, const Normalization& step) {
-  constexpr double kLeastDeviation = 1e-7;  // as Keras has it, so that a constant feature does not divide by zero
+  constexpr double kLeastDeviation = 1e-7;  // as in Keras, so that a constant feature does not cause a division by zero
   const std::vector<double> mean = listed(step.mean.value), variance = listed(step.variance.value);
   widen(affine, mean.size());
   widen(affine, variance.size());
@@ -54,7 +54,7 @@ void apply(Affine& affine, const Normalization& step) {
   }
 }
 
-/// What is done to labels or to pictures.
+/// No effect for transforms of labels and of pictures.
 template <class Step>
 void apply(Affine&, const Step&) {}
 

@@ -20,14 +20,14 @@ struct Rescaling {
   static config::Section<Rescaling> section();
 };
 
-/// One number for all features, or one per channel (the last axis).
+/// One number for all features, or one for each channel (the last axis).
 using PerChannel = std::variant<double, std::vector<double>>;
 
 /// (features - mean) / sqrt(variance)
 struct Normalization {
   static constexpr std::string_view kName = "normalization";
-  bool adapt = false;                                         ///< to the training data; data/adapt.h does it
-  config::Located<std::optional<PerChannel>> mean, variance;  ///< null where it is to be adapted
+  bool adapt = false;                                         ///< to the training data; see data/loading/adapt.h
+  config::Located<std::optional<PerChannel>> mean, variance;  ///< null if adapted
   static config::Section<Normalization> section();
 };
 
@@ -38,27 +38,27 @@ struct OneHot {
   static config::Section<OneHot> section();
 };
 
-/// The one list of preprocessing steps.
+/// The list of all preprocessing transforms.
 using PreprocessingStep = std::variant<Rescaling, Normalization, OneHot, Resizing, CenterCrop, RandomFlip, RandomCrop,
                                        RandomTranslation, RandomRotation, RandomContrast>;
 
-/// Whether a step takes pictures, rather than each number for itself.
+/// Whether a transform is for pictures, rather than for individual numbers.
 bool is_of_pictures(const PreprocessingStep& step);
 
-/// All steps on single features as one: y = (x - shift) * scale + offset. One entry each, or one per channel.
-/// Subtracting first keeps what a mean much larger than the deviation would round away.
+/// All transforms of individual features combined: y = (x - shift) * scale + offset. One entry each, or one per
+/// channel. Subtracting first preserves digits that a mean much larger than the deviation would round away.
 struct Affine {
   std::vector<double> shift{0.0}, scale{1.0}, offset{0.0};
   std::size_t channels() const { return shift.size(); }
-  /// Whether float32 would round the difference to a shift too much: it is many deviations from 0, as times and years
-  /// are.
+  /// Whether float32 would lose too much precision in the difference to a shift that is many deviations from 0, like
+  /// those of times and years.
   bool needs_double() const;
 };
 
-/// Throws Error where two steps have different numbers of channels. None may be of pictures, or be still to adapt.
+/// Throws Error if two transforms have different numbers of channels. None may be for pictures or not yet adapted.
 Affine fold(std::span<const PreprocessingStep> steps);
 
-/// The one_hot step, or null.
+/// The one_hot transform, or null.
 const OneHot* find_one_hot(const std::vector<PreprocessingStep>& steps);
 
 }  // namespace mirrortrain::data

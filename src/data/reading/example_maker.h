@@ -13,23 +13,23 @@
 
 namespace mirrortrain::data {
 
-/// Makes examples' features: from memory or their files, through preprocessing steps. Each is a pure function of data
-/// set, seed, epoch and row, whoever asks for it and when.
+/// Computes examples' features: from memory or their files, by preprocessing transforms. Each is a pure function of
+/// data set, seed, epoch and row, independent of thread and time.
 class ExampleMaker {
  public:
-  /// `watch`, unless null, is notified of what is read from files, and must outlive the maker. Throws Error where examples
-  /// are no pictures and a step takes them.
+  /// `watch`, unless null, is notified of reads from files, and must outlive the maker. Throws Error if examples are
+  /// not pictures and a transform needs pictures.
   ExampleMaker(const Dataset& dataset, const std::vector<PreprocessingStep>& steps, std::uint64_t seed,
                StallWatch* watch = nullptr);
 
-  /// What it makes, float32 [rows, ...], without any memory.
+  /// The type and shape of the computed features, float32 [rows, ...], without memory.
   const Array& features() const { return features_; }
-  /// Writes the features of a row of the data set. May run in many threads at once.
+  /// Writes the features of a row of the data set. Thread-safe.
   void make(const ExampleKey& key, std::span<float> to) const;
 
  private:
   Dataset dataset_;
-  RowConverter scale_;  ///< what is done to each number before the first step on pictures
+  RowConverter scale_;  ///< transforms of each number before the first transform of pictures
   bool scales_ = false;
   StallWatch* watch_;
   PictureSteps pictures_;

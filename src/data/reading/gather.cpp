@@ -18,7 +18,7 @@ To rounded(float value) {
   return static_cast<To>(value);
 }
 
-// Without bfloat16's check for NaN: data is finite, and the NaN that arithmetic makes of it (infinity times zero) has
+// Without bfloat16's check for NaN: data are finite, and a NaN that arithmetic makes of them (infinity times zero) has
 // no low bits that rounding up could carry away.
 template <>
 bfloat16 rounded<bfloat16>(float value) {
@@ -81,7 +81,7 @@ void convert(const std::byte* from_bytes, std::byte* to_bytes, std::int64_t elem
   }
 }
 
-// Repeats one period per channel to some hundred elements, so that few channels do not mean short loops.
+// Repeats one period per channel up to some hundred elements, so that few channels do not cause short loops.
 template <class Real>
 std::vector<Real> repeated(const std::vector<double>& channels) {
   const std::size_t times = channels.size() == 1 ? 1 : (255 + channels.size()) / channels.size();
@@ -105,7 +105,7 @@ bool is_identity(const Affine& affine) {
   return all(affine.shift, 0) && all(affine.scale, 1) && all(affine.offset, 0);
 }
 
-// Rows come in random order, so the processor cannot guess the next one.
+// Rows come in random order, so the processor cannot predict the next one.
 void prefetch(const std::byte* begin, std::size_t bytes) {
   constexpr std::size_t kLine = 64, kMost = 64 * kLine;
   for (std::size_t at = 0; at < std::min(bytes, kMost); at += kLine) __builtin_prefetch(begin + at);

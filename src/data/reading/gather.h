@@ -11,7 +11,7 @@
 
 namespace mirrortrain::data {
 
-/// The rows of an array; does not own its memory.
+/// The rows of an array; does not own the memory.
 struct RowSource {
   const std::byte* data = nullptr;
   std::int64_t elements = 0;  ///< of one row
@@ -22,27 +22,27 @@ struct RowSource {
         bytes(static_cast<std::size_t>(elements) * size_of(array.dtype)) {}
 };
 
-/// Copies chosen rows of an array, each element converted as (x - shift) * scale + offset. The arithmetic is float32
-/// for uint8, bfloat16 and float32 elements unless Affine::needs_double, double for the others, whose values float32
-/// does not hold.
+/// Copies selected rows of an array, each element converted as (x - shift) * scale + offset. The arithmetic is float32
+/// for uint8, bfloat16 and float32 elements unless Affine::needs_double, and double for other types, whose values
+/// float32 cannot represent.
 class RowConverter {
  public:
   /// `from` must outlive this. `to` is kFloat32 or kBfloat16; `affine` has one channel or as many as the last axis of
-  /// what the rows mean.
+  /// the rows' shape.
   RowConverter(const Array& from, const Affine& affine, DType to);
 
-  /// Row r of the result is row first_row + rows[r] of the array, or the first `taken` elements of it. Allocates
-  /// nothing.
+  /// Row r of the result is row first_row + rows[r] of the array, or its first `taken` elements. Does not allocate.
   void operator()(std::int64_t first_row, std::span<const std::int64_t> rows, std::byte* to, std::int64_t taken) const;
   void operator()(std::int64_t first_row, std::span<const std::int64_t> rows, std::byte* to) const {
     (*this)(first_row, rows, to, source_.elements);
   }
 
-  /// One row that lies elsewhere.
+  /// Converts a single row stored elsewhere.
   void convert_row(const std::byte* row, std::byte* to) const { convert_(row, to, source_.elements, constants_); }
   std::size_t row_bytes_to() const { return static_cast<std::size_t>(source_.elements) * to_bytes_; }
 
-  /// Constants of the conversion, repeated to a length that vectors like; one entry where all elements share them.
+  /// Constants of the conversion, repeated to a length suitable for vectorization; one entry if all elements share
+  /// them.
   template <class Real>
   struct Constants {
     std::vector<Real> shift, scale, offset;
@@ -62,20 +62,20 @@ class RowConverter {
   std::size_t to_bytes_ = 0;
 };
 
-/// Copies the labels of chosen rows as int32, as float32, or as float32 vectors of zeros with a one at the class.
+/// Copies the labels of selected rows as int32, as float32, or as float32 one-hot vectors.
 class LabelConverter {
  public:
-  /// `from` must outlive this. `to` is kInt32 or kFloat32; `one_hot_depth` 0 for none. Labels must fit: nothing is
-  /// checked here.
+  /// `from` must outlive this. `to` is kInt32 or kFloat32; `one_hot_depth` 0 for none. Labels must be valid: they are
+  /// not checked here.
   LabelConverter(const Array& from, DType to, std::int64_t one_hot_depth);
 
-  /// Of each row the first `taken` labels.
+  /// Writes the first `taken` labels of each row.
   void operator()(std::int64_t first_row, std::span<const std::int64_t> rows, std::byte* to, std::int64_t taken) const;
   void operator()(std::int64_t first_row, std::span<const std::int64_t> rows, std::byte* to) const {
     (*this)(first_row, rows, to, source_.elements);
   }
 
-  /// One row that lies elsewhere.
+  /// Converts a single row stored elsewhere.
   void convert_row(const std::byte* row, std::byte* to) const { convert_(row, to, source_.elements, depth_); }
   std::size_t row_bytes_to() const { return static_cast<std::size_t>(source_.elements) * to_bytes_; }
 

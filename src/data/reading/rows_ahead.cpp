@@ -10,13 +10,13 @@
 namespace mirrortrain::data {
 namespace {
 
-/// Reading takes the cores that the replicas' threads leave.
+/// Reading uses the cores that the replicas' threads leave idle.
 void be_nice() {
   constexpr int kNicer = 5;
   ::setpriority(PRIO_PROCESS, static_cast<id_t>(::gettid()), ::getpriority(PRIO_PROCESS, 0) + kNicer);
 }
 
-/// Adds the time that it lives to a sum of nanoseconds.
+/// Adds its lifetime to a sum of nanoseconds.
 class Stopwatch {
  public:
   explicit Stopwatch(std::atomic<std::int64_t>& sum) : sum_(sum) {}
@@ -30,7 +30,7 @@ class Stopwatch {
   Clock::time_point start_ = Clock::now();
 };
 
-/// A thread takes as many small rows at once that asking for them costs little.
+/// A thread requests this many bytes of small rows at once, to amortize the cost of requests.
 constexpr std::size_t kBytesTogether = std::size_t{1} << 17;
 
 }  // namespace
@@ -57,7 +57,7 @@ void RowsAhead::expect(std::span<const std::int64_t> rows, std::int64_t epoch) {
   {
     const std::lock_guard lock(mutex_);
     const std::unordered_set<std::int64_t> expected(rows.begin(), rows.end());
-    // What nobody will ask for any more gives its place.
+    // Frees rows that will not be requested any more.
     std::erase_if(slots_, [&](auto& entry) {
       const bool is_expected = entry.first.epoch == epoch && expected.contains(entry.first.row);
       if (is_expected || !entry.second.is_ready) return false;
@@ -78,7 +78,7 @@ void RowsAhead::take(const ExampleKey& key, const std::function<void(std::span<c
   if (found != slots_.end() && !found->second.is_ready) {
     const Stopwatch watch(waited_);
     is_ready_.wait(lock, [&] {
-      found = slots_.find(key);  // gone where another thread has taken it
+      found = slots_.find(key);  // absent if another thread has taken it
       return found == slots_.end() || found->second.is_ready;
     });
   }
@@ -107,7 +107,7 @@ void RowsAhead::take(const ExampleKey& key, const std::function<void(std::span<c
 
 double RowsAhead::take_waited_seconds() { return static_cast<double>(waited_.exchange(0)) / 1e9; }
 
-/// Takes rows that are wanted, with buffers for them; called with the lock.
+/// Takes wanted rows, with buffers for them; called with the lock held.
 std::vector<RowsAhead::Begun> RowsAhead::begin_some() {
   std::vector<Begun> begun;
   while (!wanted_.empty() && slots_.size() < most_slots_ && begun.size() < most_together_) {

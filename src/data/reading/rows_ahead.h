@@ -15,35 +15,35 @@
 
 namespace mirrortrain::data {
 
-/// An example in an epoch, of which preprocessing may depend; 0 where there is none.
+/// An example in an epoch, on which preprocessing may depend; 0 if there is none.
 struct ExampleKey {
   std::int64_t row = 0, epoch = 0;
   friend bool operator==(const ExampleKey&, const ExampleKey&) = default;
 };
 
-/// Makes examples in threads of its own before a step asks for them, within a budget of memory.
+/// Computes examples on its own threads before a step requests them, within a memory limit.
 class RowsAhead {
  public:
   struct Options {
-    std::size_t memory = 0;  ///< bytes; at least an example is made ahead
+    std::size_t memory = 0;  ///< bytes; at least one example is computed ahead
     int threads = 1;
   };
   using Make = std::function<void(const ExampleKey& key, std::span<float> to)>;
 
-  /// Many threads call `make`.
+  /// `make` is called by several threads.
   RowsAhead(Make make, std::size_t row_elements, const Options& options);
   RowsAhead(const RowsAhead&) = delete;
   RowsAhead& operator=(const RowsAhead&) = delete;
   ~RowsAhead();
 
-  /// The rows that are asked for next, in order, in the place of those expected before.
+  /// Sets the next rows to be requested, in order, replacing those expected before.
   void expect(std::span<const std::int64_t> rows, std::int64_t epoch = 0);
 
-  /// Gives a row to `use`: made ahead, or now where nobody expected it. Once more means to make it again. Many threads
-  /// may call it. Throws what making the row throws.
+  /// Calls `use` with a row: computed ahead, or now if it was not expected. Taking it again computes it again.
+  /// Thread-safe. Throws the exceptions of computing the row.
   void take(const ExampleKey& key, const std::function<void(std::span<const float>)>& use);
 
-  /// How long `take` has waited for rows, or made them itself, since the last call: all threads together.
+  /// Total time that `take` has waited for rows, or computed them itself, in all threads since the last call.
   double take_waited_seconds();
 
  private:
@@ -68,9 +68,9 @@ class RowsAhead {
   std::size_t row_elements_, most_slots_, most_together_;
   std::mutex mutex_;
   std::condition_variable has_work_, is_ready_;
-  std::deque<ExampleKey> wanted_;                     ///< that nobody has begun
+  std::deque<ExampleKey> wanted_;                     ///< not begun
   std::unordered_map<ExampleKey, Slot, Hash> slots_;  ///< begun or ready
-  std::vector<std::vector<float>> free_;              ///< buffers to use again
+  std::vector<std::vector<float>> free_;              ///< buffers for reuse
   bool ends_ = false;
   std::atomic<std::int64_t> waited_ = 0;  ///< nanoseconds
   std::vector<std::thread> threads_;

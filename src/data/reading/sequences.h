@@ -17,19 +17,19 @@ struct Sequences {
   static config::Section<Sequences> section();
 };
 
-/// A data set's sequences by their length: up to and with the last number that is not 0, which pads them at the end.
+/// Buckets of a data set's sequences by length: up to the last number that is not 0, which is the padding at the end.
 class LengthBuckets {
  public:
-  /// One for all.
+  /// A single bucket.
   LengthBuckets() = default;
-  /// A bucket for the sequences of up to so many steps, ascending, each, and one for longer ones. Throws Error where
-  /// sequences are padded at their beginning, so that none is short.
+  /// One bucket for the sequences of up to each number of time steps, ascending, and one for longer ones. Throws Error
+  /// if sequences are padded at the beginning, so that none is short.
   LengthBuckets(const Dataset& dataset, const RowConverter& to_float32, std::vector<std::int64_t> boundaries);
 
   const std::vector<std::int64_t>& boundaries() const { return boundaries_; }
-  /// Of each row, counted from 0.
+  /// The bucket of each row, counted from 0.
   const std::vector<int>& of_rows() const { return of_rows_; }
-  /// The boundary that no sequence of these rows is longer than; 0 where one is longer than all.
+  /// The smallest boundary that is at least the length of all sequences of these rows; 0 if one exceeds all boundaries.
   std::int64_t length_of(std::span<const std::int64_t> rows) const;
 
  private:

@@ -11,24 +11,24 @@ namespace mirrortrain::data {
 
 class ExampleSource;
 
-/// Notices that examples are not read in time: a disk or a network that hangs does not return, so nobody else would
-/// notice. Time in which the whole program is suspended does not count.
+/// Detects that examples are not read in time: a read from a hanging disk or network does not return, so it would go
+/// unnoticed. Time in which the whole program is suspended does not count.
 class StallWatch {
  public:
-  /// Called from a thread of the watch's own with what has not been read. Reading may go on afterwards, or never.
+  /// Called on the watch's own thread with what has not been read. The read may continue afterwards, or never.
   using OnStall = std::function<void(const std::string& what)>;
 
-  /// `seconds`: how long reading one example may take, to 0.1 s. Throws std::system_error where
-  /// the system gives no more threads.
+  /// `seconds`: time limit for reading one example, with a resolution of 0.1 s. Throws std::system_error if the system
+  /// cannot start a thread.
   StallWatch(double seconds, OnStall on_stall);
   StallWatch(const StallWatch&) = delete;
   StallWatch& operator=(const StallWatch&) = delete;
   ~StallWatch();
 
-  /// The example that a thread reads for as long as this lives.
+  /// Marks the example that a thread reads during its lifetime.
   class Reading {
    public:
-    /// `watch` may be null: then nobody watches. `from` must outlive the reading.
+    /// `watch` may be null: then nothing is watched. `from` must outlive the reading.
     Reading(StallWatch* watch, const ExampleSource& from, std::int64_t row);
     Reading(const Reading&) = delete;
     Reading& operator=(const Reading&) = delete;

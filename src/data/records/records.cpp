@@ -31,7 +31,7 @@ void RecordReader::fail(const std::string& what) const {
                               : "; the file is damaged, get it again"));
 }
 
-/// Whether so many bytes are left, which then are in the buffer.
+/// Whether this many bytes are left; if so, they are in the buffer.
 bool RecordReader::fill(std::size_t bytes) {
   if (end_ - begin_ >= bytes) return true;
   std::copy(buffer_.begin() + static_cast<std::ptrdiff_t>(begin_), buffer_.begin() + static_cast<std::ptrdiff_t>(end_),

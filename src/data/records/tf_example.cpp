@@ -17,12 +17,12 @@ using ByteSpan = std::span<const std::byte>;
 
 [[noreturn]] void fail(std::string_view what) { throw Error(fmt::format("is no tf.train.Example: {}", what)); }
 
-/// The fields of a message (protobuf.dev/programming-guides/encoding), front to back.
+/// Iterates over the fields of a message (protobuf.dev/programming-guides/encoding).
 class Fields {
  public:
   explicit Fields(ByteSpan message) : rest_(message) {}
 
-  /// Goes to the next field; false at the end.
+  /// Moves to the next field; returns false at the end.
   bool next() {
     if (rest_.empty()) return false;
     const std::uint64_t key = varint();
@@ -40,7 +40,7 @@ class Fields {
     return true;
   }
 
-  /// Whether it is this field, which is a message, a text or packed values.
+  /// Whether it is this field, with the wire type of messages, strings and packed values.
   bool is_bytes(std::uint64_t number) const { return number_ == number && wire_ == Wire::kBytes; }
   bool is_fixed32(std::uint64_t number) const { return number_ == number && wire_ == Wire::kFixed32; }
   bool is_varint(std::uint64_t number) const { return number_ == number && wire_ == Wire::kVarint; }
@@ -49,7 +49,7 @@ class Fields {
   std::uint64_t integer() const { return integer_; }
   std::string_view text() const { return {reinterpret_cast<const char*>(bytes_.data()), bytes_.size()}; }
 
-  /// Of packed integers.
+  /// For packed integers.
   bool at_end() const { return rest_.empty(); }
   std::uint64_t varint() {
     std::uint64_t value = 0;

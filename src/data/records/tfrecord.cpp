@@ -39,10 +39,10 @@ ExampleFeature require_feature(Record record, const std::string& name, std::stri
                           key));
 }
 
-/// What every record has under one name, in the order of the records.
+/// A feature of all records, in the order of the records.
 class Column {
  public:
-  /// `shape`: null for what the first record has, a scalar where it has one value.
+  /// `shape`: null for that of the first record, a scalar if it has one value.
   Column(std::string name, std::string key, std::optional<Shape> shape, std::optional<DType> dtype)
       : name_(std::move(name)), key_(std::move(key)), given_shape_(std::move(shape)), given_(dtype) {
     shape_ = given_shape_;
@@ -71,13 +71,13 @@ class Column {
   DType dtype() const { return dtype_; }
   const Shape& shape() const { return *shape_; }
   std::span<const std::byte> bytes() const { return {bytes_.data(), used_}; }
-  /// Gives the memory away.
+  /// Moves the memory out.
   Bytes take() { return std::move(bytes_); }
 
-  /// Takes back what was added after so many records.
+  /// Removes what was added after this many records.
   void cut(std::int64_t records) {
     if (kind_ == Kind::kNothing) return;
-    if (records == 0) {  // nothing is known of the others either
+    if (records == 0) {  // the others' properties are unknown, too
       kind_ = Kind::kNothing;
       shape_ = given_shape_;
       used_ = 0;
@@ -86,7 +86,7 @@ class Column {
     }
   }
 
-  /// Makes room for so many records in all, if it is known how large they are.
+  /// Allocates memory for this many records in total, if their size is known.
   void expect(std::int64_t records) {
     if (kind_ == Kind::kNothing) return;
     const std::size_t wanted = static_cast<std::size_t>(records * shape_->elements()) * size_of(dtype_);
@@ -151,7 +151,7 @@ class Column {
   std::vector<Record> values_;
 };
 
-/// Pictures in records: where they are in plain files, and themselves of compressed ones.
+/// Pictures in records: their locations in plain files, or the pictures themselves from compressed ones.
 class RecordPictures : public EncodedPictures {
  public:
   void begin_file(const std::string& path, bool is_compressed) {
@@ -173,7 +173,7 @@ class RecordPictures : public EncodedPictures {
     if (is_compressed_) place.bytes.assign(picture.begin(), picture.end());
   }
 
-  /// Takes back what was added after so many records.
+  /// Removes what was added after this many records.
   void cut(std::int64_t records) { places_.resize(static_cast<std::size_t>(records)); }
 
   std::int64_t rows() const override { return static_cast<std::int64_t>(places_.size()); }
@@ -210,7 +210,7 @@ class RecordPictures : public EncodedPictures {
   bool is_compressed_ = false;
 };
 
-/// Rows of `column`, whose parts are files.
+/// Rows of `column`; each of the parts is a file.
 Array array_of(Column& column, std::int64_t rows, const std::vector<Array::Part>& parts) {
   std::vector<std::int64_t> dims = column.shape().dims();
   dims.insert(dims.begin(), rows);
@@ -223,7 +223,7 @@ Array array_of(Column& column, std::int64_t rows, const std::vector<Array::Part>
   return array;
 }
 
-/// Several columns' numbers of a row, one after the other.
+/// Concatenates several columns' numbers in each row.
 Array side_by_side(const std::vector<Column>& columns, std::int64_t rows, const std::vector<Array::Part>& parts) {
   std::int64_t width = 0;
   for (const Column& column : columns) width += column.shape().elements();
@@ -246,7 +246,7 @@ Array side_by_side(const std::vector<Column>& columns, std::int64_t rows, const 
   return array;
 }
 
-/// What the records of a source have, one after the other.
+/// The records of a source, in order.
 class Records {
  public:
   Records(const TfRecord& source, bool wants_labels, BadExamples* bad)
@@ -335,8 +335,8 @@ class Records {
   const std::shared_ptr<RecordPictures> pictures_ = std::make_shared<RecordPictures>();
   std::vector<Array::Part> parts_;
   std::vector<std::string> remarks_;
-  std::int64_t rows_ = 0, all_ = 0;   ///< without and with those that are left out
-  std::vector<std::int64_t> picked_;  ///< which each row is of all
+  std::int64_t rows_ = 0, all_ = 0;   ///< without and with the records that are left out
+  std::vector<std::int64_t> picked_;  ///< the number of each row among all
 };
 
 }  // namespace

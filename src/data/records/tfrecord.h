@@ -15,10 +15,10 @@
 
 namespace mirrortrain::data {
 
-/// How a feature of a record becomes numbers.
+/// How a feature of a record is converted to numbers.
 struct RecordValues {
   std::vector<std::int64_t> shape;
-  std::optional<DType> dtype;  ///< of a feature of bytes; null: uint8
+  std::optional<DType> dtype;  ///< for a feature of bytes; null: uint8
   static config::Section<RecordValues> section();
 };
 
@@ -26,19 +26,19 @@ struct RecordValues {
 struct TfRecord {
   static constexpr std::string_view kName = "tfrecord";
   Files files;
-  config::Map<RecordValues> features{};  ///< by name; empty where examples are pictures
-  std::optional<std::string> image{};    ///< the feature that holds an encoded picture
+  config::Map<RecordValues> features{};  ///< by name; empty if examples are pictures
+  std::optional<std::string> image{};    ///< the feature that contains an encoded picture
   std::string labels = "label";
-  std::optional<std::array<std::int64_t, 2>> image_size{};  ///< height, width; null: that of the first picture
+  std::optional<std::array<std::int64_t, 2>> image_size{};  ///< height, width; null: the first picture's
   PictureColor color = PictureColor::kRgb;
   static config::Section<TfRecord> section();
 };
 
-/// Features in the type of their values, or decoded from pictures when they are asked for; of several features float32,
-/// one after the other. Labels int64 or float32. Throws Error, naming file, record and feature, for what is missing or
-/// of another kind, unless `bad` gathers such records.
+/// Features in the type of their values, or decoded from pictures on demand; several features are concatenated as
+/// float32. Labels int64 or float32. Throws Error, naming file, record and feature, for features that are missing or of
+/// another kind, unless `bad` collects such records.
 Examples read(const TfRecord& source, BadExamples* bad = nullptr);
-/// The same of records that need have no labels: all are 0.
+/// The same for records that need not have labels: all labels are 0.
 Examples read_without_labels(const TfRecord& source, BadExamples* bad = nullptr);
 
 }  // namespace mirrortrain::data

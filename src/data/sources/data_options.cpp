@@ -29,7 +29,7 @@ config::Section<ValidationFraction> ValidationFraction::section() {
 
 namespace {
 
-/// What a table's other splits take from the training data: leaving it out is right, and another value is a mistake.
+/// An option that other splits inherit from the training data's table: it must be omitted or equal.
 template <class Member>
 bool differs(const Csv& train, const Csv& other, Member Csv::*member, bool is_given) {
   const auto text = [&](const Csv& csv) { return config::to_yaml(config::Codec<Member>::show(csv.*member)); };

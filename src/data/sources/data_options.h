@@ -24,24 +24,23 @@
 
 namespace mirrortrain::data {
 
-/// Where examples come from: the one list of data formats.
+/// The source of examples: the list of all data formats.
 using Source = std::variant<Idx, Npy, Npz, Csv, ImageFolder, TfRecord, Text, Inline, Synthetic>;
 
-/// A part of train: train keeps the first floor(n (1 - fraction)) examples, of an order that the seed draws or of the
-/// files' own.
+/// A part of train: train keeps the first floor(n (1 - fraction)) examples, in random order or in the files' order.
 struct ValidationFraction {
   double fraction = 0;
-  std::optional<bool> shuffle;   ///< null: where the files are sorted by class, as image_folder's
-  std::optional<bool> stratify;  ///< null: where examples are drawn and labels are classes
+  std::optional<bool> shuffle;   ///< null: if the files are sorted by class, like image_folder's
+  std::optional<bool> stratify;  ///< null: if examples are drawn randomly and labels are classes
   static config::Section<ValidationFraction> section();
 
-  /// How many of so many examples train keeps.
+  /// Number of examples, out of `rows`, that train keeps.
   std::int64_t kept_of(std::int64_t rows) const {
     return static_cast<std::int64_t>(std::floor(static_cast<double>(rows) * (1 - fraction)));
   }
 };
 
-/// A part of train, or a source of its own.
+/// A part of train, or a separate source.
 template <class First, class Variant>
 struct Before;
 template <class First, class... Others>
@@ -50,26 +49,26 @@ struct Before<First, std::variant<Others...>> {
 };
 using Validation = Before<ValidationFraction, Source>::Type;
 
-/// Where GPUs find the examples.
+/// Where examples for GPUs are stored.
 enum class Cache : std::uint8_t {
-  kAuto,    ///< in their memory if they fit
-  kDevice,  ///< in their memory
-  kHost,    ///< in the host's: each step's rows are copied over
+  kAuto,    ///< in GPU memory if they fit
+  kDevice,  ///< in GPU memory
+  kHost,    ///< in host memory: each step's rows are copied
 };
 
-/// How the examples are dealt to the workers of a run on several machines.
+/// How the examples are distributed over the workers of a run on several machines.
 enum class AutoShard : std::uint8_t {
-  kAuto,  ///< by files where each worker gets one at least, else as kData
+  kAuto,  ///< by files if each worker gets at least one, else as kData
   kFile,  ///< whole files, in order
-  kData,  ///< every worker reads the same data, and takes its part of each global batch
-  kOff,   ///< every worker goes through all examples
+  kData,  ///< every worker reads the same data, and uses its part of each global batch
+  kOff,   ///< every worker visits all examples
 };
 
 /// The section `data`.
 struct DataOptions {
   std::int64_t global_batch_size = 0;
   bool shuffle = true;
-  bool drop_remainder = false;  ///< concerns training alone
+  bool drop_remainder = false;  ///< only affects training
   config::Located<Source> train;
   config::Located<std::optional<Validation>> validation;
   config::Located<std::optional<Source>> test;
@@ -77,13 +76,13 @@ struct DataOptions {
   config::Located<std::optional<Sequences>> sequences;
   Cache cache = Cache::kAuto;
   AutoShard auto_shard = AutoShard::kAuto;
-  std::optional<std::int64_t> threads;          ///< that read ahead of the steps; null: as many as there are cores
-  config::Size memory{std::size_t{512} << 20};  ///< for what they have read
+  std::optional<std::int64_t> threads;          ///< for reading ahead; null: the number of cores
+  config::Size memory{std::size_t{512} << 20};  ///< for examples read ahead
   OnBadExample on_bad_example = OnBadExample::kError;
   static config::Section<DataOptions> section();
 };
 
-/// Of data.sequences; none where it is left out.
+/// Of data.sequences; empty if it is omitted.
 inline std::vector<std::int64_t> bucket_boundaries(const DataOptions& options) {
   return options.sequences.value ? options.sequences.value->bucket_boundaries.value : std::vector<std::int64_t>();
 }

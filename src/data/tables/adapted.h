@@ -13,21 +13,21 @@ namespace mirrortrain::data {
 /// A feature column of a table.
 struct AdaptedColumn {
   std::int64_t column = 0;           ///< its number in the training file
-  std::optional<Encoding> encoding;  ///< of a column of words
-  std::vector<std::string> words;    ///< sorted; of one_hot and index
-  std::optional<double> missing;     ///< what an empty cell stands for; absent: empty cells are refused
+  std::optional<Encoding> encoding;  ///< for a column of words
+  std::vector<std::string> words;    ///< sorted; for one_hot and index
+  std::optional<double> missing;     ///< value of an empty cell; absent: empty cells are errors
 
-  /// Whether words that are none of these are one word more.
+  /// Whether unknown words count as one additional word.
   bool has_unknown() const;
-  /// How many features it makes.
+  /// The number of features that it is converted to.
   std::int64_t width() const;
 };
 
 /// The columns of a table.
 struct AdaptedTable {
-  std::vector<std::string> header;  ///< of the training file; empty where it has none
+  std::vector<std::string> header;  ///< of the training file; empty if it has none
   std::int64_t columns = 0;         ///< of the training file
-  bool lists_features = false;      ///< other columns are passed over
+  bool lists_features = false;      ///< other columns are ignored
   std::vector<AdaptedColumn> features;
   std::vector<std::string> missing_values;  ///< texts that count as empty cells
   std::vector<std::int64_t> labels;
@@ -38,21 +38,21 @@ struct AdaptedTable {
   std::int64_t width() const;
 };
 
-/// What a normalization step with `adapt: true` found: per channel.
+/// The statistics found by a normalization with `adapt: true`: per channel.
 struct AdaptedNormalization {
   std::vector<double> mean, variance;
 };
 
-/// What was adapted from the training data: read with it, every other split and new data mean the same. It is kept in
-/// the run folder.
+/// Values adapted to the training data, needed for reading other splits and new data consistently. Stored in the run
+/// folder.
 struct Adapted {
-  std::vector<std::string> classes;   ///< the names of the classes, in order; empty where labels are numbers
+  std::vector<std::string> classes;   ///< the names of the classes, in order; empty if labels are numbers
   std::optional<AdaptedTable> table;  ///< of csv
-  std::vector<AdaptedNormalization> normalizations{};  ///< in the steps' order
+  std::vector<AdaptedNormalization> normalizations{};  ///< in the order of the transforms
 
-  /// Reads what `write` left; what no file holds stays empty. Throws Error for damaged files.
+  /// Reads the files written by `write`; parts without a file stay empty. Throws Error for damaged files.
   static Adapted read(const std::filesystem::path& classes, const std::filesystem::path& preprocessing);
-  /// Writes the files that have something to hold.
+  /// Writes the files that are not empty.
   void write(const std::filesystem::path& classes, const std::filesystem::path& preprocessing) const;
 };
 

@@ -19,7 +19,7 @@ namespace mirrortrain::data {
 using CsvColumn = std::variant<std::int64_t, std::string>;
 using CsvColumns = std::variant<std::int64_t, std::string, std::vector<CsvColumn>>;
 
-// What to do about empty cells.
+// Handling of empty cells.
 struct RefuseMissing {
   static constexpr std::string_view kName = "error";
   static config::Section<RefuseMissing> section();
@@ -35,20 +35,20 @@ struct MissingIsConstant {
 };
 using Missing = std::variant<RefuseMissing, MissingIsMean, MissingIsConstant>;
 
-/// What becomes of a word that is none of a column's.
+/// Handling of words unknown to a column.
 enum class UnknownWord : std::uint8_t {
   kError,
-  kOwnClass,  ///< all such words are one word more, behind the others
+  kOwnClass,  ///< all of them are one additional word, after the others
 };
 
-/// The words of a column that are numbered.
+/// The known words of a column, which are numbered.
 struct KnownWords {
-  std::optional<std::vector<std::string>> words{};  ///< null: those of the training data
+  std::optional<std::vector<std::string>> words{};  ///< null: the training data's
   UnknownWord unknown = UnknownWord::kError;
   static config::Section<KnownWords> section();
 };
 
-// How the words of a column become numbers.
+// Encodings of a column's words as numbers.
 struct OneHotEncoding : KnownWords {
   static constexpr std::string_view kName = "one_hot";
   static config::Section<OneHotEncoding> section();
@@ -63,14 +63,14 @@ struct HashEncoding {
   static config::Section<HashEncoding> section();
 };
 using Encoding = std::variant<OneHotEncoding, IndexEncoding, HashEncoding>;
-/// The words that one_hot and index number; null for hash.
+/// The words numbered by one_hot and index; null for hash.
 const KnownWords* known_words(const Encoding& encoding);
 
-/// What counts as an empty cell among numbers: pandas's na_values.
+/// Texts that count as empty cells among numbers: pandas's na_values.
 inline constexpr auto kMissingMarks =
     std::to_array<std::string_view>({"#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND",
                                      "1.#QNAN", "<NA>", "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null"});
-/// Whether a text is one of these, or another that often stands for a missing number: "?", "-", ".".
+/// Whether a text is one of these, or another common mark for a missing number: "?", "-", ".".
 bool looks_missing(std::string_view text);
 
 /// Numbers and words in columns, one example per line. Cells may be quoted; lines end with LF or CRLF.
@@ -78,16 +78,16 @@ struct Csv {
   static constexpr std::string_view kName = "csv";
   Files file;
   CsvColumns labels{};
-  std::optional<bool> header{};            ///< null: the first line is one if it holds no number
-  std::optional<CsvColumns> features{};    ///< null: all columns that are neither labels nor weights, in file order
-  std::optional<std::string> delimiter{};  ///< null: what the first line has most of: comma, semicolon or tab; else |
-  std::string decimal = ".";               ///< the character before the fraction of a number
-  std::optional<Missing> missing{};        ///< null: as in the training data, which refuses empty cells
-  /// Texts that count as empty cells, beside kMissingMarks among numbers; null: as in the training data, none.
+  std::optional<bool> header{};            ///< null: the first line is one if it contains no number
+  std::optional<CsvColumns> features{};    ///< null: all columns except labels and weights, in file order
+  std::optional<std::string> delimiter{};  ///< null: the first line's most frequent: comma, semicolon or tab; else |
+  std::string decimal = ".";               ///< the decimal separator of numbers
+  std::optional<Missing> missing{};        ///< null: as in the training data, where empty cells are errors
+  /// Texts that count as empty cells, in addition to kMissingMarks among numbers; null: as in the training data, none.
   std::optional<std::vector<std::string>> missing_values{};
   config::Map<Encoding> encoding{};  ///< by the column's name or number
   std::optional<CsvColumn> weights{};
-  std::string key{};  ///< of new data: the configuration's key that has their options; empty: none has
+  std::string key{};  ///< for new data: the configuration's key with their options; empty: there is none
   static config::Section<Csv> section();
 };
 

@@ -23,7 +23,7 @@ std::optional<std::int64_t> find_name(const FirstLine& line, const std::string& 
   return found - line.header.begin();
 }
 
-/// Whether the names of the columns are numbers, so that they are hardly names.
+/// Whether the names of the columns are numbers, and therefore probably not names.
 bool has_numbers_alone(const FirstLine& line) {
   return std::ranges::all_of(line.header, [](const std::string& name) {
     double number = 0;
@@ -62,7 +62,7 @@ std::vector<std::int64_t> numbers_of(const FirstLine& line, const CsvColumns& co
   return numbers;
 }
 
-/// A key of `encoding` is a name, or else a number.
+/// A key of `encoding` is a name, or otherwise a number.
 std::int64_t encoded_column(const FirstLine& line, const std::string& key) {
   if (const auto found = find_name(line, key)) return *found;
   std::int64_t number = 0;
@@ -84,7 +84,7 @@ void add_encodings(const Csv& options, const FirstLine& line, AdaptedTable& tabl
   }
 }
 
-/// Features that new data, which are matched by name, could not tell apart.
+/// Warns of features with equal names, which cannot be distinguished in new data, where columns are matched by name.
 void warn_of_equal_names(const AdaptedTable& table, const FirstLine& line, std::vector<std::string>& remarks) {
   if (line.header.empty()) return;
   std::set<std::string> names;
@@ -102,7 +102,7 @@ bool refuses_missing(const Csv& options) {
   return !options.missing || std::holds_alternative<RefuseMissing>(*options.missing);
 }
 
-/// The feature columns of a file by the names of the training data.
+/// The feature columns of a file, matched by the names of the training data.
 std::vector<std::int64_t> columns_by_name(const FirstLine& line, const AdaptedTable& table) {
   std::vector<std::int64_t> numbers;
   for (const AdaptedColumn& feature : table.features) {
@@ -130,17 +130,18 @@ std::vector<std::string> names_of_features(const AdaptedTable& table) {
   return names;
 }
 
-/// By place, where a file or the training data has no header, or all names are where they are expected.
+/// Matches columns by position, if a file or the training data has no header, or all names are in the expected
+/// positions.
 std::vector<std::int64_t> columns_by_number(const FirstLine& line, const AdaptedTable& table, const Csv& options,
                                             bool wants_labels) {
   std::vector<std::int64_t> numbers;
   for (const AdaptedColumn& feature : table.features) numbers.push_back(feature.column);
   if (line.columns == table.columns) return numbers;
   if (wants_labels && table.weights && !options.weights && line.columns == table.columns - 1) {
-    for (std::int64_t& number : numbers) number -= number > *table.weights ? 1 : 0;  // the same without weights
+    for (std::int64_t& number : numbers) number -= number > *table.weights ? 1 : 0;  // without the weights
     return numbers;
   }
-  if (!wants_labels && line.columns == static_cast<std::int64_t>(numbers.size())) {  // the features alone, in order
+  if (!wants_labels && line.columns == static_cast<std::int64_t>(numbers.size())) {  // only the features, in order
     std::vector<std::int64_t> sorted = numbers;
     std::sort(sorted.begin(), sorted.end());
     for (std::int64_t& number : numbers)
@@ -175,7 +176,8 @@ class Roles {
   std::vector<ColumnRole> roles_;
 };
 
-/// A column that is neither a feature nor, by its name, a label or the weights. New data may have more than they need.
+/// Rejects a column that is neither a feature nor, by its name, a label or the weights. New data may have additional
+/// columns.
 void refuse_other_names(const FirstLine& line, const AdaptedTable& table, const std::vector<ColumnRole>& roles,
                         bool is_new, std::vector<std::string>& remarks) {
   if (table.lists_features || table.header.empty()) return;
@@ -245,7 +247,7 @@ std::vector<ColumnRole> roles_of(const FirstLine& line, const AdaptedTable& tabl
               {is_word ? ColumnRole::Kind::kWord : ColumnRole::Kind::kNumber, static_cast<std::int64_t>(i)});
   }
   if (wants_labels) {
-    // What a name means shows the training data's header alone; a number means this file's column.
+    // Names refer to the training data's header; numbers refer to this file's columns.
     const bool by_place = line.header.empty() && !table.header.empty() && line.columns == table.columns;
     const auto is_name = [](const CsvColumn& column) { return std::holds_alternative<std::string>(column); };
     const std::vector<std::int64_t> labels = by_place && std::ranges::any_of(listed(options.labels), is_name)

@@ -1,4 +1,4 @@
-// Words and empty cells of a table as numbers.
+// Encodes words and empty cells of a table as numbers.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -47,12 +47,12 @@ double mean_of(const CsvTable& table, std::size_t column, const std::vector<std:
                   table.features.origin, table.columns.text_of(table.columns.features[column].column)));
 }
 
-/// As codes of words: none that is known; an empty cell, which is none of the words of the training data.
+/// Codes of words: unknown words; an empty cell, unless the empty word is in the training data.
 constexpr std::int64_t kUnknownWord = -1, kNoWord = -2;
 
-/// What a column's cells become: a number itself, or by a word's number in the file.
+/// How a column's cells are converted: numbers unchanged, or words by their number in the file.
 struct ColumnCode {
-  std::int64_t width = 1, first = 0;  ///< features that it makes, and the first of them
+  std::int64_t width = 1, first = 0;  ///< number of features that it is converted to, and the first of them
   bool is_word = false, is_one_hot = false;
   double missing = 0;
   std::vector<std::int64_t> codes;  ///< of words
@@ -109,7 +109,7 @@ class TableEncoder {
     return to;
   }
 
-  /// The first column of a row with a word that nobody knows.
+  /// The first column of a row with an unknown word.
   std::optional<std::size_t> find_unknown_word(std::int64_t row) const {
     const double* const cells = cells_of(row);
     for (std::size_t i = 0; i < codes_.size(); ++i) {
@@ -160,7 +160,7 @@ bool is_encoded_already(const CsvTable& table, const AdaptedTable& columns) {
          columns.features.size() == table.words.size();
 }
 
-/// Rows that are no examples, added to `bad`; an error where that is null.
+/// Collects unusable rows in `bad`; throws if it is null.
 class BadRows {
  public:
   BadRows(CsvTable& table, BadExamples* bad) : table_(table), bad_(bad) {}
@@ -193,7 +193,7 @@ void number_labels(CsvTable& table, const std::vector<std::string>& classes, Bad
   const auto per_row = static_cast<std::size_t>(table.labels.row_elements());
   const auto labels = table.labels.span<double>();
   for (std::int64_t row = 0; row < table.labels.rows(); ++row) {
-    std::optional<std::size_t> none;  // the row's first word that is no class
+    std::optional<std::size_t> none;  // the row's first word that is not a class
     for (double& label : labels.subspan(static_cast<std::size_t>(row) * per_row, per_row)) {
       const auto word = static_cast<std::size_t>(label);
       label = numbers[word];
@@ -209,7 +209,7 @@ void number_labels(CsvTable& table, const std::vector<std::string>& classes, Bad
   unknown.leave_out();
 }
 
-/// Rows with a word that the training data does not have.
+/// Excludes rows with a word that the training data do not have.
 void leave_out_unknown_words(CsvTable& table, const AdaptedTable& columns, BadExamples& bad) {
   const TableEncoder encoder(table, columns);
   BadRows unknown(table, &bad);
@@ -232,7 +232,7 @@ AdaptedTable adapted_table(const CsvTable& table, const Csv& options, const std:
     const KnownWords* const known = column.encoding ? known_words(*column.encoding) : nullptr;
     if (known == nullptr) continue;
     column.words = known->words ? *known->words : used_words(table, i, rows);
-    std::ranges::sort(column.words);  // by bytes, which in UTF-8 is by code point
+    std::ranges::sort(column.words);  // bytewise, which in UTF-8 is by code point
   }
   return adapted;
 }

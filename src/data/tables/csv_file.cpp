@@ -24,7 +24,7 @@ bool is_number(const std::string& cell, char point) {
 constexpr std::string_view kDelimiters = ",;\t|";
 using DelimiterCounts = std::array<std::size_t, kDelimiters.size()>;
 
-/// How often each delimiter is in the next line with anything in it, outside quotes; `text` becomes what follows.
+/// Counts each delimiter outside quotes in the next nonempty line; removes the line from `text`.
 DelimiterCounts count_delimiters(std::string_view& text) {
   DelimiterCounts counts{};
   bool quoted = false, begun = false;
@@ -40,8 +40,8 @@ DelimiterCounts count_delimiters(std::string_view& text) {
   return counts;
 }
 
-/// What the first line has most of, rather what the second has as often. A comma that is the numbers' `point`, and |,
-/// count only where there is nothing else.
+/// The most frequent delimiter of the first line, preferably with the same count in the second. A comma that is the
+/// decimal `point`, and |, count only if there is no other.
 char likely_delimiter(std::string_view text, char point) {
   DelimiterCounts first = count_delimiters(text);
   const DelimiterCounts second = count_delimiters(text);
@@ -59,7 +59,7 @@ bool starts_with_any(std::string_view text, std::initializer_list<std::string_vi
   return std::ranges::any_of(starts, [&](std::string_view start) { return text.starts_with(start); });
 }
 
-/// What a file is that only its name calls CSV, and what to do; "" where nothing speaks against CSV.
+/// The actual format of a file that only its name calls CSV, with the remedy; "" if it may be CSV.
 std::string_view other_format(std::string_view text) {
   if (text.starts_with("\x1f\x8b")) return "gzip; unpack it first";
   if (text.starts_with("PK\x03\x04")) return "a zip archive, as .xlsx files are; save the sheet as CSV";
@@ -74,7 +74,7 @@ std::string_view other_format(std::string_view text) {
   return "";
 }
 
-/// Whether a line is numbers or words between spaces, with nothing that separates cells.
+/// Whether a line consists of numbers or words separated only by spaces.
 bool is_separated_by_spaces(const std::string& line, char point) {
   std::size_t numbers = 0;
   for (const auto part : std::views::split(line, ' ')) {
@@ -97,7 +97,7 @@ bool count_up(const std::vector<std::string>& cells) {
   return numbers.size() >= kFewest;
 }
 
-/// Whether a text is 1 to 3 digits, of which the first is not 0, and behind a point three more, as 2.801.
+/// Whether a text is 1 to 3 digits, the first of which is not 0, followed by a point and three digits, as 2.801.
 bool is_grouped_by_points(std::string_view text) {
   const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
   if (text.starts_with('-')) text.remove_prefix(1);
@@ -117,7 +117,7 @@ CsvFile::CsvFile(const std::string& path, const Csv& options, const std::vector<
   read_first_line(options, known);
 }
 
-/// Every row but the last ends its line, and every cell but the last of a line has a delimiter behind it.
+/// Every row but the last ends its line, and every cell but a line's last is followed by a delimiter.
 std::int64_t CsvFile::most_rows() const {
   const auto lines = 1 + std::count(bytes_.data(), bytes_.data() + bytes_.size(), std::byte{'\n'});
   return std::min<std::int64_t>(lines, static_cast<std::int64_t>(bytes_.size() + 1) / line_.columns + 1);
@@ -131,7 +131,7 @@ std::string_view CsvFile::content() {
   if (const std::string_view other = other_format(text); !other.empty()) {
     throw Error(fmt::format("{}: expected CSV, found {}", name, other));
   }
-  // Old Macs, and Excel's format for them, end lines with CR alone.
+  // Old Macs, and Excel's format for them, end lines with only CR.
   if (text.find('\n') == text.npos) std::ranges::replace(bytes, std::byte{'\r'}, std::byte{'\n'});
   return text;
 }
@@ -175,7 +175,7 @@ void CsvFile::read_first_line(const Csv& options, const std::vector<std::string>
   }
 }
 
-/// A first line of one cell may be something else than a table of one column.
+/// A first line of one cell may be another format than a table with one column.
 void CsvFile::require_cells(const std::vector<std::string>& cells, std::int64_t line, const Csv& options) const {
   if (cells[0].starts_with("sep=")) {
     throw Error(
@@ -240,8 +240,8 @@ bool CsvFile::looks_like_header(const std::vector<std::string>& cells, std::int6
                   line_.file, line));
 }
 
-/// Whether a first line of words is a header, by the lines below it: a word is no number, and names of columns hardly
-/// are words in them.
+/// Whether a first line of words is a header, judged by the lines below it: a column of numbers has a word as its name,
+/// and names rarely recur as words.
 bool CsvFile::words_name_columns(const std::vector<std::string>& cells, char point) {
   constexpr int kMostLines = 1000;
   CsvText text = text_;
@@ -256,7 +256,7 @@ bool CsvFile::words_name_columns(const std::vector<std::string>& cells, char poi
       row.push_back(text.cell());
       after = text.next();
     }
-    if (row == cells) {  // the same row twice, or a header in joined files
+    if (row == cells) {  // a duplicate row, or a header in concatenated files
       recurs = true;
       continue;
     }
@@ -265,7 +265,7 @@ bool CsvFile::words_name_columns(const std::vector<std::string>& cells, char poi
       (is_number(row[column], point) ? has_numbers : has_words)[column] = true;
       recurs = recurs || row[column] == cells[column];
     }
-    if (after == CsvText::After::kGarbage) break;  // which reading it says
+    if (after == CsvText::After::kGarbage) break;  // reported when it is read
   }
   for (std::size_t column = 0; column < cells.size(); ++column) {
     if (has_numbers[column] && !has_words[column]) return true;
@@ -292,7 +292,7 @@ std::map<std::size_t, std::string> CsvFile::doubtful_numbers() const {
   struct Numbers {
     std::int64_t grouped = 0;  ///< as 2.801
     std::string code;          ///< as 01234
-    double largest = 0;        ///< of those without a point
+    double largest = 0;        ///< of numbers without a point
     bool has_others = false;
     std::string example;
   };
@@ -318,7 +318,7 @@ std::map<std::size_t, std::string> CsvFile::doubtful_numbers() const {
       }
       after = text.next();
     }
-    if (after != CsvText::After::kLine) break;  // which reading it says
+    if (after != CsvText::After::kLine) break;  // reported when it is read
   }
   std::map<std::size_t, std::string> doubtful;
   for (std::size_t column = 0; column < columns.size(); ++column) {

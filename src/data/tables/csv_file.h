@@ -15,30 +15,30 @@
 
 namespace mirrortrain::data {
 
-/// Of a first line some of whose cells are numbers.
+/// Thrown for a first line in which some cells are numbers.
 class MayBeHeader : public Error {
   using Error::Error;
 };
 
-/// A CSV file in memory, its first line read. Throws Error for what is no text and for an empty file.
+/// A CSV file in memory, with its first line parsed. Throws Error for a file that is not text or is empty.
 class CsvFile {
  public:
-  /// `known`: the names of the columns in the file that this one is read like, the training data or the first of
-  /// several files; empty where that has no header, null where this is the first.
+  /// `known`: the column names of the file that this one must match, the training data or the first of several files;
+  /// empty if that has no header, null if this is the first.
   CsvFile(const std::string& path, const Csv& options, const std::vector<std::string>* known = nullptr);
 
   const FirstLine& first_line() const { return line_; }
-  /// Behind the header.
+  /// After the header.
   CsvText& text() { return text_; }
-  /// No more rows than this follow.
+  /// Upper bound on the number of rows that follow.
   std::int64_t most_rows() const;
-  /// Whether the line that the text is at is the header once more, as where files were joined.
+  /// Whether the text's current line repeats the header, as in concatenated files.
   bool repeats_header() const;
-  /// What its user should know of how the first line was taken.
+  /// Remarks for the user on how the first line was interpreted.
   const std::vector<std::string>& remarks() const { return remarks_; }
   char delimiter() const { return text_.delimiter(); }
-  /// Columns whose numbers may mean something else: points that are read as decimal ones and may separate thousands, as
-  /// 2.801 beside 950; codes with leading zeros; with what to say of it. Looks at the next rows, a thousand at most.
+  /// Columns with ambiguous numbers, with a remark on each: points that are read as decimal but may separate thousands,
+  /// as 2.801 next to 950; codes with leading zeros. Checks at most a thousand of the next rows.
   std::map<std::size_t, std::string> doubtful_numbers() const;
 
  private:
@@ -52,11 +52,11 @@ class CsvFile {
   FirstLine line_;
   Bytes bytes_;
   CsvText text_;
-  std::string_view header_text_;  ///< as it is written; empty where there is none
+  std::string_view header_text_;  ///< as written; empty if there is none
   std::vector<std::string> remarks_;
 };
 
-/// Throws Error, naming `place`, for bytes that are no UTF-8.
+/// Throws Error, naming `place`, for bytes that are not valid UTF-8.
 void require_utf8(std::string_view text, const std::string& place);
 
 }  // namespace mirrortrain::data

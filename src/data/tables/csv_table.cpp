@@ -18,10 +18,10 @@
 namespace mirrortrain::data {
 namespace {
 
-/// float32, which models take, holds every number up to here.
+/// float32, which models use, represents all integers up to here.
 constexpr std::int64_t kMostWords = std::int64_t{1} << 24;
 
-/// Which of the rows is wrong, nobody can say.
+/// It is unknown which of the rows is wrong.
 class NotToBeLeftOut : public Error {
   using Error::Error;
 };
@@ -109,8 +109,8 @@ class TableReader {
     add_part({first_row, file.first_line().file, text_->one_line_each() ? first_line : 0});
   }
 
-  /// New data without a header, as wide as the training data: has the column of the labels a number where those are
-  /// words?
+  /// Warns of new data without a header and as wide as the training data, if the column of the labels has a number
+  /// where those are words.
   void warn_of_label_column(const CsvFile& file) {
     const FirstLine& line = file.first_line();
     const bool has_all = line.header.empty() && line.columns == table_.columns.columns;
@@ -169,7 +169,7 @@ class TableReader {
         cell_ = begin;
         throw Error(fmt::format("{}: a quote in this row is never closed", row_text(cell_)));
       }
-      if (kept_ == row_) {  // the first
+      if (kept_ == row_) {  // the first to be left out
         picked_.resize(static_cast<std::size_t>(kept_));
         std::iota(picked_.begin(), picked_.end(), std::int64_t{0});
       }
@@ -206,7 +206,7 @@ class TableReader {
     return std::move(table_);
   }
 
-  /// Words of rows that were left out are no classes.
+  /// Words only in rows that were left out are not classes.
   void forget_unused_labels() {
     std::vector<double> numbers(table_.label_words.size(), -1);
     std::vector<std::string> used;
@@ -240,7 +240,8 @@ class TableReader {
         header.empty() ? std::to_string(column_) : shortened(header[column_]));
   }
 
-  /// How many cells of the column are numbers, among the next 1,000 and those before; 0 where it has many words.
+  /// The number of cells of the column that are numbers, among the next 1,000 and all previous ones; 0 if many are
+  /// words.
   std::int64_t numbers_beside() const {
     constexpr std::int64_t kMostRows = 1000, kFewest = 8;
     std::int64_t numbers = row_of_file_, words = 0;
@@ -276,7 +277,7 @@ class TableReader {
     fail_at_number(word_column_hint());
   }
 
-  /// Whether the cell is empty or one of the marks of a missing value; it is passed then.
+  /// Whether the cell is empty or a mark of a missing value; if so, skips it.
   bool passes_missing() {
     if (text_->empty_cell()) return true;
     const char* const start = text_->position();
@@ -285,7 +286,7 @@ class TableReader {
     text_->go_back(start);
     return false;
   }
-  /// Among those that the training data's options list.
+  /// Whether the training data's options list it.
   bool is_mark(std::string_view text) const {
     const std::vector<std::string>& marks = table_.columns.missing_values;
     return std::ranges::find(marks, text) != marks.end();
@@ -339,7 +340,7 @@ class TableReader {
 
   std::int64_t number_of(std::string_view word, WordList& words) const {
     const std::int64_t known = words.size(), number = words.number_of(word);
-    // Finding the line takes longer the farther it is.
+    // Done only for new words: finding the line takes longer the farther it is.
     if (words.size() > known && !is_utf8(word)) {
       words.forget_last();
       require_utf8(word, row_text(cell_));
@@ -358,13 +359,13 @@ class TableReader {
         cell_);
   }
 
-  /// The cell as it is written, but for quotes around it.
+  /// The cell as written, except for quotes around it.
   std::string plain_cell() const {
     const std::string_view cell = text_->raw_cell(cell_);
     return cell.starts_with('"') ? std::string(CsvText(*text_).cell()) : std::string(cell);
   }
 
-  /// What is known of a cell that was meant to be a number; "" where nothing is.
+  /// A hint for a cell that should be a number; "" if there is none.
   std::string number_hint() const {
     const std::string cell = plain_cell();
     const std::string found = mistaken_number(cell, options_.decimal.front());
@@ -372,7 +373,7 @@ class TableReader {
     return decimal_comma_hint(cell);
   }
 
-  /// What to say of 1,5 where other characters than commas separate the cells, and of "1,5"; "" for other cells.
+  /// A hint for 1,5 if cells are not separated by commas, and for "1,5"; "" for other cells.
   std::string decimal_comma_hint(std::string cell) const {
     const std::size_t comma = cell.find(',');
     if (comma == std::string::npos || comma == 0 || comma + 1 == cell.size()) return "";
@@ -380,14 +381,14 @@ class TableReader {
     CsvText number(cell);
     if (!number.whole_number<double>()) return "";
     std::string setting = "set `decimal: \",\"`";
-    if (!reading_.wants_labels) {  // new data, of which the configuration says nothing
+    if (!reading_.wants_labels) {  // new data, which the configuration does not describe
       if (options_.key.empty()) return fmt::format("; write numbers with a decimal point, as {}", shortened(cell));
       setting = fmt::format("give `--set {}.decimal=,`", options_.key);
     }
     return fmt::format("; if the file's numbers have commas, {}, else write {}", setting, shortened(cell));
   }
 
-  /// What to report of numbers that only more bits hold; "" for other cells.
+  /// The error for numbers that need more bits; "" for other cells.
   std::string size_hint() const {
     const std::string cell = plain_cell();
     double value = 0;
@@ -397,7 +398,7 @@ class TableReader {
     return "; float32 holds numbers up to 3.4e38: divide the column's numbers by a constant";
   }
 
-  /// "nan" and "inf" are no words.
+  /// "nan" and "inf" are not words.
   bool is_nonfinite_number() const {
     std::string cell(text_->raw_cell(cell_));
     double value = 0;
@@ -405,7 +406,7 @@ class TableReader {
     return after == cell.data() + cell.size() && (error != std::errc() || !std::isfinite(value));
   }
 
-  /// What to do about a cell that stands for a missing value; "" for other cells.
+  /// The remedy for a cell that represents a missing value; "" for other cells.
   std::string missing_hint() const {
     const std::string cell = plain_cell();
     if (!looks_missing(cell)) return "";
@@ -494,24 +495,24 @@ class TableReader {
   CsvTable table_;
   std::int64_t label_columns_ = 0;
   std::vector<WordList> feature_words_;
-  std::vector<double> number_marks_;  ///< marks of missing values that are numbers, as -999
+  std::vector<double> number_marks_;  ///< marks of missing values that are numbers, such as -999
   WordList label_words_;
-  bool known_words_ = false, known_numbers_ = false;  ///< what labels are, from the training data
+  bool known_words_ = false, known_numbers_ = false;  ///< the type of labels in the training data
   Labels labels_kind_ = Labels::kUnknown;
 
   CsvFile* file_ = nullptr;
   CsvText* text_ = nullptr;
   std::vector<ColumnRole> roles_;
-  std::int64_t row_ = 0, row_of_file_ = 0;  ///< with those that are left out
+  std::int64_t row_ = 0, row_of_file_ = 0;  ///< including those that are left out
   std::int64_t kept_ = 0;
   std::int64_t repeated_headers_ = 0;
   std::string first_repeated_;        ///< its file and line
-  std::vector<std::int64_t> picked_;  ///< of the kept ones; empty while these are all
-  double* feature_ = nullptr;         ///< where the row goes
+  std::vector<std::int64_t> picked_;  ///< of the kept rows; empty while all are kept
+  double* feature_ = nullptr;         ///< where the row is written
   double *label_ = nullptr, *weight_ = nullptr;
   std::size_t column_ = 0;
   const char* row_begin_ = nullptr;
-  const char* cell_ = nullptr;  ///< where the cell begins that is being read
+  const char* cell_ = nullptr;  ///< beginning of the cell that is being read
   std::string buffer_;
 };
 

@@ -13,18 +13,18 @@
 
 namespace mirrortrain::data {
 
-/// Walks through the cells of a CSV text. Only looks at memory; who calls it makes the errors.
+/// A parser for the cells of a CSV text. Only reads memory; the caller reports errors.
 class CsvText {
  public:
-  /// `point`: before a number's fraction. Where it is the delimiter too, only quoted numbers have a fraction.
+  /// `point`: the decimal separator. If it is also the delimiter, only quoted numbers have a fraction.
   explicit CsvText(std::string_view text, char delimiter = ',', char point = '.')
       : begin_(text.data()), at_(begin_), end_(begin_ + text.size()), delimiter_(delimiter), point_(point) {}
 
-  /// Passes over blank lines; whether the text is at its end.
+  /// Skips blank lines; returns whether the text is at its end.
   bool at_end();
 
   enum class After { kCell, kLine, kGarbage };
-  /// What follows a cell: another one, the end of the line (both passed), or something that does not belong there.
+  /// The separator after a cell: another cell follows, the line ends (both are skipped), or anything invalid.
   After next() {
     skip_spaces();
     if (at_ < end_ && *at_ == delimiter_) {
@@ -34,13 +34,13 @@ class CsvText {
     return end_of_line() ? After::kLine : After::kGarbage;
   }
 
-  /// The cell as text, without its quotes or the spaces around it. An unquoted one ends at the delimiter.
+  /// The cell as text, without its quotes or surrounding spaces. An unquoted cell ends at the delimiter.
   std::string cell();
 
-  /// The cell as text, in place where it has no quotes, else in `buffer`.
+  /// The cell as text, in place if it has no quotes, else in `buffer`.
   std::string_view word(std::string& buffer);
 
-  /// The cell as a number, if it is nothing but one; otherwise the text stays where it is.
+  /// The cell as a number, if it consists of one; otherwise the position is unchanged.
   template <class T>
   std::optional<T> whole_number() {
     const char* const start = at_;
@@ -50,7 +50,7 @@ class CsvText {
     return std::nullopt;
   }
 
-  /// Whether the cell has nothing in it, not even quotes.
+  /// Whether the cell is empty, without even quotes.
   bool empty_cell() {
     skip_spaces();
     return at_cell_end();
@@ -66,7 +66,7 @@ class CsvText {
     return delimiter_ == '\t' ? "a tab" : std::string("'") + delimiter_ + "'";
   }
 
-  /// The cell as a number, if it is a finite one that T holds; otherwise the text stays where it is.
+  /// The cell as a number, if it is finite and fits T; otherwise the position is unchanged.
   template <class T>
   std::optional<T> number() {
     skip_spaces();
@@ -78,20 +78,20 @@ class CsvText {
     return value;
   }
 
-  /// What the file holds from `start` to the end of the cell that the text is in, without the spaces around it.
+  /// The file's text from `start` to the end of the current cell, without surrounding spaces.
   std::string_view raw_cell(const char* start) const;
 
   const char* position() const { return at_; }
-  /// What was not passed yet.
+  /// The text after the current position.
   std::string_view rest() const { return {at_, end_}; }
-  /// To a position that it had.
+  /// Moves back to an earlier position.
   void go_back(const char* position) { at_ = position; }
-  /// Goes back to where a row begins and over the whole of it, whatever is in it. Returns false where a quote is never
-  /// closed, so that nobody knows where it ends.
+  /// Moves back to the beginning of a row and skips the whole row, whatever it contains. Returns false if a quote is
+  /// never closed, so that the row's end is unknown.
   bool pass_row(const char* begin);
-  /// Of a position, from 1.
+  /// The line of a position, from 1.
   std::int64_t line(const char* position) const;
-  /// Whether every row so far was one line, with no blank line between them.
+  /// Whether every row so far was one line, without blank lines in between.
   bool one_line_each() const { return one_line_each_; }
 
  private:
@@ -111,7 +111,7 @@ class CsvText {
   bool end_of_line() {
     if (at_ == end_) return true;
     const char* behind = at_;
-    while (behind < end_ && *behind == '\r') ++behind;  // two, where a file was written twice as text
+    while (behind < end_ && *behind == '\r') ++behind;  // two if a file was written twice as text
     if (behind == end_ || *behind == '\n') at_ = behind;
     if (at_ == end_) return true;
     if (*at_ != '\n') return false;
@@ -119,14 +119,14 @@ class CsvText {
     return true;
   }
 
-  // Returns where the number ends, null for none.
+  // Returns the end of the number; null if there is none.
   template <class T>
   static const char* parse(const char* from, const char* end, T& value, char point, char delimiter) {
-    // Most cells of most files are a few digits, with a point among them or not.
+    // Most cells of most files are a few digits, possibly with a point.
     const char* at = from;
     const bool is_negative = at < end && *at == '-';
     if (is_negative) ++at;
-    const char* const last = end - at > 18 ? at + 18 : end;  // so that the digits fit 64 bits
+    const char* const last = end - at > 18 ? at + 18 : end;  // so that the digits fit in 64 bits
     const char* const digits = at;
     std::uint64_t whole = 0;
     while (at < last && is_digit(*at)) whole = whole * 10 + static_cast<std::uint64_t>(*at++ - '0');
@@ -147,8 +147,8 @@ class CsvText {
 
   static bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-  /// whole / 10^behind_point, rounded once; false where that takes more. Both are exact in double, so that their
-  /// quotient is what the text rounds to.
+  /// whole / 10^behind_point, rounded once; false if that needs more work. Both are exact in double, so that their
+  /// rounded quotient equals the rounded text.
   template <class T>
   static bool divide(std::uint64_t whole, std::size_t behind_point, T& value) {
     static constexpr double kPowers[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8, 1e9,
@@ -156,7 +156,7 @@ class CsvText {
     if (whole > std::uint64_t{1} << 53) return false;
     const double quotient = static_cast<double>(whole) / kPowers[behind_point];
     if constexpr (std::is_same_v<T, float>) {
-      // Between two floats, only the quotient's last bit knows which is nearer.
+      // Between two floats, only the quotient's last bit shows which is nearer.
       constexpr std::uint64_t kBelowFloat = (std::uint64_t{1} << 29) - 1, kMiddle = std::uint64_t{1} << 28;
       if ((std::bit_cast<std::uint64_t>(quotient) & kBelowFloat) == kMiddle) return false;
     }
@@ -167,7 +167,8 @@ class CsvText {
   template <class T>
   static const char* parse_any(const char* from, const char* end, T& value, char point, char delimiter) {
     if (point == '.') return parse_with_point(from, end, value);
-    // What the standard library reads has a point; the other character's place in the cell shows where it ends.
+    // The standard library only reads points; the position of the other character in the cell shows where the number
+    // ends.
     std::string cell(from, std::find_if(from, end, [&](char c) { return c == delimiter || c == '\n' || c == '\r'; }));
     if (cell.find('.') != std::string::npos) return nullptr;
     std::ranges::replace(cell, point, '.');
@@ -179,7 +180,7 @@ class CsvText {
   static const char* parse_with_point(const char* from, const char* end, T& value) {
     if (from < end && *from == '+' && from + 1 < end && from[1] != '-') ++from;
     auto [after, error] = std::from_chars(from, end, value);
-    if (error == std::errc::result_out_of_range) {  // too small is zero or nearly so; too large is an infinity
+    if (error == std::errc::result_out_of_range) {  // too small: zero or almost; too large: infinity
       error = {};
       value = static_cast<T>(std::strtod(std::string(from, after).c_str(), nullptr));
     }
@@ -250,7 +251,7 @@ inline bool CsvText::pass_row(const char* begin) {
     const After after = next();
     if (after == After::kLine) return true;
     if (after == After::kCell) continue;
-    ++at_;  // goes on as in a cell without quotes
+    ++at_;  // continues like a cell without quotes
     unquoted();
   }
 }

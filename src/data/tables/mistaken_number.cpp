@@ -15,7 +15,7 @@ namespace {
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-/// Whether a text is digits with at most one `point` between them, and a sign.
+/// Whether a text is digits, with an optional sign and at most one `point` between them.
 bool is_plain(std::string_view text, char point) {
   if (!text.empty() && (text[0] == '-' || text[0] == '+')) text.remove_prefix(1);
   const bool has_digits = std::ranges::any_of(text, is_digit);
@@ -31,17 +31,17 @@ std::string with_replaced(std::string_view text, std::string_view from, char to)
   return replaced.append(text);
 }
 
-/// Where digits are in groups of three with one kind of mark between them: the text without the marks.
+/// If digits are in groups of three with the same mark in between: the text without the marks.
 struct Grouped {
   std::string plain;
-  std::size_t groups = 0;  ///< behind a mark
+  std::size_t groups = 0;  ///< after a mark
   char mark = 0;
   bool has_fraction = false;
 };
 
 std::optional<Grouped> grouped(std::string text, char point) {
   for (const std::string_view space :
-       {"\u00a0", "\u202f", "\u2009", "\u2019"}) {  // as typesetters and Excel write them
+       {"\u00a0", "\u202f", "\u2009", "\u2019"}) {  // as written by typesetting software and Excel
     text = with_replaced(text, space, space == "\u2019" ? '\'' : ' ');
   }
   const char other = point == '.' ? ',' : '.';
@@ -81,7 +81,7 @@ std::string about_groups(const std::string& text, char point) {
   return fmt::format("write {}, without separators of thousands", plain);
 }
 
-/// Without a currency, a percent sign or a unit, where a number is left.
+/// The text without a currency, a percent sign or a unit, if a number is left.
 struct Stripped {
   std::string number;
   std::string_view what;
@@ -119,7 +119,7 @@ std::optional<Stripped> stripped(std::string_view text, char point) {
   return std::nullopt;
 }
 
-/// Numbers with another sign, space or base than those that are read.
+/// Numbers with other signs, spaces or bases than those that are read.
 std::string about_characters(std::string_view text, char point) {
   for (const std::string_view minus : {"\u2212", "\u2013", "\u2014", "\ufe63", "\uff0d"}) {
     if (!text.starts_with(minus)) continue;

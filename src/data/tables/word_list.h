@@ -8,10 +8,10 @@
 
 namespace mirrortrain::data {
 
-/// Different words, each with the number of its first appearance.
+/// Distinct words, numbered in order of first appearance.
 class WordList {
  public:
-  /// The word's number, a new one for a new word.
+  /// The word's number; a new word gets a new one.
   std::int64_t number_of(std::string_view word) {
     const auto found = numbers_.find(word);
     if (found != numbers_.end()) return found->second;

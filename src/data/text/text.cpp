@@ -16,7 +16,7 @@
 namespace mirrortrain::data {
 namespace {
 
-/// The windows of some tokens that begin at every `stride`-th from `first` on.
+/// The windows of a list of tokens that begin at every `stride`-th from `first`.
 template <class Element, class Token>
 Array windows_from(std::span<const Token> tokens, std::int64_t first, std::int64_t rows, const Text& source,
                    const std::string& origin) {
@@ -32,7 +32,7 @@ Array windows_from(std::span<const Token> tokens, std::int64_t first, std::int64
   return windows;
 }
 
-/// All files' windows, of which each file has as many as have a token behind them.
+/// The windows of all files; each file has as many as are followed by a token.
 class Windows {
  public:
   explicit Windows(const Text& source) : source_(source) {}

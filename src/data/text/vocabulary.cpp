@@ -75,7 +75,7 @@ std::vector<std::int32_t> Vocabulary::encode(std::string_view text, const std::s
     const std::int32_t number = first_token(text.substr(at));
     if (number < 0) {
       const std::string_view before = text.substr(0, at);
-      const std::size_t line_start = before.rfind('\n') + 1;  // 0 where there is none
+      const std::size_t line_start = before.rfind('\n') + 1;  // 0 if there is none
       throw Error(
           fmt::format("{}:{}:{}: expected a token of the vocabulary {}, found '{}'; add it to the vocabulary or "
                       "remove it from the text",

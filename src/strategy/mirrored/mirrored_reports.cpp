@@ -1,4 +1,4 @@
-// What a mirrored strategy reports of its variables, its memory, and where the time of its steps went.
+// A mirrored strategy's reports: its variables, its memory, and the time spent in its steps.
 #include <fmt/format.h>
 
 #include <set>
@@ -38,7 +38,7 @@ std::vector<ProfileEntry> MirroredStrategy::profile_entries() const {
       entries.push_back({lanes_[lane].device().id().text(), "", action, seconds});
     }
   }
-  // Where the update makes a weight's gradient, that of the bias is left of the op that would make both.
+  // If the update computes a weight's gradient, the op for both computes only the bias's gradient.
   std::set<std::pair<std::string, std::string>> without_weights;
   for (const ProductGradient& product : products_) {
     const Graph& graph = model_.training.graph;

@@ -1,4 +1,4 @@
-// What a mirrored strategy builds before the first step.
+// Everything a mirrored strategy builds before the first step.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,11 +11,11 @@
 namespace mirrortrain {
 namespace {
 
-/// Steps that may be in flight on a device that works behind the host, or whose sums wait for the other workers':
-/// enough that waiting for them, once in so many steps, costs nothing that could be measured.
+/// Maximum number of steps in flight on a device that runs asynchronously, or whose sums wait for other workers: large
+/// enough that waiting for them once per this many steps has no measurable cost.
 constexpr std::size_t kStepsAhead = 64;
 
-/// What the lane's replicas meet in global batches of these sizes.
+/// The lane's row counts in global batches of these sizes.
 RowCounts row_counts(const Lane& lane, const BatchSizes& sizes, int replicas) {
   RowCounts rows;
   rows.keeps_output = sizes.predicts;
@@ -25,12 +25,13 @@ RowCounts row_counts(const Lane& lane, const BatchSizes& sizes, int replicas) {
       rows.evaluate.insert(rows_of_replica(size, replica.index, replicas).count);
     }
   }
-  // One program at least gives the order in which gradients are complete, which must be the same on every worker.
+  // At least one program is needed for the order in which gradients are complete, which must be the same on every
+  // worker.
   if (!rows.train.empty() && *rows.train.rbegin() == 0) rows.train.insert(1);
   return rows;
 }
 
-/// What is left to the libraries, which load kernels in the first steps, and to recorded steps.
+/// Memory left to the libraries, which load kernels in the first steps, and to captured graphs.
 std::size_t reserve_of(std::size_t free) { return std::min(std::size_t{1} << 30, free / 8); }
 
 }  // namespace
@@ -43,7 +44,7 @@ MirroredStrategy::MirroredStrategy(Topology topology, const Model& model, Mirror
                  topology_.replicas) {
   const ReductionChoice choice = choose_reduction(parts_.options, topology_, parts_.gradients.aggregation_method,
                                                   reduced_gradient_bytes(model, parts_.policies), parts_.why_no_nccl);
-  // A gradient that is kept for later, or reduced before the update, has to be stored.
+  // A gradient that is stored for later, or reduced before the update, needs memory.
   const bool measures = scalar::scales_by_norms(parts_.rule);
   const bool keeps_gradients =
       parts_.keeps_gradients || parts_.gradients.are_kept() || measures || parts_.skips_non_finite;
@@ -93,11 +94,11 @@ void MirroredStrategy::add_lanes(data::Cache cache) {
 }
 
 void MirroredStrategy::prepare(const BatchSizes& sizes) {
-  // Lanes build at the same time, each on its own thread: kernels take the thread's team from there.
+  // Lanes build concurrently, each on its own thread: kernels get that thread's number of threads.
   run_lanes([&](int lane) {
     lanes_[lane].programs().build(row_counts(lanes_[lane], sizes, topology_.replicas), lanes_[lane].device());
   });
-  // One device that needs nothing from the host but numbers takes several steps at once.
+  // One device that needs only numbers from the host runs several steps at once.
   const bool together = parts_.captures && !parts_.skips_non_finite && topology_.ranks() == 1 && lanes_.size() == 1 &&
                         lanes_[0].stream().can_capture() && !model_.layers.empty();
   for (int lane = 0; lane < lanes_.size(); ++lane) {
@@ -108,7 +109,7 @@ void MirroredStrategy::prepare(const BatchSizes& sizes) {
   }
   add_products();
   reduction_->order_buckets(*variables_, [this](std::size_t variable) {
-    // Programs of a graph have the same steps at every number of rows, so any lane's serves.
+    // Programs of a graph have the same nodes at every number of rows, so any lane's can be used.
     for (const auto& lane : lanes_.owned) {
       if (const auto complete = lane->programs().gradient_complete_after(variable)) return *complete;
     }
@@ -128,14 +129,14 @@ void MirroredStrategy::prepare(const BatchSizes& sizes) {
   if (together && lanes_[0].examples()->all_on_device() && lanes_[0].kernels() <= MultiStepGraph::kMostKernels)
     multi_step_ = std::make_unique<MultiStepGraph>(lanes_[0]);
   variables_changed();
-  // Building takes as long as it takes; steps are alike.
+  // The timeout is for steps only: building may take any time.
   double timeout = parts_.options.communication.timeout_seconds;
-  // Where an operation among workers times out, it is to say so before the lanes that wait for it do.
+  // If an operation among workers times out, it should report this before the lanes that wait for it do.
   if (timeout > 0 && topology_.cluster.workers > 1) timeout += 5;
   team_->set_timeout(timeout);
 }
 
-/// Gradients that the update computes itself, in host memory.
+/// Registers gradients that the update computes itself, in host memory.
 void MirroredStrategy::add_products() {
   const Graph& graph = model_.training.graph;
   MemoryDomain& domain = variables_->of_lane(0);
@@ -150,8 +151,8 @@ void MirroredStrategy::add_products() {
   }
 }
 
-/// The first operations between domains connect them, which takes long, with NCCL again for other algorithms, which
-/// it chooses by the size: now, as every lane reaches it.
+/// The first operations between domains establish connections, which is slow; NCCL does so again for other algorithms,
+/// which it selects by size. Hence they run here, where every lane takes part.
 void MirroredStrategy::connect_domains() {
   if (!reduction_->exchanges()) return;
   run_lanes([this](int lane) {
@@ -160,18 +161,18 @@ void MirroredStrategy::connect_domains() {
     reduction.link->all_reduce(lanes_.stream(lane), {reinterpret_cast<float*>(lanes_[lane].norms()), 1},
                                "the first, which connects the devices");
     if (variables_->of_lane(lane).place.on_host || !reduction.reducer) return;
-    reduction.synchronize(lanes_.stream(lane));  // a rank's operations on two streams have no order
+    reduction.synchronize(lanes_.stream(lane));  // operations of a rank on two streams are unordered
     for (const GradientBucket& bucket : reduction.buckets) reduction.reducer->connect(bucket);
   });
   synchronize();
 }
 
-/// Throws Error where a lane's device, or the memory that all lanes share, has no room for the activations of the
+/// Throws Error if a lane's device, or the memory that all lanes share, has too little space for the activations of the
 /// largest batch.
 void MirroredStrategy::require_memory(int lane, const BatchSizes& sizes) const {
   const Lane& own = lanes_[lane];
   const MemoryDomain& domain = variables_->of_lane(lane);
-  if (domain.place.lanes.front() != lane) return;  // asked for all of the domain's lanes with the first
+  if (domain.place.lanes.front() != lane) return;  // the first lane checks for all of the domain's lanes
   std::size_t wanted = 0, free = own.device().memory().free;
   for (const int other : domain.place.lanes) wanted += lanes_[other].step_bytes();
   if (!domain.place.on_host) free -= reserve_of(free);
@@ -180,7 +181,7 @@ void MirroredStrategy::require_memory(int lane, const BatchSizes& sizes) const {
   for (const auto* of_kind : {&sizes.train, &sizes.evaluate}) {
     for (const std::int64_t size : *of_kind) batch = std::max(batch, size);
   }
-  // Activations grow with the rows; what does not is little beside them.
+  // Activations grow with the rows; the rest is small in comparison.
   const auto fits =
       static_cast<std::int64_t>(static_cast<double>(batch) * static_cast<double>(free) / static_cast<double>(wanted));
   const std::string examples =

@@ -11,7 +11,7 @@
 
 namespace mirrortrain {
 
-/// Where an error ends a run with steps in flight, no operation may find its rank or its elements gone.
+/// If an error ends a run with steps in flight, no operation may access a destroyed rank or freed elements.
 MirroredStrategy::~MirroredStrategy() {
   team_.reset();
   if (lane_is_left_behind()) {
@@ -22,7 +22,7 @@ MirroredStrategy::~MirroredStrategy() {
   if (!reduction_->exchanges()) return;
   try {
     synchronize();
-  } catch (const std::exception&) {  // the group is aborted, and what ended the run is reported
+  } catch (const std::exception&) {  // the group is aborted, and the error that ended the run is reported
   }
 }
 
@@ -49,7 +49,7 @@ void MirroredStrategy::train(const StepSpec& step) {
   if (!only.training().has_run(step_.key) || in_flight_.size() % MultiStepGraph::kSteps == 0) enqueue_deferred();
 }
 
-/// Steps that are filled and wait for more of their kind.
+/// Enqueues the steps that are filled and wait for more of their kind.
 void MirroredStrategy::enqueue_deferred() {
   if (!multi_step_ || !multi_step_->has_deferred()) return;
   enter_thread();
@@ -85,7 +85,7 @@ PredictedShapes MirroredStrategy::predicted_shapes() const {
 
 void MirroredStrategy::predict(const StepSpec& step, std::span<float> outputs, std::span<float> masks) {
   StepKey whole = step.key();
-  whole.length = 0;  // outputs have all steps
+  whole.length = 0;  // outputs have all time steps
   run_evaluation(step, whole);
   synchronize();
   for (const auto& [lane, replica] : lanes_.replicas) {
@@ -103,7 +103,7 @@ void MirroredStrategy::predict(const StepSpec& step, std::span<float> outputs, s
   take_sums();
 }
 
-/// Takes what reading the variables outside the replicas gives.
+/// Copies the values of the variables, as read outside the replicas, to the lanes.
 void MirroredStrategy::begin_evaluation() {
   const VariableStore& host = variables();
   host.fill_evaluation_copies();
@@ -153,7 +153,8 @@ void MirroredStrategy::take_variables_from_chief() {
 
 void MirroredStrategy::abort(const std::string& reason) { reduction_->abort(reason.c_str()); }
 
-/// The calling thread may have driven another strategy's GPU meanwhile, and kernels go to the thread's own.
+/// The calling thread may have driven another strategy's GPU meanwhile, and kernels are launched on the thread's
+/// current one.
 void MirroredStrategy::enter_thread() const {
   if (topology_.on_gpus()) lanes_.devices[0]->enter_thread();
 }
@@ -161,7 +162,7 @@ void MirroredStrategy::enter_thread() const {
 void MirroredStrategy::run_lanes(const std::function<void(int)>& work) {
   enter_thread();
   if (!reduction_->exchanges()) return team_->run(work, step_.spec.step);
-  // A lane that fails notifies the others itself: one that waits for it in an operation never reaches the team's
+  // A lane that fails notifies the others itself: a lane that waits for it in an operation never reaches the team's
   // barrier.
   const std::function<void(int)> notifying = [this, &work](int lane) {
     try {

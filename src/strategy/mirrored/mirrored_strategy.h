@@ -19,7 +19,7 @@
 
 namespace mirrortrain {
 
-/// What a mirrored strategy is made from, beside its model and topology.
+/// Arguments of a mirrored strategy in addition to its model and topology.
 struct MirroredParts {
   StrategyOptions options;
   GradientOptions gradients;
@@ -29,25 +29,25 @@ struct MirroredParts {
   State state;
   std::uint64_t seed = 0;
   data::Cache cache = data::Cache::kAuto;
-  bool captures = true;                    ///< steps, where the devices can
-  bool skips_non_finite = false;           ///< see RunSteps
-  bool keeps_gradients = false;            ///< also where the update does not need it: for who sends them elsewhere
+  bool captures = true;           ///< capture steps if the devices can
+  bool skips_non_finite = false;  ///< see RunSteps
+  bool keeps_gradients = false;   ///< even if the update does not need it: for callers that send them elsewhere
   std::shared_ptr<const Backend> backend;  ///< of the topology's devices
   std::function<std::string()> why_no_nccl;
-  /// Called where the run has several memory domains.
+  /// Called if the run has several memory domains.
   std::function<RunCommunicators(const Topology&, const StrategyOptions&, const ReductionChoice&, const Backend&,
                                  std::span<Device* const>)>
       communicators;
 };
 
-/// one_device, mirrored and multi_worker_mirrored, which differ in their topology alone: every replica has the same
-/// variables and trains on its part of each global batch, in step. A step is a list of actions for each lane (see
+/// one_device, mirrored and multi_worker_mirrored, which differ only in their topology: every replica has the same
+/// variables and trains synchronously on its part of each global batch. A step is a list of actions for each lane (see
 /// LaneSteps). Every sum has a fixed order, whichever lanes run it: the replicas' or the operation's within a domain,
 /// the communicator's across domains.
 class MirroredStrategy : public Strategy {
  public:
-  /// `model` must outlive it; one without layers just writes the state. The calling thread becomes lane 0. Throws
-  /// UsageError for what the options ask of devices that do not exist.
+  /// `model` must outlive it; without layers, steps only write the state. The calling thread becomes lane 0. Throws
+  /// UsageError if the options need devices that do not exist.
   MirroredStrategy(Topology topology, const Model& model, MirroredParts parts);
   ~MirroredStrategy() override;
 
@@ -75,11 +75,11 @@ class MirroredStrategy : public Strategy {
   std::vector<ProfileEntry> profile_entries() const override;
 
  private:
-  /// Those of this process.
+  /// The lanes of this process.
   struct Lanes {
     std::vector<std::unique_ptr<Lane>> owned;
-    std::vector<Device*> devices;       ///< theirs
-    std::vector<Stream*> streams;       ///< theirs
+    std::vector<Device*> devices;       ///< of the lanes
+    std::vector<Stream*> streams;       ///< of the lanes
     std::vector<LaneReplica> replicas;  ///< in order
 
     int size() const { return static_cast<int>(owned.size()); }
@@ -87,7 +87,7 @@ class MirroredStrategy : public Strategy {
     Stream& stream(int lane) const { return *streams[static_cast<std::size_t>(lane)]; }
   };
 
-  // Once, before the first step.
+  // Called once, before the first step.
   void add_lanes(data::Cache cache);
   void add_products();
   void connect_domains();
@@ -111,8 +111,8 @@ class MirroredStrategy : public Strategy {
   const Model& model_;
   const MirroredParts parts_;
   std::string note_;
-  std::vector<ProductGradient> products_;  ///< that the update computes itself
-  std::optional<RunVariables> variables_;  ///< before the lanes, so that their streams end first
+  std::vector<ProductGradient> products_;  ///< computed by the update itself
+  std::optional<RunVariables> variables_;  ///< before the lanes, so that their streams are destroyed first
   Lanes lanes_;
   std::optional<RunReduction> reduction_;
   std::unique_ptr<StateVariables> state_;
@@ -120,12 +120,12 @@ class MirroredStrategy : public Strategy {
   StepsInFlight in_flight_;
   CurrentStep step_;
   std::vector<std::unique_ptr<LaneSteps>> lane_steps_;
-  std::unique_ptr<MultiStepGraph> multi_step_;       ///< where steps can be enqueued together
-  std::map<StepKey, int> steps_of_key_;              ///< trained so far, on GPUs that exchange something
-  std::optional<double> evaluation_regularization_;  ///< absent where the evaluation's copies are outdated
+  std::unique_ptr<MultiStepGraph> multi_step_;       ///< set if steps can be enqueued together
+  std::map<StepKey, int> steps_of_key_;              ///< trained so far, on GPUs that exchange data
+  std::optional<double> evaluation_regularization_;  ///< absent if the evaluation copies are outdated
 
   std::optional<WorkingLanes> working_lanes_;
-  std::optional<SharedWork> programs_, updates_;  ///< what lanes of one memory take from each other
+  std::optional<SharedWork> programs_, updates_;  ///< shared by lanes of one memory
 
   std::unique_ptr<LaneTeam> team_;  ///< last, so that its threads end first
 };

@@ -7,12 +7,12 @@
 
 namespace mirrortrain {
 
-/// Which steps a server has applied, so that each is once, even where the step of a worker that seemed lost was given
-/// to another. May be used on any thread.
+/// Tracks which steps a server has applied, so that each is applied once, even if the step of a worker that seemed lost
+/// was given to another. Thread-safe.
 class AppliedSteps {
  public:
-  /// Returns true where the caller is to apply the step, and to call `end` then; false where it is applied, once
-  /// whoever does so is done. `oldest_open`: all steps before it are.
+  /// Returns true if the caller must apply the step and then call `end`; false if it is applied already, after waiting
+  /// for another caller that is applying it. `oldest_open`: all steps before it are applied.
   bool begin(std::int64_t step, std::int64_t oldest_open) {
     std::unique_lock lock(mutex_);
     if (oldest_open > oldest_open_) {
@@ -34,7 +34,7 @@ class AppliedSteps {
     changed_.notify_all();
   }
 
-  /// The variables were written: steps count anew. No step is being applied.
+  /// The variables were written: step numbers restart. No step is being applied.
   void clear() {
     const std::scoped_lock lock(mutex_);
     done_.clear();
@@ -44,7 +44,7 @@ class AppliedSteps {
  private:
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::map<std::int64_t, bool> done_;  ///< since the oldest open one; false while one is being applied
+  std::map<std::int64_t, bool> done_;  ///< from the oldest open one; false while it is being applied
   std::int64_t oldest_open_ = 0;
 };
 

@@ -66,7 +66,7 @@ class ChiefConnection::Body {
   void cancel() { context_.TryCancel(); }
 
  private:
-  /// Nothing is written from here on.
+  /// Ends writing.
   grpc::Status finish() {
     const std::scoped_lock lock(mutex_);
     done_ = true;
@@ -84,7 +84,7 @@ class ChiefConnection::Body {
   grpc::ClientContext context_;
   std::unique_ptr<Dispatch::Stub> stub_;
   std::unique_ptr<grpc::ClientReaderWriter<Report, Order>> stream_;
-  std::mutex mutex_;  ///< of writes
+  std::mutex mutex_;  ///< protects writes
   bool done_ = false;
 };
 

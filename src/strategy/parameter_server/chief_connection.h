@@ -9,20 +9,21 @@
 
 namespace mirrortrain {
 
-/// A worker's connection to the chief. It is alive for the chief as long as this object is. `take` is for one thread,
-/// the others for any.
+/// A worker's connection to the chief. For the chief, the worker is alive as long as this object is. `take` must be
+/// called from one thread; the other functions are thread-safe.
 class ChiefConnection {
  public:
-  /// `task`: "worker 1". Throws Error where the chief does not answer.
+  /// `task`: "worker 1". Throws Error if the chief does not answer.
   ChiefConnection(const std::string& address, const std::string& task, const rpc::Security& security);
   ChiefConnection(const ChiefConnection&) = delete;
   ChiefConnection& operator=(const ChiefConnection&) = delete;
   ~ChiefConnection();
 
-  /// Waits for the next step; nothing once the run is done. Throws Error where the run has failed or the chief is gone.
+  /// Waits for the next step; returns nothing once the run is done. Throws Error if the run has failed or the chief is
+  /// gone.
   std::optional<DispatchedStep> take();
   void report(std::int64_t number, const StepResult& result);
-  /// This worker cannot continue. `server`: that it cannot use.
+  /// Reports that this worker cannot continue. `server`: a server that it cannot use.
   void report_failure(const std::string& reason, std::optional<int> server);
   /// Breaks the connection: `take` throws.
   void cancel();

@@ -43,7 +43,7 @@ StepResult result_of(const parameter_server::Report::Result& message) {
 }  // namespace
 
 class DispatchService::Body final : public parameter_server::Dispatch::Service {
-  /// A worker's call.
+  /// A worker's RPC.
   struct Session {
     Session(std::string name_, grpc::ServerContext& context_, OrderStream& stream_)
         : name(std::move(name_)), context(context_), stream(&stream_) {}
@@ -52,7 +52,7 @@ class DispatchService::Body final : public parameter_server::Dispatch::Service {
       const std::scoped_lock lock(mutex);
       if (stream != nullptr) stream->Write(order);
     }
-    /// The call is about to end.
+    /// Called before the RPC ends.
     void close() {
       const std::scoped_lock lock(mutex);
       stream = nullptr;
@@ -62,7 +62,7 @@ class DispatchService::Body final : public parameter_server::Dispatch::Service {
     grpc::ServerContext& context;
     std::mutex mutex;
     OrderStream* stream;    ///< null once closed
-    std::string cancelled;  ///< why; guarded by the service's mutex, as is the next
+    std::string cancelled;  ///< the reason; guarded by the service's mutex, like the next member
     double silent_seconds = 0;
   };
 
@@ -124,7 +124,7 @@ class DispatchService::Body final : public parameter_server::Dispatch::Service {
   }
 
  private:
-  /// Returns false where the run is over.
+  /// Returns false if the run is over.
   bool begin(const std::shared_ptr<Session>& session) {
     const std::scoped_lock lock(mutex_);
     if (ended_.what_case() != parameter_server::Order::WHAT_NOT_SET) return false;
@@ -141,7 +141,7 @@ class DispatchService::Body final : public parameter_server::Dispatch::Service {
     session.context.TryCancel();
   }
 
-  /// Returns why the worker leaves.
+  /// Returns the reason why the worker leaves.
   std::string serve(Session& session, int worker, OrderStream& stream) {
     parameter_server::Report report;
     while (stream.Read(&report)) {
@@ -154,7 +154,7 @@ class DispatchService::Body final : public parameter_server::Dispatch::Service {
     return session.cancelled.empty() ? "its connection broke" : session.cancelled;
   }
 
-  /// Whether the server is gone, or just what the worker sees of it.
+  /// Checks whether the server is gone, or only unreachable for the worker.
   void check_server(int server) {
     std::unique_lock lock(mutex_);
     const auto check = check_;
@@ -191,8 +191,8 @@ class DispatchService::Body final : public parameter_server::Dispatch::Service {
   std::list<std::shared_ptr<Session>> sessions_;
   std::set<std::string> lost_;  ///< names of workers that left
   std::function<std::string(int)> check_;
-  int checks_ = 0;                 ///< that run
-  parameter_server::Order ended_;  ///< what every worker is sent at the end
+  int checks_ = 0;                 ///< number of running checks
+  parameter_server::Order ended_;  ///< the message that every worker is sent at the end
 };
 
 DispatchService::DispatchService(rpc::Security security, const Dispatcher::Options& options)

@@ -13,29 +13,30 @@ class Service;
 
 namespace mirrortrain {
 
-/// The chief's service that workers ask for work. A worker is there as long as its call lasts; it leaves when the
-/// connection breaks, when it says that it failed, or when somebody else finds that it stalls.
+/// The chief's service from which workers request work. A worker is present as long as its RPC lasts; it leaves when
+/// the connection breaks, when it reports a failure, or when it is found to have stalled.
 class DispatchService {
  public:
   DispatchService(rpc::Security security, const Dispatcher::Options& options);
   DispatchService(const DispatchService&) = delete;
   DispatchService& operator=(const DispatchService&) = delete;
-  /// The server that has the service must still be there, or shut down.
+  /// The server that has the service must still exist, or be shut down.
   ~DispatchService();
 
-  /// For the chief's server; lives as long as this.
+  /// For the chief's server; owned by this object.
   grpc::Service& service() const;
   Dispatcher& dispatcher() const;
 
-  /// Called, on another thread, with the number of a server that a worker could not use: returns why the run cannot go
-  /// on, or nothing where the trouble is the worker's. None is called after `end`.
+  /// Sets the function called, on another thread, with the number of a server that a worker could not use: it returns
+  /// why the run cannot continue, or nothing if only the worker is affected. Not called after `end`.
   void set_server_check(std::function<std::string(int server)> check);
 
-  /// The worker ("worker 1") stalls, as `why` says, and was last heard from so long ago: its steps go to others.
+  /// The worker ("worker 1") has stalled for the reason `why`, silent for `silent_seconds`: its steps go to other
+  /// workers.
   void lose(const std::string& name, const std::string& why, double silent_seconds);
 
-  /// Tells every worker that the run is done, or why it failed, and waits a few seconds for their goodbyes. Whoever
-  /// joins later is sent the same. Once.
+  /// Notifies every worker that the run is done, or why it failed, and waits a few seconds for them to leave. Workers
+  /// that join later are sent the same. Call it once.
   void end(const std::string& failure);
 
  private:

@@ -9,7 +9,7 @@
 
 namespace mirrortrain {
 
-/// With the workers' comings and goings in mind.
+/// Waits while workers come and go.
 template <class Condition>
 void Dispatcher::wait_until(Lock& lock, const Condition& condition) {
   constexpr auto kLook = std::chrono::milliseconds(100);
@@ -142,7 +142,7 @@ void Dispatcher::leave(int worker, const std::string& reason, double silent_seco
   last_heard_ = std::max(last_heard_, Clock::now() - silence);
   departed_[left->second.name] = reason + in_step;
   workers_.erase(left);
-  // Where all fell silent at once, the run has been without them since then.
+  // If all fell silent at the same time, the run has been without workers since then.
   last_worker_ = workers_.empty() ? last_heard_ : Clock::now();
   deliver(lock);
 }

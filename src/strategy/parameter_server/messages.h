@@ -8,14 +8,14 @@
 
 #include "rpc/security.h"
 
-// Rows of elements as messages of gRPC: each has as many as fit, so that the next is made while one is sent.
+// Rows of elements as gRPC messages: each holds as many as fit, so that the next is made while one is sent.
 namespace mirrortrain::parameter_server {
 
 inline constexpr std::size_t kMessageElements = (4 << 20) / sizeof(float) - 1024;
 static_assert(kMessageElements * sizeof(float) < static_cast<std::size_t>(rpc::kLargestMessage));
 
-/// Calls write(message) for all elements, one message at least, whose first may have a header already. Returns false
-/// where the other side is gone.
+/// Calls write(message) for all elements, with at least one message, the first of which may have a header already.
+/// Returns false if the peer is gone.
 template <class Message, class Write>
 bool send_elements(std::span<const float> elements, Message& message, const Write& write) {
   do {
@@ -28,12 +28,12 @@ bool send_elements(std::span<const float> elements, Message& message, const Writ
   return true;
 }
 
-/// The place for the elements that come.
+/// Collects received elements in place.
 class ElementsReceiver {
  public:
   explicit ElementsReceiver(std::span<float> place) : place_(std::as_writable_bytes(place)) {}
 
-  /// Returns false where they are more than there is place for.
+  /// Returns false if there are more than fit.
   bool take(const std::string& elements) {
     if (elements.size() > place_.size()) return false;
     std::memcpy(place_.data(), elements.data(), elements.size());

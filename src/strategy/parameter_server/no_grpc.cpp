@@ -1,4 +1,4 @@
-// What refuses where the program was built without gRPC: a chief, a worker or a server is never made.
+// Stubs that throw in builds without gRPC: a chief, a worker or a server is never created.
 #include <fmt/format.h>
 
 #include "base/error.h"

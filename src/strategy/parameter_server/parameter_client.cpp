@@ -18,10 +18,10 @@ namespace {
 
 using namespace parameter_server;
 
-/// How long a server may take for a call that does next to nothing.
+/// Time limit for a server's short RPCs.
 constexpr double kShortSeconds = 3;
 
-/// A call's context.
+/// An RPC's context.
 struct Call {
   Call(const rpc::Security& security, double seconds) {
     security.sign(context);
@@ -44,7 +44,7 @@ struct ParameterClient::Server {
   std::string address;
   const rpc::Security& security;
   std::unique_ptr<Parameters::Stub> stub;
-  /// Whether it reads and writes the memory that is shared; nothing before it was asked. Set by pulls, read by pushes.
+  /// Whether it reads and writes the shared memory; unknown before the first request. Set by pulls, read by pushes.
   enum class Shares : std::uint8_t { kUnknown, kYes, kNo };
   mutable std::atomic<Shares> shares = Shares::kUnknown;
 
@@ -65,7 +65,7 @@ ParameterClient::ParameterClient(const Placement& placement, std::vector<std::st
 
 ParameterClient::~ParameterClient() = default;
 
-/// Calls call(server, its first element, how many) for all servers at the same time; throws the first error.
+/// Calls call(server, its first element, count) for all servers concurrently; throws the first error.
 template <class Call>
 void ParameterClient::for_each_server(Content content, const Call& call) const {
   std::vector<std::future<void>> others;
@@ -90,7 +90,7 @@ void ParameterClient::for_each_server(Content content, const Call& call) const {
   if (error) std::rethrow_exception(error);
 }
 
-/// Whether they lie in the memory that is shared.
+/// Whether the elements are in the shared memory.
 bool ParameterClient::is_shared(std::span<const float> elements) const {
   if (shared_ == nullptr) return false;
   const auto bytes = std::as_bytes(elements);
@@ -138,7 +138,7 @@ std::vector<std::int64_t> ParameterClient::pull(std::int64_t generation, Content
                                                   server.index, server.address, count));
     }
   });
-  if (shared_ != nullptr) shared_->remove_name();  // who has not opened it by now never does
+  if (shared_ != nullptr) shared_->remove_name();  // every server that can use it has opened it by now
   return versions;
 }
 
@@ -195,7 +195,7 @@ std::string ParameterClient::check(int server, std::int64_t generation) const {
   const grpc::Status status = asked.stub->Status(&call.context, {}, &reply);
   if (!status.ok())
     return fmt::format("{} is gone, and its variables with it: {}", name, rpc::status_text(status, security_));
-  // A write that is in flight has raised it on some servers; one that was started again has none.
+  // A write in flight has increased it on some servers; a restarted server has none.
   if (reply.generation() >= generation) return "";
   return fmt::format("{} was started again and has lost its variables", name);
 }

@@ -15,38 +15,38 @@
 
 namespace mirrortrain {
 
-/// A server that did not do what it was asked.
+/// A server that failed a request.
 class ServerError : public Error {
  public:
   ServerError(int server_, const std::string& text) : Error(text), server(server_) {}
   int server;
 };
 
-/// Connections to all parameter servers. Messages have the elements of all servers, one after the other; each server
-/// is asked in one call, all at the same time. Functions throw ServerError, which names the server. Pulls and pushes
-/// may be on different threads.
+/// Connections to all parameter servers. Messages have the elements of all servers, one after the other; each server is
+/// called once, all concurrently. Functions throw ServerError, which names the server. Pulls and pushes may be on
+/// different threads.
 class ParameterClient {
  public:
-  /// `addresses`: of the servers, host:port. `timeout_seconds`: for a call; 0: no limit. The placement must outlive it.
+  /// `addresses`: the servers' host:port. `timeout_seconds`: for an RPC; 0: no limit. The placement must outlive it.
   ParameterClient(const Placement& placement, std::vector<std::string> addresses, const rpc::Security& security,
                   double timeout_seconds);
   ~ParameterClient();
 
-  /// From here on, servers of this machine read and write elements that lie in this memory there, and not in messages.
+  /// After this call, servers on this machine read and write elements in this memory directly instead of by messages.
   /// Its name is removed once all servers have been asked. It must outlive this.
   void share(SharedMemory& memory) { shared_ = &memory; }
 
   /// Returns each server's version; see ServedVariables.
   std::vector<std::int64_t> pull(std::int64_t generation, Content content, std::span<float> to) const;
   /// `versions`: as pulled for this step; `step.version` is not read. Returns the largest staleness on any server that
-  /// applied it; nothing where all had before.
+  /// applied it; nothing if all had applied it before.
   std::optional<std::int64_t> push(const PushedStep& step, std::span<const std::int64_t> versions,
                                    std::span<const float> elements) const;
   void write(std::int64_t generation, std::span<const float> state) const;
 
-  /// Why a server cannot be used with the variables of this generation; empty where it can.
+  /// Why a server cannot be used with the variables of this generation; empty if it can.
   std::string check(int server, std::int64_t generation) const;
-  /// Tells the servers that the run is done, or why it failed; one that is gone is left out.
+  /// Notifies the servers that the run is done, or why it failed; skips those that are gone.
   void end(const std::string& failure) const;
 
  private:

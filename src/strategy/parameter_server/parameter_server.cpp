@@ -38,7 +38,7 @@ struct FloatBuffer {
   std::unique_ptr<float[]> data;
 };
 
-/// What `use` throws as the call's status.
+/// Returns an exception thrown by `use` as the RPC's status.
 template <class Use>
 grpc::Status status_of(const Use& use) {
   try {
@@ -142,7 +142,7 @@ class ParameterServer::Body final : public Parameters::Service {
   }
 
  private:
-  /// The elements of a call, of which `message` is the first.
+  /// Reads the elements of an RPC, of which `message` is the first.
   template <class Reader, class Message>
   static bool receive(Reader& reader, Message& message, std::span<float> to) {
     ElementsReceiver receiver(to);

@@ -16,7 +16,7 @@ class Service;
 
 namespace mirrortrain {
 
-/// A parameter server: keeps its parts of the variables, gives them to workers and applies their gradients.
+/// A parameter server: stores its parts of the variables, sends them to workers and applies their gradients.
 class ParameterServer {
  public:
   /// `index`: among the servers of the placement.
@@ -26,11 +26,11 @@ class ParameterServer {
   ParameterServer& operator=(const ParameterServer&) = delete;
   ~ParameterServer();
 
-  /// For this task's server; lives as long as this.
+  /// For this task's server; owned by this object.
   grpc::Service& service() const;
 
-  /// Returns when the chief says that the run is done. `failure`: asked now and then whether the run has failed
-  /// elsewhere, and why; empty while it has not. Throws Error where it has, there or by the chief's word.
+  /// Returns when the chief reports that the run is done. `failure`: polled for the reason why the run has failed
+  /// elsewhere; empty while it has not. Throws Error if it has, there or according to the chief.
   void serve(const std::function<std::string()>& failure = {}) const;
 
  private:

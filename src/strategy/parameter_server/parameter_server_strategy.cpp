@@ -15,7 +15,7 @@
 namespace mirrortrain {
 namespace {
 
-/// The chief's view: one replica computes each step, somewhere.
+/// The chief's view: one replica, on any worker, computes each step.
 Topology one_replica() {
   Topology topology;
   topology.lanes.push_back({{DeviceId::Kind::kCpu, 0}, 1, {}, {0}});
@@ -59,15 +59,15 @@ class ParameterServerStrategy : public Strategy {
   ParameterClient servers_;
   std::vector<const data::Feeder*> examples_;
   std::vector<float> message_;
-  std::atomic<std::int64_t> generation_ = 0;  ///< counts the writes
+  std::atomic<std::int64_t> generation_ = 0;  ///< number of writes
   const std::size_t metric_sums_;
-  std::int64_t updates_ = 0;   ///< given to workers
-  std::int64_t snapshot_ = 0;  ///< counts the changes of the variables
-  bool is_training_ = false;   ///< steps are open that change them
-  bool is_outdated_ = false;   ///< the store
+  std::int64_t updates_ = 0;   ///< number of updates given to workers
+  std::int64_t snapshot_ = 0;  ///< number of changes of the variables
+  bool is_training_ = false;   ///< steps that change the variables are open
+  bool is_outdated_ = false;   ///< whether the store is outdated
   std::atomic<bool> has_ended_ = false;
   std::vector<StepSums> collected_, taken_;
-  std::vector<std::int64_t> staleness_;  ///< pushes by staleness
+  std::vector<std::int64_t> staleness_;  ///< number of pushes by staleness
 };
 
 ParameterServerStrategy::ParameterServerStrategy(const Model& model, ParameterServerParts parts,
@@ -106,7 +106,7 @@ DispatchedStep ParameterServerStrategy::dispatched(const StepSpec& step) const {
 }
 
 void ParameterServerStrategy::train(const StepSpec& step) {
-  if (!is_training_) dispatch_.dispatcher().wait();  // an evaluation reads the variables as they are
+  if (!is_training_) dispatch_.dispatcher().wait();  // an evaluation reads the variables before further updates
   state_.write_step();
   dispatch_.dispatcher().give(dispatched(step));
   updates_ = std::max(updates_, step.updates);
@@ -121,7 +121,7 @@ void ParameterServerStrategy::evaluate(const StepSpec& step) {
   dispatch_.dispatcher().give(std::move(order));
 }
 
-/// What a worker reports: sums and counts are indexed by it.
+/// Checks a worker's result, whose values are used as indices.
 void ParameterServerStrategy::require(const StepResult& result) const {
   if (result.sums.metrics.size() != metric_sums_) {
     throw Error(fmt::format("a worker reported {} sums of metrics, expected {}; all tasks need the same configuration",
@@ -134,7 +134,7 @@ void ParameterServerStrategy::require(const StepResult& result) const {
   }
 }
 
-/// Waits for all steps.
+/// Waits for all steps and collects their results.
 void ParameterServerStrategy::collect() {
   for (StepResult& result : dispatch_.dispatcher().take()) {
     require(result);
@@ -172,7 +172,7 @@ void ParameterServerStrategy::variables_changed() {
   ++snapshot_;
 }
 
-/// On any thread: what the chief waits for ends.
+/// Called on any thread: ends the chief's waits.
 void ParameterServerStrategy::abort(const std::string& reason) {
   dispatch_.dispatcher().fail(reason);
   end(reason);
@@ -184,7 +184,7 @@ void ParameterServerStrategy::end(const std::string& failure) {
     dispatch_.end(failure);
     return servers_.end(failure);
   }
-  // Together: a server that hangs is waited for here and there.
+  // Concurrently: a server that hangs delays both.
   const auto servers = std::async(std::launch::async, [&] { servers_.end(failure); });
   dispatch_.end(failure);
 }

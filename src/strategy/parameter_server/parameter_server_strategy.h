@@ -13,20 +13,20 @@
 
 namespace mirrortrain {
 
-/// What the chief's strategy is made from.
+/// Arguments of the chief's strategy.
 struct ParameterServerParts {
   std::vector<VariablePolicy> policies;  ///< of the model's variables, resolved
   State state;
   Placement placement;
   std::vector<std::string> servers;  ///< their addresses
   rpc::Security security;
-  double timeout_seconds = 60;  ///< without an answer of a server, or without any worker; 0: no limit
+  double timeout_seconds = 60;  ///< without a server's answer, or without any worker; 0: no limit
 };
 
-/// parameter_server, on the chief, which computes nothing itself: the variables are on the servers, each step is given
-/// to one worker, which pulls them, computes the gradients of the whole batch and pushes these, and the servers apply
-/// them when they come. The host's store is what `variables()` read last. When the strategy ends, or by `abort`, so do
-/// workers and servers. `model` and `dispatch`, whose service is being served, must outlive it.
+/// parameter_server, on the chief, which computes nothing itself: the variables are on the servers; each step is given
+/// to one worker, which pulls the variables, computes the gradients of the whole batch and pushes them; and the servers
+/// apply them on arrival. The host's store has the values of the last call of `variables()`. When the strategy ends, or
+/// by `abort`, so do workers and servers. `model` and `dispatch`, whose service is being served, must outlive it.
 std::unique_ptr<Strategy> make_parameter_server_strategy(const Model& model, ParameterServerParts parts,
                                                          DispatchService& dispatch);
 

@@ -15,7 +15,7 @@ namespace mirrortrain {
 struct VariablePart {
   enum class Kind : std::uint8_t {
     kTrained,   ///< by the optimizer, with its slots
-    kAssigned,  ///< by layers in training: moving statistics
+    kAssigned,  ///< by layers during training: moving statistics
     kConstant,  ///< frozen
   };
   std::size_t variable = 0;              ///< of the model
@@ -25,15 +25,16 @@ struct VariablePart {
   std::optional<scalar::MaxNorms> norms{};  ///< of a whole variable with a constraint
 };
 
-/// What a message between a server and others holds of each part.
+/// The values that a message between a server and others has for each part.
 enum class Content : std::uint8_t {
   kChanging,  ///< values that training changes. A push has their gradients, and the values that layers assign
   kValues,    ///< every value
   kState,     ///< every value, then the optimizer slots, one after the other
 };
 
-/// Where the variables are: whole variables or their shards go to the servers in turn, in the order of the model, as in
-/// TensorFlow. Every task computes the same. A message has the elements of one server, or of all, one after the other.
+/// Placement of the variables: whole variables or their shards are assigned to the servers round-robin, in the model's
+/// order, as in TensorFlow. Every task computes the same. A message has the elements of one server, or of all, one
+/// after the other.
 class Placement {
  public:
   /// `slots`: per weight: the update rule's, then the weights' average if any.
@@ -41,17 +42,17 @@ class Placement {
 
   int servers() const { return static_cast<int>(parts_.size()); }
   int slots() const { return slots_; }
-  /// In the order of messages: those trained, those assigned, then the constant ones.
+  /// In the order of messages: trained, assigned, then constant parts.
   const std::vector<VariablePart>& parts(int server) const { return parts_[static_cast<std::size_t>(server)]; }
 
-  /// The trained variables that are cut in shards.
+  /// The trained variables that are split into shards.
   std::vector<std::size_t> split() const;
 
   std::int64_t elements(int server, Content content) const;
   /// Of all servers.
   std::int64_t elements(Content content) const;
 
-  /// A part in a message, or one of its slots.
+  /// A part, or one of its slots, in a message.
   struct Piece {
     const VariablePart* part = nullptr;
     int slot = -1;            ///< -1: the value

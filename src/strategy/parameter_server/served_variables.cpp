@@ -16,7 +16,7 @@ ServedVariables::ServedVariables(const Placement& placement, int server, const s
     : placement_(placement), server_(server), rule_(rule), gradients_(gradients), device_(make_cpu_device(0, 1, {})) {
   for (const VariablePart& part : placement_.parts(server_)) {
     Part& own = *parts_.emplace_back(std::make_unique<Part>(part.elements, part.update));
-    // Gradients are those of the messages, with the regularization's: workers add it to what they compute.
+    // Gradients are those in the messages, which include the regularization's: workers add it themselves.
     own.values.add(part.elements, 0, 0, false);
     const bool measures = scalar::scales_by_norms(rule_);
     own.values.allocate({1, part.kind == VariablePart::Kind::kTrained ? placement_.slots() : 0, measures, measures},
@@ -24,7 +24,7 @@ ServedVariables::ServedVariables(const Placement& placement, int server, const s
   }
 }
 
-/// Calls copy(elements here, offset in the message, how many) for each piece, with its part's lock held.
+/// Calls copy(local elements, offset in the message, count) for each piece, holding its part's lock.
 template <class Copy>
 void ServedVariables::for_each_piece(Content content, const Copy& copy) const {
   const VariablePart* const first = placement_.parts(server_).data();
@@ -62,7 +62,7 @@ std::int64_t ServedVariables::pull(std::int64_t generation, Content content, std
   return version;
 }
 
-/// A rule that scales by norms finds whole variables here.
+/// A rule that scales by norms gets whole variables here.
 void ServedVariables::update(Part& part, const float* gradient, const StepParams& params) const {
   const std::array sources{scalar::GradientSource{gradient, 1}};
   const scalar::UpdateGroupView& view = part.values.view(0);
@@ -80,7 +80,7 @@ PushResult ServedVariables::push(const PushedStep& step, std::span<const float> 
   const std::shared_lock lock(writes_);
   require(step.generation);
   if (!applied_.begin(step.step, step.oldest_open_step)) return {};
-  device_->enter_thread();  // the update computes as a lane's does
+  device_->enter_thread();  // the update runs as on a lane
   const PushResult result{true, version_.fetch_add(1) - step.version};
   StepParams params{.learning_rate = step.learning_rate, .scale = step.scale, .updates = step.updates};
   if (gradients_.clip_value) params.clip_value = *gradients_.clip_value;

@@ -17,33 +17,33 @@
 
 namespace mirrortrain {
 
-/// A worker's gradients for one server, and what they were computed from.
+/// A worker's gradients for one server, and the versions that they were computed from.
 struct PushedStep {
   std::int64_t generation = 0, version = 0;
   std::int64_t step = 0, oldest_open_step = 0, updates = 0;
   float learning_rate = 0, scale = 1;
 };
 
-/// What became of them.
+/// The result of a push.
 struct PushResult {
   bool applied = false;        ///< false: the step had been applied before
   std::int64_t staleness = 0;  ///< updates applied between the pull and this push
 };
 
-/// The parts of the variables on one parameter server, with their optimizer slots. Each part has a lock: a pull sees it
-/// whole, before or after a push, and pulls and pushes pass each other part by part. May be used on any thread.
+/// The parts of the variables on one parameter server, with their optimizer slots. Each part has a lock: a pull reads
+/// each part atomically, before or after a push, and pulls and pushes interleave part by part. Thread-safe.
 class ServedVariables {
  public:
   /// All values are 0 until the first write. The placement must outlive it.
   ServedVariables(const Placement& placement, int server, const scalar::UpdateRule& rule,
                   const GradientOptions& gradients);
 
-  /// Counts the writes of the chief, as it says; 0 before the first.
+  /// The number of the chief's last write, as given by the chief; 0 before the first.
   std::int64_t generation() const { return generation_; }
 
-  /// Everything anew: Content::kState. No step of an earlier generation is applied from here on.
+  /// Replaces everything: Content::kState. Steps of earlier generations are rejected from then on.
   void write(std::int64_t generation, std::span<const float> state);
-  /// Returns the version: how many pushes were applied, or begun, before. Throws Error for another generation.
+  /// Returns the version: the number of pushes applied or begun before. Throws Error for another generation.
   std::int64_t pull(std::int64_t generation, Content content, std::span<float> to) const;
   /// Applies gradients and assigned values (Content::kChanging), each step once. Throws Error for another generation.
   PushResult push(const PushedStep& step, std::span<const float> elements);
@@ -70,7 +70,7 @@ class ServedVariables {
   const scalar::UpdateRule rule_;
   const GradientOptions gradients_;
   std::unique_ptr<Device> device_;
-  std::vector<std::unique_ptr<Part>> parts_;  ///< as in the placement
+  std::vector<std::unique_ptr<Part>> parts_;  ///< in the order of the placement
   mutable std::shared_mutex writes_;          ///< exclusive: a write; shared: pulls and pushes
   AppliedSteps applied_;
   std::atomic<std::int64_t> generation_ = 0, version_ = 0;

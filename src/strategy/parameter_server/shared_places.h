@@ -14,16 +14,16 @@
 
 namespace mirrortrain::parameter_server {
 
-/// Elements in memory that a worker shares, which stays mapped as long as this lives.
+/// Elements in a worker's shared memory, which stays mapped as long as this object lives.
 struct PlacedElements {
   std::shared_ptr<SharedMemory> memory;
   std::span<float> elements;
 };
 
-/// The memory that workers of this machine share with this server.
+/// The memory that workers on this machine share with this server.
 class SharedPlaces {
  public:
-  /// So many elements where a message says that they are; nothing where it does not, or this is another machine.
+  /// Returns `count` elements at the place in a message; nothing if it has none, or if this is another machine.
   template <class Message>
   std::optional<PlacedElements> find(const Message& message, std::int64_t count) {
     if (!message.has_place()) return std::nullopt;
@@ -45,7 +45,7 @@ class SharedPlaces {
     if (place.bytes() <= 0) return nullptr;
     std::shared_ptr<SharedMemory> memory = SharedMemory::open(place.name(), static_cast<std::size_t>(place.bytes()));
     if (!memory) return nullptr;
-    // What workers had that are gone; calls that still use it keep it mapped.
+    // Memory of workers that are gone; calls that still use it keep it mapped.
     std::erase_if(opened_, [](const auto& one) { return one.second->is_abandoned(); });
     return opened_[place.name()] = std::move(memory);
   }

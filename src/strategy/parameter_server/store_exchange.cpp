@@ -6,7 +6,7 @@ namespace mirrortrain {
 
 StoreExchange::StoreExchange(const Placement& placement, const VariableStore& store) : placement_(placement) {
   for (const Content content : {Content::kChanging, Content::kValues, Content::kState}) {
-    // A worker's store has no slots, and never meets them.
+    // A worker's store has no slots and never exchanges them.
     const bool kept = content != Content::kState || store.slots() == placement.slots();
     runs_.push_back(kept ? runs(content, store, false) : std::vector<Run>());
   }

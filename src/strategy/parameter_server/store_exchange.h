@@ -8,11 +8,11 @@
 
 namespace mirrortrain {
 
-/// The places of a store's elements in messages of all servers. The store, in host memory, and the placement must
-/// outlive it.
+/// Maps a store's elements to their offsets in messages of all servers. The store, in host memory, and the placement
+/// must outlive it.
 class StoreExchange {
  public:
-  /// With a store that keeps gradients, pushes can be made.
+  /// Pushes need a store that keeps gradients.
   StoreExchange(const Placement& placement, const VariableStore& store);
 
   void to_store(Content content, std::span<const float> message) const;
@@ -23,7 +23,7 @@ class StoreExchange {
   double squares_of_push(std::span<const float> message) const;
 
  private:
-  /// Where something of a part is.
+  /// A contiguous run of elements in the store and in the message.
   struct Run {
     float* elements = nullptr;
     std::int64_t offset = 0, count = 0;

@@ -7,8 +7,8 @@
 
 namespace mirrortrain::parameter_server {
 
-/// Why the run has failed, once another connection shows that it has: the control plane, which learns of it at the same
-/// time, says which task failed. Waits a second for its word at most; `otherwise` where it says nothing.
+/// Why the run has failed, once another connection shows that it has: the control plane, notified at the same time,
+/// names the failed task. Waits at most one second for it; then returns `otherwise`.
 inline std::string told_reason(const std::function<std::string()>& failure, const std::string& otherwise) {
   std::string reason = failure ? failure() : otherwise;
   for (int i = 0; i < 100 && reason.empty(); ++i) {

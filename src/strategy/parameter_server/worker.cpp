@@ -24,13 +24,13 @@ namespace {
 /// A step in flight in the worker: chief, puller, lanes, pusher, chief.
 struct WorkerStep {
   DispatchedStep step;
-  std::vector<std::int64_t> versions;  ///< of the servers, when the variables were pulled
+  std::vector<std::int64_t> versions;  ///< of the servers at the time of the pull
   std::optional<Content> pulled;       ///< nothing: the lanes have the variables
-  std::span<float> elements;           ///< variables, then the push
+  std::span<float> elements;           ///< the pulled variables, then the push
   StepSums sums;
 };
 
-/// They come from another task, and addresses are computed of them.
+/// Checks rows from another task before addresses are computed from them.
 void require_rows(const data::Feeder* data_set, std::span<const std::int64_t> rows) {
   if (data_set == nullptr) return;
   for (const std::int64_t row : rows) {
@@ -48,8 +48,8 @@ class Worker {
         exchange_(parts.placement, parts.strategy.variables()),
         servers_(parts.placement, parts.servers, parts.security, parts.timeout_seconds),
         chief_(parts.chief, parts.task, parts.security) {
-    // As many as steps can be here at once, so that nothing large is allocated in a step; where servers of this machine
-    // find them.
+    // One for each step that can be here at once, so that nothing large is allocated in a step; in memory shared with
+    // the servers of this machine.
     const auto count = static_cast<std::size_t>(parts.placement.elements(Content::kValues));
     shared_ = SharedMemory::make(kPlaces * count * sizeof(float));
     if (shared_) {
@@ -67,11 +67,11 @@ class Worker {
     const auto pusher = std::async(std::launch::async, [this] { guard([this] { push(); }); });
     {
       const std::jthread watcher([this](const std::stop_token& over) { watch(over); });
-      guard([this] { compute(); });  // on the thread that made the strategy, which is its first lane
+      guard([this] { compute(); });  // on the thread that created the strategy, which is its first lane
       puller.wait();
       pusher.wait();
     }
-    // The chief ends the connection: after its work, or when it was notified of what failed here.
+    // The chief closes the connection: when the work is done, or when it is notified of the error here.
     if (error_ && listener.wait_for(std::chrono::seconds(5)) != std::future_status::ready) chief_.cancel();
     listener.wait();
     if (error_) std::rethrow_exception(error_);
@@ -80,7 +80,7 @@ class Worker {
  private:
   static constexpr std::size_t kPlaces = Dispatcher::kStepsAtWorker + 1;
 
-  /// The first error ends all threads; the chief is notified unless it knows.
+  /// The first error ends all threads; the chief is notified unless it caused it.
   template <class Work>
   void guard(const Work& work) {
     try {
@@ -109,7 +109,7 @@ class Worker {
     return true;
   }
 
-  /// Ends this worker where the run has failed without a word on the connection: the chief may have stalled.
+  /// Ends this worker if the run has failed without a message on the connection: the chief may have stalled.
   void watch(const std::stop_token& over) {
     for (; !over.stop_requested(); std::this_thread::sleep_for(std::chrono::milliseconds(100))) {
       const std::string reason = parts_.failure();
@@ -129,7 +129,7 @@ class Worker {
   }
 
   void pull() {
-    std::int64_t generation = 0, snapshot = -1;  // what evaluation reads was pulled already
+    std::int64_t generation = 0, snapshot = -1;  // the snapshot that was pulled last for evaluation
     while (auto step = orders_.take()) {
       WorkerStep next;
       const bool anew = step->generation != generation;
@@ -139,7 +139,7 @@ class Worker {
       if (!place) return;
       next.elements = *place;
       if (!has_values) {
-        next.pulled = anew ? Content::kValues : Content::kChanging;  // constants do not change but by the chief
+        next.pulled = anew ? Content::kValues : Content::kChanging;  // only the chief changes constants
         next.versions = servers_.pull(step->generation, *next.pulled, message(next, *next.pulled));
       }
       generation = step->generation;
@@ -208,8 +208,8 @@ class Worker {
 
   const WorkerParts& parts_;
   StoreExchange exchange_;
-  std::unique_ptr<SharedMemory> shared_;  ///< the places; null where there is too little space in /dev/shm
-  std::vector<float> own_;                ///< instead of it
+  std::unique_ptr<SharedMemory> shared_;  ///< memory of the places; null if /dev/shm has too little space
+  std::vector<float> own_;                ///< memory used instead
   ParameterClient servers_;
   ChiefConnection chief_;
   Channel<DispatchedStep> orders_;

@@ -22,7 +22,7 @@ void AssignedValues::write(Stream& stream, std::size_t assignment, Aggregation a
   sources_.clear();
   for (std::int64_t row = 0; row < rows.rows(); ++row) sources_.push_back({rows.row(row), share});
   if (aggregation == Aggregation::kOnlyFirstReplica) sources_.resize(1);
-  // As many at once as the kernel takes: what it has made so far is the first of the next ones.
+  // As many at once as the kernel accepts: the partial result is the first source of the next ones.
   std::span<scalar::GradientSource> rest(sources_);
   while (true) {
     const auto now = rest.first(std::min(rest.size(), static_cast<std::size_t>(kernels_.most_sources())));

@@ -11,19 +11,19 @@
 
 namespace mirrortrain {
 
-/// What the layers of the run's replicas assign to variables, in one memory domain: ModelGraph::assignments. Each
-/// replica's program leaves its values in a row; for a variable that the replicas share, the rows become one value in
-/// every domain.
+/// The values that the layers of the run's replicas assign to variables, in one memory domain: ModelGraph::assignments.
+/// Each replica's program leaves its values in a row; for a variable that the replicas share, the rows are aggregated
+/// into one value in every domain.
 class AssignedValues {
  public:
-  /// `replicas`: the most that a domain has. `others`: the domain's rank; null where there is one. All must outlive it.
+  /// `replicas`: the maximum of a domain. `others`: the domain's rank; null if there is only one. All must outlive it.
   AssignedValues(Device& device, const StepKernels& kernels, const Model& model, int replicas, Communicator* others);
 
-  /// Where a replica of the domain leaves what it assigns.
+  /// Where a replica of the domain writes its assigned values.
   float* own(std::size_t assignment, int replica) const { return values_[assignment].own(replica); }
 
-  /// `value` becomes the sum, the mean over `all_replicas` of the run, or the first replica's. The domain's replicas
-  /// have left theirs. Called by its first lane.
+  /// Sets `value` to the sum, the mean over `all_replicas` of the run, or the first replica's. The domain's replicas
+  /// must have written theirs. Called by its first lane.
   void write(Stream& stream, std::size_t assignment, Aggregation aggregation, int all_replicas, float* value);
 
   std::size_t bytes() const;
@@ -31,7 +31,7 @@ class AssignedValues {
  private:
   const StepKernels& kernels_;
   std::vector<GatheredRows<float>> values_;
-  std::vector<scalar::GradientSource> sources_;  ///< of the sum that is made
+  std::vector<scalar::GradientSource> sources_;  ///< of the current sum
 };
 
 }  // namespace mirrortrain

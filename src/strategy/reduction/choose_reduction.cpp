@@ -11,7 +11,7 @@
 namespace mirrortrain {
 namespace {
 
-/// The lane on whose device the sum is made.
+/// The lane on whose device the sum is computed.
 const LanePlace& root_lane(const StrategyOptions& options, const Topology& topology) {
   if (!options.reduce_to_device) return topology.lanes.front();
   const auto found = std::ranges::find(topology.lanes, *options.reduce_to_device, &LanePlace::device);
@@ -20,8 +20,8 @@ const LanePlace& root_lane(const StrategyOptions& options, const Topology& topol
       fmt::format("strategy.reduce_to_device: {} is not among the run's devices", options.reduce_to_device->text()));
 }
 
-/// Whether the aggregation method defines how gradients are added across replicas, or the operation has an order of its
-/// own.
+/// Notes whether the aggregation method defines how gradients are added across replicas, or the operation has its own
+/// order.
 std::string order_note(bool by_method, AggregationMethod method) {
   if (by_method) return fmt::format(", by {}", config::name_of(method));
   if (method == AggregationMethod::kAddN) return "";
@@ -32,7 +32,7 @@ std::string plural(int count, std::string_view noun) {
   return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
 }
 
-/// In one memory.
+/// Chooses the reduction within one memory.
 ReductionChoice choose_within(const StrategyOptions& options, const Topology& topology, AggregationMethod method,
                               std::uint64_t gradient_bytes) {
   const int replicas = topology.replicas;
@@ -57,7 +57,7 @@ ReductionChoice choose_within(const StrategyOptions& options, const Topology& to
   return choice;
 }
 
-/// Throws UsageError where the options ask across workers for what cannot be there.
+/// Throws UsageError if the options request a transport across workers that is unavailable.
 void require_transport(const StrategyOptions& options, const Topology& topology,
                        const std::function<std::string()>& why_no_nccl) {
   const auto refuse = [](std::string_view key, const std::string& why) {
@@ -83,7 +83,7 @@ void require_transport(const StrategyOptions& options, const Topology& topology,
   }
 }
 
-/// Whether gradients go between memories as bfloat16. Throws UsageError where they cannot.
+/// Whether gradients are sent between memories as bfloat16. Throws UsageError if they cannot be.
 bool compresses(const StrategyOptions& options, const ReductionChoice& choice) {
   if (options.communication.compression == Compression::kNone) return false;
   const bool has_order = choice.stages && options.cross_device_ops != CrossDeviceOps::kAuto;
@@ -94,7 +94,7 @@ bool compresses(const StrategyOptions& options, const ReductionChoice& choice) {
       config::name_of(*choice.operation)));
 }
 
-/// Where all is in one memory.
+/// Notes that compression has no effect if all gradients are in one memory.
 ReductionChoice without_compression(ReductionChoice choice, const StrategyOptions& options) {
   if (options.communication.compression == Compression::kNone) return choice;
   choice.note += fmt::format("{}compression has no effect: no gradients leave this memory",
@@ -121,14 +121,14 @@ ReductionChoice choose_reduction(const StrategyOptions& options, const Topology&
     choice.operation = topology.on_gpus() && no_nccl.empty() ? CrossDeviceOps::kNccl : CrossDeviceOps::kRing;
     if (!no_nccl.empty()) why = fmt::format(" by copies ({})", no_nccl);
   }
-  // Memories that cannot be reached are gathered, so that the order is the replicas'; else the workers' communicator
-  // adds.
+  // Replicas in memories that cannot reach each other are gathered, so that the order is the replicas'; otherwise the
+  // workers' communicator adds.
   const bool gathers = *choice.operation == CrossDeviceOps::kReductionToOneDevice && !topology.on_gpus();
   choice.body = gathers ? ReductionChoice::Body::kGathered : ReductionChoice::Body::kCollective;
   bool by_method = false;
   if (choice.operation != CrossDeviceOps::kNccl && (topology.on_gpus() || gathers)) {
     const LanePlace& root = root_lane(options, topology);
-    // Every worker names the chief's replica.
+    // Every worker selects the chief's replica.
     const int root_replica = root.replicas.front() % (topology.replicas / topology.cluster.workers);
     const int root_rank = topology.on_gpus() ? static_cast<int>(&root - topology.lanes.data()) : 0;
     choice.stages.emplace(*choice.operation, gathers ? topology.replicas : ranks, method,

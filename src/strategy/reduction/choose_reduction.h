@@ -15,32 +15,32 @@
 
 namespace mirrortrain {
 
-/// How the gradients of a run are added across its replicas.
+/// How the gradients of a run are summed across its replicas.
 struct ReductionChoice {
   enum class Body : std::uint8_t {
     kInUpdate,    ///< by the update, in its own pass
-    kOnePass,     ///< within a domain, by that pass on its own
+    kOnePass,     ///< within a domain, by a separate pass
     kStaged,      ///< within a domain, by an operation's stages
     kCollective,  ///< in one pass within each domain, then by the communicator across them
-    kGathered,    ///< across domains that do not reach each other's memory, in the order of an operation's stages
+    kGathered,    ///< across domains that cannot reach each other's memory, in the order of an operation's stages
   };
   Body body = Body::kInUpdate;
-  /// What `cross_device_ops` names or auto selected; absent where the update adds. Never auto.
+  /// The operation that `cross_device_ops` names or auto selected; absent if the update adds. Never auto.
   std::optional<CrossDeviceOps> operation;
-  /// Its stages: over a domain's replicas where there is one domain, over the run's replicas where they are gathered
-  /// (reduction_to_one_device across workers), over the domains where devices copy from each other. Absent with nccl,
-  /// and where the workers' communicator adds.
+  /// Its stages: over a domain's replicas if there is one domain, over the run's replicas if they are gathered
+  /// (reduction_to_one_device across workers), over the domains if devices copy from each other. Absent with nccl, and
+  /// if the workers' communicator adds.
   std::optional<StagedReduction> stages;
-  bool compresses = false;  ///< gradients go between memories as bfloat16
-  std::string note;         ///< what was chosen and why, for the log
+  bool compresses = false;  ///< gradients are sent between memories as bfloat16
+  std::string note;         ///< the choice and its reason, for the log
 
   bool adds_before_update() const { return body != Body::kInUpdate; }
 };
 
-/// Follows `cross_device_ops`; auto chooses by the topology alone, never by timing in the run, so that the same run
-/// gives the same bits. In one memory without gradients to add there is nothing to choose. `why_no_nccl`: asked across
-/// GPUs alone; a sentence, or nothing where NCCL can be used. Throws UsageError where reduce_to_device is not among the
-/// devices.
+/// Follows `cross_device_ops`; auto decides only by the topology, never by timing in the run, so that the same run
+/// gives the same bits. In one memory without gradients to add there is nothing to choose. `why_no_nccl`: called only
+/// across GPUs; returns a sentence, or nothing if NCCL can be used. Throws UsageError if reduce_to_device is not among
+/// the devices.
 ReductionChoice choose_reduction(const StrategyOptions& options, const Topology& topology, AggregationMethod method,
                                  std::uint64_t gradient_bytes, const std::function<std::string()>& why_no_nccl);
 

@@ -18,10 +18,10 @@ class DomainLink {
   DomainLink(Device& device, const StepKernels& kernels, Communicator& communicator);
 
   Communicator& communicator() const { return communicator_; }
-  /// Of the device's memory, where it is known.
+  /// Size in the device's memory, as far as known.
   std::size_t bytes() const { return numbers_.bytes() + communicator_.bytes(); }
 
-  /// Adds `elements` of every domain to everybody's. `what` they are, for errors, outlives this.
+  /// All-reduces `elements` over all domains, by sum. `what`: a description for errors; must outlive this.
   void all_reduce(Stream& stream, std::span<float> elements, std::string_view what) const {
     communicator_.all_reduce(stream, {elements, what});
   }

@@ -7,7 +7,7 @@
 namespace mirrortrain {
 namespace {
 
-/// Two doubles keep 64 bits exactly.
+/// Two doubles represent 64 bits exactly.
 constexpr int kHalf = 32;
 double high_half(std::uint64_t bits) { return static_cast<double>(bits >> kHalf); }
 double low_half(std::uint64_t bits) { return static_cast<double>(static_cast<std::uint32_t>(bits)); }
@@ -15,7 +15,7 @@ std::uint64_t whole(double high, double low) {
   return static_cast<std::uint64_t>(high) << kHalf | static_cast<std::uint64_t>(low);
 }
 
-/// Of each variable that all replicas share: of one that they do not, of no bytes.
+/// A checksum of each variable; of no bytes if the replicas do not share the variable.
 std::vector<std::uint64_t> checksums_of(const MemoryDomain& domain, Stream& stream) {
   std::vector<std::uint64_t> checksums;
   std::vector<std::byte> on_host;
@@ -35,7 +35,7 @@ std::vector<std::uint64_t> checksums_of(const MemoryDomain& domain, Stream& stre
 
 }  // namespace
 
-/// All variables at once; one by one only where something differs.
+/// Compares all variables at once, and one by one only if something differs.
 std::string differing_replicas(const RunVariables& run, std::span<Stream* const> streams, const Workers& workers) {
   std::map<int, std::vector<std::uint64_t>> checksums;  // by replica of this process
   for (const auto& domain : run.domains()) {

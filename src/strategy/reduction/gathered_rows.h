@@ -12,13 +12,13 @@
 namespace mirrortrain {
 
 /// Rows of `count` numbers, one from each replica or memory domain of the run, in one domain's memory. The domain
-/// writes its own rows and gathers the others'; whatever is then added up in the rows' order has bits that depend on
-/// neither lanes nor workers. T: float or double.
+/// writes its own rows and gathers the others', so that sums in the rows' order have the same bits for any lanes and
+/// workers. T: float or double.
 template <class T>
 class GatheredRows {
  public:
-  /// `rows`: of each domain, as many everywhere: those that it does not write stay 0. `others`: its rank among the
-  /// domains; null where there is one. `name`: of the numbers, for errors. Device and communicator must outlive it.
+  /// `rows`: per domain, the same everywhere: rows that a domain does not write stay 0. `others`: the domain's rank;
+  /// null if there is only one. `name`: of the numbers, for errors. Device and communicator must outlive it.
   GatheredRows(Device& device, Communicator* others, int rows, std::int64_t count, std::string name)
       : others_(others),
         count_(count),
@@ -28,12 +28,12 @@ class GatheredRows {
         name_(std::move(name)) {}
 
   std::int64_t count() const { return count_; }
-  /// Numbers from one row to the next one.
+  /// Distance between rows, in numbers.
   std::int64_t stride() const { return whole_shards(count_); }
-  /// Of the whole run.
+  /// Number of rows of the whole run.
   std::int64_t rows() const { return rows_; }
   T* row(std::int64_t row) const { return table_.template as<T>() + row * stride(); }
-  /// The domain's own, counted within it.
+  /// A row of this domain, by its number within it.
   T* own(int row) const { return this->row(first_ + row); }
 
   /// Fetches the other domains' rows, once those of this one are written.

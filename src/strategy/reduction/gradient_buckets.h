@@ -14,16 +14,16 @@
 
 namespace mirrortrain {
 
-/// A bucket that goes to other domains as bfloat16: rank r adds shard r of every rank's, and hands the sum out. The
-/// shards are of one length, with zeros behind the last gradients.
+/// A bucket that is sent to other domains as bfloat16: rank r adds shard r of every rank's bucket and distributes the
+/// sum. The shards have equal length, zero-padded after the last gradients.
 struct CompressedBucket {
-  float* residual = nullptr;  ///< what rounding left of the bucket's gradients
+  float* residual = nullptr;  ///< rounding errors of the bucket's gradients
   std::span<bfloat16> sent, received;
   scalar::CompressedSum sum;    ///< of this rank's shard
   scalar::Expansion expansion;  ///< into the gradients of the domain's first replica
 };
 
-/// Gradients that are reduced over the replicas together: neighbours in a group of variables, in one memory domain.
+/// Gradients that are reduced over the replicas together: adjacent in a group of variables, in one memory domain.
 struct GradientBucket {
   std::vector<std::byte*> gradients;  ///< float32, by replica of the domain
   std::int64_t elements = 0;
@@ -34,34 +34,34 @@ struct GradientBucket {
   Aggregation aggregation = Aggregation::kMean;
   int group = 0;                       ///< of the store
   std::int64_t begin = 0;              ///< its first element there
-  std::vector<std::size_t> variables;  ///< whose gradients they are
-  std::size_t full_after = 0;          ///< steps of the training program
+  std::vector<std::size_t> variables;  ///< whose gradients it contains
+  std::size_t full_after = 0;          ///< number of kernels of the training program
 
   float* gradient(std::size_t replica) const { return reinterpret_cast<float*>(gradients[replica]); }
 };
 
-/// Whether an operation's name is that of a bucket.
+/// Whether an operation's name is a bucket's.
 inline bool names_bucket(std::string_view name) { return name.starts_with("bucket "); }
 
-/// A bucket is full, and the next one begins, when it holds so many bytes or more; 0: one bucket per group.
+/// A bucket is full, and the next one begins, when it holds at least this many bytes; 0: one bucket per group.
 struct BucketBytes {
   std::uint64_t first = 0, others = 0;
 };
 
-/// What the options say; without it as in PyTorch's DistributedDataParallel: buckets that are large enough for a link's
-/// full speed, but for a small first one, so that communication begins soon after backward has.
+/// The sizes in the options; by default as in PyTorch's DistributedDataParallel: buckets large enough for a link's full
+/// speed, except for a small first one, so that communication begins soon after backward.
 BucketBytes bucket_bytes(const CommunicationOptions& options);
 
 /// The gradients of the store's shared groups, in reverse order of creation, as backward computes them.
 std::vector<GradientBucket> make_buckets(const VariableStore& variables, const BucketBytes& bytes_per_bucket);
 
-/// Has the buckets of `rank` among `ranks` memories compressed. Returns their memory, of which they keep pointers.
-/// `variables` have residuals.
+/// Compresses the buckets of `rank` among `ranks` memories. Returns the memory to which they keep pointers. `variables`
+/// must have residuals.
 Buffer compress_buckets(std::vector<GradientBucket>& buckets, const VariableStore& variables, int rank, int ranks,
                         Device& device);
 
-/// Puts buckets in the order in which they get full, and names them. `complete_after(variable)`: after how many steps
-/// of the training program a variable's gradient is complete.
+/// Sorts the buckets by when they are full, and names them. `complete_after(variable)`: the number of kernels of the
+/// training program after which a variable's gradient is complete.
 void order_buckets(std::vector<GradientBucket>& buckets, const VariableStore& variables,
                    const std::function<std::size_t(std::size_t variable)>& complete_after);
 

@@ -6,7 +6,7 @@
 namespace mirrortrain {
 namespace {
 
-/// to = scale * from, in host memory. Nothing is read where the scale is 0: what lies there may be another step's
+/// to = scale * from, in host memory. If the scale is 0, nothing is read, since `from` may hold another step's
 /// gradients.
 void scale_elements(float scale, const float* from, float* to, std::int64_t count) {
   if (scale == 0) {
@@ -25,7 +25,7 @@ void SumReducer::start(Stream& stream, const GradientBucket& bucket, std::span<c
   sources.resize(scales.size());
   for (std::size_t r = 0; r < scales.size(); ++r) sources[r] = {bucket.gradient(r), scales[r]};
   if (sources.size() == 1 && scales[0] == 1) return;
-  lane.meet();  // every replica's gradients are there
+  lane.meet();  // every replica's gradients are complete
   const auto [begin, end] = lane.part_of(bucket.elements, scalar::kUpdateChunk);
   kernels_.sum_sources(stream, sources, bucket.gradient(0), begin, end);
 }
@@ -61,7 +61,7 @@ void CollectiveReducer::start(Stream& stream, const GradientBucket& bucket, std:
   }
   within_->start(adds_on, bucket, scales, lane);
   if (bucket.compressed) {
-    const auto [begin, end] = lane.part_of(bucket.elements, scalar::kUpdateChunk);  // that the lane has added
+    const auto [begin, end] = lane.part_of(bucket.elements, scalar::kUpdateChunk);  // the part that the lane has added
     const CompressedBucket& of = *bucket.compressed;
     kernels_.compress(adds_on, bucket.gradient(0) + begin, of.residual + begin, of.sent.data() + begin, end - begin);
   }
@@ -109,7 +109,7 @@ void GatheringReducer::start(Stream& stream, const GradientBucket& bucket, std::
   const auto count = static_cast<std::size_t>(bucket.elements);
   const auto of_run = [&](std::size_t replica) { return gathered_.as<float>() + replica * count; };
   const std::size_t first = static_cast<std::size_t>(link_.communicator().rank()) * scales.size();
-  lane.meet();  // no lane reads the bucket before this one any more
+  lane.meet();  // no lane reads the previous bucket any more
   for (const int replica : lane.replicas) {
     const auto r = static_cast<std::size_t>(replica);
     scale_elements(scales[r], bucket.gradient(r), of_run(first + r), bucket.elements);
@@ -120,7 +120,7 @@ void GatheringReducer::start(Stream& stream, const GradientBucket& bucket, std::
     link_.communicator().all_gather(stream, {std::span(gathered_.as<float>(), replicas * count), bucket.name});
   }
   lane.meet();
-  // As reduction_to_one_device does at its root, each lane for its part.
+  // As in reduction_to_one_device at its root, but each lane computes a part.
   std::array<std::byte*, StagedReduction::kMaxRanks> terms;
   for (std::size_t r = 0; r < replicas; ++r) terms[r] = reinterpret_cast<std::byte*>(of_run(r));
   const auto [begin, end] = lane.part_of(bucket.elements, kShardGrain);

@@ -11,31 +11,31 @@
 
 namespace mirrortrain {
 
-/// How the gradients of a domain's replicas become their sum over the run, bucket by bucket. Where the update adds the
-/// replicas' gradients in its own pass, there is none. Bodies compose from the inside out: first within the domain,
-/// then across domains. Every lane of the domain calls the same functions in the same order, so that each sum has a
-/// fixed order, whichever lane adds it. `bench-allreduce` measures those of one machine.
+/// Sums the gradients of a domain's replicas over the run, bucket by bucket. There is none if the update adds the
+/// replicas' gradients in its own pass. Implementations compose from the inside out: first within the domain, then
+/// across domains. Every lane of the domain calls the same functions in the same order, so that each sum has a fixed
+/// order, whichever lane computes it. `bench-allreduce` measures those of one machine.
 class GradientReducer {
  public:
   virtual ~GradientReducer() = default;
 
-  /// The lane's replicas have filled the bucket, by work enqueued to `stream`: takes part in its sum. `scales`: with
-  /// what each replica of the domain enters it. Once all lanes have returned and met, and `finish` was called, the sum
-  /// is in the gradients of the domain's first replica.
+  /// Takes part in the bucket's sum, after the lane's replicas have filled the bucket by work enqueued to `stream`.
+  /// `scales`: the weight of each of the domain's replicas in the sum. Once all lanes have returned and met, and
+  /// `finish` was called, the sum is in the gradients of the domain's first replica.
   virtual void start(Stream& stream, const GradientBucket& bucket, std::span<const float> scales, DomainLane& lane) = 0;
-  /// Work enqueued to the lane's stream from here on finds the sums of every bucket.
+  /// Work enqueued to the lane's stream after this call sees the sums of all buckets.
   virtual void finish(DomainLane&) {}
 
-  /// By the domain's first lane before the first step: lets the communicator connect for a bucket of this size, where
-  /// it does so with the first operation. Leaves anything in the bucket's memory.
+  /// Called by the domain's first lane before the first step: connects the communicator for a bucket of this size, if
+  /// it connects during the first operation. The bucket's contents are undefined afterwards.
   virtual void connect(const GradientBucket&) {}
 
-  /// Of the device's memory, where it is known.
+  /// Size in the device's memory, as far as known.
   virtual std::size_t bytes() const { return 0; }
 };
 
-/// Within a domain, in one pass: each lane adds its part of all replicas' gradients, in their order. This is the pass
-/// that an update has in itself where nothing lies across.
+/// Within a domain, in one pass: each lane adds its part of all replicas' gradients, in their order. An update does the
+/// same in its own pass if there is only one domain.
 class SumReducer : public GradientReducer {
  public:
   /// `kernels` must outlive it.
@@ -57,11 +57,11 @@ class StagedReducer : public GradientReducer {
   const StagedReduction reduction_;
 };
 
-/// Across domains: adds the sums that another reducer makes within them, compressed where buckets are. On a stream
-/// of its own, so that the lanes continue with backward meanwhile.
+/// Across domains: adds the sums of another reducer within them, compressed if the buckets are. Runs on its own stream,
+/// so that the lanes continue with backward meanwhile.
 class CollectiveReducer : public GradientReducer {
  public:
-  /// `device`: of the domain's first lane; it, `kernels` and `link` must outlive this. `stream`: its own, or a CPU's
+  /// `device`: the domain's first lane's; it, `kernels` and `link` must outlive this. `stream`: its own, or a CPU's
   /// BackgroundStream.
   CollectiveReducer(Device& device, const StepKernels& kernels, std::unique_ptr<Stream> stream,
                     std::unique_ptr<GradientReducer> within, const DomainLink& link);
@@ -75,15 +75,15 @@ class CollectiveReducer : public GradientReducer {
   const StepKernels& kernels_;
   std::unique_ptr<GradientReducer> within_;
   const DomainLink& link_;
-  std::unique_ptr<Event> full_, done_;  ///< a bucket; every one
+  std::unique_ptr<Event> full_, done_;  ///< of one bucket; of all
   std::unique_ptr<Stream> stream_;      ///< last, so that its work ends first
 };
 
-/// Across domains in host memory: brings all replicas' gradients to every domain and adds them there by the aggregation
-/// method in the replicas' order, so that the bits are those of one machine's reduction_to_one_device.
+/// Across domains in host memory: gathers all replicas' gradients in every domain and adds them there by the
+/// aggregation method in the replicas' order, so that the bits equal those of one machine's reduction_to_one_device.
 class GatheringReducer : public GradientReducer {
  public:
-  /// `largest`: elements of a bucket. `link` must outlive it.
+  /// `largest`: the maximum number of elements of a bucket. `link` must outlive it.
   GatheringReducer(Device& device, StagedReduction over_replicas, std::int64_t largest, const DomainLink& link);
   void start(Stream& stream, const GradientBucket& bucket, std::span<const float> scales, DomainLane& lane) override;
   std::size_t bytes() const override { return gathered_.bytes(); }
@@ -91,7 +91,7 @@ class GatheringReducer : public GradientReducer {
  private:
   const StagedReduction reduction_;
   const DomainLink& link_;
-  const Buffer gathered_;  ///< a bucket of each of the run's replicas
+  const Buffer gathered_;  ///< one bucket from each of the run's replicas
 };
 
 }  // namespace mirrortrain

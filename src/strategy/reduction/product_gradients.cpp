@@ -5,10 +5,10 @@
 namespace mirrortrain {
 namespace {
 
-/// Below this many elements a gradient is as quickly stored as made.
+/// With fewer elements, storing a gradient is as fast as computing it in the update.
 constexpr std::int64_t kWorthwhile = 16 * 1024;
 
-/// The value that another one is just a name for.
+/// The value of which `value` is an alias, or itself.
 ValueId root_of(const Graph& graph, ValueId value) {
   while (graph.value(value).source == Graph::Source::kNode) {
     const Node& producer = graph.node(graph.value(value).producer);
@@ -40,7 +40,7 @@ std::vector<ProductGradient> find_product_gradients(const Model& model, const st
         !kernels.supports_product(variable.spec.shape.back(), graph.spec(dy).dtype)) {
       continue;
     }
-    // Where each example has many vectors, they are much more than the gradient, and all of them would be read again.
+    // With many vectors per example, they are much larger than the gradient, and all of them would be read again.
     if (graph.spec(x).shape.elements() != variable.spec.shape[0]) continue;
     found.push_back({i, x, dy});
   }

@@ -9,8 +9,8 @@
 
 namespace mirrortrain {
 
-/// A weight whose gradient is a product of two matrices that the training program has anyway, so that the update makes
-/// it where it needs it: gradient = x^T dy over the rows of all replicas, in their order.
+/// A weight whose gradient is a matrix multiplication of two values of the training program, so that the update can
+/// compute it on the fly: gradient = x^T dy over the rows of all replicas, in their order.
 struct ProductGradient {
   std::size_t variable = 0;
   ValueId x = kNoValue, dy = kNoValue;  ///< of the training graph; inputs or outputs of nodes

@@ -20,7 +20,7 @@ ReplicaSums::ReplicaSums(Device& device, const StepKernels& kernels, const Graph
 
 void ReplicaSums::add(std::size_t sum, DomainLane& lane, GradientReducer* reducer, double* total) const {
   const GatheredRows<double>& of = sums_[sum];
-  lane.meet();  // every replica of the domain has left its part
+  lane.meet();  // every replica of the domain has written its part
   if (!is_alone_) {
     if (lane.is_first()) {
       if (reducer != nullptr) reducer->finish(lane);  // ranks enqueue on streams that wait for each other

@@ -25,7 +25,7 @@ std::unique_ptr<GradientReducer> make_reducer(const ReductionChoice& choice, con
 void RunReduction::add_domains(const RunVariables& variables, const ReductionChoice& choice, const StepKernels& kernels,
                                const Model& model, std::span<Device* const> devices,
                                const BucketBytes& bytes_per_bucket) {
-  int replicas = 0;  // the most that a domain has
+  int replicas = 0;  // the maximum of a domain
   for (const auto& domain : variables.domains()) {
     replicas = std::max(replicas, static_cast<int>(domain->place.replicas.size()));
   }
@@ -49,7 +49,7 @@ void RunReduction::add_domains(const RunVariables& variables, const ReductionCho
       const Communicator& rank = link->communicator();
       reduction.compressed = compress_buckets(reduction.buckets, domain->variables, rank.rank(), rank.size(), device);
     }
-    // With one bucket no backward is left to compute meanwhile.
+    // With one bucket, no backward is left to overlap with.
     const bool overlaps = domain->place.on_host && reduction.buckets.size() > 1;
     reduction.reducer =
         make_reducer(choice, {device, kernels, static_cast<int>(lanes.size()), link, largest, overlaps});

@@ -14,34 +14,34 @@
 
 namespace mirrortrain {
 
-/// The ranks of a run in this process.
+/// This process's ranks in the run's communicators.
 struct RunCommunicators {
   Communicators domains;            ///< one rank for each memory domain
-  Communicator* workers = nullptr;  ///< of this process among the workers, in host memory; null for one worker
-  std::string transport;            ///< what carries the sums, for the log: "gloo"; may be empty
+  Communicator* workers = nullptr;  ///< this process's rank among the workers, in host memory; null for one worker
+  std::string transport;            ///< carries the sums, for the log: "gloo"; may be empty
 };
 
-/// Where a reducer works; all must outlive it.
+/// What a reducer works with; all must outlive it.
 struct ReducerPlace {
   Device& device;  ///< of the domain's first lane
   const StepKernels& kernels;
   int lanes = 1;                     ///< of the domain
-  const DomainLink* link = nullptr;  ///< null where there is one domain
+  const DomainLink* link = nullptr;  ///< null if there is one domain
   std::int64_t largest_bucket = 0;   ///< in elements
   bool overlaps = false;             ///< whether lanes in host memory continue while buckets are added across domains
 };
 
-/// The reducer that a run with this choice has, and bench-allreduce measures; none where the update adds.
+/// The reducer of a run with this choice, which bench-allreduce measures; null if the update adds.
 std::unique_ptr<GradientReducer> make_reducer(const ReductionChoice& choice, const ReducerPlace& place);
 
-/// How a domain's gradients are reduced, and what else it exchanges with other domains.
+/// How a domain's gradients are reduced, and its other exchanges with other domains.
 struct DomainReduction {
   std::vector<GradientBucket> buckets;
-  std::unique_ptr<DomainLink> link;          ///< null where there is one domain
-  std::unique_ptr<GradientReducer> reducer;  ///< null where the update adds the gradients
-  Buffer compressed;                         ///< buckets
-  std::unique_ptr<ReplicaSums> sums;         ///< that training programs wait for; may be none
-  std::unique_ptr<AssignedValues> assigned;  ///< what layers assign to variables
+  std::unique_ptr<DomainLink> link;          ///< null if there is one domain
+  std::unique_ptr<GradientReducer> reducer;  ///< null if the update adds the gradients
+  Buffer compressed;                         ///< of the buckets
+  std::unique_ptr<ReplicaSums> sums;         ///< that training programs wait for; may be null
+  std::unique_ptr<AssignedValues> assigned;  ///< values that layers assign to variables
 
   /// Of the rows that the replicas' programs write, and those gathered from other domains.
   std::size_t rows_bytes() const { return sums->bytes() + assigned->bytes(); }
@@ -49,34 +49,34 @@ struct DomainReduction {
   std::size_t bytes() const {
     return (link ? link->bytes() : 0) + (reducer ? reducer->bytes() : 0) + compressed.bytes() + rows_bytes();
   }
-  /// Waits for a lane's stream of the domain. Throws Error where something failed.
+  /// Waits for the stream of one of the domain's lanes. Throws Error if an operation failed.
   void synchronize(Stream& stream) const { link ? link->communicator().synchronize(stream) : stream.synchronize(); }
 };
 
-/// The reductions of the domains of this process, and their ranks.
+/// The reductions of this process's domains, and their ranks.
 class RunReduction {
  public:
   explicit RunReduction(RunCommunicators communicators) : communicators_(std::move(communicators)) {}
 
-  /// Makes the reducers of all domains. `devices`: by lane. All but `choice` must outlive this.
+  /// Creates the reducers of all domains. `devices`: by lane. All but `choice` must outlive this.
   void add_domains(const RunVariables& variables, const ReductionChoice& choice, const StepKernels& kernels,
                    const Model& model, std::span<Device* const> devices, const BucketBytes& bytes_per_bucket);
-  /// Puts the buckets in the order in which they get full; see order_buckets.
+  /// Sorts the buckets by when they are full; see order_buckets.
   void order_buckets(const RunVariables& variables,
                      const std::function<std::size_t(std::size_t variable)>& complete_after);
 
   const DomainReduction& of_domain(int domain) const { return domains_[static_cast<std::size_t>(domain)]; }
-  /// Whether the run has other domains, here or on other workers.
+  /// Whether the run has other domains, in this process or on other workers.
   bool exchanges() const { return domains_[0].link != nullptr; }
   const std::string& transport() const { return communicators_.transport; }
   /// Null for one worker.
   Communicator* workers() const { return communicators_.workers; }
 
-  /// Where a lane failed, the others' streams may wait for it, and whoever destroys them would wait too.
+  /// To be called if a lane failed: the others' streams may wait for it, and destroying them would wait too.
   void abort(const char* reason) const;
 
  private:
-  RunCommunicators communicators_;  ///< before what enqueues operations
+  RunCommunicators communicators_;  ///< before members that enqueue operations
   std::vector<DomainReduction> domains_;
 };
 

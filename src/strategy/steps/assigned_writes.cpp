@@ -1,5 +1,5 @@
-// What the model's layers assign in a step, once every variable was read for the last time: each replica's own copy,
-// or the replicas' values as one.
+// Writes the values that the model's layers assign in a step, after all variables were read for the last time: each
+// replica's own copy, or the replicas' values aggregated.
 #include "strategy/steps/lane_steps.h"
 
 namespace mirrortrain {
@@ -25,7 +25,7 @@ void LaneSteps::write_assigned() {
   }
 }
 
-/// A replica without examples writes the variable's own value.
+/// A replica without examples writes the variable's current value.
 void LaneSteps::write_shared(const DistributedVariable& variable, std::size_t assignment) {
   for (const auto& [lane, replica] : domain_replicas_) {
     if (assigns(*replica, assignment)) continue;

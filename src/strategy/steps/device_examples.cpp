@@ -17,7 +17,7 @@ std::size_t row_bytes(const data::Array& array) {
   return static_cast<std::size_t>(array.row_elements()) * size_of(array.dtype);
 }
 
-/// Where labels begin behind so many rows of features, and weights behind the labels.
+/// Offset of the labels, after `rows` rows of features, and of the weights, after the labels.
 std::size_t labels_offset(const data::Array& features, std::size_t rows) {
   return whole_lines(rows * row_bytes(features));
 }
@@ -89,7 +89,7 @@ void DeviceExamples::add(const data::Feeder& examples, std::int64_t most_rows) {
   }
 }
 
-/// Half of what is free is left to the model, which takes its memory later.
+/// Half of the free memory is left to the model, which allocates its memory later.
 bool DeviceExamples::fits(const data::Dataset& dataset) const {
   std::size_t bytes = 0;
   for (const data::Array* array : {&dataset.features(), &dataset.labels()}) {
@@ -115,7 +115,7 @@ void DeviceExamples::begin(Stream& stream, const data::Feeder& examples, std::sp
   }
   staging_ = (staging_ + 1) % stagings_.size();
   Staging& staging = stagings_[staging_];
-  staging.copied->synchronize();  // of the step that used it last
+  staging.copied->synchronize();  // by the last step that used it
   staged_labels_ = labels_offset(examples.features(), rows.size());
   staged_weights_ = weights_offset(examples, rows.size());
   examples.copy_examples(rows, staging.host.data(), staging.host.data() + staged_labels_, epoch);
@@ -154,7 +154,7 @@ void DeviceExamples::gather(Stream& stream, const data::Feeder& examples, const 
   kernels_.gather(stream, batch);
   if (to.weights == nullptr) return;
 
-  // In the data set's memory rows count from the whole array's first; weights are those of the data set alone.
+  // A resident data set's rows are counted from the whole array's first; weights are only the data set's own.
   const bool is_resident = source.features != nullptr;
   DeviceBatch weights;
   weights.rows = {choice, count, is_resident ? -examples.dataset().first_row() : 0};

@@ -13,46 +13,45 @@
 
 namespace mirrortrain {
 
-/// A replica's inputs. Where they hold fewer elements of a row than the data set has, these are its first.
+/// A replica's inputs. If they hold fewer elements of a row than the data set has, these are its first.
 struct ExampleInputs {
   TensorView features, labels;
-  float* weights = nullptr;  ///< null where none are read
+  float* weights = nullptr;  ///< null if none are read
 };
 
-/// Where a device with memory of its own gets its examples from: data sets lie in its memory, or the host picks a
-/// step's rows and copies them over, some steps ahead. In both cases in the type of their file: the device converts
-/// them.
+/// The examples of a device with its own memory: data sets reside in its memory, or the host gathers a step's rows and
+/// copies them, some steps ahead. In both cases they keep their file's type: the device converts them.
 class DeviceExamples {
  public:
   DeviceExamples(Device& device, const RowKernels& kernels, data::Cache cache);
 
-  /// Makes a data set ready whose steps take up to `most_rows` rows here. Throws Error where it is to be in the
-  /// device's memory and there is not enough.
+  /// Prepares a data set, of which a step uses up to `most_rows` rows here. Throws Error if it must reside in the
+  /// device's memory and there is too little.
   void add(const data::Feeder& examples, std::int64_t most_rows);
 
-  // For each step: `begin`, `gather` for each replica, `end`. `examples` was added.
+  // In each step: `begin`, `gather` for each replica, `end`. `examples` must have been added.
 
-  /// Starts copying what the step's `rows` of the data set need in its epoch; work enqueued to `stream` from here on
-  /// finds it. Puts into their place what `gather` is to find in device memory.
+  /// Starts copying the examples for the step's `rows` of the data set in this epoch; work enqueued to `stream` after
+  /// this call sees them. Replaces `rows` by the indices that `gather` needs in device memory.
   void begin(Stream& stream, const data::Feeder& examples, std::span<std::int64_t> rows, std::int64_t epoch);
-  /// Writes `count` examples, preprocessed, to a replica's inputs. `choice`: the device's copy of a part of what
-  /// `begin` left.
+  /// Writes `count` preprocessed examples to a replica's inputs. `choice`: the device's copy of a part of the rows that
+  /// `begin` returned.
   void gather(Stream& stream, const data::Feeder& examples, const std::int64_t* choice, std::int64_t count,
               const ExampleInputs& to);
-  /// The next `gather` does these copies too.
+  /// Fuses these copies into the next `gather`.
   void bring_along(const std::array<SmallCopy, 2>& copies) { brought_along_ = copies; }
   void end(Stream& stream);
 
-  /// Whether the rows of a data set lie in the device's memory.
+  /// Whether a data set's rows reside in the device's memory.
   bool on_device(const data::Feeder& examples) const { return sources_.at(&examples).features != nullptr; }
   bool all_on_device() const { return staging_bytes_ == 0; }
   std::size_t bytes() const;
 
  private:
   struct Source {
-    const std::byte *features = nullptr, *labels = nullptr;  ///< on the device; null where the host copies rows
+    const std::byte *features = nullptr, *labels = nullptr;  ///< on the device; null if the host copies rows
     Buffer affine;                                           ///< shift, scale and offset of each channel
-    Buffer weights;                                          ///< of the examples, where they are on the device
+    Buffer weights;                                          ///< of the examples, if they reside on the device
     DeviceAffine conversion;
   };
   /// Rows of a step in flight.
@@ -66,13 +65,13 @@ class DeviceExamples {
   Device& device_;
   const RowKernels& kernels_;
   data::Cache cache_;
-  std::map<const std::byte*, Buffer> arrays_;  ///< by where the host has them: data sets may share arrays
+  std::map<const std::byte*, Buffer> arrays_;  ///< by their address on the host: data sets may share arrays
   std::map<const data::Feeder*, Source> sources_;
   std::array<Staging, 3> stagings_;
-  std::size_t staging_bytes_ = 0, staging_ = 0;         ///< room, the one in use
-  std::size_t staged_labels_ = 0, staged_weights_ = 0;  ///< where they begin
+  std::size_t staging_bytes_ = 0, staging_ = 0;         ///< capacity; index of the one in use
+  std::size_t staged_labels_ = 0, staged_weights_ = 0;  ///< their offsets
   std::array<SmallCopy, 2> brought_along_;
-  std::unique_ptr<Stream> copies_;  ///< last, so that it ends first
+  std::unique_ptr<Stream> copies_;  ///< last, so that it is destroyed first
 };
 
 }  // namespace mirrortrain

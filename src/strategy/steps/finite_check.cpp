@@ -1,4 +1,4 @@
-// Whether a training step's losses and gradients are finite, in every memory domain of the run.
+// Checks whether a training step's losses and gradients are finite in every memory domain of the run.
 #include <cmath>
 
 #include "strategy/steps/lane_steps.h"

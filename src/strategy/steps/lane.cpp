@@ -78,7 +78,7 @@ void Lane::allocate(Replica& replica) {
   }
 }
 
-/// What a replica's programs read of a variable.
+/// The tensor of a variable that a replica's programs read.
 TensorView Lane::canonical(const Replica& replica, StepKind kind, const VariableStore& variables,
                            std::size_t variable) {
   TensorView view = variables.variables()[variable].copy(replica.in_domain);
@@ -86,7 +86,7 @@ TensorView Lane::canonical(const Replica& replica, StepKind kind, const Variable
   return view;
 }
 
-/// Everything but the derived copies, which each program has of its own.
+/// All bindings except derived copies, which each program has of its own.
 Bindings Lane::bindings_of(const Replica& replica, StepKind kind, const VariableStore& variables,
                            const DomainReduction& reduction) const {
   const bool train = kind == StepKind::kTrain;

@@ -19,10 +19,10 @@
 
 namespace mirrortrain {
 
-/// A program bound to a replica, and its inputs.
+/// A program bound to a replica, with its inputs.
 struct ReplicaProgram {
   TensorView features, labels;
-  float* weights = nullptr;  ///< null where the program reads none
+  float* weights = nullptr;  ///< null if the program reads none
   BoundProgram program;
 };
 
@@ -31,15 +31,15 @@ struct Replica {
   int index = 0;                       ///< in the run
   int in_lane = 0;                     ///< among the lane's replicas
   int in_domain = 0;                   ///< among those that compute on the same memory
-  Buffer features, labels, weights;    ///< room for the largest part of a batch
-  Buffer output, mask;                 ///< the same, of the model's output and its mask, where they are kept
-  std::map<ValueId, Buffer> operands;  ///< of gradients that the update makes: values of the training graph
+  Buffer features, labels, weights;    ///< sized for the largest part of a batch
+  Buffer output, mask;                 ///< the same for the model's output and its mask, if they are kept
+  std::map<ValueId, Buffer> operands;  ///< of gradients computed by the update: values of the training graph
   std::map<ProgramSize, ReplicaProgram> train, evaluate;
-  std::optional<BoundProgram> without_rows;  ///< what a training step assigns where it has no examples
+  std::optional<BoundProgram> without_rows;  ///< values that a training step assigns without examples
 
   std::map<ProgramSize, ReplicaProgram>& programs(StepKind kind) { return kind == StepKind::kTrain ? train : evaluate; }
 
-  /// The one of the step that runs, looked up once for it; null where the step has no rows here.
+  /// The current step's program, looked up once per step; null if the step has no rows here.
   ReplicaProgram* program = nullptr;
   void choose(StepKind kind, const ProgramSize& size) { program = size.rows == 0 ? nullptr : &programs(kind).at(size); }
 };
@@ -50,7 +50,7 @@ struct LaneReplica {
   Replica* replica = nullptr;
 };
 
-/// One device with its stream, its replicas and the memory that their programs compute in.
+/// A device with its stream, its replicas and the memory for their programs.
 class Lane {
  public:
   /// `products`: the gradients that the training programs leave to the update. All but the places must outlive it.
@@ -61,40 +61,40 @@ class Lane {
   Stream& stream() const { return *stream_; }
   std::vector<Replica>& replicas() { return replicas_; }
   const std::vector<Replica>& replicas() const { return replicas_; }
-  /// Their numbers among those of their memory.
+  /// The replicas' numbers within their memory domain.
   std::span<const int> replicas_in_domain() const { return in_domain_; }
 
   LanePrograms& programs() { return programs_; }
   const LanePrograms& programs() const { return programs_; }
-  /// Of a training step: of all replicas.
+  /// Number of kernels of a training step, for all replicas.
   std::size_t kernels() const { return replicas_.size() * programs_.kernels(); }
 
-  /// Makes the data sets ready where the device picks examples itself; once built.
+  /// Prepares the data sets if the device gathers examples itself; call it after building.
   void place_examples(const std::vector<const data::Feeder*>& examples);
 
-  /// What `bind` takes for activations and inputs.
+  /// Bytes that `bind` allocates for activations and inputs.
   std::size_t step_bytes() const;
 
-  /// Gives the programs their memory, with room for `steps` steps in flight, of which `together` may be sent at once.
+  /// Allocates the programs' memory, for `steps` steps in flight, of which `together` may be sent at once.
   void bind(MemoryDomain& domain, const DomainReduction& reduction, std::size_t steps, std::size_t together);
 
-  /// Once bound.
+  /// Call it after `bind`.
   const StepBuffers& buffers() const { return *buffers_; }
   StepBuffers& buffers() { return *buffers_; }
-  /// Null where the host fills the inputs.
+  /// Null if the host fills the inputs.
   DeviceExamples* examples() const { return examples_.get(); }
-  /// Where the lane's programs read a sum over the replicas, in the order of the collectives. Where there is more
-  /// than one replica.
+  /// Where the lane's programs read a sum over the replicas, in the order of the collectives. Only with more than one
+  /// replica.
   double* total(std::size_t sum) const { return totals_[sum].as<double>(); }
-  /// Of the norms that clipping needs: one for what replicas share, then one for each replica.
+  /// The norms for clipping: one for what replicas share, then one for each replica.
   double* norms() const { return norms_.as<double>(); }
 
-  /// Where a replica's programs leave a product gradient's operand: in its input buffer or one of its own.
+  /// Where a replica's programs write a product gradient's operand: its input buffer or a separate one.
   const std::byte* operand(const Replica& replica, ValueId value) const;
 
-  /// Where an evaluation leaves the model's output: float32 [rows, ...]. Of lanes that keep it.
+  /// Where an evaluation writes the model's output: float32 [rows, ...]. Only for lanes that keep it.
   const std::byte* output(const Replica& replica) const;
-  /// The same of the output's mask, where it carries one.
+  /// The same for the output's mask, if it has one.
   const std::byte* mask(const Replica& replica) const { return replica.mask.data(); }
 
   /// Bytes of the arena and of the replicas' own buffers.
@@ -102,7 +102,7 @@ class Lane {
 
  private:
   void allocate(Replica& replica);
-  /// Where replicas wait for each other inside their programs, they cannot share one.
+  /// Replicas that wait for each other inside their programs cannot share an arena.
   std::size_t arenas() const { return ops::collectives_of(model_.training.graph).empty() ? 1 : replicas_.size(); }
   static TensorView canonical(const Replica& replica, StepKind kind, const VariableStore& variables,
                               std::size_t variable);

@@ -1,4 +1,4 @@
-// What a lane does in a step, written once before the first; what each action does is in lane_steps.cpp.
+// Builds the list of a lane's actions in a step, once before the first step; the actions are in lane_steps.cpp.
 #include "strategy/steps/lane_steps.h"
 
 namespace mirrortrain {
@@ -13,13 +13,13 @@ StepPlan LaneSteps::training_plan() {
     add_inputs(plan);
     add_training_programs(plan);
   }
-  add_meeting(plan);  // every gradient is there, every variable was read for the last time
+  add_meeting(plan);  // every gradient is complete, every variable was read for the last time
   if (shares_programs()) {
     plan.add("set up the next step", [this, lane] { run_.programs.restart(lane); });
   }
   add_update(plan);
   plan.add("send sums", [this] { lane_.buffers().send_sums(stream(), run_.step.slot); });
-  return plan;  // the lanes' team meets after it: the step is over when every lane is
+  return plan;  // the lanes' team meets afterwards: a step ends when all lanes are done
 }
 
 StepPlan LaneSteps::evaluation_plan() {
@@ -40,11 +40,11 @@ void LaneSteps::add_inputs(StepPlan& plan) {
   if (lane_.examples()->all_on_device()) {
     plan.add_fixed("gather rows", gather);
   } else {
-    plan.add("gather rows", gather);  // from one place, then from another
+    plan.add("gather rows", gather);  // from varying memory, so it is not captured
   }
 }
 
-/// Steps [first, last) of a replica's program; before the first, its rows are gathered.
+/// Kernels [first, last) of a replica's program; before the first, its rows are gathered.
 void LaneSteps::add_program(StepPlan& plan, Replica& replica, StepKind kind, std::size_t first, std::size_t last) {
   if (first == 0) add_gathering(plan, replica);
   plan.add_fixed("run layers", [this, &replica, kind, first, last] { run_program(replica, kind, first, last); });
@@ -55,8 +55,8 @@ void LaneSteps::add_gathering(StepPlan& plan, Replica& replica) {
   plan.add("gather rows", [this, &replica] { gather_rows(replica); });
 }
 
-/// All programs: replica by replica, or where they wait for a sum over the replicas, part by part of all of them. Each
-/// bucket is reduced as soon as it is full: while the lane's last replica still has the rest of backward to do.
+/// All programs: replica by replica, or, if they wait for a sum over the replicas, part by part for all replicas. Each
+/// bucket is reduced as soon as it is full: while the lane's last replica continues with backward.
 void LaneSteps::add_training_programs(StepPlan& plan) {
   if (!has_model()) return;
   std::vector<std::size_t> ends;  // of parts
@@ -83,7 +83,7 @@ void LaneSteps::add_training_programs(StepPlan& plan) {
   if (reduces) plan.add("wait for buckets", [this] { reduction_.reducer->finish(own_); });
 }
 
-/// Lanes of one memory go on with each other's programs, where nothing has to happen between a program's parts.
+/// Lanes of one memory share their programs' work if nothing has to happen between a program's parts.
 bool LaneSteps::shares_programs() const {
   return own_.lanes > 1 && has_model() && reduction_.reducer == nullptr && reduction_.sums->size() == 0;
 }
@@ -99,7 +99,7 @@ void LaneSteps::add_shared_programs(StepPlan& plan) {
   });
 }
 
-/// Lanes of one memory update each other's weights too, where all gradients are complete since the last meeting.
+/// Lanes of one memory share the update's work if all gradients are complete since the last barrier.
 bool LaneSteps::shares_update() const {
   const WeightUpdate& update = domain_.update;
   return own_.lanes > 1 && (!update.keeps_gradients() || update.needs_norm() || update.measures());
@@ -114,7 +114,7 @@ void LaneSteps::add_shared_update(StepPlan& plan) {
   add_unless_skipped(plan, "update", [this, lane] { run_.updates.work(lane); });
 }
 
-/// A sum that crosses domains has other lanes to wait for, and is enqueued anew each time.
+/// A sum across domains waits for other lanes, so it is enqueued anew each time.
 void LaneSteps::add_sum_over_replicas(StepPlan& plan, std::size_t sum) {
   const auto add = [this, sum] { sum_over_replicas(sum); };
   if (exchanges()) {
@@ -124,13 +124,13 @@ void LaneSteps::add_sum_over_replicas(StepPlan& plan, std::size_t sum) {
   }
 }
 
-/// From gradients to weights, and whatever else a step writes.
+/// Adds the update of the weights from gradients, and the step's other writes.
 void LaneSteps::add_update(StepPlan& plan) {
   const WeightUpdate& update = domain_.update;
   if (update.keeps_gradients()) {
     plan.add_fixed("accumulate gradients", [this, &update] { update.accumulate(own_); });
     if (run_.skips_non_finite) plan.add("find non-finite", [this] { find_non_finite(); });
-    if (update.needs_norm()) add_meeting(plan);  // every lane adds up the whole norm
+    if (update.needs_norm()) add_meeting(plan);  // every lane computes the whole norm
     if (update.needs_own_squares()) {
       add_unless_skipped(plan, "sum own squares", [this, &update] { update.sum_own_squares(own_); });
       if (exchanges()) {
@@ -140,7 +140,7 @@ void LaneSteps::add_update(StepPlan& plan) {
     }
     if (update.needs_norm()) {
       add_unless_skipped(plan, "scale to norms", [this, &update] { update.scale_to_norms(own_); });
-      add_meeting(plan);  // every lane's params are there
+      add_meeting(plan);  // every lane's params are set
     }
   }
   if (update.measures()) {
@@ -158,7 +158,7 @@ void LaneSteps::add_update(StepPlan& plan) {
       if (run_.step.key.applies) domain_.constraints.apply(own_);
     });
   }
-  // Across domains, what is shared is added.
+  // Across domains, the sums of shared variables are added.
   add_unless_skipped(
       plan, "write variables", [this] { write_assigned(); }, !exchanges());
   add_meeting(plan);  // every variable is written
@@ -171,7 +171,7 @@ void LaneSteps::add_update(StepPlan& plan) {
   }
 }
 
-/// What may be skipped is not captured: each step decides anew.
+/// Actions that may be skipped are not captured: each step decides anew.
 void LaneSteps::add_unless_skipped(StepPlan& plan, const char* name, std::function<void()> run, bool fixed) {
   if (run_.skips_non_finite) {
     plan.add(name, [this, run = std::move(run)] {

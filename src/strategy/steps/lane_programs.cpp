@@ -16,8 +16,8 @@ const ModelGraph& LanePrograms::graph_of(StepKind kind, std::int64_t length) con
   return train ? shorter.training : shorter.evaluation;
 }
 
-/// What a program writes for the step: sums, and when training gradients and new values of variables. Where the update
-/// makes a gradient itself, the program leaves what it is made from.
+/// The outputs of a program: the step's sums, and when training gradients and assigned values. If the update computes a
+/// gradient itself, the program outputs its operands instead.
 std::vector<ValueId> LanePrograms::outputs_of(StepKind kind) const {
   const bool train = kind == StepKind::kTrain;
   const ModelGraph& graph = graph_of(kind);

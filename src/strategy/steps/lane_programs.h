@@ -19,20 +19,20 @@ namespace mirrortrain {
 
 enum class StepKind : std::uint8_t { kTrain, kEvaluate };
 
-/// The row numbers that a lane's replicas meet.
+/// The row counts of a lane's replicas.
 struct RowCounts {
   std::set<std::int64_t> train, evaluate;
   bool keeps_output = false;  ///< of evaluation
 };
 
-/// What a program computes of a replica's part of a batch.
+/// The size of a replica's part of a batch in a program.
 struct ProgramSize {
   std::int64_t rows = 0;
-  std::int64_t length = 0;  ///< steps of sequences; 0: all
+  std::int64_t length = 0;  ///< time steps of sequences; 0: all
   friend auto operator<=>(const ProgramSize&, const ProgramSize&) = default;
 };
 
-/// The programs of a lane's replicas, one for each size, and what they leave for the rest of a step.
+/// The programs of a lane's replicas, one for each size, and their interface to the rest of a step.
 class LanePrograms {
  public:
   using BySize = std::map<ProgramSize, Program>;
@@ -41,35 +41,35 @@ class LanePrograms {
   LanePrograms(const Model& model, const std::vector<ProductGradient>& products, const Backend& backend)
       : model_(model), products_(products), backend_(backend) {}
 
-  /// Call it on the lane's thread: kernels take its number of threads.
+  /// Call it on the lane's thread: kernels use its number of threads.
   void build(const RowCounts& rows, Device& device);
 
   const BySize& of(StepKind kind) const { return kind == StepKind::kTrain ? train_ : evaluate_; }
-  /// What training assigns in a replica without examples; may be none.
+  /// Training's assignments in a replica without examples; may be none.
   const std::optional<Program>& without_rows() const { return without_rows_; }
   const ModelGraph& graph_of(StepKind kind, std::int64_t length = 0) const;
-  /// In which the programs take the features.
+  /// The programs' type of the features.
   DType features_dtype(StepKind kind) const { return features_dtype_[static_cast<std::size_t>(kind)]; }
 
-  /// Of a replica, in any step.
+  /// The maximum number of rows of a replica, in any step.
   std::int64_t most_rows() const;
-  /// Of the largest program.
+  /// The largest program's.
   std::size_t arena_bytes() const;
-  /// Of a replica's training step.
+  /// Number of kernels in a replica's training step.
   std::size_t kernels() const { return train_.empty() ? 0 : train_.begin()->second.steps(); }
 
-  /// The evaluation's value whose elements are the model's output.
+  /// The evaluation's value that holds the elements of the model's output.
   ValueId output() const;
   bool keeps_output() const { return keeps_output_; }
-  /// Whether an op computes the output: otherwise it is the features.
+  /// Whether an op computes the output; otherwise it is the features.
   bool computes_output() const { return model_.evaluation.graph.value(output()).source == Graph::Source::kNode; }
 
-  /// After how many steps of a training program a variable's gradient is complete; nothing where no replica of the lane
-  /// has examples, or the variable no gradient.
+  /// The number of kernels of a training program after which a variable's gradient is complete; nothing if no replica
+  /// of the lane has examples, or if the variable has no gradient.
   std::optional<std::size_t> gradient_complete_after(std::size_t variable) const;
-  /// Program::segment_ends() of the training programs; none where no replica of the run trains here.
+  /// Program::segment_ends() of the training programs; empty if no replica of the run trains here.
   std::vector<std::size_t> segment_ends() const;
-  /// Whether a replica without examples assigns this value of ModelGraph::assignments too.
+  /// Whether a replica without examples also assigns this value of ModelGraph::assignments.
   bool is_assigned_without_rows(std::size_t assignment) const;
 
  private:

@@ -1,4 +1,4 @@
-// What a step's actions do; their order is in lane_plans.cpp.
+// The actions of a step; their order is in lane_plans.cpp.
 #include "strategy/steps/lane_steps.h"
 
 #include <fmt/format.h>
@@ -20,7 +20,7 @@ DomainLane place_in_domain(int index, const Lane& lane, const DomainPlace& domai
   own.threads = lane.device().threads();
   own.replicas = lane.replicas_in_domain();
   own.stream = &lane.stream();
-  own.barrier = own.lanes > 1 ? team.barrier() : nullptr;  // such a domain has all lanes of the process
+  own.barrier = own.lanes > 1 ? team.barrier() : nullptr;  // such a domain has all of the process's lanes
   own.params = lane.buffers().params();
   own.norms = lane.norms();
   return own;
@@ -74,7 +74,7 @@ void LaneSteps::run_program(Replica& replica, StepKind kind, std::size_t first, 
   }
 }
 
-/// A replica without examples adds nothing, and assigns what follows from the others' alone.
+/// A replica without examples contributes zeros, and assigns only values that depend on the others.
 void LaneSteps::run_without_rows(Replica& replica, StepKind kind, std::size_t first, std::size_t last) const {
   const ReplicaSums& shared = *reduction_.sums;
   if (first == 0) {
@@ -88,7 +88,7 @@ void LaneSteps::run_without_rows(Replica& replica, StepKind kind, std::size_t fi
   if (kind == StepKind::kTrain && last == kToTheEnd && replica.without_rows) replica.without_rows->enqueue(stream());
 }
 
-/// Its rows are gathered, then each kernel runs; a replica that never has rows ends at once.
+/// Gathering the rows, then each kernel; for a replica that never has rows, nothing.
 std::size_t LaneSteps::pieces_of_replica() const { return 1 + std::max<std::size_t>(1, lane_.programs().kernels()); }
 
 void LaneSteps::run_program_piece(std::size_t piece) {
@@ -100,8 +100,8 @@ void LaneSteps::run_program_piece(std::size_t piece) {
   run_program(replica, StepKind::kTrain, kernel - 1, kernel + 1 == of_replica ? kToTheEnd : kernel);
 }
 
-/// While lanes rest, the scheduler chooses the cores of the others: of two runs side by side each would otherwise keep
-/// its first lane on the same core, with the others free.
+/// While lanes rest, the scheduler chooses the others' cores: otherwise two concurrent runs would each keep their first
+/// lane on the same core, with the others idle.
 void LaneSteps::choose_cores() {
   const bool own = run_.working_lanes.all_work();
   if (own == on_own_cores_) return;
@@ -123,7 +123,7 @@ void LaneSteps::reduce(const GradientBucket& bucket) {
   meet_while_warming_up();
 }
 
-/// What the norm has of variables that replicas do not share, of all domains.
+/// Adds the squares of variables that replicas do not share over all domains, for the norm.
 void LaneSteps::add_squares_of_domains() {
   if (!run_.step.key.applies) return;
   if (own_.is_first()) {

@@ -15,72 +15,71 @@
 
 namespace mirrortrain {
 
-/// The step that the lanes work on, of training or evaluation: set before they begin, the same for all.
+/// The lanes' current step, of training or evaluation: set before they begin, the same for all.
 struct CurrentStep {
   StepSpec spec;
   StepKey key;
-  StepParams params;                                           ///< what the update reads
+  StepParams params;                                           ///< read by the update
   std::size_t slot = 0;                                        ///< of its inputs and sums
-  bool is_filled = false;                                      ///< its inputs lie in the slot already
-  bool is_warming_up = false;                                  ///< among a key's first, on GPUs that exchange something
-  StepPlan::Clock::time_point start = StepPlan::Clock::now();  ///< a lane that starts later waited for it
+  bool is_filled = false;                                      ///< its inputs are in the slot already
+  bool is_warming_up = false;                                  ///< among a key's first, on GPUs that exchange data
+  StepPlan::Clock::time_point start = StepPlan::Clock::now();  ///< a lane that starts later has waited for it
 };
 
-/// What the lanes of a run have in common in their steps; all that it refers to outlives them.
+/// Data shared by the steps of a run's lanes; everything referred to outlives them.
 struct RunSteps {
   const Topology& topology;
   const Model& model;
   const CurrentStep& step;
   std::span<const LaneReplica> replicas;  ///< of this process, in order
   LaneTeam& team;
-  SharedWork& programs;  ///< of training; where all lanes compute on one memory, as the next
+  SharedWork& programs;  ///< of training; if all lanes compute on one memory, like the next member
   SharedWork& updates;
   WorkingLanes& working_lanes;
   std::uint64_t seed = 0;
-  bool captures = true;  ///< where the device can
-  /// Whether a step with a loss or a gradient that is not finite, in any memory, changes no variable. The host waits in
-  /// each step then.
+  bool captures = true;  ///< capture steps if the device can
+  /// Whether a step with a non-finite loss or gradient, in any memory, changes no variable. The host then waits in each
+  /// step.
   bool skips_non_finite = false;
 };
 
-/// What one lane does in each step: a list of actions for training and one for evaluation, written once
-/// (lane_plans.cpp); what the actions do is in lane_steps.cpp, step_inputs.cpp, finite_check.cpp and
-/// assigned_writes.cpp. Lanes of one domain meet between the parts of a step; lanes with a domain of their own enqueue
-/// theirs and wait for each other on their streams, where they exchange something.
+/// One lane's steps: a list of actions for training and one for evaluation, built once (lane_plans.cpp); the actions
+/// are in lane_steps.cpp, step_inputs.cpp, finite_check.cpp and assigned_writes.cpp. Lanes of one domain meet between
+/// the parts of a step; lanes with a domain of their own enqueue theirs and wait for each other on their streams when
+/// they exchange data.
 class LaneSteps {
  public:
-  /// The lane is bound, and the buckets are in order. All must outlive it.
+  /// The lane must be bound and the buckets ordered. All must outlive it.
   LaneSteps(int index, Lane& lane, MemoryDomain& domain, const DomainReduction& reduction, const RunSteps& run);
   LaneSteps(const LaneSteps&) = delete;
   LaneSteps& operator=(const LaneSteps&) = delete;
 
-  /// Runs the list for training; `start`: when the step began.
+  /// Runs the list for training; `start`: the step's start time.
   void train(StepPlan::Clock::time_point start, const StepKey& key);
   StepPlan& training() { return training_; }
   const StepPlan& training() const { return training_; }
   StepPlan& evaluation() { return evaluation_; }
 
-  /// Whether the last training step changed no variable, as its numbers were not finite; the same on all lanes.
+  /// Whether the last training step changed no variable because of non-finite numbers; the same on all lanes.
   bool skipped() const { return skips_; }
 
-  /// What of the last step the lane waited for its memory's others after its list.
+  /// Adds the time of the last step that the lane waited for its domain's others after its list.
   void add_wait_at_end(double seconds) { waited_at_end_ += own_.lanes > 1 ? seconds : 0; }
-  /// The share of the time in training steps that the lane waited for others, since the last call.
+  /// The share of the training steps' time that the lane waited for others, since the last call.
   double take_waiting_share();
-  /// From now on keeps the time of every action of training, with nothing else on the device meanwhile.
+  /// Starts recording the time of every training action, with nothing else on the device meanwhile.
   void profile();
 
-  /// Writes what the host sends the device about the step, and looks its programs up: for steps whose actions are
-  /// enqueued later.
+  /// Writes the step's inputs for the device, and looks up its programs: for steps whose actions are enqueued later.
   void fill_inputs() const;
 
-  /// Makes all derived copies anew, once every lane of the domain is here.
+  /// Recomputes all derived copies, after every lane of the domain has called it.
   void renew_derived_copies();
 
  private:
-  /// Of a lane's update: small enough that no lane waits long for the last, large enough to stay efficient.
+  /// Per lane: small enough that no lane waits long for the last, large enough to be efficient.
   static constexpr int kUpdatePieces = 8;
-  static constexpr std::size_t kToTheEnd = std::numeric_limits<std::size_t>::max();  ///< of a program's steps
+  static constexpr std::size_t kToTheEnd = std::numeric_limits<std::size_t>::max();  ///< end of a program's kernels
 
   Stream& stream() const { return lane_.stream(); }
   bool has_model() const { return !run_.model.layers.empty(); }
@@ -90,14 +89,14 @@ class LaneSteps {
   RowRange rows_of(const Replica& replica) const {
     return rows_of_replica(run_.step.key.examples, replica.index, run_.topology.replicas);
   }
-  /// In the first steps of a kind kernels are loaded and recordings made, for which CUDA may wait for all that runs on
-  /// a GPU and keep every thread out meanwhile. An operation that waits for another lane must not be among that: so all
-  /// lanes enqueue it before any continues.
+  /// In the first steps of a kind, kernels are loaded and graphs captured, for which CUDA may wait for all work on a
+  /// GPU and block every thread meanwhile. An operation that waits for another lane must not be part of that work:
+  /// therefore all lanes enqueue it before any continues.
   void meet_while_warming_up() const {
     if (run_.step.is_warming_up) run_.team.meet();
   }
 
-  // The lists.
+  // The lists of actions.
   StepPlan training_plan();
   StepPlan evaluation_plan();
   void add_inputs(StepPlan& plan);
@@ -113,13 +112,13 @@ class LaneSteps {
   bool shares_update() const;
   void add_shared_update(StepPlan& plan);
 
-  // What the actions do. Inputs:
+  // The actions. Inputs:
   std::int64_t device_rows() const;
-  /// Sends the step's slot to the device, filled now where it was not before.
+  /// Sends the step's slot to the device, filling it first if it is not filled.
   void send_inputs() const;
-  /// Where the lane's device gathers the examples: those of all replicas one after the other, from the rows sent.
+  /// If the lane's device gathers the examples: those of all replicas one after the other, from the rows sent.
   void gather_on_device() const;
-  /// Where the host does: those of one replica.
+  /// If the host gathers them: those of one replica.
   void gather_rows(const Replica& replica) const;
 
   // Programs and sums:
@@ -132,12 +131,12 @@ class LaneSteps {
   void reduce(const GradientBucket& bucket);
   void add_squares_of_domains();
 
-  // Once every gradient is there:
-  /// Whether the step, or one that is accumulated with it, has numbers that are not finite, in any domain. Waits for
-  /// the devices.
+  // After all gradients are complete:
+  /// Finds whether the step, or one that is accumulated with it, has non-finite numbers in any domain. Waits for the
+  /// devices.
   void find_non_finite();
   bool is_finite_in_domain() const;
-  /// Each replica's own copy, or the replicas' values as one.
+  /// To each replica's own copy, or the replicas' values aggregated.
   void write_assigned();
   bool assigns(const Replica& replica, std::size_t assignment) const;
   void write_shared(const DistributedVariable& variable, std::size_t assignment);
@@ -150,9 +149,9 @@ class LaneSteps {
   const RunSteps run_;
   DomainLane own_;
   std::vector<LaneReplica> domain_replicas_;  ///< in order
-  std::vector<float> scales_;                 ///< by replica of the domain, of the bucket that is reduced
+  std::vector<float> scales_;                 ///< by replica of the domain, of the bucket being reduced
   StepPlan training_, evaluation_;
-  bool skips_ = false;  ///< the step that was checked last changes no variable
+  bool skips_ = false;  ///< the last step checked changes no variable
   bool on_own_cores_ = true;
   double waited_in_training_ = 0;  ///< seconds, for the domain's other lanes
   double waited_at_end_ = 0;       ///< the same, after the list

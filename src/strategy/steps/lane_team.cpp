@@ -13,12 +13,12 @@
 namespace mirrortrain {
 namespace {
 
-/// How long a late lane may still take to leave, at least: most come back, and those must not find the team gone.
+/// Minimum time for a late lane to leave: most come back, and the team must still exist when they do.
 constexpr double kLeaveSeconds = 3;
 
 std::atomic<bool> one_is_left_behind = false;
 
-/// OpenMP ends the process where it cannot start a thread of its teams, so that is tried before.
+/// OpenMP terminates the process if it cannot start a team's thread, so this is tested in advance.
 void require_threads(const std::vector<Device*>& devices) {
   int count = 0;
   for (const Device* device : devices) count += device->threads();
@@ -53,7 +53,7 @@ LaneTeam::LaneTeam(std::vector<Device*> devices, std::vector<std::string> replic
     for (int lane = 1; lane < size(); ++lane) threads_.emplace_back([this, lane] { loop(lane); });
     devices_[0]->enter_thread();
   } catch (...) {
-    end_threads("not every lane could start");  // no destructor does it for a team that was never made
+    end_threads("not every lane could start");  // a team that was never constructed has no destructor call
     throw;
   }
 }
@@ -100,7 +100,7 @@ std::string LaneTeam::hang_text(int lane) const {
                      timeout_seconds_);
 }
 
-/// Where lane 0 hangs, nobody is left to report it.
+/// If lane 0 hangs, no other thread can report it.
 void LaneTeam::end_process_without_lane_0() const {
   const auto deadline =
       std::chrono::steady_clock::now() + std::chrono::duration<double>(timeout_seconds_ + kLeaveSeconds);
@@ -124,7 +124,7 @@ void LaneTeam::run(const std::function<void(int)>& work, std::int64_t step) {
     ended_ = Clock::now();
   } catch (...) {
     record_error(std::current_exception());
-    end_threads("another lane failed");  // nobody uses `work` once this returns
+    end_threads("another lane failed");  // no lane uses `work` once this returns
     std::rethrow_exception(error_);
   }
 }
@@ -155,7 +155,7 @@ void LaneTeam::loop(int lane) {
   left_[static_cast<std::size_t>(lane)] = true;
 }
 
-/// The first error stays: what the others throw is only that they timed out.
+/// Keeps the first error: the others throw only that they timed out.
 void LaneTeam::record_error(std::exception_ptr error) {
   {
     const std::scoped_lock lock(error_mutex_);

@@ -16,13 +16,13 @@
 
 namespace mirrortrain {
 
-/// The lanes' threads. Lane 0 is the thread that made the team and calls `run`, so a single lane needs no thread and no
-/// waiting.
+/// The lanes' threads. Lane 0 is the thread that created the team and calls `run`, so a single lane needs no thread and
+/// no waiting.
 class LaneTeam {
  public:
-  /// `replicas`: of each lane, as an error names them. `spin`: every lane has cores of its own. `timeout_seconds`: how
-  /// long a lane waits for the others in `meet`; 0: no limit. The devices must outlive the team. Throws Error where the
-  /// system does not start as many threads as the devices compute with.
+  /// `replicas`: each lane's, as errors name them. `spin`: every lane has its own cores. `timeout_seconds`: how long a
+  /// lane waits for the others in `meet`; 0: no limit. The devices must outlive the team. Throws Error if the system
+  /// cannot start as many threads as the devices use.
   LaneTeam(std::vector<Device*> devices, std::vector<std::string> replicas, bool spin, double timeout_seconds);
   LaneTeam(const LaneTeam&) = delete;
   LaneTeam& operator=(const LaneTeam&) = delete;
@@ -30,27 +30,27 @@ class LaneTeam {
 
   int size() const { return static_cast<int>(devices_.size()); }
 
-  /// From now on; not during a run.
+  /// Takes effect immediately; must not be called during a run.
   void set_timeout(double seconds);
 
   /// Calls work(lane) on every lane's thread and returns when all are done. Throws the first error of any lane; the
-  /// team cannot run again then. A lane that still hangs some seconds, or another timeout, later is left behind: the
-  /// process has to end then, as the lane may yet write to what others free. `step`: as an error names it. Allocates
-  /// nothing.
+  /// team cannot run again then. A lane that still hangs after another timeout, or a few seconds if that is longer, is
+  /// left behind: the process must then end, as the lane may still write to memory that others free. `step`: as errors
+  /// name it. Does not allocate.
   void run(const std::function<void(int lane)>& work, std::int64_t step);
   /// How long the lane waited for the others at the end of the last run, in seconds.
   double waited_at_end(int lane) const {
     return std::chrono::duration<double>(ended_ - done_[static_cast<std::size_t>(lane)].time).count();
   }
 
-  /// Inside `work`: waits for the other lanes; what each wrote before, all see after.
+  /// Inside `work`: waits for the other lanes; all writes before it are visible to all after it.
   void meet();
-  /// Where they meet; null for a single lane.
+  /// The barrier of `meet`; null for a single lane.
   Barrier* barrier() { return size() > 1 ? &meet_ : nullptr; }
 
  private:
   using Clock = std::chrono::steady_clock;
-  /// On a cache line of its own, as its lane writes it in every run.
+  /// On its own cache line, as its lane writes it in every run.
   struct alignas(64) Done {
     Clock::time_point time;
   };
@@ -69,8 +69,8 @@ class LaneTeam {
   Barrier start_, meet_;
   const std::function<void(int)>* work_ = nullptr;
   std::int64_t step_ = 0;
-  std::vector<Done> done_;     ///< by lane: when its work of the last run was done
-  Clock::time_point ended_{};  ///< when all had met after it
+  std::vector<Done> done_;     ///< by lane: when its work of the last run finished
+  Clock::time_point ended_{};  ///< when all had met afterwards
   std::atomic<bool> stop_ = false;
   std::mutex error_mutex_;
   std::exception_ptr error_;
@@ -78,8 +78,8 @@ class LaneTeam {
   std::vector<std::thread> threads_;
 };
 
-/// Whether a lane's thread hangs that nobody waits for any more (see LaneTeam::run): it may yet write to the strategy's
-/// memory, so the process has to end without freeing it.
+/// Whether a lane's thread hangs and has been left behind (see LaneTeam::run): it may still write to the strategy's
+/// memory, so the process must end without freeing it.
 bool lane_is_left_behind();
 
 }  // namespace mirrortrain

@@ -25,7 +25,7 @@ void MultiStepGraph::enqueue_together(const StepKey& key, std::size_t first_slot
       recording = stream.capture([&] {
         buffers.send_inputs_together(stream, first_slot, kSteps);
         for (std::size_t step = 0; step < kSteps; ++step) {
-          // Picking the rows is what a step begins with.
+          // A step begins with gathering the rows.
           lane_.examples()->bring_along({buffers.select(step), step > 0 ? buffers.keep(step - 1) : SmallCopy()});
           run_fixed();
         }

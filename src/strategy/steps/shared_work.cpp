@@ -11,11 +11,11 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// A lane that is in the middle of a piece for longer than this is probably not running.
+/// A lane that is in the middle of a piece for longer is probably not running.
 constexpr std::chrono::microseconds kSpinTime{100};
 constexpr std::chrono::microseconds kSleep{50};
-/// Some turns of the scheduler. A lane that does not come back in this time is left to the meeting, which has a timeout
-/// that the user sets and an error that names it; what it has begun, it ends.
+/// Some time slices of the scheduler. A lane that does not continue within this time is waited for at the barrier,
+/// which has a timeout that the user sets and an error that names the lane; it finishes the piece itself.
 constexpr std::chrono::milliseconds kPatience{20};
 
 }  // namespace
@@ -37,7 +37,7 @@ double SharedWork::work(int lane) {
     if (list.order == Order::kAny) {
       work_in_any_order(list);
     } else {
-      // Where another lane has gone on with this one's list, it does the rest too.
+      // If another lane has continued this one's list, it finishes the list.
       work_in_turn(list, i == 0 ? nullptr : &waited);
     }
   }
@@ -67,7 +67,7 @@ SharedWork::Turn SharedWork::try_next(List& list) {
                                                                                                 : Turn::kOfAnother;
 }
 
-/// Whether the next piece is the calling lane's now. `waited`: counts the seconds that it waits for a lane in the
+/// Whether the calling lane may run the next piece now. `waited`: adds the seconds spent waiting for a lane in the
 /// middle of a piece; null: does not wait.
 bool SharedWork::take_next_in_turn(List& list, double* waited) {
   Turn turn = try_next(list);

@@ -1,11 +1,11 @@
-// What a lane's replicas read in a step: the parameters of kernels and each replica's part of the global batch.
+// The inputs of a lane's replicas in a step: the kernels' parameters and each replica's part of the global batch.
 #include <algorithm>
 
 #include "strategy/steps/lane_steps.h"
 
 namespace mirrortrain {
 
-/// How many examples the lane's device gathers itself.
+/// Number of examples that the lane's device gathers itself.
 std::int64_t LaneSteps::device_rows() const {
   if (lane_.examples() == nullptr || run_.step.spec.data_set == nullptr) return 0;
   std::int64_t rows = 0;
@@ -27,7 +27,7 @@ void LaneSteps::fill_inputs() const {
     params.seed = run_.seed;
     params.step = spec.step;
     params.first_row = own.first;
-    params.global_examples = step.key.examples;  // the loss is divided by it, so what the replicas give just adds up
+    params.global_examples = step.key.examples;  // the loss is divided by it, so that the replicas' parts can be summed
   }
   if (lane_.examples() == nullptr || spec.data_set == nullptr) return;
   auto next = inputs.rows.begin();

@@ -36,7 +36,7 @@ void StepPlan::run(Clock::time_point step_start, const StepKey& key) {
   seconds_ += seconds_between(step_start, Clock::now());
 }
 
-/// Nothing where it fails. What is wrong with the work itself shows when it is enqueued.
+/// Returns null on failure. Errors in the work itself show up when it is enqueued.
 std::unique_ptr<Recording> StepPlan::capture(std::size_t first, std::size_t end) {
   try {
     return stream_->capture([&] {

@@ -13,8 +13,7 @@
 
 namespace mirrortrain {
 
-/// What one lane does in a step: actions, one after the other. It lies on cache lines of its own, as its lane alone
-/// keeps its times.
+/// A lane's actions in a step, one after the other. On its own cache lines, as only its lane records its times.
 class alignas(64) StepPlan {
  public:
   using Clock = std::chrono::steady_clock;
@@ -24,29 +23,29 @@ class alignas(64) StepPlan {
   };
 
   void add(const char* name, std::function<void()> run) { actions_.push_back({name, std::move(run)}); }
-  /// An action that does nothing but enqueue work, the same whenever the step's kind is: neighbours of this sort are
-  /// captured together where the stream can.
+  /// Adds an action that only enqueues work, the same for all steps of a kind: adjacent fixed actions are captured
+  /// together if the stream can.
   void add_fixed(const char* name, std::function<void()> run) { actions_.push_back({name, std::move(run), true}); }
-  /// From now on captures what is fixed, the second time that a kind of step comes: kernels that run for the first time
-  /// may still have to be loaded. Where that fails it warns, and keeps enqueuing one by one.
+  /// Starts capturing fixed actions, the second time that a kind of step runs: kernels that run for the first time may
+  /// have to be loaded. If it fails, warns and continues enqueuing one by one.
   void capture_on(Stream& stream) { stream_ = &stream; }
 
-  /// After so many steps of a kind nothing is loaded or captured for it any more.
+  /// After this many steps of a kind, nothing more is loaded or captured for it.
   static constexpr int kWarmUpSteps = 2;
 
-  /// `step_start`: when the step began; a lane that started later waited for it.
+  /// `step_start`: when the step began; a lane that started later has waited for it.
   void run(Clock::time_point step_start, const StepKey& key);
 
-  /// Enqueues what is fixed, one by one.
+  /// Enqueues the fixed actions one by one.
   void run_fixed();
-  /// Whether a step of this kind ran before.
+  /// Whether a step of this kind has run.
   bool has_run(const StepKey& key) const { return recordings_.contains(key); }
 
-  /// From now on keeps the time of every action, with `wait` after each, which waits for what it enqueued.
+  /// Starts recording the time of every action, calling `wait` after each, which waits for its enqueued work.
   void profile(std::function<void()> wait) { wait_ = std::move(wait); }
   std::vector<ActionTime> action_times() const;
 
-  /// Seconds in all runs since the last `reset_seconds`, and those of them before the lane had started.
+  /// Seconds of all runs since the last `reset_seconds`, and the part of them before the lane started.
   double seconds() const { return seconds_; }
   double late_seconds() const { return late_seconds_; }
   void reset_seconds() { seconds_ = late_seconds_ = 0; }
@@ -58,7 +57,7 @@ class alignas(64) StepPlan {
     bool fixed = false;
     double seconds = 0;
   };
-  /// A kind of step that was seen: what was captured, by the first action of each group.
+  /// The captured graphs of one kind of step, by the first action of each group.
   using Recordings = std::map<std::size_t, std::unique_ptr<Recording>>;
 
   void run_action(Action& action);
@@ -68,7 +67,7 @@ class alignas(64) StepPlan {
   std::vector<Action> actions_;
   Stream* stream_ = nullptr;  ///< to capture on
   std::map<StepKey, Recordings> recordings_;
-  std::function<void()> wait_;  ///< absent where no times are kept
+  std::function<void()> wait_;  ///< absent if no times are recorded
   double seconds_ = 0, late_seconds_ = 0;
 };
 

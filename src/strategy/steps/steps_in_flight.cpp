@@ -38,7 +38,7 @@ std::span<const StepSums> StepsInFlight::take(std::span<const LaneReplica> repli
       const auto own = numbers.subspan(worker * of_worker + slot * of_slot, of_slot);
       add(own, sums, rest);
     }
-    // The mean over what counts in the global batch stands for each of its examples, as in Keras.
+    // The mean over the unmasked items of the global batch counts for each of its examples, as in Keras.
     const auto examples = static_cast<double>(sums.examples);
     if (loss_ > 1) sums.loss = rest.counted > 0 ? sums.loss / rest.counted * examples : 0;
     sums.loss += rest.regularization * examples;
@@ -49,7 +49,7 @@ std::span<const StepSums> StepsInFlight::take(std::span<const LaneReplica> repli
   return taken;
 }
 
-/// Regularization is counted once: by the worker, and there by the lane, that has replica 0.
+/// Regularization is counted once: by the worker and lane that have replica 0.
 void StepsInFlight::read(std::size_t slot, std::span<const LaneReplica> replicas, std::span<double> numbers) const {
   for (const auto& [lane, replica] : replicas) {
     const std::span<const double> found = lane->buffers().sums(slot, replica->in_lane);

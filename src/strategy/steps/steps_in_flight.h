@@ -11,27 +11,27 @@
 
 namespace mirrortrain {
 
-/// The steps whose sums nobody has taken. Each has a slot, in which the lanes leave what their replicas found.
+/// The steps whose sums have not been taken. Each has a slot, to which the lanes write their replicas' results.
 class StepsInFlight {
  public:
-  /// `loss`, `metrics`: numbers that they come of in a replica's step (Model::loss_sums, metric_sums); `capacity`: how
-  /// many steps may wait to be taken; `replicas`: of the run.
+  /// `loss`, `metrics`: how many numbers they are computed from in a replica's step (Model::loss_sums, metric_sums);
+  /// `capacity`: how many steps may wait to be taken; `replicas`: of the run.
   StepsInFlight(std::size_t loss, std::size_t metrics, std::size_t capacity, int replicas);
 
   std::size_t capacity() const { return sums_.size(); }
   std::size_t size() const { return steps_.size(); }
   bool is_full() const { return size() == capacity(); }
 
-  /// A step of `examples` begins; returns its slot. `regularization`: where it is not what the step finds. Throws Error
-  /// where no slot is left.
+  /// Begins a step of `examples` examples; returns its slot. `regularization`: replaces the step's own. Throws Error if
+  /// no slot is left.
   std::size_t begin(std::int64_t examples, std::optional<double> regularization = std::nullopt);
 
-  /// The last step counts for nothing: its sums are those of no examples.
+  /// Makes the last step count for nothing: its sums are those of no examples.
   void skip_last() { steps_.back().examples = 0; }
 
-  /// The sums of all steps, which are done, in order, valid until the next `begin`. `replicas`: of this process; none
-  /// where there is no model. What the run's replicas found is added up in their order, whichever lanes and workers
-  /// they are on. `workers`: null for one worker.
+  /// The sums of all steps, which must be done, in order, valid until the next `begin`. `replicas`: of this process;
+  /// none if there is no model. The results of the run's replicas are added in the replicas' order, whichever lanes and
+  /// workers they are on. `workers`: null for one worker.
   std::span<const StepSums> take(std::span<const LaneReplica> replicas, Communicator* workers);
 
  private:
@@ -39,12 +39,12 @@ class StepsInFlight {
     std::int64_t examples = 0;
     std::optional<double> regularization;
   };
-  /// What a step's replicas have beside the sums of loss and metrics.
+  /// Values of a step's replicas in addition to the sums of loss and metrics.
   struct Rest {
     double regularization = 0;
-    double counted = 0;  ///< examples' worth of what a mask leaves, by which the loss is divided
+    double counted = 0;  ///< the unmasked amount, in examples, by which the loss is divided
   };
-  /// Of a replica in a step: the regularization, then what its loss and its metrics come of.
+  /// Number of values of a replica in a step: the regularization, then those for loss and metrics.
   std::size_t values() const { return 1 + loss_ + sums_[0].metrics.size(); }
   void read(std::size_t slot, std::span<const LaneReplica> replicas, std::span<double> numbers) const;
   void add(std::span<const double> numbers, StepSums& sums, Rest& rest) const;

@@ -5,14 +5,14 @@
 namespace mirrortrain {
 namespace {
 
-/// Waits as long as this are for a lane that was not running; lanes that do run wait for each other for less.
+/// Waits of at least this length are for a lane that was not running; running lanes wait for each other for less.
 constexpr double kNotRunning = 1e-3;
-/// Lanes are contended where such waits come to this share of the time.
+/// Lanes are contended if such waits reach this share of the time.
 constexpr double kContended = 0.15;
-/// A lane goes on resting where a step takes no more than this share of the time before.
+/// A lane keeps resting if a step takes at most this share of the previous time.
 constexpr double kFaster = 0.95;
 
-// Enough turns of the scheduler to compare steps, and for how long what was found better stays; in seconds.
+// Enough scheduler time slices to compare steps, and how long the better choice is kept; in seconds.
 constexpr double kWindow = 0.1, kFirstLongWindow = 0.4, kLongestWindow = 3.2;
 constexpr int kFewestSteps = 5;
 
@@ -49,7 +49,7 @@ void WorkingLanes::end_window(double step_seconds, bool contended) {
     on_trial_ = true;
     working_ = working - 1;
   } else if (!was_long && working == lanes_) {
-    long_window_ = 0;  // nothing is contended
+    long_window_ = 0;  // there is no contention
   } else {
     working_ = lanes_;
   }

@@ -5,20 +5,20 @@
 
 namespace mirrortrain {
 
-/// How many lanes do shared work. Where another process has a lane's core, the others wait for the piece that it is in
-/// the middle of, for some milliseconds each time. Then the last lane rests for a trial: the others do its pieces, and
-/// the scheduler gives its core to that process. It goes on resting where steps got faster by it, and now and then all
-/// lanes are tried again.
+/// Decides how many lanes do shared work. If another process has a lane's core, the others wait for the piece that it
+/// is in the middle of, for some milliseconds each time. Then the last lane rests for a trial: the others run its
+/// pieces, and the scheduler gives its core to that process. It keeps resting if this made steps faster, and from time
+/// to time all lanes are tried again.
 class WorkingLanes {
  public:
   explicit WorkingLanes(int lanes) : lanes_(lanes), working_(lanes) {}
 
-  /// Lanes below this number work. On any lane.
+  /// Lanes below this number work. Callable on any lane.
   int count() const { return working_.load(std::memory_order_relaxed); }
   bool all_work() const { return count() == lanes_; }
-  /// On any lane: it has waited so long for another in the middle of a piece.
+  /// On any lane: reports that it waited for another in the middle of a piece.
   void waited(double seconds);
-  /// On lane 0, after each step, while no lane does shared work: decides who works in the next.
+  /// On lane 0, after each step, while no lane does shared work: decides which lanes work in the next.
   void step_took(double seconds);
 
  private:

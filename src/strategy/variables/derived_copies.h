@@ -12,19 +12,19 @@
 
 namespace mirrortrain {
 
-/// The derived copies of one memory: one per copy of a variable and form, shared by every program and replica that
-/// reads it.
+/// The derived copies in one memory: one for each copy of a variable and form, shared by all programs and replicas that
+/// read it.
 class DerivedCopies {
  public:
-  /// `rounding`: the variables whose updates refresh their rounded copies; null where none do. Both must outlive it.
+  /// `rounding`: the variables whose updates refresh their rounded copies; null if none do. Both must outlive it.
   DerivedCopies(Device& device, VariableStore* rounding) : device_(&device), rounding_(rounding) {}
 
-  /// The derived copy's memory; made at the first request. `canonical` outlives this. `changes`: whether steps change
-  /// the variable.
+  /// The derived copy's memory, allocated at the first request. `canonical` must outlive this. `changes`: whether steps
+  /// change the variable.
   std::byte* request(const TensorView& canonical, const DerivedForm& form, bool changes = true);
 
-  /// Makes this lane's part of the copies anew from the masters; the lanes together make all. `updated`: a step
-  /// was all that changed them since the last time.
+  /// Recomputes this lane's part of the copies from the masters; the lanes together recompute all. `updated`: since the
+  /// last time, only a step has changed the masters.
   void refresh(Stream& stream, int lane, int lanes, bool updated);
 
   std::size_t bytes() const;
@@ -34,7 +34,7 @@ class DerivedCopies {
     DerivedForm form;
     TensorView canonical;
     Buffer memory;
-    std::byte* place = nullptr;  ///< in `memory`, or where updates refresh it
+    std::byte* place = nullptr;  ///< in `memory`, or the memory that updates refresh
     bool changes = true;         ///< by steps
   };
   Device* device_;

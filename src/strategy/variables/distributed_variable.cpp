@@ -11,7 +11,7 @@
 namespace mirrortrain {
 namespace {
 
-/// Calls body(T{}) with the type that `dtype` names.
+/// Calls body(T{}) with the C++ type of `dtype`.
 template <class Body>
 void with_type(DType dtype, const Body& body) {
   switch (dtype) {
@@ -31,7 +31,7 @@ T* as(std::byte* data) {
   return reinterpret_cast<T*>(data);
 }
 
-/// Integers wrap around, as they do everywhere else in training frameworks.
+/// Integers wrap around, as in other training frameworks.
 template <class T>
 T written(WriteKind kind, T old, T value) {
   if (kind == WriteKind::kAssign) return value;
@@ -43,8 +43,7 @@ T written(WriteKind kind, T old, T value) {
   }
 }
 
-/// Element i of all replicas as one. Floats are added in double, so that what is stored is rounded
-/// once.
+/// Element i aggregated over all replicas. Floats are added in double, so that the result is rounded once.
 template <class T>
 T combined(Aggregation aggregation, std::span<const std::byte* const> values, std::size_t i) {
   if (aggregation == Aggregation::kOnlyFirstReplica || aggregation == Aggregation::kNone) return as<T>(values[0])[i];
@@ -82,7 +81,7 @@ void DistributedVariable::write_in_replicas(WriteKind kind, std::span<const std:
   const auto elements = static_cast<std::size_t>(shape_.elements());
   with_type(dtype_, [&]<class T>(T) {
     for (std::size_t i = 0; i < elements; ++i) {
-      // The value is known before any copy changes: a replica may write what is in its copy.
+      // The value is computed before any copy changes: a replica may write from its own copy.
       const T value = own ? T{} : written(kind, as<T>(copies_[0])[i], combined<T>(policy_.aggregation, values, i));
       for (std::size_t r = 0; r < copies_.size(); ++r) {
         T& element = as<T>(copies_[r])[i];
@@ -92,7 +91,7 @@ void DistributedVariable::write_in_replicas(WriteKind kind, std::span<const std:
   });
 }
 
-/// What reading copies with this policy outside gives, or the first one where that has no meaning.
+/// The result of reading copies with this policy outside the replicas, or the first copy if that has no meaning.
 void DistributedVariable::combine(const VariablePolicy& policy, std::span<const std::byte* const> values,
                                   std::byte* result) const {
   if (policy.synchronization != Synchronization::kOnRead || values.size() == 1) {
@@ -124,7 +123,7 @@ void DistributedVariable::set(const std::byte* value) const {
   const bool total = policy_.synchronization == Synchronization::kOnRead && policy_.aggregation == Aggregation::kSum;
   for (std::size_t r = 0; r < copies_.size(); ++r) {
     if (total && r > 0) {
-      std::memset(copies_[r], 0, bytes());  // the whole total is replica 0's: no part of an integer gets lost
+      std::memset(copies_[r], 0, bytes());  // replica 0 has the whole total, so that no part of an integer is lost
     } else {
       std::memcpy(copies_[r], value, bytes());
     }

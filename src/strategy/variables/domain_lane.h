@@ -12,20 +12,20 @@
 
 namespace mirrortrain {
 
-/// A lane among those that compute on one memory, where they wait for each other, and its memory for an update. On
-/// cache lines of its own: its thread alone writes it.
+/// A lane among those that compute on one memory, with their barrier and its memory for an update. On its own cache
+/// lines: only its thread writes it.
 struct alignas(64) DomainLane {
   int index = 0, lanes = 1, threads = 1;
   std::span<const int> replicas;  ///< that run on it, by their numbers in the domain
   Stream* stream = nullptr;
-  Barrier* barrier = nullptr;    ///< of the domain's lanes; null where the lane is alone
+  Barrier* barrier = nullptr;    ///< of the domain's lanes; null for a single lane
   StepParams* params = nullptr;  ///< one for what replicas share, then one for each of `replicas`
-  double* norms = nullptr;       ///< as many
+  double* norms = nullptr;       ///< the same number
   double waited_seconds = 0;     ///< in `meet`
 
   bool is_first() const { return index == 0; }
 
-  /// Returns when every lane of the domain is here; what each wrote before, all see after.
+  /// Returns when every lane of the domain has called it; all writes before it are visible to all after it.
   void meet() {
     if (barrier == nullptr) return;
     const auto start = std::chrono::steady_clock::now();
@@ -33,8 +33,8 @@ struct alignas(64) DomainLane {
     waited_seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   }
 
-  /// One of `pieces` pieces of the lane's part, as if a lane did it: what is cut elsewhere has the same bits, as
-  /// between lanes. What its replicas have for themselves belongs to the first.
+  /// One of `pieces` pieces of the lane's part, as if it were a lane: splitting it elsewhere gives the same bits, as
+  /// between lanes. The first piece includes the replicas' own variables.
   DomainLane piece(int which, int pieces) const {
     DomainLane one = *this;
     one.index = index * pieces + which;
@@ -43,7 +43,7 @@ struct alignas(64) DomainLane {
     return one;
   }
 
-  /// The lane's even part [begin, end) of `count`, in whole pieces.
+  /// The lane's equal share [begin, end) of `count`, in multiples of `piece`.
   std::pair<std::int64_t, std::int64_t> part_of(std::int64_t count, std::int64_t piece) const {
     const std::int64_t pieces = (count + piece - 1) / piece;
     const auto edge = [&](int i) { return std::min(count, pieces * i / lanes * piece); };

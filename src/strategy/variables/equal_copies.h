@@ -7,12 +7,12 @@
 
 namespace mirrortrain {
 
-/// The sum modulo 2^64 of the memory's words, each times an odd number of its own: any one bit that differs changes it,
-/// and of other differences all but one in 2^64.
+/// The sum modulo 2^64 of the memory's words, each multiplied by a different odd number: any one-bit difference changes
+/// it, and other differences do except for one in 2^64.
 std::uint64_t checksum(std::span<const std::byte> bytes);
 
-/// Which replicas' copies differ, given the checksum of each: "replica 2 has other values than the rest", or
-/// "replicas 0, 1 and replicas 2, 3 have different values" where none is in the majority. Empty where all are equal.
+/// The replicas whose copies differ, given the checksum of each: "replica 2 has other values than the rest", or
+/// "replicas 0, 1 and replicas 2, 3 have different values" if there is no majority. Empty if all are equal.
 std::string differing_replicas_text(std::span<const std::uint64_t> checksums);
 
 }  // namespace mirrortrain

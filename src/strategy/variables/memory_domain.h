@@ -8,8 +8,7 @@
 
 namespace mirrortrain {
 
-/// The variables in one memory, and what keeps them up to date there: one domain for all CPU lanes of a process, one
-/// for each GPU.
+/// The variables in one memory, with their updates there: one domain for all CPU lanes of a process, one for each GPU.
 struct MemoryDomain {
   /// Replica i of `variables` is place.replicas[i] of the run's `all_replicas`. Throws Error where the device has not
   /// enough memory. `layouts`: Backend::layouts.
@@ -28,10 +27,10 @@ struct MemoryDomain {
   // What lasts from step to step, between the domain and the host's variables of all replicas. Both have the same
   // layout, but for the order within the variables of `layouts`. They return when all is copied.
 
-  /// Copies what the domain's replicas have for themselves, and where `shared`, what all replicas share.
+  /// Copies the replicas' own state and, if `shared`, the state that all replicas share.
   void copy_to_host(Stream& stream, const VariableStore& host, bool shared) const;
   void copy_from_host(Stream& stream, const VariableStore& host) const;
-  /// What evaluation reads where that is no replica's own copy.
+  /// Copies the values that evaluation reads if they are not a replica's own copy.
   void copy_evaluation_from_host(Stream& stream, const VariableStore& host) const;
 };
 

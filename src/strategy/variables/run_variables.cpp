@@ -12,7 +12,7 @@
 namespace mirrortrain {
 namespace {
 
-/// Calls body(parts) for everything of which replicas, or memories, have copies of their own: where each one's is, in
+/// Calls body(parts) for everything of which replicas, or memories, have their own copies, with the address of each in
 /// the run's order.
 template <class Body>
 void for_each_copied_part(const VariableStore& host, const Body& body) {
@@ -91,7 +91,7 @@ void RunVariables::update_host(std::span<Stream* const> streams) {
   host_is_outdated_ = false;
 }
 
-/// Brings what the replicas of the other workers have for themselves.
+/// Gathers the own state of the other workers' replicas.
 void RunVariables::gather_from_workers() const {
   InlineStream stream;
   std::vector<std::byte> all;
@@ -126,7 +126,7 @@ void RunVariables::take_from_chief() const {
   }
 }
 
-/// The first of a domain's lanes copies for all.
+/// The first of a domain's lanes copies for all of them.
 bool RunVariables::copies_from_host(int lane) const {
   return host_variables_ != nullptr && of_lane(lane).place.lanes.front() == lane;
 }

@@ -10,7 +10,7 @@
 namespace mirrortrain {
 namespace {
 
-/// Why a number is none of this type; empty where it is.
+/// Why a number does not fit the type; empty if it does.
 std::string number_error(StateType type, const StateNumber& number) {
   if (type == StateType::kFloat32) {
     const double value = std::visit([](auto held) { return static_cast<double>(held); }, number);

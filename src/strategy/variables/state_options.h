@@ -24,7 +24,7 @@ using StateValue = std::variant<std::int64_t, double, std::vector<StateNumber>>;
 enum class StateType : std::uint8_t { kInt32, kInt64, kFloat32 };
 DType dtype_of(StateType type);
 
-/// An item of the section `state`: a scalar of the user's own, written in every training step by every replica.
+/// An item of the section `state`: a user-defined scalar, written in every training step by every replica.
 struct StateOptions {
   std::string name;
   std::optional<StateType> dtype;
@@ -34,16 +34,17 @@ struct StateOptions {
   std::optional<config::Located<StateValue>> assign, assign_add;
   static config::Section<StateOptions> section();
 
-  /// As given, else by the initial value, as tf.Variable does: int32 for an integer, float32 for another number.
+  /// As given, or else inferred from the initial value, as by tf.Variable: int32 for an integer, float32 for another
+  /// number.
   StateType type() const;
   VariablePolicy policy() const { return {synchronization, aggregation}; }
-  /// What `replica` writes; assign or assign_add is given.
+  /// The value that `replica` writes; assign or assign_add is given.
   StateNumber value_for(int replica) const;
 };
 
 using State = std::vector<config::Located<StateOptions>>;
 
-/// Adds what the items show together: names that are used twice, and lists of another length than the replicas.
+/// Adds errors of the items together: names used twice, and lists whose length is not the number of replicas.
 void check_state(const State& state, int replicas, config::Errors& errors);
 
 }  // namespace mirrortrain

@@ -5,7 +5,7 @@
 namespace mirrortrain {
 namespace {
 
-/// Puts the number there in the variable's type, which it fits.
+/// Writes the number in the variable's type, which it fits.
 void store(DType dtype, const StateNumber& number, std::byte* to) {
   std::visit(
       [&](auto value) {

@@ -9,17 +9,17 @@
 
 namespace mirrortrain {
 
-/// The variables of the section `state`: the copies of all the run's replicas, in host memory. What each replica writes
-/// is known from the configuration, so every worker keeps all copies without asking the others.
+/// The variables of the section `state`: the copies of all the run's replicas, in host memory. The configuration
+/// determines what each replica writes, so every worker keeps all copies without communication.
 class StateVariables {
  public:
-  /// Every copy starts at its initial value. `one_plain_copy`: as one_device keeps it.
+  /// Every copy starts at its initial value. `one_plain_copy`: as with one_device.
   StateVariables(const State& options, int replicas, bool one_plain_copy, Device& device);
 
   const std::vector<DistributedVariable>& variables() const { return variables_; }
-  /// Writes what all replicas write in a training step.
+  /// Applies all replicas' writes of a training step.
   void write_step() const;
-  /// Values and copies, for events.
+  /// Values and copies, for reporting.
   std::vector<report::StateReading> readings() const;
 
  private:

@@ -5,7 +5,7 @@ namespace {
 
 std::int64_t end_of_sums(const scalar::NormedSegment& variable) { return variable.first_sum + variable.sums(); }
 
-/// The table in the device's memory.
+/// Copies the table to the device's memory.
 template <class Item>
 Buffer on_device(const std::vector<Item>& table, Device& device) {
   Buffer copy = device.allocate(std::span(table).size_bytes());
@@ -38,7 +38,7 @@ void VariableGroup::allocate(const GroupMemory& memory, Device& device) {
   const auto gradient_bytes = static_cast<std::size_t>(gradient_elements_) * sizeof(float);
   if (memory.adds_gradients != nullptr && shared()) {
     gradients_.push_back(memory.adds_gradients->allocate(gradient_bytes));
-    if (gradients_[0].data() == nullptr) gradients_.clear();  // then in memory of its own
+    if (gradients_[0].data() == nullptr) gradients_.clear();  // allocated separately then
   }
   while (std::ssize(gradients_) < memory.replicas) gradients_.push_back(device.allocate(gradient_bytes));
   for (int r = 0; shared() && r < memory.residuals; ++r) residuals_.push_back(device.allocate(bytes));

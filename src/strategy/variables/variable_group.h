@@ -11,37 +11,38 @@
 
 namespace mirrortrain {
 
-/// What a group has memory for.
+/// Sizes of a group's memory.
 struct GroupMemory {
   int replicas = 1;              ///< that use it
-  int slots = 0;                 ///< per weight: the update rule's, then the weights' average where the traits have one
-  bool keeps_gradients = false;  ///< beside those of a step, and the sums of their squares
+  int slots = 0;                 ///< per weight: the update rule's, then the weights' average if the traits have one
+  bool keeps_gradients = false;  ///< in addition to a step's, and the sums of their squares
   bool measures = false;         ///< sums for a rule that scales by norms
-  int residuals = 0;             ///< what compression leaves of gradients: so many memories' of the run
-  Communicator* adds_gradients = nullptr;  ///< those of the first replica become the sum; null where none does
+  int residuals = 0;             ///< rounding errors of compressed gradients: for this many memories of the run
+  Communicator* adds_gradients = nullptr;  ///< the first replica's become the sum; null if none does
 };
 
-/// Trainable variables with the same aggregation and traits, flat: values, gradients and optimizer slots are a buffer
-/// each, and every variable has the same place in all of them, so that one pass updates all. With an aggregation the
-/// replicas share values and slots; without one each replica has its own. Padding between variables is always zero.
+/// Trainable variables with the same aggregation and traits, flattened: values, gradients and optimizer slots are one
+/// buffer each, and every variable has the same offset in all of them, so that one pass updates all. With an
+/// aggregation, the replicas share values and slots; without one, each replica has its own. Padding between variables
+/// is always zero.
 class VariableGroup {
  public:
   explicit VariableGroup(Aggregation aggregation, const scalar::UpdateTraits& traits = {})
       : aggregation_(aggregation), traits_(traits) {}
 
-  /// Makes room for one more variable; returns its first element. Those whose gradients are never stored come last.
+  /// Adds one more variable; returns its first element. Those whose gradients are never stored must come last.
   std::int64_t add(std::int64_t elements, float l1, float l2, bool stores_gradient);
-  /// Takes the device's memory, zeroed, once every variable is there.
+  /// Allocates the device's memory, zeroed, after all variables are added.
   void allocate(const GroupMemory& memory, Device& device);
 
   Aggregation aggregation() const { return aggregation_; }
   const scalar::UpdateTraits& traits() const { return traits_; }
   bool shared() const { return aggregation_ != Aggregation::kNone; }
   std::int64_t elements() const { return elements_; }
-  /// The first so many elements have gradients stored.
+  /// Number of elements, from the first, whose gradients are stored.
   std::int64_t gradient_elements() const { return gradient_elements_; }
   int copies() const { return static_cast<int>(copies_.size()); }
-  /// How many sums of regularization and of squares there are.
+  /// The number of sums of regularization and of squares.
   std::int64_t chunks() const { return (elements_ + scalar::kUpdateChunk - 1) / scalar::kUpdateChunk; }
   bool is_regularized() const { return !regularized_.empty(); }
 
@@ -50,13 +51,13 @@ class VariableGroup {
   /// Where a replica writes its gradient.
   float* gradient(int replica) const { return gradients_[static_cast<std::size_t>(replica)].as<float>(); }
 
-  /// What compression left of the gradients, of each memory that GroupMemory says; none where they are not compressed.
+  /// The rounding errors of compressed gradients, for each memory as in GroupMemory; empty without compression.
   const std::vector<Buffer>& residuals() const { return residuals_; }
 
-  /// A copy of a replica's values as bfloat16, made at the first call, which updates refresh where the kernels can.
+  /// A bfloat16 copy of a replica's values, created at the first call, which updates refresh if the kernels can.
   bfloat16* rounded(int replica);
 
-  /// What of a replica's copy lasts from step to step: its values, slots and accumulated gradients.
+  /// The parts of a replica's copy that last between steps: its values, slots and accumulated gradients.
   std::vector<std::span<std::byte>> lasting(int replica) const;
 
   std::size_t bytes() const;
@@ -74,14 +75,14 @@ class VariableGroup {
   std::int64_t elements_ = 0, gradient_elements_ = 0;
   std::vector<scalar::RegularizedSegment> regularized_;
   std::vector<scalar::NormedSegment> variables_;  ///< all of them
-  Buffer segments_, normed_;                      ///< of regularized_ and variables_, for the device
+  Buffer segments_, normed_;                      ///< of regularized_ and variables_, on the device
   Device* device_ = nullptr;
   std::vector<Copy> copies_;
   std::vector<Buffer> gradients_;  ///< by replica
-  std::vector<Buffer> residuals_;  ///< of a shared group alone
+  std::vector<Buffer> residuals_;  ///< only of a shared group
 };
 
-/// Every variable begins on a cache line of its own.
+/// Every variable begins on its own cache line.
 std::int64_t with_padding(std::int64_t elements);
 
 }  // namespace mirrortrain

@@ -11,22 +11,22 @@
 
 namespace mirrortrain {
 
-/// When the copies of a variable are brought together.
+/// When the copies of a variable are synchronized.
 enum class Synchronization : std::uint8_t {
   kNone,     ///< never: each replica owns its copy
-  kAuto,     ///< what suits the strategy: on_write
-  kOnWrite,  ///< a write in a replica is reduced over the replicas first, then applied to every copy; reads are local
+  kAuto,     ///< the strategy's default: on_write
+  kOnWrite,  ///< a write in a replica is first reduced over the replicas, then applied to every copy; reads are local
   kOnRead,   ///< a write stays in its replica; reading outside the replicas reduces the copies
 };
 
-/// How the replicas' values become one.
+/// How the replicas' values are aggregated.
 enum class Aggregation : std::uint8_t { kNone, kSum, kMean, kOnlyFirstReplica };
 
 /// As written in a configuration: "on_read", "only_first_replica".
 std::string_view name_of(Synchronization synchronization);
 std::string_view name_of(Aggregation aggregation);
 
-/// What a variable's copies mean, resolved (never auto).
+/// A variable's resolved policy (never auto).
 struct VariablePolicy {
   Synchronization synchronization = Synchronization::kOnWrite;
   Aggregation aggregation = Aggregation::kMean;
@@ -45,10 +45,10 @@ struct VariablePolicy {
   friend bool operator==(const VariablePolicy&, const VariablePolicy&) = default;
 };
 
-/// Why a variable of this kind cannot have this policy, as written, and which ones it can have; empty where it can.
+/// Why a variable of this kind cannot have this policy, as written, and which ones it can have; empty if it can.
 std::string policy_error(const VariablePolicy& written, DType dtype, bool trainable);
 
-/// The policy without auto. Under a strategy with one plain copy there is nothing to synchronize.
+/// The policy without auto. A strategy with one plain copy has nothing to synchronize.
 VariablePolicy resolved(const VariablePolicy& written, bool one_plain_copy);
 
 }  // namespace mirrortrain

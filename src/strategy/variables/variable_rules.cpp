@@ -20,8 +20,9 @@ const config::Located<VariableRule>* rule_for(const VariableRules& rules, const 
   return found == rules.end() ? nullptr : &*found;
 }
 
-/// What a variable is without a rule. What layers write themselves (moving statistics) is written by each replica
-/// alone and brought together when it is read; weights are written by the optimizer, which has reduced their gradients.
+/// A variable's policy without a rule. Variables that layers write themselves (moving statistics) are written by each
+/// replica separately and aggregated when read; weights are written by the optimizer, which has reduced their
+/// gradients.
 ResolvedVariable without_rule(const Model& model, std::size_t variable) {
   const auto& assignments = model.training.assignments;
   if (std::any_of(assignments.begin(), assignments.end(),
@@ -32,7 +33,8 @@ ResolvedVariable without_rule(const Model& model, std::size_t variable) {
   return {{Synchronization::kAuto, Aggregation::kMean}, trainable ? "weight" : "frozen weight"};
 }
 
-/// At what the rule says of synchronization, which is what makes a pair illegal for some variables and not for others.
+/// Adds an error at the rule's key for synchronization, which makes a pair illegal for some variables and not for
+/// others.
 void add_error(const config::Located<VariableRule>& rule, const std::string& error, config::Errors& errors) {
   const auto& [match, synchronization, aggregation] = rule.value;
   if (synchronization) return errors.add(synchronization->place, synchronization->path, error);
@@ -71,7 +73,7 @@ std::vector<ResolvedVariable> resolve_variables(const Model& model, const Variab
       if (rule->value.synchronization) variable.policy.synchronization = rule->value.synchronization->value;
       if (rule->value.aggregation) variable.policy.aggregation = rule->value.aggregation->value;
       variable.why = fmt::format("{} '{}'", rule->path, rule->value.match);
-      // One error a rule: what is wrong with it for one variable is so for the next.
+      // One error per rule: what is wrong with it for one variable is wrong for the others.
       const std::string error = policy_error(variable.policy, DType::kFloat32, spec.trainable);
       if (!error.empty() && !errors.concern(rule->path)) add_error(*rule, spec.name + ": " + error, errors);
       const bool has_replicas = strategy != StrategyType::kOneDevice;
@@ -87,7 +89,7 @@ std::vector<ResolvedVariable> resolve_variables(const Model& model, const Variab
     const bool one_plain_copy = has_one_plain_copy(strategy);
     if (one_plain_copy) variable.why += fmt::format("; {} keeps one plain copy", config::name_of(strategy));
     variable.policy = resolved(variable.policy, one_plain_copy);
-    // The replicas of a worker send one value to that copy.
+    // The replicas of a worker send one value for that copy.
     if (is_served(strategy) && variable.policy.aggregation == Aggregation::kNone) {
       variable.policy.aggregation = spec.trainable ? Aggregation::kMean : Aggregation::kOnlyFirstReplica;
     }

@@ -11,8 +11,8 @@
 
 namespace mirrortrain {
 
-/// An item of the section `variables`: a policy for the variables whose names match. What is left out stays as it is
-/// without a rule.
+/// An item of the section `variables`: a policy for the variables whose names match. Omitted keys are as without a
+/// rule.
 struct VariableRule {
   std::string match;
   std::optional<config::Located<Synchronization>> synchronization;
@@ -27,9 +27,9 @@ struct ResolvedVariable {
   std::string why;  ///< "weight", "moving statistic", "variables[0] (a.yaml:31)", ...
 };
 
-/// The policy of each variable of the model, in its order: the first rule whose glob (`*` matches `/` too) matches the
-/// name, else on_write x mean for weights and on_read x mean for what the layers write themselves. A rule that gives a
-/// variable a policy it cannot have is added to `errors`, once.
+/// The policy of each variable of the model, in its order: the first rule whose glob (`*` also matches `/`) matches the
+/// name, or else on_write x mean for weights and on_read x mean for variables that layers write themselves. A rule that
+/// gives a variable an illegal policy is added to `errors`, once.
 std::vector<ResolvedVariable> resolve_variables(const Model& model, const VariableRules& rules, StrategyType strategy,
                                                 config::Errors& errors);
 

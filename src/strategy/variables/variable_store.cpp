@@ -11,7 +11,7 @@ namespace {
 
 std::byte* bytes_of(float* elements) { return reinterpret_cast<std::byte*>(elements); }
 
-/// The group for variables with this aggregation and these traits, a new one where there is none yet.
+/// The group for variables with this aggregation and these traits, added if there is none yet.
 int group_for(Aggregation aggregation, const scalar::UpdateTraits& traits, std::vector<VariableGroup>& groups) {
   const auto found = std::find_if(groups.begin(), groups.end(), [&](const VariableGroup& group) {
     return group.aggregation() == aggregation && group.traits() == traits;
@@ -24,7 +24,7 @@ int group_for(Aggregation aggregation, const scalar::UpdateTraits& traits, std::
 
 VariableStore::VariableStore(const Model& model, const StoreOptions& options, Device& device)
     : replicas_(options.replicas), slots_(options.slots), keeps_gradients_(options.keeps_gradients) {
-  groups_.reserve(model.variables.size());  // no group moves any more
+  groups_.reserve(model.variables.size());  // groups must not move later
   places_.resize(model.variables.size());
   for (const bool stores_gradient : {true, false}) {
     for (std::size_t i = 0; i < model.variables.size(); ++i) {
@@ -61,8 +61,8 @@ VariableStore::VariableStore(const Model& model, const StoreOptions& options, De
                            ? bytes_of(groups_[static_cast<std::size_t>(place.group)].view(r).master + place.first)
                            : own_copies_.back().data() + (differ ? static_cast<std::size_t>(r) * stride_bytes : 0));
     }
-    // What is read outside is replica 0's copy, which another memory may have, unless copies are combined when they are
-    // read.
+    // Reading outside the replicas returns replica 0's copy, which may be in another memory, unless copies are combined
+    // when they are read.
     const bool combined = policy.synchronization == Synchronization::kOnRead,
                elsewhere = replicas_ < options.all_replicas;
     const bool apart = policy.copies_can_differ() && options.all_replicas > 1 && (combined || elsewhere);

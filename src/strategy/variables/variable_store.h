@@ -13,24 +13,24 @@
 
 namespace mirrortrain {
 
-/// How a store is laid out.
+/// The layout of a store.
 struct StoreOptions {
   std::vector<VariablePolicy> policies;       ///< one per variable of the model
   int replicas = 1;                           ///< that compute on this memory
   int all_replicas = 1;                       ///< of the run
   int slots = 0;                              ///< per weight: the update rule's, then the weights' average if any
-  bool keeps_gradients = false;               ///< beside those of a step: see GradientOptions
-  bool measures = false;                      ///< norms, for the update rule
-  int residuals = 0;                          ///< of compressed gradients: so many memories'
+  bool keeps_gradients = false;               ///< in addition to a step's: see GradientOptions
+  bool measures = false;                      ///< stores norms, for the update rule
+  int residuals = 0;                          ///< of compressed gradients: for this many memories
   std::vector<std::size_t> without_gradient;  ///< trainable variables whose gradients are never stored
-  Communicator* adds_gradients = nullptr;     ///< in host memory; null where none does
+  Communicator* adds_gradients = nullptr;     ///< in host memory; null if none does
 };
 
-/// The variables of the replicas on one memory: trainable ones in groups by their aggregation, the others on their own.
+/// The variables of the replicas on one memory: trainable ones grouped by their aggregation, the others separately.
 /// Copies that are equal by definition are stored once. Replicas are numbered from 0 on each memory.
 class VariableStore {
  public:
-  /// Values are zero until somebody assigns them. Throws Error for a policy that a variable cannot have.
+  /// Values are zero until assigned. Throws Error for a policy that a variable cannot have.
   VariableStore(const Model& model, const StoreOptions& options, Device& device);
 
   int replicas() const { return replicas_; }
@@ -39,24 +39,25 @@ class VariableStore {
   const std::vector<DistributedVariable>& variables() const { return variables_; }
   bool trainable(std::size_t variable) const { return places_[variable].group >= 0; }
 
-  /// Where replica `replica` writes the variable's gradient; null for a frozen one, or one whose gradient is not
+  /// Where replica `replica` writes the variable's gradient; null for a frozen variable, or one whose gradient is not
   /// stored.
   float* gradient(std::size_t variable, int replica) const;
 
-  /// A trainable variable's optimizer slot, or its gradients accumulated since the last update, as variables: the
-  /// copies are those of the variable.
+  /// A trainable variable's optimizer slot, or its gradients accumulated since the last update, as variables with the
+  /// variable's copies.
   DistributedVariable slot(std::size_t variable, int slot) const;
   DistributedVariable accumulated(std::size_t variable) const;
-  /// What compression left of its gradients, as a variable with a copy for each memory that counts as their sum;
-  /// nullopt where they are not compressed.
+  /// The rounding errors of its compressed gradients, as a variable with a copy for each memory, whose value is their
+  /// sum; nullopt without compression.
   std::optional<DistributedVariable> residual(std::size_t variable) const;
   int slots() const { return slots_; }
   bool keeps_gradients() const { return keeps_gradients_; }
 
-  /// The bfloat16 twin of a trainable variable's copy at `master` (see VariableGroup::rounded); null for other memory.
+  /// The bfloat16 counterpart of a trainable variable's copy at `master` (see VariableGroup::rounded); null for other
+  /// memory.
   bfloat16* rounded(const std::byte* master);
 
-  /// Where a trainable variable is.
+  /// The location of a trainable variable.
   struct Place {
     int group = -1;          ///< in groups(); -1 for a frozen variable
     std::int64_t first = 0;  ///< element of the group
@@ -65,13 +66,13 @@ class VariableStore {
   const Place& place(std::size_t variable) const { return places_[variable]; }
   const std::vector<VariableGroup>& groups() const { return groups_; }
 
-  /// What evaluation reads: the variable itself, or where copies can differ what reading it outside the replicas gave
-  /// when `fill_evaluation_copies` was last called.
+  /// The values that evaluation reads: the variable itself or, if copies can differ, the result of reading it outside
+  /// the replicas at the last call of `fill_evaluation_copies`.
   float* evaluation_copy(std::size_t variable) const;
   bool has_evaluation_copy(std::size_t variable) const { return evaluation_copies_[variable].data() != nullptr; }
   void fill_evaluation_copies() const;
 
-  /// The sum of the regularization terms, of replica 0's values where copies differ. On host memory alone.
+  /// The sum of the regularization terms, of replica 0's values if copies differ. Only for host memory.
   double regularization() const;
 
   std::size_t bytes() const;
@@ -86,7 +87,7 @@ class VariableStore {
   std::vector<Place> places_;
   std::vector<VariableGroup> groups_;
   std::vector<Buffer> own_copies_;         ///< of the variables outside the groups
-  std::vector<Buffer> evaluation_copies_;  ///< by variable; empty where the variable itself serves
+  std::vector<Buffer> evaluation_copies_;  ///< by variable; empty if the variable itself is used
 };
 
 }  // namespace mirrortrain

@@ -13,7 +13,7 @@ struct Axis {
   std::int64_t extent = 1, stride = 0;
 };
 
-/// As few as they can be: neighbours in memory are one. In the order of the memory.
+/// Merges axes that are adjacent in memory, in memory order.
 scalar::StridedAxes merged(const std::vector<Axis>& axes) {
   std::vector<Axis> merged;
   for (const Axis& axis : axes) {
@@ -65,7 +65,7 @@ void WeightConstraints::apply(const DomainLane& lane) const {
     bfloat16* const rounded = view.rounded == nullptr ? nullptr : view.rounded + weight.first;
     kernels_.bound_norms(*lane.stream, weight.norms, view.master + weight.first, rounded, begin, end);
   };
-  constexpr std::int64_t kNorms = 16;  // of neighbouring weights, on one cache line
+  constexpr std::int64_t kNorms = 16;  // of adjacent weights, on one cache line
   for (const Weight& weight : weights_) {
     const std::int64_t count = weight.norms.kept.count();
     if (weight.group->shared()) {

@@ -17,7 +17,7 @@ namespace mirrortrain {
 scalar::MaxNorms max_norms_of(const WeightConstraint& constraint, const Shape& shape,
                               const VariableLayout* layout = nullptr);
 
-/// Brings one memory's weights back within their constraints, once an update has changed them.
+/// Projects one memory's weights onto their constraints after an update.
 class WeightConstraints {
  public:
   /// `kernels` and `variables` must outlive it. `layouts`: of the variables.

@@ -12,13 +12,13 @@
 namespace mirrortrain {
 namespace {
 
-/// Rows of a product that are made together.
+/// Rows of a matrix multiplication computed together.
 constexpr std::int64_t kProductRows = 8;
 
 /// A total on the device of numbers from several places there.
 class Total {
  public:
-  /// `begun`: what is there is the first summand.
+  /// `begun`: the current value is the first summand.
   Total(const StepKernels& kernels, Stream& stream, double* total, bool begun = false)
       : kernels_(kernels), stream_(stream), total_(total), begun_(begun) {}
 
@@ -75,7 +75,7 @@ StepParams WeightUpdate::begin(const StepSpec& step) {
   for (Part& part : parts_) {
     const Aggregation aggregation = part.group->aggregation();
     part.regularization = regularization_times(aggregation, step.global_examples(), all_replicas_);
-    if (reduced_ && part.group->shared()) continue;  // scaled before they were added
+    if (reduced_ && part.group->shared()) continue;  // scaled before they were summed
     for (std::size_t r = 0; r < replicas_.size(); ++r) {
       part.sources[r].scale = gradient_scale(aggregation, replicas_[r], step.global_examples(), all_replicas_);
     }
@@ -86,7 +86,7 @@ StepParams WeightUpdate::begin(const StepSpec& step) {
   return params;
 }
 
-/// Calls work(part, replica, which params, gradient, begin, end) for what the lane has to do.
+/// Calls work(part, replica, index of the params, gradient, begin, end) for the lane's work.
 template <class Work>
 void WeightUpdate::for_each_range(const DomainLane& lane, const Work& work) const {
   for (const Part& part : parts_) {
@@ -113,7 +113,7 @@ void WeightUpdate::accumulate(const DomainLane& lane) const {
   });
 }
 
-/// A sum of squares of floats is finite in double precision unless one of them is not.
+/// A sum of squares of floats is finite in double precision unless one of them is non-finite.
 bool WeightUpdate::gradients_are_finite(Stream& stream) const {
   std::vector<double> squares;
   for (const Part& part : parts_) {
@@ -144,8 +144,8 @@ void WeightUpdate::sum_own_squares(const DomainLane& lane) const {
   }
 }
 
-/// What a replica has for itself is clipped by the norm of all that it applies; what the replicas share, by that norm
-/// in the mean over the replicas, so that all keep sharing it.
+/// A replica's own variables are clipped by the norm of all that it applies; shared variables by that norm averaged
+/// over the replicas, so that they stay shared.
 void WeightUpdate::scale_to_norms(const DomainLane& lane) const {
   if (!step_.applies) return;
   const auto scale = [&](std::size_t which) {

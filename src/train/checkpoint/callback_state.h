@@ -9,31 +9,31 @@
 
 namespace mirrortrain {
 
-/// What one callback has seen so far.
+/// The state of one callback.
 struct WatchState {
   std::optional<double> best;
   std::int64_t best_epoch = 0;  ///< from 1; 0: none yet
-  std::int64_t waited = 0;      ///< epochs that count towards the patience
-  std::int64_t cooling = 0;     ///< epochs of a cooldown that are left
+  std::int64_t waited = 0;      ///< epochs counted towards the patience
+  std::int64_t cooling = 0;     ///< remaining epochs of a cooldown
   bool stopped = false;         ///< whether it has ended the training
   friend bool operator==(const WatchState&, const WatchState&) = default;
 };
 
-/// A learning rate that callbacks have reduced.
+/// A learning rate reduced by callbacks.
 struct ReducedRate {
-  double configured = 0;  ///< where it began; another one in the configuration counts instead of what follows
+  double configured = 0;  ///< the initial rate; if the configuration's differs, the reductions are ignored
   float reduced = 0;
   friend bool operator==(const ReducedRate&, const ReducedRate&) = default;
 };
 
-/// What a run's callbacks have seen and decided so far; a checkpoint holds it.
+/// The state of a run's callbacks, stored in checkpoints.
 struct CallbackState {
   std::vector<WatchState> watches;  ///< in the order of Callbacks::names
   std::optional<ReducedRate> learning_rate;
-  std::int64_t kept_epoch = 0;                ///< whose weights are kept to be restored at the end; 0: none
-  std::shared_ptr<const StoredTensors> kept;  ///< these weights, on the chief alone
+  std::int64_t kept_epoch = 0;                ///< epoch whose weights are kept to be restored at the end; 0: none
+  std::shared_ptr<const StoredTensors> kept;  ///< these weights, only on the chief
 
-  /// The rate of the next steps, for the configuration's.
+  /// The learning rate of the next steps, given the configuration's.
   double learning_rate_from(double configured) const {
     return learning_rate && learning_rate->configured == configured ? learning_rate->reduced : configured;
   }

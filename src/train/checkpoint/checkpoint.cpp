@@ -57,11 +57,11 @@ void warn_of_changed_data(const fs::path& checkpoints, data::Split split, const 
 Checkpoints::Checkpoints(fs::path folder, Strategy& strategy, CheckpointNames names, RunIdentity run)
     : folder_(std::move(folder)), strategy_(strategy), names_(std::move(names)), run_(std::move(run)) {}
 
-Checkpoints::~Checkpoints() = default;  // the future of a thread waits for it
+Checkpoints::~Checkpoints() = default;  // the future waits for its thread
 
 void Checkpoints::save(const TrainingState& state, std::int64_t keep, bool is_best) {
   strategy_.variables();                          // from every worker
-  if (strategy_.topology().is_chief()) finish();  // throws where the last one was not saved
+  if (strategy_.topology().is_chief()) finish();  // throws if the last save failed
   saved_ = std::exchange(last_saved_, state.step);
   if (!strategy_.topology().is_chief()) return;
   CheckpointState saved;
@@ -73,11 +73,11 @@ void Checkpoints::save(const TrainingState& state, std::int64_t keep, bool is_be
   if (events_ != nullptr) saved.events = events_->lines();
   const auto snapshot = std::make_shared<CheckpointSnapshot>(std::move(saved), strategy_, names_);
   const auto write_it = [this, snapshot, step = state.step, keep, is_best] { write(*snapshot, step, keep, is_best); };
-  // Other workers take the checkpoint to be there once the chief continues.
+  // Other workers assume that the checkpoint exists once the chief continues.
   if (strategy_.topology().cluster.workers > 1) return write_it();
   try {
     writing_ = std::async(std::launch::async, write_it);
-  } catch (const std::system_error&) {  // no more threads
+  } catch (const std::system_error&) {  // no thread could be started
     write_it();
   }
 }
@@ -86,7 +86,7 @@ void Checkpoints::finish() {
   if (writing_.valid()) writing_.get();
 }
 
-/// Throws Error where the run folder is another process's now, or was moved.
+/// Throws Error if another process now has the run folder, or if it was moved.
 void Checkpoints::sync_events() const {
   if (lock_ != nullptr) lock_->require_held();
   if (events_ != nullptr) events_->sync();
@@ -95,12 +95,12 @@ void Checkpoints::sync_events() const {
 void Checkpoints::write(CheckpointSnapshot& snapshot, std::int64_t step, std::int64_t keep, bool is_best) const {
   sync_events();
   try {
-    create_folder(folder_);  // not those above: a run folder that is gone is not made again
-    // First: a run that is killed between them does the epoch again, and saves this one again.
+    create_folder(folder_);  // not its parents: a removed run folder is not created again
+    // First: if the run is killed in between, the epoch is repeated, and this one is saved again.
     if (is_best) snapshot.write(folder_ / kBestCheckpoint);
     snapshot.write(folder_ / checkpoint_name(step));
   } catch (const Error&) {
-    sync_events();  // says so where that happened just now
+    sync_events();  // reports it if that has just happened
     throw;
   }
   remove_old(snapshot.is_finite(), keep);
@@ -110,7 +110,7 @@ void Checkpoints::remove_old(bool newest_is_finite, std::int64_t keep) const {
   std::vector<fs::path> all = checkpoints_in(folder_);
   const std::size_t kept = std::min(all.size(), static_cast<std::size_t>(keep));
   if (!newest_is_finite) {
-    // The newest that is finite is the one to go back to.
+    // The newest finite one is kept to return to.
     const auto finite = std::find_if(all.rbegin(), all.rend(), is_finite);
     if (finite != all.rend()) all.erase(std::next(finite).base());
   }
@@ -203,7 +203,7 @@ TrainingState Checkpoints::restore_from(const ReadCheckpoint& checkpoint) {
   return state;
 }
 
-/// The learning rate stays what it was reduced to: it belongs to the weights.
+/// A reduced learning rate is kept, because it belongs to the weights.
 void Checkpoints::restore_callbacks(const ReadCheckpoint& checkpoint, CallbackState& state) const {
   if (checkpoint.state.callbacks != names_.callbacks) {
     if (!checkpoint.state.callbacks.empty()) spdlog::warn("the callbacks changed: their history is reset");
@@ -227,12 +227,12 @@ void Checkpoints::restore_variables(const ReadCheckpoint& checkpoint, bool accum
   bool has_residuals_here = false;
   const auto policy_of = [&](const std::string& name) {
     const auto found = policies.find(name);
-    return found == policies.end() ? VariablePolicy{} : found->second;  // not listed: copies were equal
+    return found == policies.end() ? VariablePolicy{} : found->second;  // not listed: the copies were equal
   };
   for (std::size_t i = 0; i < variables.variables().size(); ++i) {
     const DistributedVariable& variable = variables.variables()[i];
     const VariablePolicy policy = policy_of(variable.name());
-    restore_copies(copies, variable.name(), policy, variable);  // or the weights file has the only copy
+    restore_copies(copies, variable.name(), policy, variable);  // if false, the weights file has the only copy
     if (!variables.trainable(i)) continue;
     for (int slot = 0; slot < variables.slots(); ++slot) {
       const std::string name = slot_name(names_.slots[static_cast<std::size_t>(slot)], variable);
@@ -276,7 +276,7 @@ std::string Checkpoints::how_to_resume(std::int64_t step) {
                        checkpoint_name(saved_), folder_.string());
   }
   if (!newest) return "no checkpoint was saved yet";
-  // The chief may finish another while the other tasks end.
+  // The chief may finish another checkpoint while the other tasks end.
   return fmt::format("the last checkpoint is {}{}, from which `fit --resume` continues", newest->string(),
                      is_chief ? "" : " or a newer one");
 }

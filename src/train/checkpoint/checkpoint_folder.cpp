@@ -25,7 +25,7 @@ bool is_checkpoint(const fs::path& path) {
          name.find_first_not_of("0123456789", kPrefix.size()) == std::string::npos;
 }
 
-/// What is in a folder; nothing where there is none.
+/// The entries of a folder; empty if it does not exist.
 std::vector<fs::path> entries_of(const fs::path& folder) {
   std::vector<fs::path> found;
   std::error_code error;
@@ -38,7 +38,7 @@ std::vector<fs::path> entries_of(const fs::path& folder) {
   return found;
 }
 
-/// Calls `read`, for which a file that is missing is damage: it was there under the checkpoint's name.
+/// Calls `read`; a missing file counts as damage, because the checkpoint had it under its name.
 template <class Read>
 auto read_part(const fs::path& file, const Read& read) {
   const std::string name = file.filename().string();
@@ -50,7 +50,7 @@ auto read_part(const fs::path& file, const Read& read) {
   } catch (const Damaged&) {
     throw;
   } catch (const Error& error) {
-    // In a checkpoint the folder was named already.
+    // For a checkpoint, the folder is named already.
     std::string what = error.what();
     if (const auto at = what.find(file.string()); at != std::string::npos) what.replace(at, file.string().size(), name);
     throw Damaged(what);

@@ -24,14 +24,14 @@ bool holds_finite(const NamedTensor& tensor) {
 
 enum class SavedKind { kModel, kState, kSlot, kAccumulated, kResidual };
 
-/// A variable of a checkpoint: its name in training.safetensors, and what messages call it.
+/// A variable of a checkpoint: its names in training.safetensors and in messages.
 struct SavedVariable {
   SavedKind kind;
   std::string name, text;
   DistributedVariable variable;
 };
 
-/// All that a checkpoint holds but the best epoch's weights, in its order.
+/// All contents of a checkpoint except the best epoch's weights, in order.
 std::vector<SavedVariable> saved_variables(Strategy& strategy, const CheckpointNames& names,
                                            const TrainingState& state) {
   std::vector<SavedVariable> saved;
@@ -61,7 +61,7 @@ std::vector<SavedVariable> saved_variables(Strategy& strategy, const CheckpointN
   return saved;
 }
 
-/// Gives a finished folder its name, also where a checkpoint of the same step has it: one of the two always does.
+/// Renames a finished folder, even if a checkpoint of the same step exists: one of the two always has the name.
 void name_folder(const fs::path& unfinished, const fs::path& name) {
   if (fs::exists(name)) {
     const bool exchanged = ::renameat2(AT_FDCWD, unfinished.c_str(), AT_FDCWD, name.c_str(), RENAME_EXCHANGE) == 0;
@@ -98,14 +98,14 @@ CheckpointSnapshot::CheckpointSnapshot(CheckpointState state, Strategy& strategy
     if (!is_model || differs) add(kind == SavedKind::kResidual ? add_residuals : add_copies, name, variable);
     if ((is_model && differs) || kind == SavedKind::kState) state_.policies[name] = variable.policy();
   }
-  if (const auto& kept = state_.training.callbacks.kept) {  // which nobody changes any more
+  if (const auto& kept = state_.training.callbacks.kept) {  // not changed any more
     for (const auto& [name, tensor] : *kept) {
       training_.push_back({fmt::format("{}{}", kKeptPrefix, name), tensor.dtype, tensor.shape, tensor.data});
     }
   }
 }
 
-/// What `add_tensors` gives of a variable, copied.
+/// Adds copies of the tensors that `add_tensors` returns for a variable.
 void CheckpointSnapshot::add(AddTensors add_tensors, const std::string& name, const DistributedVariable& variable) {
   const std::size_t first = training_.size();
   add_tensors(name, variable, training_);

@@ -33,7 +33,7 @@ double number_from(const Json& json) {
   return text == "-Infinity" ? -std::numeric_limits<double>::infinity() : std::numeric_limits<double>::infinity();
 }
 
-/// Json::get would take any number, whether or not it fits.
+/// Unlike Json::get, rejects numbers that do not fit.
 template <class Integer>
 Integer integer_from(const Json& json) {
   const auto read = [&](auto number) {
@@ -74,7 +74,7 @@ std::optional<report::Scores> scores_from(const Json& json) {
   return scores;
 }
 
-/// The pairs of the variables whose copies can differ, as in a configuration.
+/// The policies of the variables whose copies can differ, as in a configuration.
 Json to_json(const SavedPolicies& policies) {
   Json json = Json::object();
   for (const auto& [name, policy] : policies) {
@@ -211,7 +211,7 @@ CheckpointState checkpoint_state_from(std::string_view text) {
     throw Damaged("state.json has no checksum: it was cut off, or is no checkpoint's");
   }
   if (with_checksum(text.substr(0, end)) != text) throw Damaged("state.json does not match its checksum");
-  // What was written is what is read: another version's file at worst.
+  // The checksum matches, so at worst it is another version's file.
   try {
     const Json json = Json::parse(text);
     const int format = integer_from<int>(json.at("format"));

@@ -39,7 +39,7 @@ std::vector<float> as_float32(const StoredTensor& tensor) {
   }
 }
 
-/// One of the equal parts along an axis.
+/// One of the equal parts of a tensor along an axis.
 FloatTensor part_of(const FloatTensor& whole, const WeightSource& source) {
   const auto rank = static_cast<std::int64_t>(whole.shape.rank());
   const std::int64_t axis = source.axis < 0 ? source.axis + rank : source.axis;
@@ -81,7 +81,7 @@ FloatTensor transposed(const FloatTensor& from, const std::vector<std::int64_t>&
   return to;
 }
 
-/// Where the elements along the first axes end: [4, 6, 5] gives 4, 24, 120.
+/// The products of the leading axes' extents: [4, 6, 5] gives 4, 24, 120.
 std::vector<std::int64_t> products(const Shape& shape) {
   std::vector<std::int64_t> all;
   std::int64_t product = 1;
@@ -91,20 +91,20 @@ std::vector<std::int64_t> products(const Shape& shape) {
   return all;
 }
 
-/// Whether one shape is the other with axes split.
+/// Whether the shapes are equal except that one splits axes of the other.
 bool same_but_for_splits(const Shape& a, const Shape& b) {
   if (a.elements() != b.elements()) return false;
   const auto of_a = products(a), of_b = products(b);
   return std::ranges::includes(of_a, of_b) || std::ranges::includes(of_b, of_a);
 }
 
-/// Logs what concerns these names, where there are any, with the first of them.
+/// Logs a message about these names, if there are any, with the first ones.
 void report_some(const std::string& what, const std::vector<std::string>& names) {
   if (names.empty()) return;
   spdlog::info("{}: {}{}", what, fmt::join(names | std::views::take(3), ", "), names.size() > 3 ? ", ..." : "");
 }
 
-/// A model with fewer layers than the file has would go unnoticed.
+/// Otherwise a model with fewer layers than the file would go unnoticed.
 void report_left_out(const std::string& file, const StoredTensors& stored, const std::set<std::string>& taken) {
   std::vector<std::string> left;
   for (const auto& [name, tensor] : stored) {

@@ -6,12 +6,12 @@
 
 namespace mirrortrain {
 
-/// Gives every variable what `model.initial_weights` says. Throws Error, naming the file, and each variable whose
-/// tensor is missing in it or does not fit.
+/// Initializes every variable as `model.initial_weights` specifies. Throws Error, naming the file, and each variable
+/// whose tensor is missing from it or does not fit.
 void load_initial_weights(const InitialWeights& weights, const VariableStore& variables);
 
-/// A tensor's elements, float32, as a variable of the shape `wanted` has them. Throws Error for a type that has no
-/// float32 values, and for a shape that is another one even where axes are split or joined.
+/// A tensor's elements as float32, in the layout of a variable of shape `wanted`. Throws Error for a type without
+/// float32 values, and for a shape that differs by more than split or joined axes.
 std::vector<float> rearranged(const StoredTensor& tensor, const WeightSource& source, const Shape& wanted);
 
 }  // namespace mirrortrain

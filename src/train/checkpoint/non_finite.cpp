@@ -12,7 +12,7 @@ namespace mirrortrain {
 
 std::string_view name_of_non_finite(double value) { return std::isnan(value) ? "NaN" : "infinite"; }
 
-/// By the exponents, which vectors can compare.
+/// Compares the exponents, which can be vectorized.
 bool all_finite(std::span<const float> numbers) {
   constexpr std::uint32_t kExponent = 0x7F800000;
   bool finite = true;

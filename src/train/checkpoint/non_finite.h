@@ -22,14 +22,14 @@ std::string_view name_of_non_finite(double value);
 
 bool all_finite(std::span<const float> numbers);
 
-/// Of one of its copies; false for other types than float32.
+/// Whether any copy does; false for types other than float32.
 bool has_non_finite(const DistributedVariable& variable);
 
-/// Why a trained model gives NaN, with the remedy.
+/// Why a trained model outputs NaN, with the remedy.
 std::string reason_of_nan(const VariableStore& variables);
 
-/// "the largest input of its batch is 3e+30, in x.npy: row 17 (counting from 0)": what is often the reason. `what` the
-/// rows are: "its batch". Empty where the features are read from files when they are asked for.
+/// "the largest input of its batch is 3e+30, in x.npy: row 17 (counting from 0)": a common cause. `what`: a description
+/// of the rows, "its batch". Empty if the features are read from files on demand.
 std::string largest_input_text(const data::Dataset& dataset, std::span<const std::int64_t> rows, std::string_view what);
 
 }  // namespace mirrortrain

@@ -28,7 +28,7 @@ fs::path numbered(const std::string& name, int number) {
   return fs::path("runs") / (number == 1 ? name : fmt::format("{}-{}", name, number));
 }
 
-/// What a run leaves that was killed before it had written its config.yaml does not count.
+/// Ignores the files of a run that was killed before it had written its config.yaml.
 bool is_free(const fs::path& folder) {
   std::error_code ignored;
   for (const fs::directory_entry& entry : fs::directory_iterator(folder, ignored)) {
@@ -37,7 +37,7 @@ bool is_free(const fs::path& folder) {
   return true;
 }
 
-/// The runs of a folder, in the order of their names.
+/// The runs in a folder, sorted by name.
 std::vector<RunFolder> all_runs(const fs::path& folder = "runs") {
   std::vector<RunFolder> runs;
   std::error_code missing;
@@ -63,19 +63,19 @@ std::optional<NamedRun> run_at(const fs::path& path) {
   return std::nullopt;
 }
 
-/// What the run's configuration is called; the folder's name where it cannot be read.
+/// The name in the run's configuration; the folder's name if it cannot be read.
 std::string configured_name(const RunFolder& run) {
   try {
     config::Errors ignored;
     const config::Document document = config::load(run.config().string(), {}, ignored);
     const config::Value::Entry* const name = document.root.is_mapping() ? document.root.find("name") : nullptr;
     if (name != nullptr && name->value.is_scalar()) return name->value.text();
-  } catch (const Error&) {  // it is damaged, or is being written
+  } catch (const Error&) {  // it is damaged, or being written
   }
   return name_of(run);
 }
 
-/// What a name, or a name and a checkpoint's behind it, means.
+/// The run of a name, or of a name followed by a checkpoint.
 std::optional<NamedRun> run_named(const fs::path& path) {
   const std::string name = path.begin()->string();
   const RunFolder own{fs::path("runs") / name};
@@ -102,7 +102,7 @@ bool RunFolder::exists() const {
     std::string start(256, ' ');
     try {
       start.resize(InputFile(file).read(std::as_writable_bytes(std::span(start))));
-    } catch (const SystemError&) {  // it does not exist, or cannot be read
+    } catch (const SystemError&) {  // it does not exist or cannot be read
       start.clear();
     }
     return start;
@@ -173,7 +173,7 @@ RunFolder create_run_folder(const std::string& name, const std::optional<fs::pat
     require_free(*run_dir);
     create_folders(*run_dir);
     lock = RunLock(*run_dir);
-    require_free(*run_dir);  // another process may have come before
+    require_free(*run_dir);  // another process may have been first
     remove_temporary_files({*run_dir});
     return {*run_dir};
   }

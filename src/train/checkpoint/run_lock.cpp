@@ -34,7 +34,7 @@ std::string host_name() {
   throw SystemError(fmt::format("cannot lock {}: {}", path.string(), std::generic_category().message(reason)), reason);
 }
 
-/// What the file says of its holder; an empty object where it says nothing.
+/// The file's information on the holder; an empty object if there is none.
 Json holder_in(const fs::path& path) {
   try {
     Json holder = Json::parse(read_text_file(path), nullptr, false);
@@ -55,14 +55,14 @@ std::string text_in(const Json& holder, const char* key) {
     throw UsageError(
         fmt::format("{}: another process trains in this run folder; wait for it or stop it", folder.string()));
   }
-  // Without locks another process may have taken the number of the one that is gone.
+  // Without locks, another process may have reused the pid of one that is gone.
   const std::string remedy = has_locks ? "" : fmt::format("; where it is gone, remove {}", path.string());
   throw UsageError(fmt::format("{}: process {} on {} has trained in this run folder since {}; wait for it or stop it{}",
                                folder.string(), holder["pid"].dump(), text_in(holder, "host"), text_in(holder, "since"),
                                remedy));
 }
 
-/// Where the file system has no locks: whether the process that the file names still lives, as far as one can know.
+/// On a file system without locks: whether the process named in the file may still be alive.
 bool may_live(const Json& holder) {
   if (!holder.contains("pid") || !holder["pid"].is_number_integer()) return false;
   if (text_in(holder, "host") != host_name()) return true;
@@ -131,7 +131,7 @@ void RunLock::require_held() const {
 
 void RunLock::release() {
   if (descriptor_ < 0) return;
-  if (is_named(descriptor_, path_)) ::unlink(path_.c_str());  // not another run's, where the folder was moved
+  if (is_named(descriptor_, path_)) ::unlink(path_.c_str());  // not another run's, if the folder was moved
   ::close(std::exchange(descriptor_, -1));
 }
 

@@ -17,7 +17,7 @@ std::string of_memory(std::size_t memory, const std::string& name) {
   return fmt::format("{}{}/{}", kResidual, memory, name);
 }
 
-/// A stored copy's elements; null where there is none.
+/// A stored copy's elements; null if there is none.
 const std::byte* find_copy(const StoredTensors& stored, const std::string& name, const DistributedVariable& variable) {
   const auto found = stored.find(name);
   if (found == stored.end()) return nullptr;

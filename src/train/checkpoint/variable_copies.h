@@ -9,31 +9,32 @@
 
 namespace mirrortrain {
 
-/// The policies under which copies were saved, by the variable's name.
+/// The policies of saved copies, by the variable's name.
 using SavedPolicies = std::map<std::string, VariablePolicy, std::less<>>;
 
 /// Adds every copy that can differ as replica_R/NAME; copies that are equal by definition as NAME.
 void add_copies(const std::string& name, const DistributedVariable& variable, std::vector<NamedTensor>& tensors);
 
-/// What a file holds of them.
+/// The copies in a file.
 struct SavedCopies {
   const StoredTensors& tensors;
   int replicas = 1;  ///< of the run that saved them
 };
 
-/// Puts back what add_copies saved under `policy`. Returns false where the file has no such copies; throws Error for
-/// one of another shape or type, or another number of them.
+/// Restores copies saved by add_copies under `policy`. Returns false if the file has no such copies; throws Error for a
+/// copy of another shape or type, or another number of copies.
 bool restore_copies(const SavedCopies& saved, const std::string& name, const VariablePolicy& policy,
                     const DistributedVariable& variable);
 
-/// The same for what compression left of a weight's gradients, which has a copy for each memory: residual_M/NAME.
+/// The same for the rounding errors of a weight's compressed gradients, which have a copy for each memory:
+/// residual_M/NAME.
 void add_residuals(const std::string& name, const DistributedVariable& residual, std::vector<NamedTensor>& tensors);
 
-/// Puts back what add_residuals saved; of another number of memories their sum, which is what counts. Returns false
-/// where there is none.
+/// Restores copies saved by add_residuals; for another number of memories their sum, which is their value. Returns
+/// false if there are none.
 bool restore_residuals(const StoredTensors& stored, const DistributedVariable& residual);
 
-/// Whether a file holds any.
+/// Whether a file has any.
 bool has_residuals(const StoredTensors& stored);
 
 }  // namespace mirrortrain

@@ -35,16 +35,16 @@ void ClassReport::add(std::int64_t label, std::span<const float> prediction) {
   ++counts_[static_cast<std::size_t>(label * classes_ + predicted)];
 
   const double largest = meaning_.probability_of_class(prediction);
-  if (std::isnan(largest)) return;  // no part of [0, 1] holds it
+  if (std::isnan(largest)) return;  // no bin of [0, 1] contains it
   const double place = std::clamp(largest, 0.0, 1.0) * static_cast<double>(kBins);
-  // A bin has its upper end: 1 belongs to the last one.
+  // A bin includes its upper end: 1 belongs to the last one.
   Bin& bin = bins_[static_cast<std::size_t>(std::max(std::ceil(place) - 1, 0.0))];
   ++bin.examples;
   bin.right += predicted == label ? 1 : 0;
   bin.probabilities += largest;
 }
 
-/// In parts, as there are as many numbers as pairs of classes. A double holds every count exactly.
+/// In parts, as there are as many numbers as pairs of classes. A double represents every count exactly.
 void ClassReport::add_up(const Workers& workers) {
   constexpr std::size_t kTogether = std::size_t{1} << 16;
   for (std::size_t first = 0; first < counts_.size(); first += kTogether) {

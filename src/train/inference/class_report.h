@@ -11,46 +11,44 @@
 
 namespace mirrortrain {
 
-/// Why a model that predicts classes has no ClassReport: "there are 2100 classes, more than 2000"; empty where it has
-/// one.
+/// Why there is no ClassReport for a model that predicts classes: "there are 2100 classes, more than 2000"; empty if
+/// there is one.
 std::string why_not_counted(const OutputMeaning& meaning);
 
-/// How well each class is distinguished from the others: counts of an example's class against the one predicted. Of
-/// outputs that predict classes, see OutputMeaning; where they predict one for each step, what counts as an example
-/// here is a step.
+/// A confusion matrix: counts of examples by their class and the predicted class. For outputs that predict classes, see
+/// OutputMeaning; if they predict one for each time step, each step counts as an example.
 class ClassReport {
  public:
-  /// `meaning`, of which why_not_counted says nothing, must outlive it.
+  /// `meaning`, which why_not_counted must accept, must outlive it.
   explicit ClassReport(const OutputMeaning& meaning);
 
-  /// An example of class `label`, and the model's prediction for it. One whose probabilities are NaN counts for the
-  /// classes, not for the calibration. Throws Error for a label that is no class.
+  /// Adds an example of class `label`, and the model's prediction for it. A prediction with NaN probabilities counts
+  /// for the classes, but not for the calibration. Throws Error for a label that is not a class.
   void add(std::int64_t label, std::span<const float> prediction);
 
-  /// Adds what the run's other workers have counted of other examples. Every worker calls it.
+  /// Adds the counts of the run's other workers for other examples. Called by every worker.
   void add_up(const Workers& workers);
 
   std::int64_t classes() const { return classes_; }
-  /// Examples of class `label` that were taken for class `predicted`.
+  /// Number of examples of class `label` that were predicted as class `predicted`.
   std::int64_t count(std::int64_t label, std::int64_t predicted) const;
 
-  // 0 where there is nothing to divide by, as in scikit-learn.
+  // 0 if the denominator is 0, as in scikit-learn.
   double precision(std::int64_t of) const;
   double recall(std::int64_t of) const;
   double f1(std::int64_t of) const;
 
-  /// How far probabilities are from what comes true, on average over the examples: of those whose largest probability
-  /// lies in one of 15 equal parts of [0, 1], the distance between its mean and the share that was right (expected
-  /// calibration error, Guo et al. 2017).
+  /// Expected calibration error (Guo et al. 2017): the average over the examples of the distance between mean
+  /// confidence and accuracy, in 15 equal bins of [0, 1] by the largest probability.
   double expected_calibration_error() const;
 
   /// {"classes": [{"class", "name", "precision", "recall", "f1", "examples"}, ...], "confusion_matrix": rows of labels,
-  /// "expected_calibration_error"}; of more than kMostDenseClasses, in place of the matrix, "confusions": [[label,
-  /// predicted, examples], ...], where there are examples.
+  /// "expected_calibration_error"}; for more than kMostDenseClasses, instead of the matrix, "confusions": [[label,
+  /// predicted, examples], ...], for nonzero counts.
   nlohmann::ordered_json to_json() const;
 
   static constexpr std::int64_t kMostDenseClasses = 100;
-  /// There may be so many that a count for every pair does not fit into memory, nor can be read.
+  /// With more, the counts for all pairs do not fit into memory and are unreadable.
   static constexpr std::int64_t kMostCounted = 2000;
 
  private:

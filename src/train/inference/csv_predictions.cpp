@@ -9,7 +9,7 @@
 namespace mirrortrain {
 namespace {
 
-/// A cell of a CSV file, in quotes where it needs them.
+/// A cell of a CSV file, quoted if necessary.
 std::string csv_cell(const std::string& text) {
   if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
   std::string quoted = "\"";
@@ -17,14 +17,15 @@ std::string csv_cell(const std::string& text) {
   return quoted + '"';
 }
 
-/// `values` with commas before them; NaN as "nan", whatever its sign.
+/// `values` with preceding commas; NaN as "nan", whatever its sign.
 std::string csv_cells(std::span<const float> values) {
   std::string cells;
   for (const float value : values) cells += "," + report::float_text(value);
   return cells;
 }
 
-/// What the names of a prediction's columns end with: nothing where an example has one, else the indices of its step.
+/// Suffixes of the names of a prediction's columns: empty if an example has one prediction, else the indices of its
+/// time step.
 std::vector<std::string> step_suffixes(const Shape& steps) {
   std::vector<std::string> suffixes{""};
   for (const std::int64_t extent : steps) {
@@ -53,13 +54,13 @@ class CsvPredictions : public PredictionWriter {
   void finish() override { sink_.finish(); }
 
  private:
-  /// With commas before them.
+  /// With preceding commas.
   static std::string texts(std::span<const std::string> extra) {
     std::string cells;
     for (const std::string& text : extra) cells += "," + csv_cell(text);
     return cells;
   }
-  /// Those whose probabilities get a column by their names too, beside that by their number.
+  /// The classes whose probabilities also get a column by name, in addition to the one by number.
   std::span<const std::string> named_classes() const {
     const bool are_all = std::ssize(meaning_.classes) == meaning_.number_of_classes();
     return probabilities_ && are_all ? std::span<const std::string>(meaning_.classes) : std::span<const std::string>();
@@ -88,7 +89,7 @@ class CsvPredictions : public PredictionWriter {
     }
     return columns + names + probabilities;
   }
-  /// Padding has cells with nothing in them, NaN no class.
+  /// Cells are empty for padding, and NaN has no class.
   std::string classes(const ExampleOutput& output) const {
     std::string cells, names, probabilities;
     for (std::int64_t step = 0; step < meaning_.predictions(); ++step) {

@@ -16,7 +16,7 @@
 namespace mirrortrain {
 namespace {
 
-/// What was found of the examples that are left, under their numbers in the data as a whole.
+/// Renumbers the columns of the remaining examples by their numbers in the whole data.
 ExtraColumns numbered(ExtraColumns extra, const data::Dataset& examples) {
   if (left_out_within(examples) == 0) return extra;
   for (const std::int64_t row : examples.left_out()->rows) {
@@ -25,7 +25,7 @@ ExtraColumns numbered(ExtraColumns extra, const data::Dataset& examples) {
   return extra;
 }
 
-/// The labels of a split, where an example has one: classes by their names, if they have some.
+/// The labels of a split with one label per example: the names of classes, if they have names.
 ExtraColumns labels_of_split(const data::Dataset& examples, const data::Adapted* adapted) {
   if (examples.labels().row_elements() != 1) return {};
   ExtraColumns extra{{"label"}, {}};

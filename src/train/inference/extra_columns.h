@@ -11,11 +11,11 @@
 
 namespace mirrortrain {
 
-/// What predictions are written with, beside themselves.
+/// Columns to write in addition to the predictions.
 struct WantedColumns {
   std::optional<std::string> data;  ///< new data; null: a split of the run's own
-  std::vector<std::string> keep;    ///< columns of a new table; of new pictures "file"
-  bool labels = false;              ///< the true label, where the data have one for an example
+  std::vector<std::string> keep;    ///< columns of a new table; "file" for new images
+  bool labels = false;              ///< the true label, if the data have one per example
 };
 
 struct ExtraColumns {
@@ -23,13 +23,13 @@ struct ExtraColumns {
   std::vector<std::vector<std::string>> rows;  ///< by the example's number in the data
 };
 
-/// `adapted`: what the run kept; may be null. Throws UsageError for columns that the data cannot have, and Error for
+/// `adapted`: as kept by the run; may be null. Throws UsageError for columns that the data cannot have, and Error for
 /// one that a table lacks.
 ExtraColumns extra_columns(const WantedColumns& wanted, const data::DataOptions& options, const data::Adapted* adapted,
                            const data::Dataset& examples);
 
-/// How many examples were left out among these; 0 where these are a part of a source, as a fraction takes it: which of
-/// those left out were in that part, nobody can say.
+/// How many examples were left out among these; 0 if these are a fraction of a source: it is unknown which part the
+/// omitted ones were in.
 std::int64_t left_out_within(const data::Dataset& examples);
 
 }  // namespace mirrortrain

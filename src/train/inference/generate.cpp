@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::int64_t kByteValues = 256;
 
-/// Throws UsageError where the model is none that predicts the next token at every position of a window.
+/// Throws UsageError unless the model predicts the next token at every position of a window.
 std::int64_t window_of(const CheckedConfiguration& checked, const OutputMeaning& meaning, std::int64_t classes,
                        const char* unit, const std::string& name) {
   const auto refuse = [&](const std::string& found) {
@@ -43,7 +43,7 @@ std::int64_t window_of(const CheckedConfiguration& checked, const OutputMeaning&
   return window;
 }
 
-/// The vocabulary that the run kept.
+/// The run's vocabulary.
 std::optional<data::Vocabulary> vocabulary_of(const CheckedConfiguration& checked, const data::Adapted& adapted) {
   const auto* const text = std::get_if<data::Text>(&checked.values().data.train.value);
   if (text == nullptr || !text->vocabulary) return std::nullopt;
@@ -51,7 +51,7 @@ std::optional<data::Vocabulary> vocabulary_of(const CheckedConfiguration& checke
   return data::Vocabulary(adapted.classes, "of the run");
 }
 
-/// A window as data of format text have it, with labels that nobody looks at.
+/// One window as in data of format text, with unused labels.
 data::Dataset one_window(std::int64_t window) {
   const auto zeros = [window] {
     data::Array array(DType::kInt32, Shape{1, window}, "the text");
@@ -61,7 +61,7 @@ data::Dataset one_window(std::int64_t window) {
   return data::Dataset({zeros(), zeros()});
 }
 
-/// The window changes from token to token, which a device that keeps the data set in its memory would not see.
+/// The window changes with each token, which a device with the data set in its memory would not notice.
 CheckedConfiguration fed_by_host(CheckedConfiguration checked) {
   checked.read.values.data.cache = data::Cache::kHost;
   return checked;
@@ -83,7 +83,7 @@ std::int32_t choose_token(std::span<const float> logits, const Sampling& samplin
 
   const auto all = std::ssize(tokens);
   const std::int64_t kept = std::min(sampling.top_k.value_or(all), all);
-  std::vector<double> sums;  // of the weights up to each
+  std::vector<double> sums;  // cumulative weights
   double sum = 0;
   for (const std::int32_t token : std::span(tokens).first(static_cast<std::size_t>(kept))) {
     sum += std::exp((static_cast<double>(logit_of(token)) - largest) / sampling.temperature);
@@ -94,7 +94,7 @@ std::int32_t choose_token(std::span<const float> logits, const Sampling& samplin
       Philox::with_key(sampling.seed)(static_cast<std::uint32_t>(position), static_cast<std::uint32_t>(position >> 32),
                                       static_cast<std::uint32_t>(kStream), static_cast<std::uint32_t>(kStream >> 32));
   const double drawn = static_cast<double>(uniform_from_bits(words.word[0])) * sum;
-  // Below the last sum, as what is drawn is below 1.
+  // Below the last sum, because the random number is below 1.
   return tokens[static_cast<std::size_t>(std::ranges::upper_bound(sums, drawn) - sums.begin())];
 }
 
@@ -136,10 +136,10 @@ std::span<const float> TextGenerator::outputs_of(std::span<const std::int32_t> w
   return outputs_;
 }
 
-/// What a position gives must be the same whatever follows it: a text shorter than the window is followed by zeros.
+/// A position's output must not depend on what follows it: a text shorter than the window is padded with zeros.
 void TextGenerator::require_causal() {
   if (classes_ < 2) return;
-  // No zeros, which may be padding, for which attention has a rule of its own.
+  // Not zeros, which may be padding, which attention treats differently.
   const auto others = static_cast<std::int32_t>(classes_) - 1;
   std::vector<std::int32_t> tokens(static_cast<std::size_t>(window_));
   std::iota(tokens.begin(), tokens.end(), 0);

@@ -14,34 +14,34 @@
 
 namespace mirrortrain {
 
-/// How a token is chosen among what the model thinks probable.
+/// How the next token is sampled.
 struct Sampling {
   double temperature = 1;               ///< divides the logits; 0: the most probable token
-  std::optional<std::int64_t> top_k{};  ///< only so many of the most probable tokens are drawn from; at least 1
+  std::optional<std::int64_t> top_k{};  ///< sample only from this many of the most probable tokens; at least 1
   std::uint64_t seed = 0;
 };
 
-/// Draws a token by its logit; of equal ones the smaller number counts as more probable. A pure function of what it is
-/// given: `position`, the number of tokens before this one, makes draws differ. Throws Error where the logits are NaN,
-/// or none is finite.
+/// Samples a token by its logits; of equal ones, the smaller number counts as more probable. A pure function of its
+/// arguments: `position`, the number of tokens before this one, makes samples differ. Throws Error if the logits are
+/// NaN, or if none is finite.
 std::int32_t choose_token(std::span<const float> logits, const Sampling& sampling, std::uint64_t position);
 
-/// Continues a text by the next token, with the model of a run that was trained on data of format text: one window of
-/// tokens on one replica, so that the text does not depend on how many the run has.
+/// Generates text token by token, with the model of a run that was trained on data of format text: one window of tokens
+/// on one replica, so that the text does not depend on the run's number of replicas.
 class TextGenerator {
  public:
-  /// `name`: what messages call the run; `adapted`: what it kept, with its vocabulary where it has one. Throws
-  /// UsageError where the model does not take a window of tokens or does not give a class for each of them at every
-  /// position (classes beyond them are never drawn), and what run_to_predict throws.
+  /// `name`: the run's name in messages; `adapted`: as kept by the run, with its vocabulary if it has one. Throws
+  /// UsageError if the model does not accept a window of tokens or does not predict a class for each of them at every
+  /// position (classes beyond them are never sampled), and the exceptions of run_to_predict.
   TextGenerator(CheckedConfiguration checked, data::Adapted adapted, std::string name);
 
-  /// Ready but for the variables' values.
+  /// Ready except for the variables' values.
   Strategy& strategy() { return *run_.strategy; }
   std::int64_t window() const { return window_; }
 
-  /// Gives the texts of `count` tokens, one after the other, to `take` until it returns false. The model sees the last
-  /// window() tokens of the text so far. `prompt` is not empty. Throws UsageError for a prompt that the run's
-  /// vocabulary cannot say and for a model that is not causal, Error for one whose outputs are not finite.
+  /// Calls `take` with the text of each of `count` tokens in turn until it returns false. The model sees the last
+  /// window() tokens of the text so far. `prompt` must not be empty. Throws UsageError for a prompt that the run's
+  /// vocabulary cannot represent and for a model that is not causal, Error for one whose outputs are not finite.
   void generate(const std::string& prompt, std::int64_t count, const Sampling& sampling,
                 const std::function<bool(std::string_view)>& take);
 
@@ -56,10 +56,10 @@ class TextGenerator {
   CheckedConfiguration checked_;
   std::string name_;
   std::optional<data::Vocabulary> vocabulary_;  ///< absent: tokens are bytes
-  std::int64_t classes_;                        ///< tokens that can be drawn
+  std::int64_t classes_;                        ///< tokens that can be sampled
   OutputMeaning meaning_;
   std::int64_t window_;
-  Run run_;  ///< its one example is the window
+  Run run_;  ///< its only example is the window
   std::vector<float> outputs_;
 };
 

@@ -57,7 +57,7 @@ class JsonlPredictions : public PredictionWriter {
  private:
   using Json = nlohmann::ordered_json;
 
-  /// A list in a list for each axis of steps, with null for padding; one value where there are no steps.
+  /// Lists nested by the axes of time steps, with null for padding; one value if there are no time steps.
   template <class Value>
   Json by_step(const ExampleOutput& output, const Value& value) const {
     std::vector<Json> values;

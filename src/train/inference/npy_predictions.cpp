@@ -5,7 +5,7 @@
 namespace mirrortrain {
 namespace {
 
-/// The raw outputs, float32 [rows, ...]; with `probabilities` what they stand for.
+/// The raw outputs, float32 [rows, ...]; with `probabilities`, the probabilities instead.
 class NpyPredictions : public PredictionWriter {
  public:
   NpyPredictions(const PredictionOutput& output, const OutputMeaning& meaning)

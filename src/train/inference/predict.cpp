@@ -14,7 +14,7 @@ namespace {
 
 StrategyOptions strategy_to_predict(StrategyOptions options, bool one_replica) {
   if (is_of_several_processes(options.type)) options.type = StrategyType::kMirrored;
-  options.threads_per_replica = 1;  // kernels may share a sum among threads
+  options.threads_per_replica = 1;  // kernels may split a sum over threads
   if (!one_replica) return options;
   options.type = StrategyType::kOneDevice;
   options.replicas.reset();
@@ -32,7 +32,7 @@ Run run_to_predict(const CheckedConfiguration& checked, const data::Dataset& dat
   run.watch = make_stall_watch(checked.values());
   data::FeederOptions feeding = feeder_options(checked.values());
   feeding.watch = run.watch.get();
-  feeding.bucket_boundaries.clear();  // outputs have all steps
+  feeding.bucket_boundaries.clear();  // outputs have all time steps
   run.test = data::at_its_place(predicting.key, [&] {
     return std::make_unique<data::Feeder>(dataset, adapted_preprocessing(checked, run.adapted), checked.input, feeding);
   });
@@ -47,8 +47,8 @@ Run run_to_predict(const CheckedConfiguration& checked, const data::Dataset& dat
   return run;
 }
 
-/// Kernels may add in another order at another number of rows: so every replica always gets the same, the last ones
-/// filled up with row 0.
+/// Kernels may add in another order for another number of rows: so every replica always gets the same number, with the
+/// last batch padded with row 0.
 void predict_all(const Run& run, const std::function<void(std::int64_t row, const ExampleOutput& output)>& take) {
   const PredictedShapes shapes = run.strategy->predicted_shapes();
   const auto elements = static_cast<std::size_t>(shapes.output.elements());

@@ -8,22 +8,23 @@
 
 namespace mirrortrain {
 
-/// Rows that a replica computes at a time, always as many.
+/// Rows that a replica computes at a time, always the same number.
 constexpr std::int64_t kPredictedRows = 32;
 
 struct PredictOptions {
-  std::int64_t rows = kPredictedRows;  ///< that a replica computes at a time; predict_all takes the default alone
+  std::int64_t rows = kPredictedRows;  ///< computed by a replica at a time; predict_all supports only the default
   bool one_replica = false;            ///< on the first of the devices
-  data::SplitKey key{};                ///< of the examples, whose errors get its place; none: they are no split
+  data::SplitKey key{};                ///< of the examples, for errors; none: they are not a split
 };
 
-/// The examples and a strategy on this machine alone whose results depend on neither the number of replicas nor that of
-/// threads; ready but for the variables' values. `adapted`: what the run kept. Throws what build_run does.
+/// Creates a run of these examples, with a strategy on this machine only, whose results depend neither on the number of
+/// replicas nor on the number of threads; ready except for the variables' values. `adapted`: as kept by the run. Throws
+/// the exceptions of build_run.
 Run run_to_predict(const CheckedConfiguration& checked, const data::Dataset& dataset, data::Adapted adapted,
                    const PredictOptions& predicting = {});
 
-/// Gives the output of the run's model for every example, in order. Memory does not grow with the examples. The
-/// same bits on any number of replicas.
+/// Calls `take` with the output of the run's model for every example, in order. Memory does not grow with the number of
+/// examples. The same bits on any number of replicas.
 void predict_all(const Run& run, const std::function<void(std::int64_t row, const ExampleOutput& output)>& take);
 
 }  // namespace mirrortrain

@@ -46,7 +46,7 @@ OutputMeaning output_meaning(const CheckedConfiguration& checked, std::vector<st
   if (targets != Targets::kClassNumbers && targets != Targets::kProbabilities) return meaning;
   if (meaning.shape.rank() == 0) return meaning;
   if (meaning.shape.back() == 1) {
-    // At each of many steps it may be how bright a pixel is, or how loud a sound, as an autoencoder has it.
+    // At each of many time steps, it may be the brightness of a pixel or the loudness of a sound, as in an autoencoder.
     const bool wants_classes =
         std::ranges::any_of(checked.values().metrics, [](const auto& metric) { return is_of_classes(metric.value); });
     if (!meaning.is_by_step() || wants_classes) meaning.kind = OutputMeaning::Kind::kYesOrNo;

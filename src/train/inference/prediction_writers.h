@@ -12,7 +12,7 @@
 
 namespace mirrortrain {
 
-/// Text or bytes to a file, which appears once finished, or to stdout, in blocks. Throws Error where they cannot be
+/// Writes text or bytes to a file, which appears once finished, or to stdout, in blocks. Throws Error if they cannot be
 /// written.
 class PredictionSink {
  public:
@@ -29,7 +29,7 @@ class PredictionSink {
   std::string block_;
 };
 
-// The bodies of make_prediction_writer.
+// The implementations of make_prediction_writer.
 std::unique_ptr<PredictionWriter> csv_predictions(const PredictionOutput& output, const OutputMeaning& meaning);
 std::unique_ptr<PredictionWriter> jsonl_predictions(const PredictionOutput& output, const OutputMeaning& meaning);
 std::unique_ptr<PredictionWriter> npy_predictions(const PredictionOutput& output, const OutputMeaning& meaning);

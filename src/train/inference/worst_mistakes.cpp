@@ -9,7 +9,7 @@
 namespace mirrortrain {
 namespace {
 
-/// A side of a picture on a page: more would only make the page larger.
+/// Maximum side length of an image on a page: more would only make the page larger.
 constexpr std::int64_t kMostPixels = 128;
 
 }  // namespace

@@ -12,8 +12,8 @@
 
 namespace mirrortrain {
 
-/// The examples taken for another class, of which the model was surest. Of outputs that predict a class of each
-/// example, see OutputMeaning.
+/// The misclassified examples with the highest predicted probability. For outputs that predict one class per example,
+/// see OutputMeaning.
 class WorstMistakes {
  public:
   static constexpr std::size_t kMost = 24;
@@ -21,11 +21,11 @@ class WorstMistakes {
   /// `meaning` must outlive it.
   explicit WorstMistakes(const OutputMeaning& meaning) : meaning_(meaning) {}
 
-  /// An example, its class, and the model's output for it; a probability that is NaN counts as 0.
+  /// Adds an example, its class, and the model's output for it; a NaN probability counts as 0.
   void add(std::int64_t row, std::int64_t truth, std::span<const float> output);
 
-  /// The surest first, with their pictures, from the data set that the rows are of. Throws Error where one cannot be
-  /// read.
+  /// The mistakes in order of decreasing probability, with their images, from the data set of these rows. Throws Error
+  /// if one cannot be read.
   std::vector<report::Mistake> pictures(const data::Dataset& dataset) const;
 
  private:
@@ -36,7 +36,7 @@ class WorstMistakes {
   std::string label_of(std::int64_t number) const;
 
   const OutputMeaning& meaning_;
-  std::vector<Wrong> worst_;  ///< sorted; of equal ones the first
+  std::vector<Wrong> worst_;  ///< sorted; among equal ones, the first
 };
 
 }  // namespace mirrortrain

@@ -23,15 +23,15 @@ Configuration configuration_before(const RunFolder& folder) {
 
 constexpr std::size_t kLongest = 300;  // bytes of a value in a message
 
-/// On a line; "absent" for null.
+/// On one line; "absent" for null.
 std::string text_of(const config::Value* value) {
   if (value == nullptr) return "absent";
   if (value->is_null()) return "null";
   return value->is_scalar() ? value->text() : config::flow_text(*value, kLongest);
 }
 
-/// Adds the keys below `path` that do not have the same value in both, in order. What only one of them has, or has in
-/// another form, is one change.
+/// Adds the keys below `path` whose values differ, in order. A key that only one of them has, or has in another form,
+/// is one change.
 void add_changes(const config::Value* before, const config::Value* now, const std::string& path,
                  std::vector<ChangedKey>& changed) {
   if (before != nullptr && now != nullptr && before->is_mapping() && now->is_mapping()) {
@@ -55,7 +55,7 @@ void add_changes(const config::Value* before, const config::Value* now, const st
   }
 }
 
-/// The keys that do not have the same value in both.
+/// The keys whose values differ.
 std::vector<ChangedKey> changes(const Configuration& before, const Configuration& now) {
   const config::Value old_values = config::Codec<Configuration>::show(before);
   const config::Value new_values = config::Codec<Configuration>::show(now);
@@ -64,13 +64,13 @@ std::vector<ChangedKey> changes(const Configuration& before, const Configuration
   return changed;
 }
 
-/// Where a file lies says nothing of what it holds, which is compared when it is read.
+/// A file's path says nothing about its contents, which are compared when it is read.
 bool is_path(const std::string& value) { return value.starts_with('/'); }
 
 bool may_change(const ChangedKey& changed) {
   const std::string& key = changed.key;
   if (key == "seed" || key == "optimizer.type") return false;
-  // Where examples lie, and who reads them when, changes no result.
+  // The location of examples, and when they are read by which thread, do not affect results.
   if (key == "data.cache" || key == "data.threads" || key == "data.memory") return true;
   if (is_path(changed.before) && is_path(changed.now)) return true;
   return !key.starts_with("model.") && !key.starts_with("data.");
@@ -104,7 +104,7 @@ std::vector<ChangedKey> require_same_run(const RunFolder& folder, const Configur
   for (const ChangedKey& one : changed) {
     if (!may_change(one)) refuse_change(one);
   }
-  // The checks above leave the same optimizer, which may have begun to keep something for each weight.
+  // The checks above allow only the same optimizer, which may have begun to store slots for each weight.
   if (now.optimizer && before.optimizer && slot_names(*before.optimizer) != slot_names(*now.optimizer)) {
     const auto of_optimizer = [](const ChangedKey& one) { return one.key.starts_with("optimizer."); };
     refuse_change(*std::ranges::find_if(changed, of_optimizer));
@@ -125,7 +125,7 @@ std::vector<ChangedKey> require_same_run(const RunFolder& folder, const Configur
 }
 
 bool is_finished(const RunFolder& folder, std::int64_t steps) {
-  // Not the limits in config.yaml: they are those of a run that went on, and may have been killed since.
+  // Not the limits in config.yaml: they are those of a resumed run, which may have been killed since.
   return steps > 0 && read_done_step(folder.summary()).value_or(0) >= steps;
 }
 

@@ -20,7 +20,7 @@ namespace {
 
 using config::Value;
 
-/// A part of a run's configuration: as it holds, and without what holds anyway. Null where the run has none.
+/// A part of a run's configuration: complete, and without defaults. Null if the run has none.
 struct Side {
   const Value* whole = nullptr;
   const Value* given = nullptr;
@@ -49,12 +49,12 @@ bool all_same(const Sides& sides) {
   });
 }
 
-/// Whether every run has a value here, and for all of them `is` holds.
+/// Whether every run has a value here for which `is` holds.
 bool all(const Sides& sides, const std::function<bool(const Value&)>& is) {
   return std::ranges::all_of(sides, [&](const Side& side) { return side.whole != nullptr && is(*side.whole); });
 }
 
-/// {dense: {units: 64}} and {conv2d: {filters: 8}}: no option of one is the other's.
+/// Whether names differ, like {dense: {units: 64}} and {conv2d: {filters: 8}}: their options are unrelated.
 bool are_of_other_names(const Sides& sides) {
   const auto name = [](const Side& side) { return side.whole->entries().front().key; };
   return all(sides, [](const Value& value) { return value.entries().size() == 1; }) &&
@@ -65,7 +65,7 @@ class Differences {
  public:
   explicit Differences(std::vector<report::Difference>& found) : found_(found) {}
 
-  /// A key that one run lacks is one entry, with all that it was given, unless nobody gave it anything.
+  /// A key that one run lacks is one entry, with all of its given values, unless none was given.
   void compare(const std::string& path, const Sides& sides) {
     if (all_same(sides)) return;
     const bool is_item = path.ends_with(']');
@@ -82,7 +82,7 @@ class Differences {
   }
 
  private:
-  /// Whether these are lists of layers and the like, rather than of names or numbers.
+  /// Whether these are lists of layers and the like, not of names or numbers.
   static bool have_options(const Sides& sides) {
     return std::ranges::any_of(
         sides, [](const Side& side) { return std::ranges::any_of(side.whole->items(), &Value::is_mapping); });
@@ -115,19 +115,19 @@ class Differences {
   std::vector<report::Difference>& found_;
 };
 
-/// What makes one model better than another, before the rest.
+/// Sorts the keys that affect a model's quality before the rest.
 int rank_of(const report::Difference& difference) {
   constexpr std::array<std::string_view, 4> kFirst = {"model", "loss", "optimizer", "training"};
   const std::string section = difference.key.substr(0, difference.key.find_first_of(".["));
   return static_cast<int>(std::ranges::find(kFirst, section) - kFirst.begin());
 }
 
-/// Nothing where the file cannot be read: an old or a damaged one is no reason to compare nothing.
+/// Returns nothing if the file cannot be read: an old or damaged one must not prevent the comparison of others.
 std::optional<Value> configuration_of(const RunFolder& run) {
   try {
     config::Errors errors;
     Value root = config::load(run.config().string(), {}, errors).root;
-    // Where a run is, rather than what.
+    // The name only identifies the run.
     if (root.is_mapping()) std::erase_if(root.entries(), [](const Value::Entry& entry) { return entry.key == "name"; });
     return root;
   } catch (const Error&) {

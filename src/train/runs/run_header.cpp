@@ -13,13 +13,13 @@
 namespace mirrortrain {
 namespace {
 
-/// "global batch 256 = 2 replicas x 128", or "global batch 10 = 3 replicas with 4 + 3 + 3" where the parts differ.
+/// "global batch 256 = 2 replicas x 128", or "global batch 10 = 3 replicas with 4 + 3 + 3" if the parts differ.
 std::string split_text(std::int64_t batch, int replicas) {
   if (batch % replicas == 0) {
     return fmt::format("global batch {} = {} replica{} x {}", batch, replicas, replicas == 1 ? "" : "s",
                        batch / replicas);
   }
-  if (replicas > 8) {  // too many to list; larger parts go first
+  if (replicas > 8) {  // too many to list; larger parts come first
     const std::int64_t part = batch / replicas, larger = batch % replicas;
     return fmt::format("global batch {} = {} replicas, {} with {} and {} with {}", batch, replicas, larger, part + 1,
                        replicas - larger, part);
@@ -68,7 +68,7 @@ std::string run_header(const CheckedConfiguration& checked, const Strategy& stra
     text += fmt::format("{} worker{}, from {}; this is {}\n", workers, workers == 1 ? "" : "s", checked.cluster->source,
                         checked.cluster->describe(checked.cluster->task));
   }
-  if (!served) text += replicas_text(strategy.topology(), "\n") + "\n";  // else workers have their own
+  if (!served) text += replicas_text(strategy.topology(), "\n") + "\n";  // else only the workers have replicas
   text += split_text(checked.values().data.global_batch_size, strategy.num_replicas_in_sync()) + "\n\n";
 
   if (!checked.has_model()) return text + "no model: the run writes its state alone\n";
@@ -79,7 +79,7 @@ std::string run_header(const CheckedConfiguration& checked, const Strategy& stra
   text += report::layer_table(rows, count_parameters(*checked.model).trainable);
 
   const MemoryForecast memory = strategy.memory();
-  if (memory.variables == 0) return text;  // it is elsewhere
+  if (memory.variables == 0) return text;  // the variables are in other processes
   const auto replicas = static_cast<std::size_t>(strategy.num_replicas_in_sync() / strategy.topology().cluster.workers);
   text +=
       fmt::format("\nmemory per replica: {} (variables, gradients and optimizer {}, activations {})\n",

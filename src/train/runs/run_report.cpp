@@ -24,7 +24,7 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
-/// An object; empty where there is no such file, or it holds something else.
+/// The JSON object in a file; empty if there is no such file, or if it contains something else.
 Json object_in(const fs::path& file) {
   if (!fs::is_regular_file(file)) return Json::object();
   Json json = Json::parse(read_text_file(file), nullptr, false);
@@ -52,12 +52,12 @@ std::string devices_text(const Json& devices) {
   return text;
 }
 
-/// Of each figure of the validation data.
+/// Adds the best value of each validation figure.
 void add_best(report::RunPage& page) {
   for (const report::RunCurve& one : page.history.curves) {
     if (one.series != "validation" || !one.is_of_epochs) continue;
     const bool lower = lower_is_better(one.title);
-    std::optional<report::Curve::Point> best;  // downsampling keeps the least and the largest
+    std::optional<report::Curve::Point> best;  // downsampling keeps the minimum and maximum
     for (const report::Curve::Point& point : one.curve.points()) {
       const bool better = !best || (lower ? point.y < best->y : point.y > best->y);
       if (std::isfinite(point.y) && better) best = point;
@@ -113,7 +113,7 @@ void read_curves(const RunFolder& folder, report::RunPage& page) {
   if (has_gap) page.notes.emplace_back("Some values are not finite (NaN or infinite): the curves have gaps there.");
 }
 
-/// What the page says in place of the classes: that `report` adds them, or why it does not. Empty where there are none.
+/// The page's note instead of the classes: that `report` adds them, or why it does not. Empty if there are none.
 std::string without_classes(const RunFolder& folder, const CheckedConfiguration& checked) {
   if (!checked.has_model()) return "";
   const OutputMeaning meaning = output_meaning(checked, {});

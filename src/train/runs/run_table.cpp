@@ -68,7 +68,7 @@ void add_runs(const fs::path& folder, const std::string& prefix, bool descends,
   }
 }
 
-/// What the run has that others do not, indented, on as many lines as it needs; `width` 0: on one.
+/// The run's values that differ from others', indented, on as many lines as needed; `width` 0: on one.
 std::string differences_text(const RunRow& run, std::size_t width) {
   constexpr std::string_view kIndent = "    ";
   std::string text, line;
@@ -86,7 +86,7 @@ std::string differences_text(const RunRow& run, std::size_t width) {
   return line.empty() ? text : text + line + "\n";
 }
 
-/// The columns that fit, the first of which, the name, gives way before others do; `width` 0: all.
+/// The columns that fit; the first, the name, is shortened before others are dropped; `width` 0: all.
 std::vector<std::size_t> shown_columns(std::vector<std::size_t>& widths, std::size_t width) {
   constexpr std::size_t kLeastName = 12;
   std::vector<std::size_t> shown(widths.size());
@@ -110,7 +110,7 @@ std::string score(const std::optional<double>& value) { return value ? report::s
 
 }  // namespace
 
-/// run.log's first line begins with the time.
+/// The first line of run.log begins with the time.
 std::string start_of(const RunFolder& run) {
   std::string time = "2026-01-31 12:00:00";
   try {
@@ -145,7 +145,7 @@ std::vector<RunRow> list_runs(const fs::path& folder, const std::optional<std::s
 }
 
 void sort_runs(std::vector<RunRow>& runs, RunColumn column) {
-  // Missing values last; the better metric, the faster run first.
+  // Missing values last; the better metric and the faster run first.
   const auto rank = [](const RunRow& run, const std::optional<double>& value) {
     if (!value) return std::pair(1, 0.0);
     return std::pair(0, lower_is_better(run.metric) ? *value : -*value);

@@ -25,7 +25,7 @@ Json to_json(const report::Scores& scores) {
   return {{"loss", scores.loss}, {"metrics", std::move(metrics)}};
 }
 
-/// What each callback has seen, and what it did.
+/// Each callback's state and actions.
 Json callbacks_json(const Callbacks& callbacks, const CallbackState& state, bool is_done) {
   Json json = Json::array();
   for (std::size_t i = 0; i < state.watches.size(); ++i) {
@@ -80,7 +80,7 @@ void write_summary(const std::filesystem::path& file, const CheckedConfiguration
     if (lane.device.kind == DeviceId::Kind::kCpu) device["threads"] = lane.threads;
     json["devices"].push_back(std::move(device));
   }
-  // Updates by how many others came between reading the variables and the update, from 0.
+  // Numbers of updates by staleness, from 0: how many others came between reading the variables and the update.
   if (const auto staleness = strategy.staleness(); !staleness.empty()) json["staleness"] = staleness;
   json["versions"] = {{"mirrortrain", MIRRORTRAIN_VERSION}, {"onednn", cpu::onednn_version()}};
   if (result.model_checksum) json["checksums"]["model.safetensors"] = *result.model_checksum;

@@ -19,7 +19,7 @@ struct RunResult {
   std::string status;  ///< done or stopped
   TrainingState state;
   double seconds = 0;
-  std::optional<std::uint32_t> model_checksum;  ///< CRC-32 of model.safetensors, where it was written
+  std::optional<std::uint32_t> model_checksum;  ///< CRC-32 of model.safetensors, if it was written
   std::optional<report::EvaluationEvent> test;
 };
 
@@ -27,7 +27,7 @@ struct RunResult {
 void write_summary(const std::filesystem::path& file, const CheckedConfiguration& checked, const Strategy& strategy,
                    const RunResult& result);
 
-/// The step that a run ended with as done, by its summary.json; nullopt where it did not, or went on since.
+/// The step at which a run ended as done, by its summary.json; nullopt if it did not, or was resumed since.
 std::optional<std::int64_t> read_done_step(const std::filesystem::path& file);
 
 /// Whether a run is done because a callback ended it, by its summary.json.

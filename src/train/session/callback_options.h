@@ -15,7 +15,7 @@ namespace mirrortrain {
 enum class MetricMode : std::uint8_t { kAuto, kMin, kMax };
 enum class MetricSplit : std::uint8_t { kValidation, kTrain };
 
-/// The figure that a callback looks at after each epoch.
+/// The metric that a callback monitors after each epoch.
 struct WatchedMetric {
   config::Located<std::string> metric{"loss", {}, {}};  ///< or the name of a metric
   MetricMode mode = MetricMode::kAuto;
@@ -51,8 +51,8 @@ struct ReduceOnPlateau {
   static config::Section<ReduceOnPlateau> section();
 };
 
-/// Of the section `checkpoint`, Keras's ModelCheckpoint with save_best_only: the best epoch's checkpoint stays as
-/// checkpoints/best.
+/// The section `checkpoint`'s equivalent of Keras's ModelCheckpoint with save_best_only: keeps the best epoch's
+/// checkpoint as checkpoints/best.
 struct SaveBest {
   static constexpr std::string_view kName = "save_best";
   WatchedMetric watched;

@@ -15,7 +15,7 @@
 namespace mirrortrain {
 namespace {
 
-/// NaN where every step of the epoch was skipped.
+/// NaN if every step of the epoch was skipped.
 double value_of(const WatchedMetric& watched, const report::EpochEvent& epoch) {
   const std::optional<report::Scores>& of_split =
       watched.split == MetricSplit::kTrain ? epoch.scores : epoch.validation;
@@ -26,7 +26,7 @@ double value_of(const WatchedMetric& watched, const report::EpochEvent& epoch) {
       ->second;
 }
 
-/// As Keras compares: in float32, and whatever comes first is an improvement, NaN too.
+/// As in Keras: compares in float32, and the first value is always an improvement, even NaN.
 bool improves(const WatchedMetric& watched, double value, const std::optional<double>& than, double min_delta) {
   if (!than) return true;
   const auto reference = static_cast<float>(*than);
@@ -34,7 +34,7 @@ bool improves(const WatchedMetric& watched, double value, const std::optional<do
                                   : static_cast<float>(value - min_delta) > reference;
 }
 
-/// Whether a value is the best so far, which it becomes then.
+/// Whether a value is the best so far; if so, stores it.
 bool takes_best(const WatchedMetric& watched, double value, double min_delta, std::int64_t epoch, WatchState& watch) {
   if (!improves(watched, value, watch.best, min_delta)) return false;
   watch.best = value;
@@ -42,14 +42,14 @@ bool takes_best(const WatchedMetric& watched, double value, double min_delta, st
   return true;
 }
 
-/// What a callback does at the end of an epoch beside what it has seen.
+/// An epoch's end, in addition to the callback's state.
 struct EpochEnd {
   std::int64_t epoch = 0;
-  double value = 0;       ///< of what it watches
+  double value = 0;       ///< of the monitored metric
   double configured = 0;  ///< the learning rate
 };
 
-/// Each returns whether there is something to report: that training ends.
+/// Each returns whether there is something to report: here that training ends.
 bool look(const EarlyStopping& options, const EpochEnd& end, WatchState& watch, CallbackState&) {
   watch.stopped = false;
   if (end.epoch <= options.start_from_epoch) return false;
@@ -63,7 +63,7 @@ bool look(const EarlyStopping& options, const EpochEnd& end, WatchState& watch, 
   return true;
 }
 
-/// That the learning rate is another one.
+/// Reports a changed learning rate.
 bool look(const ReduceOnPlateau& options, const EpochEnd& end, WatchState& watch, CallbackState& state) {
   if (watch.cooling > 0) {
     --watch.cooling;
@@ -75,7 +75,7 @@ bool look(const ReduceOnPlateau& options, const EpochEnd& end, WatchState& watch
   }
   if (watch.cooling > 0) return false;
   ++watch.waited;
-  // Keras has the rate as a float32.
+  // Keras stores the rate as float32.
   const auto rate = static_cast<float>(state.learning_rate_from(end.configured));
   if (watch.waited < options.patience || rate <= static_cast<float>(options.min_learning_rate)) return false;
   const double reduced = std::max(rate * options.factor, options.min_learning_rate);
@@ -85,7 +85,7 @@ bool look(const ReduceOnPlateau& options, const EpochEnd& end, WatchState& watch
   return true;
 }
 
-/// Nothing.
+/// Reports nothing.
 bool look(const SaveBest& options, const EpochEnd& end, WatchState& watch, CallbackState&) {
   takes_best(options.watched, end.value, 0, end.epoch, watch);
   return false;

@@ -13,35 +13,35 @@ namespace mirrortrain {
 
 struct Configuration;
 
-/// The callbacks of a run, `checkpoint.save_best` included. What they decide is what Keras 3.15's decide, and follows
-/// from the scores of the epochs alone.
+/// The callbacks of a run, including `checkpoint.save_best`. Their decisions equal those of Keras 3.15, and depend only
+/// on the epochs' scores.
 class Callbacks {
  public:
   using Watcher = std::variant<EarlyStopping, ReduceOnPlateau, SaveBest>;
 
   Callbacks() = default;
-  /// `learning_rate`: the configuration's, which a ReduceOnPlateau begins with.
+  /// `learning_rate`: the configuration's, the initial rate of ReduceOnPlateau.
   Callbacks(std::vector<Watcher> watchers, double learning_rate);
   explicit Callbacks(const Configuration& values);
 
   const std::vector<Watcher>& watchers() const { return watchers_; }
-  /// What each of them is and watches: "early_stopping of validation loss (min)". What callbacks of other names have
-  /// seen does not count for them.
+  /// Each callback's type and metric: "early_stopping of validation loss (min)". The state of callbacks with other
+  /// names is not used for them.
   std::vector<std::string> names() const;
 
-  /// Takes `state` over the end of an epoch. Returns what there is to report of it.
+  /// Updates `state` at the end of an epoch. Returns the events to report.
   std::vector<report::CallbackEvent> end_epoch(const report::EpochEvent& epoch, CallbackState& state) const;
 
-  // What follows from a state.
+  // Derived from a state.
   /// Whether training ends.
   bool stops(const CallbackState& state) const;
-  /// Whether the best checkpoint is that of this epoch.
+  /// Whether this epoch's checkpoint is the best.
   bool saves_best(const CallbackState& state, std::int64_t epoch) const;
-  /// What there is to report when the kept weights become those of the run.
+  /// The event to report when the kept weights become the run's.
   report::CallbackEvent restored(const CallbackState& state) const;
 
  private:
-  /// The one whose best weights are restored at the end; the number of watchers where there is none.
+  /// The callback whose best weights are restored at the end; the number of watchers if there is none.
   std::size_t keeper() const;
 
   std::vector<Watcher> watchers_;

@@ -5,7 +5,7 @@
 
 namespace mirrortrain {
 
-/// Adds to `errors` each callback that watches what the run does not have, or cannot do what it is for.
+/// Adds an error for each callback that monitors a metric that the run does not have, or that cannot have any effect.
 void check_callbacks(const Configuration& values, const Model& model, config::Errors& errors);
 
 }  // namespace mirrortrain

@@ -33,14 +33,14 @@ data::InputSpec input_spec(const Model& model, const Loss& loss) {
   return spec;
 }
 
-/// Whether a split is read with weights of its examples.
+/// Whether a split has weights for its examples.
 template <class Split>
 bool has_weights(const Split& split) {
   const auto* const table = std::get_if<data::Csv>(&split);
   return table != nullptr && table->weights.has_value();
 }
 
-/// The weights of the data count in every split that has them, those of classes in training alone.
+/// Weights in the data apply to every split that has them, class weights only to training.
 WeightedLoss weighted_loss(const Configuration& values, config::Errors& errors) {
   const data::DataOptions& data = values.data;
   const bool of_train = has_weights(data.train.value);
@@ -98,7 +98,7 @@ void add_lengths(const Configuration& values, Model& model, const BuildModel& bu
   }
 }
 
-/// Builds the model and looks at everything that the file shows together with it.
+/// Builds the model and makes all checks of the file that need it.
 void check_model(CheckedConfiguration& checked, bool readable, config::Errors& errors) {
   const Configuration& values = checked.values();
   const bool described =
@@ -140,7 +140,7 @@ void check_model(CheckedConfiguration& checked, bool readable, config::Errors& e
       values.data, checked.input, [&](const std::string& path) { return checked.place_of(path); }, errors);
 }
 
-/// A checkpoint stores `state` variables as state/NAME, beside the model's variables.
+/// Checkpoints store `state` variables as state/NAME, in addition to the model's variables.
 void check_stored_names(const CheckedConfiguration& checked, config::Errors& errors) {
   for (const auto& item : checked.values().state) {
     for (const ModelVariable& variable : checked.model->variables) {
@@ -174,7 +174,7 @@ CheckedConfiguration look_at_configuration(const std::string& file, std::span<co
   const bool replicas_are_known = served || checked.cluster || !is_of_several_processes(values.strategy.type);
   if (!values.state.empty() && replicas_are_known && !errors.concern("strategy")) {
     const auto workers = checked.cluster ? static_cast<int>(checked.cluster->trainers().size()) : 1;
-    // On parameter servers it is one plain copy, which the chief writes.
+    // With parameter servers, it is one plain copy, which the chief writes.
     const int replicas =
         served ? 1 : count_replicas(values.strategy, values.data.global_batch_size, this_machine(), workers);
     check_state(values.state, replicas, errors);

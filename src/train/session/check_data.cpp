@@ -21,7 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Whether it is a run's own configuration, which lies beside the run's other files whatever it is called.
+/// Whether it is a run's own configuration, which is next to the run's other files whatever its name.
 bool is_of_run(const fs::path& configuration) {
   const RunFolder folder{configuration.parent_path()};
   std::error_code none;
@@ -30,15 +30,15 @@ bool is_of_run(const fs::path& configuration) {
           fs::exists(folder.checkpoints(), none));
 }
 
-/// The same key may be set beside a run's own configuration.
+/// For a run's own configuration, the same key can be overridden.
 std::string moved_text(const config::NamedFile& named) {
   return named.place.given() && is_of_run(*named.place.source)
              ? fmt::format("; if it was moved, say where it is: --set {}=PATH", named.path)
              : "";
 }
 
-/// Files and folders below keys that begin with one of `paths` and that do not exist. A pattern is looked at when it is
-/// read.
+/// Adds errors for files and folders that do not exist, of keys that begin with one of `paths`. Patterns are checked
+/// when they are read.
 void check_files(const CheckedConfiguration& checked, const std::vector<std::string>& paths, config::Errors& errors) {
   for (const config::NamedFile& named : checked.read.document.files) {
     const bool is_pattern = data::has_wildcards(named.file);
@@ -51,7 +51,7 @@ void check_files(const CheckedConfiguration& checked, const std::vector<std::str
                              named.file.substr(named.file.find_last_of('/', named.file.find(":/")) + 1)));
       continue;
     }
-    fs::path there = named.file;  // as far as there is anything
+    fs::path there = named.file;  // up to the part that exists
     while (there.has_relative_path() && !fs::exists(there)) there = there.parent_path();
     const std::string missing =
         fs::path(named.file).parent_path() == there
@@ -62,7 +62,7 @@ void check_files(const CheckedConfiguration& checked, const std::vector<std::str
   }
 }
 
-/// Whether the split is more than what the file alone shows, which was checked with it.
+/// Whether the split has data outside the file, which was checked with the file.
 template <class AnySource>
 bool is_read_from_files(const AnySource& source) {
   return std::visit(
@@ -73,8 +73,8 @@ bool is_read_from_files(const AnySource& source) {
       source);
 }
 
-/// The split in the form that the model takes; nullopt where it is broken, which is added to `errors`. `adapted`: what
-/// the training data taught, where it was read; filled by reading it.
+/// Reads the split in the model's form; nullopt if it is broken, which is added to `errors`. `adapted`: the values
+/// adapted to the training data, if it was read; set by reading it.
 std::optional<data::Dataset> read_split(const CheckedConfiguration& checked, data::Split split, const std::string& path,
                                         const config::Place& place, std::optional<data::Adapted>& adapted,
                                         config::Errors& errors) {
@@ -95,7 +95,7 @@ std::optional<data::Dataset> read_split(const CheckedConfiguration& checked, dat
                                    {.bucket_boundaries = bucket_boundaries(checked.values().data)});
     }
     return dataset;
-  } catch (const data::KeyError& error) {  // once, whatever split shows it
+  } catch (const data::KeyError& error) {  // once, even if several splits have it
     if (!errors.concern(error.path())) errors.add(error.place(), error.path(), error.message());
     return std::nullopt;
   } catch (const Error& error) {
@@ -104,7 +104,7 @@ std::optional<data::Dataset> read_split(const CheckedConfiguration& checked, dat
   }
 }
 
-/// How many examples are trained on, of a source that the file alone shows; nullopt for others.
+/// Number of training examples of a source that is in the file itself; nullopt for others.
 std::optional<std::int64_t> rows_of_train(const data::DataOptions& data) {
   std::int64_t rows = 0;
   if (const auto* const synthetic = std::get_if<data::Synthetic>(&data.train.value)) {
@@ -118,7 +118,7 @@ std::optional<std::int64_t> rows_of_train(const data::DataOptions& data) {
   return part == nullptr ? rows : part->kept_of(rows);
 }
 
-/// Adds the error of a data set that gives no batch.
+/// Adds an error if a data set yields no batch.
 void check_batches(const CheckedConfiguration& checked, std::int64_t rows, config::Errors& errors) {
   const data::DataOptions& data = checked.values().data;
   if (!data.drop_remainder || rows >= data.global_batch_size) return;
@@ -129,17 +129,17 @@ void check_batches(const CheckedConfiguration& checked, std::int64_t rows, confi
                   rows, data.global_batch_size));
 }
 
-/// What a run of so many examples would refuse before its first step.
+/// Adds the errors that a run with this many examples would report before its first step.
 void check_steps(const CheckedConfiguration& checked, std::int64_t rows, config::Errors& errors) {
   const Configuration& values = checked.values();
-  if (is_of_several_processes(values.strategy.type) || rows == 0) return;  // how they share the examples is not known
+  if (is_of_several_processes(values.strategy.type) || rows == 0) return;  // the examples' distribution is unknown
   check_batches(checked, rows, errors);
   const std::int64_t batch = values.data.global_batch_size;
-  const bool drops = values.data.drop_remainder && rows >= batch;  // else by what check_batches advises
+  const bool drops = values.data.drop_remainder && rows >= batch;  // else as check_batches advises
   check_updates(checked, values.training.total_steps(drops ? rows / batch : (rows - 1) / batch + 1), errors);
 }
 
-/// Reads the weights as a run would, into variables that nothing computes with.
+/// Reads the weights like a run, into variables that are not otherwise used.
 void check_initial_weights(const CheckedConfiguration& checked, config::Errors& errors) {
   if (!checked.has_model() || !checked.values().model->initial_weights) return;
   StrategyOptions alone;
@@ -156,7 +156,7 @@ void check_initial_weights(const CheckedConfiguration& checked, config::Errors& 
 }  // namespace
 
 void check_data(const CheckedConfiguration& checked, config::Errors& errors) {
-  const bool is_whole = errors.empty();  // else examples cannot be compared with the model
+  const bool is_whole = errors.empty();  // otherwise examples cannot be compared with the model
   check_files(checked, {"data.", "model."}, errors);
   if (!is_whole) return;
   const data::DataOptions& data = checked.values().data;
@@ -164,7 +164,7 @@ void check_data(const CheckedConfiguration& checked, config::Errors& errors) {
   std::optional<data::Adapted> adapted;
   const bool reads_train = is_read_from_files(data.train.value);
   if (reads_train) train = read_split(checked, data::Split::kTrain, data.train.path, data.train.place, adapted, errors);
-  // What is wrong with the training data is no error of a split that is read by what they teach.
+  // Errors in the training data do not concern a split that depends on values adapted to them.
   const auto can_be_read = [&](data::Split split) {
     return train || !reads_train || !data::needs_adapted(data, split);
   };

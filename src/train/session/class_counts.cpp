@@ -23,7 +23,7 @@ std::vector<std::string> names_of(const SplitsToCheck& splits) {
   return splits.adapted != nullptr ? splits.adapted->classes : std::vector<std::string>();
 }
 
-constexpr std::size_t kNamedClasses = 5;  // classes that a warning names
+constexpr std::size_t kNamedClasses = 5;  // classes listed in a warning
 
 template <class LocatedSource>
 void warn_of_split(const LocatedSource& source, const char* name, const data::ClassCounts& of_train,
@@ -32,9 +32,9 @@ void warn_of_split(const LocatedSource& source, const char* name, const data::Cl
   constexpr std::int64_t kFew = 5, kEnough = 10;
   std::int64_t examples = 0;
   for (const auto& [number, count] : of_split) examples += count;
-  if (examples < kEnough || of_split.size() < 2) return;  // which is warned of
+  if (examples < kEnough || of_split.size() < 2) return;  // has a warning of its own
   std::vector<std::string> absent, few;
-  bool has_absent_with_several = false;  // of one example no part can have one, too
+  bool has_absent_with_several = false;  // a class of one example is necessarily absent from one of two parts
   for (const auto& [number, count] : of_train) {
     const auto found = of_split.find(number);
     const std::string text = data::class_text(number, names);
@@ -62,7 +62,7 @@ void warn_of_split(const LocatedSource& source, const char* name, const data::Cl
   }
 }
 
-/// Labels 1 to 3, or 10, 20 and 30, under an output for each number from 0 to the largest.
+/// Warns of labels such as 1 to 3, or 10, 20 and 30, with an output for each number from 0 to the largest.
 void warn_of_idle_outputs(const CheckedConfiguration& checked, const data::ClassCounts& counts,
                           config::Errors& errors) {
   const std::int64_t outputs = checked.input.classes;

@@ -8,12 +8,12 @@
 
 namespace mirrortrain {
 
-/// How many examples of each class the splits have: "classes: train cat 90, dog 10; validation cat 9, dog 1". Empty
-/// where labels are no classes.
+/// The number of examples of each class in the splits: "classes: train cat 90, dog 10; validation cat 9, dog 1". Empty
+/// if labels are not classes.
 std::string class_counts_note(const CheckedConfiguration& checked, const SplitsToCheck& splits);
 
-/// Warns, at a split, of classes of the training data that it lacks, or has fewer than five examples of: figures of
-/// such a class say little.
+/// Warns of classes of the training data that are missing from a split, or have fewer than five examples in it: metrics
+/// of such a class are unreliable.
 void warn_of_rare_classes(const CheckedConfiguration& checked, const SplitsToCheck& splits, config::Errors& errors);
 
 }  // namespace mirrortrain

@@ -19,14 +19,14 @@
 namespace mirrortrain {
 namespace {
 
-/// At most so many rows are looked at.
+/// Maximum number of rows to check.
 constexpr std::int64_t kMostRows = 10'000;
-/// Fewer show too little.
+/// Fewer rows are inconclusive.
 constexpr std::int64_t kFewestRows = 10;
-/// Columns that a warning names.
+/// Columns listed in a warning.
 constexpr std::size_t kNamedColumns = 3;
 
-/// The training data's features as numbers, row by row, before they are preprocessed.
+/// The training data's features as numbers, row by row, before preprocessing.
 class Columns {
  public:
   Columns(const data::Dataset& train, const data::AdaptedTable* table) : table_(table) {
@@ -46,7 +46,7 @@ class Columns {
   std::int64_t rows() const { return rows_; }
   const std::vector<double>& values(std::size_t feature) const { return columns_[feature]; }
 
-  /// "column 2 ('height')", of several features that a column of words makes too.
+  /// "column 2 ('height')", also for each of several features encoded from a column of words.
   std::string text_of(std::size_t feature) const {
     const data::AdaptedColumn* const column = column_of(feature);
     return column != nullptr ? table_->text_of(column->column) : fmt::format("feature {} (counting from 0)", feature);
@@ -76,20 +76,20 @@ bool is_constant(const std::vector<double>& values) {
   return std::ranges::all_of(values, [&](double value) { return value == values.front(); });
 }
 
-/// Whether numbers are whole, from 0, and all different.
+/// Whether numbers are nonnegative integers and all different.
 bool number_rows(const std::vector<double>& values) {
   std::set<double> different;
   return std::ranges::all_of(
       values, [&](double value) { return value >= 0 && value == std::floor(value) && different.insert(value).second; });
 }
 
-/// Whether different whole numbers are hardly more than they are many. A part of the rows may be validation's.
+/// Whether distinct integers span little more than their count. Some of the rows may be in validation.
 bool are_dense(const std::vector<double>& values) {
   const auto [least, most] = std::ranges::minmax(values);
   return most - least + 1 <= 1.5 * static_cast<double>(values.size());
 }
 
-/// pandas writes the numbers of the rows as a first column without a name, or "Unnamed: 0" when that was read again.
+/// pandas writes the row index as a first column without a name, or "Unnamed: 0" if that was read again.
 bool has_no_name(const std::string& name) { return name.empty() || name.starts_with("Unnamed: "); }
 
 void warn_of_rows(const Columns& columns, const data::AdaptedTable& table, const auto& source, config::Errors& errors) {
@@ -145,7 +145,7 @@ void warn_of_constants(const Columns& columns, const Configuration& values, conf
                   report::first_of(constant, kNamedColumns), is_one ? "is" : "are each", is_one ? "it" : "them"));
 }
 
-/// What is different in the file may be one float32 in the model.
+/// Values that differ in the file may be equal as float32 in the model.
 void warn_of_lost_differences(const Columns& columns, const Configuration& values, config::Errors& errors) {
   const std::vector<data::PreprocessingStep> steps = data::without_adapting(values.data.preprocessing);
   if (steps.size() < values.data.preprocessing.size() || std::ranges::any_of(steps, data::is_of_pictures)) return;
@@ -169,7 +169,7 @@ void warn_of_lost_differences(const Columns& columns, const Configuration& value
                           report::first_of(lost, kNamedColumns)));
 }
 
-/// A number far outside the others that occurs again and again, as -999 for what was not measured.
+/// A repeated number far outside the others, such as -999 for missing values.
 std::optional<double> stand_in(const std::vector<double>& values) {
   constexpr std::int64_t kFewest = 2;
   constexpr double kApart = 3;  // times the range of the others
@@ -195,11 +195,11 @@ void warn_of_stand_ins(const Columns& columns, const auto& source, config::Error
                 fmt::format("{} is {:g} in {} rows, far from its other numbers; if that stands for a missing value, "
                             "write missing_values: [\"{:g}\"] and missing: mean",
                             columns.text_of(i), *mark, std::ranges::count(columns.values(i), *mark), *mark));
-    return;  // what is missing in one column is so in others
+    return;  // missing values in other columns are usually the same
   }
 }
 
-/// A number that is alone very far from all others; with the least and the largest of those.
+/// A single number very far from all others; with the minimum and maximum of those.
 struct Outlier {
   double value, least, most;
 };
@@ -228,14 +228,14 @@ void warn_of_outliers(const Columns& columns, const auto& source, config::Errors
   }
 }
 
-/// What a word is but for its case and the spaces in it.
+/// A word without its case and spaces.
 std::string plain_word(const std::string& word) {
   std::string plain = in_lower_case(word);
   std::erase(plain, ' ');
   return plain;
 }
 
-/// Two words that are one but for case or spaces, as "'Yes' and 'yes'"; "" where there are none.
+/// Two words that differ only in case or spaces, as "'Yes' and 'yes'"; "" if there are none.
 std::string same_words(const std::vector<std::string>& words) {
   std::map<std::string, std::string> seen;
   for (const std::string& word : words) {
@@ -263,7 +263,7 @@ void warn_of_spellings(const data::Adapted& adapted, const auto& source, config:
   }
 }
 
-/// Whether each value of one goes with one value of the other.
+/// Whether values and classes map to each other one to one.
 bool are_one_to_one(const std::vector<double>& values, const std::vector<std::int64_t>& classes) {
   std::map<double, std::int64_t> class_of;
   std::map<std::int64_t, double> value_of;
@@ -275,7 +275,7 @@ bool are_one_to_one(const std::vector<double>& values, const std::vector<std::in
   return class_of.size() > 1;
 }
 
-/// Whether one is a line over the other, to the last digits.
+/// Whether y is a linear function of x, up to rounding.
 bool is_linear(const std::vector<double>& x, const std::vector<double>& y) {
   const auto count = static_cast<double>(x.size());
   double mean_x = 0, mean_y = 0, xx = 0, yy = 0, xy = 0;

@@ -6,10 +6,10 @@
 
 namespace mirrortrain {
 
-/// Warns, at data.train, of columns that are hardly meant as features: without a name, or numbering the rows; of those
-/// whose numbers are one in float32 once they are preprocessed; of those that are the same in all rows under an adapted
-/// normalization, which takes every other number for an extreme one; and of those that say the label alone. Also of
-/// numbers that stand for missing values, and of classes and words that differ in case or spaces alone.
+/// Warns, at data.train, of columns that are probably not meant as features: without a name, or numbering the rows; of
+/// columns whose values become equal in float32 by preprocessing; of columns that are constant with an adapted
+/// normalization, for which any other number is extreme; and of columns that alone determine the label. Also of numbers
+/// that represent missing values, and of classes and words that differ only in case or spaces.
 void warn_of_columns(const CheckedConfiguration& checked, const SplitsToCheck& splits, config::Errors& errors);
 
 }  // namespace mirrortrain

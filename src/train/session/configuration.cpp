@@ -145,7 +145,7 @@ ReadConfiguration read_configuration(const std::string& file, std::span<const st
   ReadConfiguration read{config::load(file, overrides, errors), {}};
   expand_blocks(read.document.root, errors);
   read.values = config::read<Configuration>(read.document, errors);
-  // Whether this command reads them or not, none of its results replaces them.
+  // Whether or not this command reads them, none of its outputs may replace them.
   for (const config::NamedFile& named : read.document.files) note_read(named.file);
   if (read.values.name.text.empty()) {
     read.values.name.text = config::is_piped(file) ? "stdin" : std::filesystem::path(file).stem().string();

@@ -23,10 +23,10 @@
 
 namespace mirrortrain {
 
-/// Whether a step on a GPU is captured and enqueued as a whole.
+/// Whether a step on a GPU is captured as a graph.
 enum class CudaGraph : std::uint8_t { kAuto, kNever };
 
-/// What becomes of a run in which a value is NaN or infinite.
+/// What a run does if a value is NaN or infinite.
 enum class OnNonFinite : std::uint8_t { kStop, kSkip, kIgnore };
 
 /// The section `training`.
@@ -41,10 +41,10 @@ struct TrainingOptions {
   double stall_timeout_seconds = 50;  ///< below communication.timeout_seconds, whose error would not name the file
   static config::Section<TrainingOptions> section();
 
-  /// 0: no limit. One epoch where neither is given.
+  /// 0: no limit. One epoch if neither is given.
   std::int64_t epoch_limit() const { return epochs.value_or(steps ? 0 : 1); }
   std::int64_t step_limit() const { return steps.value_or(0); }
-  /// How many steps a run takes whose epochs have so many.
+  /// The number of steps of a run with this many steps per epoch.
   std::int64_t total_steps(std::int64_t steps_of_epoch) const {
     const std::int64_t by_epochs = epoch_limit() * steps_of_epoch;
     if (epoch_limit() == 0 || step_limit() == 0) return by_epochs + step_limit();
@@ -68,7 +68,7 @@ struct LoggingOptions {
   static config::Section<LoggingOptions> section();
 };
 
-/// What a run folder is called; empty: the configuration file's stem.
+/// The name of a run folder; empty: the configuration file's stem.
 struct RunName {
   std::string text;
 };
@@ -76,10 +76,10 @@ struct RunName {
 /// A whole configuration file.
 struct Configuration {
   RunName name;
-  config::Value extends;  ///< null: the reader of the file put the other one's keys in
+  config::Value extends;  ///< null: the reader of the file has merged in the other file's keys
   std::uint64_t seed = 0;
   data::DataOptions data;
-  // Absent together where there is `state` alone.
+  // All absent if there is only `state`.
   std::optional<ModelOptions> model;
   std::optional<config::Located<Loss>> loss;
   std::vector<config::Located<Metric>> metrics;
@@ -95,20 +95,20 @@ struct Configuration {
   static config::Section<Configuration> section();
 };
 
-/// A configuration with where its values came from.
+/// A configuration with the places of its values.
 struct ReadConfiguration {
   config::Document document;
   Configuration values;
 };
 
-/// Reads a file and its overrides; a name that is not given is the file's stem. What is wrong is added to `errors`;
-/// throws UsageError for what cannot be read at all.
+/// Reads a file and its overrides; the default name is the file's stem. Errors are added to `errors`; throws UsageError
+/// for files that cannot be read at all.
 ReadConfiguration read_configuration(const std::string& file, std::span<const std::string> overrides,
                                      config::Errors& errors);
 
 }  // namespace mirrortrain
 
-/// A text that can be a folder's name.
+/// A text that is valid as a folder's name.
 template <>
 struct mirrortrain::config::Codec<mirrortrain::RunName> {
   static bool accepts(const Value& value) { return Codec<std::string>::accepts(value); }

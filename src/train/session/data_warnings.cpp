@@ -18,12 +18,12 @@
 namespace mirrortrain {
 namespace {
 
-/// At most so many rows are looked at: what is hardly meant shows early.
+/// Maximum number of rows to check: unintended data show early.
 constexpr std::int64_t kRows = 10'000;
-/// Of those that are read from their files one by one.
+/// The same for rows that are read individually from their files.
 constexpr std::int64_t kRowsOfFiles = 32;
 
-/// What the values of one feature are, as far as they were looked at.
+/// Statistics of one feature's values, as far as checked.
 struct Column {
   double sum = 0, squares = 0, least = 0, most = 0;
   std::int64_t rows = 0;
@@ -63,7 +63,7 @@ std::vector<Column> columns_of(const data::Dataset& dataset) {
   return columns;
 }
 
-/// Whether anything between file and first layer brings features to one scale, whatever they are.
+/// Whether anything between file and first layer normalizes features, whatever their scale.
 bool is_normalized(const CheckedConfiguration& checked) {
   for (const data::PreprocessingStep& step : checked.values().data.preprocessing) {
     if (std::holds_alternative<data::Normalization>(step)) return true;
@@ -72,7 +72,8 @@ bool is_normalized(const CheckedConfiguration& checked) {
   return first.ends_with("normalization") || first == "embedding";
 }
 
-/// The rescaling steps as one: scale and offset. Pictures are rescaled alike before and after their other steps.
+/// All rescaling transforms as one: scale and offset. For images, those before and after other transforms are combined
+/// alike.
 std::optional<data::Rescaling> rescaling_of(const CheckedConfiguration& checked) {
   std::optional<data::Rescaling> all;
   for (const data::PreprocessingStep& step : checked.values().data.preprocessing) {
@@ -85,7 +86,7 @@ std::optional<data::Rescaling> rescaling_of(const CheckedConfiguration& checked)
   return all;
 }
 
-/// The largest number of the features looked at, whatever its sign.
+/// The largest absolute value of the features checked.
 double largest_of(const data::Dataset& dataset) {
   double largest = 0;
   for (const Column& column : columns_of(dataset)) {
@@ -120,7 +121,7 @@ void warn_of_scales(const CheckedConfiguration& checked, const data::Dataset& tr
     errors.warn(source.place, source.path, twice);
     return;
   }
-  // Of bytes a scale is enough; other numbers may be far from 0 beside how much they differ.
+  // For bytes a scale is enough; other numbers may have a mean far from 0 compared to their deviation.
   const bool images = train.features().row_shape().rank() >= 2 && (rescaling || (lowest >= 0 && largest <= 255));
   if (images && largest > kLarge) {
     errors.warn(source.place, source.path,
@@ -144,7 +145,7 @@ void warn_of_scales(const CheckedConfiguration& checked, const data::Dataset& tr
   }
 }
 
-/// Bytes for training and numbers from 0 to 1 for a test, or the other way round.
+/// Warns, for example, of bytes for training and numbers from 0 to 1 for a test, or vice versa.
 template <class LocatedSource>
 void warn_of_other_scale(const LocatedSource& source, const data::Dataset& train, const data::Dataset* split,
                          config::Errors& errors) {
@@ -158,7 +159,7 @@ void warn_of_other_scale(const LocatedSource& source, const data::Dataset& train
                           of_train));
 }
 
-/// Those of a split whose labels are single numbers; many are cut off.
+/// The distinct labels of a split whose labels are single numbers; limited in number.
 std::set<double> different_labels(const data::Dataset& split) {
   std::set<double> different;
   const data::Array& labels = split.labels();
@@ -173,7 +174,7 @@ std::set<double> different_labels(const data::Dataset& split) {
   return different;
 }
 
-/// The part of the training data that a split is drawn as; null where it has data of its own.
+/// The fraction of the training data that a split is drawn from; null if it has its own data.
 const data::ValidationFraction* part_of_train(const std::optional<data::Validation>& source) {
   return source ? std::get_if<data::ValidationFraction>(&*source) : nullptr;
 }
@@ -184,11 +185,11 @@ std::string label_text(double label, const std::vector<std::string>& classes) {
   return has_name ? classes[static_cast<std::size_t>(label)] : fmt::format("{:g}", label);
 }
 
-/// A split of one class says nothing of the others; `of_train` are several.
+/// A split of one class says nothing about the others; the training data have several.
 template <class LocatedSource>
 void warn_of_one_class(const LocatedSource& source, const data::Dataset* split, const std::string& name,
                        const std::vector<std::string>& classes, config::Errors& errors) {
-  const std::int64_t enough = part_of_train(source.value) != nullptr ? 10 : 2;  // a part of few may have one by chance
+  const std::int64_t enough = part_of_train(source.value) != nullptr ? 10 : 2;  // a small part may have one by chance
   if (split == nullptr || split->rows() < enough) return;
   const std::set<double> labels = different_labels(*split);
   if (labels.size() > 1) return;
@@ -215,7 +216,7 @@ void warn_of_range(const CheckedConfiguration& checked, const data::Dataset& tra
   const auto& range = checked.model->output_range;
   const bool is_softmax = checked.model->layers.back().type == "softmax";
   if (!range || is_softmax || targets_of(loss.value) != Targets::kNumbers) return;
-  if (std::holds_alternative<losses::CosineSimilarity>(loss.value)) return;  // which compares directions
+  if (std::holds_alternative<losses::CosineSimilarity>(loss.value)) return;  // compares directions
   if (data::find_one_hot(checked.values().data.preprocessing) != nullptr) return;
   double least = std::numeric_limits<double>::infinity(), most = -least;
   const data::Array& labels = train.labels();
@@ -238,7 +239,7 @@ void warn_of_range(const CheckedConfiguration& checked, const data::Dataset& tra
                                             : fmt::format("{:g} to {:g}", range->first, range->second)));
 }
 
-/// Whether the last layer is one that brings outputs to where the labels are, as `init` writes it.
+/// Whether the last layer is a fixed one that scales outputs to the labels' range, as `init` writes it.
 bool has_fixed_end(const Model& model) {
   const std::string& last = model.layers.back().name;
   const auto own = [&](const ModelVariable& one) { return one.spec.name.starts_with(last + "/"); };
@@ -247,7 +248,7 @@ bool has_fixed_end(const Model& model) {
                               [&](const ModelVariable& one) { return own(one) && one.spec.trainable; });
 }
 
-/// A network's first outputs are around 0, and a step moves them by about the learning rate.
+/// A network's initial outputs are around 0, and a step changes them by about the learning rate.
 void warn_of_large_labels(const CheckedConfiguration& checked, double least, double most, config::Errors& errors) {
   constexpr double kLarge = 1000;
   const auto& loss = *checked.values().loss;
@@ -298,7 +299,7 @@ void warn_of_labels(const CheckedConfiguration& checked, const SplitsToCheck& sp
   }
 }
 
-/// What its user should know of how a split was read.
+/// Adds warnings about how a split was read.
 template <class LocatedSource>
 void add_remarks(const LocatedSource& source, const data::Dataset* split, config::Errors& errors) {
   if (split == nullptr) return;

@@ -9,13 +9,13 @@
 
 namespace mirrortrain {
 
-/// What a run can compute on.
+/// The hardware of a run.
 struct Hardware {
   Machine machine;
   Cluster cluster;
   std::function<std::shared_ptr<const Backend>(const Topology&, const TrainingOptions&)> backend;
   decltype(MirroredParts::communicators) communicators;
-  std::function<std::string()> why_no_nccl;  ///< as a sentence, or nothing where NCCL can be used
+  std::function<std::string()> why_no_nccl;  ///< as a sentence; nothing if NCCL can be used
 };
 
 /// This machine's CPUs and GPUs.

@@ -39,7 +39,7 @@ bool flips_steps(const Layer& layer, std::size_t rank) {
   return flip != nullptr && axis_of_example(flip->axis, rank) == 0;
 }
 
-/// Of a model that predicts each place of a text from those before it.
+/// For a model that predicts each position of a text from those before it.
 void warn_of_seen_future(const config::Located<Layer>& layer, const Shape& output, config::Errors& errors) {
   const auto* const attention = std::get_if<layers::MultiHeadAttention>(&layer.value);
   if (attention != nullptr && !attention->use_causal_mask) {
@@ -81,7 +81,7 @@ void warn_of_layers(const CheckedConfiguration& checked, config::Errors& errors)
   }
 }
 
-/// Of an example: [steps, channels].
+/// Of an example: [time steps, channels].
 constexpr std::size_t kSequenceRank = 2;
 
 enum class Direction : std::uint8_t { kForward, kBackward, kUnknown };
@@ -91,14 +91,14 @@ Direction reversed(Direction direction) {
   return direction == Direction::kForward ? Direction::kBackward : Direction::kForward;
 }
 
-/// Whether a layer treats each step by itself, so that they stay in their order.
+/// Whether a layer processes each time step separately, so that their order is kept.
 template <class Options>
 constexpr bool kKeepsSteps =
     std::is_same_v<Options, layers::Dense> || std::is_same_v<Options, layers::Activation> ||
     std::is_same_v<Options, layers::Dropout> || std::is_same_v<Options, layers::Embedding> ||
     std::is_same_v<Options, layers::LayerNormalization> || std::is_same_v<Options, layers::BatchNormalization>;
 
-/// In which order a layer gives the steps of a sequence, from the orders of its inputs.
+/// The order of the time steps of a layer's output, from the orders of its inputs.
 template <class Options>
 Direction direction_of(const Options& options, const std::vector<Direction>& inputs) {
   const Direction first = inputs.empty() ? Direction::kUnknown : inputs.front();
@@ -117,17 +117,17 @@ Direction direction_of(const Options& options, const std::vector<Direction>& inp
   }
 }
 
-/// Whether a layer puts steps of its inputs together that have the same number.
+/// Whether a layer combines time steps of its inputs that have the same index.
 template <class Options>
 bool joins_steps(const Options& options) {
   if constexpr (std::is_same_v<Options, layers::Concatenate>) return axis_of_example(options.axis, kSequenceRank) == 1;
   return std::is_base_of_v<layers::Merge, Options>;
 }
 
-/// Layers that join the steps of one sequence as they are with those of another from the last to the first.
+/// Warns of layers that combine the time steps of a forward sequence with those of a reversed one.
 void warn_of_directions(const CheckedConfiguration& checked, config::Errors& errors) {
   const auto& listed = checked.values().model->layers;
-  config::Errors reported;  // whatever is wrong with the wiring
+  config::Errors reported;  // errors of the wiring, not used here
   const Wiring wiring = wire_layers(listed, reported);
   std::vector<Direction> directions;
   for (std::size_t i = 0; i < listed.size(); ++i) {
@@ -142,7 +142,7 @@ void warn_of_directions(const CheckedConfiguration& checked, config::Errors& err
     const bool joins = std::visit([](const auto& options) { return joins_steps(options); }, listed[i].value);
     const auto backward = std::ranges::find(inputs, Direction::kBackward);
     if (!joins || backward == inputs.end() || std::ranges::count(inputs, Direction::kForward) == 0) continue;
-    // What follows takes the steps of each input for itself.
+    // The next layer handles the time steps of each input separately.
     const bool ends_steps =
         i + 1 < listed.size() && (std::holds_alternative<layers::Flatten>(listed[i + 1].value) ||
                                   std::holds_alternative<layers::GlobalAveragePooling1d>(listed[i + 1].value));
@@ -156,7 +156,7 @@ void warn_of_directions(const CheckedConfiguration& checked, config::Errors& err
   }
 }
 
-/// Validation or test that is described word for word as the training data is.
+/// Warns of validation or test data specified identically to the training data.
 void warn_of_same_data(const CheckedConfiguration& checked, config::Errors& errors) {
   const config::Document& document = checked.read.document;
   const bool has_files = std::ranges::any_of(

@@ -8,7 +8,7 @@
 namespace mirrortrain {
 namespace {
 
-/// Of the data sets that chief and workers load alike.
+/// For the data sets that chief and workers both load.
 RunParts parts_of_every_task() { return {.evaluates = {data::Split::kValidation, data::Split::kTest}}; }
 
 }  // namespace

@@ -13,27 +13,27 @@
 
 namespace mirrortrain {
 
-/// Throws UsageError where the cluster has no chief, no worker or no parameter server.
+/// Throws UsageError if the cluster has no chief, no worker or no parameter server.
 void require_parameter_server_jobs(const ClusterSpec& cluster);
 
-/// What a task does in a run with `strategy.type: parameter_server`: the chief runs the training loop with the strategy
-/// that build_run makes for `role()`; parameter servers and workers do `work()`.
+/// A task's part in a run with `strategy.type: parameter_server`: the chief runs the training loop with the strategy
+/// that build_run creates for `role()`; parameter servers and workers call `work()`.
 class ParameterServerTask {
  public:
-  /// All must outlive it. Throws UsageError where the cluster has no chief, no worker or no parameter server.
+  /// All must outlive it. Throws UsageError if the cluster has no chief, no worker or no parameter server.
   ParameterServerTask(const CheckedConfiguration& checked, const ClusterSpec& cluster, const rpc::Security& security);
 
-  /// What this task's server must have before the others call it: for ControlPlane::join.
+  /// Services that this task's server must have before the others call it: for ControlPlane::join.
   std::vector<grpc::Service*> services() const;
-  /// How long to wait for others, and for which not: workers may die and come back.
+  /// How long to wait for other tasks, and which not to wait for: workers may fail and come back.
   rpc::Timeouts timeouts() const;
 
-  /// The chief's, for RunParts.
+  /// The chief's role, for RunParts.
   ParameterServerRole role() const;
 
-  /// Of a parameter server or a worker: returns when the run is done. `failure`: asked now and then whether the run has
-  /// failed elsewhere, and why; empty while it has not. `begin_step`: called with the step that a worker computes.
-  /// Throws Error where the run has failed, or this task fails.
+  /// For a parameter server or a worker: returns when the run is done. `failure`: polled for the reason why the run has
+  /// failed elsewhere; empty while it has not. `begin_step`: called with each step that a worker computes. Throws Error
+  /// if the run has failed, or if this task fails.
   void work(const Hardware& hardware, const std::function<std::string()>& failure = {},
             const std::function<void(std::int64_t)>& begin_step = {},
             const std::function<void(const Run&)>& require_data = {}) const;

@@ -35,7 +35,7 @@ std::unique_ptr<data::Feeder> feeder_for(const CheckedConfiguration& checked,
   return std::make_unique<data::Feeder>(*dataset, preprocessing, checked.input, options);
 }
 
-/// Reads one split alone. Throws UsageError where the configuration has none of that name.
+/// Reads only one split. Throws UsageError if the configuration does not have it.
 std::unique_ptr<data::Feeder> load_feeder(const CheckedConfiguration& checked, const RunParts& parts, data::Split split,
                                           Run& run) {
   require_data_files(checked, {split});
@@ -75,14 +75,14 @@ void load_feeders(const CheckedConfiguration& checked, const RunParts& parts, Ru
   }
 }
 
-/// Sizes of the global batches into which examples are cut.
+/// Adds the sizes of the global batches into which the examples are divided.
 void add_batch_sizes(std::int64_t examples, std::int64_t batch_size, bool drop_remainder,
                      std::vector<std::int64_t>& sizes) {
   if (examples >= batch_size) sizes.push_back(batch_size);
   if (examples % batch_size > 0 && !drop_remainder) sizes.push_back(examples % batch_size);
 }
 
-/// How many rows of a full batch each worker takes.
+/// Each worker's number of rows of a full batch.
 std::vector<std::int64_t> rows_of_workers(std::int64_t batch, int replicas, int workers) {
   std::vector<std::int64_t> rows(static_cast<std::size_t>(workers));
   for (int replica = 0; replica < replicas; ++replica) {
@@ -91,7 +91,7 @@ std::vector<std::int64_t> rows_of_workers(std::int64_t batch, int replicas, int 
   return rows;
 }
 
-/// At how many steps the first epoch's batches are computed; empty where all have the same.
+/// The numbers of time steps at which the first epoch's batches are computed; empty if sequences are not bucketed.
 std::string lengths_note(data::Order order, const data::Feeder& train) {
   if (train.buckets().boundaries().empty()) return "";
   std::map<std::int64_t, std::int64_t> batches;
@@ -132,7 +132,7 @@ void set_order(const CheckedConfiguration& checked, const data::Dataset& train, 
   if (run.train) run.lengths_note = lengths_note(*run.order, *run.train);
 }
 
-/// The chief's, which computes nothing itself.
+/// The chief's strategy, which computes nothing itself.
 std::unique_ptr<Strategy> make_chiefs_strategy(const CheckedConfiguration& checked, const ParameterServerRole& role) {
   ParameterServerParts parts{
       checked.policies(), checked.values().state, placement_of(checked, static_cast<int>(role.servers.size())),
@@ -211,7 +211,7 @@ std::unique_ptr<Strategy> make_strategy(const CheckedConfiguration& checked, con
     parts.rule = rule(*values.optimizer);
     parts.slots = static_cast<int>(slot_names(*values.optimizer).size());
   }
-  if (served) {  // gradients are kept, and go to the servers
+  if (served) {  // gradients are stored and sent to the servers
     parts.rule = {};
     parts.slots = 0;
     parts.gradients = {.aggregation_method = values.gradients.aggregation_method};

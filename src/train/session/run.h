@@ -24,51 +24,51 @@
 
 namespace mirrortrain {
 
-/// Of a chief or a worker of a run with parameter servers.
+/// For a chief or a worker of a run with parameter servers.
 struct ParameterServerRole {
   std::vector<std::string> servers;  ///< their addresses
   rpc::Security security;
-  DispatchService* dispatch = nullptr;  ///< of the chief; null on a worker, whose strategy computes gradients alone
+  DispatchService* dispatch = nullptr;  ///< of the chief; null on a worker, whose strategy computes only gradients
 };
 
 struct Run;
 
-/// What a command wants of a configuration.
+/// The parts of a configuration that a command needs.
 struct RunParts {
   bool trains = true;
   std::set<data::Split> evaluates;  ///< those that the configuration has
-  /// What a run's training data taught, of a run that was trained; null: it is learnt from the training data.
+  /// The values adapted to a trained run's training data; null: they are computed from the training data.
   const data::Adapted* adapted = nullptr;
-  /// Replicas other than the configuration's own, without its `state`: lists there have a value for each of its own.
+  /// Replaces the configuration's strategy and replicas, without its `state`: lists there have a value for each of the
+  /// original replicas.
   std::optional<StrategyOptions> strategy;
-  /// Absent: every step is computed and applied here.
+  /// Absent: every step is computed and applied in this process.
   std::optional<ParameterServerRole> parameter_servers;
-  /// Ends the process where an example is not read within training.stall_timeout_seconds; default: with the error
-  /// alone.
+  /// Ends the process if an example is not read within training.stall_timeout_seconds; by default only with the error.
   data::StallWatch::OnStall on_stall{};
-  /// Called with the run's data before its model is built; what it throws ends that.
+  /// Called with the run's data before its model is built; its exceptions end the build.
   std::function<void(const Run&)> on_examples{};
 };
 
-/// The data of a run, the order of its batches and its strategy, ready for the first step but for the variables'
-/// values. The one way in which commands and tests make them.
+/// The data of a run, the order of its batches and its strategy, ready for the first step except for the variables'
+/// values. Commands and tests all create runs by it.
 struct Run {
-  std::unique_ptr<data::StallWatch> watch;  ///< of what the splits read; null where it has no limit
-  /// The splits in the form that the model takes; null where there is none, it is not wanted, or there is no model.
+  std::unique_ptr<data::StallWatch> watch;  ///< for the splits' reads; null if there is no limit
+  /// The splits in the model's form; null if a split does not exist or is not needed, or if there is no model.
   std::unique_ptr<data::Feeder> train, validation, test;
   data::Adapted adapted;               ///< from the training data, as far as the splits depend on it
   std::unique_ptr<data::Order> order;  ///< null unless it trains
-  std::string classes_note;            ///< how many examples each class has, for the log; may be empty
-  std::string shards_note;             ///< how workers share the examples, for the log; may be empty
-  std::string lengths_note;            ///< at how many steps sequences are computed, for the log; may be empty
+  std::string classes_note;            ///< the number of examples of each class, for the log; may be empty
+  std::string shards_note;             ///< how examples are distributed to workers, for the log; may be empty
+  std::string lengths_note;            ///< the numbers of time steps of sequences, for the log; may be empty
   std::unique_ptr<Strategy> strategy;
 
   const data::Feeder* split(data::Split split) const;
-  /// Those that there are.
+  /// The splits that exist.
   std::vector<const data::Feeder*> examples() const;
-  /// The data of training, for what is said of them.
+  /// The splits, for warnings about them.
   SplitsToCheck splits() const;
-  /// Of a split that there is: see data/fingerprint.h. Computed once.
+  /// Of an existing split: see data/fingerprint.h. Computed once.
   const std::string& fingerprint(data::Split split) const;
   /// For the log: the strategy's, and those above.
   std::vector<std::string> notes() const;
@@ -77,52 +77,52 @@ struct Run {
   mutable std::map<data::Split, std::string> fingerprints_;
 };
 
-/// Reads the data and builds every program for its batch sizes. Throws Error for what is missing, broken or does not
-/// fit the model or the machine, UsageError for a split that is to be evaluated alone and that does not exist.
+/// Reads the data and builds every program for its batch sizes. Throws Error for data that are missing, broken or do
+/// not fit the model or the machine, UsageError for a split that is to be evaluated and does not exist.
 Run build_run(const CheckedConfiguration& checked, const RunParts& parts, const Hardware& hardware = this_hardware());
 
-/// data.preprocessing, with mean and variance of normalizations that adapt. What `adapted` does not hold of them is
-/// computed from the training data and kept there; `train` is read where it is null.
+/// data.preprocessing, with mean and variance of adapted normalizations. Values missing from `adapted` are computed
+/// from the training data and stored there; `train` is read if it is null.
 std::vector<data::PreprocessingStep> adapted_preprocessing(const CheckedConfiguration& checked, data::Adapted& adapted,
                                                            const data::Dataset* train = nullptr);
 
 /// How a split's examples are made.
 data::FeederOptions feeder_options(const Configuration& values);
-/// The same for training steps on this data, in which alone steps that draw act and classes have weights.
+/// The same for training on this data; only there, random transforms and class weights apply.
 data::FeederOptions training_options(const Configuration& values, const data::Dataset& train);
 
-/// Of training.stall_timeout_seconds; null where that is no limit. An empty `on_stall` ends the process with the error.
+/// For training.stall_timeout_seconds; null if that is no limit. An empty `on_stall` ends the process with the error.
 std::unique_ptr<data::StallWatch> make_stall_watch(const Configuration& values,
                                                    data::StallWatch::OnStall on_stall = {});
 
-/// Where the list of examples that were left out goes.
+/// Where the list of left-out examples is written.
 enum class LeftOutList {
   kFirst,  ///< the first ones, to the console
-  kLog,    ///< all that are known, to the log file alone
+  kLog,    ///< all known ones, only to the log file
 };
-/// Tells how many examples each data set was read without, if any.
+/// Reports how many examples of each data set were left out, if any.
 void report_left_out(std::span<const data::Dataset* const> datasets, LeftOutList list);
 void report_left_out(const Run& run, LeftOutList list);
-/// The same in a line or, with the first reasons, some.
+/// The same in one line or, with the first reasons, several.
 std::string left_out_text(const data::LeftOut& left, LeftOutList list);
-/// Warns of what is to be known of how data were read, where nothing else does.
+/// Warns of remarks on how data were read, if they are not reported elsewhere.
 void warn_of_remarks(const data::Dataset& dataset);
 
 /// The strategy alone, of which nothing is prepared. Throws UsageError and Error for what the machine lacks.
 std::unique_ptr<Strategy> make_strategy(const CheckedConfiguration& checked, const RunParts& wanted,
                                         const Hardware& hardware);
 
-/// Where the variables are on so many parameter servers: every task computes the same.
+/// The placement of the variables on `servers` parameter servers: every task computes the same.
 Placement placement_of(const CheckedConfiguration& checked, int servers);
 
-/// Gives every variable its first value: its initializer's, or that in `model.initial_weights`. Throws what
-/// load_initial_weights does. Call Strategy::variables_changed then.
+/// Initializes every variable, by its initializer or from `model.initial_weights`. Throws the exceptions of
+/// load_initial_weights. Call Strategy::variables_changed afterwards.
 void set_first_values(const CheckedConfiguration& checked, const VariableStore& variables);
 
 /// The exact sums over all examples of a data set, each visited once, in global batches of `batch_size` (the last may
 /// be short).
 StepSums evaluate_all(Strategy& strategy, const data::Feeder& examples, std::int64_t batch_size);
-/// The same, asking before each batch, which are counted from 1, whether to go on: nullopt where not.
+/// The same, but calls `goes_on` before each batch, counted from 1: returns nullopt if it returns false.
 std::optional<StepSums> evaluate_while(const std::function<bool(std::int64_t batch)>& goes_on, Strategy& strategy,
                                        const data::Feeder& examples, std::int64_t batch_size);
 

@@ -20,8 +20,8 @@
 namespace mirrortrain {
 namespace {
 
-/// What must be the same on every task: all but who it is. Files may lie in another folder on another machine, so only
-/// their names count.
+/// The keys that must be the same on every task: all but the task itself. Files may be in another folder on another
+/// machine, so only their names are compared.
 std::vector<std::pair<std::string, std::string>> shared_keys(const Configuration& values) {
   auto keys = config::flatten(config::Codec<Configuration>::show(values));
   std::erase_if(keys, [](const auto& key) { return key.first.starts_with("strategy.cluster"); });
@@ -70,7 +70,7 @@ void require_cluster(const CheckedConfiguration& checked, const Environment& env
     }
     if (checked.cluster && is_served(options.type)) {
       require_parameter_server_jobs(*checked.cluster);
-      // Which shards are each server's, and whether the optimizer can update them there.
+      // Checks the assignment of shards to servers, and whether the optimizer can update them there.
       if (checked.has_model() && checked.values().optimizer) {
         placement_of(checked, static_cast<int>(checked.cluster->ps.size()));
       }
@@ -162,7 +162,7 @@ Cluster RunCluster::workers() const {
   return {static_cast<int>(trainers.size()), static_cast<int>(own - trainers.begin())};
 }
 
-/// What adds in host memory across the workers, and what carries its sums.
+/// The communicator in host memory across the workers, and its transport.
 std::pair<std::shared_ptr<Communicator>, std::string> RunCluster::among_workers(const Cluster& cluster, bool may_share,
                                                                                 double timeout,
                                                                                 const RendezvousStore& meeting,
@@ -195,7 +195,7 @@ Hardware RunCluster::hardware() const {
     const bool may_share = options.communication.implementation == Transport::kAuto;
     const auto [workers, transport] = among_workers(topology.cluster, may_share, timeout, meeting, watch);
     Communicator* const rank = workers.get();
-    // Until the strategy is there to abort all: the first operations wait for workers that are still building.
+    // Until the strategy exists and aborts all: the first operations wait for workers that are still building.
     control_->on_failure([workers = workers](const std::string& reason) { workers->abort(reason); });
     if (!topology.on_gpus()) return RunCommunicators{{workers, {rank}}, rank, transport};
 
@@ -205,7 +205,7 @@ Hardware RunCluster::hardware() const {
     const NcclWorld world{topology.cluster.worker * static_cast<int>(gpus.size()), topology.ranks(),
                           control_->get("nccl id"), [this] { return control_->failure(); }};
     Communicators ranks = owned(make_nccl_communicators(gpus, timeout, world));
-    // Both live as long as the ranks do.
+    // Both live as long as the ranks.
     ranks.owner =
         std::make_shared<std::pair<std::shared_ptr<void>, std::shared_ptr<Communicator>>>(ranks.owner, workers);
     return RunCommunicators{std::move(ranks), rank, "NCCL"};
