@@ -140,10 +140,12 @@ TEST_CASE_FIXTURE(Fixture, "predict that is stopped by a signal leaves no file b
   many.close();
   for (const char* signal : {"TERM", "INT"}) {
     const Outcome outcome = run_script(
-        folder, fmt::format("setsid \"$MIRRORTRAIN\" predict run --data many.csv --output out.csv & pid=$!\n"
-                            "while ! find . -name 'out.csv*tmp' -size +0 | grep -q .; do kill -0 $pid || exit 99; sleep 0.005; done\n"
-                            "kill -{} $pid; wait $pid",
-                            signal));
+        folder,
+        fmt::format(
+            "setsid \"$MIRRORTRAIN\" predict run --data many.csv --output out.csv & pid=$!\n"
+            "while ! find . -name 'out.csv*tmp' -size +0 | grep -q .; do kill -0 $pid || exit 99; sleep 0.005; done\n"
+            "kill -{} $pid; wait $pid",
+            signal));
     // A shell's background job ignores SIGINT, unless the program takes it.
     CHECK(outcome.exit_code == (std::string(signal) == "TERM" ? 143 : 130));
     CHECK(contains(outcome.err, "stopped by a signal; out.csv is not written"));
@@ -550,6 +552,12 @@ training: {epochs: 30}
   CHECK(contains(wrong.err,
                  "there is no column 'nme' to keep; the columns are name, id, mass, island, species, extra; did"));
   CHECK(run_program(folder, "predict run --keep id").exit_code == 2);
+  const Outcome same = run_program(folder, "predict run --data new.csv --keep name --output o.jsonl");
+  CHECK(same.exit_code == 2);
+  CHECK_MESSAGE(contains(same.err, "--keep name: 'name' is a key of the predictions themselves"), same.err);
+  CHECK(!fs::exists(folder / "o.jsonl"));
+  CHECK(run_program(folder, "predict run --data new.csv --keep id --output o.jsonl").exit_code == 0);
+  CHECK(run_program(folder, "predict run --data new.csv --keep id,id").exit_code == 2);
   CHECK(run_program(folder, "predict run --data new.csv --threshold 1.5").exit_code == 2);
   // Without a list of features, columns that nobody knows are passed over, with a warning.
   const std::string all = "--set data.train.features=null --set 'model.input_shape=[5]' --run-dir all -q";
@@ -557,6 +565,29 @@ training: {epochs: 30}
   const Outcome extra = run_program(folder, "predict all --data new.csv");
   CHECK(extra.exit_code == 0);
   CHECK_MESSAGE(contains(extra.err, "the training data has no column 'extra', which is passed over"), extra.err);
+}
+
+TEST_CASE("what a run kept of its training data is not predicted with once it was changed") {
+  const TemporaryFolder folder;
+  write_file(folder / "a.csv", "a,y\n1,robin\n2,wren\n3,wren\n4,robin\n");
+  write_file(folder / "c.yaml", R"(
+data: {global_batch_size: 4, train: {format: csv, file: a.csv, labels: y}}
+model: {input_shape: [1], layers: [dense: {units: 2}]}
+loss: {type: sparse_categorical_crossentropy, from_logits: true}
+optimizer: sgd
+logging: {report: false, tensorboard: false}
+)");
+  REQUIRE(run_program(folder, "fit c.yaml --run-dir run -q").exit_code == 0);
+  const std::string classes = read_text_file(folder / "run/classes.json");
+  write_file(folder / "run/classes.json", "[\"rabin\", \"wren\"]\n");
+  const Outcome changed = run_program(folder, "predict run --split train");
+  CHECK(changed.exit_code == 1);
+  CHECK_MESSAGE(contains(changed.err, "classes.json: the file is not what the run wrote, and predictions depend on it"),
+                changed.err);
+  fs::remove(folder / "run/classes.json");
+  CHECK(contains(run_program(folder, "eval run --split train").err, "classes.json: the run's file is gone"));
+  write_file(folder / "run/classes.json", classes);
+  CHECK(run_program(folder, "predict run --split train").exit_code == 0);
 }
 
 }  // namespace
