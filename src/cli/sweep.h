@@ -17,7 +17,8 @@ struct SweepArguments {
 std::vector<std::vector<std::string>> combinations(const std::vector<std::string>& sweeps);
 
 /// Trains one run for each combination, each in its own process, in runs/NAME-sweep/, and prints their table. Returns
-/// the exit code: the first that is not 0, after all other runs were tried; a stop signal ends the sweep.
+/// the exit code: the first that is not 0, after all other runs were tried, or that of a stop signal, which ends the
+/// sweep.
 int sweep(const FitArguments& fit, const SweepArguments& arguments);
 
 }  // namespace mirrortrain::cli

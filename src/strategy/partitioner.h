@@ -20,7 +20,7 @@ struct FixedShardsPartitioner {
   static config::Section<FixedShardsPartitioner> section();
 };
 
-/// Into as many shards as have at least `min_shard_bytes` each.
+/// Into as many shards as there are `min_shard_bytes`, rounded up, so that shards may be somewhat smaller.
 struct MinSizePartitioner {
   static constexpr std::string_view kName = "min_size";
   config::Size min_shard_bytes{256 << 10};

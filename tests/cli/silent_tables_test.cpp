@@ -364,5 +364,15 @@ TEST_CASE_FIXTURE(Tables, "numbers far outside the others, equal features and an
       contains(scale, "data.test: features reach 0.625, and those of the training data 250; write both on one"), scale);
 }
 
+TEST_CASE_FIXTURE(Tables, "a table that is among the training data and in another split is warned of") {
+  for (const char* name : {"a.csv", "part-1.csv", "part-2.csv"})
+    write_file(folder / name, "a,b,y\n1.5,5,0\n2,6,1\n3,7,0\n");
+  write_identity("labels: y", 2, "  test: {format: csv, file: part-1.csv, labels: y}\n");
+  CHECK(contains(fit("--set 'data.train.file=part-*.csv'").err,
+                 "data.test: " + (folder / "part-1.csv").string() + " is among the training data too"));
+  fs::remove_all(folder / "run");
+  CHECK(!contains(fit().err, "is among the training data too"));
+}
+
 }  // namespace
 }  // namespace mirrortrain::testing

@@ -15,7 +15,7 @@
 namespace mirrortrain::data {
 namespace {
 
-/// Labels with more distinct values are numbers rather than classes.
+/// Labels that reach it are numbers rather than classes.
 constexpr std::size_t kMostClasses = 1000;
 
 /// The number of classes, if labels are nonnegative integers that are few enough to be classes; else 0.
@@ -30,7 +30,7 @@ std::int64_t classes_of(const Dataset& train) {
       different.insert(value);
     }
     const auto largest = static_cast<std::int64_t>(*different.rbegin());
-    // Numbers with gaps, as many as there are examples, or many that begin far from 0, are counts rather than classes.
+    // Numbers with gaps, more than a hundred, or many that begin far from 0 are counts rather than classes.
     constexpr std::size_t kMany = 20;
     const bool begins_late = different.size() > kMany && *different.begin() > 1;
     const bool are_classes = static_cast<std::int64_t>(different.size()) * 2 > largest && different.size() <= 100;

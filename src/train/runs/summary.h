@@ -27,7 +27,8 @@ struct RunResult {
 void write_summary(const std::filesystem::path& file, const CheckedConfiguration& checked, const Strategy& strategy,
                    const RunResult& result);
 
-/// The step at which a run ended as done, by its summary.json; nullopt if it did not, or was resumed since.
+/// The step at which a run ended as done, by its summary.json; nullopt if it did not, or where a later part of it
+/// wrote the summary anew.
 std::optional<std::int64_t> read_done_step(const std::filesystem::path& file);
 
 /// Whether a run is done because a callback ended it, by its summary.json.

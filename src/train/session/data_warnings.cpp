@@ -203,6 +203,28 @@ void warn_of_one_class(const LocatedSource& source, const data::Dataset* split, 
                                   : "are the data sorted by class? add shuffle: true beside fraction"));
 }
 
+std::set<std::string> files_of(const data::Dataset& dataset) {
+  const data::Array& features = dataset.features();
+  if (features.parts.empty()) return {features.origin};
+  std::set<std::string> files;
+  for (const data::Array::Part& part : features.parts) files.insert(part.origin);
+  return files;
+}
+
+/// Warns of a table that is in a split and, as by a glob, in the training data; not of the same tables in both, which
+/// their options show.
+template <class LocatedSource>
+void warn_of_shared_files(const LocatedSource& source, const data::Dataset& train, const data::Dataset* split,
+                          config::Errors& errors) {
+  if (split == nullptr) return;
+  const std::set<std::string> of_train = files_of(train), of_split = files_of(*split);
+  const auto shared = std::ranges::find_if(of_split, [&](const auto& file) { return of_train.contains(file); });
+  if (shared == of_split.end() || of_split == of_train) return;
+  errors.warn(
+      source.place, source.path,
+      fmt::format("{} is among the training data too, on which a model may only seem good; name other files", *shared));
+}
+
 void warn_of_padding_alone(const CheckedConfiguration& checked, const data::Dataset& train, config::Errors& errors) {
   if (!checked.input.pads_with_zero || train.source() != nullptr || !data::is_all_zero(train)) return;
   const auto& source = checked.values().data.train;
@@ -347,6 +369,10 @@ void warn_of_data(const CheckedConfiguration& checked, const SplitsToCheck& spli
   warn_of_columns(checked, splits, errors);
   warn_of_scales(checked, train, errors);
   warn_of_other_scale(values.data.test, train, splits.test, errors);
+  if (splits.adapted != nullptr && splits.adapted->table) {
+    warn_of_shared_files(values.data.test, train, splits.test, errors);
+    if (!is_part) warn_of_shared_files(values.data.validation, train, splits.validation, errors);
+  }
   if (!is_part) warn_of_other_scale(values.data.validation, train, splits.validation, errors);
   warn_of_labels(checked, splits, errors);
   warn_of_rare_classes(checked, splits, errors);
