@@ -43,28 +43,41 @@ class Descriptor {
 
 fs::path folder_of(const fs::path& path) { return path.has_parent_path() ? path.parent_path() : fs::path("."); }
 
-/// A device, a pipe or a folder, which a rename must not replace.
-/// The descriptor that /dev/stdout, /dev/fd/3 or a link to such a name stands for: what it is open for goes on, whereas
-/// a file of that name would be replaced.
-std::optional<int> named_descriptor(const fs::path& path) {
-  constexpr int kMostLinks = 40;
+/// The file that a name refers to: links are followed until there is no other, or `stop` says so of one.
+template <class Stop>
+fs::path follow_links(const fs::path& path, const Stop& stop) {
   std::error_code error;
-  fs::path real = fs::absolute(path, error).lexically_normal();
-  for (int i = 0; i < kMostLinks && !error; ++i) {
-    const std::string name = real.string();
-    for (const std::string_view folder : {"/proc/self/fd/", "/dev/fd/"}) {
-      if (!name.starts_with(folder)) continue;
-      int number = -1;
-      const auto [end, failed] = std::from_chars(name.data() + folder.size(), name.data() + name.size(), number);
-      const bool is_number = failed == std::errc() && end == name.data() + name.size() && number >= 0;
-      return is_number ? std::optional(number) : std::nullopt;
-    }
-    if (!fs::is_symlink(real, error)) return std::nullopt;
-    real = (real.parent_path() / fs::read_symlink(real, error)).lexically_normal();
+  constexpr int kMostLinks = 40;  // as many as the system follows
+  fs::path real = path;
+  for (int i = 0; i < kMostLinks && !stop(real) && fs::is_symlink(real, error); ++i) {
+    const fs::path target = fs::read_symlink(real, error);
+    if (error) return path;
+    real = real.parent_path() / target;  // an absolute target replaces the whole path
+  }
+  return real;
+}
+
+/// The number in /dev/fd/3 and /proc/self/fd/3; nullopt for other names.
+std::optional<int> descriptor_in(const fs::path& path) {
+  const std::string name = path.lexically_normal().string();
+  for (const std::string_view folder : {"/proc/self/fd/", "/dev/fd/"}) {
+    if (!name.starts_with(folder)) continue;
+    int number = -1;
+    const auto [end, failed] = std::from_chars(name.data() + folder.size(), name.data() + name.size(), number);
+    if (failed == std::errc() && end == name.data() + name.size() && number >= 0) return number;
   }
   return std::nullopt;
 }
 
+/// The descriptor that /dev/stdout or a link to such a name stands for. What it is open for goes on, whereas a file
+/// that it has in common with others would be replaced.
+std::optional<int> named_descriptor(const fs::path& path) {
+  std::error_code error;
+  return descriptor_in(
+      follow_links(fs::absolute(path, error), [](const fs::path& name) { return descriptor_in(name).has_value(); }));
+}
+
+/// A device, a pipe or a folder, which a rename must not replace.
 bool is_special(const fs::path& path) {
   std::error_code error;
   return fs::exists(path, error) && !fs::is_regular_file(path, error);
@@ -108,15 +121,7 @@ Bytes read_whole(const fs::path& path) {
 }  // namespace
 
 fs::path resolve_symlinks(const fs::path& path) {
-  std::error_code error;
-  constexpr int kMostLinks = 40;  // as many as the system follows
-  fs::path real = path;
-  for (int i = 0; i < kMostLinks && fs::is_symlink(real, error); ++i) {
-    const fs::path target = fs::read_symlink(real, error);
-    if (error) return path;
-    real = real.parent_path() / target;  // an absolute target replaces the whole path
-  }
-  return real;
+  return follow_links(path, [](const fs::path&) { return false; });
 }
 
 std::vector<std::byte> read_file(const fs::path& path) { return read_whole<std::vector<std::byte>>(path); }

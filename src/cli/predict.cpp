@@ -33,7 +33,7 @@
 #include "train/inference/extra_columns.h"
 #include "train/inference/prediction.h"
 #include "train/session/check_data.h"
-#include "train/session/data_warnings.h"
+#include "train/session/scale_warnings.h"
 
 namespace mirrortrain::cli {
 namespace {

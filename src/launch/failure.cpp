@@ -21,13 +21,13 @@ constexpr std::size_t kShownBytes = 300;  // of a line
 constexpr int kSshFailed = 255;           // ssh's own exit code
 
 /// The task that a line blames.
-struct Told {
+struct Reporter {
   std::string_view task;  ///< "worker 1"; empty if the line does not contain `what` about a task
   bool is_chief = false;
 };
 
 /// Parses "worker 0 (10.0.0.1:2222), the chief, failed: ..." after an error's prefix.
-Told teller(std::string_view line, std::string_view what) {
+Reporter reporter_of(std::string_view line, std::string_view what) {
   constexpr std::string_view kError = "error: ", kChief = ", the chief,";
   if (line.starts_with(kError)) line.remove_prefix(kError.size());
   // If a task waits for another, its own name comes first.
@@ -35,13 +35,13 @@ Told teller(std::string_view line, std::string_view what) {
   if (own < said && own < line.find('(')) line.remove_prefix(own + 2);
   const std::size_t open = line.find(" ("), close = line.find(')');
   if (open == std::string_view::npos || close == std::string_view::npos || close < open) return {};
-  Told told{line.substr(0, open), line.starts_with("chief ")};
+  Reporter reporter{line.substr(0, open), line.starts_with("chief ")};
   line.remove_prefix(close + 1);
   if (line.starts_with(kChief)) {
-    told.is_chief = true;
+    reporter.is_chief = true;
     line.remove_prefix(kChief.size());
   }
-  return line.starts_with(what) ? told : Told{};
+  return line.starts_with(what) ? reporter : Reporter{};
 }
 
 }  // namespace
@@ -66,7 +66,7 @@ bool Failure::is_worth_a_restart() const {
 }
 
 bool Failure::blames_chief() const {
-  return std::ranges::any_of(last_lines, [](const std::string& line) { return teller(line, kIsSilent).is_chief; });
+  return std::ranges::any_of(last_lines, [](const std::string& line) { return reporter_of(line, kIsSilent).is_chief; });
 }
 
 Blame Failure::blamed() const {
@@ -80,8 +80,8 @@ Blame Failure::blamed() const {
   if (WIFSIGNALED(status) || !stalled_says.empty()) return {};  // such lines are about a task that it continued without
   for (const std::string& line : last_lines | std::views::reverse | std::views::take(kLines)) {
     for (const Sentence& sentence : kSentences) {
-      const Told told = teller(line, sentence.said);
-      if (!told.task.empty() && told.task != name) return {std::string(told.task), sentence.what};
+      const Reporter reporter = reporter_of(line, sentence.said);
+      if (!reporter.task.empty() && reporter.task != name) return {std::string(reporter.task), sentence.what};
     }
   }
   return {};

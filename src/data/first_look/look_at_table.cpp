@@ -12,7 +12,6 @@
 #include "config/document.h"
 #include "data/first_look/parts.h"
 #include "data/first_look/table_columns.h"
-#include "data/tables/csv_file.h"
 #include "data/tables/mistaken_number.h"
 
 namespace mirrortrain::data {
@@ -52,13 +51,10 @@ std::string why_left_out(const TableColumn& column, std::size_t columns, const C
   }
   if (columns > 2 && column.is_constant()) return "it is the same in every row";
   // Formatted numbers are not words.
-  const auto is_written_number = [&](const std::string& word) {
-    return !mistaken_number(word, csv.decimal.front()).empty();
-  };
-  const auto words = column.words | std::views::keys;
-  const auto written = std::ranges::find_if(words, is_written_number);
-  if (written != words.end() && (column.is_mostly_numbers() || std::ranges::all_of(words, is_written_number))) {
-    return fmt::format("'{}' is no number to read; {}", *written, mistaken_number(*written, csv.decimal.front()));
+  const std::vector<std::string> formatted = column.formatted_numbers(csv.decimal.front());
+  if (!formatted.empty() && (column.is_mostly_numbers() || formatted.size() == column.words.size())) {
+    return fmt::format("'{}' is no number to read; {}", formatted.front(),
+                       mistaken_number(formatted.front(), csv.decimal.front()));
   }
   if (column.words.size() + (column.numbers > 0 && column.has_words() ? column.different.size() : 0) > kMostWords) {
     return fmt::format("it has more than {} different words", kMostWords);
@@ -204,8 +200,7 @@ DataLook look_at_table(const FirstLook& at) {
   DataLook look;
   Csv csv;
   csv.file = config::Path{path};
-  const std::vector<TableColumn> columns = table_columns(path, csv, look.remarks);
-  const bool has_header = !CsvFile(path, csv).first_line().header.empty();
+  const auto [columns, has_header] = table_columns(path, csv, look.remarks);
   const std::size_t label = label_column(columns, at.label, path);
   const CsvColumn label_key = Features::column(columns[label], label, has_header);
   if (!at.label) {

@@ -129,22 +129,26 @@ bool is_rather_header(const std::vector<TableColumn>& columns) {
   return numbers.size() >= kFewestNumbers && !recurs;
 }
 
-/// Whether the first line consists of the numbers 0, 1, 2, ..., as written by pandas for unnamed columns.
-bool counts_columns(const std::vector<TableColumn>& columns) {
-  for (std::size_t i = 0; i < columns.size(); ++i) {
-    if (columns[i].first != static_cast<double>(i)) return false;
+/// Whether the row at the text's position consists of the numbers 0, 1, 2, ..., as written by pandas for unnamed
+/// columns.
+bool counts_columns(CsvText text, std::int64_t columns) {
+  for (std::int64_t column = 0; column < columns; ++column) {
+    if (text.whole_number<double>() != static_cast<double>(column)) return false;
+    text.next();
   }
-  return columns.size() > 2;
+  return columns > 2;
 }
 
 /// Decides whether a first line with numbers is a header; returns a remark on that.
 std::vector<std::string> settle_header(const std::string& path, Csv& csv) {
   try {
-    const CsvFile first_look(path, csv);
-    if (!first_look.first_line().header.empty() || !counts_columns(ColumnReader(path, csv).read())) return {};
+    CsvFile first_look(path, csv);
+    const FirstLine& line = first_look.first_line();
+    if (!line.header.empty() || !counts_columns(first_look.text(), line.columns)) return {};
     csv.header = true;
-    return {"the first line counts the columns from 0 and is taken for a header; if it is an example, write header: "
-            "false"};
+    return {
+        "the first line counts the columns from 0 and is taken for a header; if it is an example, write header: "
+        "false"};
   } catch (const MayBeHeader&) {
     csv.header = false;
     csv.header = is_rather_header(ColumnReader(path, csv).read());
@@ -209,9 +213,16 @@ bool TableColumn::numbers_rows() const {
   return whole && *different.begin() >= 0 && (has_no_name || range <= 1.5 * static_cast<double>(numbers));
 }
 
+std::vector<std::string> TableColumn::formatted_numbers(char point) const {
+  std::vector<std::string> found;
+  std::ranges::copy_if(words | std::views::keys, std::back_inserter(found),
+                       [&](const std::string& word) { return !mistaken_number(word, point).empty(); });
+  return found;
+}
+
 bool TableColumn::is_constant() const { return rows() > 1 && !has_missing() && words.size() + different.size() == 1; }
 
-std::vector<TableColumn> table_columns(const std::string& path, Csv& csv, std::vector<std::string>& remarks) {
+Table table_columns(const std::string& path, Csv& csv, std::vector<std::string>& remarks) {
   Csv tried = csv;
   std::vector<std::string> found = settle_header(path, tried);
   ColumnReader reader(path, tried);
@@ -226,15 +237,12 @@ std::vector<TableColumn> table_columns(const std::string& path, Csv& csv, std::v
   csv = tried;
   std::ranges::copy(found, std::back_inserter(remarks));
   refuse_units(path, columns, reader.has_header() ? 2 : 1);
-  const auto is_written_number = [&](const std::string& word) {
-    return !mistaken_number(word, csv.decimal.front()).empty();
-  };
   for (TableColumn& column : columns) {
-    if (column.is_mostly_numbers() && std::ranges::none_of(column.words | std::views::keys, is_written_number)) {
+    if (column.is_mostly_numbers() && column.formatted_numbers(csv.decimal.front()).empty()) {
       take_for_missing(column, remarks);
     }
   }
-  return columns;
+  return {std::move(columns), reader.has_header()};
 }
 
 }  // namespace mirrortrain::data

@@ -43,10 +43,18 @@ struct TableColumn {
   bool numbers_rows() const;
   /// Whether all rows have the same value.
   bool is_constant() const;
+  /// The words that are numbers as people write them: "1,234", "$5". `point`: before a number's fraction.
+  std::vector<std::string> formatted_numbers(char point) const;
+};
+
+/// A table's columns, and whether its first line is a header.
+struct Table {
+  std::vector<TableColumn> columns;
+  bool has_header = false;
 };
 
 /// Reads a table's columns. If the first line is a header, or the numbers have decimal commas, sets this in `csv`; adds
 /// remarks for the user to `remarks`. Throws Error if it is not a table.
-std::vector<TableColumn> table_columns(const std::string& path, Csv& csv, std::vector<std::string>& remarks);
+Table table_columns(const std::string& path, Csv& csv, std::vector<std::string>& remarks);
 
 }  // namespace mirrortrain::data

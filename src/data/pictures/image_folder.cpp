@@ -236,9 +236,7 @@ void require_known(LabeledFiles& found, const std::vector<std::string>& classes,
 }
 
 double number_of(const std::string& label, const std::string& file) {
-  CsvText text(label, '\n');
-  const std::optional<double> number = text.number<double>();
-  if (number && text.at_end()) return *number;
+  if (const auto number = number_in(label)) return *number;
   const std::string hint = mistaken_number(label, '.');
   throw Error(
       fmt::format("{}: the label '{}' is a word, and the loss compares numbers; {}", file, shortened(label),

@@ -16,10 +16,7 @@
 namespace mirrortrain::data {
 namespace {
 
-bool is_number(const std::string& cell, char point) {
-  CsvText text(cell, '\n', point);
-  return !cell.empty() && text.number<double>().has_value() && text.at_end();
-}
+bool is_number(const std::string& cell, char point) { return number_in(cell, point).has_value(); }
 
 constexpr std::string_view kDelimiters = ",;\t|";
 using DelimiterCounts = std::array<std::size_t, kDelimiters.size()>;

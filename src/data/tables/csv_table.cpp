@@ -66,8 +66,7 @@ class TableReader {
     label_columns_ = reading_.wants_labels ? static_cast<std::int64_t>(listed(options_.labels).size()) : 0;
     feature_words_.resize(static_cast<std::size_t>(features));
     for (const std::string& mark : table_.columns.missing_values) {
-      CsvText text(mark, '\n', options_.decimal.front());
-      if (const auto number = text.number<double>(); number && text.at_end()) number_marks_.push_back(*number);
+      if (const auto number = number_in(mark, options_.decimal.front())) number_marks_.push_back(*number);
     }
     if (known_words_) labels_kind_ = Labels::kWords;
     if (known_numbers_) labels_kind_ = Labels::kNumbers;

@@ -205,6 +205,13 @@ class CsvText {
   bool closed_ = true;
 };
 
+/// The number that a text is, if it is nothing else and finite.
+inline std::optional<double> number_in(std::string_view text, char point = '.') {
+  CsvText cell(text, '\n', point);
+  const std::optional<double> number = cell.number<double>();
+  return number && cell.at_end() ? number : std::nullopt;
+}
+
 inline bool CsvText::at_end() {
   while (at_ < end_) {
     const char* const start = at_;

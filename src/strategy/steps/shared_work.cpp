@@ -16,7 +16,7 @@ constexpr std::chrono::microseconds kSpinTime{100};
 constexpr std::chrono::microseconds kSleep{50};
 /// Some time slices of the scheduler. A lane that does not continue within this time is waited for at the barrier,
 /// which has a timeout that the user sets and an error that names the lane; it finishes the piece itself.
-constexpr std::chrono::milliseconds kPatience{20};
+constexpr std::chrono::milliseconds kLongestWait{20};
 
 }  // namespace
 
@@ -74,7 +74,7 @@ bool SharedWork::take_next_in_turn(List& list, double* waited) {
   if (turn != Turn::kOfAnother || waited == nullptr) return turn == Turn::kTaken;
   const auto start = Clock::now();
   auto so_far = Clock::duration::zero();
-  while (turn == Turn::kOfAnother && so_far < kPatience) {
+  while (turn == Turn::kOfAnother && so_far < kLongestWait) {
     if (so_far > kSpinTime) std::this_thread::sleep_for(kSleep);
     for (int i = 0; i < 100 && turn == Turn::kOfAnother; ++i) {
       relax();

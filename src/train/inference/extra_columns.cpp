@@ -41,37 +41,36 @@ ExtraColumns labels_of_split(const data::Dataset& examples, const data::Adapted*
   return numbered(std::move(extra), examples);
 }
 
-bool is_number(const std::string& text) {
-  data::CsvText cell(text, '\n');
-  return cell.number<double>().has_value() && cell.at_end();
-}
-
 /// The label of a picture that lies in a folder of its class's name, or of its number; null where that is none.
 std::optional<std::string> label_of_folder(const std::filesystem::path& picture, const data::Adapted* adapted) {
   std::string folder = picture.parent_path().filename().string();
   const bool has_classes = adapted != nullptr && !adapted->classes.empty();
-  if (has_classes ? std::ranges::binary_search(adapted->classes, folder) : is_number(folder)) return folder;
+  if (has_classes ? std::ranges::binary_search(adapted->classes, folder) : data::number_in(folder).has_value()) {
+    return folder;
+  }
   return std::nullopt;
 }
 
 /// The pictures' files, and the labels that their folders say, where all do.
 ExtraColumns columns_of_pictures(const WantedColumns& wanted, const data::Dataset& examples,
                                  const data::Adapted* adapted) {
-  ExtraColumns extra{wanted.keep, {}};
-  bool has_labels = wanted.labels;
-  const auto file_of = [&](std::int64_t row) { return examples.source()->row_text(examples.first_row() + row); };
-  for (std::int64_t row = 0; has_labels && row < examples.rows(); ++row) {
-    has_labels = label_of_folder(file_of(row), adapted).has_value();
-  }
-  if (has_labels) extra.names.emplace_back("label");
+  if (wanted.keep.empty() && !wanted.labels) return {};
+  std::vector<std::string> files, labels;
   for (std::int64_t row = 0; row < examples.rows(); ++row) {
-    std::vector<std::string>& cells = extra.rows.emplace_back(wanted.keep.size(), file_of(row));
-    if (has_labels) cells.push_back(*label_of_folder(file_of(row), adapted));
+    files.push_back(examples.source()->row_text(examples.first_row() + row));
+    if (const auto label = label_of_folder(files.back(), adapted)) labels.push_back(*label);
+  }
+  const bool has_labels = wanted.labels && labels.size() == files.size();
+  ExtraColumns extra{wanted.keep, {}};
+  if (has_labels) extra.names.emplace_back("label");
+  for (std::size_t row = 0; row < files.size(); ++row) {
+    std::vector<std::string>& cells = extra.rows.emplace_back(wanted.keep.size(), files[row]);
+    if (has_labels) cells.push_back(labels[row]);
   }
   return numbered(std::move(extra), examples);
 }
 
-void refuse_equal_names(const std::vector<std::string>& keep) {
+void require_distinct(const std::vector<std::string>& keep) {
   std::set<std::string> names;
   for (const std::string& column : keep) {
     if (!names.insert(column).second) throw UsageError(fmt::format("--keep: {} is listed twice", column));
@@ -97,7 +96,7 @@ ExtraColumns extra_columns(const WantedColumns& wanted, const data::DataOptions&
   }
   const data::Source source = data::new_source(*wanted.data, options);
   const auto* const table = std::get_if<data::Csv>(&source);
-  refuse_equal_names(wanted.keep);
+  require_distinct(wanted.keep);
   if (table == nullptr) {
     const bool are_pictures = examples.source() != nullptr;
     if (!are_pictures || std::ranges::any_of(wanted.keep, [](const auto& one) { return one != "file"; })) {

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <string>
-
 #include "config/errors.h"
 #include "data/dataset.h"
 #include "data/tables/adapted.h"
@@ -19,8 +17,5 @@ struct SplitsToCheck {
 /// examples, splits of a single class, a column that counts the rows, labels that are all equal, look like class
 /// numbers or are outside the last layer's range, features of very different or large scale that nothing normalizes.
 void warn_of_data(const CheckedConfiguration& checked, const SplitsToCheck& splits, config::Errors& errors);
-
-/// A warning for features that are around 1 already and that rescaling makes nearly 0; "" for others.
-std::string rescaled_twice(const CheckedConfiguration& checked, const data::Dataset& examples);
 
 }  // namespace mirrortrain

@@ -1,0 +1,180 @@
+#include "train/session/scale_warnings.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <optional>
+#include <type_traits>
+#include <vector>
+
+namespace mirrortrain {
+namespace {
+
+/// Maximum number of rows to check: unintended data show early.
+constexpr std::int64_t kRows = 10'000;
+/// The same for rows that are read individually from their files.
+constexpr std::int64_t kRowsOfFiles = 32;
+
+/// Statistics of one feature's values, as far as checked.
+struct Column {
+  double sum = 0, squares = 0, least = 0, most = 0;
+  std::int64_t rows = 0;
+
+  void add(double value) {
+    sum += value;
+    squares += value * value;
+    least = rows == 0 ? value : std::min(least, value);
+    most = rows == 0 ? value : std::max(most, value);
+    ++rows;
+  }
+  double deviation() const {
+    const double mean = sum / static_cast<double>(rows);
+    return std::sqrt(std::max(0.0, squares / static_cast<double>(rows) - mean * mean));
+  }
+};
+
+std::vector<Column> columns_of(const data::Dataset& dataset) {
+  const data::Array& features = dataset.features();
+  const auto width = static_cast<std::size_t>(features.row_elements());
+  std::vector<Column> columns(width);
+  if (const data::ExampleSource* const files = dataset.source()) {
+    const std::int64_t rows = std::min(dataset.rows(), kRowsOfFiles);
+    std::vector<float> row(width);
+    for (std::int64_t i = 0; i < rows; ++i) {
+      files->read(dataset.first_row() + i * dataset.rows() / rows, row);
+      for (std::size_t k = 0; k < width; ++k) columns[k].add(static_cast<double>(row[k]));
+    }
+    return columns;
+  }
+  const auto rows = static_cast<std::size_t>(std::min(dataset.rows(), kRows));
+  data::with_element_type(features.dtype, [&](auto* type) {
+    using T = std::remove_pointer_t<decltype(type)>;
+    const auto all = features.span<T>().subspan(static_cast<std::size_t>(dataset.first_row()) * width, rows * width);
+    for (std::size_t i = 0; i < all.size(); ++i) columns[i % width].add(static_cast<double>(all[i]));
+  });
+  return columns;
+}
+
+/// Whether anything between file and first layer normalizes features, whatever their scale.
+bool is_normalized(const CheckedConfiguration& checked) {
+  for (const data::PreprocessingStep& step : checked.values().data.preprocessing) {
+    if (std::holds_alternative<data::Normalization>(step)) return true;
+  }
+  const std::string& first = checked.model->layers.front().type;
+  return first.ends_with("normalization") || first == "embedding";
+}
+
+/// All rescaling transforms as one: scale and offset. For images, those before and after other transforms are combined
+/// alike.
+std::optional<data::Rescaling> rescaling_of(const CheckedConfiguration& checked) {
+  std::optional<data::Rescaling> all;
+  for (const data::PreprocessingStep& step : checked.values().data.preprocessing) {
+    const auto* const one = std::get_if<data::Rescaling>(&step);
+    if (one == nullptr) continue;
+    if (!all) all.emplace();
+    all->scale *= one->scale;
+    all->offset = all->offset * one->scale + one->offset;
+  }
+  return all;
+}
+
+/// The largest absolute value of the features checked.
+double largest_of(const std::vector<Column>& columns) {
+  double largest = 0;
+  for (const Column& column : columns) largest = std::max({largest, std::abs(column.least), std::abs(column.most)});
+  return largest;
+}
+
+std::string rescaled_twice(const CheckedConfiguration& checked, double largest) {
+  const std::optional<data::Rescaling> rescaling = rescaling_of(checked);
+  if (!rescaling || rescaling->scale >= 0.1 || rescaling->offset != 0 || largest == 0 || largest > 1) return "";
+  return fmt::format(
+      "features reach {:g} in the file and only {:g} after rescaling; remove rescaling from data.preprocessing",
+      largest, largest * rescaling->scale);
+}
+
+/// Warns of the training data's scale. `columns`: theirs.
+void warn_of_scale(const CheckedConfiguration& checked, const data::Dataset& train, const std::vector<Column>& columns,
+                   config::Errors& errors) {
+  if (is_normalized(checked)) return;
+  constexpr double kLarge = 100, kApart = 100;
+  double least = std::numeric_limits<double>::infinity(), most = 0, largest = 0, lowest = 0;
+  const std::optional<data::Rescaling> rescaling = rescaling_of(checked);
+  const double scale = rescaling ? rescaling->scale : 1, offset = rescaling ? rescaling->offset : 0;
+  for (const Column& column : columns) {
+    const double deviation = column.deviation() * std::abs(scale);
+    const double least_here = column.least * scale + offset, most_here = column.most * scale + offset;
+    largest = std::max({largest, std::abs(least_here), std::abs(most_here)});
+    lowest = std::min({lowest, least_here, most_here});
+    most = std::max(most, deviation);
+    if (deviation > 0) least = std::min(least, deviation);
+  }
+  const auto& source = checked.values().data.train;
+  const bool are_equal = std::ranges::all_of(columns, [](const Column& column) { return column.least == column.most; });
+  if (are_equal && columns.front().rows > 1) {
+    errors.warn(source.place, source.path,
+                "the features of all examples are equal: there is nothing to learn from; check how they were written");
+    return;
+  }
+  if (const std::string twice = rescaled_twice(checked, largest_of(columns)); !twice.empty()) {
+    errors.warn(source.place, source.path, twice);
+    return;
+  }
+  // For bytes a scale is enough; other numbers may have a mean far from 0 compared to their deviation.
+  const bool images = train.features().row_shape().rank() >= 2 && (rescaling || (lowest >= 0 && largest <= 255));
+  if (images && largest > kLarge) {
+    errors.warn(source.place, source.path,
+                rescaling
+                    ? fmt::format("features reach {:g} after rescaling; networks train best with features around 1: "
+                                  "use a smaller scale in data.preprocessing",
+                                  largest)
+                    : fmt::format("features reach {:g}; networks train best with features around 1: add "
+                                  "rescaling: {{scale: {:g}}} to data.preprocessing",
+                                  largest, 1 / largest));
+  } else if (!images && most > kApart * least) {
+    errors.warn(source.place, source.path,
+                fmt::format("features differ in scale: standard deviations are {:.3g} to {:.3g}; the largest will "
+                            "dominate: add normalization: {{adapt: true}} to data.preprocessing",
+                            least, most));
+  } else if (!images && largest > kLarge) {
+    errors.warn(source.place, source.path,
+                fmt::format("features reach {:g}; networks train best with features around 1: add normalization: "
+                            "{{adapt: true}} to data.preprocessing",
+                            largest));
+  }
+}
+
+/// Warns, for example, of bytes for training and numbers from 0 to 1 for a test, or vice versa.
+template <class LocatedSource>
+void warn_of_other_scale(const LocatedSource& source, double of_train, const data::Dataset* split,
+                         config::Errors& errors) {
+  constexpr double kApart = 50;
+  if (split == nullptr) return;
+  const double of_split = largest_of(columns_of(*split));
+  if (of_train < kApart * of_split && of_split < kApart * of_train) return;
+  if (of_train == 0 || of_split == 0) return;
+  errors.warn(source.place, source.path,
+              fmt::format("features reach {:g}, and those of the training data {:g}; write both on one scale", of_split,
+                          of_train));
+}
+
+}  // namespace
+
+std::string rescaled_twice(const CheckedConfiguration& checked, const data::Dataset& examples) {
+  return rescaled_twice(checked, largest_of(columns_of(examples)));
+}
+
+void warn_of_scales(const CheckedConfiguration& checked, const SplitsToCheck& splits, config::Errors& errors) {
+  const std::vector<Column> columns = columns_of(*splits.train);  // of pictures, once: reading them takes time
+  warn_of_scale(checked, *splits.train, columns, errors);
+  const data::DataOptions& data = checked.values().data;
+  const double of_train = largest_of(columns);
+  warn_of_other_scale(data.test, of_train, splits.test, errors);
+  const bool is_part =
+      data.validation.value && std::holds_alternative<data::ValidationFraction>(*data.validation.value);
+  if (!is_part) warn_of_other_scale(data.validation, of_train, splits.validation, errors);
+}
+
+}  // namespace mirrortrain
